@@ -1,0 +1,19 @@
+# The libraries that Finch is built with. tools/install.sh installs them; the README says what each is for.
+find_package(MPI REQUIRED COMPONENTS C)
+find_package(HDF5 REQUIRED COMPONENTS C)
+find_package(yaml-cpp REQUIRED)
+find_package(Eigen3 REQUIRED NO_MODULE)
+find_package(CLI11 REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(doctest REQUIRED)
+find_package(dnnl REQUIRED)
+
+add_library(finch_mpi INTERFACE)
+target_link_libraries(finch_mpi INTERFACE MPI::MPI_C)
+target_compile_definitions(finch_mpi INTERFACE OMPI_SKIP_MPICXX)
+
+add_library(finch_hdf5 INTERFACE)
+target_include_directories(finch_hdf5 SYSTEM INTERFACE ${HDF5_C_INCLUDE_DIRS})
+target_link_libraries(finch_hdf5 INTERFACE ${HDF5_C_LIBRARIES})

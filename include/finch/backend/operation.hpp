@@ -1,0 +1,91 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+
+namespace finch::backend {
+
+enum class Activation { none, relu, sigmoid, tanh };
+
+/// A convolution with bias and activation over x (batch, height, width, channels_in), NHWC.
+/// Parameters, canonical: weight (channels_out, channels_in, kernel, kernel), then bias (channels_out).
+struct ConvolutionShape {
+    std::int64_t batch = 1;
+    std::int64_t height = 1;
+    std::int64_t width = 1;
+    std::int64_t channels_in = 1;
+    std::int64_t channels_out = 1;
+    std::int64_t kernel = 1;
+    std::int64_t stride = 1;
+    std::int64_t padding_before = 0;  ///< rows above and columns left
+    std::int64_t padding_after = 0;   ///< rows below and columns right
+    Activation activation = Activation::none;
+    bool needs_input_grad = true;
+    auto operator<=>(const ConvolutionShape&) const = default;
+
+    [[nodiscard]] std::int64_t height_out() const noexcept {
+        return (height + padding_before + padding_after - kernel) / stride + 1;
+    }
+    [[nodiscard]] std::int64_t width_out() const noexcept {
+        return (width + padding_before + padding_after - kernel) / stride + 1;
+    }
+};
+
+enum class Pooling { max, average };
+
+/// Pooling over x (batch, height, width, channels). No parameters. Average counts padding as PyTorch does (as zeros).
+struct PoolingShape {
+    Pooling kind = Pooling::max;
+    std::int64_t batch = 1;
+    std::int64_t height = 1;
+    std::int64_t width = 1;
+    std::int64_t channels = 1;
+    std::int64_t kernel = 2;
+    std::int64_t stride = 2;
+    std::int64_t padding = 0;
+    auto operator<=>(const PoolingShape&) const = default;
+
+    [[nodiscard]] std::int64_t height_out() const noexcept { return (height + 2 * padding - kernel) / stride + 1; }
+    [[nodiscard]] std::int64_t width_out() const noexcept { return (width + 2 * padding - kernel) / stride + 1; }
+};
+
+/// A linear layer with bias and activation over x (batch, height, width, channels) in NHWC, or (batch, features) with
+/// height = width = 1. Parameters, canonical: weight (units, channels·height·width) whose columns are in CHW order,
+/// then bias (units).
+struct LinearShape {
+    std::int64_t batch = 1;
+    std::int64_t height = 1;
+    std::int64_t width = 1;
+    std::int64_t channels = 1;
+    std::int64_t units = 1;
+    Activation activation = Activation::none;
+    bool needs_input_grad = true;
+    auto operator<=>(const LinearShape&) const = default;
+};
+
+/// An activation by itself over `count` floats per batch. No parameters.
+struct ActivationShape {
+    std::int64_t count = 1;  ///< batch included
+    Activation activation = Activation::relu;
+    auto operator<=>(const ActivationShape&) const = default;
+};
+
+/// A planned operation with its own packed copies of the parameters and its own scratch memory.
+/// All pointers are to memory of the device that made it.
+class Operation {
+public:
+    virtual ~Operation() = default;
+
+    /// Takes the canonical parameters; called once after each change of them. Nothing where there are none.
+    virtual void pack(const float* parameters) = 0;
+    /// y = f(x).
+    virtual void forward(const float* x, float* y) = 0;
+    /// From the gradient of y (overwritten: it becomes that before the activation) to those of x (`grad_x`, ignored
+    /// where the shape needs none; overwritten) and of the parameters (`grad_parameters`, canonical, overwritten).
+    virtual void backward(const float* x, const float* y, float* grad_y, float* grad_x, float* grad_parameters) = 0;
+    /// The library's names of what it runs, for logs and tests: "jit:avx512_core, brgconv…".
+    [[nodiscard]] virtual std::string implementation() const = 0;
+};
+
+}  // namespace finch::backend

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace finch {
+
+/// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011): four words that
+/// are a pure function of a 128-bit counter and a 64-bit key.
+[[nodiscard]] std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
+                                                  std::array<std::uint32_t, 2> key) noexcept;
+
+/// What a stream of random numbers is for; keeps streams with equal ids apart.
+enum class Purpose : std::uint32_t {
+    breeding = 1,
+    exchange = 2,
+    initial_weights = 3,
+    shuffle = 4,
+    augmentation = 5,
+    split = 6,
+    generated_data = 7,
+    pretended_duration = 8,
+    function_noise = 9,
+    test = 10,
+};
+
+/// Random numbers that depend on (seed, purpose, id, index) alone: two streams made from the same four give the same
+/// numbers on any machine, and how often another stream was asked changes nothing.
+class RandomStream {
+public:
+    RandomStream(std::uint64_t seed, Purpose purpose, std::uint64_t id = 0, std::uint32_t index = 0) noexcept;
+
+    /// 32 random bits.
+    std::uint32_t bits() noexcept;
+    /// Uniform in [0, 1), with 53 random bits.
+    double uniform() noexcept;
+    /// Uniform in [low, high).
+    double uniform(double low, double high) noexcept;
+    /// Uniform among 0 … count − 1, without bias (Lemire 2019). `count` must be positive.
+    std::uint64_t below(std::uint64_t count) noexcept;
+    /// Standard normal (Box and Muller).
+    double normal() noexcept;
+    /// A uniformly random order of 0 … count − 1 (Fisher and Yates).
+    std::vector<std::uint32_t> permutation(std::uint32_t count);
+
+private:
+    std::array<std::uint32_t, 2> key_;
+    std::array<std::uint32_t, 4> counter_;
+    std::array<std::uint32_t, 4> block_{};
+    unsigned used_ = 4;
+};
+
+}  // namespace finch

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace finch {
+
+/// The number of inserted, removed, replaced or swapped letters between two words (Damerau and Levenshtein).
+[[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
+
+/// The word nearest to `word` among `known`, if one is near enough to be what was meant.
+[[nodiscard]] std::optional<std::string> nearest_word(std::string_view word, std::span<const std::string> known);
+
+/// "a, b, c".
+[[nodiscard]] std::string join(std::span<const std::string> words, std::string_view separator = ", ");
+
+}  // namespace finch

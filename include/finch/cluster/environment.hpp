@@ -1,0 +1,43 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+namespace finch::cluster {
+
+/// The environment variables of a process, or those that a test hands in.
+class Environment {
+public:
+    explicit Environment(std::map<std::string, std::string> variables) : variables_(std::move(variables)) {}
+    [[nodiscard]] static Environment of_this_process();
+
+    [[nodiscard]] std::optional<std::string> text(const std::string& name) const;
+    /// A whole number. Nothing where unset, empty or no number.
+    [[nodiscard]] std::optional<long long> number(const std::string& name) const;
+
+private:
+    std::map<std::string, std::string> variables_;
+};
+
+/// What Slurm says of this process. Everything absent outside a job.
+struct Slurm {
+    std::optional<std::string> job_id;       ///< SLURM_JOB_ID
+    std::optional<long long> procid;         ///< SLURM_PROCID
+    std::optional<long long> localid;        ///< SLURM_LOCALID
+    std::optional<long long> step_tasks;     ///< SLURM_STEP_NUM_TASKS
+    std::optional<long long> cpus_per_task;  ///< SLURM_CPUS_PER_TASK
+    long long restart_count = 0;             ///< SLURM_RESTART_COUNT: how often the job was requeued
+    std::optional<double> end_time;          ///< Unix seconds: SLURM_JOB_END_TIME, else FINCH_DEADLINE
+
+    [[nodiscard]] static Slurm read(const Environment& environment);
+};
+
+/// An error text where srun and MPI do not speak with each other: world size 1 inside a step of several tasks.
+[[nodiscard]] std::optional<std::string> launch_problem(const Slurm& slurm, int world_size);
+
+/// CPUs that this process may run on.
+[[nodiscard]] int usable_cpus();
+[[nodiscard]] std::string host_name();
+
+}  // namespace finch::cluster

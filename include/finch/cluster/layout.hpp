@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace finch::cluster {
+
+/// Who runs where. One entry per world rank.
+struct Place {
+    std::string node;
+    int local_rank = 0;   ///< among the ranks of its node, by world rank
+    int local_ranks = 1;  ///< ranks on its node
+    int worker = 0;
+    int group_rank = 0;  ///< within the worker; 0 leads
+    int island = 0;
+};
+
+struct LayoutOptions {
+    int ranks_per_worker = 1;
+    int islands = 1;                ///< where `island_sizes` is empty: the first (workers mod islands) get one more
+    std::vector<int> island_sizes;  ///< in workers; empty: as equal as can be
+};
+
+struct Layout {
+    std::vector<Place> places;          ///< by world rank
+    std::vector<int> leaders;           ///< world rank of each worker's leader, by worker
+    std::vector<int> island_of_worker;  ///< by worker
+    int islands = 1;
+    std::vector<std::string> warnings;  ///< a group that crosses nodes, nodes with unequal numbers of ranks
+};
+
+/// Fills the groups node by node: worker w is the w-th group of `ranks_per_worker` ranks in the order of (node's first
+/// world rank, world rank). World rank 0 always leads worker 0. `node_of_rank`: the node's name, by world rank. A pure
+/// function. Throws ConfigError where the ranks are no multiple of the group size or the workers are too few for the
+/// islands, naming the nearest counts that fit.
+[[nodiscard]] Layout make_layout(const std::vector<std::string>& node_of_rank, const LayoutOptions& options);
+
+}  // namespace finch::cluster

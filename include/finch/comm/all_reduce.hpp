@@ -1,0 +1,28 @@
+#pragma once
+
+#include "finch/comm/group.hpp"
+
+#include <memory>
+#include <span>
+
+namespace finch::comm {
+
+/// Sums gradients over a worker's ranks beside the computation. Every rank starts the same buckets in the same order.
+class AllReduce {
+public:
+    virtual ~AllReduce() = default;
+
+    /// Collective over the worker; does not block. Begins to sum `bucket` in place; it must stay untouched until
+    /// wait().
+    virtual void start(std::span<float> bucket) = 0;
+    /// Lets the transfers move on; called between layers. Does not block.
+    virtual void progress() = 0;
+    /// Waits for every bucket started since the last wait(). Throws Error that names the timeout where a peer does not
+    /// come.
+    virtual void wait() = 0;
+};
+
+/// MPI_Iallreduce over `group`, which must outlive it. One rank: nothing to do.
+[[nodiscard]] std::unique_ptr<AllReduce> make_mpi_all_reduce(const Group& group, double timeout_seconds);
+
+}  // namespace finch::comm

@@ -1,0 +1,49 @@
+#pragma once
+
+#include "finch/base/error.hpp"
+#include "finch/base/handle.hpp"
+
+#include <mpi.h>
+#include <source_location>
+#include <string>
+#include <vector>
+
+namespace finch::comm {
+
+/// Throws ApiError with the call's text unless `code` is MPI_SUCCESS.
+void check(int code, const char* call, std::source_location where);
+#define FINCH_MPI(call) ::finch::comm::check((call), #call, std::source_location::current())
+
+struct CommunicatorTraits {
+    using type = MPI_Comm;
+    static type null() noexcept { return MPI_COMM_NULL; }
+    static void destroy(type communicator) noexcept;
+};
+/// Owns a communicator, which has MPI_ERRORS_RETURN set.
+using Communicator = UniqueHandle<CommunicatorTraits>;
+
+/// MPI_Init_thread (FUNNELED) and MPI_Finalize. Sets OMPI_MCA_mpi_yield_when_idle=1 before where the node has more
+/// ranks than usable cores. While unwinding from an exception it aborts rather than finalizes.
+class Session {
+public:
+    Session(int& argc, char**& argv);
+    ~Session();
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+    [[nodiscard]] int world_rank() const noexcept { return rank_; }
+    [[nodiscard]] int world_size() const noexcept { return size_; }
+
+private:
+    int rank_ = 0;
+    int size_ = 1;
+};
+
+[[nodiscard]] int rank_of(MPI_Comm communicator);
+[[nodiscard]] int size_of(MPI_Comm communicator);
+
+/// Collective over `communicator`. Every rank's text, by rank.
+[[nodiscard]] std::vector<std::string> gather_all(MPI_Comm communicator, const std::string& mine);
+/// Collective over `communicator`. The text of rank 0, on every rank.
+[[nodiscard]] std::string broadcast(MPI_Comm communicator, const std::string& text);
+
+}  // namespace finch::comm

@@ -1,0 +1,105 @@
+#pragma once
+
+#include "finch/base/log.hpp"
+#include "finch/cluster/layout.hpp"
+#include "finch/island/options.hpp"
+#include "finch/search/exchange.hpp"
+#include "finch/search/function.hpp"
+#include "finch/search/propagator.hpp"
+#include "finch/train/training.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace finch::config {
+
+enum class LossObjective { validation_loss, validation_error };
+/// A benchmark function in place of training; each evaluation pretends to last `seconds` times a log-normal number of
+/// deviation `spread` (0: it lasts no time).
+struct FunctionObjective {
+    std::string function;
+    int dimensions = 0;
+    double seconds = 0;
+    double spread = 0.5;
+};
+using Objective = std::variant<LossObjective, FunctionObjective>;
+
+enum class DeviceChoice { automatic, cpu, cuda };
+enum class CommunicatorChoice { automatic, nccl, staged, mpi };
+
+struct Workers {
+    int ranks = 1;
+    int islands = 1;
+    std::vector<int> island_sizes;  ///< in workers; empty where `islands` is a number
+    int slots = 1;
+    int threads = 0;  ///< 0: auto
+    DeviceChoice device = DeviceChoice::automatic;
+    CommunicatorChoice communicator = CommunicatorChoice::automatic;
+    bool share_device = false;
+    double timeout_seconds = 60;
+};
+
+struct Checkpoint {
+    double archive_seconds = 10;
+    double training_seconds = 60;
+};
+
+/// The whole configuration, checked. Values of data, model and training that name a gene are known only for a genome:
+/// see recipe().
+class Config {
+public:
+    std::string name;
+    std::uint64_t seed = 1;
+    search::Space space;
+    Objective objective = LossObjective::validation_loss;
+    search::PropagatorOptions propagator;
+    search::ExchangeOptions exchange;
+    island::Budget budget;
+    Workers workers;
+    Checkpoint checkpoint;
+    LogOptions log;
+
+    /// The effective configuration: every key with its value, as YAML that parses to an equal configuration.
+    [[nodiscard]] const std::string& text() const noexcept { return text_; }
+    /// What must not change between two starts of a run: seed, data, model, training, space, objective, as text by
+    /// section.
+    [[nodiscard]] std::string fixed_text() const;
+
+    /// What the individual `id` with `genome` trains: all genes replaced by their values. Throws ConfigError with the
+    /// key path where a value is out of its key's bounds. Only where the objective is no function.
+    [[nodiscard]] train::Recipe recipe(const search::Genome& genome, std::uint64_t individual) const;
+    [[nodiscard]] bool trains() const noexcept { return !std::holds_alternative<FunctionObjective>(objective); }
+
+    class Sections;  ///< data, model and training as parsed YAML
+
+private:
+    friend Config parse(const std::string&, const std::string&, const std::vector<std::string>&);
+    std::string text_;
+    std::string fixed_text_;
+    std::shared_ptr<const Sections> sections_;
+};
+
+/// Parses and checks `yaml`. `source` names it in messages; `settings` are "path.to.key=value" in YAML, applied first.
+/// Throws ConfigError: "configs/mnist.yaml:12: search.space.lr: …". Checks everything that needs no data: also that at
+/// least one genome of the space gives recipes within bounds.
+[[nodiscard]] Config parse(const std::string& yaml, const std::string& source,
+                           const std::vector<std::string>& settings = {});
+/// The same for a file. Throws ConfigError where it cannot be read, naming similar files beside it.
+[[nodiscard]] Config load(const std::filesystem::path& path, const std::vector<std::string>& settings = {});
+
+/// Refuses a space in which no genome gives a network that can exist for such data: tries the corners and 1 000 random
+/// genomes. Throws ConfigError with the reason of the most promising one, naming the layer.
+void check_models(const Config& config, nn::SampleShape sample, std::int64_t classes);
+
+/// The difference between two fixed texts in words, empty where equal: "training.batch_size: 16 → 32".
+[[nodiscard]] std::string difference(const std::string& before, const std::string& now);
+
+/// Every key with its default, its bounds and its meaning: what `finch config` prints; valid YAML.
+[[nodiscard]] std::string reference_text();
+
+}  // namespace finch::config

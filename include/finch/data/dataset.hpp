@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace finch::data {
+
+/// Images as bytes, with a label each.
+struct Dataset {
+    std::int64_t height = 0;
+    std::int64_t width = 0;
+    std::int64_t channels = 0;
+    std::int64_t classes = 0;
+    std::vector<std::uint8_t> pixels;  ///< (samples, height, width, channels)
+    std::vector<std::int32_t> labels;  ///< (samples), each in [0, classes)
+
+    [[nodiscard]] std::int64_t samples() const noexcept { return static_cast<std::int64_t>(labels.size()); }
+    [[nodiscard]] std::int64_t pixels_per_image() const noexcept { return height * width * channels; }
+};
+
+/// What `data:` says, every gene already replaced by its value.
+enum class Kind { idx, cifar, hdf5, generated };
+struct Options {
+    Kind kind = Kind::generated;
+    std::string path;                              ///< a folder; `generated` needs none
+    std::vector<double> mean{0};                   ///< after division by 255; one, or one per channel
+    std::vector<double> deviation{1};              ///< positive
+    std::optional<std::int64_t> training_samples;  ///< nothing: all
+    std::int64_t validation_samples = 0;           ///< split off the training set by the seed
+    std::int64_t generated_samples = 12000;  ///< `generated`: size of the training set; the test set has a sixth of it
+    std::int64_t generated_size = 28;        ///< `generated`: height and width
+    bool operator==(const Options&) const = default;
+};
+
+struct Datasets {
+    Dataset training;  ///< before the validation set is split off
+    Dataset test;
+    std::string fingerprint;  ///< CRC-32C of pixels and labels: a resumed run must see the same data
+};
+
+/// Reads or generates both sets. Throws ConfigError that names the path, what was expected there and how to get it.
+/// `seed` matters for generated data alone.
+[[nodiscard]] Datasets load(const Options& options, std::uint64_t seed);
+
+/// Which images train and which validate: disjoint, chosen by (seed) alone. Throws ConfigError where there are too few.
+struct Split {
+    std::vector<std::int64_t> training;
+    std::vector<std::int64_t> validation;
+};
+[[nodiscard]] Split split(const Options& options, std::int64_t samples, std::uint64_t seed);
+
+/// The order in which epoch `epoch` (0 is the first) of an individual sees its `count` training samples: a permutation
+/// that is a function of (seed, individual, epoch).
+[[nodiscard]] std::vector<std::uint32_t> epoch_order(std::uint64_t seed, std::uint64_t individual, std::int64_t epoch,
+                                                     std::int64_t count);
+
+/// The samples of the global batch [begin, end) that rank `rank` of `ranks` takes: contiguous shares of ceil((end −
+/// begin) / ranks) at most. {first, last) positions; may be empty.
+struct Share {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+};
+[[nodiscard]] Share share_of(std::int64_t begin, std::int64_t end, int rank, int ranks);
+
+/// Writes generated data as IDX files (the usual MNIST names, gzipped) into `folder`.
+void generate(const Options& options, std::uint64_t seed, const std::string& folder);
+
+}  // namespace finch::data

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "finch/search/individual.hpp"
+
+#include <span>
+#include <vector>
+
+namespace finch::island {
+
+/// What a worker evaluates individuals with. The leader calls these; an evaluator of several ranks turns each call into
+/// an Order that the followers obey.
+class Evaluator {
+public:
+    virtual ~Evaluator() = default;
+
+    [[nodiscard]] virtual bool has_free_slot() const = 0;
+    [[nodiscard]] virtual bool idle() const = 0;  ///< nothing runs
+    /// Whether a network of this genome can exist at all; others are bred again.
+    [[nodiscard]] virtual bool can_exist(const search::Genome& genome) const = 0;
+    /// Begins an individual, or goes on with it where the evaluator finds its snapshot. Never throws for what is the
+    /// individual's own fault: that comes back from advance() as its outcome.
+    virtual void start(search::Individual individual) = 0;
+    /// Does a few milliseconds of work on every slot and returns those that ended, with their outcome.
+    [[nodiscard]] virtual std::vector<search::Individual> advance() = 0;
+    /// Called once the record of `individual` is written: what was kept of its training can go.
+    virtual void settled(const search::Individual& individual) = 0;
+    /// Saves everything that runs, so that a later start can go on with it.
+    virtual void checkpoint() = 0;
+    /// Seconds that the last checkpoint took; 0 before the first.
+    [[nodiscard]] virtual double checkpoint_seconds() const = 0;
+    /// Ends everything that runs with the outcome `stopped`.
+    [[nodiscard]] virtual std::vector<search::Individual> stop_all() = 0;
+    /// Ends the followers' part. Once, at the very end.
+    virtual void dismiss() = 0;
+};
+
+}  // namespace finch::island

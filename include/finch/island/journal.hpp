@@ -1,0 +1,30 @@
+#pragma once
+
+#include "finch/base/bytes.hpp"
+#include "finch/search/population.hpp"
+
+#include <cstdint>
+
+namespace finch::island {
+
+/// Where a leader writes before it tells.
+class Journal {
+public:
+    virtual ~Journal() = default;
+    virtual void write(const Bytes& record) = 0;
+    virtual void sync(bool now) = 0;
+    /// The first `records` written in this start are in a synced archive.
+    virtual void forget(std::uint64_t records) = 0;
+};
+
+/// World rank 0's archive of everything.
+class Archive {
+public:
+    virtual ~Archive() = default;
+    virtual void event(const search::Event& event) = 0;
+    virtual void report(const search::WorkerReport& report) = 0;
+    /// Writes and syncs. False where it failed (disk full): the old archive stands, and a later try may succeed.
+    virtual bool write(const search::Population& population) = 0;
+};
+
+}  // namespace finch::island

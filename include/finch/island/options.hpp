@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace finch::island {
+
+/// When a search ends: whichever comes first. At least one is set.
+struct Budget {
+    std::optional<std::int64_t> evaluations;  ///< of the whole run, exact, over all restarts
+    std::optional<std::int64_t> generations;  ///< evaluations of each worker
+    std::optional<double> hours;              ///< wall time, summed over restarts
+    std::optional<double> target_loss;        ///< ends once the best loss is this or smaller
+};
+
+}  // namespace finch::island

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "finch/backend/device.hpp"
+#include "finch/base/named_array.hpp"
+#include "finch/nn/spec.hpp"
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace finch::nn {
+
+/// A network over ONE flat parameter and ONE flat gradient arena, both canonical (nn/spec.hpp).
+class Model {
+public:
+    /// Allocates everything. Throws std::bad_alloc. `device` must outlive it. `validation_batch` samples are the most
+    /// that forward() takes at once in evaluation; plan.batch those in training.
+    Model(backend::Device& device, ModelPlan plan);
+
+    [[nodiscard]] const ModelPlan& plan() const noexcept { return plan_; }
+    [[nodiscard]] std::span<float> parameters() noexcept { return parameters_.span(); }
+    [[nodiscard]] std::span<float> grads() noexcept { return grads_.span(); }
+    /// Where the input batch (batch, H, W, C) is to be written before forward().
+    [[nodiscard]] float* input() noexcept { return outputs_.front().data(); }
+    /// The logits (batch, classes) after forward().
+    [[nodiscard]] const float* logits() const noexcept { return outputs_.back().data(); }
+    /// Where the gradient of the logits is to be written before backward().
+    [[nodiscard]] float* grad_logits() noexcept { return grad_outputs_.back().data(); }
+
+    /// Must follow every change of parameters() before the next forward().
+    void pack();
+    void forward();
+    /// Fills grads(). After each layer that has parameters calls `ready(begin, end)`: grads()[begin, end) are final;
+    /// the ranges come in the arena's order and cover it without a gap.
+    void backward(const std::function<void(std::int64_t begin, std::int64_t end)>& ready);
+
+    /// All tensors under PyTorch's names; and back. set_tensors throws FileError where a name or shape does not fit.
+    [[nodiscard]] NamedArrays tensors() const;
+    void set_tensors(const NamedArrays& tensors);
+
+private:
+    backend::Device& device_;
+    ModelPlan plan_;
+    backend::Buffer parameters_;
+    backend::Buffer grads_;
+    std::vector<std::unique_ptr<backend::Operation>> operations_;
+    std::vector<backend::Buffer> outputs_;       ///< the input, then each layer's output
+    std::vector<backend::Buffer> grad_outputs_;  ///< the same shapes; the input's is empty
+};
+
+}  // namespace finch::nn

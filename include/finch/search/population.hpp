@@ -1,0 +1,72 @@
+#pragma once
+
+#include "finch/search/individual.hpp"
+#include "finch/search/record.hpp"
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace finch::search {
+
+enum class ExchangeKind { none, migration, pollination };
+
+/// Everything that an island knows. Grows only, so merging is idempotent and order-free: a message that comes late,
+/// twice, or after a restart does no harm. Plain data: no MPI, no files. One copy per leader.
+///
+/// Where an individual is active: under migration where its home register says (its island of birth where there is
+/// none); under pollination on every island that it is a member of, of which only the best `capacity` count, the
+/// capacity being the number of finished individuals born there: a copy thus displaces the worst.
+class Population {
+public:
+    /// `islands` is how many there are now; an island of an earlier start that no longer exists counts as old mod new.
+    Population(ExchangeKind kind, int islands);
+
+    /// Each returns whether anything changed. Any order, any repetition: the same population.
+    bool merge(const Individual& individual);
+    bool merge(Id id, const Home& home);
+    bool merge_membership(Id id, std::int32_t island);
+    /// Takes in Started, Result, Move and Copy; ignores the rest.
+    bool merge(const Record& record);
+
+    [[nodiscard]] const Individual* find(Id id) const noexcept;
+    /// The `count` best active individuals of `island` that rank by loss, best first; fewer if there are fewer.
+    /// O(count).
+    [[nodiscard]] std::vector<const Individual*> best(int island, std::size_t count) const;
+    /// How many individuals are active on `island` and rank by loss.
+    [[nodiscard]] std::size_t active(int island) const;
+    /// The best individual of all, or null.
+    [[nodiscard]] const Individual* best() const;
+    /// Under migration: where `id` lives now (version 0 where it never moved).
+    [[nodiscard]] Home home(Id id) const;
+    /// The island that an individual's island of birth counts as now.
+    [[nodiscard]] int island_now(std::int32_t island) const noexcept;
+
+    [[nodiscard]] std::size_t size() const noexcept { return individuals_.size(); }
+    /// Individuals whose training has ended, whatever the outcome.
+    [[nodiscard]] std::size_t settled() const noexcept { return settled_; }
+    [[nodiscard]] std::vector<const Individual*> unfinished() const;
+
+    /// All individuals, registers and memberships, by id: what an archive writes.
+    [[nodiscard]] const std::map<Id, Individual>& individuals() const noexcept { return individuals_; }
+    [[nodiscard]] const std::map<Id, Home>& homes() const noexcept { return homes_; }
+    [[nodiscard]] const std::set<std::pair<Id, std::int32_t>>& memberships() const noexcept { return memberships_; }
+    [[nodiscard]] ExchangeKind kind() const noexcept { return kind_; }
+    [[nodiscard]] int islands() const noexcept { return islands_; }
+
+    /// Equal in everything that can be asked of them.
+    [[nodiscard]] bool operator==(const Population& other) const;
+
+private:
+    ExchangeKind kind_;
+    int islands_;
+    std::map<Id, Individual> individuals_;
+    std::map<Id, Home> homes_;
+    std::set<std::pair<Id, std::int32_t>> memberships_;
+    std::size_t settled_ = 0;
+};
+
+}  // namespace finch::search

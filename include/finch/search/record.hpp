@@ -1,0 +1,106 @@
+#pragma once
+
+#include "finch/base/bytes.hpp"
+#include "finch/search/individual.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+
+namespace finch::search {
+
+/// Where an individual lives under migration: one register per individual, the larger tuple wins.
+struct Home {
+    std::uint32_t version = 0;
+    std::int32_t writer = 0;  ///< the worker that wrote it
+    std::int32_t island = 0;
+    auto operator<=>(const Home&) const = default;
+};
+
+/// Bred, and about to be trained.
+struct Started {
+    Individual individual;
+};
+/// Training has ended, whatever the outcome.
+struct Result {
+    Individual individual;
+};
+/// An individual moves (migration). Carries the individual for those who do not know it yet.
+struct Move {
+    Individual individual;
+    Home home;
+};
+/// A copy travels (pollination).
+struct Copy {
+    Individual individual;
+    std::int32_t island = 0;  ///< where to
+};
+/// Something worth telling the user afterwards: a start, a stop, a failure.
+struct Event {
+    double time = 0;  ///< Unix seconds
+    std::int32_t worker = 0;
+    std::string kind;
+    std::string text;
+};
+/// Where a worker is and what it did so far in this start of the run; the latest of a (restart, worker) wins.
+struct WorkerReport {
+    std::uint32_t restart = 0;
+    std::int32_t worker = 0;
+    std::int32_t island = 0;
+    std::int32_t ranks = 0;
+    std::int32_t threads = 0;
+    std::string node;
+    std::string device;
+    double time = 0;          ///< Unix seconds of this report
+    double up_seconds = 0;    ///< since the worker began
+    double busy_seconds = 0;  ///< of them training
+    std::int64_t evaluations = 0;
+};
+/// Ticket traffic between a leader and world rank 0; never in a journal.
+struct Tickets {
+    enum class Kind : std::uint32_t { request, grant, exhausted, give_back, done };
+    Kind kind = Kind::request;
+    std::int32_t worker = 0;
+    std::int64_t count = 0;
+    double seconds_per_evaluation = 0;  ///< request: what the asker measured, 0 if nothing yet
+};
+/// World rank 0 to a leader: the first `records` of this start's journal records are in a synced archive.
+struct Archived {
+    std::uint64_t records = 0;
+};
+/// World rank 0 to all leaders: start nothing more. `reached` says whether what runs ends now too.
+struct Halt {
+    bool end_running = false;
+    std::string why;
+};
+
+using Record = std::variant<Started, Result, Move, Copy, Event, WorkerReport, Tickets, Archived, Halt>;
+
+/// A record as it travels and as it is journaled: {magic, kind, version, length, run, CRC-32C of all that, body}.
+[[nodiscard]] Bytes encode(const Record& record, std::uint64_t run);
+
+/// Walks over encoded records. A torn last record ends it; a damaged one before it is named and skipped.
+class RecordReader {
+public:
+    /// `source` is the file's name, for the messages. Records of another run are named and skipped.
+    RecordReader(std::span<const std::byte> bytes, std::uint64_t run, std::string source);
+
+    /// The next whole record, or nothing at the end.
+    [[nodiscard]] std::optional<Record> next();
+    /// How many bytes from the start hold whole records: what lies behind is a torn end to be cut off.
+    [[nodiscard]] std::size_t good_bytes() const noexcept { return good_bytes_; }
+    /// What was wrong, in words, one entry per damaged place.
+    [[nodiscard]] const std::vector<std::string>& problems() const noexcept { return problems_; }
+
+private:
+    std::span<const std::byte> bytes_;
+    std::uint64_t run_;
+    std::string source_;
+    std::size_t at_ = 0;
+    std::size_t good_bytes_ = 0;
+    std::vector<std::string> problems_;
+};
+
+}  // namespace finch::search

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "finch/search/population.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace finch::store {
+
+/// What /memberships, /workers and /events hold beside the individuals, and the run's own facts.
+struct ArchiveFacts {
+    std::uint64_t run = 0;  ///< random number of the run, in every record
+    std::uint64_t seed = 0;
+    std::uint32_t restarts = 0;  ///< number of this start: 0 is the first
+    std::string config;          ///< the effective configuration's text
+    std::string data_fingerprint;
+    int workers = 1;
+    int islands = 1;
+    std::string state;                     ///< running | complete | stopped
+    std::int64_t budget_evaluations = -1;  ///< −1: none
+    std::vector<search::Event> events;
+    std::map<std::pair<std::uint32_t, std::int32_t>, search::WorkerReport> reports;  ///< by (restart, worker)
+};
+
+/// Writes population.h5 (DESIGN, "Files of a run") in one atomic step: /individuals with the genes as typed columns (an
+/// enum for a choice), /curves, /memberships, /homes, /workers, /events, /config. Throws ApiError; then the old file
+/// stands.
+void write_archive(const std::filesystem::path& path, const search::Space& space, const search::Population& population,
+                   const ArchiveFacts& facts);
+
+struct Archive {
+    ArchiveFacts facts;
+    search::Space space;
+    std::vector<search::Individual> individuals;  ///< with their curves
+    std::vector<std::pair<search::Id, search::Home>> homes;
+    std::vector<std::pair<search::Id, std::int32_t>> memberships;
+};
+
+/// Reads it back to equal values. Throws FileError. Takes the predecessor where the file is damaged, and says so in
+/// `problems`; nothing where there is no archive.
+[[nodiscard]] std::optional<Archive> read_archive(const std::filesystem::path& path,
+                                                  std::vector<std::string>& problems);
+
+/// Columns of /individuals that are not genes: names that no gene may have.
+[[nodiscard]] const std::vector<std::string>& reserved_columns();
+
+}  // namespace finch::store

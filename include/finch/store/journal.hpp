@@ -1,0 +1,41 @@
+#pragma once
+
+#include "finch/base/handle.hpp"
+#include "finch/search/record.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <memory>
+
+namespace finch::store {
+
+/// One leader's records since the last archive, appended with write(2) before anybody hears of them, so that no kill of
+/// processes loses one.
+class Journal {
+public:
+    /// Begins anew (a resumed run has merged the old content into a synced archive before). Throws ApiError.
+    Journal(std::filesystem::path path, std::uint64_t run);
+
+    /// Appends. Throws ApiError where it cannot be written in full; then the file still ends with its last whole
+    /// record.
+    void write(const Bytes& record);
+    /// fdatasync where something was written since the last, and no sooner than a second after it unless `now`.
+    void sync(bool now);
+    /// The first `records` that were ever written here are in a synced archive: the file is replaced by what follows
+    /// them. Cheap where little would be won: it may leave them.
+    void forget(std::uint64_t records);
+    /// Written since the beginning.
+    [[nodiscard]] std::uint64_t written() const noexcept { return forgotten_ + kept_.size(); }
+
+private:
+    std::filesystem::path path_;
+    std::uint64_t run_;
+    FileDescriptor file_;
+    std::deque<Bytes> kept_;  ///< what the file holds, or the part of it that no archive has
+    std::uint64_t forgotten_ = 0;
+    double last_sync_ = 0;
+    bool dirty_ = false;
+};
+
+}  // namespace finch::store

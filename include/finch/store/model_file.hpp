@@ -1,0 +1,29 @@
+#pragma once
+
+#include "finch/base/named_array.hpp"
+#include "finch/search/individual.hpp"
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace finch::store {
+
+/// A model or a snapshot: an individual and named arrays, written atomically. Weights stand under PyTorch's names.
+struct ModelFile {
+    search::Individual individual;
+    std::string genome;  ///< in words
+    NamedArrays arrays;
+};
+
+void write_model(const std::filesystem::path& path, const ModelFile& model);
+
+/// Takes the predecessor where the file is damaged; nothing where neither can be read, with the reasons in `problems`.
+[[nodiscard]] std::optional<ModelFile> read_model(const std::filesystem::path& path,
+                                                  std::vector<std::string>& problems);
+
+/// Removes a file, its predecessor and what an interrupted write left of it.
+void remove_model(const std::filesystem::path& path);
+
+}  // namespace finch::store
