@@ -8,7 +8,14 @@ find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(doctest REQUIRED)
-find_package(dnnl REQUIRED)
+
+# Debian's oneDNN was built with its OpenCL part, whose development files its CMake package demands. Finch uses the CPU part.
+find_path(FINCH_DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp REQUIRED)
+find_library(FINCH_DNNL_LIBRARY dnnl REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+add_library(finch_dnnl INTERFACE)
+target_include_directories(finch_dnnl SYSTEM INTERFACE ${FINCH_DNNL_INCLUDE_DIR})
+target_link_libraries(finch_dnnl INTERFACE ${FINCH_DNNL_LIBRARY} OpenMP::OpenMP_CXX)
 
 add_library(finch_mpi INTERFACE)
 target_link_libraries(finch_mpi INTERFACE MPI::MPI_C)

@@ -1,0 +1,72 @@
+#include "finch/base/log.hpp"
+
+#include <cstdio>
+#include <memory>
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <unistd.h>
+#include <utility>
+
+namespace finch {
+namespace {
+
+spdlog::level::level_enum spdlog_level(LogLevel level) {
+    switch (level) {
+        case LogLevel::debug:
+            return spdlog::level::debug;
+        case LogLevel::info:
+            return spdlog::level::info;
+        case LogLevel::warning:
+            return spdlog::level::warn;
+        case LogLevel::error:
+            return spdlog::level::err;
+    }
+    return spdlog::level::info;
+}
+
+/// Standard output that takes the live line away before a line is written.
+class TerminalSink : public spdlog::sinks::stdout_sink_mt {
+public:
+    void log(const spdlog::details::log_msg& message) override {
+        LiveLine::clear();
+        spdlog::sinks::stdout_sink_mt::log(message);
+    }
+};
+
+}  // namespace
+
+void set_up_log(const LogOptions& options, int world_rank, bool is_leader) {
+    spdlog::sink_ptr sink = std::make_shared<TerminalSink>();
+    if (!options.path.empty()) {
+        const std::string path = world_rank == 0 ? options.path : options.path + "." + std::to_string(world_rank);
+        sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
+    }
+    auto logger = std::make_shared<spdlog::logger>("finch", std::move(sink));
+    const bool speaks =
+        options.ranks == LogRanks::all || world_rank == 0 || (options.ranks == LogRanks::workers && is_leader);
+    logger->set_level(speaks ? spdlog_level(options.level) : spdlog::level::warn);
+    logger->set_pattern(options.ranks == LogRanks::leader && speaks
+                            ? "%Y-%m-%d %H:%M:%S %L %v"
+                            : "%Y-%m-%d %H:%M:%S %L [" + std::to_string(world_rank) + "] %v");
+    logger->flush_on(spdlog::level::debug);
+    spdlog::set_default_logger(std::move(logger));
+}
+
+bool LiveLine::available() noexcept {
+    return ::isatty(STDOUT_FILENO) == 1;
+}
+
+void LiveLine::show(const std::string& text) {
+    if (available()) {
+        std::fprintf(stdout, "\r\033[K%s", text.c_str());
+        std::fflush(stdout);
+    }
+}
+
+void LiveLine::clear() {
+    if (available()) {
+        std::fputs("\r\033[K", stdout);
+    }
+}
+
+}  // namespace finch

@@ -1,0 +1,135 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/base/bytes.hpp"
+#include "finch/base/clock.hpp"
+#include "finch/base/named_array.hpp"
+#include "finch/base/random.hpp"
+#include "finch/base/words.hpp"
+
+#include <cmath>
+#include <doctest/doctest.h>
+#include <string>
+#include <vector>
+
+namespace finch {
+
+TEST_CASE("philox gives the published known answers (Random123, kat_vectors, philox4x32-10)") {
+    using Words = std::array<std::uint32_t, 4>;
+
+    CHECK(philox({0, 0, 0, 0}, {0, 0}) == Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
+    CHECK(philox({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}) ==
+          Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
+    CHECK(philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}) ==
+          Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
+}
+
+TEST_CASE("random streams: equal from equal names, different from any other") {
+    const auto first = [](RandomStream stream) { return stream.uniform(); };
+
+    CHECK(first({1, Purpose::breeding, 7}) == first({1, Purpose::breeding, 7}));
+    CHECK(first({1, Purpose::breeding, 7}) != first({2, Purpose::breeding, 7}));
+    CHECK(first({1, Purpose::breeding, 7}) != first({1, Purpose::exchange, 7}));
+    CHECK(first({1, Purpose::breeding, 7}) != first({1, Purpose::breeding, 8}));
+    CHECK(first({1, Purpose::breeding, 7, 0}) != first({1, Purpose::breeding, 7, 1}));
+}
+
+TEST_CASE("uniform and normal numbers have their mean and variance") {
+    RandomStream random(3, Purpose::test);
+    const int count = 200000;
+    double sum = 0;
+    double normal_sum = 0;
+    double normal_squares = 0;
+
+    for (int i = 0; i < count; ++i) {
+        const double u = random.uniform();
+        REQUIRE((u >= 0 && u < 1));
+        sum += u;
+        const double n = random.normal();
+        normal_sum += n;
+        normal_squares += n * n;
+    }
+
+    CHECK(sum / count == doctest::Approx(0.5).epsilon(0.01));
+    CHECK(std::abs(normal_sum / count) < 0.01);
+    CHECK(normal_squares / count == doctest::Approx(1.0).epsilon(0.02));
+}
+
+TEST_CASE("below is uniform and stays below") {
+    RandomStream random(4, Purpose::test);
+    std::vector<int> seen(7);
+
+    for (int i = 0; i < 70000; ++i) {
+        ++seen.at(random.below(7));
+    }
+
+    for (const int n : seen) {
+        CHECK(n == doctest::Approx(10000).epsilon(0.05));
+    }
+}
+
+TEST_CASE("a permutation holds each number once") {
+    RandomStream random(5, Purpose::test);
+    std::vector<int> seen(1000);
+
+    for (const std::uint32_t i : random.permutation(1000)) {
+        ++seen.at(i);
+    }
+
+    CHECK(seen == std::vector<int>(1000, 1));
+}
+
+TEST_CASE("CRC-32C gives the check values of RFC 3720") {
+    const auto of = [](const std::vector<unsigned char>& bytes) { return crc32c(std::as_bytes(std::span(bytes))); };
+    const std::string digits = "123456789";
+    std::vector<unsigned char> ascending(32);
+    for (std::size_t i = 0; i < 32; ++i) {
+        ascending[i] = static_cast<unsigned char>(i);
+    }
+
+    CHECK(of({digits.begin(), digits.end()}) == 0xE3069283);
+    CHECK(of(std::vector<unsigned char>(32, 0)) == 0x8A9136AA);
+    CHECK(of(std::vector<unsigned char>(32, 0xFF)) == 0x62A8AB43);
+    CHECK(of(ascending) == 0x46DD794E);
+    const auto bytes = std::as_bytes(std::span(ascending));
+    CHECK(crc32c(bytes.subspan(13), crc32c(bytes.first(13))) == 0x46DD794E);
+}
+
+TEST_CASE("bytes written are read back, and a short read is an error") {
+    Bytes bytes;
+    ByteWriter writer(bytes);
+    writer.put(42.5);
+    writer.put_text("finch");
+    const std::vector<std::int64_t> numbers{1, -2, 3};
+    writer.put_all(std::span<const std::int64_t>(numbers));
+    ByteReader reader(bytes);
+
+    CHECK(reader.get<double>() == 42.5);
+    CHECK(reader.get_text() == "finch");
+    CHECK(reader.get_all<std::int64_t>() == numbers);
+    CHECK(reader.left() == 0);
+    CHECK_THROWS_AS(reader.get<char>(), FileError);
+}
+
+TEST_CASE("edit distance counts inserted, removed, replaced and swapped letters") {
+    CHECK(edit_distance("finch", "finch") == 0);
+    CHECK(edit_distance("epochs", "epoch") == 1);
+    CHECK(edit_distance("lerning", "learning") == 1);
+    CHECK(edit_distance("ab", "ba") == 1);
+    CHECK(edit_distance("", "abc") == 3);
+}
+
+TEST_CASE("the nearest word is found, and none where none is near") {
+    const std::vector<std::string> known{"epochs", "batch_size", "optimizer"};
+
+    CHECK(nearest_word("epoch", known) == "epochs");
+    CHECK(nearest_word("batchsize", known) == "batch_size");
+    CHECK_FALSE(nearest_word("zebra_crossing", known).has_value());
+}
+
+TEST_CASE("durations read as a person says them") {
+    CHECK(duration_text(0.31) == "0.3 s");
+    CHECK(duration_text(42) == "42 s");
+    CHECK(duration_text(185) == "3 min 05 s");
+    CHECK(duration_text(7860) == "2 h 11 min");
+}
+
+}  // namespace finch
