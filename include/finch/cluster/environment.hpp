@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace finch::cluster {
 
@@ -28,13 +29,22 @@ struct Slurm {
     std::optional<long long> step_tasks;     ///< SLURM_STEP_NUM_TASKS
     std::optional<long long> cpus_per_task;  ///< SLURM_CPUS_PER_TASK
     long long restart_count = 0;             ///< SLURM_RESTART_COUNT: how often the job was requeued
-    std::optional<double> end_time;          ///< Unix seconds: SLURM_JOB_END_TIME, else FINCH_DEADLINE
+    std::optional<double> end_time;          ///< Unix seconds: SLURM_JOB_END_TIME (Slurm 23.02 on), else FINCH_DEADLINE
 
     [[nodiscard]] static Slurm read(const Environment& environment);
 };
 
 /// An error text where srun and MPI do not speak with each other: world size 1 inside a step of several tasks.
 [[nodiscard]] std::optional<std::string> launch_problem(const Slurm& slurm, int world_size);
+
+/// How many processes of this MPI job share the node, as far as the launcher tells before MPI_Init: mpirun by
+/// OMPI_COMM_WORLD_LOCAL_SIZE, srun by SLURM_STEP_TASKS_PER_NODE ("2(x3),1", by SLURM_NODEID) or
+/// SLURM_NTASKS_PER_NODE. Nothing where none of them says so. Throws ConfigError where Slurm's list cannot be read.
+[[nodiscard]] std::optional<long long> ranks_on_node(const Environment& environment);
+
+/// Whether the node has more ranks than cores for them, so that a waiting rank must give its core away.
+/// `usable_cpus`: of this process. A rank that its launcher bound to cores of its own counts as having one.
+[[nodiscard]] bool node_is_crowded(const Environment& environment, int usable_cpus);
 
 /// CPUs that this process may run on.
 [[nodiscard]] int usable_cpus();

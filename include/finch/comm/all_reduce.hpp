@@ -17,12 +17,13 @@ public:
     virtual void start(std::span<float> bucket) = 0;
     /// Lets the transfers move on; called between layers. Does not block.
     virtual void progress() = 0;
-    /// Waits for every bucket started since the last wait(). Throws Error that names the timeout where a peer does not
-    /// come.
+    /// Waits for every bucket started since the last wait(). Throws Error that names the bucket and the timeout where a
+    /// peer does not come; the buckets then still belong to MPI, and wait() may be called again.
     virtual void wait() = 0;
 };
 
-/// MPI_Iallreduce over `group`, which must outlive it. One rank: nothing to do.
+/// MPI_Iallreduce over `group`, which must outlive it. All ranks get the same bits. One rank: nothing to do.
+/// `timeout_seconds` counts from the beginning of wait().
 [[nodiscard]] std::unique_ptr<AllReduce> make_mpi_all_reduce(const Group& group, double timeout_seconds);
 
 }  // namespace finch::comm

@@ -31,7 +31,8 @@ public:
     /// are done.
     [[nodiscard]] virtual std::vector<Envelope> take() = 0;
 
-    /// Says that this leader sends nothing counted any more. Does not block. Once per run.
+    /// Says that this leader sends nothing counted any more: a counted send() then throws Error. Does not block. Once
+    /// per run.
     virtual void begin_closing() = 0;
     /// Whether every leader has begun closing and everything counted that was sent to this one has been taken. Does not
     /// block; to be asked again, with take() between, until true.

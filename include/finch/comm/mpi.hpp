@@ -19,11 +19,17 @@ struct CommunicatorTraits {
     static type null() noexcept { return MPI_COMM_NULL; }
     static void destroy(type communicator) noexcept;
 };
-/// Owns a communicator, which has MPI_ERRORS_RETURN set.
+/// Owns a communicator, which has MPI_ERRORS_RETURN set. Not freed while unwinding: the peers may not come.
 using Communicator = UniqueHandle<CommunicatorTraits>;
 
+/// Takes `communicator` over and sets MPI_ERRORS_RETURN, without which the checks are dead. MPI_COMM_NULL is allowed.
+[[nodiscard]] Communicator own(MPI_Comm communicator);
+/// Collective over `communicator`. A copy, whose messages are apart from those of the original.
+[[nodiscard]] Communicator duplicate(MPI_Comm communicator);
+
 /// MPI_Init_thread (FUNNELED) and MPI_Finalize. Sets OMPI_MCA_mpi_yield_when_idle=1 before where the node has more
-/// ranks than usable cores. While unwinding from an exception it aborts rather than finalizes.
+/// ranks than usable cores (cluster::node_is_crowded) and the user has not set it. While unwinding from an exception it
+/// aborts rather than finalizes, so what is to be printed of the exception is printed inside of the Session's scope.
 class Session {
 public:
     Session(int& argc, char**& argv);
@@ -36,6 +42,7 @@ public:
 private:
     int rank_ = 0;
     int size_ = 1;
+    int exceptions_ = 0;  ///< in flight at the start
 };
 
 [[nodiscard]] int rank_of(MPI_Comm communicator);

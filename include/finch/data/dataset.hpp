@@ -14,8 +14,8 @@ struct Dataset {
     std::int64_t width = 0;
     std::int64_t channels = 0;
     std::int64_t classes = 0;
-    std::vector<std::uint8_t> pixels;  ///< (samples, height, width, channels)
-    std::vector<std::int32_t> labels;  ///< (samples), each in [0, classes)
+    std::vector<std::uint8_t> pixels{};  ///< (samples, height, width, channels)
+    std::vector<std::int32_t> labels{};  ///< (samples), each in [0, classes)
 
     [[nodiscard]] std::int64_t samples() const noexcept { return static_cast<std::int64_t>(labels.size()); }
     [[nodiscard]] std::int64_t pixels_per_image() const noexcept { return height * width * channels; }
@@ -25,11 +25,11 @@ struct Dataset {
 enum class Kind { idx, cifar, hdf5, generated };
 struct Options {
     Kind kind = Kind::generated;
-    std::string path;                              ///< a folder; `generated` needs none
-    std::vector<double> mean{0};                   ///< after division by 255; one, or one per channel
-    std::vector<double> deviation{1};              ///< positive
-    std::optional<std::int64_t> training_samples;  ///< nothing: all
-    std::int64_t validation_samples = 0;           ///< split off the training set by the seed
+    std::string path{};                              ///< a folder; for hdf5 a file; `generated` needs none
+    std::vector<double> mean{0};                     ///< after division by 255; one, or one per channel
+    std::vector<double> deviation{1};                ///< positive
+    std::optional<std::int64_t> training_samples{};  ///< nothing: all
+    std::int64_t validation_samples = 0;             ///< split off the training set by the seed
     std::int64_t generated_samples = 12000;  ///< `generated`: size of the training set; the test set has a sixth of it
     std::int64_t generated_size = 28;        ///< `generated`: height and width
     bool operator==(const Options&) const = default;

@@ -24,6 +24,8 @@ public:
     [[nodiscard]] virtual std::vector<search::Individual> advance() = 0;
     /// Called once the record of `individual` is written: what was kept of its training can go.
     virtual void settled(const search::Individual& individual) = 0;
+    /// Whether a slot is free now or will be within some 50 ms, as far as can be told: time to ask for a ticket.
+    [[nodiscard]] virtual bool wants_soon() const = 0;
     /// Saves everything that runs, so that a later start can go on with it.
     virtual void checkpoint() = 0;
     /// Seconds that the last checkpoint took; 0 before the first.

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace finch::nn {
@@ -14,8 +15,8 @@ namespace finch::nn {
 /// A network over ONE flat parameter and ONE flat gradient arena, both canonical (nn/spec.hpp).
 class Model {
 public:
-    /// Allocates everything. Throws std::bad_alloc. `device` must outlive it. `validation_batch` samples are the most
-    /// that forward() takes at once in evaluation; plan.batch those in training.
+    /// Allocates everything; all weights are 0. Throws std::bad_alloc. `device` must outlive it. forward() always takes
+    /// plan.batch samples, in training and in validation: one shape needs one plan.
     Model(backend::Device& device, ModelPlan plan);
 
     [[nodiscard]] const ModelPlan& plan() const noexcept { return plan_; }
@@ -35,7 +36,8 @@ public:
     /// the ranges come in the arena's order and cover it without a gap.
     void backward(const std::function<void(std::int64_t begin, std::int64_t end)>& ready);
 
-    /// All tensors under PyTorch's names; and back. set_tensors throws FileError where a name or shape does not fit.
+    /// All tensors under PyTorch's names; and back. set_tensors throws FileError where a name or shape does not fit;
+    /// pack() must follow it.
     [[nodiscard]] NamedArrays tensors() const;
     void set_tensors(const NamedArrays& tensors);
 
@@ -46,7 +48,14 @@ private:
     backend::Buffer grads_;
     std::vector<std::unique_ptr<backend::Operation>> operations_;
     std::vector<backend::Buffer> outputs_;       ///< the input, then each layer's output
-    std::vector<backend::Buffer> grad_outputs_;  ///< the same shapes; the input's is empty
+    std::vector<backend::Buffer> grad_outputs_;  ///< the same shapes; empty where nothing before it learns
+    std::size_t first_trained_ = 0;              ///< the first layer with parameters: backward ends there
 };
+
+/// The tensors of a host arena, their names behind `prefix`; and back. read_tensors throws FileError where a name, a
+/// type or a shape does not fit.
+[[nodiscard]] NamedArrays name_tensors(const ModelPlan& plan, std::span<const float> arena,
+                                       const std::string& prefix = {});
+void read_tensors(const ModelPlan& plan, const NamedArrays& arrays, const std::string& prefix, std::span<float> arena);
 
 }  // namespace finch::nn

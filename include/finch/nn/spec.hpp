@@ -15,8 +15,8 @@ struct ConvLayer {
     std::int64_t channels = 10;
     std::int64_t kernel = 3;
     std::int64_t stride = 1;
-    std::optional<std::int64_t>
-        padding;  ///< nothing: `same` (needs stride 1); for an even kernel one more after than before
+    std::optional<std::int64_t> padding =
+        {};  ///< nothing: `same` (needs stride 1); for an even kernel one more after than before
     backend::Activation activation = backend::Activation::none;
     std::int64_t repeat = 1;  ///< 0: the layer is left out
 };

@@ -17,6 +17,8 @@ struct Function {
     std::vector<RealGene> bounds;  ///< one for all genes, or one for each
     double minimum = 0;            ///< for the default number of dimensions
     std::string source;            ///< where the formula is from, and which variant
+    int least_dimensions = 1;
+    double (*value)(std::span<const double> x, RandomStream& noise) = nullptr;
 };
 
 /// Propulate's fourteen: sphere, rosenbrock, step, quartic, rastrigin, griewank, schwefel, bisphere, birastrigin,
@@ -29,7 +31,8 @@ struct Function {
 /// Genes x0 … x(n−1) of `function`. Throws ConfigError where it has no such dimension.
 [[nodiscard]] Space function_space(const Function& function, int dimensions);
 
-/// The value at `x`. Noise, where the function has it (quartic), is drawn from `noise`.
+/// The value at `x`. Noise, where the function has it (quartic), is drawn from `noise`. Throws ConfigError where the
+/// function has no such dimension.
 [[nodiscard]] double evaluate(const Function& function, std::span<const double> x, RandomStream& noise);
 
 }  // namespace finch::search

@@ -4,6 +4,7 @@
 #include "finch/search/gene.hpp"
 
 #include <array>
+#include <cmath>
 #include <compare>
 #include <cstdint>
 #include <limits>
@@ -17,6 +18,7 @@ namespace finch::search {
 struct Id {
     std::uint64_t value = 0;
 
+    /// Throws Error where a number is too large for its bits.
     [[nodiscard]] static Id make(std::uint32_t restart, std::uint32_t worker, std::uint32_t sequence);
     [[nodiscard]] std::uint32_t restart() const noexcept { return static_cast<std::uint32_t>(value >> 52); }
     [[nodiscard]] std::uint32_t worker() const noexcept { return static_cast<std::uint32_t>((value >> 32) & 0xFFFFF); }
@@ -82,18 +84,44 @@ struct Individual {
 
     [[nodiscard]] bool finished_training() const noexcept { return outcome != Outcome::unfinished; }
     /// Whether it has a fitness that can be compared: evaluated, and a finite loss.
-    [[nodiscard]] bool ranks_by_loss() const noexcept;
+    [[nodiscard]] bool ranks_by_loss() const noexcept { return outcome == Outcome::evaluated && std::isfinite(loss); }
 };
+
+/// What the order of individuals looks at.
+struct Standing {
+    bool ranks_by_loss = false;
+    double loss = 0;  ///< where it ranks by loss
+    Id id;
+};
+[[nodiscard]] inline Standing standing(const Individual& individual) noexcept {
+    return {individual.ranks_by_loss(), individual.loss, individual.id};
+}
 
 /// The one order of individuals: those with a comparable fitness first, smaller loss first, then the smaller id.
 /// A NaN or a failed outcome never ranks before a trained one. A strict total order over distinct ids.
-[[nodiscard]] bool better(const Individual& a, const Individual& b) noexcept;
+[[nodiscard]] inline bool better(const Standing& a, const Standing& b) noexcept {
+    if (a.ranks_by_loss != b.ranks_by_loss) {
+        return a.ranks_by_loss;
+    }
+    if (a.ranks_by_loss && a.loss != b.loss) {
+        return a.loss < b.loss;
+    }
+    return a.id < b.id;
+}
+[[nodiscard]] inline bool better(const Individual& a, const Individual& b) noexcept {
+    return better(standing(a), standing(b));
+}
 
 /// Of two records of one id, whether `a` is to be kept rather than `b`: finished before unfinished, further trained
-/// before nearer, then the smaller bytes. Equal records: false.
+/// before nearer, the longer curve (a record may travel without it), then the smaller bytes. Equal records: false.
+/// A strict total order over different records.
 [[nodiscard]] bool supersedes(const Individual& a, const Individual& b);
 
-/// Appends the individual to `out`, the curve only where `with_curve`. read_individual() reads either.
+/// Whether two individuals are the same to the last bit, NaN included.
+[[nodiscard]] bool identical(const Individual& a, const Individual& b);
+
+/// Appends the individual to `out`, the curve only where `with_curve`. read_individual() reads either, and throws
+/// FileError where the bytes mean no individual.
 void write_individual(const Individual& individual, bool with_curve, Bytes& out);
 [[nodiscard]] Individual read_individual(ByteReader& reader);
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 #include <span>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace finch::search {
@@ -24,8 +24,15 @@ class Population {
 public:
     /// `islands` is how many there are now; an island of an earlier start that no longer exists counts as old mod new.
     Population(ExchangeKind kind, int islands);
+    Population(const Population& other);
+    Population& operator=(const Population& other);
+    Population(Population&&) noexcept = default;
+    Population& operator=(Population&&) noexcept = default;
+    ~Population() = default;
 
     /// Each returns whether anything changed. Any order, any repetition: the same population.
+    /// Registers and memberships may come before their individual, and are kept whatever the kind, as it may change at
+    /// a restart. A home of version 0 is no register.
     bool merge(const Individual& individual);
     bool merge(Id id, const Home& home);
     bool merge_membership(Id id, std::int32_t island);
@@ -40,8 +47,10 @@ public:
     [[nodiscard]] std::size_t active(int island) const;
     /// The best individual of all, or null.
     [[nodiscard]] const Individual* best() const;
-    /// Under migration: where `id` lives now (version 0 where it never moved).
+    /// Under migration: where `id` lives now (version 0 where it never moved), as an island that exists now.
     [[nodiscard]] Home home(Id id) const;
+    /// Under pollination: whether `id` was born on `island` or has come to it as a copy.
+    [[nodiscard]] bool is_member(Id id, int island) const;
     /// The island that an individual's island of birth counts as now.
     [[nodiscard]] int island_now(std::int32_t island) const noexcept;
 
@@ -55,17 +64,35 @@ public:
     [[nodiscard]] const std::map<Id, Home>& homes() const noexcept { return homes_; }
     [[nodiscard]] const std::set<std::pair<Id, std::int32_t>>& memberships() const noexcept { return memberships_; }
     [[nodiscard]] ExchangeKind kind() const noexcept { return kind_; }
-    [[nodiscard]] int islands() const noexcept { return islands_; }
+    [[nodiscard]] int islands() const noexcept { return static_cast<int>(islands_.size()); }
 
     /// Equal in everything that can be asked of them.
     [[nodiscard]] bool operator==(const Population& other) const;
 
 private:
+    struct Better {
+        bool operator()(const Standing& a, const Standing& b) const noexcept { return better(a, b); }
+    };
+    /// What may be active on one island, best first, and how many of the ranking ones were born there.
+    struct Island {
+        std::map<Standing, const Individual*, Better> members;
+        std::size_t born = 0;
+    };
+
+    [[nodiscard]] const Island& at(int island) const;
+    [[nodiscard]] Island& at(int island);
+    /// Calls `visit` with every island that `individual` belongs to, some maybe twice.
+    template <class Visitor>
+    void for_each_place(const Individual& individual, const Visitor& visit) const;
+    void add_to_indexes(const Individual& individual);
+    void remove_from_indexes(const Individual& individual);
+
     ExchangeKind kind_;
-    int islands_;
-    std::map<Id, Individual> individuals_;
+    std::map<Id, Individual> individuals_;  ///< nodes never move: the islands point at them
     std::map<Id, Home> homes_;
     std::set<std::pair<Id, std::int32_t>> memberships_;
+    std::vector<Island> islands_;
+    std::set<Id> unfinished_;
     std::size_t settled_ = 0;
 };
 

@@ -76,12 +76,16 @@ struct Halt {
     std::string why;
 };
 
+/// A record's place in this list, from 1, is its kind in the bytes: append only.
 using Record = std::variant<Started, Result, Move, Copy, Event, WorkerReport, Tickets, Archived, Halt>;
 
-/// A record as it travels and as it is journaled: {magic, kind, version, length, run, CRC-32C of all that, body}.
+/// A record as it travels and as it is journaled: {magic, kind, version, length, run, CRC-32C of these and the body}
+/// and the body. Only a Result carries its curve. Throws Error where the body is longer than 64 MiB.
 [[nodiscard]] Bytes encode(const Record& record, std::uint64_t run);
 
-/// Walks over encoded records. A torn last record ends it; a damaged one before it is named and skipped.
+/// Walks over encoded records. A torn last record ends it; a damaged one before it is named and skipped. After damage
+/// it goes on at the next place where a whole record with a right CRC begins, so a damaged length costs no other
+/// record.
 class RecordReader {
 public:
     /// `source` is the file's name, for the messages. Records of another run are named and skipped.
@@ -95,11 +99,15 @@ public:
     [[nodiscard]] const std::vector<std::string>& problems() const noexcept { return problems_; }
 
 private:
+    bool skip_damage();
+    [[nodiscard]] std::optional<Record> understand(std::size_t begin);
+
     std::span<const std::byte> bytes_;
     std::uint64_t run_;
     std::string source_;
     std::size_t at_ = 0;
     std::size_t good_bytes_ = 0;
+    bool in_other_run_ = false;
     std::vector<std::string> problems_;
 };
 

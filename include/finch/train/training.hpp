@@ -9,10 +9,9 @@
 #include "finch/nn/spec.hpp"
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <string>
+#include <vector>
 
 namespace finch::train {
 
@@ -23,12 +22,13 @@ enum class Precision { float32, tf32, bfloat16, float16 };
 struct Options {
     std::int64_t epochs = 10;
     std::int64_t batch_size = 64;  ///< global; used where batch_size_per_rank is nothing
-    std::optional<std::int64_t> batch_size_per_rank;
-    ScaleLearningRate scale_learning_rate = ScaleLearningRate::none;  ///< by the number of ranks
+    std::optional<std::int64_t> batch_size_per_rank = {};
+    /// By the number of ranks that it starts on; used where batch_size_per_rank is given.
+    ScaleLearningRate scale_learning_rate = ScaleLearningRate::none;
     nn::OptimizerOptions optimizer = nn::AdadeltaOptions{};
     double learning_rate = 1.0;
     nn::Schedule schedule = nn::ConstantSchedule{};
-    std::optional<std::int64_t> patience;  ///< epochs without improvement before it stops early; nothing: never
+    std::optional<std::int64_t> patience = {};  ///< epochs without improvement before it stops early; nothing: never
     Precision precision = Precision::float32;
     bool deterministic = true;
 };
@@ -50,57 +50,70 @@ struct Epoch {
     double validation_loss = 0;
     double validation_accuracy = 0;
     double learning_rate = 0;
-    double seconds = 0;  ///< the leader's clock
+    double seconds = 0;  ///< in advance(), by the leader's clock; goes on over interruptions
 };
 
 enum class State { running, finished, diverged };
+
+/// Loss and accuracy of given weights on a data set.
+struct Measured {
+    double loss = 0;
+    double accuracy = 0;
+    std::int64_t samples = 0;               ///< how many were counted: each once
+    std::vector<std::int32_t> predictions;  ///< by sample, on every rank
+};
 
 /// One individual's training on this rank, an object that is advanced. Every method but the accessors is collective
 /// over the worker, and all ranks call them in the same order with the same arguments.
 class Training {
 public:
-    /// Plans and allocates everything. Throws ConfigError (the network cannot exist) and std::bad_alloc. Local: not
-    /// collective, so that a rank that fails can be heard.
+    using Measured = train::Measured;
+
+    /// Plans and allocates everything; `device`, `group`, `all_reduce` and `datasets` must outlive it. Throws
+    /// ConfigError (the network cannot exist, there is nothing to validate on) and std::bad_alloc. Local: not
+    /// collective, so that a rank that fails can be heard. `timeout_seconds` is that of `all_reduce`, where the waiting
+    /// is done.
     Training(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
              const data::Datasets& datasets, Recipe recipe, double timeout_seconds);
     ~Training();
     Training(const Training&) = delete;
     Training& operator=(const Training&) = delete;
 
-    /// Collective over the worker. Does up to `steps` batches (of training or of validation) and returns. The end of an
-    /// epoch is part of its last validation batch: sums are reduced, the leader decides (improved, patience, NaN), all
-    /// obey.
+    /// Collective over the worker. Does up to `steps` batches (of training or of validation) and returns state(). The
+    /// end of an epoch is part of its last validation batch: sums are reduced, the leader decides (improved, patience,
+    /// NaN), all obey, so at that moment all ranks return the same. Between two epochs' ends only this rank's own loss
+    /// is known, and ranks may differ by `diverged`: the caller takes the largest over the group before it acts on it.
+    /// How the batches are cut into calls does not change a bit. What a batch's computation throws on this rank is
+    /// thrown at the end of the call: until then its collectives run with zeros and its losses are NaN, so the others
+    /// are not left waiting and nobody takes the result for good.
     State advance(std::int64_t steps);
 
-    /// Local. Whether this rank met a failure in a step: its loss is not finite. The caller tells the group.
+    /// Local. `diverged` as soon as this rank has met a loss that is not finite.
     [[nodiscard]] State state() const noexcept;
     /// The epochs that ended so far, first first.
     [[nodiscard]] const std::vector<Epoch>& curve() const noexcept;
     /// The epoch with the smallest validation loss, 1 is the first; 0: none yet.
     [[nodiscard]] std::int64_t best_epoch() const noexcept;
+    /// Samples of one optimizer step over the whole group. Fixed at the start, whatever the number of ranks is later.
     [[nodiscard]] std::int64_t global_batch() const noexcept;
-    [[nodiscard]] std::int64_t samples_trained() const noexcept;  ///< of the whole group
+    /// Of the whole group.
+    [[nodiscard]] std::int64_t samples_trained() const noexcept;
     [[nodiscard]] const nn::ModelPlan& plan() const noexcept;
-    /// Batches done and in all, of all epochs, validation included: for progress.
+    /// The share of all epochs' samples, those of validation included, that is done: 0 to 1. 1 once it has ended.
     [[nodiscard]] double progress() const noexcept;
 
     /// Collective over the worker. Everything that is needed to go on, on any number of ranks: weights, optimizer, the
     /// best epoch's weights, position, partial sums per rank, patience, curve. The same arrays on every rank.
     [[nodiscard]] NamedArrays snapshot() const;
-    /// Local. Goes on from a snapshot: to the same bits where the number of ranks is the same. Throws FileError where
-    /// it does not fit the recipe.
+    /// Local. Goes on from a snapshot: to the same bits where the number of ranks is the same, else at the same global
+    /// batch and learning rate. Throws FileError where it does not fit the recipe, and std::bad_alloc.
     void restore(const NamedArrays& snapshot);
 
-    /// Local. The weights of the best epoch under PyTorch's names.
+    /// Local. The weights of the best epoch under PyTorch's names; before the first epoch's end the present ones.
     [[nodiscard]] NamedArrays best_weights() const;
 
-    /// Collective over the worker. Loss and accuracy of the best epoch's weights on a data set, each sample counted
-    /// once.
-    struct Measured {
-        double loss = 0;
-        double accuracy = 0;
-        std::vector<std::int32_t> predictions;  ///< by sample, on every rank
-    };
+    /// Collective over the worker. Loss and accuracy of best_weights() on a data set. Throws ConfigError where its
+    /// shape is not the model's.
     [[nodiscard]] Measured measure(const data::Dataset& dataset);
 
 private:
@@ -108,7 +121,11 @@ private:
     std::unique_ptr<Implementation> implementation_;
 };
 
-/// Collective over the worker. One evaluation of `weights` (PyTorch's names) on the samples `indices` of `dataset`;
-/// loss and accuracy count every sample once, whatever the number of ranks.
+/// Collective over the worker. Loss and accuracy of `weights` (PyTorch's names) on a data set, for a model without a
+/// training: each sample counts once, whatever the number of ranks. `batch` samples per rank at once. Throws
+/// ConfigError (the network cannot exist) and FileError (the weights are not this model's).
+[[nodiscard]] Measured measure(backend::Device& device, const comm::Group& group, const nn::ModelSpec& model,
+                               const NamedArrays& weights, const data::Options& normalisation,
+                               const data::Dataset& dataset, std::int64_t batch);
 
 }  // namespace finch::train

@@ -1,0 +1,74 @@
+#pragma once
+
+#include "finch/app/slots.hpp"
+#include "finch/island/evaluator.hpp"
+#include "finch/store/run_directory.hpp"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace finch::app {
+
+/// Trains networks, data-parallel over the worker's ranks. Leader only; the followers run Slots::follow().
+class CnnEvaluator : public island::Evaluator {
+public:
+    struct Place {
+        int worker = 0;
+        int threads = 1;
+        std::string node;
+    };
+
+    /// `best_known`: the smallest loss that anybody is known to have; weights are kept on disk only where they beat it.
+    CnnEvaluator(const config::Config& config, Slots& slots, const comm::Group& group, store::RunDirectory directory,
+                 Place place, std::string device, std::function<double()> best_known);
+
+    [[nodiscard]] bool has_free_slot() const override;
+    [[nodiscard]] bool idle() const override;
+    [[nodiscard]] bool can_exist(const search::Genome& genome) const override;
+    [[nodiscard]] bool wants_soon() const override;
+    void start(search::Individual individual) override;
+    [[nodiscard]] std::vector<search::Individual> advance() override;
+    void settled(const search::Individual& individual) override;
+    void checkpoint() override;
+    [[nodiscard]] double checkpoint_seconds() const override { return checkpoint_seconds_; }
+    [[nodiscard]] std::vector<search::Individual> stop_all() override;
+    void dismiss() override;
+
+    /// The shape and number of classes of the data, for can_exist().
+    void set_sample_shape(nn::SampleShape sample, std::int64_t classes);
+
+private:
+    struct Running {
+        bool used = false;
+        search::Individual individual;
+        double seconds_per_step = 0;  ///< 0: not measured yet
+        double seconds_left = 0;      ///< estimated; 0: unknown
+        double progress = 0;
+        std::int64_t samples_before = 0;  ///< trained in earlier starts
+        double training_seconds = 0;      ///< in this start
+    };
+
+    std::vector<Status> command(const Order& order);
+    [[nodiscard]] std::optional<NamedArrays> saved_training(const search::Individual& individual) const;
+    [[nodiscard]] search::Individual ended(std::uint32_t slot, Status status);
+    void describe(search::Individual& individual, train::Training& training, search::Outcome outcome) const;
+    void keep_best(const search::Individual& individual, train::Training& training);
+    void measure(std::uint32_t slot, std::uint32_t steps, double seconds);
+    void release(std::uint32_t slot);
+
+    const config::Config& config_;
+    Slots& slots_;
+    const comm::Group& group_;
+    store::RunDirectory directory_;
+    Place place_;
+    std::string device_;
+    std::function<double()> best_known_;
+    nn::SampleShape sample_;
+    std::int64_t classes_ = 0;
+    std::vector<Running> running_;
+    std::vector<search::Individual> failed_;  ///< could not be started; advance() returns them
+    double checkpoint_seconds_ = 0;
+};
+
+}  // namespace finch::app

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "finch/app/run.hpp"
+#include "finch/cluster/environment.hpp"
+#include "finch/search/population.hpp"
+#include "finch/store/archive.hpp"
+#include "finch/store/run_directory.hpp"
+
+#include <memory>
+#include <string>
+
+namespace finch::app {
+
+/// A run directory that was opened for a start: locked, everything in it merged, the restart number raised and synced.
+struct OpenedRun {
+    std::unique_ptr<store::RunLock> lock;
+    store::ArchiveFacts facts;  ///< of this start
+    int workers_before = 0;     ///< of the last start; 0: there was none
+    double hours_before = 0;
+    search::Population population{search::ExchangeKind::none, 1};
+    std::string greeting;  ///< "a new run", or what is resumed
+};
+
+/// World rank 0 only. Opens or begins the run. Throws ConfigError where it is in use, was made with another
+/// configuration or other data, or cannot be written.
+[[nodiscard]] OpenedRun open_run(const store::RunDirectory& directory, const config::Config& config,
+                                 const RunOptions& options, const cluster::Slurm& slurm,
+                                 const std::string& data_fingerprint, int workers, int islands);
+
+/// What the other leaders need of it, as bytes; and back (without lock, greeting and the facts' texts).
+[[nodiscard]] std::string pack_run(const OpenedRun& run);
+[[nodiscard]] OpenedRun unpack_run(const std::string& packed, search::ExchangeKind kind, int islands);
+
+/// Wall time of all starts so far, in hours: of each start the longest that any worker was up.
+[[nodiscard]] double hours_used(const store::ArchiveFacts& facts);
+
+}  // namespace finch::app

@@ -1,0 +1,39 @@
+#pragma once
+
+#include "finch/comm/mpi.hpp"
+#include "finch/config/config.hpp"
+#include "finch/search/propagator.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace finch::app {
+
+/// Exit codes of the program. Anything else is a fault.
+inline constexpr int exit_done = 0;
+inline constexpr int exit_input = 2;
+inline constexpr int exit_stopped = 75;
+
+struct RunOptions {
+    std::filesystem::path config;
+    std::vector<std::string> settings;         ///< --set path=value
+    std::optional<std::filesystem::path> run;  ///< --run DIR; nothing: runs/NAME
+    bool fresh = false;
+    std::vector<std::string> genes;  ///< finch train: name=value for every gene; empty: a search
+};
+
+/// Collective over the world. finch evolve and finch train: runs or resumes a search. Returns the exit code, the same
+/// on every rank. Throws ConfigError.
+[[nodiscard]] int evolve(comm::Session& session, const RunOptions& options);
+
+/// Collective over the world. finch train: one individual with the genes that the options give, on all ranks as one
+/// worker.
+[[nodiscard]] int train_one(comm::Session& session, RunOptions options);
+
+/// The run directory that the options mean.
+[[nodiscard]] std::filesystem::path run_directory_of(const config::Config& config, const RunOptions& options);
+
+}  // namespace finch::app

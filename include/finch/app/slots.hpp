@@ -1,0 +1,53 @@
+#pragma once
+
+#include "finch/app/order.hpp"
+#include "finch/backend/device.hpp"
+#include "finch/comm/all_reduce.hpp"
+#include "finch/comm/group.hpp"
+#include "finch/config/config.hpp"
+#include "finch/data/dataset.hpp"
+#include "finch/train/training.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace finch::app {
+
+/// The trainings of one worker on this rank, a slot each. Every rank of the worker has one and obeys the same Orders.
+class Slots {
+public:
+    /// All must outlive it.
+    Slots(const config::Config& config, const data::Datasets& datasets, backend::Device& device,
+          const comm::Group& group);
+
+    /// Collective over the worker. Does what `order` says and agrees with the group on how it went. For `advance` one
+    /// status per entry of order.steps; else one.
+    std::vector<Status> obey(const Order& order);
+
+    /// Collective over the worker. Followers: receives Orders and obeys, until dismissed.
+    void follow();
+
+    [[nodiscard]] train::Training& training(std::uint32_t slot) { return *slots_.at(slot); }
+    /// What went wrong at the last start that failed, from the lowest rank that has something to say.
+    [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
+    /// What the last `snapshot` gave.
+    [[nodiscard]] NamedArrays take_snapshot() { return std::move(snapshot_); }
+
+private:
+    Status start(const Order& order);
+    Status advance(train::Training& training, std::int64_t steps);
+    [[nodiscard]] Status agree(Status mine, const std::string& text);
+
+    const config::Config& config_;
+    const data::Datasets& datasets_;
+    backend::Device& device_;
+    const comm::Group& group_;
+    std::unique_ptr<comm::AllReduce> all_reduce_;
+    std::vector<std::unique_ptr<train::Training>> slots_;
+    NamedArrays snapshot_;
+    std::string problem_;
+};
+
+}  // namespace finch::app

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "finch/cluster/environment.hpp"
+#include "finch/cluster/layout.hpp"
+#include "finch/comm/mpi.hpp"
+#include "finch/config/config.hpp"
+#include "finch/data/dataset.hpp"
+
+#include <string>
+#include <vector>
+
+namespace finch::app {
+
+/// Where every rank is, and what this one has.
+struct Placement {
+    cluster::Layout layout;
+    std::vector<std::string> node_of_rank;
+    int threads = 1;
+    [[nodiscard]] const cluster::Place& mine(int world_rank) const {
+        return layout.places.at(static_cast<std::size_t>(world_rank));
+    }
+};
+
+/// Collective over the world. Finds the nodes and makes the layout. Throws ConfigError where it does not fit.
+[[nodiscard]] Placement place_ranks(const comm::Session& session, const config::Config& config,
+                                    const cluster::Slurm& slurm);
+
+/// The device and communicator that the configuration asks for can be had here and suit what it asks of them. Throws
+/// ConfigError.
+void check_device(const config::Config& config);
+
+/// Collective over the world. Every rank makes the first weights of one same individual and compares their checksums.
+void check_first_weights(const comm::Session& session, const config::Config& config, const data::Datasets& datasets);
+
+/// Collective over the world. Logs, on world rank 0, version, ranks, workers, islands, nodes, and a line for each rank.
+void log_summary(const comm::Session& session, const config::Config& config, const Placement& placement,
+                 const std::string& device);
+
+/// What `finch plan` prints for a layout: rank, node, worker, island, and the memory of one training.
+[[nodiscard]] std::string plan_text(const config::Config& config, const cluster::Layout& layout, int gpus_per_node,
+                                    std::int64_t training_bytes);
+
+/// The layout options that a configuration asks for.
+[[nodiscard]] cluster::LayoutOptions layout_options(const config::Config& config);
+
+}  // namespace finch::app

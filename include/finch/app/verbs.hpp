@@ -1,0 +1,43 @@
+#pragma once
+
+#include "finch/app/run.hpp"
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// The verbs that train nothing. They run anywhere, without MPI, and return the exit code.
+namespace finch::app {
+
+struct PlanOptions {
+    std::filesystem::path config;
+    std::vector<std::string> settings;
+    std::optional<int> nodes;  ///< nothing: the allocation that this runs in
+    std::optional<int> ranks_per_node;
+    int gpus_per_node = 0;
+};
+[[nodiscard]] int plan(const PlanOptions& options);
+
+struct ShowOptions {
+    std::filesystem::path run;
+    int top = 3;       ///< individuals per island
+    bool csv = false;  ///< every individual as comma-separated values instead
+};
+[[nodiscard]] int show(const ShowOptions& options);
+
+/// Exit codes of `finch status`.
+inline constexpr int status_complete = 0;
+inline constexpr int status_stopped = 75;
+inline constexpr int status_interrupted = 76;
+inline constexpr int status_running = 77;
+/// `options.config` may be a run directory or a configuration. `progress`: prints only a number that grows as the run
+/// gets further.
+[[nodiscard]] int status(const RunOptions& options, bool progress);
+
+[[nodiscard]] int print_config();
+/// Writes generated images as IDX files.
+[[nodiscard]] int generate_data(const std::filesystem::path& folder, std::int64_t samples, std::int64_t size,
+                                std::uint64_t seed);
+
+}  // namespace finch::app

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "finch/cluster/environment.hpp"
+
+#include <string>
+#include <vector>
+
+namespace finch::cluster {
+
+/// The node names that a Slurm host list stands for: "n[1-3,07],gpu4" → n1 n2 n3 n07 gpu4. Throws ConfigError where it
+/// cannot be read.
+[[nodiscard]] std::vector<std::string> expand_host_list(const std::string& list);
+
+/// The counts that SLURM_TASKS_PER_NODE stands for: "2(x3),1" → 2 2 2 1. Throws ConfigError where it cannot be read.
+[[nodiscard]] std::vector<int> expand_counts(const std::string& counts);
+
+/// The node of each rank that a step over the whole allocation would have, in Slurm's block distribution. Empty outside
+/// an allocation.
+[[nodiscard]] std::vector<std::string> ranks_of_allocation(const Environment& environment);
+
+}  // namespace finch::cluster

@@ -1,0 +1,109 @@
+#pragma once
+
+#include "finch/config/tree.hpp"
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace finch::config {
+
+struct Key;
+struct Domain;
+
+/// `null`: nothing.
+struct Null {};
+/// A whole number in [low, high].
+struct Whole {
+    std::int64_t low = 0;
+    std::int64_t high = 0;
+};
+/// A number in [low, high], or in (low, high] where `above`.
+struct Real {
+    double low = 0;
+    double high = 0;
+    bool above = false;
+};
+struct Flag {};
+/// One of some words.
+struct Word {
+    std::vector<std::string> words;
+};
+/// A text; `fits` says which.
+struct Text {
+    std::string accepts;
+    bool (*fits)(const std::string&);
+    std::vector<std::string> accepted;  ///< examples for tests
+    std::vector<std::string> refused;
+};
+/// Keys with values. `sparse`: keys that are not given stay absent.
+struct Section {
+    std::vector<Key> keys;
+    bool sparse = false;
+};
+/// One of several sections or values by its name: `NAME` alone (all defaults) or `{NAME: value}`.
+struct Variants {
+    std::vector<Key> alternatives;
+};
+/// At least `least` values of one domain, at most `most`.
+struct List {
+    std::vector<Domain> element;  ///< exactly one
+    std::size_t least = 1;
+    std::size_t most = 1000;
+};
+/// A map whose names the user chooses.
+struct Named {
+    std::vector<Domain> element;  ///< exactly one
+};
+/// The first of several domains that takes a value of this shape.
+struct Either {
+    std::vector<Domain> domains;
+};
+
+/// Which values a key takes.
+struct Domain {
+    std::variant<Null, Whole, Real, Flag, Word, Text, Section, Variants, List, Named, Either> is;
+};
+
+/// Whether `$name` may stand for a value: as in the section around it, or from here on, or never.
+enum class GeneUse { as_around, allowed, never };
+
+/// All that there is to know of a key, in one place: it drives parsing, messages, the effective configuration, the
+/// reference that `finch config` prints, and a test of every bound.
+struct Key {
+    std::string name;
+    std::string fallback;  ///< the default, in YAML
+    Domain domain;
+    std::string meaning;
+    GeneUse genes = GeneUse::as_around;
+};
+
+/// "a whole number from 1 to 100", "relu, sigmoid or tanh": for messages and for the reference.
+[[nodiscard]] std::string accepts(const Domain& domain);
+
+/// Checks `tree` strictly and fills in every default. Where `genes`, a `$name` stays as it is. Throws ConfigError with
+/// place, path, what is wrong and what is accepted; for an unknown key the nearest known one.
+[[nodiscard]] Tree complete(const Domain& domain, const Tree& tree, const std::string& path, bool genes = false);
+
+/// The value of `key` where the user gives none.
+[[nodiscard]] Tree fallback_of(const Key& key, const std::string& place);
+
+/// A key as a flat list knows it: path "training.optimizer.sgd.momentum" or "model[].conv.kernel".
+struct KeyDescription {
+    std::string path;
+    std::string fallback;
+    std::string meaning;
+    std::string accepts;
+    std::vector<std::string> accepted;  ///< values at the bounds, in YAML
+    std::vector<std::string> refused;   ///< values just beyond them, and of other types
+    bool genes = false;
+};
+
+/// Every key below `domain` that holds a value, in the order of the tables.
+[[nodiscard]] std::vector<KeyDescription> describe(const Domain& domain, const std::string& path, bool genes = false);
+
+/// The commented reference of the keys of `section` with their defaults: YAML that completes to the defaults.
+[[nodiscard]] std::string reference(const Section& section);
+
+}  // namespace finch::config

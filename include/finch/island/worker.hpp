@@ -1,0 +1,152 @@
+#pragma once
+
+#include "finch/comm/mailbox.hpp"
+#include "finch/island/evaluator.hpp"
+#include "finch/island/journal.hpp"
+#include "finch/island/options.hpp"
+#include "finch/island/tickets.hpp"
+#include "finch/search/exchange.hpp"
+#include "finch/search/population.hpp"
+#include "finch/search/propagator.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace finch::island {
+
+/// What was asked of this process from outside. `urgent`: seconds are left and a peer may be dead, so no message is
+/// awaited.
+enum class Stop { none, orderly, urgent };
+
+/// The world around a worker; a simulator hands in its own.
+struct Surroundings {
+    std::function<double()> unix_seconds;
+    std::function<double()> steady_seconds;
+    std::function<Stop()> stop;
+    double end_time = 0;  ///< Unix seconds at which the job's time is over; 0: never
+};
+
+/// What a worker is told at its start.
+struct Setup {
+    std::uint64_t run = 0;
+    std::uint64_t seed = 1;
+    std::uint32_t restart = 0;
+    std::int32_t self = 0;              ///< worker
+    std::vector<int> island_of_worker;  ///< by worker
+    int workers_before = 0;             ///< of the last start; 0: there was none
+    double hours_before = 0;            ///< wall time of the earlier starts
+    Budget budget;
+    search::ExchangeOptions exchange;
+    double archive_seconds = 10;
+    double training_seconds = 60;
+    std::string node;
+    std::string device;
+    std::int32_t ranks = 1;
+    std::int32_t threads = 1;
+};
+
+/// Hears what happens, on every leader. World rank 0 hears of every individual of the run.
+class Observer {
+public:
+    virtual ~Observer() = default;
+    virtual void settled(const search::Individual& individual, const search::Population& population) = 0;
+    virtual void tick(const search::Population& population) = 0;  ///< often; between the steps
+    virtual void said(const std::string& text) = 0;               ///< an event that a user wants to read
+    virtual void warned(const std::string& text) = 0;
+};
+
+/// How a worker's life ended. `complete`: the budget is used. `stopped`: an orderly stop; unfinished trainings are
+/// saved. `urgent`: like it, but nobody waited for anybody. `storage`: nothing can be written any more.
+enum class Ending { complete, stopped, urgent, storage };
+
+/// The asynchronous life of a worker, on its leader: receive, breed, advance, settle, exchange, stop. No thread, and
+/// nothing in it waits. `archive` is given on world rank 0 alone, which also keeps the ticket office.
+class Worker {
+public:
+    Worker(Setup setup, const search::Space& space, search::Population population, const search::Propagator& propagator,
+           Evaluator& evaluator, Journal& journal, comm::Mailbox& mailbox, Archive* archive, Observer& observer,
+           Surroundings surroundings);
+
+    /// One round of the loop. False once the life is over.
+    bool step();
+    /// step() until over; sleeps a millisecond where there was nothing to do.
+    Ending run();
+
+    [[nodiscard]] const search::Population& population() const noexcept { return population_; }
+    [[nodiscard]] Ending ending() const noexcept { return ending_; }
+    /// Evaluations that this worker settled in this start.
+    [[nodiscard]] std::int64_t evaluations() const noexcept { return evaluations_; }
+
+private:
+    enum class Phase { living, waiting_for_leaders, closing, over };
+
+    void receive();
+    void handle(const search::Record& record, int from);
+    void handle_tickets(const search::Tickets& tickets);
+    void take_in(const search::Record& record);
+    void heed_stop();
+    void heed_budget();
+    void obey(const search::Halt& halt);
+    void halt(const search::Halt& asked);
+    void tell_of(const search::Halt& halt);
+    void save_and_stop(Ending ending);
+    void end_running();
+    void fill_slots();
+    void start_bred();
+    void settle(search::Individual individual);
+    void exchange(const search::Individual& after);
+    void leave_if_over();
+    void live();
+    void housekeeping();
+    void report();
+    void archive_now();
+    void event(const std::string& kind, const std::string& text);
+
+    /// Journals `record`, then tells `to` and the archivist, each once. False where it could not be written: nobody
+    /// heard of it.
+    bool publish(const search::Record& record, const std::vector<std::int32_t>& to);
+    void send(std::int32_t to, const search::Record& record);
+    void send_tickets(search::Tickets::Kind kind, std::int64_t count);
+    [[nodiscard]] std::vector<std::int32_t> leaders_of(int island) const;
+    [[nodiscard]] int workers() const noexcept { return static_cast<int>(setup_.island_of_worker.size()); }
+    [[nodiscard]] int island() const noexcept { return setup_.island_of_worker[static_cast<std::size_t>(setup_.self)]; }
+
+    Setup setup_;
+    const search::Space& space_;
+    search::Population population_;
+    const search::Propagator& propagator_;
+    Evaluator& evaluator_;
+    Journal& journal_;
+    comm::Mailbox& mailbox_;
+    Archive* archive_;
+    Observer& observer_;
+    Surroundings surroundings_;
+
+    Phase phase_ = Phase::living;
+    Ending ending_ = Ending::complete;
+    bool halted_ = false;  ///< nothing starts any more
+    bool did_something_ = false;
+    TicketPurse purse_;
+    std::optional<TicketOffice> office_;         ///< world rank 0
+    std::vector<std::uint64_t> archived_from_;   ///< world rank 0: durable records taken in, by worker
+    std::deque<search::Individual> unfinished_;  ///< of an earlier start, dealt to this worker
+    std::uint32_t sequence_ = 0;
+    std::int32_t generation_ = 0;
+    std::int64_t evaluations_ = 0;
+    double began_ = 0;       ///< steady
+    double busy_since_ = 0;  ///< steady; 0: idle
+    double busy_seconds_ = 0;
+    double seconds_per_evaluation_ = 0;
+    double last_archive_ = 0;  ///< steady
+    double archive_cost_ = 0;
+    int archive_failures_ = 0;
+    double last_checkpoint_ = 0;
+    double last_report_ = 0;
+};
+
+}  // namespace finch::island

@@ -1,0 +1,270 @@
+#include "finch/app/cnn_evaluator.hpp"
+
+#include "finch/app/fault.hpp"
+#include "finch/base/clock.hpp"
+#include "finch/base/format.hpp"
+#include "finch/base/log.hpp"
+#include "finch/store/model_file.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace finch::app {
+namespace {
+
+constexpr double seconds_between_looks = 0.005;  ///< messages, signals and the clock are looked at this often
+
+search::Outcome outcome_of(Status status) {
+    switch (status) {
+        case Status::running:
+            return search::Outcome::stopped;
+        case Status::finished:
+            return search::Outcome::evaluated;
+        case Status::diverged:
+            return search::Outcome::diverged;
+        case Status::out_of_memory:
+            return search::Outcome::out_of_memory;
+        case Status::failed:
+            return search::Outcome::failed;
+    }
+    return search::Outcome::failed;
+}
+
+std::vector<search::EpochMetrics> curve_of(const train::Training& training) {
+    std::vector<search::EpochMetrics> curve;
+    for (const train::Epoch& epoch : training.curve()) {
+        curve.push_back({static_cast<std::int32_t>(epoch.epoch), 0, epoch.training_loss, epoch.training_accuracy,
+                         epoch.validation_loss, epoch.validation_accuracy, epoch.learning_rate, epoch.seconds});
+    }
+    return curve;
+}
+
+}  // namespace
+
+CnnEvaluator::CnnEvaluator(const config::Config& config, Slots& slots, const comm::Group& group,
+                           store::RunDirectory directory, Place place, std::string device,
+                           std::function<double()> best_known)
+    : config_(config),
+      slots_(slots),
+      group_(group),
+      directory_(std::move(directory)),
+      place_(std::move(place)),
+      device_(std::move(device)),
+      best_known_(std::move(best_known)),
+      running_(static_cast<std::size_t>(config.workers.slots)) {}
+
+void CnnEvaluator::set_sample_shape(nn::SampleShape sample, std::int64_t classes) {
+    sample_ = sample;
+    classes_ = classes;
+}
+
+bool CnnEvaluator::has_free_slot() const {
+    return std::any_of(running_.begin(), running_.end(), [](const Running& running) { return !running.used; });
+}
+
+bool CnnEvaluator::idle() const {
+    return failed_.empty() &&
+           std::none_of(running_.begin(), running_.end(), [](const Running& running) { return running.used; });
+}
+
+bool CnnEvaluator::wants_soon() const {
+    constexpr double soon = 0.05;  // s
+    return std::any_of(running_.begin(), running_.end(), [](const Running& running) {
+        return !running.used || (running.seconds_left > 0 && running.seconds_left < soon);
+    });
+}
+
+bool CnnEvaluator::can_exist(const search::Genome& genome) const {
+    try {
+        const train::Recipe recipe = config_.recipe(genome, 0);
+        static_cast<void>(nn::plan_model(recipe.model, sample_, classes_, 1));
+        return true;
+    } catch (const ConfigError&) {
+        return false;
+    }
+}
+
+std::vector<Status> CnnEvaluator::command(const Order& order) {
+    Bytes bytes = encode(order);
+    group_.broadcast(bytes);
+    return slots_.obey(order);
+}
+
+std::optional<NamedArrays> CnnEvaluator::saved_training(const search::Individual& individual) const {
+    std::vector<std::string> problems;
+    auto file = store::read_model(directory_.training(individual.id), problems);
+    for (const std::string& problem : problems) {
+        spdlog::warn("{}", problem);
+    }
+    if (!file || file->individual.id != individual.id || file->individual.genome != individual.genome) {
+        return std::nullopt;
+    }
+    return std::move(file->arrays);
+}
+
+void CnnEvaluator::start(search::Individual individual) {
+    const auto free =
+        std::find_if(running_.begin(), running_.end(), [](const Running& running) { return !running.used; });
+    Order order;
+    order.kind = Order::Kind::start;
+    order.slot = static_cast<std::uint32_t>(free - running_.begin());
+    individual.node = place_.node;
+    individual.device = device_;
+    individual.ranks = group_.size();
+    individual.threads = place_.threads;
+    individual.started = individual.started > 0 ? individual.started : unix_seconds();
+    order.individual = individual;
+    order.snapshot = saved_training(individual).value_or(NamedArrays{});
+    Status status = command(order).front();
+    if (status == Status::failed && !order.snapshot.empty()) {
+        spdlog::warn("the snapshot of {} cannot be used ({}); it begins anew", to_text(individual.id),
+                     slots_.problem());
+        order.snapshot.clear();
+        status = command(order).front();
+    }
+    if (status != Status::running) {
+        individual.outcome = outcome_of(status);
+        individual.problem = slots_.problem();
+        individual.finished = unix_seconds();
+        failed_.push_back(std::move(individual));
+        return;
+    }
+    *free = Running{};
+    free->used = true;
+    free->samples_before = slots_.training(order.slot).samples_trained();
+    free->individual = std::move(individual);
+    free->progress = slots_.training(order.slot).progress();
+}
+
+std::vector<search::Individual> CnnEvaluator::advance() {
+    std::vector<search::Individual> done = std::exchange(failed_, {});
+    for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
+        Running& running = running_[slot];
+        if (!running.used) {
+            continue;
+        }
+        const double share = seconds_between_looks / static_cast<double>(running_.size());
+        const double wanted = running.seconds_per_step > 0 ? share / running.seconds_per_step : 1;
+        const auto steps = static_cast<std::uint32_t>(std::clamp(wanted, 1.0, 1000.0));
+        Order order;
+        order.kind = Order::Kind::advance;
+        order.steps = {{slot, steps}};
+        const double begin = steady_seconds();
+        const Status status = command(order).front();
+        measure(slot, steps, steady_seconds() - begin);
+        if (status != Status::running) {
+            done.push_back(ended(slot, status));
+        }
+    }
+    return done;
+}
+
+void CnnEvaluator::measure(std::uint32_t slot, std::uint32_t steps, double seconds) {
+    Running& running = running_[slot];
+    const double now = seconds / steps;
+    running.seconds_per_step = running.seconds_per_step > 0 ? 0.8 * running.seconds_per_step + 0.2 * now : now;
+    running.training_seconds += seconds;
+    const double progress = slots_.training(slot).progress();
+    const double gained = progress - running.progress;
+    running.seconds_left = gained > 0 ? seconds * (1 - progress) / gained : running.seconds_left;
+    running.progress = progress;
+}
+
+void CnnEvaluator::describe(search::Individual& individual, train::Training& training, search::Outcome outcome) const {
+    individual.outcome = outcome;
+    individual.finished = unix_seconds();
+    individual.curve = curve_of(training);
+    individual.epochs = static_cast<std::int32_t>(individual.curve.size());
+    individual.best_epoch = static_cast<std::int32_t>(training.best_epoch());
+    individual.batch_size = training.global_batch();
+    if (individual.best_epoch > 0) {
+        const search::EpochMetrics& best = individual.curve.at(static_cast<std::size_t>(individual.best_epoch - 1));
+        individual.accuracy = best.validation_accuracy;
+        const bool by_error =
+            std::get<config::LossObjective>(config_.objective) == config::LossObjective::validation_error;
+        individual.loss = by_error ? 1 - best.validation_accuracy : best.validation_loss;
+    }
+}
+
+search::Individual CnnEvaluator::ended(std::uint32_t slot, Status status) {
+    Running& running = running_[slot];
+    train::Training& training = slots_.training(slot);
+    describe(running.individual, training, outcome_of(status));
+    const auto samples = static_cast<double>(training.samples_trained() - running.samples_before);
+    running.individual.samples_per_second = running.training_seconds > 0 ? samples / running.training_seconds : 0;
+    if (status == Status::finished) {
+        keep_best(running.individual, training);
+    } else if (status >= Status::out_of_memory) {
+        running.individual.problem = slots_.problem();
+    }
+    search::Individual individual = std::move(running.individual);
+    release(slot);
+    return individual;
+}
+
+/// Before its record is written: whoever reads that this is the best will find its weights.
+void CnnEvaluator::keep_best(const search::Individual& individual, train::Training& training) {
+    if (!(individual.loss < best_known_())) {
+        return;
+    }
+    const store::ModelFile file{individual, search::genome_text(config_.space, individual.genome),
+                                training.best_weights()};
+    try {
+        store::write_model(directory_.worker_best(place_.worker), file);
+    } catch (const ApiError& error) {
+        spdlog::warn("the weights of {} could not be kept: {}", to_text(individual.id), error.what());
+    }
+}
+
+void CnnEvaluator::release(std::uint32_t slot) {
+    Order order;
+    order.kind = Order::Kind::release;
+    order.slot = slot;
+    command(order);
+    running_[slot] = Running{};
+}
+
+void CnnEvaluator::settled(const search::Individual& individual) {
+    store::remove_model(directory_.training(individual.id));
+}
+
+void CnnEvaluator::checkpoint() {
+    const double begin = steady_seconds();
+    for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
+        if (!running_[slot].used) {
+            continue;
+        }
+        Order order;
+        order.kind = Order::Kind::snapshot;
+        order.slot = slot;
+        command(order);
+        delay_snapshot(place_.worker);
+        const search::Individual& individual = running_[slot].individual;
+        try {
+            store::write_model(
+                directory_.training(individual.id),
+                {individual, search::genome_text(config_.space, individual.genome), slots_.take_snapshot()});
+        } catch (const ApiError& error) {
+            spdlog::warn("the snapshot of {} could not be written, the one before stands: {}", to_text(individual.id),
+                         error.what());
+        }
+    }
+    checkpoint_seconds_ = steady_seconds() - begin;
+}
+
+std::vector<search::Individual> CnnEvaluator::stop_all() {
+    std::vector<search::Individual> stopped = std::exchange(failed_, {});
+    for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
+        if (running_[slot].used) {
+            stopped.push_back(ended(slot, Status::running));
+        }
+    }
+    return stopped;
+}
+
+void CnnEvaluator::dismiss() {
+    command(Order{});
+}
+
+}  // namespace finch::app

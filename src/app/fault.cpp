@@ -1,0 +1,20 @@
+#include "finch/app/fault.hpp"
+
+#include "finch/cluster/environment.hpp"
+
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+namespace finch::app {
+
+void delay_snapshot(int worker) {
+    const auto text = cluster::Environment::of_this_process().text("FINCH_TEST_SNAPSHOT_DELAY");
+    int whose = -1;
+    double seconds = 0;
+    if (text && std::sscanf(text->c_str(), "%d:%lf", &whose, &seconds) == 2 && whose == worker) {
+        std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    }
+}
+
+}  // namespace finch::app

@@ -1,0 +1,75 @@
+#include "finch/app/function_evaluator.hpp"
+
+#include "finch/app/order.hpp"
+#include "finch/base/clock.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+#include <utility>
+
+namespace finch::app {
+
+FunctionEvaluator::FunctionEvaluator(const config::FunctionObjective& objective, std::uint64_t seed, int slots,
+                                     const comm::Group& group)
+    : objective_(objective),
+      function_(search::find_function(objective.function)),
+      seed_(seed),
+      slots_(static_cast<std::size_t>(slots)),
+      group_(group) {}
+
+void FunctionEvaluator::start(search::Individual individual) {
+    RandomStream random(seed_, Purpose::pretended_duration, individual.id.value);
+    const double seconds =
+        objective_.seconds > 0 ? objective_.seconds * std::exp(objective_.spread * random.normal()) : 0;
+    individual.started = unix_seconds();
+    running_.push_back({std::move(individual), steady_seconds() + seconds});
+}
+
+std::vector<search::Individual> FunctionEvaluator::advance() {
+    std::vector<search::Individual> ended;
+    const double now = steady_seconds();
+    double next = now + 0.001;
+    std::erase_if(running_, [&](Running& running) {
+        if (running.due > now) {
+            next = std::min(next, running.due);
+            return false;
+        }
+        search::Individual& individual = running.individual;
+        RandomStream noise(seed_, Purpose::function_noise, individual.id.value);
+        individual.loss = search::evaluate(function_, individual.genome, noise);
+        individual.outcome = std::isfinite(individual.loss) ? search::Outcome::evaluated : search::Outcome::diverged;
+        individual.finished = unix_seconds();
+        ended.push_back(std::move(individual));
+        return true;
+    });
+    if (ended.empty() && !running_.empty()) {
+        std::this_thread::sleep_for(std::chrono::duration<double>(next - now));
+    }
+    return ended;
+}
+
+bool FunctionEvaluator::wants_soon() const {
+    const double soon = steady_seconds() + 0.05;
+    return has_free_slot() ||
+           std::any_of(running_.begin(), running_.end(), [soon](const Running& running) { return running.due < soon; });
+}
+
+std::vector<search::Individual> FunctionEvaluator::stop_all() {
+    std::vector<search::Individual> ended;
+    for (Running& running : running_) {
+        running.individual.outcome = search::Outcome::stopped;
+        running.individual.finished = unix_seconds();
+        ended.push_back(std::move(running.individual));
+    }
+    running_.clear();
+    return ended;
+}
+
+void FunctionEvaluator::dismiss() {
+    Bytes bytes = encode(Order{});
+    group_.broadcast(bytes);
+}
+
+}  // namespace finch::app

@@ -1,0 +1,165 @@
+// finch: parses the command line, runs one verb, and turns what it throws into a message and an exit code.
+#include "finch/app/replay.hpp"
+#include "finch/app/run.hpp"
+#include "finch/app/verbs.hpp"
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+#include "finch/base/log.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <functional>
+
+namespace finch::app {
+namespace {
+
+constexpr int exit_fault = 1;
+
+/// Runs a verb that needs no MPI.
+int alone(const std::function<int()>& verb) {
+    try {
+        return verb();
+    } catch (const ConfigError& error) {
+        fmt::print(stderr, "finch: {}\n", error.what());
+        return exit_input;
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "finch: {}\n", error.what());
+        return exit_fault;
+    }
+}
+
+/// Runs a verb on all ranks. A ConfigError reaches every rank and is printed by rank 0; anything else is one rank's
+/// fault, of which the others hear by MPI_Abort. Rank 0 alone returns the code.
+int on_all_ranks(int argc, char** argv, const std::function<int(comm::Session&)>& verb) {
+    comm::Session session(argc, argv);
+    int code = exit_fault;
+    try {
+        code = verb(session);
+    } catch (const ConfigError& error) {
+        if (session.world_rank() == 0) {
+            LiveLine::clear();
+            fmt::print(stderr, "finch: {}\n", error.what());
+        }
+        code = exit_input;
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "finch: rank {}: {}\n", session.world_rank(), error.what());
+        std::fflush(nullptr);
+        MPI_Abort(MPI_COMM_WORLD, exit_fault);
+    }
+    return session.world_rank() == 0 ? code : 0;
+}
+
+/// What the command line said. The callbacks of the chosen verb put it into `run`.
+struct CommandLine {
+    int argc = 0;
+    char** argv = nullptr;
+    std::function<int()> run;
+    RunOptions options;
+    PlanOptions plan;
+    ShowOptions show;
+    std::string id;
+    bool progress = false;
+    std::filesystem::path folder;
+    std::int64_t samples = 12000;
+    std::int64_t size = 28;
+    std::uint64_t seed = 1;
+};
+
+void add_settings(CLI::App& verb, std::vector<std::string>& settings) {
+    verb.add_option("--set", settings, "PATH=VALUE: overrides one key, e.g. search.budget.evaluations=12")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+/// The options that evolve, train and status share.
+void add_run_options(CLI::App& verb, RunOptions& options) {
+    verb.add_option("config", options.config, "the configuration (YAML)")->required();
+    verb.add_option("--run", options.run, "the run directory (default: runs/NAME)");
+    add_settings(verb, options.settings);
+    verb.add_flag("--fresh", options.fresh, "set an existing run aside (renamed) and begin anew");
+}
+
+void add_training_verbs(CLI::App& app, CommandLine& line) {
+    const auto with_ranks = [&line](CLI::App* verb, std::function<int(comm::Session&)> work) {
+        verb->callback(
+            [&line, work] { line.run = [&line, work] { return on_all_ranks(line.argc, line.argv, work); }; });
+    };
+    CLI::App* evolving = app.add_subcommand("evolve", "run a search, or go on with it (start it with srun or mpirun)");
+    add_run_options(*evolving, line.options);
+    with_ranks(evolving, [&line](comm::Session& session) { return evolve(session, line.options); });
+
+    CLI::App* training = app.add_subcommand("train", "train one individual, in a run directory like any other");
+    add_run_options(*training, line.options);
+    training->add_option("--gene", line.options.genes, "NAME=VALUE, for every gene of the search space")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    with_ranks(training, [&line](comm::Session& session) { return train_one(session, line.options); });
+
+    CLI::App* again = app.add_subcommand("replay", "train one individual of a run again and compare every epoch");
+    again->add_option("run", line.options.config, "the run directory")->required();
+    again->add_option("id", line.id, "the individual, e.g. 0.3.17")->required();
+    with_ranks(again, [&line](comm::Session& session) { return replay(session, line.options.config, line.id); });
+}
+
+void add_reading_verbs(CLI::App& app, CommandLine& line) {
+    const auto by_itself = [&line](CLI::App* verb, std::function<int()> work) {
+        verb->callback([&line, work] { line.run = [work] { return alone(work); }; });
+    };
+    CLI::App* planning = app.add_subcommand("plan", "who would run where; trains nothing");
+    planning->add_option("config", line.plan.config, "the configuration (YAML)")->required();
+    add_settings(*planning, line.plan.settings);
+    planning->add_option("--nodes", line.plan.nodes, "instead of the allocation that this runs in")
+        ->check(CLI::PositiveNumber);
+    planning->add_option("--ranks-per-node", line.plan.ranks_per_node, "ranks on each of them")
+        ->check(CLI::PositiveNumber);
+    planning->add_option("--gpus-per-node", line.plan.gpus_per_node, "GPUs of each of them")
+        ->check(CLI::NonNegativeNumber);
+    by_itself(planning, [&line] { return plan(line.plan); });
+
+    CLI::App* showing = app.add_subcommand("show", "what a run found: the best of each island, counts, utilisation");
+    showing->add_option("run", line.show.run, "the run directory")->required();
+    showing->add_option("--top", line.show.top, "individuals per island")->check(CLI::PositiveNumber);
+    showing->add_flag("--csv", line.show.csv, "every individual as comma-separated values");
+    by_itself(showing, [&line] { return show(line.show); });
+
+    CLI::App* asking = app.add_subcommand(
+        "status",
+        "complete (exit code 0), stopped early (75), interrupted (76) or running (77), from the run directory alone");
+    add_run_options(*asking, line.options);
+    asking->add_flag("--progress", line.progress, "print only a number that grows as the run gets further");
+    by_itself(asking, [&line] { return status(line.options, line.progress); });
+
+    CLI::App* keys = app.add_subcommand("config", "every key of a configuration with its default and meaning");
+    by_itself(keys, print_config);
+
+    CLI::App* generating = app.add_subcommand("data", "data sets")
+                               ->require_subcommand(1)
+                               ->add_subcommand("generate", "write distorted digits as IDX files");
+    generating->add_option("folder", line.folder, "where to")->required();
+    generating->add_option("--samples", line.samples, "of the training set")->check(CLI::PositiveNumber);
+    generating->add_option("--size", line.size, "height and width in pixels")->check(CLI::PositiveNumber);
+    generating->add_option("--seed", line.seed, "of the random numbers");
+    by_itself(generating, [&line] { return generate_data(line.folder, line.samples, line.size, line.seed); });
+}
+
+}  // namespace
+}  // namespace finch::app
+
+int main(int argc, char** argv) {
+    CLI::App app("Finch evolves convolutional networks on a Slurm cluster.", "finch");
+    app.set_version_flag("--version", std::string("Finch ") + FINCH_VERSION);
+    app.require_subcommand(1);
+    app.option_defaults()->always_capture_default();
+    finch::app::CommandLine line;
+    line.argc = argc;
+    line.argv = argv;
+    finch::app::add_training_verbs(app, line);
+    finch::app::add_reading_verbs(app, line);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? 0 : finch::app::exit_input;
+    }
+    return line.run();
+}

@@ -1,0 +1,71 @@
+#include "finch/app/order.hpp"
+
+#include <span>
+#include <variant>
+
+namespace finch::app {
+namespace {
+
+void write_array(const NamedArray& array, ByteWriter& writer) {
+    writer.put_text(array.name);
+    writer.put_all(std::span<const std::int64_t>(array.shape));
+    writer.put(static_cast<std::uint32_t>(array.values.index()));
+    std::visit([&](const auto& values) { writer.put_all(std::span(values)); }, array.values);
+}
+
+NamedArray read_array(ByteReader& reader) {
+    NamedArray array;
+    array.name = reader.get_text();
+    array.shape = reader.get_all<std::int64_t>();
+    switch (reader.get<std::uint32_t>()) {
+        case 0:
+            array.values = reader.get_all<float>();
+            break;
+        case 1:
+            array.values = reader.get_all<double>();
+            break;
+        case 2:
+            array.values = reader.get_all<std::int64_t>();
+            break;
+        default:
+            array.values = reader.get_all<std::uint8_t>();
+            break;
+    }
+    return array;
+}
+
+}  // namespace
+
+Bytes encode(const Order& order) {
+    Bytes bytes;
+    ByteWriter writer(bytes);
+    writer.put(order.kind);
+    writer.put(order.slot);
+    writer.put_all(std::span<const Order::Steps>(order.steps));
+    if (order.kind == Order::Kind::start) {
+        search::write_individual(order.individual, true, bytes);
+        writer.put(static_cast<std::uint32_t>(order.snapshot.size()));
+        for (const NamedArray& array : order.snapshot) {
+            write_array(array, writer);
+        }
+    }
+    return bytes;
+}
+
+Order decode_order(const Bytes& bytes) {
+    ByteReader reader(bytes);
+    Order order;
+    order.kind = reader.get<Order::Kind>();
+    order.slot = reader.get<std::uint32_t>();
+    order.steps = reader.get_all<Order::Steps>();
+    if (order.kind == Order::Kind::start) {
+        order.individual = search::read_individual(reader);
+        const auto arrays = reader.get<std::uint32_t>();
+        for (std::uint32_t i = 0; i < arrays; ++i) {
+            order.snapshot.push_back(read_array(reader));
+        }
+    }
+    return order;
+}
+
+}  // namespace finch::app

@@ -1,0 +1,108 @@
+#include "finch/app/progress.hpp"
+
+#include "finch/base/clock.hpp"
+#include "finch/base/format.hpp"
+#include "finch/base/log.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace finch::app {
+namespace {
+
+constexpr double live_seconds = 0.2;  ///< between two pictures of the live line
+constexpr double line_seconds = 0.1;  ///< individuals that end faster than this are told of in summaries
+
+std::string score_text(const search::Individual& individual) {
+    std::string text = fmt::format("{}", search::outcome_names[static_cast<std::size_t>(individual.outcome)]);
+    if (std::isfinite(individual.loss)) {
+        text += fmt::format(", loss {:.5g}", individual.loss);
+    }
+    if (std::isfinite(individual.accuracy)) {
+        text += fmt::format(", accuracy {:.2f} %", 100 * individual.accuracy);
+    }
+    if (individual.epochs > 0) {
+        text += fmt::format(", {} epochs in {}", individual.epochs,
+                            duration_text(individual.finished - individual.started));
+    }
+    return individual.problem.empty() ? text : text + ": " + individual.problem;
+}
+
+}  // namespace
+
+Progress::Progress(const config::Config& config, bool is_rank_zero, std::size_t settled_before, double hours_before)
+    : config_(config),
+      speaks_(is_rank_zero),
+      settled_before_(settled_before),
+      hours_before_(hours_before),
+      began_(steady_seconds()),
+      last_line_(began_) {}
+
+std::string Progress::time_left(std::size_t settled) const {
+    const double passed = steady_seconds() - began_;
+    double left = std::numeric_limits<double>::infinity();
+    if (config_.budget.evaluations && settled > settled_before_) {
+        const double each = passed / static_cast<double>(settled - settled_before_);
+        left = each * std::max(0.0, static_cast<double>(*config_.budget.evaluations) - static_cast<double>(settled));
+    }
+    if (config_.budget.hours) {
+        left = std::min(left, std::max(0.0, (*config_.budget.hours - hours_before_) * 3600 - passed));
+    }
+    return std::isfinite(left) ? ", about " + duration_text(left) + " left" : "";
+}
+
+std::string Progress::summary(const search::Population& population) const {
+    const std::size_t settled = population.settled();
+    const double passed = std::max(1e-3, steady_seconds() - began_);
+    const double hourly = static_cast<double>(settled - settled_before_) * 3600 / passed;
+    const search::Individual* best = population.best();
+    return fmt::format("{}{}{}, {:.0f} evaluations/h{}", settled,
+                       config_.budget.evaluations ? fmt::format("/{}", *config_.budget.evaluations) : "",
+                       best != nullptr ? fmt::format(", best {:.5g} ({})", best->loss, to_text(best->id)) : "", hourly,
+                       time_left(settled));
+}
+
+void Progress::settled(const search::Individual& individual, const search::Population& population) {
+    if (!speaks_) {
+        return;
+    }
+    const double now = steady_seconds();
+    if (now - last_line_ < line_seconds) {
+        ++unsaid_;
+        return;
+    }
+    last_line_ = now;
+    const std::string more = unsaid_ > 0 ? fmt::format(" (and {} more)", unsaid_) : "";
+    unsaid_ = 0;
+    spdlog::info("{} on island {}: {} [{}]{} | {}", to_text(individual.id), individual.island, score_text(individual),
+                 search::genome_text(config_.space, individual.genome), more, summary(population));
+}
+
+void Progress::tick(const search::Population& population) {
+    if (!speaks_) {
+        return;
+    }
+    const double now = steady_seconds();
+    if (LiveLine::available() && now - last_live_ >= live_seconds) {
+        last_live_ = now;
+        LiveLine::show(
+            fmt::format("{}, {} in training", summary(population), population.size() - population.settled()));
+    }
+    if (!LiveLine::available() && now - last_line_ >= config_.log.interval_seconds) {
+        last_line_ = now;
+        spdlog::info("{}, {} in training", summary(population), population.size() - population.settled());
+    }
+}
+
+void Progress::said(const std::string& text) {
+    if (speaks_) {
+        spdlog::info("{}", text);
+    }
+}
+
+void Progress::warned(const std::string& text) {
+    spdlog::warn("{}", text);
+}
+
+}  // namespace finch::app

@@ -1,0 +1,129 @@
+#include "finch/app/replay.hpp"
+
+#include "finch/app/run.hpp"
+#include "finch/app/startup.hpp"
+#include "finch/app/together.hpp"
+#include "finch/backend/device.hpp"
+#include "finch/base/bytes.hpp"
+#include "finch/base/format.hpp"
+#include "finch/base/log.hpp"
+#include "finch/comm/all_reduce.hpp"
+#include "finch/search/individual.hpp"
+#include "finch/store/resume.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace finch::app {
+namespace {
+
+constexpr std::int64_t steps_between_looks = 50;
+
+/// The configuration and one individual of a run, as they travel from world rank 0.
+struct Recorded {
+    std::string config;
+    std::string fingerprint;
+    search::Individual individual;
+};
+
+std::string pack(const std::filesystem::path& run, const std::string& id) {
+    const auto recovered = store::recover(store::RunDirectory(run));
+    if (!recovered) {
+        throw ConfigError(fmt::format("{}: there is no run here", run.string()));
+    }
+    const search::Id wanted = search::parse_id(id);
+    search::Population population(search::ExchangeKind::none, 1);
+    for (const search::Record& record : recovered->records) {
+        population.merge(record);
+    }
+    const search::Individual* individual = population.find(wanted);
+    if (individual == nullptr) {
+        throw ConfigError(
+            fmt::format("{}: there is no individual {}; finch show --csv lists them all", run.string(), id));
+    }
+    Bytes bytes;
+    ByteWriter writer(bytes);
+    writer.put_text(recovered->facts.config);
+    writer.put_text(recovered->facts.data_fingerprint);
+    search::write_individual(*individual, true, bytes);
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+Recorded unpack(const std::string& packed) {
+    ByteReader reader(std::as_bytes(std::span(packed)));
+    Recorded recorded;
+    recorded.config = reader.get_text();
+    recorded.fingerprint = reader.get_text();
+    recorded.individual = search::read_individual(reader);
+    return recorded;
+}
+
+bool same_bits(double a, double b) {
+    return std::memcmp(&a, &b, sizeof a) == 0;
+}
+
+bool same_epoch(const train::Epoch& again, const search::EpochMetrics& recorded) {
+    return same_bits(again.training_loss, recorded.training_loss) &&
+           same_bits(again.training_accuracy, recorded.training_accuracy) &&
+           same_bits(again.validation_loss, recorded.validation_loss) &&
+           same_bits(again.validation_accuracy, recorded.validation_accuracy);
+}
+
+/// Prints both curves side by side. Returns whether they are equal to the last bit.
+bool compare(const train::Training& training, const search::Individual& recorded) {
+    bool equal = training.curve().size() == recorded.curve.size();
+    fmt::print("{:>6} {:>20} {:>20}\n", "epoch", "recorded loss", "loss now");
+    for (std::size_t i = 0; i < std::max(training.curve().size(), recorded.curve.size()); ++i) {
+        const bool both = i < training.curve().size() && i < recorded.curve.size();
+        const bool same = both && same_epoch(training.curve()[i], recorded.curve[i]);
+        equal = equal && same;
+        fmt::print("{:>6} {:>20} {:>20} {}\n", i + 1,
+                   i < recorded.curve.size() ? fmt::format("{:.17g}", recorded.curve[i].validation_loss) : "-",
+                   i < training.curve().size() ? fmt::format("{:.17g}", training.curve()[i].validation_loss) : "-",
+                   same ? "equal" : "differs");
+    }
+    fmt::print("{}\n", equal ? "equal to the last bit" : "not equal");
+    return equal;
+}
+
+}  // namespace
+
+int replay(comm::Session& session, const std::filesystem::path& run, const std::string& id) {
+    const Recorded recorded = unpack(on_rank_zero(MPI_COMM_WORLD, [&] { return pack(run, id); }));
+    const search::Individual& individual = recorded.individual;
+    const config::Config config = config::parse(recorded.config, (run / "config.yaml").string());
+    if (!config.trains()) {
+        throw ConfigError("replay trains a network again; this run's objective is a function");
+    }
+    if (session.world_rank() == 0 && (session.world_size() != individual.ranks)) {
+        spdlog::warn("{} was trained by {} ranks, now by {}: the last bits will differ", id, individual.ranks,
+                     session.world_size());
+    }
+    const comm::Group group(MPI_COMM_WORLD, 0, session.world_rank());
+    const auto all_reduce = comm::make_mpi_all_reduce(group, config.workers.timeout_seconds);
+    const auto device = backend::make_cpu_device(std::max(1, individual.threads));
+    const train::Recipe recipe = config.recipe(individual.genome, individual.id.value);
+    data::Datasets datasets;
+    together(MPI_COMM_WORLD, [&] { datasets = data::load(recipe.data, config.seed); });
+    if (datasets.fingerprint != recorded.fingerprint) {
+        throw ConfigError(fmt::format("the data are others than the run's (checksum {} then, {} now)",
+                                      recorded.fingerprint, datasets.fingerprint));
+    }
+    std::unique_ptr<train::Training> training;
+    together(MPI_COMM_WORLD, [&] {
+        training = std::make_unique<train::Training>(*device, group, *all_reduce, datasets, recipe,
+                                                     config.workers.timeout_seconds);
+    });
+    std::size_t told = 0;
+    while (group.maximum(static_cast<std::int64_t>(training->advance(steps_between_looks))) == 0) {
+        if (session.world_rank() == 0 && training->curve().size() > told) {
+            told = training->curve().size();
+            spdlog::info("epoch {} of {}: validation loss {:.6g}", told, recipe.training.epochs,
+                         training->curve().back().validation_loss);
+        }
+    }
+    const bool equal = session.world_rank() != 0 || compare(*training, individual);
+    return equal ? exit_done : 1;
+}
+
+}  // namespace finch::app

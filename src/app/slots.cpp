@@ -1,0 +1,109 @@
+#include "finch/app/slots.hpp"
+
+#include "finch/base/format.hpp"
+
+#include <exception>
+#include <new>
+#include <utility>
+
+namespace finch::app {
+
+Slots::Slots(const config::Config& config, const data::Datasets& datasets, backend::Device& device,
+             const comm::Group& group)
+    : config_(config),
+      datasets_(datasets),
+      device_(device),
+      group_(group),
+      all_reduce_(comm::make_mpi_all_reduce(group, config.workers.timeout_seconds)),
+      slots_(static_cast<std::size_t>(config.workers.slots)) {}
+
+std::vector<Status> Slots::obey(const Order& order) {
+    switch (order.kind) {
+        case Order::Kind::start:
+            return {start(order)};
+        case Order::Kind::snapshot:
+            snapshot_ = slots_.at(order.slot)->snapshot();
+            return {Status::running};
+        case Order::Kind::release:
+            slots_.at(order.slot).reset();
+            return {Status::finished};
+        case Order::Kind::dismiss:
+            return {Status::finished};
+        case Order::Kind::advance:
+            break;
+    }
+    std::vector<Status> answers;
+    for (const Order::Steps& steps : order.steps) {
+        answers.push_back(advance(*slots_.at(steps.slot), steps.count));
+    }
+    return answers;
+}
+
+/// A loss that is not finite, or a failure, is met on one rank first: all hear of it here. The training has run the
+/// collectives of all its steps by then, so nobody waits for a rank that failed.
+Status Slots::advance(train::Training& training, std::int64_t steps) {
+    Status mine = Status::running;
+    std::string text;
+    try {
+        training.advance(steps);
+        const train::State state = training.state();
+        mine = state == train::State::running    ? Status::running
+               : state == train::State::finished ? Status::finished
+                                                 : Status::diverged;
+    } catch (const std::bad_alloc&) {
+        mine = Status::out_of_memory;
+        text = fmt::format("out of memory on rank {} of the worker", group_.rank());
+    } catch (const std::exception& error) {
+        mine = Status::failed;
+        text = error.what();
+    }
+    return agree(mine, text);
+}
+
+/// Allocates everything, then answers: a follower that has no memory is heard, and all give the slot up together.
+Status Slots::start(const Order& order) {
+    Status mine = Status::running;
+    std::string text;
+    try {
+        slots_.at(order.slot) = std::make_unique<train::Training>(
+            device_, group_, *all_reduce_, datasets_,
+            config_.recipe(order.individual.genome, order.individual.id.value), config_.workers.timeout_seconds);
+        if (!order.snapshot.empty()) {
+            slots_.at(order.slot)->restore(order.snapshot);
+        }
+    } catch (const std::bad_alloc&) {
+        mine = Status::out_of_memory;
+        text = fmt::format("out of memory on rank {} of the worker", group_.rank());
+    } catch (const Error& error) {
+        mine = Status::failed;
+        text = error.what();
+    }
+    const Status all = agree(mine, text);
+    if (all != Status::running) {
+        slots_.at(order.slot).reset();
+    }
+    return all;
+}
+
+Status Slots::agree(Status mine, const std::string& text) {
+    const auto all = static_cast<Status>(group_.maximum(static_cast<std::int64_t>(mine)));
+    problem_.clear();
+    if (all >= Status::out_of_memory) {
+        for (const std::string& said : comm::gather_all(group_.get(), text)) {
+            problem_ = problem_.empty() ? said : problem_;
+        }
+    }
+    return all;
+}
+
+void Slots::follow() {
+    Order order;
+    do {
+        Bytes bytes;
+        group_.broadcast(bytes);
+        order = decode_order(bytes);
+        obey(order);
+    } while (order.kind != Order::Kind::dismiss);
+}
+
+}  // namespace finch::app

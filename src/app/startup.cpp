@@ -1,0 +1,129 @@
+#include "finch/app/startup.hpp"
+
+#include "finch/app/together.hpp"
+#include "finch/backend/device.hpp"
+#include "finch/base/bytes.hpp"
+#include "finch/base/format.hpp"
+#include "finch/base/log.hpp"
+#include "finch/nn/initialization.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace finch::app {
+
+cluster::LayoutOptions layout_options(const config::Config& config) {
+    return {config.workers.ranks, config.workers.islands, config.workers.island_sizes};
+}
+
+Placement place_ranks(const comm::Session& session, const config::Config& config, const cluster::Slurm& slurm) {
+    Placement placement;
+    placement.node_of_rank = comm::gather_all(MPI_COMM_WORLD, cluster::host_name());
+    placement.layout = cluster::make_layout(placement.node_of_rank, layout_options(config));
+    // Slurm gives each task its own CPUs; elsewhere the ranks of a node share what they may run on.
+    const int usable = cluster::usable_cpus();
+    const int sharing = slurm.cpus_per_task ? 1 : placement.mine(session.world_rank()).local_ranks;
+    const int own = slurm.cpus_per_task ? std::min(usable, static_cast<int>(*slurm.cpus_per_task)) : usable / sharing;
+    placement.threads = config.workers.threads > 0 ? config.workers.threads : std::max(1, own);
+    if (slurm.localid && *slurm.localid != placement.mine(session.world_rank()).local_rank) {
+        spdlog::warn("Slurm says that rank {} is number {} of its node; counting ranks by node gives {}",
+                     session.world_rank(), *slurm.localid, placement.mine(session.world_rank()).local_rank);
+    }
+    return placement;
+}
+
+void check_device(const config::Config& config) {
+    using config::CommunicatorChoice;
+    using config::DeviceChoice;
+    if (config.workers.device == DeviceChoice::cuda) {
+        static_cast<void>(backend::make_cuda_device(0));
+    }
+    if (config.workers.communicator == CommunicatorChoice::nccl ||
+        config.workers.communicator == CommunicatorChoice::staged) {
+        throw ConfigError(
+            "workers.communicator: nccl and staged need ranks with CUDA devices; here auto and mpi serve");
+    }
+}
+
+void check_first_weights(const comm::Session& session, const config::Config& config, const data::Datasets& datasets) {
+    const nn::SampleShape sample{datasets.training.height, datasets.training.width, datasets.training.channels};
+    std::string mine = "none";
+    RandomStream random(config.seed, Purpose::test);
+    for (int attempt = 0; attempt < 100 && mine == "none"; ++attempt) {
+        const search::Genome genome = search::random_genome(config.space, random);
+        try {
+            const train::Recipe recipe = config.recipe(genome, 0);
+            const nn::ModelPlan plan = nn::plan_model(recipe.model, sample, datasets.training.classes, 1);
+            std::vector<float> weights(static_cast<std::size_t>(plan.parameters));
+            nn::initialize(plan, config.seed, 0, weights);
+            mine = fmt::format("{:08x}", crc32c(std::as_bytes(std::span(weights))));
+        } catch (const ConfigError&) {
+            continue;
+        }
+    }
+    const std::vector<std::string> all = comm::gather_all(MPI_COMM_WORLD, mine);
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+        if (all[rank] != all[0]) {
+            throw Error(fmt::format(
+                "the first weights of rank {} differ from those of rank 0 ({} and {}): do all nodes run the "
+                "same program?",
+                rank, all[rank], all[0]));
+        }
+    }
+    static_cast<void>(session);
+}
+
+void log_summary(const comm::Session& session, const config::Config& config, const Placement& placement,
+                 const std::string& device) {
+    const auto visible = cluster::Environment::of_this_process().text("CUDA_VISIBLE_DEVICES");
+    const cluster::Place& place = placement.mine(session.world_rank());
+    const std::string mine = fmt::format(
+        "rank {}: {}, worker {} ({}), island {}, {}, {} thread{}, CUDA_VISIBLE_DEVICES {}", session.world_rank(),
+        place.node, place.worker, place.group_rank == 0 ? "leads" : fmt::format("rank {}", place.group_rank),
+        place.island, device, placement.threads, placement.threads == 1 ? "" : "s", visible.value_or("unset"));
+    const std::vector<std::string> lines = comm::gather_all(MPI_COMM_WORLD, mine);
+    if (session.world_rank() != 0) {
+        return;
+    }
+    const std::set<std::string> nodes(placement.node_of_rank.begin(), placement.node_of_rank.end());
+    spdlog::info("Finch {}: {} ranks on {} node{}, {} workers of {} rank{}, {} island{}, device {}, communicator {}",
+                 FINCH_VERSION, session.world_size(), nodes.size(), nodes.size() == 1 ? "" : "s",
+                 placement.layout.leaders.size(), config.workers.ranks, config.workers.ranks == 1 ? "" : "s",
+                 placement.layout.islands, placement.layout.islands == 1 ? "" : "s", device,
+                 config.workers.ranks == 1 ? "none" : "mpi");
+    constexpr std::size_t most = 64;
+    for (std::size_t i = 0; i < std::min(most, lines.size()); ++i) {
+        spdlog::info("  {}", lines[i]);
+    }
+    if (lines.size() > most) {
+        spdlog::info("  … and {} more ranks", lines.size() - most);
+    }
+    for (const std::string& warning : placement.layout.warnings) {
+        spdlog::warn("{}", warning);
+    }
+}
+
+std::string plan_text(const config::Config& config, const cluster::Layout& layout, int gpus_per_node,
+                      std::int64_t training_bytes) {
+    std::string text = fmt::format("{} ranks, {} workers of {} ranks, {} islands\n", layout.places.size(),
+                                   layout.leaders.size(), config.workers.ranks, layout.islands);
+    text += fmt::format("{:>6}  {:<20} {:>6} {:>8} {:>6} {:>7}  {}\n", "rank", "node", "local", "worker", "group",
+                        "island", "device");
+    for (std::size_t rank = 0; rank < layout.places.size(); ++rank) {
+        const cluster::Place& place = layout.places[rank];
+        const bool has_gpu = config.workers.device != config::DeviceChoice::cpu && place.local_rank < gpus_per_node;
+        text += fmt::format("{:>6}  {:<20} {:>6} {:>8} {:>6} {:>7}  {}\n", rank, place.node, place.local_rank,
+                            place.worker, place.group_rank == 0 ? "leads" : std::to_string(place.group_rank),
+                            place.island, has_gpu ? fmt::format("cuda:{}", place.local_rank) : "cpu");
+    }
+    if (training_bytes > 0) {
+        text += fmt::format("memory of one training: at most {:.1f} MiB on each rank, {} slot(s)\n",
+                            static_cast<double>(training_bytes) / (1024.0 * 1024.0), config.workers.slots);
+    }
+    for (const std::string& warning : layout.warnings) {
+        text += "warning: " + warning + "\n";
+    }
+    return text;
+}
+
+}  // namespace finch::app

@@ -1,0 +1,107 @@
+#include "finch/cluster/allocation.hpp"
+
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+
+#include <charconv>
+
+namespace finch::cluster {
+namespace {
+
+[[noreturn]] void refuse(const std::string& what, const std::string& text) {
+    throw ConfigError(fmt::format("'{}' is no {}", text, what));
+}
+
+int number(const std::string& digits, const std::string& whole, const std::string& what) {
+    int value = 0;
+    const char* end = digits.data() + digits.size();
+    if (digits.empty() || std::from_chars(digits.data(), end, value).ptr != end) {
+        refuse(what, whole);
+    }
+    return value;
+}
+
+/// Splits at the commas that are not inside brackets.
+std::vector<std::string> split(const std::string& text) {
+    std::vector<std::string> parts(1);
+    int depth = 0;
+    for (const char c : text) {
+        depth += c == '[' ? 1 : c == ']' ? -1 : 0;
+        if (c == ',' && depth == 0) {
+            parts.emplace_back();
+        } else {
+            parts.back() += c;
+        }
+    }
+    return parts;
+}
+
+/// "1-3" or "07" → its numbers, with the zeros in front that the first has.
+std::vector<std::string> expand_range(const std::string& range, const std::string& whole) {
+    const std::size_t dash = range.find('-');
+    const std::string first = range.substr(0, dash);
+    const int low = number(first, whole, "host list");
+    const int high = dash == std::string::npos ? low : number(range.substr(dash + 1), whole, "host list");
+    std::vector<std::string> numbers;
+    for (int i = low; i <= high; ++i) {
+        numbers.push_back(fmt::format("{:0{}}", i, first.size()));
+    }
+    return numbers;
+}
+
+}  // namespace
+
+std::vector<std::string> expand_host_list(const std::string& list) {
+    std::vector<std::string> hosts;
+    for (const std::string& part : split(list)) {
+        const std::size_t open = part.find('[');
+        if (open == std::string::npos) {
+            hosts.push_back(part);
+            continue;
+        }
+        const std::size_t close = part.find(']', open);
+        if (close == std::string::npos || part.find('[', close) != std::string::npos) {
+            refuse("host list with at most one bracket per name", list);
+        }
+        for (const std::string& range : split(part.substr(open + 1, close - open - 1))) {
+            for (const std::string& digits : expand_range(range, list)) {
+                hosts.push_back(part.substr(0, open) + digits + part.substr(close + 1));
+            }
+        }
+    }
+    return hosts;
+}
+
+std::vector<int> expand_counts(const std::string& counts) {
+    std::vector<int> expanded;
+    for (const std::string& part : split(counts)) {
+        const std::size_t times = part.find("(x");
+        const int count = number(part.substr(0, times), counts, "SLURM_TASKS_PER_NODE");
+        int repeat = 1;
+        if (times != std::string::npos) {
+            if (part.back() != ')') {
+                refuse("SLURM_TASKS_PER_NODE", counts);
+            }
+            repeat = number(part.substr(times + 2, part.size() - times - 3), counts, "SLURM_TASKS_PER_NODE");
+        }
+        expanded.insert(expanded.end(), static_cast<std::size_t>(repeat), count);
+    }
+    return expanded;
+}
+
+std::vector<std::string> ranks_of_allocation(const Environment& environment) {
+    const auto list = environment.text("SLURM_JOB_NODELIST");
+    const auto tasks = environment.text("SLURM_TASKS_PER_NODE");
+    std::vector<std::string> node_of_rank;
+    if (!list || !tasks) {
+        return node_of_rank;
+    }
+    const std::vector<std::string> hosts = expand_host_list(*list);
+    const std::vector<int> counts = expand_counts(*tasks);
+    for (std::size_t i = 0; i < hosts.size() && i < counts.size(); ++i) {
+        node_of_rank.insert(node_of_rank.end(), static_cast<std::size_t>(counts[i]), hosts[i]);
+    }
+    return node_of_rank;
+}
+
+}  // namespace finch::cluster

@@ -1,0 +1,137 @@
+#include "finch/cluster/environment.hpp"
+
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+#include "finch/cluster/allocation.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <memory>
+#include <sched.h>
+#include <string_view>
+#include <unistd.h>
+#include <vector>
+
+namespace finch::cluster {
+namespace {
+
+std::optional<long long> whole_number(std::string_view text) {
+    long long value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size()) {
+        return std::nullopt;
+    }
+    return value;
+}
+
+struct CpuSetDeleter {
+    void operator()(cpu_set_t* set) const noexcept { CPU_FREE(set); }
+};
+
+}  // namespace
+
+Environment Environment::of_this_process() {
+    std::map<std::string, std::string> variables;
+    for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {
+        const std::string_view line = *entry;
+        const std::size_t equals = line.find('=');
+        if (equals != std::string_view::npos) {
+            variables.emplace(line.substr(0, equals), line.substr(equals + 1));
+        }
+    }
+    return Environment(std::move(variables));
+}
+
+std::optional<std::string> Environment::text(const std::string& name) const {
+    const auto found = variables_.find(name);
+    return found == variables_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<long long> Environment::number(const std::string& name) const {
+    const auto found = variables_.find(name);
+    return found == variables_.end() ? std::nullopt : whole_number(found->second);
+}
+
+Slurm Slurm::read(const Environment& environment) {
+    Slurm slurm;
+    slurm.job_id = environment.text("SLURM_JOB_ID");
+    slurm.procid = environment.number("SLURM_PROCID");
+    slurm.localid = environment.number("SLURM_LOCALID");
+    slurm.step_tasks = environment.number("SLURM_STEP_NUM_TASKS");
+    slurm.cpus_per_task = environment.number("SLURM_CPUS_PER_TASK");
+    slurm.restart_count = std::max(0LL, environment.number("SLURM_RESTART_COUNT").value_or(0));
+    for (const char* name : {"SLURM_JOB_END_TIME", "FINCH_DEADLINE"}) {
+        const auto seconds = environment.number(name);
+        if (!slurm.end_time && seconds && *seconds > 0) {
+            slurm.end_time = static_cast<double>(*seconds);
+        }
+    }
+    return slurm;
+}
+
+std::optional<std::string> launch_problem(const Slurm& slurm, int world_size) {
+    const long long tasks = slurm.step_tasks.value_or(1);
+    if (world_size != 1 || tasks <= 1) {
+        return std::nullopt;
+    }
+    return fmt::format(
+        "srun started {0} tasks, but MPI sees only one rank: they would be {0} separate runs on the same files. srun "
+        "and "
+        "MPI do not speak with each other. Start it with `srun --mpi=pmix`; `srun --mpi=list` shows what this Slurm "
+        "can do. Where pmix is not listed, start it with mpirun from the batch script.",
+        tasks);
+}
+
+std::optional<long long> ranks_on_node(const Environment& environment) {
+    if (const auto by_mpirun = environment.number("OMPI_COMM_WORLD_LOCAL_SIZE")) {
+        return by_mpirun;
+    }
+    if (const auto by_step = environment.text("SLURM_STEP_TASKS_PER_NODE")) {
+        const std::vector<int> tasks = expand_counts(*by_step);
+        const long long node = environment.number("SLURM_NODEID").value_or(0);
+        if (node >= 0 && node < static_cast<long long>(tasks.size())) {
+            return tasks[static_cast<std::size_t>(node)];
+        }
+    }
+    return environment.number("SLURM_NTASKS_PER_NODE");
+}
+
+bool node_is_crowded(const Environment& environment, int usable_cpus) {
+    const long long ranks = ranks_on_node(environment).value_or(1);
+    if (ranks <= usable_cpus) {
+        return false;
+    }
+    if (environment.number("OMPI_COMM_WORLD_LOCAL_SIZE")) {
+        // mpirun refuses to bind more ranks to a place than it has cores, so a rank that it bound has a core.
+        return environment.number("OMPI_MCA_orte_bound_at_launch").value_or(0) == 0;
+    }
+    // srun binds each task to its own CPUs; all of them together are what the step has on this node.
+    return ranks > environment.number("SLURM_CPUS_ON_NODE").value_or(0);
+}
+
+int usable_cpus() {
+    // A machine may have more CPUs than a plain cpu_set_t has bits; the kernel then says EINVAL.
+    for (int capacity = CPU_SETSIZE; capacity <= CPU_SETSIZE * 64; capacity *= 2) {
+        const std::unique_ptr<cpu_set_t, CpuSetDeleter> set(CPU_ALLOC(static_cast<std::size_t>(capacity)));
+        const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(capacity));
+        if (::sched_getaffinity(0, bytes, set.get()) == 0) {
+            return std::max(1, CPU_COUNT_S(bytes, set.get()));
+        }
+        if (errno != EINVAL) {
+            break;
+        }
+    }
+    throw_errno("sched_getaffinity");
+}
+
+std::string host_name() {
+    std::array<char, 256> name{};
+    if (::gethostname(name.data(), name.size() - 1) != 0) {
+        throw_errno("gethostname");
+    }
+    return name.data();
+}
+
+}  // namespace finch::cluster

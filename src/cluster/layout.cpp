@@ -1,0 +1,188 @@
+#include "finch/cluster/layout.hpp"
+
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <numeric>
+
+namespace finch::cluster {
+namespace {
+
+std::size_t index(int value) {
+    return static_cast<std::size_t>(value);
+}
+
+/// World ranks by node; the nodes in the order of their first world rank.
+struct Nodes {
+    std::vector<std::string> names;
+    std::vector<std::vector<int>> ranks;
+};
+
+Nodes nodes_of(const std::vector<std::string>& node_of_rank) {
+    Nodes nodes;
+    std::map<std::string, std::size_t> number;
+    for (std::size_t rank = 0; rank < node_of_rank.size(); ++rank) {
+        const auto [found, is_new] = number.emplace(node_of_rank[rank], nodes.names.size());
+        if (is_new) {
+            nodes.names.push_back(node_of_rank[rank]);
+            nodes.ranks.emplace_back();
+        }
+        nodes.ranks[found->second].push_back(static_cast<int>(rank));
+    }
+    return nodes;
+}
+
+/// The workers that the islands need; 0 where any number serves that is at least `islands`.
+int workers_asked_for(const LayoutOptions& options) {
+    return std::accumulate(options.island_sizes.begin(), options.island_sizes.end(), 0);
+}
+
+void check_options(const LayoutOptions& options) {
+    if (options.ranks_per_worker < 1) {
+        throw ConfigError(fmt::format("workers.ranks: {} is not at least 1", options.ranks_per_worker));
+    }
+    if (options.island_sizes.empty() && options.islands < 1) {
+        throw ConfigError(fmt::format("workers.islands: {} is not at least 1", options.islands));
+    }
+    for (const int size : options.island_sizes) {
+        if (size < 1) {
+            throw ConfigError(fmt::format("workers.islands: [{}]: every island needs at least 1 worker",
+                                          fmt::join(options.island_sizes, ", ")));
+        }
+    }
+}
+
+/// "start 4 or 8 ranks": the counts nearest to `ranks` that give whole workers, and enough of them for the islands.
+std::string fitting_counts(int ranks, const LayoutOptions& options) {
+    const int asked = workers_asked_for(options);
+    if (asked > 0) {
+        return fmt::format("start {} ranks", asked * options.ranks_per_worker);
+    }
+    const int least = options.islands * options.ranks_per_worker;
+    const int below = ranks / options.ranks_per_worker * options.ranks_per_worker;
+    const int above = std::max(below + options.ranks_per_worker, least);
+    return below >= least ? fmt::format("start {} or {} ranks", below, above) : fmt::format("start {} ranks", above);
+}
+
+/// "2 or 3": the group sizes nearest to `wanted` that divide `ranks`.
+std::string fitting_sizes(int ranks, int wanted) {
+    int below = std::min(wanted, ranks);
+    while (ranks % below != 0) {
+        --below;
+    }
+    int above = wanted;
+    while (above < ranks && ranks % above != 0) {
+        ++above;
+    }
+    return above <= ranks ? fmt::format("{} or {}", below, above) : fmt::format("{}", below);
+}
+
+/// Throws ConfigError unless `ranks` fit. Returns the number of workers of each island.
+std::vector<int> island_sizes(int ranks, const LayoutOptions& options) {
+    check_options(options);
+    const int group = options.ranks_per_worker;
+    if (ranks % group != 0) {
+        throw ConfigError(
+            fmt::format("workers.ranks: {} ranks cannot be dealt into workers of {}; {}, or set "
+                        "workers.ranks to {}",
+                        ranks, group, fitting_counts(ranks, options), fitting_sizes(ranks, group)));
+    }
+    const int workers = ranks / group;
+    const int asked = workers_asked_for(options);
+    if (asked > 0 && asked != workers) {
+        throw ConfigError(
+            fmt::format("workers.islands: [{}] are {} workers of {} ranks, but {} ranks are {} workers; "
+                        "{}, or give sizes whose sum is {}",
+                        fmt::join(options.island_sizes, ", "), asked, group, ranks, workers,
+                        fitting_counts(ranks, options), workers));
+    }
+    if (asked > 0) {
+        return options.island_sizes;
+    }
+    if (workers < options.islands) {
+        throw ConfigError(
+            fmt::format("workers.islands: {} ranks are {} workers of {}, too few for {} islands; {}, or "
+                        "set workers.islands to at most {}",
+                        ranks, workers, group, options.islands, fitting_counts(ranks, options), workers));
+    }
+    std::vector<int> sizes(index(options.islands), workers / options.islands);
+    for (int island = 0; island < workers % options.islands; ++island) {
+        ++sizes[index(island)];
+    }
+    return sizes;
+}
+
+void warn_of_unequal_nodes(const Nodes& nodes, std::vector<std::string>& warnings) {
+    const auto by_size = [](const std::vector<int>& a, const std::vector<int>& b) { return a.size() < b.size(); };
+    const auto [fewest, most] = std::minmax_element(nodes.ranks.begin(), nodes.ranks.end(), by_size);
+    if (fewest->size() != most->size()) {
+        warnings.push_back(
+            fmt::format("the nodes have unequal numbers of ranks: {} has {}, {} has {}",
+                        nodes.names[static_cast<std::size_t>(fewest - nodes.ranks.begin())], fewest->size(),
+                        nodes.names[static_cast<std::size_t>(most - nodes.ranks.begin())], most->size()));
+    }
+}
+
+void warn_of_crossing_groups(const Layout& layout, std::vector<std::string>& warnings) {
+    std::map<int, std::vector<std::string>> nodes_of_worker;
+    for (const Place& place : layout.places) {
+        auto& nodes = nodes_of_worker[place.worker];
+        if (std::find(nodes.begin(), nodes.end(), place.node) == nodes.end()) {
+            nodes.push_back(place.node);
+        }
+    }
+    std::vector<std::string> examples;
+    std::size_t crossing = 0;
+    for (const auto& [worker, nodes] : nodes_of_worker) {
+        if (nodes.size() > 1 && ++crossing <= 3) {
+            examples.push_back(fmt::format("worker {}: {}", worker, fmt::join(nodes, ", ")));
+        }
+    }
+    if (crossing > 0) {
+        warnings.push_back(
+            fmt::format("{} of {} workers cross nodes, so their gradients travel over the network ({}{})", crossing,
+                        nodes_of_worker.size(), fmt::join(examples, "; "), crossing > examples.size() ? "; …" : ""));
+    }
+}
+
+}  // namespace
+
+Layout make_layout(const std::vector<std::string>& node_of_rank, const LayoutOptions& options) {
+    if (node_of_rank.empty()) {
+        throw ConfigError("a layout needs at least one rank");
+    }
+    const std::vector<int> sizes = island_sizes(static_cast<int>(node_of_rank.size()), options);
+    Layout layout;
+    layout.islands = static_cast<int>(sizes.size());
+    for (std::size_t island = 0; island < sizes.size(); ++island) {
+        layout.island_of_worker.insert(layout.island_of_worker.end(), index(sizes[island]), static_cast<int>(island));
+    }
+    layout.leaders.resize(layout.island_of_worker.size());
+    layout.places.resize(node_of_rank.size());
+
+    const Nodes nodes = nodes_of(node_of_rank);
+    int position = 0;
+    for (std::size_t node = 0; node < nodes.names.size(); ++node) {
+        const auto& ranks = nodes.ranks[node];
+        for (std::size_t local = 0; local < ranks.size(); ++local, ++position) {
+            Place& place = layout.places[index(ranks[local])];
+            place.node = nodes.names[node];
+            place.local_rank = static_cast<int>(local);
+            place.local_ranks = static_cast<int>(ranks.size());
+            place.worker = position / options.ranks_per_worker;
+            place.group_rank = position % options.ranks_per_worker;
+            place.island = layout.island_of_worker[index(place.worker)];
+            if (place.group_rank == 0) {
+                layout.leaders[index(place.worker)] = ranks[local];
+            }
+        }
+    }
+    warn_of_unequal_nodes(nodes, layout.warnings);
+    warn_of_crossing_groups(layout, layout.warnings);
+    return layout;
+}
+
+}  // namespace finch::cluster

@@ -1,0 +1,133 @@
+#include "finch/comm/mpi.hpp"
+
+#include "finch/base/format.hpp"
+#include "finch/base/log.hpp"
+#include "finch/cluster/environment.hpp"
+
+#include <array>
+#include <cstdlib>
+#include <exception>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+namespace finch::comm {
+namespace {
+
+constexpr const char* yield_variable = "OMPI_MCA_mpi_yield_when_idle";
+
+/// A rank that waits by spinning takes the core from the one that it waits for.
+void give_cores_away_when_idle() {
+    const cluster::Environment environment = cluster::Environment::of_this_process();
+    if (!environment.text(yield_variable) && cluster::node_is_crowded(environment, cluster::usable_cpus())) {
+        ::setenv(yield_variable, "1", 1);
+    }
+}
+
+int int_size(std::size_t size) {
+    if (size > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
+        throw Error(fmt::format("{} bytes are too many for one MPI call", size));
+    }
+    return static_cast<int>(size);
+}
+
+}  // namespace
+
+void check(int code, const char* call, std::source_location where) {
+    if (code == MPI_SUCCESS) {
+        return;
+    }
+    std::array<char, MPI_MAX_ERROR_STRING> text{};
+    int length = 0;
+    if (MPI_Error_string(code, text.data(), &length) != MPI_SUCCESS) {
+        length = 0;
+    }
+    throw ApiError(fmt::format("{} failed: {} ({}:{})", call,
+                               std::string_view(text.data(), static_cast<std::size_t>(length)), where.file_name(),
+                               where.line()));
+}
+
+void CommunicatorTraits::destroy(type communicator) noexcept {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (finalized != 0 || std::uncaught_exceptions() > 0) {
+        return;
+    }
+    if (MPI_Comm_free(&communicator) != MPI_SUCCESS) {
+        spdlog::warn("MPI_Comm_free failed");
+    }
+}
+
+Communicator own(MPI_Comm communicator) {
+    Communicator owner(communicator);
+    if (owner) {
+        FINCH_MPI(MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN));
+    }
+    return owner;
+}
+
+Communicator duplicate(MPI_Comm communicator) {
+    MPI_Comm copy = MPI_COMM_NULL;
+    FINCH_MPI(MPI_Comm_dup(communicator, &copy));
+    return own(copy);
+}
+
+Session::Session(int& argc, char**& argv) : exceptions_(std::uncaught_exceptions()) {
+    give_cores_away_when_idle();
+    int provided = 0;
+    FINCH_MPI(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided));
+    FINCH_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    if (provided < MPI_THREAD_FUNNELED) {
+        throw Error("this MPI library does not support MPI_THREAD_FUNNELED");
+    }
+    rank_ = rank_of(MPI_COMM_WORLD);
+    size_ = size_of(MPI_COMM_WORLD);
+}
+
+Session::~Session() {
+    if (std::uncaught_exceptions() > exceptions_) {
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    MPI_Finalize();
+}
+
+int rank_of(MPI_Comm communicator) {
+    int rank = 0;
+    FINCH_MPI(MPI_Comm_rank(communicator, &rank));
+    return rank;
+}
+
+int size_of(MPI_Comm communicator) {
+    int size = 0;
+    FINCH_MPI(MPI_Comm_size(communicator, &size));
+    return size;
+}
+
+std::vector<std::string> gather_all(MPI_Comm communicator, const std::string& mine) {
+    const auto ranks = static_cast<std::size_t>(size_of(communicator));
+    const int length = int_size(mine.size());
+    std::vector<int> lengths(ranks);
+    FINCH_MPI(MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, communicator));
+    (void)int_size(std::accumulate(lengths.begin(), lengths.end(), std::size_t{0}));
+    std::vector<int> starts(ranks);
+    std::exclusive_scan(lengths.begin(), lengths.end(), starts.begin(), 0);
+    std::string all(static_cast<std::size_t>(starts.back() + lengths.back()), '\0');
+    FINCH_MPI(MPI_Allgatherv(mine.data(), length, MPI_CHAR, all.data(), lengths.data(), starts.data(), MPI_CHAR,
+                             communicator));
+    std::vector<std::string> texts;
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+        texts.push_back(all.substr(static_cast<std::size_t>(starts[rank]), static_cast<std::size_t>(lengths[rank])));
+    }
+    return texts;
+}
+
+std::string broadcast(MPI_Comm communicator, const std::string& text) {
+    int length = rank_of(communicator) == 0 ? int_size(text.size()) : 0;
+    FINCH_MPI(MPI_Bcast(&length, 1, MPI_INT, 0, communicator));
+    std::string received = text;
+    received.resize(static_cast<std::size_t>(length));
+    FINCH_MPI(MPI_Bcast(received.data(), length, MPI_CHAR, 0, communicator));
+    return received;
+}
+
+}  // namespace finch::comm

@@ -1,0 +1,105 @@
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+#include "finch/base/random.hpp"
+
+#include "sections.hpp"
+
+#include <charconv>
+
+namespace finch::config {
+namespace {
+
+constexpr std::size_t most_corners = 1024;
+constexpr int random_trials = 1000;
+
+/// All combinations of the genes' extremes where they are few; else all lowest, all highest, and each gene's extremes
+/// with the others lowest.
+std::vector<search::Genome> corners(const search::Space& space) {
+    std::vector<std::vector<double>> values;
+    std::size_t combinations = 1;
+    search::Genome lowest;
+    search::Genome highest;
+    for (const search::Gene& gene : space.genes) {
+        values.push_back(trial_values(gene));
+        combinations = std::min(combinations * values.back().size(), most_corners + 1);
+        lowest.push_back(values.back().front());
+        highest.push_back(std::holds_alternative<search::RealGene>(gene.kind) ? values.back()[1]
+                                                                              : values.back().back());
+    }
+    std::vector<search::Genome> genomes{lowest, highest};
+    if (combinations > most_corners) {
+        for (std::size_t gene = 0; gene < space.size(); ++gene) {
+            for (const double value : values[gene]) {
+                genomes.push_back(lowest);
+                genomes.back()[gene] = value;
+            }
+        }
+        return genomes;
+    }
+    genomes.assign(1, {});
+    for (const auto& options : values) {
+        std::vector<search::Genome> longer;
+        for (const search::Genome& genome : genomes) {
+            for (const double option : options) {
+                longer.push_back(genome);
+                longer.back().push_back(option);
+            }
+        }
+        genomes = std::move(longer);
+    }
+    return genomes;
+}
+
+/// The layer that a message of nn::plan_model names: 2 for "model[2] (max_pool): …"; -1 where it names none.
+int layer_of(const std::string& message) {
+    const std::string word = "model[";
+    const std::size_t at = message.find(word);
+    int layer = -1;
+    if (at != std::string::npos) {
+        std::from_chars(message.data() + at + word.size(), message.data() + message.size(), layer);
+    }
+    return layer;
+}
+
+/// The reason that came furthest through the layers, with its genome.
+struct Reason {
+    int layer = -2;
+    std::string text;
+    search::Genome genome;
+};
+
+}  // namespace
+
+void check_models(const Config& config, nn::SampleShape sample, std::int64_t classes) {
+    Reason best;
+    const auto can_exist = [&](const search::Genome& genome) {
+        try {
+            (void)nn::plan_model(config.recipe(genome, 0).model, sample, classes, 1);
+            return true;
+        } catch (const ConfigError& error) {
+            if (const int layer = layer_of(error.what()); layer > best.layer) {
+                best = {layer, error.what(), genome};
+            }
+            return false;
+        }
+    };
+    std::vector<search::Genome> genomes = corners(config.space);
+    RandomStream random(config.seed, Purpose::breeding);
+    for (int trial = 0; trial < random_trials && config.space.size() > 0; ++trial) {
+        genomes.push_back(search::random_genome(config.space, random));
+    }
+    for (const search::Genome& genome : genomes) {
+        if (can_exist(genome)) {
+            return;
+        }
+    }
+    throw ConfigError(fmt::format(
+        "no network of this configuration can exist for samples of {} x {} x {} and {} classes{}; {}", sample.height,
+        sample.width, sample.channels, classes,
+        config.space.size() == 0 ? ""
+                                 : fmt::format(" ({} genomes tried; the one that came furthest: {})", genomes.size(),
+                                               search::genome_text(config.space, best.genome)),
+        best.text));
+}
+
+}  // namespace finch::config

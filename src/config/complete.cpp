@@ -1,0 +1,263 @@
+#include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
+#include "finch/config/schema.hpp"
+
+#include <algorithm>
+
+namespace finch::config {
+namespace {
+
+using Kind = Tree::Kind;
+
+std::string shown(const Tree& tree) {
+    std::string value;
+    switch (tree.kind) {
+        case Kind::null:
+            value = "it";
+            break;
+        case Kind::scalar:
+            value = fmt::format("'{}'", tree.text);
+            break;
+        case Kind::list:
+            value = "a list";
+            break;
+        case Kind::map:
+            value = "a section";
+            break;
+    }
+    return tree.gene.empty() ? value : fmt::format("{}, which {} can take,", value, tree.gene);
+}
+
+std::string meant(const std::string& word, std::span<const std::string> known) {
+    const auto nearest = nearest_word(word, known);
+    return nearest ? fmt::format("; did you mean '{}'?", *nearest) : "";
+}
+
+bool looks_numeric(const Tree& scalar) {
+    return !scalar.quoted && scalar.text.find_first_of("0123456789") != std::string::npos &&
+           scalar.text.find_first_not_of("0123456789+-.eE") == std::string::npos;
+}
+
+/// What is wrong with a scalar, or nothing.
+struct Problem {
+    const Tree& tree;
+    using Result = std::optional<std::string>;
+
+    Result operator()(const Null&) const { return "is not null"; }
+    Result operator()(const Whole& whole) const {
+        const auto value = whole_number(tree);
+        if (!value) {
+            const bool digits = looks_numeric(tree) && tree.text.find_first_of(".eE+") == std::string::npos;
+            return digits && tree.text.size() > 18 ? "is out of range" : "is no whole number";
+        }
+        return whole.low <= *value && *value <= whole.high ? Result{} : "is out of range";
+    }
+    Result operator()(const Real& real) const {
+        const auto value = real_number(tree);
+        if (!value) {
+            const std::string letters = tree.text.substr(tree.text.find_first_not_of("+-.") % (tree.text.size() + 1));
+            const bool special = letters == "nan" || letters == "NaN" || letters == "NAN" || letters == "inf" ||
+                                 letters == "Inf" || letters == "INF" || looks_numeric(tree);
+            return !tree.quoted && special ? "is not a finite number" : "is no number";
+        }
+        const bool inside = real.above ? real.low < *value : real.low <= *value;
+        return inside && *value <= real.high ? Result{} : "is out of range";
+    }
+    Result operator()(const Flag&) const { return flag(tree) ? Result{} : "is neither true nor false"; }
+    Result operator()(const Word& word) const {
+        const bool known = std::find(word.words.begin(), word.words.end(), tree.text) != word.words.end();
+        return known ? Result{} : "is unknown" + meant(tree.text, word.words);
+    }
+    Result operator()(const Text& text) const { return text.fits(tree.text) ? Result{} : "does not fit"; }
+    Result operator()(const Section&) const { return "is no section"; }
+    Result operator()(const Named&) const { return "is no section"; }
+    Result operator()(const List&) const { return "is no list"; }
+    Result operator()(const Variants&) const { return "is unknown"; }
+    Result operator()(const Either& either) const {
+        Result worst;
+        for (const Domain& domain : either.domains) {
+            const Result problem = std::visit(*this, domain.is);
+            if (!problem) {
+                return {};
+            }
+            const bool is_number = std::holds_alternative<Whole>(domain.is) || std::holds_alternative<Real>(domain.is);
+            const bool is_word = std::holds_alternative<Word>(domain.is);
+            if ((is_number && looks_numeric(tree)) || (is_word && !looks_numeric(tree))) {
+                worst = problem;
+            }
+        }
+        return worst ? worst : "does not fit";
+    }
+};
+
+[[noreturn]] void refuse(const Domain& domain, const Tree& tree, const std::string& path, const std::string& problem) {
+    fail(tree, path, fmt::format("{} {}; accepted: {}", shown(tree), problem, accepts(domain)));
+}
+
+bool genes_at(const Key& key, bool around) {
+    return key.genes == GeneUse::allowed || (around && key.genes == GeneUse::as_around);
+}
+
+std::vector<std::string> names_of(const std::vector<Key>& keys) {
+    std::vector<std::string> names;
+    for (const Key& key : keys) {
+        names.push_back(key.name);
+    }
+    return names;
+}
+
+Tree empty_map(const Tree& like) {
+    return {.kind = Kind::map, .place = like.place, .gene = like.gene};
+}
+
+class Completion {
+public:
+    Completion(const Domain& domain, const Tree& tree, std::string path, bool genes)
+        : domain_(domain), tree_(tree), path_(std::move(path)), genes_(genes) {}
+
+    Tree operator()(const Section& section) const {
+        if (tree_.kind != Kind::map && tree_.kind != Kind::null) {
+            refuse(domain_, tree_, path_, "is no section");
+        }
+        const auto known = names_of(section.keys);
+        for (std::size_t i = 0; i < tree_.keys.size(); ++i) {
+            if (std::find(known.begin(), known.end(), tree_.keys[i]) == known.end()) {
+                fail(tree_.items[i], path_of(path_, tree_.keys[i]),
+                     fmt::format("unknown key{}; accepted: {}", meant(tree_.keys[i], known), fmt::join(known, ", ")));
+            }
+        }
+        Tree result = empty_map(tree_);
+        for (const Key& key : section.keys) {
+            const Tree* const given = tree_.find(key.name);
+            if (given == nullptr && section.sparse) {
+                continue;
+            }
+            result.keys.push_back(key.name);
+            result.items.push_back(complete(key.domain, given ? *given : fallback_of(key, tree_.place),
+                                            path_of(path_, key.name), genes_at(key, genes_)));
+        }
+        return result;
+    }
+
+    Tree operator()(const Variants& variants) const {
+        const bool named = tree_.kind == Kind::scalar && !tree_.quoted;
+        if (!named && tree_.kind != Kind::map) {
+            refuse(domain_, tree_, path_, tree_.kind == Kind::null ? "has no value" : "is not accepted");
+        }
+        if (tree_.kind == Kind::map && tree_.keys.size() != 1) {
+            refuse(domain_, tree_, path_, fmt::format("has {} keys, where exactly one stands", tree_.keys.size()));
+        }
+        const std::string& name = named ? tree_.text : tree_.keys.front();
+        const auto known = names_of(variants.alternatives);
+        const auto found = std::find(known.begin(), known.end(), name);
+        if (found == known.end()) {
+            fail(named ? tree_ : tree_.items.front(), named ? path_ : path_of(path_, name),
+                 fmt::format("{} is unknown{}; accepted: {}", named ? shown(tree_) : fmt::format("'{}'", name),
+                             meant(name, known), accepts(domain_)));
+        }
+        return completed(variants.alternatives[static_cast<std::size_t>(found - known.begin())], named);
+    }
+
+    Tree operator()(const List& list) const {
+        if (tree_.kind != Kind::list) {
+            refuse(domain_, tree_, path_, tree_.kind == Kind::null ? "has no value" : "is no list");
+        }
+        if (tree_.items.size() < list.least || tree_.items.size() > list.most) {
+            fail(tree_, path_,
+                 fmt::format("has {} entries; accepted: from {} to {}", tree_.items.size(), list.least, list.most));
+        }
+        Tree result{.kind = Kind::list, .place = tree_.place};
+        for (std::size_t i = 0; i < tree_.items.size(); ++i) {
+            result.items.push_back(complete(list.element.front(), tree_.items[i], path_of(path_, i), genes_));
+        }
+        return result;
+    }
+
+    Tree operator()(const Named& named) const {
+        if (tree_.kind != Kind::map && tree_.kind != Kind::null) {
+            refuse(domain_, tree_, path_, "is no section");
+        }
+        Tree result = empty_map(tree_);
+        result.keys = tree_.keys;
+        for (std::size_t i = 0; i < tree_.keys.size(); ++i) {
+            result.items.push_back(
+                complete(named.element.front(), tree_.items[i], path_of(path_, tree_.keys[i]), genes_));
+        }
+        return result;
+    }
+
+    Tree operator()(const Either& either) const {
+        for (const Domain& domain : either.domains) {
+            const bool fits = (tree_.kind == Kind::null && std::holds_alternative<Null>(domain.is)) ||
+                              (tree_.kind == Kind::list && std::holds_alternative<List>(domain.is)) ||
+                              (tree_.kind == Kind::map && std::holds_alternative<Section>(domain.is));
+            if (fits) {
+                return complete(domain, tree_, path_, genes_);
+            }
+        }
+        return scalar();
+    }
+
+    template <class Scalar>
+    Tree operator()(const Scalar&) const {
+        return scalar();
+    }
+
+private:
+    Tree scalar() const {
+        if (tree_.kind == Kind::null && std::holds_alternative<Null>(domain_.is)) {
+            return tree_;
+        }
+        if (tree_.kind != Kind::scalar) {
+            refuse(domain_, tree_, path_, tree_.kind == Kind::null ? "has no value" : "is not accepted");
+        }
+        if (const auto problem = std::visit(Problem{tree_}, domain_.is)) {
+            refuse(domain_, tree_, path_, *problem);
+        }
+        return tree_;
+    }
+
+    Tree completed(const Key& alternative, bool named) const {
+        const auto* const section = std::get_if<Section>(&alternative.domain.is);
+        Tree value = complete(alternative.domain, named ? fallback_of(alternative, tree_.place) : tree_.items.front(),
+                              path_of(path_, alternative.name), genes_at(alternative, genes_));
+        if (section != nullptr && section->keys.empty()) {
+            return {.kind = Kind::scalar, .text = alternative.name, .place = tree_.place, .gene = tree_.gene};
+        }
+        Tree result = empty_map(tree_);
+        result.keys.push_back(alternative.name);
+        result.items.push_back(std::move(value));
+        return result;
+    }
+
+    const Domain& domain_;
+    const Tree& tree_;
+    std::string path_;
+    bool genes_;
+};
+
+}  // namespace
+
+Tree complete(const Domain& domain, const Tree& tree, const std::string& path, bool genes) {
+    if (tree.gene_name() && !tree.quoted) {
+        if (!genes) {
+            fail(tree, path, fmt::format("no gene can stand here; accepted: {}", accepts(domain)));
+        }
+        return tree;
+    }
+    return std::visit(Completion(domain, tree, path, genes), domain.is);
+}
+
+Tree fallback_of(const Key& key, const std::string& place) {
+    Tree tree = parse_yaml(key.fallback, place);
+    const auto settle = [&place](auto&& self, Tree& at) -> void {
+        at.place = place;
+        for (Tree& item : at.items) {
+            self(self, item);
+        }
+    };
+    settle(settle, tree);
+    return tree;
+}
+
+}  // namespace finch::config

@@ -1,0 +1,69 @@
+#include "finch/base/format.hpp"
+#include "finch/config/config.hpp"
+#include "finch/config/tree.hpp"
+
+#include <map>
+
+namespace finch::config {
+namespace {
+
+/// Every scalar below `tree` by its path, in the document's order.
+void flatten(const Tree& tree, const std::string& path, std::vector<std::pair<std::string, Tree>>& out) {
+    if (tree.items.empty()) {
+        out.emplace_back(path, tree);
+    }
+    for (std::size_t i = 0; i < tree.items.size(); ++i) {
+        flatten(tree.items[i], tree.kind == Tree::Kind::list ? path_of(path, i) : path_of(path, tree.keys[i]), out);
+    }
+}
+
+std::string value_of(const Tree& tree) {
+    switch (tree.kind) {
+        case Tree::Kind::null:
+            return "null";
+        case Tree::Kind::list:
+            return "[]";
+        case Tree::Kind::map:
+            return "{}";
+        case Tree::Kind::scalar:
+            break;
+    }
+    return tree.text;
+}
+
+/// 1e-4 and 0.0001 are the same value.
+bool same(const Tree& a, const Tree& b) {
+    const auto x = real_number(a);
+    const auto y = real_number(b);
+    return x && y ? *x == *y : value_of(a) == value_of(b);
+}
+
+}  // namespace
+
+std::string difference(const std::string& before, const std::string& now) {
+    std::vector<std::pair<std::string, Tree>> old_values;
+    std::vector<std::pair<std::string, Tree>> new_values;
+    flatten(parse_yaml(before, "before"), "", old_values);
+    flatten(parse_yaml(now, "now"), "", new_values);
+    std::map<std::string, Tree> left(new_values.begin(), new_values.end());
+    std::vector<std::string> lines;
+    for (const auto& [path, value] : old_values) {
+        const auto found = left.find(path);
+        if (found == left.end()) {
+            lines.push_back(fmt::format("{}: {} → nothing", path, value_of(value)));
+            continue;
+        }
+        if (!same(value, found->second)) {
+            lines.push_back(fmt::format("{}: {} → {}", path, value_of(value), value_of(found->second)));
+        }
+        left.erase(found);
+    }
+    for (const auto& [path, value] : new_values) {
+        if (left.contains(path)) {
+            lines.push_back(fmt::format("{}: nothing → {}", path, value_of(value)));
+        }
+    }
+    return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+}  // namespace finch::config

@@ -1,0 +1,79 @@
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+#include "finch/config/tree.hpp"
+
+#include <algorithm>
+
+namespace finch::config {
+namespace {
+
+void set_place(Tree& tree, const std::string& place) {
+    tree.place = place;
+    for (Tree& item : tree.items) {
+        set_place(item, place);
+    }
+}
+
+/// "model[0].conv" and "model.0.conv" both give model, 0, conv.
+std::vector<std::string> parts_of(const std::string& path) {
+    std::vector<std::string> parts{""};
+    for (const char letter : path) {
+        if (letter == '.' || letter == '[') {
+            parts.emplace_back();
+        } else if (letter != ']') {
+            parts.back() += letter;
+        }
+    }
+    return parts;
+}
+
+/// The item of a list that `part` names; one beyond the last is made.
+Tree& item_of(Tree& list, const std::string& part, const std::string& place) {
+    const auto index = whole_number({.kind = Tree::Kind::scalar, .text = part});
+    const auto size = static_cast<std::int64_t>(list.items.size());
+    if (!index || *index < 0 || *index > size) {
+        throw ConfigError(fmt::format("{}: {} is no item of this list; accepted: 0 to {}", place, part, size));
+    }
+    if (*index == size) {
+        list.items.push_back({.place = place});
+    }
+    return list.items[static_cast<std::size_t>(*index)];
+}
+
+/// What `part` names below `tree`, which becomes a section where it was a plain value.
+Tree& step(Tree& tree, const std::string& part, const std::string& place) {
+    if (tree.kind == Tree::Kind::list) {
+        return item_of(tree, part, place);
+    }
+    if (tree.kind != Tree::Kind::map) {
+        tree = {.kind = Tree::Kind::map, .place = place};
+    }
+    if (Tree* const known = tree.find(part)) {
+        return *known;
+    }
+    tree.keys.push_back(part);
+    tree.items.push_back({.place = place});
+    return tree.items.back();
+}
+
+}  // namespace
+
+void apply_setting(Tree& root, const std::string& setting) {
+    const std::size_t equals = setting.find('=');
+    const std::string path = setting.substr(0, equals);
+    const std::string place = "--set " + path;
+    const auto parts = parts_of(path);
+    if (equals == std::string::npos ||
+        std::any_of(parts.begin(), parts.end(), [](const std::string& part) { return part.empty(); })) {
+        throw ConfigError(fmt::format("--set {}: expected path.to.key=value", setting));
+    }
+    Tree value = parse_yaml(setting.substr(equals + 1), place);
+    set_place(value, place);
+    Tree* at = &root;
+    for (const std::string& part : parts) {
+        at = &step(*at, part, place);
+    }
+    *at = std::move(value);
+}
+
+}  // namespace finch::config

@@ -1,0 +1,192 @@
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+#include "finch/base/handle.hpp"
+
+#include "readers.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <span>
+#include <system_error>
+#include <zlib.h>
+
+namespace finch::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct GzipTraits {
+    using type = gzFile;
+    static type null() noexcept { return nullptr; }
+    static void destroy(type file) noexcept { gzclose(file); }
+};
+using Gzip = UniqueHandle<GzipTraits>;
+
+constexpr const char* how_to_get = "tools/fetch_mnist.sh DIR fetches MNIST, finch data generate DIR draws digits";
+constexpr std::int64_t largest_file = std::int64_t{1} << 40;  // bytes; no header may claim more
+constexpr std::int64_t chunk = 1 << 20;                       // bytes read at once
+constexpr std::uint8_t unsigned_byte = 8;                     // IDX's code of its element type
+
+/// The first of the usual names of `stem` that is there: train-images-idx3-ubyte, train-images.idx3-ubyte, each plain
+/// or .gz.
+fs::path find_file(const fs::path& folder, const std::string& stem, int dimensions) {
+    const std::string plain = fmt::format("{}-idx{}-ubyte", stem, dimensions);
+    const std::string dotted = fmt::format("{}.idx{}-ubyte", stem, dimensions);
+    for (const std::string& name : {plain, dotted, plain + ".gz", dotted + ".gz"}) {
+        if (fs::exists(folder / name)) {
+            return folder / name;
+        }
+    }
+    refuse(folder,
+           fmt::format("there is no {} (looked for {}, {}, and both with .gz); {}", stem, plain, dotted, how_to_get));
+}
+
+/// Reads an IDX file, plain or gzipped (zlib tells them apart): {0, 0, type, dimensions}, the dimensions as big-endian
+/// 32-bit numbers, the elements.
+class IdxReader {
+public:
+    explicit IdxReader(fs::path path) : path_(std::move(path)), file_(gzopen(path_.c_str(), "rb")) {
+        if (!file_) {
+            refuse(path_, fmt::format("cannot be opened ({})", std::generic_category().message(errno)));
+        }
+        gzbuffer(file_.get(), chunk);
+    }
+
+    /// Sizes along each dimension; there must be `least` to `most` of them.
+    std::vector<std::int64_t> header(std::size_t least, std::size_t most) {
+        std::array<std::uint8_t, 4> magic{};
+        need(read(magic), 4, "its header ends too early");
+        if (magic[0] != 0 || magic[1] != 0) {
+            refuse(path_, "is no IDX file: it does not begin with two zero bytes");
+        }
+        if (magic[2] != unsigned_byte) {
+            refuse(path_, fmt::format("holds elements of type {:#04x}; expected 0x08, unsigned bytes", magic[2]));
+        }
+        if (magic[3] < least || magic[3] > most) {
+            refuse(path_, fmt::format("has {} dimensions; expected {}", magic[3],
+                                      least == most ? fmt::format("{}", least) : fmt::format("{} or {}", least, most)));
+        }
+        std::vector<std::int64_t> sizes(magic[3]);
+        for (std::int64_t& size : sizes) {
+            std::array<std::uint8_t, 4> word{};
+            need(read(word), 4, "its header ends too early");
+            size = (std::int64_t{word[0]} << 24) + (word[1] << 16) + (word[2] << 8) + word[3];
+        }
+        check_sizes(sizes);
+        return sizes;
+    }
+
+    /// The rest of the file, which must be exactly `count` bytes. Allocates as it reads: a header may lie.
+    std::vector<std::uint8_t> elements(std::int64_t count) {
+        std::vector<std::uint8_t> bytes;
+        while (static_cast<std::int64_t>(bytes.size()) < count) {
+            const std::size_t before = bytes.size();
+            const auto wanted = std::min(chunk, count - static_cast<std::int64_t>(before));
+            bytes.resize(before + static_cast<std::size_t>(wanted));
+            const std::int64_t got = read(std::span(bytes).subspan(before));
+            need(got, wanted,
+                 fmt::format("ends too early: {} of {} elements", static_cast<std::int64_t>(before) + got, count));
+        }
+        std::array<std::uint8_t, 1> beyond{};
+        if (read(beyond) != 0) {
+            refuse(path_, fmt::format("goes on after the {} elements that its header announces", count));
+        }
+        int code = Z_OK;  // a packed file whose last bytes, its checksum, are missing
+        gzerror(file_.get(), &code);
+        need(code, Z_OK, "ends too early: its checksum is missing");
+        return bytes;
+    }
+
+    [[nodiscard]] const fs::path& path() const noexcept { return path_; }
+
+private:
+    std::int64_t read(std::span<std::uint8_t> to) {
+        const int got = gzread(file_.get(), to.data(), static_cast<unsigned>(to.size()));
+        if (got < 0) {
+            int code = 0;
+            refuse(path_, fmt::format("cannot be unpacked ({}); fetch it again", gzerror(file_.get(), &code)));
+        }
+        return got;
+    }
+    void need(std::int64_t got, std::int64_t wanted, const std::string& problem) const {
+        if (got != wanted) {
+            refuse(path_, problem + "; fetch it again");
+        }
+    }
+    void check_sizes(const std::vector<std::int64_t>& sizes) const {
+        std::int64_t total = 1;
+        for (const std::int64_t size : sizes) {
+            if (size == 0 || size > largest_file / total) {
+                refuse(path_, fmt::format("its header announces {} elements; expected at least one, and no more than "
+                                          "fit into memory",
+                                          fmt::join(sizes, " x ")));
+            }
+            total *= size;
+        }
+    }
+
+    fs::path path_;
+    Gzip file_;
+};
+
+Dataset read_set(const fs::path& folder, const std::string& prefix) {
+    IdxReader images(find_file(folder, prefix + "-images", 3));
+    IdxReader labels(find_file(folder, prefix + "-labels", 1));
+    const auto sizes = images.header(3, 4);
+    const auto count = labels.header(1, 1).front();
+    if (count != sizes[0]) {
+        refuse(labels.path(),
+               fmt::format("has {} labels, but {} has {} images", count, images.path().string(), sizes[0]));
+    }
+    Dataset set{.height = sizes[1], .width = sizes[2], .channels = sizes.size() == 4 ? sizes[3] : 1};
+    set.pixels = images.elements(count * set.pixels_per_image());
+    const auto bytes = labels.elements(count);
+    set.labels.assign(bytes.begin(), bytes.end());
+    return set;
+}
+
+void write_file(const fs::path& path, const std::vector<std::int64_t>& sizes, std::span<const std::uint8_t> elements) {
+    std::vector<std::uint8_t> bytes{0, 0, unsigned_byte, static_cast<std::uint8_t>(sizes.size())};
+    for (const std::int64_t size : sizes) {
+        for (const int shift : {24, 16, 8, 0}) {
+            bytes.push_back(static_cast<std::uint8_t>(size >> shift));
+        }
+    }
+    bytes.insert(bytes.end(), elements.begin(), elements.end());
+    const fs::path beside = path.string() + ".new";
+    const gzFile file = gzopen(beside.c_str(), "wb6");
+    if (file == nullptr) {
+        throw_errno(beside.string());
+    }
+    bool written = true;
+    for (std::size_t at = 0; at < bytes.size() && written; at += chunk) {
+        const auto size = static_cast<unsigned>(std::min<std::size_t>(chunk, bytes.size() - at));
+        written = gzwrite(file, bytes.data() + at, size) == static_cast<int>(size);
+    }
+    if (const bool closed = gzclose(file) == Z_OK; !written || !closed) {
+        fs::remove(beside);
+        throw ApiError(fmt::format("{}: cannot be written; is the disk full?", path.string()));
+    }
+    fs::rename(beside, path);
+}
+
+}  // namespace
+
+Sets read_idx(const fs::path& folder) {
+    need_folder(folder, how_to_get);
+    return {read_set(folder, "train"), read_set(folder, "t10k")};
+}
+
+void write_idx(const Dataset& set, const fs::path& images, const fs::path& labels) {
+    std::vector<std::int64_t> sizes{set.samples(), set.height, set.width};
+    if (set.channels != 1) {
+        sizes.push_back(set.channels);
+    }
+    write_file(images, sizes, set.pixels);
+    const std::vector<std::uint8_t> bytes(set.labels.begin(), set.labels.end());
+    write_file(labels, {set.samples()}, bytes);
+}
+
+}  // namespace finch::data

@@ -1,0 +1,42 @@
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+#include "finch/nn/model.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace finch::nn {
+namespace {
+
+template <class Float>
+std::span<Float> part(std::span<Float> arena, const TensorInfo& tensor) {
+    return arena.subspan(static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.size));
+}
+
+}  // namespace
+
+NamedArrays name_tensors(const ModelPlan& plan, std::span<const float> arena, const std::string& prefix) {
+    NamedArrays arrays;
+    for (const TensorInfo& tensor : plan.tensors) {
+        const auto values = part(arena, tensor);
+        arrays.push_back({.name = prefix + tensor.name,
+                          .shape = tensor.shape,
+                          .values = std::vector<float>(values.begin(), values.end())});
+    }
+    return arrays;
+}
+
+void read_tensors(const ModelPlan& plan, const NamedArrays& arrays, const std::string& prefix, std::span<float> arena) {
+    for (const TensorInfo& tensor : plan.tensors) {
+        const NamedArray& array = find_array(arrays, prefix + tensor.name);
+        const auto* values = std::get_if<std::vector<float>>(&array.values);
+        if (values == nullptr || array.shape != tensor.shape ||
+            values->size() != static_cast<std::size_t>(tensor.size)) {
+            throw FileError(fmt::format("the array {} has the shape ({}), but the model's tensor is float32 ({})",
+                                        array.name, fmt::join(array.shape, ", "), fmt::join(tensor.shape, ", ")));
+        }
+        std::copy(values->begin(), values->end(), part(arena, tensor).begin());
+    }
+}
+
+}  // namespace finch::nn

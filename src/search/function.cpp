@@ -1,0 +1,177 @@
+#include "finch/search/function.hpp"
+
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+namespace finch::search {
+namespace {
+
+using Point = std::span<const double>;
+constexpr double two_pi = 2 * std::numbers::pi;
+
+/// Σ term(x) over all coordinates.
+template <class Term>
+double sum(Point x, const Term& term) {
+    return std::accumulate(x.begin(), x.end(), 0.0, [&](double so_far, double xi) { return so_far + term(xi); });
+}
+
+double square(double value) {
+    return value * value;
+}
+
+double sphere(Point x, RandomStream&) {
+    return sum(x, square);
+}
+
+double rosenbrock(Point x, RandomStream&) {
+    double value = 0;
+    for (std::size_t i = 0; i + 1 < x.size(); ++i) {
+        value += 100 * square(x[i + 1] - square(x[i])) + square(1 - x[i]);
+    }
+    return value;
+}
+
+double step(Point x, RandomStream&) {
+    return sum(x, [](double xi) { return std::trunc(xi); });
+}
+
+double quartic(Point x, RandomStream& noise) {
+    double value = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        value += static_cast<double>(i + 1) * square(square(x[i])) + noise.normal();
+    }
+    return std::abs(value);
+}
+
+double rastrigin(Point x, RandomStream&) {
+    return sum(x, [](double xi) { return 10 + square(xi) - 10 * std::cos(two_pi * xi); });
+}
+
+double griewank(Point x, RandomStream&) {
+    double product = 1;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        product *= std::cos(x[i] / std::sqrt(static_cast<double>(i + 1)));
+    }
+    return 1 + sum(x, square) / 4000 - product;
+}
+
+double schwefel(Point x, RandomStream&) {
+    constexpr double deepest = 418.98288727243380;  // x sin √x at x = 420.968746…
+    return sum(x, [](double xi) { return deepest - xi * std::sin(std::sqrt(std::abs(xi))); });
+}
+
+constexpr double first_funnel = 2.5;  // μ1; Lunacek's d is 1
+
+double bisphere(Point x, RandomStream&) {
+    const auto n = static_cast<double>(x.size());
+    const double s = 1 - std::sqrt(1 / (2 * std::sqrt(n + 20) - 8.2));
+    const double second_funnel = -std::sqrt((square(first_funnel) - 1) / s);
+    const double first = sum(x, [](double xi) { return square(xi - first_funnel); });
+    const double second = sum(x, [second_funnel](double xi) { return square(xi - second_funnel); });
+    return std::min(first, n + s * second);
+}
+
+double birastrigin(Point x, RandomStream& noise) {
+    return bisphere(x, noise) + 10 * sum(x, [](double xi) { return 1 - std::cos(two_pi * (xi - first_funnel)); });
+}
+
+double bukin_n6(Point x, RandomStream&) {
+    return 100 * std::sqrt(std::abs(x[1] - 0.01 * square(x[0]))) + 0.01 * std::abs(x[0] + 10);
+}
+
+double eggcrate(Point x, RandomStream&) {
+    return sum(x, [](double xi) { return square(xi) + 25 * square(std::sin(xi)); });
+}
+
+double himmelblau(Point x, RandomStream&) {
+    return square(square(x[0]) + x[1] - 11) + square(x[0] + square(x[1]) - 7);
+}
+
+double keane(Point x, RandomStream&) {
+    const double distance = std::hypot(x[0], x[1]);
+    const double height = square(std::sin(x[0] - x[1])) * square(std::sin(x[0] + x[1]));
+    return distance > 0 ? -height / distance : 0;  // the limit at the origin
+}
+
+double leon(Point x, RandomStream&) {
+    return 100 * square(x[1] - x[0] * square(x[0])) + square(1 - x[0]);
+}
+
+std::vector<Function> make_functions() {
+    const auto within = [](double reach) { return std::vector{RealGene{-reach, reach, Scale::linear}}; };
+    const std::vector<RealGene> to_ten{{0, 10, Scale::linear}};
+    const std::string lunacek =
+        "Lunacek, Whitley and Sutton 2008, in Propulate's variant: s = 1 - sqrt(1 / (2 sqrt(n + 20) - 8.2))";
+    return {
+        {"sphere", 2, true, within(5.12), 0, "De Jong 1975, F1", 1, sphere},
+        {"rosenbrock", 2, true, within(2.048), 0, "Rosenbrock 1960 (De Jong's F2), summed over neighbours", 2,
+         rosenbrock},
+        {"step", 5, true, within(5.12), -25, "De Jong 1975, F3, in Propulate's variant: truncates toward zero", 1,
+         step},
+        {"quartic", 30, true, within(1.28), 0,
+         "De Jong 1975, F4, in Propulate's variant: the absolute value, and noise in every term", 1, quartic},
+        {"rastrigin", 20, true, within(5.12), 0, "Rastrigin 1974", 1, rastrigin},
+        {"griewank", 10, true, within(600), 0, "Griewank 1981", 1, griewank},
+        {"schwefel", 10, true, within(500), 0, "Schwefel 1981, with the constant to 17 digits (Propulate: 9)", 1,
+         schwefel},
+        {"bisphere", 30, true, within(5.12), 0, lunacek, 2, bisphere},
+        {"birastrigin", 30, true, within(5.12), 0, lunacek, 2, birastrigin},
+        {"bukin_n6", 2, false, {{-15, -5, Scale::linear}, {-3, 3, Scale::linear}}, 0, "Bukin 1997, no. 6", 2, bukin_n6},
+        {"eggcrate", 2, false, within(5), 0, "Yang 2010, egg crate", 2, eggcrate},
+        {"himmelblau", 2, false, within(6), 0, "Himmelblau 1972", 2, himmelblau},
+        {"keane", 2, false, to_ten, -0.673667521146855, "Keane 1994, negated, without constraints", 2, keane},
+        {"leon", 2, false, to_ten, 0, "Leon 1966, with the cube", 2, leon},
+    };
+}
+
+void require_dimension(const Function& function, int dimensions) {
+    if (function.any_dimensions ? dimensions < function.least_dimensions : dimensions != function.default_dimensions) {
+        throw ConfigError(fmt::format("{} has {} dimensions, not {}", function.name,
+                                      function.any_dimensions ? fmt::format("{} or more", function.least_dimensions)
+                                                              : fmt::format("{}", function.default_dimensions),
+                                      dimensions));
+    }
+}
+
+}  // namespace
+
+std::span<const Function> functions() {
+    static const std::vector<Function> all = make_functions();
+    return all;
+}
+
+const Function& find_function(const std::string& name) {
+    std::vector<std::string> names;
+    for (const Function& function : functions()) {
+        if (function.name == name) {
+            return function;
+        }
+        names.push_back(function.name);
+    }
+    std::stable_sort(names.begin(), names.end(), [&name](const std::string& a, const std::string& b) {
+        return edit_distance(name, a) < edit_distance(name, b);
+    });
+    throw ConfigError(fmt::format("there is no function \"{}\"; there are {}", name, join(names)));
+}
+
+Space function_space(const Function& function, int dimensions) {
+    require_dimension(function, dimensions);
+    Space space;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(dimensions); ++i) {
+        space.genes.push_back({fmt::format("x{}", i), function.bounds[function.bounds.size() > 1 ? i : 0]});
+    }
+    return space;
+}
+
+double evaluate(const Function& function, std::span<const double> x, RandomStream& noise) {
+    require_dimension(function, static_cast<int>(x.size()));
+    return function.value(x, noise);
+}
+
+}  // namespace finch::search

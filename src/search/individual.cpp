@@ -1,0 +1,149 @@
+#include "finch/search/individual.hpp"
+
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <span>
+#include <tuple>
+
+namespace finch::search {
+namespace {
+
+constexpr std::uint64_t restart_limit = std::uint64_t{1} << 12;
+constexpr std::uint64_t worker_limit = std::uint64_t{1} << 20;
+
+Bytes bytes_of(const Individual& individual) {
+    Bytes bytes;
+    write_individual(individual, true, bytes);
+    return bytes;
+}
+
+/// Reads one byte that must be a place in `names`.
+template <class Enum, std::size_t count>
+Enum read_enum(ByteReader& reader, const std::array<std::string_view, count>& names) {
+    const auto value = reader.get<std::uint8_t>();
+    if (value >= names.size()) {
+        throw FileError(fmt::format("an individual has {} where a number below {} must be", value, names.size()));
+    }
+    return static_cast<Enum>(value);
+}
+
+/// The numbers of "0.3.17" or "17"; empty where `text` is anything else.
+std::vector<std::uint64_t> numbers_between_dots(const std::string& text) {
+    std::vector<std::uint64_t> numbers;
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    while (true) {
+        std::uint64_t number = 0;
+        const auto [stopped, error] = std::from_chars(at, end, number);
+        if (error != std::errc{} || (stopped != end && *stopped != '.')) {
+            return {};
+        }
+        numbers.push_back(number);
+        if (stopped == end) {
+            return numbers;
+        }
+        at = stopped + 1;
+    }
+}
+
+}  // namespace
+
+Id Id::make(std::uint32_t restart, std::uint32_t worker, std::uint32_t sequence) {
+    if (restart >= restart_limit || worker >= worker_limit) {
+        throw Error(fmt::format("no id for restart {} and worker {}: they must be below {} and {}", restart, worker,
+                                restart_limit, worker_limit));
+    }
+    return {(std::uint64_t{restart} << 52) | (std::uint64_t{worker} << 32) | sequence};
+}
+
+std::string to_text(Id id) {
+    return fmt::format("{}.{}.{}", id.restart(), id.worker(), id.sequence());
+}
+
+Id parse_id(const std::string& text) {
+    const auto numbers = numbers_between_dots(text);
+    if (numbers.size() == 1) {
+        return {numbers[0]};
+    }
+    if (numbers.size() == 3 && numbers[0] < restart_limit && numbers[1] < worker_limit &&
+        numbers[2] <= std::numeric_limits<std::uint32_t>::max()) {
+        return Id::make(static_cast<std::uint32_t>(numbers[0]), static_cast<std::uint32_t>(numbers[1]),
+                        static_cast<std::uint32_t>(numbers[2]));
+    }
+    throw ConfigError(fmt::format(
+        "\"{}\" is no id of an individual: give restart.worker.sequence, as in 0.3.17, or the plain number", text));
+}
+
+bool supersedes(const Individual& a, const Individual& b) {
+    const auto reach = [](const Individual& individual) {
+        return std::tuple(individual.finished_training(), individual.epochs, individual.curve.size());
+    };
+    if (reach(a) != reach(b)) {
+        return reach(a) > reach(b);
+    }
+    return bytes_of(a) < bytes_of(b);
+}
+
+bool identical(const Individual& a, const Individual& b) {
+    return bytes_of(a) == bytes_of(b);
+}
+
+void write_individual(const Individual& individual, bool with_curve, Bytes& out) {
+    ByteWriter writer(out);
+    writer.put(individual.id.value);
+    writer.put(individual.island);
+    writer.put(individual.generation);
+    writer.put(individual.parents[0].value);
+    writer.put(individual.parents[1].value);
+    writer.put(static_cast<std::uint8_t>(individual.bred_by));
+    writer.put_all(std::span<const double>(individual.genome));
+    writer.put(static_cast<std::uint8_t>(individual.outcome));
+    writer.put(individual.loss);
+    writer.put(individual.accuracy);
+    writer.put(individual.epochs);
+    writer.put(individual.best_epoch);
+    writer.put_text(individual.problem);
+    writer.put(individual.born);
+    writer.put(individual.started);
+    writer.put(individual.finished);
+    writer.put(individual.samples_per_second);
+    writer.put(individual.ranks);
+    writer.put(individual.threads);
+    writer.put(individual.batch_size);
+    writer.put_text(individual.node);
+    writer.put_text(individual.device);
+    writer.put_all(with_curve ? std::span<const EpochMetrics>(individual.curve) : std::span<const EpochMetrics>());
+}
+
+Individual read_individual(ByteReader& reader) {
+    Individual individual;
+    individual.id = {reader.get<std::uint64_t>()};
+    individual.island = reader.get<std::int32_t>();
+    individual.generation = reader.get<std::int32_t>();
+    individual.parents[0] = {reader.get<std::uint64_t>()};
+    individual.parents[1] = {reader.get<std::uint64_t>()};
+    individual.bred_by = read_enum<Operator>(reader, operator_names);
+    individual.genome = reader.get_all<double>();
+    individual.outcome = read_enum<Outcome>(reader, outcome_names);
+    individual.loss = reader.get<double>();
+    individual.accuracy = reader.get<double>();
+    individual.epochs = reader.get<std::int32_t>();
+    individual.best_epoch = reader.get<std::int32_t>();
+    individual.problem = reader.get_text();
+    individual.born = reader.get<double>();
+    individual.started = reader.get<double>();
+    individual.finished = reader.get<double>();
+    individual.samples_per_second = reader.get<double>();
+    individual.ranks = reader.get<std::int32_t>();
+    individual.threads = reader.get<std::int32_t>();
+    individual.batch_size = reader.get<std::int64_t>();
+    individual.node = reader.get_text();
+    individual.device = reader.get_text();
+    individual.curve = reader.get_all<EpochMetrics>();
+    return individual;
+}
+
+}  // namespace finch::search

@@ -1,0 +1,218 @@
+#include "finch/search/population.hpp"
+
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace finch::search {
+
+Population::Population(ExchangeKind kind, int islands) : kind_(kind) {
+    if (islands < 1) {
+        throw Error(fmt::format("a population needs at least 1 island, not {}", islands));
+    }
+    islands_.resize(static_cast<std::size_t>(islands));
+}
+
+// The islands point at the individuals, so a copy makes its own.
+Population::Population(const Population& other)
+    : kind_(other.kind_),
+      individuals_(other.individuals_),
+      homes_(other.homes_),
+      memberships_(other.memberships_),
+      islands_(other.islands_.size()) {
+    for (const auto& [id, individual] : individuals_) {
+        add_to_indexes(individual);
+    }
+}
+
+Population& Population::operator=(const Population& other) {
+    return *this = Population(other);
+}
+
+bool Population::merge(const Individual& individual) {
+    const auto [entry, is_new] = individuals_.try_emplace(individual.id, individual);
+    if (!is_new) {
+        if (!supersedes(individual, entry->second)) {
+            return false;
+        }
+        remove_from_indexes(entry->second);
+        entry->second = individual;
+    }
+    add_to_indexes(entry->second);
+    return true;
+}
+
+bool Population::merge(Id id, const Home& home) {
+    const auto known = homes_.find(id);
+    if (home.version == 0 || (known != homes_.end() && !(known->second < home))) {
+        return false;
+    }
+    const Individual* individual = kind_ == ExchangeKind::migration ? find(id) : nullptr;
+    if (individual != nullptr) {
+        remove_from_indexes(*individual);
+    }
+    homes_.insert_or_assign(id, home);
+    if (individual != nullptr) {
+        add_to_indexes(*individual);
+    }
+    return true;
+}
+
+bool Population::merge_membership(Id id, std::int32_t island) {
+    if (!memberships_.emplace(id, island).second) {
+        return false;
+    }
+    const Individual* individual = kind_ == ExchangeKind::pollination ? find(id) : nullptr;
+    if (individual != nullptr && individual->ranks_by_loss()) {
+        at(island_now(island)).members.emplace(standing(*individual), individual);
+    }
+    return true;
+}
+
+bool Population::merge(const Record& record) {
+    if (const auto* started = std::get_if<Started>(&record)) {
+        return merge(started->individual);
+    }
+    if (const auto* result = std::get_if<Result>(&record)) {
+        return merge(result->individual);
+    }
+    if (const auto* move = std::get_if<Move>(&record)) {
+        const bool is_news = merge(move->individual);
+        return merge(move->individual.id, move->home) || is_news;
+    }
+    if (const auto* copy = std::get_if<Copy>(&record)) {
+        const bool is_news = merge(copy->individual);
+        return merge_membership(copy->individual.id, copy->island) || is_news;
+    }
+    return false;
+}
+
+const Individual* Population::find(Id id) const noexcept {
+    const auto entry = individuals_.find(id);
+    return entry != individuals_.end() ? &entry->second : nullptr;
+}
+
+std::vector<const Individual*> Population::best(int island, std::size_t count) const {
+    std::vector<const Individual*> found;
+    found.reserve(std::min(count, active(island)));
+    for (auto member = at(island).members.begin(); found.size() < found.capacity(); ++member) {
+        found.push_back(member->second);
+    }
+    return found;
+}
+
+// Under pollination those born there are members too, so there are always enough to fill the capacity.
+std::size_t Population::active(int island) const {
+    return kind_ == ExchangeKind::pollination ? at(island).born : at(island).members.size();
+}
+
+// Everyone that ranks by loss is a member of some island.
+const Individual* Population::best() const {
+    const Individual* found = nullptr;
+    for (const Island& island : islands_) {
+        if (!island.members.empty()) {
+            const Individual* first = island.members.begin()->second;
+            found = found == nullptr || better(*first, *found) ? first : found;
+        }
+    }
+    return found;
+}
+
+Home Population::home(Id id) const {
+    if (const auto known = homes_.find(id); known != homes_.end()) {
+        return {known->second.version, known->second.writer, island_now(known->second.island)};
+    }
+    const Individual* individual = find(id);
+    return {0, 0, individual != nullptr ? island_now(individual->island) : 0};
+}
+
+bool Population::is_member(Id id, int island) const {
+    const Individual* individual = find(id);
+    if (individual != nullptr && island_now(individual->island) == island) {
+        return true;
+    }
+    auto copy = memberships_.lower_bound({id, std::numeric_limits<std::int32_t>::min()});
+    while (copy != memberships_.end() && copy->first == id && island_now(copy->second) != island) {
+        ++copy;
+    }
+    return copy != memberships_.end() && copy->first == id;
+}
+
+int Population::island_now(std::int32_t island) const noexcept {
+    const int rest = island % islands();
+    return rest < 0 ? rest + islands() : rest;
+}
+
+std::vector<const Individual*> Population::unfinished() const {
+    std::vector<const Individual*> found;
+    for (const Id id : unfinished_) {
+        found.push_back(find(id));
+    }
+    return found;
+}
+
+bool Population::operator==(const Population& other) const {
+    const auto same = [](const auto& a, const auto& b) { return a.first == b.first && identical(a.second, b.second); };
+    const auto same_place = [](const auto& a, const auto& b) { return a.second->id == b.second->id; };
+    const auto same_island = [&](const Island& a, const Island& b) {
+        return a.born == b.born &&
+               std::equal(a.members.begin(), a.members.end(), b.members.begin(), b.members.end(), same_place);
+    };
+    return kind_ == other.kind_ && homes_ == other.homes_ && memberships_ == other.memberships_ &&
+           settled_ == other.settled_ && unfinished_ == other.unfinished_ &&
+           std::equal(individuals_.begin(), individuals_.end(), other.individuals_.begin(), other.individuals_.end(),
+                      same) &&
+           std::equal(islands_.begin(), islands_.end(), other.islands_.begin(), other.islands_.end(), same_island);
+}
+
+const Population::Island& Population::at(int island) const {
+    return islands_.at(static_cast<std::size_t>(island));
+}
+
+Population::Island& Population::at(int island) {
+    return islands_.at(static_cast<std::size_t>(island));
+}
+
+template <class Visitor>
+void Population::for_each_place(const Individual& individual, const Visitor& visit) const {
+    if (kind_ == ExchangeKind::migration) {
+        const auto known = homes_.find(individual.id);
+        visit(island_now(known != homes_.end() ? known->second.island : individual.island));
+        return;
+    }
+    visit(island_now(individual.island));
+    if (kind_ == ExchangeKind::pollination) {
+        auto copy = memberships_.lower_bound({individual.id, std::numeric_limits<std::int32_t>::min()});
+        for (; copy != memberships_.end() && copy->first == individual.id; ++copy) {
+            visit(island_now(copy->second));
+        }
+    }
+}
+
+void Population::add_to_indexes(const Individual& individual) {
+    if (!individual.finished_training()) {
+        unfinished_.insert(individual.id);
+        return;
+    }
+    ++settled_;
+    if (individual.ranks_by_loss()) {
+        ++at(island_now(individual.island)).born;
+        for_each_place(individual, [&](int island) { at(island).members.emplace(standing(individual), &individual); });
+    }
+}
+
+void Population::remove_from_indexes(const Individual& individual) {
+    if (!individual.finished_training()) {
+        unfinished_.erase(individual.id);
+        return;
+    }
+    --settled_;
+    if (individual.ranks_by_loss()) {
+        --at(island_now(individual.island)).born;
+        for_each_place(individual, [&](int island) { at(island).members.erase(standing(individual)); });
+    }
+}
+
+}  // namespace finch::search

@@ -1,0 +1,302 @@
+#include "finch/search/record.hpp"
+
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+namespace finch::search {
+namespace {
+
+constexpr std::array<std::byte, 4> magic{std::byte{'F'}, std::byte{'N'}, std::byte{'C'}, std::byte{'H'}};
+constexpr std::uint16_t version = 1;
+constexpr std::uint32_t most_body_bytes = 64U << 20;
+
+/// What stands before each body, in this order and without gaps.
+struct Header {
+    std::array<std::byte, 4> magic;
+    std::uint16_t kind;
+    std::uint16_t version;
+    std::uint32_t length;  ///< of the body, in bytes
+    std::uint64_t run;
+    std::uint32_t crc;  ///< of everything before it, and of the body
+};
+constexpr std::size_t length_at = 8;
+constexpr std::size_t crc_at = 20;
+constexpr std::size_t header_bytes = 24;
+
+void put_header(const Header& header, ByteWriter& writer) {
+    writer.put(header.magic);
+    writer.put(header.kind);
+    writer.put(header.version);
+    writer.put(header.length);
+    writer.put(header.run);
+    writer.put(header.crc);
+}
+
+/// The header at the beginning of `bytes`, which must hold one.
+Header get_header(std::span<const std::byte> bytes) {
+    ByteReader reader(bytes);
+    Header header{};
+    header.magic = reader.get<std::array<std::byte, 4>>();
+    header.kind = reader.get<std::uint16_t>();
+    header.version = reader.get<std::uint16_t>();
+    header.length = reader.get<std::uint32_t>();
+    header.run = reader.get<std::uint64_t>();
+    header.crc = reader.get<std::uint32_t>();
+    return header;
+}
+
+std::uint32_t crc_of(std::span<const std::byte> record) {
+    return crc32c(record.subspan(header_bytes), crc32c(record.first(crc_at)));
+}
+
+/// How many bytes the record at the beginning of `bytes` has; 0 where no whole, undamaged one begins there.
+std::size_t whole_record(std::span<const std::byte> bytes) {
+    if (bytes.size() < header_bytes) {
+        return 0;
+    }
+    const Header header = get_header(bytes);
+    if (header.magic != magic || header.length > most_body_bytes || header.length > bytes.size() - header_bytes) {
+        return 0;
+    }
+    const std::size_t size = header_bytes + header.length;
+    return crc_of(bytes.first(size)) == header.crc ? size : 0;
+}
+
+/// Whether `rest` looks like the beginning of a record whose writing was cut short.
+bool is_torn(std::span<const std::byte> rest) {
+    const std::size_t known = std::min(rest.size(), magic.size());
+    if (!std::equal(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(known), magic.begin())) {
+        return false;
+    }
+    return rest.size() < header_bytes || get_header(rest).length > rest.size() - header_bytes;
+}
+
+void put(const Started& record, Bytes& out) {
+    write_individual(record.individual, false, out);
+}
+
+void put(const Result& record, Bytes& out) {
+    write_individual(record.individual, true, out);
+}
+
+void put(const Move& record, Bytes& out) {
+    write_individual(record.individual, false, out);
+    ByteWriter writer(out);
+    writer.put(record.home.version);
+    writer.put(record.home.writer);
+    writer.put(record.home.island);
+}
+
+void put(const Copy& record, Bytes& out) {
+    write_individual(record.individual, false, out);
+    ByteWriter(out).put(record.island);
+}
+
+void put(const Event& record, Bytes& out) {
+    ByteWriter writer(out);
+    writer.put(record.time);
+    writer.put(record.worker);
+    writer.put_text(record.kind);
+    writer.put_text(record.text);
+}
+
+void put(const WorkerReport& record, Bytes& out) {
+    ByteWriter writer(out);
+    writer.put(record.restart);
+    writer.put(record.worker);
+    writer.put(record.island);
+    writer.put(record.ranks);
+    writer.put(record.threads);
+    writer.put_text(record.node);
+    writer.put_text(record.device);
+    writer.put(record.time);
+    writer.put(record.up_seconds);
+    writer.put(record.busy_seconds);
+    writer.put(record.evaluations);
+}
+
+void put(const Tickets& record, Bytes& out) {
+    ByteWriter writer(out);
+    writer.put(static_cast<std::uint32_t>(record.kind));
+    writer.put(record.worker);
+    writer.put(record.count);
+    writer.put(record.seconds_per_evaluation);
+}
+
+void put(const Archived& record, Bytes& out) {
+    ByteWriter(out).put(record.records);
+}
+
+void put(const Halt& record, Bytes& out) {
+    ByteWriter writer(out);
+    writer.put(static_cast<std::uint8_t>(record.end_running));
+    writer.put_text(record.why);
+}
+
+void get(ByteReader& reader, Started& record) {
+    record.individual = read_individual(reader);
+}
+
+void get(ByteReader& reader, Result& record) {
+    record.individual = read_individual(reader);
+}
+
+void get(ByteReader& reader, Move& record) {
+    record.individual = read_individual(reader);
+    record.home.version = reader.get<std::uint32_t>();
+    record.home.writer = reader.get<std::int32_t>();
+    record.home.island = reader.get<std::int32_t>();
+}
+
+void get(ByteReader& reader, Copy& record) {
+    record.individual = read_individual(reader);
+    record.island = reader.get<std::int32_t>();
+}
+
+void get(ByteReader& reader, Event& record) {
+    record.time = reader.get<double>();
+    record.worker = reader.get<std::int32_t>();
+    record.kind = reader.get_text();
+    record.text = reader.get_text();
+}
+
+void get(ByteReader& reader, WorkerReport& record) {
+    record.restart = reader.get<std::uint32_t>();
+    record.worker = reader.get<std::int32_t>();
+    record.island = reader.get<std::int32_t>();
+    record.ranks = reader.get<std::int32_t>();
+    record.threads = reader.get<std::int32_t>();
+    record.node = reader.get_text();
+    record.device = reader.get_text();
+    record.time = reader.get<double>();
+    record.up_seconds = reader.get<double>();
+    record.busy_seconds = reader.get<double>();
+    record.evaluations = reader.get<std::int64_t>();
+}
+
+void get(ByteReader& reader, Tickets& record) {
+    const auto kind = reader.get<std::uint32_t>();
+    if (kind > static_cast<std::uint32_t>(Tickets::Kind::done)) {
+        throw FileError(fmt::format("{} is no kind of ticket message", kind));
+    }
+    record.kind = static_cast<Tickets::Kind>(kind);
+    record.worker = reader.get<std::int32_t>();
+    record.count = reader.get<std::int64_t>();
+    record.seconds_per_evaluation = reader.get<double>();
+}
+
+void get(ByteReader& reader, Archived& record) {
+    record.records = reader.get<std::uint64_t>();
+}
+
+void get(ByteReader& reader, Halt& record) {
+    record.end_running = reader.get<std::uint8_t>() != 0;
+    record.why = reader.get_text();
+}
+
+template <class Kind>
+Record read_body(ByteReader& reader) {
+    Kind record;
+    get(reader, record);
+    if (reader.left() != 0) {
+        throw FileError(fmt::format("{} bytes too many", reader.left()));
+    }
+    return record;
+}
+
+/// The reader of each kind, in the order of Record.
+template <std::size_t... kind>
+constexpr auto make_body_readers(std::index_sequence<kind...>) {
+    return std::array{&read_body<std::variant_alternative_t<kind, Record>>...};
+}
+constexpr auto body_readers = make_body_readers(std::make_index_sequence<std::variant_size_v<Record>>());
+
+}  // namespace
+
+Bytes encode(const Record& record, std::uint64_t run) {
+    Bytes bytes;
+    bytes.reserve(512);
+    ByteWriter writer(bytes);
+    put_header({magic, static_cast<std::uint16_t>(record.index() + 1), version, 0, run, 0}, writer);
+    std::visit([&bytes](const auto& kind) { put(kind, bytes); }, record);
+    if (bytes.size() - header_bytes > most_body_bytes) {
+        throw Error(fmt::format("a record of {} bytes is too long", bytes.size()));
+    }
+    const auto length = static_cast<std::uint32_t>(bytes.size() - header_bytes);
+    std::memcpy(bytes.data() + length_at, &length, sizeof length);
+    const std::uint32_t crc = crc_of(bytes);
+    std::memcpy(bytes.data() + crc_at, &crc, sizeof crc);
+    return bytes;
+}
+
+RecordReader::RecordReader(std::span<const std::byte> bytes, std::uint64_t run, std::string source)
+    : bytes_(bytes), run_(run), source_(std::move(source)) {}
+
+std::optional<Record> RecordReader::next() {
+    while (at_ < bytes_.size()) {
+        const std::size_t size = whole_record(bytes_.subspan(at_));
+        if (size == 0) {
+            if (!skip_damage()) {
+                break;
+            }
+            continue;
+        }
+        const std::size_t begin = at_;
+        at_ += size;
+        good_bytes_ = at_;
+        if (auto record = understand(begin)) {
+            return record;
+        }
+    }
+    return std::nullopt;
+}
+
+/// Goes to the next whole record after `at_`, or to the end. Whether there was one.
+bool RecordReader::skip_damage() {
+    const std::size_t begin = at_;
+    const auto at_next = [&](std::size_t from) {
+        const auto start = bytes_.begin() + static_cast<std::ptrdiff_t>(from);
+        return static_cast<std::size_t>(std::search(start, bytes_.end(), magic.begin(), magic.end()) - bytes_.begin());
+    };
+    do {
+        at_ = at_next(at_ + 1);
+    } while (at_ < bytes_.size() && whole_record(bytes_.subspan(at_)) == 0);
+    const bool is_end = at_ == bytes_.size();
+    if (!is_end || !is_torn(bytes_.subspan(begin))) {
+        problems_.push_back(
+            fmt::format("{}: {} bytes from byte {} on are damaged, skipped", source_, at_ - begin, begin));
+    }
+    return !is_end;
+}
+
+/// What the whole record at `begin` says; nothing where it is not for us, which it notes.
+std::optional<Record> RecordReader::understand(std::size_t begin) {
+    const Header header = get_header(bytes_.subspan(begin));
+    if (header.run != run_) {
+        if (!std::exchange(in_other_run_, true)) {
+            problems_.push_back(fmt::format("{}: from byte {} on are records of another run, skipped", source_, begin));
+        }
+        return std::nullopt;
+    }
+    in_other_run_ = false;
+    if (header.version != version || header.kind < 1 || header.kind > body_readers.size()) {
+        problems_.push_back(fmt::format("{}: the record at byte {} has kind {} and version {}, unknown here, skipped",
+                                        source_, begin, header.kind, header.version));
+        return std::nullopt;
+    }
+    try {
+        ByteReader reader(bytes_.subspan(begin + header_bytes, header.length));
+        return body_readers[header.kind - 1U](reader);
+    } catch (const FileError& error) {
+        problems_.push_back(
+            fmt::format("{}: the record at byte {} cannot be read ({}), skipped", source_, begin, error.what()));
+        return std::nullopt;
+    }
+}
+
+}  // namespace finch::search

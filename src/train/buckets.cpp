@@ -1,0 +1,34 @@
+#include "finch/train/buckets.hpp"
+
+#include <utility>
+
+namespace finch::train {
+
+BucketSchedule::BucketSchedule(const nn::ModelPlan& plan, BucketSizes sizes) {
+    Bucket bucket;
+    for (auto layer = plan.layers.rbegin(); layer != plan.layers.rend(); ++layer) {
+        bucket.end += layer->parameters;
+        const std::int64_t enough = buckets_.empty() ? sizes.first_bytes : sizes.later_bytes;
+        if ((bucket.end - bucket.begin) * static_cast<std::int64_t>(sizeof(float)) >= enough) {
+            buckets_.push_back(bucket);
+            bucket.begin = bucket.end;
+        }
+    }
+    if (bucket.begin < bucket.end) {
+        buckets_.push_back(bucket);
+    }
+}
+
+std::span<const Bucket> BucketSchedule::complete_until(std::int64_t end) noexcept {
+    const std::size_t first = started_;
+    while (started_ < buckets_.size() && buckets_[started_].end <= end) {
+        ++started_;
+    }
+    return all().subspan(first, started_ - first);
+}
+
+std::span<const Bucket> BucketSchedule::rest() noexcept {
+    return all().subspan(std::exchange(started_, 0));
+}
+
+}  // namespace finch::train

@@ -1,0 +1,83 @@
+#include "finch/base/bytes.hpp"
+#include "finch/base/clock.hpp"
+
+#include "implementation.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+
+namespace finch::train {
+
+/// What the leader found at an epoch's end. It travels as it is: every field has 8 bytes.
+struct Training::Implementation::Verdict {
+    Epoch epoch;
+    double best_loss = 0;
+    std::int64_t best_epoch = 0;
+    std::int64_t epochs_without_improvement = 0;
+    std::int64_t improved = 0;
+    State state = State::running;
+    std::int32_t unused = 0;
+};
+
+void Training::Implementation::end_epoch() {
+    std::array losses{sums_.training.loss, sums_.validation.loss};
+    std::array counts{sums_.training.correct, sums_.training.samples, sums_.validation.correct,
+                      sums_.validation.samples};
+    group_.sum(losses);
+    group_.sum(counts);
+
+    Bytes bytes;
+    if (group_.is_leader()) {
+        ByteWriter(bytes).put(judge(losses, counts));
+    }
+    group_.broadcast(bytes);
+    obey(ByteReader(bytes).get<Verdict>());
+}
+
+Training::Implementation::Verdict Training::Implementation::judge(std::span<const double> losses,
+                                                                  std::span<const std::int64_t> counts) {
+    const auto mean = [](auto sum, std::int64_t samples) {
+        return static_cast<double>(sum) / static_cast<double>(samples);
+    };
+    Verdict verdict;
+    verdict.epoch = {.epoch = position_.epoch + 1,
+                     .training_loss = mean(losses[0], counts[1]),
+                     .training_accuracy = mean(counts[0], counts[1]),
+                     .validation_loss = mean(losses[1], counts[3]),
+                     .validation_accuracy = mean(counts[2], counts[3]),
+                     .learning_rate = nn::learning_rate(recipe_.training.schedule, initial_rate_, position_.epoch,
+                                                        recipe_.training.epochs),
+                     .seconds = sums_.seconds + steady_seconds() - advance_began_};
+    if (!std::isfinite(verdict.epoch.training_loss) || !std::isfinite(verdict.epoch.validation_loss)) {
+        verdict.state = State::diverged;
+    } else {
+        verdict.improved = stopping_.improved(verdict.epoch.epoch, verdict.epoch.validation_loss) ? 1 : 0;
+        const bool last = verdict.epoch.epoch >= recipe_.training.epochs;
+        verdict.state = last || stopping_.exhausted() ? State::finished : State::running;
+    }
+    verdict.best_loss = stopping_.best_loss;
+    verdict.best_epoch = stopping_.best_epoch;
+    verdict.epochs_without_improvement = stopping_.epochs_without_improvement;
+    return verdict;
+}
+
+void Training::Implementation::obey(const Verdict& verdict) {
+    stopping_.best_loss = verdict.best_loss;
+    stopping_.best_epoch = verdict.best_epoch;
+    stopping_.epochs_without_improvement = verdict.epochs_without_improvement;
+    if (verdict.state != State::diverged) {
+        curve_.push_back(verdict.epoch);
+    }
+    if (verdict.improved != 0) {
+        best_weights_ = learner_->weights();
+    }
+    if (verdict.state != State::running) {
+        ended_ = verdict.state;
+    }
+    position_ = {.epoch = position_.epoch + 1};
+    sums_ = {};
+    advance_began_ = steady_seconds();
+}
+
+}  // namespace finch::train

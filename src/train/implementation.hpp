@@ -1,0 +1,93 @@
+#pragma once
+
+#include "finch/comm/group.hpp"
+#include "finch/train/early_stopping.hpp"
+#include "finch/train/training.hpp"
+
+#include "step.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace finch::train {
+
+/// Which part of an epoch the next batch belongs to.
+enum class Phase : std::int64_t { training = 0, validation = 1 };
+
+/// What is done, counted in samples of the whole group, so that it means the same on any number of ranks.
+struct Position {
+    std::int64_t epoch = 0;  ///< 0 is the first
+    Phase phase = Phase::training;
+    std::int64_t sample = 0;  ///< of the phase
+};
+
+/// What this rank has summed up in an epoch that has not ended.
+struct PartialSums {
+    backend::LossSums training;
+    backend::LossSums validation;
+    double seconds = 0;
+};
+
+/// The state of one training on one rank: steps in training.cpp, the group's decision in epoch_end.cpp, files in
+/// snapshot.cpp.
+class Training::Implementation {
+public:
+    Implementation(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
+                   const data::Datasets& datasets, Recipe recipe);
+
+    State advance(std::int64_t steps);
+    [[nodiscard]] State state() const noexcept;
+    [[nodiscard]] const std::vector<Epoch>& curve() const noexcept { return curve_; }
+    [[nodiscard]] std::int64_t best_epoch() const noexcept { return stopping_.best_epoch; }
+    [[nodiscard]] std::int64_t global_batch() const noexcept { return global_batch_; }
+    [[nodiscard]] std::int64_t samples_trained() const noexcept;
+    [[nodiscard]] const nn::ModelPlan& plan() const noexcept { return learner_->model().plan(); }
+    [[nodiscard]] double progress() const noexcept;
+    [[nodiscard]] NamedArrays snapshot() const;
+    void restore(const NamedArrays& snapshot);
+    [[nodiscard]] NamedArrays best_weights() const;
+    [[nodiscard]] Measured measure(const data::Dataset& dataset);
+
+private:
+    struct Verdict;
+
+    [[nodiscard]] std::unique_ptr<Learner> make_learner(std::int64_t global_batch) const;
+    [[nodiscard]] std::int64_t training_samples() const noexcept;
+    [[nodiscard]] std::int64_t validation_samples() const noexcept;
+    void train_batch();
+    void validate_batch();
+    void shuffle_epoch();
+
+    void end_epoch();
+    [[nodiscard]] Verdict judge(std::span<const double> losses, std::span<const std::int64_t> counts);
+    void obey(const Verdict& verdict);
+
+    void check_identity(const NamedArrays& snapshot) const;
+    [[nodiscard]] Position read_position(const NamedArrays& snapshot) const;
+    [[nodiscard]] PartialSums read_partial_sums(const NamedArrays& snapshot) const;
+
+    backend::Device& device_;
+    const comm::Group& group_;
+    comm::AllReduce& all_reduce_;
+    const data::Dataset& dataset_;
+    Recipe recipe_;
+    data::Split split_;
+    std::int64_t global_batch_;
+    double initial_rate_;  ///< scaled
+    std::unique_ptr<Learner> learner_;
+    std::vector<float> best_weights_;
+    EarlyStopping stopping_;
+    std::vector<Epoch> curve_;
+    Position position_;
+    PartialSums sums_;
+    double advance_began_ = 0;           ///< by the steady clock
+    std::optional<State> ended_;         ///< what the group agreed on
+    std::vector<std::uint32_t> order_;   ///< in which the epoch `order_epoch_` sees its samples
+    std::int64_t order_epoch_ = -1;      ///< none
+    std::vector<std::int64_t> indices_;  ///< this rank's images of the present batch
+};
+
+}  // namespace finch::train

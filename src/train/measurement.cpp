@@ -1,0 +1,86 @@
+#include "measurement.hpp"
+
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace finch::train {
+namespace {
+
+void check_shape(const nn::ModelPlan& plan, const data::Dataset& dataset) {
+    const nn::SampleShape shape{dataset.height, dataset.width, dataset.channels};
+    if (shape != plan.input || dataset.classes != plan.classes) {
+        throw ConfigError(fmt::format(
+            "the data set has images of ({}, {}, {}) in {} classes, but the model takes ({}, {}, {}) in {} classes",
+            shape.height, shape.width, shape.channels, dataset.classes, plan.input.height, plan.input.width,
+            plan.input.channels, plan.classes));
+    }
+}
+
+/// The class with the largest logit of each of the first samples of the batch.
+void predict(backend::Device& device, const nn::Model& model, std::span<std::int64_t> predictions) {
+    const auto classes = static_cast<std::size_t>(model.plan().classes);
+    std::vector<float> logits(predictions.size() * classes);
+    device.download(model.logits(), logits);
+    for (std::size_t i = 0; i < predictions.size(); ++i) {
+        const auto first = logits.begin() + static_cast<std::ptrdiff_t>(i * classes);
+        predictions[i] = std::max_element(first, first + static_cast<std::ptrdiff_t>(classes)) - first;
+    }
+}
+
+}  // namespace
+
+void evaluate(backend::Device& device, nn::Model& model, Samples& samples, std::span<const std::int64_t> indices,
+              backend::LossSums& sums) {
+    samples.load(indices, model.input());
+    model.forward();
+    device.softmax_cross_entropy(model.logits(), samples.labels(), samples.weights(), model.plan().classes, 0, nullptr,
+                                 sums);
+}
+
+Measured measure_model(backend::Device& device, const comm::Group& group, nn::Model& model,
+                       const data::Options& normalisation, const data::Dataset& dataset) {
+    check_shape(model.plan(), dataset);
+    const std::int64_t batch = model.plan().batch;
+    Samples samples(device, dataset, normalisation, batch);
+    const data::Share share = data::share_of(0, dataset.samples(), group.rank(), group.size());
+    std::vector<std::int64_t> indices(static_cast<std::size_t>(batch));
+    // A sample is predicted by one rank and is 0 on the others, so the sum over ranks gathers.
+    std::vector<std::int64_t> predictions(static_cast<std::size_t>(dataset.samples()));
+    backend::LossSums sums;
+    for (std::int64_t begin = share.begin; begin < share.end; begin += batch) {
+        const auto count = static_cast<std::size_t>(std::min(batch, share.end - begin));
+        std::iota(indices.begin(), indices.end(), begin);
+        evaluate(device, model, samples, std::span(indices).first(count), sums);
+        predict(device, model, std::span(predictions).subspan(static_cast<std::size_t>(begin), count));
+    }
+
+    std::array loss{sums.loss};
+    std::array counts{sums.correct, sums.samples};
+    group.sum(loss);
+    group.sum(counts);
+    group.sum(predictions);
+    const auto all = static_cast<double>(counts[1]);
+    return {.loss = loss[0] / all,
+            .accuracy = static_cast<double>(counts[0]) / all,
+            .samples = counts[1],
+            .predictions = std::vector<std::int32_t>(predictions.begin(), predictions.end())};
+}
+
+Measured measure(backend::Device& device, const comm::Group& group, const nn::ModelSpec& model,
+                 const NamedArrays& weights, const data::Options& normalisation, const data::Dataset& dataset,
+                 std::int64_t batch) {
+    const nn::SampleShape input{dataset.height, dataset.width, dataset.channels};
+    nn::Model planned(device, nn::plan_model(model, input, dataset.classes, batch));
+    planned.set_tensors(weights);
+    planned.pack();
+    return measure_model(device, group, planned, normalisation, dataset);
+}
+
+}  // namespace finch::train

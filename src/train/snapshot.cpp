@@ -1,0 +1,226 @@
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+
+#include "implementation.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+namespace finch::train {
+namespace {
+
+constexpr std::size_t row_size = 7;  ///< of partial_sums and of curve
+
+/// One rank's row of "partial_sums". Counts are exact in a double below 2^53.
+std::array<double, row_size> to_row(const PartialSums& sums) {
+    return {sums.training.loss,
+            static_cast<double>(sums.training.correct),
+            static_cast<double>(sums.training.samples),
+            sums.validation.loss,
+            static_cast<double>(sums.validation.correct),
+            static_cast<double>(sums.validation.samples),
+            sums.seconds};
+}
+
+PartialSums from_row(std::span<const double> row) {
+    const auto count = [&](std::size_t column) { return static_cast<std::int64_t>(row[column]); };
+    return {.training = {row[0], count(1), count(2)}, .validation = {row[3], count(4), count(5)}, .seconds = row[6]};
+}
+
+std::array<double, row_size> to_row(const Epoch& epoch) {
+    return {static_cast<double>(epoch.epoch),
+            epoch.training_loss,
+            epoch.training_accuracy,
+            epoch.validation_loss,
+            epoch.validation_accuracy,
+            epoch.learning_rate,
+            epoch.seconds};
+}
+
+Epoch epoch_from_row(std::span<const double> row) {
+    return {.epoch = static_cast<std::int64_t>(row[0]),
+            .training_loss = row[1],
+            .training_accuracy = row[2],
+            .validation_loss = row[3],
+            .validation_accuracy = row[4],
+            .learning_rate = row[5],
+            .seconds = row[6]};
+}
+
+NamedArray whole_number(const char* name, std::int64_t value) {
+    return {.name = name, .shape = {}, .values = std::vector<std::int64_t>{value}};
+}
+NamedArray number(const char* name, double value) {
+    return {.name = name, .shape = {}, .values = std::vector<double>{value}};
+}
+NamedArray table(const char* name, std::vector<double> values) {
+    return {.name = name,
+            .shape = {static_cast<std::int64_t>(values.size() / row_size), static_cast<std::int64_t>(row_size)},
+            .values = std::move(values)};
+}
+
+template <class T>
+T read_scalar(const NamedArrays& arrays, const char* name) {
+    const auto* values = std::get_if<std::vector<T>>(&find_array(arrays, name).values);
+    if (values == nullptr || values->size() != 1) {
+        throw FileError(fmt::format("the snapshot's array {} is not one number", name));
+    }
+    return values->front();
+}
+
+const std::vector<double>& read_table(const NamedArrays& arrays, const char* name, std::size_t rows) {
+    const auto* values = std::get_if<std::vector<double>>(&find_array(arrays, name).values);
+    if (values == nullptr || values->size() != rows * row_size) {
+        throw FileError(fmt::format("the snapshot's array {} is not a table of {} x {}", name, rows, row_size));
+    }
+    return *values;
+}
+
+void require_equal(const char* what, std::int64_t found, std::int64_t expected) {
+    if (found != expected) {
+        throw FileError(fmt::format("the snapshot's {} is {}, but this training's is {}", what, found, expected));
+    }
+}
+
+void append(NamedArrays& arrays, NamedArrays more) {
+    for (NamedArray& array : more) {
+        arrays.push_back(std::move(array));
+    }
+}
+
+}  // namespace
+
+NamedArrays Training::Implementation::snapshot() const {
+    const auto row = to_row(sums_);
+    std::vector<double> rows = group_.gather(row);
+    NamedArrays arrays{whole_number("seed", static_cast<std::int64_t>(recipe_.seed)),
+                       whole_number("individual", static_cast<std::int64_t>(recipe_.individual)),
+                       whole_number("training_samples", training_samples()),
+                       whole_number("validation_samples", validation_samples()),
+                       whole_number("ranks", group_.size()),
+                       whole_number("global_batch", global_batch_),
+                       number("initial_learning_rate", initial_rate_),
+                       whole_number("state", static_cast<std::int64_t>(ended_.value_or(State::running))),
+                       whole_number("position/epoch", position_.epoch),
+                       whole_number("position/phase", static_cast<std::int64_t>(position_.phase)),
+                       whole_number("position/sample", position_.sample),
+                       whole_number("best/epoch", stopping_.best_epoch),
+                       number("best/loss", stopping_.best_loss),
+                       whole_number("best/epochs_without_improvement", stopping_.epochs_without_improvement),
+                       whole_number("epochs_done", static_cast<std::int64_t>(curve_.size())),
+                       table("partial_sums", std::move(rows))};
+    if (!curve_.empty()) {
+        std::vector<double> values;
+        for (const Epoch& epoch : curve_) {
+            const auto columns = to_row(epoch);
+            values.insert(values.end(), columns.begin(), columns.end());
+        }
+        arrays.push_back(table("curve", std::move(values)));
+    }
+    append(arrays, learner_->optimizer().state());
+    append(arrays, nn::name_tensors(plan(), learner_->weights(), "weights/"));
+    if (best_epoch() > 0) {
+        append(arrays, nn::name_tensors(plan(), best_weights_, "best_weights/"));
+    }
+    return arrays;
+}
+
+void Training::Implementation::restore(const NamedArrays& snapshot) {
+    check_identity(snapshot);
+    // Everything is read before anything changes, so that a snapshot that does not fit leaves the training as it was.
+    const Position position = read_position(snapshot);
+    const PartialSums sums = read_partial_sums(snapshot);
+    const auto global_batch = read_scalar<std::int64_t>(snapshot, "global_batch");
+    const auto initial_rate = read_scalar<double>(snapshot, "initial_learning_rate");
+    const auto state = static_cast<State>(read_scalar<std::int64_t>(snapshot, "state"));
+    EarlyStopping stopping{
+        .patience = recipe_.training.patience,
+        .best_loss = read_scalar<double>(snapshot, "best/loss"),
+        .best_epoch = read_scalar<std::int64_t>(snapshot, "best/epoch"),
+        .epochs_without_improvement = read_scalar<std::int64_t>(snapshot, "best/epochs_without_improvement")};
+    std::vector<Epoch> curve;
+    if (const auto epochs = read_scalar<std::int64_t>(snapshot, "epochs_done"); epochs > 0) {
+        const auto& rows = read_table(snapshot, "curve", static_cast<std::size_t>(epochs));
+        for (std::size_t at = 0; at < rows.size(); at += row_size) {
+            curve.push_back(epoch_from_row(std::span(rows).subspan(at, row_size)));
+        }
+    }
+    if (global_batch < 1) {
+        throw FileError(fmt::format("the snapshot's global batch is {}", global_batch));
+    }
+    auto learner = make_learner(global_batch);
+    std::vector<float> weights(best_weights_.size());
+    nn::read_tensors(plan(), snapshot, "weights/", weights);
+    std::vector<float> best_weights(best_weights_.size());
+    if (stopping.best_epoch > 0) {
+        nn::read_tensors(plan(), snapshot, "best_weights/", best_weights);
+    }
+    learner->optimizer().set_state(snapshot);
+    learner->set_weights(weights);
+
+    learner_ = std::move(learner);
+    best_weights_ = std::move(best_weights);
+    global_batch_ = global_batch;
+    initial_rate_ = initial_rate;
+    stopping_ = stopping;
+    curve_ = std::move(curve);
+    position_ = position;
+    sums_ = sums;
+    ended_ = state == State::running ? std::optional<State>() : state;
+}
+
+void Training::Implementation::check_identity(const NamedArrays& snapshot) const {
+    const auto check = [&](const char* name, std::int64_t expected) {
+        require_equal(name, read_scalar<std::int64_t>(snapshot, name), expected);
+    };
+    check("seed", static_cast<std::int64_t>(recipe_.seed));
+    check("individual", static_cast<std::int64_t>(recipe_.individual));
+    check("training_samples", training_samples());
+    check("validation_samples", validation_samples());
+}
+
+Position Training::Implementation::read_position(const NamedArrays& snapshot) const {
+    const Position position{.epoch = read_scalar<std::int64_t>(snapshot, "position/epoch"),
+                            .phase = static_cast<Phase>(read_scalar<std::int64_t>(snapshot, "position/phase")),
+                            .sample = read_scalar<std::int64_t>(snapshot, "position/sample")};
+    const bool known = position.phase == Phase::training || position.phase == Phase::validation;
+    const std::int64_t samples = position.phase == Phase::training ? training_samples() : validation_samples();
+    if (!known || position.epoch < 0 || position.epoch > recipe_.training.epochs || position.sample < 0 ||
+        position.sample >= samples) {
+        throw FileError(fmt::format("the snapshot's position, epoch {}, phase {}, sample {}, is outside the training",
+                                    position.epoch, static_cast<std::int64_t>(position.phase), position.sample));
+    }
+    return position;
+}
+
+PartialSums Training::Implementation::read_partial_sums(const NamedArrays& snapshot) const {
+    const auto ranks = read_scalar<std::int64_t>(snapshot, "ranks");
+    if (ranks < 1) {
+        throw FileError(fmt::format("the snapshot was written by {} ranks", ranks));
+    }
+    const auto& rows = read_table(snapshot, "partial_sums", static_cast<std::size_t>(ranks));
+    const auto row = [&](std::int64_t rank) {
+        return from_row(std::span(rows).subspan(static_cast<std::size_t>(rank) * row_size, row_size));
+    };
+    if (ranks == group_.size()) {
+        return row(group_.rank());
+    }
+    // Other ranks share the work now: one of them carries what all had summed. The seconds are the leader's.
+    PartialSums sums;
+    for (std::int64_t rank = 0; group_.is_leader() && rank < ranks; ++rank) {
+        const PartialSums other = row(rank);
+        sums.training.loss += other.training.loss;
+        sums.training.correct += other.training.correct;
+        sums.training.samples += other.training.samples;
+        sums.validation.loss += other.validation.loss;
+        sums.validation.correct += other.validation.correct;
+        sums.validation.samples += other.validation.samples;
+        sums.seconds += rank == 0 ? other.seconds : 0;
+    }
+    return sums;
+}
+
+}  // namespace finch::train

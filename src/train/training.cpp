@@ -1,0 +1,232 @@
+#include "finch/train/training.hpp"
+
+#include "finch/base/clock.hpp"
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+#include "finch/nn/initialization.hpp"
+
+#include "implementation.hpp"
+#include "measurement.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+namespace finch::train {
+namespace {
+
+void check(const Options& options, const data::Split& split) {
+    if (options.epochs < 1 || options.batch_size < 1 || options.batch_size_per_rank.value_or(1) < 1) {
+        throw ConfigError("training: epochs and batch sizes must be at least 1");
+    }
+    if (options.precision != Precision::float32) {
+        throw ConfigError("training.precision: only float32 is supported");
+    }
+    if (split.training.empty() || split.validation.empty()) {
+        throw ConfigError(
+            fmt::format("data: {} samples to train on and {} to validate on; both must be at least 1 "
+                        "(data.validation_samples)",
+                        split.training.size(), split.validation.size()));
+    }
+}
+
+std::int64_t initial_global_batch(const Options& options, int ranks) {
+    return options.batch_size_per_rank ? *options.batch_size_per_rank * ranks : options.batch_size;
+}
+
+double scaled_rate(const Options& options, int ranks) {
+    if (options.batch_size_per_rank) {
+        if (options.scale_learning_rate == ScaleLearningRate::linear) {
+            return options.learning_rate * ranks;
+        }
+        if (options.scale_learning_rate == ScaleLearningRate::sqrt) {
+            return options.learning_rate * std::sqrt(static_cast<double>(ranks));
+        }
+    }
+    return options.learning_rate;
+}
+
+/// Puts other weights into a learner for as long as it lives.
+class BorrowedWeights {
+public:
+    BorrowedWeights(Learner& learner, std::span<const float> weights) : learner_(learner), own_(learner.weights()) {
+        learner_.set_weights(weights);
+    }
+    ~BorrowedWeights() { learner_.set_weights(own_); }
+    BorrowedWeights(const BorrowedWeights&) = delete;
+    BorrowedWeights& operator=(const BorrowedWeights&) = delete;
+
+private:
+    Learner& learner_;
+    std::vector<float> own_;
+};
+
+}  // namespace
+
+Training::Implementation::Implementation(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
+                                         const data::Datasets& datasets, Recipe recipe)
+    : device_(device),
+      group_(group),
+      all_reduce_(all_reduce),
+      dataset_(datasets.training),
+      recipe_(std::move(recipe)),
+      split_(data::split(recipe_.data, dataset_.samples(), recipe_.seed)),
+      global_batch_(initial_global_batch(recipe_.training, group.size())),
+      initial_rate_(scaled_rate(recipe_.training, group.size())),
+      stopping_{.patience = recipe_.training.patience} {
+    check(recipe_.training, split_);
+    learner_ = make_learner(global_batch_);
+    best_weights_.resize(static_cast<std::size_t>(plan().parameters));
+    std::vector<float> weights(best_weights_.size());
+    nn::initialize(plan(), recipe_.seed, recipe_.individual, weights);
+    learner_->set_weights(weights);
+}
+
+std::unique_ptr<Learner> Training::Implementation::make_learner(std::int64_t global_batch) const {
+    const std::int64_t rank_batch = (global_batch + group_.size() - 1) / group_.size();
+    const nn::SampleShape input{dataset_.height, dataset_.width, dataset_.channels};
+    return std::make_unique<Learner>(device_, all_reduce_,
+                                     nn::plan_model(recipe_.model, input, dataset_.classes, rank_batch),
+                                     recipe_.training.optimizer, dataset_, recipe_.data);
+}
+
+std::int64_t Training::Implementation::training_samples() const noexcept {
+    return static_cast<std::int64_t>(split_.training.size());
+}
+
+std::int64_t Training::Implementation::validation_samples() const noexcept {
+    return static_cast<std::int64_t>(split_.validation.size());
+}
+
+State Training::Implementation::advance(std::int64_t steps) {
+    advance_began_ = steady_seconds();
+    // A rank that met a NaN goes on too: its peers count on its collectives.
+    for (; steps > 0 && !ended_; --steps) {
+        if (position_.phase == Phase::training) {
+            train_batch();
+        } else {
+            validate_batch();
+        }
+    }
+    sums_.seconds += steady_seconds() - advance_began_;
+    learner_->throw_failure();
+    return state();
+}
+
+void Training::Implementation::train_batch() {
+    shuffle_epoch();
+    const std::int64_t begin = position_.sample;
+    const std::int64_t end = std::min(begin + global_batch_, training_samples());
+    const data::Share share = data::share_of(begin, end, group_.rank(), group_.size());
+    indices_.clear();
+    for (std::int64_t place = share.begin; place < share.end; ++place) {
+        indices_.push_back(split_.training[order_[static_cast<std::size_t>(place)]]);
+    }
+    const double rate =
+        nn::learning_rate(recipe_.training.schedule, initial_rate_, position_.epoch, recipe_.training.epochs);
+    learner_->train(indices_, end - begin, rate, sums_.training);
+    position_.sample = end;
+    if (end == training_samples()) {
+        position_.phase = Phase::validation;
+        position_.sample = 0;
+    }
+}
+
+void Training::Implementation::validate_batch() {
+    const std::int64_t begin = position_.sample;
+    const std::int64_t end = std::min(begin + plan().batch * group_.size(), validation_samples());
+    const data::Share share = data::share_of(begin, end, group_.rank(), group_.size());
+    learner_->validate(
+        std::span(split_.validation)
+            .subspan(static_cast<std::size_t>(share.begin), static_cast<std::size_t>(share.end - share.begin)),
+        sums_.validation);
+    position_.sample = end;
+    if (end == validation_samples()) {
+        end_epoch();
+    }
+}
+
+void Training::Implementation::shuffle_epoch() {
+    if (order_epoch_ != position_.epoch) {
+        order_ = data::epoch_order(recipe_.seed, recipe_.individual, position_.epoch, training_samples());
+        order_epoch_ = position_.epoch;
+    }
+}
+
+State Training::Implementation::state() const noexcept {
+    if (ended_) {
+        return *ended_;
+    }
+    const bool finite = std::isfinite(sums_.training.loss) && std::isfinite(sums_.validation.loss);
+    return finite ? State::running : State::diverged;
+}
+
+std::int64_t Training::Implementation::samples_trained() const noexcept {
+    return position_.epoch * training_samples() +
+           (position_.phase == Phase::training ? position_.sample : training_samples());
+}
+
+double Training::Implementation::progress() const noexcept {
+    if (ended_) {
+        return 1;
+    }
+    const std::int64_t validated =
+        position_.epoch * validation_samples() + (position_.phase == Phase::validation ? position_.sample : 0);
+    return static_cast<double>(samples_trained() + validated) /
+           static_cast<double>(recipe_.training.epochs * (training_samples() + validation_samples()));
+}
+
+NamedArrays Training::Implementation::best_weights() const {
+    return nn::name_tensors(plan(), best_epoch() > 0 ? best_weights_ : learner_->weights());
+}
+
+Measured Training::Implementation::measure(const data::Dataset& dataset) {
+    const BorrowedWeights best(*learner_, best_epoch() > 0 ? best_weights_ : learner_->weights());
+    return measure_model(device_, group_, learner_->model(), recipe_.data, dataset);
+}
+
+Training::Training(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
+                   const data::Datasets& datasets, Recipe recipe, double /*timeout_seconds*/)
+    : implementation_(std::make_unique<Implementation>(device, group, all_reduce, datasets, std::move(recipe))) {}
+
+Training::~Training() = default;
+
+State Training::advance(std::int64_t steps) {
+    return implementation_->advance(steps);
+}
+State Training::state() const noexcept {
+    return implementation_->state();
+}
+const std::vector<Epoch>& Training::curve() const noexcept {
+    return implementation_->curve();
+}
+std::int64_t Training::best_epoch() const noexcept {
+    return implementation_->best_epoch();
+}
+std::int64_t Training::global_batch() const noexcept {
+    return implementation_->global_batch();
+}
+std::int64_t Training::samples_trained() const noexcept {
+    return implementation_->samples_trained();
+}
+const nn::ModelPlan& Training::plan() const noexcept {
+    return implementation_->plan();
+}
+double Training::progress() const noexcept {
+    return implementation_->progress();
+}
+NamedArrays Training::snapshot() const {
+    return implementation_->snapshot();
+}
+void Training::restore(const NamedArrays& snapshot) {
+    implementation_->restore(snapshot);
+}
+NamedArrays Training::best_weights() const {
+    return implementation_->best_weights();
+}
+Measured Training::measure(const data::Dataset& dataset) {
+    return implementation_->measure(dataset);
+}
+
+}  // namespace finch::train

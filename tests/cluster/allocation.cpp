@@ -1,0 +1,34 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/cluster/allocation.hpp"
+
+#include "finch/base/error.hpp"
+
+#include <doctest/doctest.h>
+
+namespace finch::cluster {
+
+using Names = std::vector<std::string>;
+
+TEST_CASE("host lists expand as scontrol show hostnames does") {
+    CHECK(expand_host_list("n1") == Names{"n1"});
+    CHECK(expand_host_list("n[1-3,07],gpu4") == Names{"n1", "n2", "n3", "n07", "gpu4"});
+    CHECK(expand_host_list("rack[08-10]-a") == Names{"rack08-a", "rack09-a", "rack10-a"});
+    CHECK_THROWS_AS(expand_host_list("n[1-"), ConfigError);
+    CHECK_THROWS_AS(expand_host_list("n[a-b]"), ConfigError);
+}
+
+TEST_CASE("task counts expand") {
+    CHECK(expand_counts("2(x3),1") == std::vector<int>{2, 2, 2, 1});
+    CHECK(expand_counts("4") == std::vector<int>{4});
+    CHECK_THROWS_AS(expand_counts("2(x"), ConfigError);
+    CHECK_THROWS_AS(expand_counts("many"), ConfigError);
+}
+
+TEST_CASE("an allocation's ranks lie block by block") {
+    const Environment inside({{"SLURM_JOB_NODELIST", "n[1-2]"}, {"SLURM_TASKS_PER_NODE", "2,1"}});
+
+    CHECK(ranks_of_allocation(inside) == Names{"n1", "n1", "n2"});
+    CHECK(ranks_of_allocation(Environment({})).empty());
+}
+
+}  // namespace finch::cluster

@@ -1,0 +1,177 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/cluster/layout.hpp"
+
+#include "finch/base/error.hpp"
+
+#include <doctest/doctest.h>
+#include <utility>
+
+using namespace finch::cluster;
+
+namespace {
+
+using Names = std::vector<std::string>;
+using Numbers = std::vector<int>;
+
+LayoutOptions deal(int ranks_per_worker, int islands, Numbers sizes = {}) {
+    LayoutOptions options;
+    options.ranks_per_worker = ranks_per_worker;
+    options.islands = islands;
+    options.island_sizes = std::move(sizes);
+    return options;
+}
+
+/// One value of every place, by world rank.
+Numbers by_rank(const Layout& layout, int Place::*value) {
+    Numbers values;
+    for (const Place& place : layout.places) {
+        values.push_back(place.*value);
+    }
+    return values;
+}
+
+struct Row {
+    const char* what;
+    Names nodes;
+    LayoutOptions options;
+    Numbers workers;
+    Numbers group_ranks;
+    Numbers islands;
+    Numbers leaders;
+    std::size_t warnings;
+};
+
+const std::vector<Row> rows{
+    {"one rank", {"a"}, deal(1, 1), {0}, {0}, {0}, {0}, 0},
+    {"block distribution", {"a", "a", "b", "b"}, deal(2, 2), {0, 0, 1, 1}, {0, 1, 0, 1}, {0, 0, 1, 1}, {0, 2}, 0},
+    {"cyclic distribution", {"a", "b", "a", "b"}, deal(2, 2), {0, 1, 0, 1}, {0, 0, 1, 1}, {0, 1, 0, 1}, {0, 1}, 0},
+    {"plane distribution, 3 nodes",
+     {"a", "a", "b", "b", "c", "c", "a", "a", "b", "b", "c", "c"},
+     deal(4, 3),
+     {0, 0, 1, 1, 2, 2, 0, 0, 1, 1, 2, 2},
+     {0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3},
+     {0, 0, 1, 1, 2, 2, 0, 0, 1, 1, 2, 2},
+     {0, 2, 4},
+     0},
+    {"a group over two nodes, cyclic",
+     {"a", "b", "a", "b"},
+     deal(4, 1),
+     {0, 0, 0, 0},
+     {0, 2, 1, 3},
+     {0, 0, 0, 0},
+     {0},
+     1},
+    {"an odd node",
+     {"a", "a", "a", "b", "b", "b"},
+     deal(2, 1),
+     {0, 0, 1, 1, 2, 2},
+     {0, 1, 0, 1, 0, 1},
+     {0, 0, 0, 0, 0, 0},
+     {0, 2, 4},
+     1},
+    {"unequal nodes", {"a", "a", "a", "b"}, deal(1, 2), {0, 1, 2, 3}, {0, 0, 0, 0}, {0, 0, 1, 1}, {0, 1, 2, 3}, 1},
+    {"the first islands get the rest",
+     {"a", "a", "a", "a", "a"},
+     deal(1, 3),
+     {0, 1, 2, 3, 4},
+     {0, 0, 0, 0, 0},
+     {0, 0, 1, 1, 2},
+     {0, 1, 2, 3, 4},
+     0},
+    {"sizes in workers",
+     {"a", "a", "a", "a"},
+     deal(1, 1, {3, 1}),
+     {0, 1, 2, 3},
+     {0, 0, 0, 0},
+     {0, 0, 0, 1},
+     {0, 1, 2, 3},
+     0},
+};
+
+std::string refusal(int ranks, const LayoutOptions& options) {
+    try {
+        (void)make_layout(Names(static_cast<std::size_t>(ranks), "a"), options);
+    } catch (const finch::ConfigError& error) {
+        return error.what();
+    }
+    return "";
+}
+
+}  // namespace
+
+TEST_CASE("make_layout: fills the groups node by node, whatever Slurm's distribution") {
+    for (const Row& row : rows) {
+        CAPTURE(row.what);
+
+        const Layout layout = make_layout(row.nodes, row.options);
+
+        CHECK(by_rank(layout, &Place::worker) == row.workers);
+        CHECK(by_rank(layout, &Place::group_rank) == row.group_ranks);
+        CHECK(by_rank(layout, &Place::island) == row.islands);
+        CHECK(layout.leaders == row.leaders);
+        CHECK(layout.warnings.size() == row.warnings);
+    }
+}
+
+TEST_CASE("make_layout: world rank 0 leads worker 0, and a leader's place says so") {
+    for (const Row& row : rows) {
+        CAPTURE(row.what);
+
+        const Layout layout = make_layout(row.nodes, row.options);
+
+        CHECK(layout.leaders.at(0) == 0);
+        for (std::size_t worker = 0; worker < layout.leaders.size(); ++worker) {
+            const Place& place = layout.places.at(static_cast<std::size_t>(layout.leaders[worker]));
+            CHECK(place.worker == static_cast<int>(worker));
+            CHECK(place.group_rank == 0);
+            CHECK(place.island == layout.island_of_worker.at(worker));
+        }
+    }
+}
+
+TEST_CASE("make_layout: local ranks count the ranks of a node in the order of the world") {
+    const Layout layout = make_layout({"a", "b", "a", "b", "b"}, deal(1, 1));
+
+    CHECK(by_rank(layout, &Place::local_rank) == Numbers{0, 0, 1, 1, 2});
+    CHECK(by_rank(layout, &Place::local_ranks) == Numbers{2, 3, 2, 3, 3});
+}
+
+TEST_CASE("make_layout: warnings name the worker, its nodes and the unequal counts") {
+    const Layout layout = make_layout({"n1", "n1", "n1", "n2"}, deal(2, 1));
+
+    REQUIRE(layout.warnings.size() == 2);
+    CHECK(layout.warnings[0].find("n2 has 1, n1 has 3") != std::string::npos);
+    CHECK(layout.warnings[1].find("worker 1: n1, n2") != std::string::npos);
+}
+
+TEST_CASE("make_layout: ranks that do not divide are refused with the nearest counts and sizes that fit") {
+    const std::string text = refusal(6, deal(4, 1));
+
+    CHECK(text.find("workers.ranks") != std::string::npos);
+    CHECK(text.find("start 4 or 8 ranks") != std::string::npos);
+    CHECK(text.find("workers.ranks to 3 or 6") != std::string::npos);
+    CHECK(refusal(3, deal(4, 1)).find("start 4 ranks, or set workers.ranks to 3") != std::string::npos);
+    CHECK(refusal(5, deal(2, 3)).find("start 6 ranks") != std::string::npos);
+}
+
+TEST_CASE("make_layout: too few workers for the islands are refused with the count that fits") {
+    const std::string text = refusal(6, deal(2, 5));
+
+    CHECK(text.find("workers.islands") != std::string::npos);
+    CHECK(text.find("start 10 ranks") != std::string::npos);
+    CHECK(text.find("at most 3") != std::string::npos);
+}
+
+TEST_CASE("make_layout: island sizes must add up to the workers") {
+    const std::string text = refusal(6, deal(2, 1, {3, 1}));
+
+    CHECK(text.find("[3, 1]") != std::string::npos);
+    CHECK(text.find("start 8 ranks") != std::string::npos);
+    CHECK(text.find("sum is 3") != std::string::npos);
+    CHECK(refusal(4, deal(1, 1, {4, 0})).find("at least 1 worker") != std::string::npos);
+}
+
+TEST_CASE("make_layout: numbers below one are refused") {
+    CHECK(refusal(4, deal(0, 1)).find("workers.ranks") != std::string::npos);
+    CHECK(refusal(4, deal(1, 0)).find("workers.islands") != std::string::npos);
+}

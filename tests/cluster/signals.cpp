@@ -1,0 +1,149 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/cluster/signals.hpp"
+
+#include <csignal>
+#include <cstdlib>
+#include <ctime>
+#include <doctest/doctest.h>
+#include <functional>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace finch::cluster;
+
+namespace {
+
+/// Runs `body` in a child process and returns its status for WIFEXITED and WIFSIGNALED. A body that hangs beyond a
+/// minute is the test's timeout.
+int in_child(const std::function<int()>& body) {
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        std::_Exit(body());
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    return status;
+}
+
+/// The exit code of `body` in a child process; −1 where a signal ended it.
+int exit_code(const std::function<int()>& body) {
+    const int status = in_child(body);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/// Catches with `seconds_left`, raises `signals`, and returns the seconds that the alarm then has left.
+int alarm_after(const std::vector<int>& signals, int seconds_left) {
+    return exit_code([&] {
+        catch_signals(seconds_left > 0 ? static_cast<double>(::time(nullptr) + seconds_left) : 0);
+        for (const int signal : signals) {
+            std::raise(signal);
+        }
+        return static_cast<int>(::alarm(0));
+    });
+}
+
+/// A second may pass between setting the alarm and reading it.
+bool near(int seconds, int expected) {
+    return seconds == expected || seconds == expected - 1;
+}
+
+}  // namespace
+
+TEST_CASE("catch_signals: each signal becomes the request that it stands for") {
+    struct Row {
+        std::vector<int> signals;
+        StopRequest request;
+    };
+    const std::vector<Row> rows{
+        {{}, StopRequest::none},
+        {{SIGUSR2}, StopRequest::orderly},
+        {{SIGINT}, StopRequest::orderly},
+        {{SIGTERM}, StopRequest::urgent},
+        {{SIGINT, SIGINT}, StopRequest::urgent},
+        {{SIGUSR2, SIGUSR2}, StopRequest::orderly},
+        {{SIGUSR2, SIGTERM}, StopRequest::urgent},
+        {{SIGTERM, SIGUSR2}, StopRequest::urgent},
+    };
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+        CAPTURE(row);
+        const int code = exit_code([&] {
+            catch_signals(0);
+            for (const int signal : rows[row].signals) {
+                std::raise(signal);
+            }
+            return static_cast<int>(stop_request());
+        });
+        CHECK(code == static_cast<int>(rows[row].request));
+    }
+}
+
+TEST_CASE("catch_signals: without it a signal ends the process") {
+    CHECK(exit_code([] { return std::raise(SIGUSR2); }) == -1);
+}
+
+TEST_CASE("the alarm: ten seconds after TERM, what the deadline leaves after USR2") {
+    CHECK(near(alarm_after({SIGTERM}, 0), 10));
+    CHECK(near(alarm_after({SIGUSR2}, 0), 120));
+    CHECK(near(alarm_after({SIGUSR2}, 75), 60));
+    CHECK(near(alarm_after({SIGINT}, 75), 60));
+    CHECK(near(alarm_after({SIGUSR2}, 3), 5));
+}
+
+TEST_CASE("the alarm: TERM after USR2 brings it forward, and nothing puts it off") {
+    CHECK(near(alarm_after({SIGUSR2, SIGTERM}, 0), 10));
+    CHECK(near(alarm_after({SIGUSR2, SIGTERM}, 3), 5));
+    CHECK(near(alarm_after({SIGTERM, SIGUSR2}, 0), 10));
+}
+
+TEST_CASE("seconds_for_orderly_stop: max(5, min(left - 15, 120))") {
+    CHECK(seconds_for_orderly_stop(0, 1000) == 120);
+    CHECK(seconds_for_orderly_stop(1180, 1000) == 120);
+    CHECK(seconds_for_orderly_stop(1100, 1000) == 85);
+    CHECK(seconds_for_orderly_stop(1010, 1000) == 5);
+    CHECK(seconds_for_orderly_stop(900, 1000) == 5);
+}
+
+TEST_CASE("the alarm: ends a stop that hangs, with SIGALRM") {
+    const int status = in_child([] {
+        struct sigaction ignore {};
+        ignore.sa_handler = SIG_IGN;
+        ::sigaction(SIGALRM, &ignore, nullptr);  // as some libraries leave it
+        sigset_t all;
+        ::sigfillset(&all);
+        ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+        catch_signals(0);
+        std::raise(SIGTERM);
+        ::alarm(1);  // the ten seconds, shortened
+        for (;;) {
+            ::pause();
+        }
+        return 0;
+    });
+
+    CHECK(WIFSIGNALED(status));
+    CHECK(WTERMSIG(status) == SIGALRM);
+}
+
+TEST_CASE("request_orderly_stop: does what USR2 does, alarm included") {
+    const int code = exit_code([] {
+        catch_signals(0);
+        request_orderly_stop();
+        return stop_request() == StopRequest::orderly && ::alarm(0) > 100 ? 0 : 1;
+    });
+
+    CHECK(code == 0);
+}
+
+TEST_CASE("ignore_signals: later signals change nothing and the alarm is off") {
+    const int code = exit_code([] {
+        catch_signals(0);
+        std::raise(SIGUSR2);
+        ignore_signals();
+        std::raise(SIGTERM);
+        std::raise(SIGUSR2);
+        return stop_request() == StopRequest::orderly && ::alarm(0) == 0 ? 0 : 1;
+    });
+
+    CHECK(code == 0);
+}

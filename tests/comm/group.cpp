@@ -1,0 +1,135 @@
+#include "finch/comm/group.hpp"
+
+#include <bit>
+#include <cmath>
+#include <doctest/doctest.h>
+#include <limits>
+#include <numeric>
+
+using namespace finch;
+using namespace finch::comm;
+
+namespace {
+
+int world_rank() {
+    return rank_of(MPI_COMM_WORLD);
+}
+
+/// Five ranks in two workers whose group ranks run against the world's: 4 3 2 | 1 0.
+Group two_workers() {
+    return {MPI_COMM_WORLD, world_rank() >= 2 ? 0 : 1, world_rank() >= 2 ? 4 - world_rank() : 1 - world_rank()};
+}
+
+Bytes pattern(std::size_t size, int salt) {
+    Bytes bytes(size);
+    for (std::size_t at = 0; at < size; ++at) {
+        bytes[at] = static_cast<std::byte>(at * 31 + static_cast<std::size_t>(salt));
+    }
+    return bytes;
+}
+
+/// Every rank's bits of `value`, by world rank.
+std::vector<std::uint64_t> all_bits(double value) {
+    const auto mine = std::bit_cast<std::uint64_t>(value);
+    std::vector<std::uint64_t> all(static_cast<std::size_t>(size_of(MPI_COMM_WORLD)));
+    FINCH_MPI(MPI_Allgather(&mine, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, MPI_COMM_WORLD));
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("Group: has the ranks of its worker in the order of group_rank") {
+    const Group group = two_workers();
+
+    CHECK(group.size() == (world_rank() >= 2 ? 3 : 2));
+    CHECK(group.rank() == (world_rank() >= 2 ? 4 - world_rank() : 1 - world_rank()));
+    CHECK(group.is_leader() == (world_rank() == 4 || world_rank() == 1));
+}
+
+TEST_CASE("broadcast: the leader's bytes on every rank, short and long") {
+    const Group group = two_workers();
+    for (const std::size_t size : {0UL, 1UL, 247UL, 248UL, 249UL, 100'000UL, 3UL}) {
+        CAPTURE(size);
+        const int salt = group.size();
+        Bytes bytes = group.is_leader() ? pattern(size, salt) : pattern(17, 99);
+
+        group.broadcast(bytes);
+
+        CHECK(bytes == pattern(size, salt));
+    }
+}
+
+TEST_CASE("maximum: the largest value of the worker alone") {
+    const Group group = two_workers();
+
+    CHECK(group.maximum(world_rank()) == (world_rank() >= 2 ? 4 : 1));
+    CHECK(group.maximum(-1 - world_rank()) == (world_rank() >= 2 ? -3 : -1));
+}
+
+TEST_CASE("sum: adds in the order of ranks, so every rank has the bits of that order") {
+    const Group group(MPI_COMM_WORLD, 0, world_rank());
+    // 1e16 + 1 + 1 + … depends on the order: added one by one each 1 is lost; grouped otherwise they are not.
+    const std::vector<double> parts{1e16, 1, 1, 1, -1e16};
+    double in_order = 0;
+    for (const double part : parts) {
+        in_order += part;
+    }
+    std::vector<double> values{parts[static_cast<std::size_t>(world_rank())], 0.5, 1.0 / (1 + world_rank())};
+
+    group.sum(values);
+
+    CHECK(values[0] == in_order);
+    CHECK(values[1] == 2.5);
+    CHECK(values[2] == doctest::Approx(137.0 / 60));
+    const auto bits = all_bits(values[2]);
+    CHECK(bits == std::vector<std::uint64_t>(bits.size(), bits[0]));
+}
+
+TEST_CASE("sum: of whole numbers is exact beyond the precision of a double") {
+    const Group group(MPI_COMM_WORLD, 0, world_rank());
+    std::vector<std::int64_t> values{(std::int64_t{1} << 53) + 1, world_rank()};
+
+    group.sum(values);
+
+    CHECK(values[0] == 5 * ((std::int64_t{1} << 53) + 1));
+    CHECK(values[1] == 10);
+}
+
+TEST_CASE("sum: a NaN on one rank is a NaN on all") {
+    const Group group(MPI_COMM_WORLD, 0, world_rank());
+    std::vector<double> values{world_rank() == 3 ? std::numeric_limits<double>::quiet_NaN() : 1.0};
+
+    group.sum(values);
+
+    CHECK(std::isnan(values[0]));
+}
+
+TEST_CASE("gather: everybody's values by rank") {
+    const Group group = two_workers();
+    const std::vector<double> mine{group.rank() + 0.25, group.rank() + 0.5};
+
+    const std::vector<double> all = group.gather(mine);
+
+    std::vector<double> expected{0.25, 0.5, 1.25, 1.5};
+    if (group.size() == 3) {
+        expected.insert(expected.end(), {2.25, 2.5});
+    }
+    CHECK(all == expected);
+}
+
+TEST_CASE("a group of one: everything is what it was") {
+    const Group group(MPI_COMM_WORLD, world_rank(), 0);
+    Bytes bytes = pattern(300, world_rank());
+    std::vector<double> values{1.5};
+    std::vector<std::int64_t> counts{7};
+
+    group.broadcast(bytes);
+    group.sum(values);
+    group.sum(counts);
+
+    CHECK(bytes == pattern(300, world_rank()));
+    CHECK(values == std::vector<double>{1.5});
+    CHECK(counts == std::vector<std::int64_t>{7});
+    CHECK(group.maximum(-4) == -4);
+    CHECK(group.gather(values) == values);
+}

@@ -1,0 +1,339 @@
+#include "finch/base/clock.hpp"
+#include "finch/base/random.hpp"
+#include "finch/comm/mpi_mailbox.hpp"
+
+#include <doctest/doctest.h>
+#include <functional>
+#include <thread>
+
+using namespace finch;
+using namespace finch::comm;
+
+namespace {
+
+// 10 migrants of 30 genes: 30 doubles and some 80 bytes of lineage and outcome each.
+constexpr std::size_t ten_migrants = 10 * (30 * 8 + 80);
+
+int world_rank() {
+    return rank_of(MPI_COMM_WORLD);
+}
+
+/// A message that says who sent it as the how-manieth to this receiver; the rest of its `size` follows from both.
+comm::Message numbered(int from, std::uint32_t number, std::size_t size) {
+    Bytes bytes;
+    ByteWriter out(bytes);
+    out.put(static_cast<std::uint32_t>(from));
+    out.put(number);
+    for (std::size_t at = bytes.size(); at < size; ++at) {
+        bytes.push_back(static_cast<std::byte>(at + number * 7 + static_cast<std::uint32_t>(from)));
+    }
+    return std::make_shared<const Bytes>(std::move(bytes));
+}
+
+/// What a leader has received: each sender's numbers in the order of arrival, and whether all bytes were right.
+struct Received {
+    std::vector<std::vector<std::uint32_t>> numbers;
+    bool intact = true;
+
+    explicit Received(int leaders) : numbers(static_cast<std::size_t>(leaders)) {}
+    std::size_t add(const std::vector<Envelope>& envelopes) {
+        for (const Envelope& envelope : envelopes) {
+            ByteReader in(envelope.bytes);
+            const auto from = in.get<std::uint32_t>();
+            const auto number = in.get<std::uint32_t>();
+            intact = intact && static_cast<int>(from) == envelope.from &&
+                     envelope.bytes == *numbered(envelope.from, number, envelope.bytes.size());
+            numbers[from].push_back(number);
+        }
+        return envelopes.size();
+    }
+};
+
+std::vector<std::uint32_t> first_numbers(std::uint32_t count) {
+    std::vector<std::uint32_t> numbers(count);
+    for (std::uint32_t number = 0; number < count; ++number) {
+        numbers[number] = number;
+    }
+    return numbers;
+}
+
+/// Asks `is_done`, with a pause that lets other ranks run, until it says so; the test's watchdog bounds it.
+void until(const std::function<bool()>& is_done) {
+    while (!is_done()) {
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+}
+
+void close(Mailbox& mailbox, Received& received) {
+    mailbox.begin_closing();
+    until([&] {
+        received.add(mailbox.take());
+        return mailbox.closed();
+    });
+}
+
+}  // namespace
+
+TEST_CASE("mailbox: 10 migrants of 30 genes from each to each, again and again, do not deadlock") {
+    const auto mailbox = make_mpi_mailbox(MPI_COMM_WORLD);
+    Received received(mailbox->leaders());
+    constexpr std::uint32_t rounds = 300;
+    // Everything is sent before anything is taken: with blocking sends, or a full buffer, this would hang.
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+        for (int to = 0; to < mailbox->leaders(); ++to) {
+            mailbox->send(to, numbered(mailbox->self(), round, ten_migrants), true);
+        }
+    }
+
+    close(*mailbox, received);
+
+    CHECK(received.intact);
+    for (const auto& numbers : received.numbers) {
+        CHECK(numbers == first_numbers(rounds));
+    }
+}
+
+TEST_CASE("mailbox: a sender's order holds for any mixture of sizes, counted and uncounted") {
+    const auto mailbox = make_mpi_mailbox(MPI_COMM_WORLD);
+    Received received(mailbox->leaders());
+    RandomStream random(11, Purpose::test, static_cast<std::uint64_t>(mailbox->self()));
+    constexpr std::uint32_t count = 200;
+    for (std::uint32_t number = 0; number < count; ++number) {
+        // Long ones travel by another protocol than short ones, so a short one could overtake.
+        const std::size_t size = random.below(3) == 0 ? 8 + random.below(400'000) : 8 + random.below(200);
+        for (int to = 0; to < mailbox->leaders(); ++to) {
+            mailbox->send(to, numbered(mailbox->self(), number, size), random.below(2) == 0);
+        }
+        if (random.below(8) == 0) {
+            received.add(mailbox->take());
+        }
+    }
+    const auto have_all = [&] {
+        received.add(mailbox->take());
+        std::size_t total = 0;
+        for (const auto& numbers : received.numbers) {
+            total += numbers.size();
+        }
+        return total == count * received.numbers.size();
+    };
+    until(have_all);
+
+    close(*mailbox, received);
+
+    CHECK(received.intact);
+    for (const auto& numbers : received.numbers) {
+        CHECK(numbers == first_numbers(count));
+    }
+}
+
+TEST_CASE("mailbox: messages to oneself come with the next take, in order") {
+    const auto mailbox = make_mpi_mailbox(MPI_COMM_WORLD);
+    Received received(mailbox->leaders());
+    for (std::uint32_t number = 0; number < 3; ++number) {
+        mailbox->send(mailbox->self(), numbered(mailbox->self(), number, 8), number != 1);
+    }
+
+    const auto envelopes = mailbox->take();
+    const bool nothing_left = mailbox->take().empty();
+    received.add(envelopes);
+    close(*mailbox, received);
+
+    CHECK(envelopes.size() == 3);
+    CHECK(nothing_left);
+    CHECK(received.numbers[static_cast<std::size_t>(mailbox->self())] == first_numbers(3));
+}
+
+TEST_CASE("mailbox: an untaken message to oneself keeps the mailbox open") {
+    const auto mailbox = make_mpi_mailbox(MPI_COMM_WORLD);
+    Received received(mailbox->leaders());
+    if (mailbox->self() == 0) {
+        mailbox->send(0, numbered(0, 0, 8), true);
+    }
+    mailbox->begin_closing();
+    bool closed_too_early = false;
+    const double until_then = steady_seconds() + 0.1;
+    until([&] {
+        closed_too_early = closed_too_early || (mailbox->self() == 0 && mailbox->closed());
+        return steady_seconds() > until_then;
+    });
+
+    until([&] {
+        received.add(mailbox->take());
+        return mailbox->closed();
+    });
+
+    CHECK_FALSE(closed_too_early);
+    CHECK(received.numbers[0].size() == (mailbox->self() == 0 ? 1 : 0));
+}
+
+TEST_CASE("closing: loses nothing whatever the delays") {
+    for (std::uint32_t repetition = 0; repetition < 5; ++repetition) {
+        const auto mailbox = make_mpi_mailbox(MPI_COMM_WORLD);
+        Received received(mailbox->leaders());
+        RandomStream random(13, Purpose::test, static_cast<std::uint64_t>(mailbox->self()), repetition);
+        std::vector<std::int64_t> sent(static_cast<std::size_t>(mailbox->leaders()));
+        const std::uint64_t count = random.below(60);
+        for (std::uint64_t message = 0; message < count; ++message) {
+            const int to = static_cast<int>(random.below(sent.size()));
+            auto& number = sent[static_cast<std::size_t>(to)];
+            const std::size_t size = random.below(5) == 0 ? 100'000 : ten_migrants;
+            mailbox->send(to, numbered(mailbox->self(), static_cast<std::uint32_t>(number++), size), true);
+            if (random.below(3) == 0) {
+                std::this_thread::sleep_for(std::chrono::microseconds(random.below(2000)));
+                received.add(mailbox->take());
+            }
+        }
+
+        close(*mailbox, received);
+
+        std::vector<std::int64_t> expected(sent.size());
+        FINCH_MPI(MPI_Alltoall(sent.data(), 1, MPI_INT64_T, expected.data(), 1, MPI_INT64_T, MPI_COMM_WORLD));
+        CHECK(received.intact);
+        for (std::size_t from = 0; from < expected.size(); ++from) {
+            CHECK(received.numbers[from] == first_numbers(static_cast<std::uint32_t>(expected[from])));
+        }
+    }
+}
+
+TEST_CASE("closing: waits for the leader that is last to send, and nobody closes before it") {
+    const auto mailbox = make_mpi_mailbox(MPI_COMM_WORLD);
+    Received received(mailbox->leaders());
+    bool closed_too_early = false;
+    if (mailbox->self() != 3) {
+        mailbox->begin_closing();
+    } else {
+        // The others have long begun; each of them still hears from this one.
+        const double later = steady_seconds() + 0.3;
+        until([&] { return steady_seconds() > later; });
+        for (int to = 0; to < 3; ++to) {
+            mailbox->send(to, numbered(3, 0, 200'000), true);
+        }
+        mailbox->begin_closing();
+    }
+
+    until([&] {
+        // Asked before and after taking: what take() brings must be there first.
+        closed_too_early =
+            closed_too_early || (mailbox->self() != 3 && received.numbers[3].empty() && mailbox->closed());
+        received.add(mailbox->take());
+        return mailbox->closed();
+    });
+
+    CHECK_FALSE(closed_too_early);
+    CHECK(received.intact);
+    CHECK(received.numbers[3].size() == (mailbox->self() == 3 ? 0 : 1));
+}
+
+TEST_CASE("closing: uncounted messages still travel, also to and from a leader that is closing") {
+    const auto mailbox = make_mpi_mailbox(MPI_COMM_WORLD);
+    // As tickets do: leader 0 answers until all have been answered, and begins last.
+    if (mailbox->self() != 0) {
+        mailbox->begin_closing();
+        mailbox->send(0, numbered(mailbox->self(), 0, 16), false);
+    }
+    int heard = 0;
+    const int expected = mailbox->self() == 0 ? 3 : 1;
+    bool begun = mailbox->self() != 0;
+    until([&] {
+        for (const Envelope& envelope : mailbox->take()) {
+            ++heard;
+            if (mailbox->self() == 0) {
+                mailbox->send(envelope.from, numbered(0, 0, 16), false);
+            }
+        }
+        if (!begun && heard == expected) {
+            mailbox->begin_closing();
+            begun = true;
+        }
+        return begun && heard == expected && mailbox->closed();
+    });
+
+    CHECK(heard == expected);
+}
+
+TEST_CASE("closing: a counted message after it began is refused, and so is a second beginning") {
+    const auto mailbox = make_mpi_mailbox(MPI_COMM_WORLD);
+    Received received(mailbox->leaders());
+    CHECK_FALSE(mailbox->closed());
+
+    mailbox->begin_closing();
+    CHECK_THROWS_AS(mailbox->send(0, numbered(0, 0, 8), true), Error);
+    CHECK_THROWS_AS(mailbox->begin_closing(), Error);
+
+    until([&] {
+        received.add(mailbox->take());
+        return mailbox->closed();
+    });
+    CHECK(mailbox->closed());
+}
+
+TEST_CASE("send: a leader that does not exist is refused") {
+    const auto mailbox = make_mpi_mailbox(MPI_COMM_WORLD);
+
+    CHECK_THROWS_AS(mailbox->send(4, numbered(0, 0, 8), true), Error);
+    CHECK_THROWS_AS(mailbox->send(-1, numbered(0, 0, 8), true), Error);
+}
+
+TEST_CASE("reaping: a buffer that several sends share is freed once all have arrived, and not before") {
+    const auto mailbox = make_mpi_mailbox(MPI_COMM_WORLD);
+    Received received(mailbox->leaders());
+    std::weak_ptr<const Bytes> watched;
+    if (mailbox->self() == 0) {
+        const auto shared = numbered(0, 0, 1'000'000);  // too long to be copied out at once
+        watched = shared;
+        for (int to = 1; to < 4; ++to) {
+            mailbox->send(to, shared, true);
+        }
+    }
+    const bool alive_after_sending = !watched.expired();
+    const bool some_take_was_empty = mailbox->self() != 0 || mailbox->take().empty();
+    FINCH_MPI(MPI_Barrier(MPI_COMM_WORLD));
+
+    close(*mailbox, received);
+    (void)mailbox->take();
+
+    CHECK(alive_after_sending == (mailbox->self() == 0));
+    CHECK(some_take_was_empty);
+    CHECK(received.numbers[0].size() == (mailbox->self() == 0 ? 0 : 1));
+    CHECK(watched.expired());
+}
+
+TEST_CASE("an urgent stop: a mailbox can be left with messages under way") {
+    {
+        const auto mailbox = make_mpi_mailbox(MPI_COMM_WORLD);
+        for (int to = 0; to < mailbox->leaders(); ++to) {
+            mailbox->send(to, numbered(mailbox->self(), 0, 500'000), true);
+        }
+    }
+    FINCH_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    CHECK(size_of(MPI_COMM_WORLD) == 4);
+}
+
+TEST_CASE("make_leaders: the leaders in the order of their workers; nothing on the others") {
+    // Ranks 3 and 1 lead workers 0 and 1.
+    const bool leads = world_rank() % 2 == 1;
+
+    const Communicator leaders = make_leaders(MPI_COMM_WORLD, leads, world_rank() == 3 ? 0 : 1);
+
+    CHECK(static_cast<bool>(leaders) == leads);
+    if (leads) {
+        CHECK(size_of(leaders.get()) == 2);
+        CHECK(rank_of(leaders.get()) == (world_rank() == 3 ? 0 : 1));
+        const auto mailbox = make_mpi_mailbox(leaders.get());
+        CHECK(mailbox->self() == (world_rank() == 3 ? 0 : 1));
+        Received received(mailbox->leaders());
+        mailbox->send(1 - mailbox->self(), numbered(mailbox->self(), 0, 8), true);
+        close(*mailbox, received);
+        CHECK(received.numbers[static_cast<std::size_t>(1 - mailbox->self())].size() == 1);
+    }
+}
+
+TEST_CASE("mailbox: a single leader closes alone") {
+    const auto mailbox = make_mpi_mailbox(MPI_COMM_SELF);
+    Received received(1);
+    mailbox->send(0, numbered(0, 0, 8), true);
+
+    close(*mailbox, received);
+
+    CHECK(received.numbers[0].size() == 1);
+}

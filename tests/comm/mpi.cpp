@@ -1,0 +1,46 @@
+#include "finch/comm/mpi.hpp"
+
+#include <doctest/doctest.h>
+#include <string>
+
+using namespace finch::comm;
+
+TEST_CASE("check: a failing call throws ApiError with its text, MPI's words and the place") {
+    std::string what;
+    try {
+        FINCH_MPI(MPI_Send(nullptr, 0, MPI_BYTE, size_of(MPI_COMM_WORLD), 0, MPI_COMM_WORLD));
+    } catch (const finch::ApiError& error) {
+        what = error.what();
+    }
+
+    CHECK(what.find("MPI_Send(nullptr, 0, MPI_BYTE, size_of(MPI_COMM_WORLD)") != std::string::npos);
+    CHECK(what.find("MPI_ERR_RANK") != std::string::npos);
+    CHECK(what.find("mpi.cpp:") != std::string::npos);
+}
+
+TEST_CASE("duplicate: the copy has its own messages and reports errors") {
+    const Communicator copy = duplicate(MPI_COMM_WORLD);
+
+    int same = 0;
+    FINCH_MPI(MPI_Comm_compare(copy.get(), MPI_COMM_WORLD, &same));
+    CHECK(same == MPI_CONGRUENT);
+    CHECK_THROWS_AS(FINCH_MPI(MPI_Send(nullptr, 0, MPI_BYTE, 99, 0, copy.get())), finch::ApiError);
+}
+
+TEST_CASE("gather_all: every rank's text, by rank, also empty ones and ones with zero bytes") {
+    const int rank = rank_of(MPI_COMM_WORLD);
+    const std::string mine(static_cast<std::size_t>(rank) * 3, static_cast<char>('a' + rank));
+
+    const auto texts = gather_all(MPI_COMM_WORLD, mine);
+
+    CHECK(texts == std::vector<std::string>{"", "bbb", "cccccc"});
+    CHECK(gather_all(MPI_COMM_WORLD, std::string("x\0y", 3)).back().size() == 3);
+    CHECK(gather_all(MPI_COMM_WORLD, "") == std::vector<std::string>(3));
+}
+
+TEST_CASE("broadcast: rank 0's text on every rank, whatever the others handed in") {
+    const std::string mine = rank_of(MPI_COMM_WORLD) == 0 ? std::string(100'000, 'z') : "something else";
+
+    CHECK(broadcast(MPI_COMM_WORLD, mine) == std::string(100'000, 'z'));
+    CHECK(broadcast(MPI_COMM_WORLD, rank_of(MPI_COMM_WORLD) == 0 ? "" : "x").empty());
+}

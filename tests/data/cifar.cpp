@@ -1,0 +1,65 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "data/temporary_folder.hpp"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace finch;
+using namespace finch::test;
+namespace fs = std::filesystem;
+
+/// One record: the label, then pixel p of plane c is c·100 + p mod 50.
+std::vector<std::uint8_t> record(std::uint8_t label) {
+    std::vector<std::uint8_t> bytes{label};
+    for (int plane = 0; plane < 3; ++plane) {
+        for (int pixel = 0; pixel < 32 * 32; ++pixel) {
+            bytes.push_back(static_cast<std::uint8_t>(plane * 100 + pixel % 50));
+        }
+    }
+    return bytes;
+}
+
+void write_good(const fs::path& folder) {
+    for (int batch = 1; batch <= 5; ++batch) {
+        write_bytes(folder / ("data_batch_" + std::to_string(batch) + ".bin"),
+                    record(static_cast<std::uint8_t>(batch)));
+    }
+    write_bytes(folder / "test_batch.bin", record(9));
+}
+
+TEST_CASE("cifar: planes become channels, the batches follow each other") {
+    const TemporaryFolder folder;
+    write_good(folder.path());
+
+    const auto sets = data::load({.kind = data::Kind::cifar, .path = folder.path().string()}, 1);
+
+    CHECK(sets.training.labels == std::vector<std::int32_t>{1, 2, 3, 4, 5});
+    CHECK(sets.test.labels == std::vector<std::int32_t>{9});
+    CHECK(sets.training.classes == 10);
+    CHECK(sets.training.height == 32);
+    CHECK(sets.training.width == 32);
+    CHECK(sets.training.channels == 3);
+    const std::size_t second_image_pixel_7 = 3 * (32 * 32 + 7);
+    CHECK(sets.training.pixels[second_image_pixel_7] == 7);
+    CHECK(sets.training.pixels[second_image_pixel_7 + 1] == 107);
+    CHECK(sets.training.pixels[second_image_pixel_7 + 2] == 207);
+}
+
+TEST_CASE("cifar: a missing batch, a wrong size and a wrong label are refused by name") {
+    const TemporaryFolder folder;
+    write_good(folder.path());
+    const fs::path third = folder.path() / "data_batch_3.bin";
+
+    fs::remove(third);
+    CHECK(contains(problem_of(data::Kind::cifar, folder.path()), "data_batch_3.bin: cannot be opened"));
+    write_bytes(third, std::vector<std::uint8_t>(3072));
+    CHECK(contains(problem_of(data::Kind::cifar, folder.path()),
+                   "data_batch_3.bin: has 3072 bytes; expected a multiple of 3073"));
+    write_bytes(third, {});
+    CHECK(contains(problem_of(data::Kind::cifar, folder.path()), "data_batch_3.bin: has 0 bytes"));
+    write_bytes(third, record(10));
+    CHECK(contains(problem_of(data::Kind::cifar, folder.path()), "data_batch_3.bin: record 0 has the label 10"));
+}
+
+}  // namespace

@@ -1,0 +1,167 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "data/temporary_folder.hpp"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace finch;
+using namespace finch::test;
+namespace fs = std::filesystem;
+using Bytes = std::vector<std::uint8_t>;
+
+Bytes operator+(Bytes a, const Bytes& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+}
+
+const Bytes two_images{0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 3, 1, 2, 3, 4, 5, 6};
+const Bytes one_image{0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 3, 7, 8, 9};
+const Bytes two_labels{0, 0, 8, 1, 0, 0, 0, 2, 4, 0};
+const Bytes one_label{0, 0, 8, 1, 0, 0, 0, 1, 2};
+
+/// A good set of files: two training images of 1 × 3, one test image.
+void write_good(const fs::path& folder) {
+    write_bytes(folder / "train-images-idx3-ubyte", two_images);
+    write_bytes(folder / "train-labels-idx1-ubyte", two_labels);
+    write_bytes(folder / "t10k-images-idx3-ubyte", one_image);
+    write_bytes(folder / "t10k-labels-idx1-ubyte", one_label);
+}
+
+/// What loading says when the training images are `images`, the training labels `labels`.
+std::string problem_with(const Bytes& images, const Bytes& labels) {
+    const TemporaryFolder folder;
+    write_good(folder.path());
+    write_bytes(folder.path() / "train-images-idx3-ubyte", images);
+    write_bytes(folder.path() / "train-labels-idx1-ubyte", labels);
+    return problem_of(data::Kind::idx, folder.path());
+}
+
+TEST_CASE("idx: bytes, shapes and labels are read as the format says") {
+    const TemporaryFolder folder;
+    write_good(folder.path());
+
+    const auto sets = data::load({.kind = data::Kind::idx, .path = folder.path().string()}, 1);
+
+    CHECK(sets.training.pixels == Bytes{1, 2, 3, 4, 5, 6});
+    CHECK(sets.training.labels == std::vector<std::int32_t>{4, 0});
+    CHECK(sets.training.height == 1);
+    CHECK(sets.training.width == 3);
+    CHECK(sets.training.channels == 1);
+    CHECK(sets.training.classes == 5);
+    CHECK(sets.test.pixels == Bytes{7, 8, 9});
+    CHECK(sets.test.labels == std::vector<std::int32_t>{2});
+    CHECK(sets.test.classes == 5);
+}
+
+TEST_CASE("idx: the names with a dot, and a fourth dimension for channels, are taken too") {
+    const TemporaryFolder folder;
+    write_good(folder.path());
+    fs::remove(folder.path() / "train-images-idx3-ubyte");
+    fs::remove(folder.path() / "t10k-images-idx3-ubyte");
+    write_bytes(folder.path() / "train-images.idx3-ubyte",
+                Bytes{0, 0, 8, 4, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 3, 1, 2, 3, 4, 5, 6});
+    write_bytes(folder.path() / "t10k-images.idx3-ubyte",
+                Bytes{0, 0, 8, 4, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 3, 1, 2, 3});
+
+    const auto sets = data::load({.kind = data::Kind::idx, .path = folder.path().string()}, 1);
+
+    CHECK(sets.training.width == 1);
+    CHECK(sets.training.channels == 3);
+}
+
+TEST_CASE("idx: every malformed file is refused with its name and what is wrong") {
+    const auto check = [](const Bytes& images, const Bytes& labels, const std::string& file, const std::string& what) {
+        const std::string problem = problem_with(images, labels);
+        CHECK_MESSAGE(contains(problem, file), problem);
+        CHECK_MESSAGE(contains(problem, what), problem);
+    };
+    const Bytes size_2_1_3{0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 3};
+
+    check({}, two_labels, "train-images-idx3-ubyte", "header ends too early");
+    check({0, 0, 8, 3, 0, 0}, two_labels, "train-images-idx3-ubyte", "header ends too early");
+    check(Bytes{1, 0, 8, 3} + size_2_1_3, two_labels, "train-images", "no IDX file");
+    check(Bytes{0, 0, 13, 3} + size_2_1_3, two_labels, "train-images", "expected 0x08");
+    check(two_labels, two_labels, "train-images", "1 dimensions; expected 3 or 4");
+    check(two_images, two_images, "train-labels", "3 dimensions; expected 1");
+    check(Bytes{0, 0, 8, 3} + size_2_1_3 + Bytes{1, 2, 3, 4, 5}, two_labels, "train-images", "5 of 6 elements");
+    check(two_images + Bytes{9}, two_labels, "train-images", "goes on after the 6 elements");
+    check(two_images, one_label, "train-labels", "has 1 labels");
+    check({0, 0, 8, 3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 3}, two_labels, "train-images", "announces 0 x 1 x 3");
+    check({0, 0, 8, 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}, two_labels, "train-images",
+          "announces 4294967295 x 4294967295");
+}
+
+TEST_CASE("idx: a header that promises a terabyte is refused without the memory for it") {
+    const Bytes header{0, 0, 8, 3, 0, 0, 0, 2, 0, 8, 0, 0, 0, 15, 255, 255};
+
+    const std::string problem = problem_with(header + Bytes{1, 2, 3}, two_labels);
+
+    CHECK_MESSAGE(contains(problem, "ends too early: 3 of 1099"), problem);
+}
+
+TEST_CASE("idx: images of another shape in the test set are refused") {
+    const TemporaryFolder folder;
+    write_good(folder.path());
+    write_bytes(folder.path() / "t10k-images-idx3-ubyte",
+                Bytes{0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 1, 7, 8, 9});
+
+    const std::string problem = problem_of(data::Kind::idx, folder.path());
+
+    CHECK_MESSAGE(contains(problem, "training images are 1 x 3 x 1, test images 3 x 1 x 1"), problem);
+}
+
+TEST_CASE("idx: a missing folder and a missing file say what was looked for and how to get it") {
+    const TemporaryFolder folder;
+    const std::string none = problem_of(data::Kind::idx, folder.path() / "nowhere");
+    CHECK_MESSAGE(contains(none, "nowhere: there is no such folder"), none);
+    CHECK_MESSAGE(contains(none, "tools/fetch_mnist.sh"), none);
+
+    write_good(folder.path());
+    fs::remove(folder.path() / "t10k-labels-idx1-ubyte");
+    const std::string one = problem_of(data::Kind::idx, folder.path());
+    CHECK_MESSAGE(contains(one, "there is no t10k-labels"), one);
+}
+
+TEST_CASE("idx: a gzipped file that was cut anywhere, or has a flipped bit, is refused") {
+    const TemporaryFolder folder;
+    data::generate({.generated_samples = 12, .generated_size = 8}, 1, folder.path().string());
+    const fs::path path = folder.path() / "train-images-idx3-ubyte.gz";
+    std::ifstream file(path, std::ios::binary);
+    const Bytes whole{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    REQUIRE(problem_of(data::Kind::idx, folder.path()) == "");
+
+    for (const std::size_t missing : {std::size_t{1}, std::size_t{8}, whole.size() / 2, whole.size() - 5}) {
+        write_bytes(path, Bytes(whole.begin(), whole.end() - static_cast<std::ptrdiff_t>(missing)));
+        CHECK_MESSAGE(contains(problem_of(data::Kind::idx, folder.path()), "train-images"), missing);
+    }
+    Bytes flipped = whole;
+    flipped[whole.size() / 2] ^= 1;
+    write_bytes(path, flipped);
+    CHECK(contains(problem_of(data::Kind::idx, folder.path()), "train-images"));
+}
+
+TEST_CASE("load: normalisation per channel must fit the channels") {
+    const TemporaryFolder folder;
+    write_good(folder.path());
+
+    CHECK_THROWS_WITH_AS(
+        (void)data::load({.kind = data::Kind::idx, .path = folder.path().string(), .mean = {0.1, 0.2}}, 1),
+        doctest::Contains("data.normalize.mean: has 2 values, but the images have 1 channels"), ConfigError);
+}
+
+TEST_CASE("load: one changed pixel changes the fingerprint") {
+    const TemporaryFolder folder;
+    write_good(folder.path());
+    const data::Options options{.kind = data::Kind::idx, .path = folder.path().string()};
+    const std::string before = data::load(options, 1).fingerprint;
+    CHECK(data::load(options, 2).fingerprint == before);
+
+    Bytes other = two_images;
+    other.back() ^= 1;
+    write_bytes(folder.path() / "train-images-idx3-ubyte", other);
+
+    CHECK(data::load(options, 1).fingerprint != before);
+}
+
+}  // namespace

@@ -1,0 +1,83 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/base/error.hpp"
+#include "finch/data/dataset.hpp"
+
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <numeric>
+#include <set>
+
+namespace {
+
+using namespace finch;
+
+data::Options options(std::optional<std::int64_t> training, std::int64_t validation) {
+    return {.training_samples = training, .validation_samples = validation};
+}
+
+TEST_CASE("split: training and validation are disjoint and together everything") {
+    const data::Split split = data::split(options({}, 30), 100, 7);
+
+    std::set<std::int64_t> both(split.training.begin(), split.training.end());
+    both.insert(split.validation.begin(), split.validation.end());
+    CHECK(split.training.size() == 70);
+    CHECK(split.validation.size() == 30);
+    CHECK(both.size() == 100);
+    CHECK(*both.begin() == 0);
+    CHECK(*both.rbegin() == 99);
+}
+
+TEST_CASE("split: fewer training samples leave the validation set as it is and are a part of the larger set") {
+    const data::Split large = data::split(options({}, 30), 100, 7);
+    const data::Split small = data::split(options(20, 30), 100, 7);
+
+    CHECK(small.validation == large.validation);
+    CHECK(small.training.size() == 20);
+    CHECK(std::includes(large.training.begin(), large.training.end(), small.training.begin(), small.training.end()));
+}
+
+TEST_CASE("split: another seed splits otherwise, the same seed alike") {
+    CHECK(data::split(options({}, 30), 100, 7).validation == data::split(options({}, 30), 100, 7).validation);
+    CHECK(data::split(options({}, 30), 100, 7).validation != data::split(options({}, 30), 100, 8).validation);
+}
+
+TEST_CASE("split: too few samples are refused with the key and what there is") {
+    CHECK_THROWS_WITH_AS((void)data::split(options({}, 100), 100, 1), doctest::Contains("data.validation_samples"),
+                         ConfigError);
+    CHECK_THROWS_WITH_AS((void)data::split(options(71, 30), 100, 1),
+                         doctest::Contains("data.training_samples: 71 samples asked for, but 100 less 30"),
+                         ConfigError);
+    CHECK(data::split(options(70, 30), 100, 1).training.size() == 70);
+}
+
+TEST_CASE("epoch_order: a permutation that differs by seed, individual and epoch, and by nothing else") {
+    const auto order = data::epoch_order(1, 2, 3, 1000);
+    auto sorted = order;
+    std::sort(sorted.begin(), sorted.end());
+    std::vector<std::uint32_t> all(1000);
+    std::iota(all.begin(), all.end(), 0U);
+
+    CHECK(sorted == all);
+    CHECK(order == data::epoch_order(1, 2, 3, 1000));
+    CHECK(order != data::epoch_order(2, 2, 3, 1000));
+    CHECK(order != data::epoch_order(1, 3, 3, 1000));
+    CHECK(order != data::epoch_order(1, 2, 4, 1000));
+}
+
+TEST_CASE("share_of: the shares of all ranks cover a batch once, in order, none larger than the ceiling") {
+    for (const std::int64_t count : {0, 1, 2, 7, 16, 17}) {
+        for (const int ranks : {1, 2, 3, 5, 20}) {
+            std::int64_t next = 100;
+            for (int rank = 0; rank < ranks; ++rank) {
+                const data::Share share = data::share_of(100, 100 + count, rank, ranks);
+                CHECK(share.begin == next);
+                CHECK(share.end >= share.begin);
+                CHECK(share.end - share.begin <= (count + ranks - 1) / ranks);
+                next = share.end;
+            }
+            CHECK(next == 100 + count);
+        }
+    }
+}
+
+}  // namespace

@@ -1,0 +1,40 @@
+"""Bad input gives one message with key path and line, and exit code 2, printed once whatever the number of ranks."""
+import re
+
+from harness import TINY, Folder, check, passed
+
+CASES = {
+    "unknown key": (lambda y: y.replace("epochs: 3", "epoch: 3"), ["training.epoch", "epochs"]),
+    "duplicate key": (lambda y: y.replace("epochs: 3", "epochs: 3, epochs: 4"), ["training.epochs"]),
+    "wrong type": (lambda y: y.replace("epochs: 3", "epochs: three"), ["training.epochs", "three"]),
+    "out of range": (lambda y: y.replace("batch_size: 16", "batch_size: 0"), ["training.batch_size"]),
+    "NaN": (lambda y: y.replace("learning_rate: $lr", "learning_rate: .nan").replace("    lr:", "    unused_lr:"),
+            ["learning_rate"]),
+    "reversed bounds": (lambda y: y.replace("[0.1, 1.0]", "[1.0, 0.1]"), ["search.space.lr"]),
+    "unused gene": (lambda y: y.replace("repeat: $layers", "repeat: 2"), ["search.space.layers"]),
+    "no such gene": (lambda y: y.replace("$layers", "$layer"), ["$layer", "layers"]),
+    "reserved gene name": (lambda y: y.replace("$layers", "$loss").replace("    layers:", "    loss:"), ["search.space.loss"]),
+    "no network can exist": (lambda y: y.replace("kernel: 2}", "kernel: 50}"), ["max_pool"]),
+    "impossible layout": (lambda y: y.replace("ranks: 2", "ranks: 3"), ["workers.ranks"]),
+    "too many islands": (lambda y: y.replace("islands: 2", "islands: 9"), ["workers.islands"]),
+    "missing data": (lambda y: y.replace("kind: generated, samples: 600, size: 12", "kind: idx, path: nowhere"), ["nowhere"]),
+}
+
+with Folder() as folder:
+    for name, (change, expected) in CASES.items():
+        text = change(TINY)
+        check(text != TINY, f"{name}: the case changes nothing")
+        folder.write("bad.yaml", text)
+        output = folder.run(4, "evolve", "bad.yaml", expect=2, timeout=60)
+        messages = [line for line in output.splitlines() if line.startswith("finch: ")]
+        check(len(messages) == 1, f"{name}: {len(messages)} messages\n{output}")
+        for word in expected:
+            check(word in output, f"{name}: the message does not name '{word}'\n{output}")
+        check(not (folder.path / "runs").exists(), f"{name}: a run directory was made")
+        print(f"{name}: {messages[0]}")
+    line = next(i for i, text in enumerate(TINY.splitlines(), 1) if "epochs: 3" in text)
+    folder.write("bad.yaml", TINY.replace("epochs: 3", "epoch: 3"))
+    output = folder.run(4, "evolve", "bad.yaml", expect=2)
+    check(re.search(rf"bad\.yaml:{line}\b", output), f"the message does not name line {line}\n{output}")
+    check("bad.yml" in folder.run(4, "evolve", "bad.yml", expect=2), "a missing file is not named")
+    passed(f"{len(CASES) + 2} kinds of bad input, one message each, exit code 2")

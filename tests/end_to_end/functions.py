@@ -1,0 +1,50 @@
+"""The engine without networks: benchmark functions on 4 ranks, exact budgets, and every way to end."""
+from harness import Folder, check, individuals, outcome_words, passed
+
+CONFIG = """
+name: sphere
+search:
+  objective: {function: %s}
+  propagator: {genetic: {population: 8}}
+  exchange: {kind: %s}
+  budget: %s
+workers: {islands: 2}
+"""
+
+with Folder() as folder:
+    folder.write("sphere.yaml", CONFIG % ("sphere", "pollination", "{evaluations: 20000}"))
+    folder.run(4, "evolve", "sphere.yaml")
+    rows = individuals(folder.path / "runs/sphere")
+    check(len(rows) == 20000, f"20000 evaluations were asked for, {len(rows)} are there")
+    check(min(row["loss"] for row in rows.values()) < 1e-3, "the sphere was not found")
+    passed("20000 free evaluations on 4 ranks, counted exactly")
+
+    folder.run(5, "evolve", "sphere.yaml", "--set", "search.budget.evaluations=20007", "--set", "workers.islands=[3, 2]")
+    check(len(individuals(folder.path / "runs/sphere")) == 20007, "the run did not go on to 20007")
+    passed("the run goes on with 5 workers on unequal islands")
+
+    folder.write("many.yaml", CONFIG.replace("{function: %s}", "{function: rastrigin, dimensions: 30}") %
+                 ("{kind}".format(kind="migration"), "{evaluations: 3000}"))
+    folder.run(4, "evolve", "many.yaml", "--run", "runs/many", "--set", "search.exchange.migrants=10", timeout=60)
+    check(len(individuals(folder.path / "runs/many")) == 3000, "30 genes, 10 migrants, 4 ranks")
+    passed("30 genes, 10 migrants and 4 ranks do not deadlock")
+
+    folder.write("target.yaml", CONFIG % ("sphere", "migration", "{target_loss: 0.01, evaluations: 100000}"))
+    folder.run(4, "evolve", "target.yaml", "--run", "runs/target")
+    rows = individuals(folder.path / "runs/target")
+    check(min(row["loss"] for row in rows.values()) <= 0.01 and len(rows) < 100000, "the target loss did not end the run")
+    passed("a target loss ends the run")
+
+    folder.write("generations.yaml", CONFIG % ("himmelblau", "none", "{generations: 25}"))
+    folder.run(3, "evolve", "generations.yaml", "--run", "runs/generations")
+    rows = individuals(folder.path / "runs/generations")
+    bred = sorted(sum(row["worker"] == worker for row in rows.values()) for worker in range(3))
+    check(bred == [25, 25, 25], f"25 generations of 3 workers gave {bred}")
+    passed("generations are counted per worker")
+
+    folder.write("hours.yaml", CONFIG % ("sphere, seconds: 0.2", "none", "{hours: 0.0006}"))
+    folder.run(4, "evolve", "hours.yaml", "--run", "runs/hours", timeout=60)
+    words = outcome_words(folder.path / "runs/hours")
+    outcomes = {words[row["outcome"]] for row in individuals(folder.path / "runs/hours").values()}
+    check("stopped" in outcomes and "unfinished" not in outcomes, f"after its hours the run holds {outcomes}")
+    passed("hours end the run, and what ran is recorded as stopped")

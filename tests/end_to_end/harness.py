@@ -1,0 +1,148 @@
+"""What the scenarios share: starting finch under mpirun in a folder of their own, and reading what a run wrote."""
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import h5py
+
+FINCH = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else "finch"
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+SKIPPED = 77
+
+TINY = """
+name: tiny
+seed: 3
+data: {kind: generated, samples: 600, size: 12, validation_samples: 203, normalize: {mean: 0.13, deviation: 0.31}}
+model:
+  - conv: {channels: 4, kernel: 3, activation: $activation, repeat: $layers}
+  - max_pool: {kernel: 2}
+  - flatten
+  - linear: {units: classes}
+training: {epochs: 3, batch_size: 16, optimizer: adadelta, learning_rate: $lr}
+search:
+  space:
+    layers: {int: [1, 3]}
+    activation: {choice: [relu, sigmoid, tanh]}
+    lr: {real: [0.1, 1.0], scale: log}
+  objective: validation_loss
+  propagator: {genetic: {population: 4}}
+  budget: {evaluations: 12}
+workers: {ranks: 2, islands: 2}
+checkpoint: {archive_seconds: 0.2, training_seconds: 0.5}
+"""
+
+
+def environment():
+    return dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_btl_vader_single_copy_mechanism="none",
+                OMPI_MCA_hwloc_base_binding_policy="none", PMIX_MCA_gds="hash", HDF5_USE_FILE_LOCKING="FALSE")
+
+
+class Folder:
+    """A folder for one scenario, removed at its end."""
+
+    def __init__(self):
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix="finch-"))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def write(self, name, text):
+        (self.path / name).write_text(text)
+        return self.path / name
+
+    def command(self, ranks, *arguments):
+        launcher = ["mpirun", "-n", str(ranks)] if ranks else []
+        return launcher + [FINCH, *map(str, arguments)]
+
+    def run(self, ranks, *arguments, expect=0, timeout=300):
+        """Runs finch to its end and returns its output; says so and ends the test where the exit code is not `expect`."""
+        done = subprocess.run(self.command(ranks, *arguments), cwd=self.path, env=environment(), text=True, timeout=timeout,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        check(done.returncode == expect, f"finch {arguments}: exit code {done.returncode}, expected {expect}\n{done.stdout}")
+        return done.stdout
+
+    def start(self, ranks, *arguments):
+        return subprocess.Popen(self.command(ranks, *arguments), cwd=self.path, env=environment(), text=True,
+                                stdout=open(self.path / "output", "a"), stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+
+    def output(self):
+        return (self.path / "output").read_text()
+
+
+def check(claim, text):
+    if not claim:
+        print("FAILED:", text, flush=True)
+        sys.exit(1)
+
+
+def passed(text):
+    print("passed:", text, flush=True)
+
+
+def individuals(run):
+    """The rows of /individuals by id."""
+    with h5py.File(pathlib.Path(run) / "population.h5", "r") as file:
+        rows = file["individuals"][:]
+    check(len(set(rows["id"].tolist())) == len(rows), f"{run}: an id stands twice in /individuals")
+    return {row["id"]: row for row in rows}
+
+
+def outcome_words(run):
+    with h5py.File(pathlib.Path(run) / "population.h5", "r") as file:
+        numbers = h5py.check_enum_dtype(file["individuals"].dtype["outcome"])
+    return {number: word for word, number in numbers.items()}
+
+
+def curves(run):
+    """Lists of (epoch, validation loss …) by individual, bit for bit; seconds left out."""
+    with h5py.File(pathlib.Path(run) / "population.h5", "r") as file:
+        rows = file["curves"][:]
+    table = {}
+    for row in rows:
+        table.setdefault(row["individual"], []).append(
+            tuple(row[name] for name in ("epoch", "training_loss", "training_accuracy", "validation_loss",
+                                         "validation_accuracy", "learning_rate")))
+    return table
+
+
+def ranks_of(process):
+    """The process ids of the finch ranks that `process` (an mpirun) started."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+                status = (entry / "status").read_text()
+            except OSError:
+                continue
+            parent = next((line.split()[1] for line in status.splitlines() if line.startswith("PPid:")), "")
+            if parent == str(process.pid) and words and words[0].decode() == FINCH:
+                found.append(int(entry.name))
+    return sorted(found)
+
+
+def wait_for(condition, seconds, text):
+    end = time.time() + seconds
+    while not condition():
+        check(time.time() < end, f"waited {seconds} s in vain for {text}")
+        time.sleep(0.02)
+
+
+def end(process, seconds=60):
+    """Waits for `process`, and ends it where it does not end itself: that is a failed test."""
+    try:
+        return process.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        for pid in ranks_of(process):
+            os.kill(pid, signal.SIGKILL)
+        process.kill()
+        check(False, f"finch did not end within {seconds} s")

@@ -1,0 +1,52 @@
+"""USR2 in the middle of an epoch: saved, resumed, and the same bits as without; TERM; a second job on the same run."""
+import os
+import signal
+import time
+
+from harness import TINY, Folder, check, curves, end, individuals, passed, ranks_of, wait_for
+
+LONG = TINY.replace("samples: 600", "samples: 3000").replace("evaluations: 12", "evaluations: 1").replace(
+    "epochs: 3", "epochs: 4").replace("islands: 2}", "islands: 1}").replace("int: [1, 3]", "int: [3, 4]")
+
+with Folder() as folder:
+    folder.write("tiny.yaml", LONG)
+    folder.run(2, "evolve", "tiny.yaml", "--run", "runs/straight")
+    straight = curves(folder.path / "runs/straight")
+
+    starts = 0
+    while True:
+        process = folder.start(2, "evolve", "tiny.yaml", "--run", "runs/broken")
+        starts += 1
+        time.sleep(1.0 + 0.13 * starts)
+        for pid in ranks_of(process) if process.poll() is None else []:
+            os.kill(pid, signal.SIGUSR2)
+        code = end(process)
+        check(code in (0, 75), f"after USR2 finch ended with {code}\n{folder.output()}")
+        if code == 0:
+            break
+        check(starts < 60, "the run does not get on between interruptions")
+    check(starts > 1, "the run was never interrupted")
+    broken = curves(folder.path / "runs/broken")
+    check(list(straight) == list(broken), "the interrupted run trained another individual")
+    for individual, epochs in straight.items():
+        check(epochs == broken[individual], f"{individual}: {epochs} without interruption, {broken[individual]} with")
+    passed(f"an individual interrupted {starts - 1} times ends with the same bits as one that was not")
+
+    process = folder.start(2, "evolve", "tiny.yaml", "--run", "runs/term")
+    wait_for(lambda: (folder.path / "runs/term/population.h5").exists() and "training" in folder.output(), 30, "the start")
+    time.sleep(1.0)
+    for pid in ranks_of(process):
+        os.kill(pid, signal.SIGTERM)
+    end(process, 15)
+    check(len(individuals(folder.path / "runs/term")) == 1, "TERM lost the individual")
+    folder.run(2, "evolve", "tiny.yaml", "--run", "runs/term")
+    check(curves(folder.path / "runs/term") == straight, "after TERM and a resume the bits differ")
+    passed("TERM ends the program within seconds, and the run goes on to the same bits")
+
+    process = folder.start(2, "evolve", "tiny.yaml", "--run", "runs/locked")
+    wait_for(lambda: (folder.path / "runs/locked/population.h5").exists(), 30, "the first job's archive")
+    refused = folder.run(2, "evolve", "tiny.yaml", "--run", "runs/locked", expect=2)
+    check("runs/locked" in refused and refused.count("finch: ") == 1, f"a second job was not refused clearly: {refused}")
+    folder.run(0, "status", "runs/locked", expect=77)
+    check(end(process) == 0, "the first job was disturbed")
+    passed("a second job on a live run is refused, and the first goes on")

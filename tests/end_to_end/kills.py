@@ -1,0 +1,63 @@
+"""kill -9 of a random rank at 30 random times over one run: nothing recorded is lost, repeated or changed."""
+import os
+import random
+import signal
+import subprocess
+import time
+
+from harness import TINY, Folder, check, end, environment, individuals, outcome_words, passed, ranks_of
+
+KILLS = int(os.environ.get("FINCH_TEST_KILLS", "30"))
+CONFIG = TINY.replace("evaluations: 12", "evaluations: 60").replace("samples: 600", "samples: 1500")
+dice = random.Random(20)
+
+
+def finished(run):
+    """What the archive and the journals know, by way of `finch show --csv`: rows of finished individuals by id."""
+    out = subprocess.run(folder.command(0, "show", str(run), "--csv"), cwd=folder.path, env=environment(), text=True,
+                         stdout=subprocess.PIPE, check=True).stdout.splitlines()
+    header = out[0].split(",")
+    rows = [dict(zip(header, line.split(","))) for line in out[1:]]
+    ids = [row["id"] for row in rows]
+    check(len(set(ids)) == len(ids), "an id stands twice")
+    return {row["id"]: (row["outcome"], row["loss"], row["epochs"]) for row in rows if row["outcome"] != "unfinished"}
+
+
+with Folder() as folder:
+    folder.write("tiny.yaml", CONFIG)
+    run = folder.path / "runs/tiny"
+    known = {}
+    kills = 0
+    layouts = [(4, []), (2, ["--set", "workers.islands=1"]), (3, ["--set", "workers.ranks=1", "--set", "workers.islands=3"])]
+    while kills < KILLS:
+        ranks, settings = layouts[kills % 3] if kills % 5 == 4 else layouts[0]
+        process = folder.start(ranks, "evolve", "tiny.yaml", *settings)
+        time.sleep(dice.uniform(0.3, 2.5))
+        victims = ranks_of(process)
+        if process.poll() is not None or not victims:
+            check(end(process) in (0, 75), f"finch ended by itself with {process.returncode}\n{folder.output()[-3000:]}")
+            if len(known) >= 60:
+                break
+            continue
+        os.kill(dice.choice(victims), signal.SIGKILL)
+        kills += 1
+        end(process, 30)
+        if not (run / "population.h5").exists():
+            continue
+        dumped = subprocess.run(["h5dump", "-d", "/individuals", str(run / "population.h5")], env=environment(),
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        check(dumped.returncode == 0, f"h5dump after kill {kills}: {dumped.stdout[-500:]}")
+        now = finished(run)
+        for key, value in known.items():
+            check(now.get(key) == value, f"kill {kills}: {key} was {value}, is {now.get(key)}")
+        known = now
+    folder.run(4, "evolve", "tiny.yaml")
+    rows = individuals(run)
+    words = outcome_words(run)
+    final = finished(run)
+    for key, value in known.items():
+        check(final.get(key) == value, f"at the end {key} was {value}, is {final.get(key)}")
+    check(len(rows) == 60 and "unfinished" not in {words[row["outcome"]] for row in rows.values()},
+          f"the budget of 60 was not used exactly: {len(rows)}")
+    passed(f"{kills} kills, {len(known)} results known before the last start, 60 at the end, none lost, changed or repeated")
+    check("goes on" in folder.output() or "resuming" in folder.output(), "the log says nothing of resuming")

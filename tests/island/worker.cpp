@@ -1,0 +1,336 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/island/worker.hpp"
+
+#include "support/simulated_world.hpp"
+
+#include <doctest/doctest.h>
+#include <set>
+
+namespace finch::island {
+namespace {
+
+using namespace finch::testing;
+
+search::Space plane() {
+    search::Space space;
+    space.genes = {{"x", search::RealGene{-5, 5, search::Scale::linear}},
+                   {"y", search::RealGene{-5, 5, search::Scale::linear}}};
+    return space;
+}
+
+/// A run of several workers in one thread, with a clock of its own and journals that survive.
+class World {
+public:
+    World(int workers, int islands, Budget budget, search::ExchangeKind kind, int delay = 3)
+        : budget_(budget),
+          kind_(kind),
+          islands_(islands),
+          delay_(delay),
+          journals_(static_cast<std::size_t>(workers)) {}
+
+    /// Steps all workers in turn until all are over or `rounds` are done; a kill is a small `rounds`.
+    bool run(int rounds, int workers_now = 0) {
+        const int count = workers_now > 0 ? workers_now : static_cast<int>(journals_.size());
+        journals_.resize(static_cast<std::size_t>(std::max<int>(count, static_cast<int>(journals_.size()))));
+        start(count);
+        for (int round = 0; round < rounds; ++round) {
+            now_ += 0.001;
+            bool alive = false;
+            for (auto& worker : workers_) {
+                if (worker->ending() == Ending::urgent) {
+                    continue;
+                }
+                alive = worker->step() || alive;
+            }
+            if (!alive) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /// What the journals hold, merged.
+    [[nodiscard]] search::Population recorded() const {
+        search::Population population(kind_, islands_);
+        for (const auto& journal : journals_) {
+            for (const Bytes& record : journal) {
+                search::RecordReader reader(record, 7, "journal");
+                population.merge(*reader.next());
+            }
+        }
+        return population;
+    }
+
+    Stop stop = Stop::none;
+    double now_ = 1;
+    int slots = 1;
+    std::vector<std::unique_ptr<Worker>> workers_;
+    std::vector<std::unique_ptr<SteppedEvaluator>> evaluators_;
+    std::vector<std::unique_ptr<LocalMailbox>> mailboxes_;
+    std::vector<std::unique_ptr<MemoryJournal>> files_;
+    std::unique_ptr<MemoryArchive> archive_;
+    std::function<bool(const search::Genome&)> exists = [](const search::Genome&) { return true; };
+    SilentObserver observer_;
+
+private:
+    void start(int count) {
+        search::Population population = recorded();
+        workers_.clear();
+        evaluators_.clear();
+        mailboxes_.clear();
+        files_.clear();
+        post_ = std::make_unique<Post>(count, delay_);
+        archive_ = std::make_unique<MemoryArchive>();
+        propagator_ = search::make_propagator(search::GeneticOptions{8}, space_);
+        for (int i = 0; i < count; ++i) {
+            Setup setup;
+            setup.run = 7;
+            setup.restart = restart_;
+            setup.self = i;
+            for (int w = 0; w < count; ++w) {
+                setup.island_of_worker.push_back(w % islands_);
+            }
+            setup.workers_before = workers_before_;
+            setup.budget = budget_;
+            setup.exchange.kind = kind_;
+            evaluators_.push_back(std::make_unique<SteppedEvaluator>(slots, 5 + 7 * i));
+            evaluators_.back()->exists = exists;
+            mailboxes_.push_back(std::make_unique<LocalMailbox>(*post_, i));
+            files_.push_back(std::make_unique<MemoryJournal>(journals_[static_cast<std::size_t>(i)]));
+            workers_.push_back(std::make_unique<Worker>(
+                setup, space_, population, *propagator_, *evaluators_.back(), *files_.back(), *mailboxes_.back(),
+                i == 0 ? archive_.get() : nullptr, observer_,
+                Surroundings{[this] { return now_; }, [this] { return now_; }, [this] { return stop; }, 0}));
+        }
+        ++restart_;
+        workers_before_ = count;
+    }
+
+    search::Space space_ = plane();
+    Budget budget_;
+    search::ExchangeKind kind_;
+    int islands_;
+    int delay_;
+    std::uint32_t restart_ = 0;
+    int workers_before_ = 0;
+    std::vector<std::vector<Bytes>> journals_;
+    std::unique_ptr<Post> post_;
+    std::unique_ptr<search::Propagator> propagator_;
+};
+
+Budget evaluations(std::int64_t count) {
+    Budget budget;
+    budget.evaluations = count;
+    return budget;
+}
+
+constexpr int plenty = 1000000;
+
+}  // namespace
+
+TEST_CASE("every budget of evaluations is used exactly, with any exchange, and all leaders end") {
+    for (const auto kind :
+         {search::ExchangeKind::none, search::ExchangeKind::migration, search::ExchangeKind::pollination}) {
+        for (const int budget : {1, 3, 4, 50, 333}) {
+            World world(4, 2, evaluations(budget), kind);
+
+            CHECK(world.run(plenty));
+
+            CHECK(world.recorded().settled() == static_cast<std::size_t>(budget));
+            CHECK(world.workers_[0]->population().settled() == static_cast<std::size_t>(budget));
+            for (const auto& worker : world.workers_) {
+                CHECK(worker->ending() == Ending::complete);
+            }
+        }
+    }
+}
+
+TEST_CASE("at the end every leader of an island knows the same of it, and the archivist everything") {
+    for (const auto kind : {search::ExchangeKind::migration, search::ExchangeKind::pollination}) {
+        World world(6, 3, evaluations(200), kind, 20);
+        CHECK(world.run(plenty));
+        const search::Population recorded = world.recorded();
+
+        CHECK(world.workers_[0]->population() == recorded);
+        for (int i = 0; i < 6; ++i) {
+            const int island = i % 3;
+            const auto mine = world.workers_[static_cast<std::size_t>(i)]->population().best(island, 1000);
+            const auto all = recorded.best(island, 1000);
+            REQUIRE(mine.size() == all.size());
+            for (std::size_t k = 0; k < all.size(); ++k) {
+                CHECK(mine[k]->id == all[k]->id);
+            }
+        }
+        for (const auto& mailbox : world.mailboxes_) {
+            CHECK_FALSE(mailbox->sent_after_closing);
+        }
+    }
+}
+
+TEST_CASE("under migration every evaluated individual is active on exactly one island") {
+    World world(4, 2, evaluations(150), search::ExchangeKind::migration);
+    CHECK(world.run(plenty));
+    const search::Population recorded = world.recorded();
+
+    CHECK(recorded.active(0) + recorded.active(1) == 150);
+    CHECK_FALSE(recorded.homes().empty());
+}
+
+TEST_CASE(
+    "killed at any moment and started again with other workers, no result is lost or repeated and the budget is "
+    "exact") {
+    for (const int rounds : {5, 17, 60, 141}) {
+        World world(4, 2, evaluations(120), search::ExchangeKind::pollination);
+        std::map<search::Id, double> known;
+        const std::vector<int> layouts{4, 2, 5, 3, 2, 4};
+        for (const int workers : layouts) {
+            world.run(rounds, workers);
+            const search::Population recorded = world.recorded();
+            for (const auto& [id, loss] : known) {
+                REQUIRE(recorded.find(id) != nullptr);
+                CHECK(recorded.find(id)->loss == loss);
+            }
+            for (const auto& [id, individual] : recorded.individuals()) {
+                if (individual.finished_training()) {
+                    known[id] = individual.loss;
+                }
+            }
+        }
+        CHECK(world.run(plenty, 4));
+        CHECK(world.recorded().settled() == 120);
+        CHECK(world.recorded().size() == 120);
+    }
+}
+
+TEST_CASE("several slots hold several individuals at once") {
+    World world(2, 1, evaluations(40), search::ExchangeKind::none);
+    world.slots = 4;
+
+    CHECK(world.run(plenty));
+
+    CHECK(world.recorded().settled() == 40);
+}
+
+TEST_CASE("a target loss ends the run: nothing starts, what runs is recorded as stopped") {
+    Budget budget;
+    budget.target_loss = 0.5;
+    World world(4, 2, budget, search::ExchangeKind::pollination);
+
+    CHECK(world.run(plenty));
+
+    const search::Population recorded = world.recorded();
+    CHECK(recorded.best()->loss <= 0.5);
+    CHECK(recorded.settled() == recorded.size());
+    CHECK(world.workers_[0]->ending() == Ending::complete);
+}
+
+TEST_CASE("a budget of hours ends the run with its running individuals stopped") {
+    Budget budget;
+    budget.hours = 0.001;  // 3.6 s of this clock
+    World world(3, 1, budget, search::ExchangeKind::none);
+
+    CHECK(world.run(plenty));
+
+    CHECK(world.now_ < 1 + 3.7);
+    CHECK(world.recorded().settled() == world.recorded().size());
+}
+
+TEST_CASE("a budget of generations gives every worker as many evaluations") {
+    Budget budget;
+    budget.generations = 9;
+    World world(3, 3, budget, search::ExchangeKind::migration);
+
+    CHECK(world.run(plenty));
+
+    std::map<std::uint32_t, int> bred;
+    for (const auto& [id, individual] : world.recorded().individuals()) {
+        ++bred[id.worker()];
+    }
+    CHECK(bred == std::map<std::uint32_t, int>{{0, 9}, {1, 9}, {2, 9}});
+}
+
+TEST_CASE("an orderly stop saves what runs, all leave, and the next start goes on with it") {
+    World world(4, 2, evaluations(100), search::ExchangeKind::pollination);
+    CHECK_FALSE(world.run(40));
+    world.stop = Stop::orderly;
+    CHECK(world.run(plenty));
+    for (const auto& worker : world.workers_) {
+        CHECK(worker->ending() == Ending::stopped);
+    }
+    const auto unfinished = world.recorded().unfinished().size();
+    world.stop = Stop::none;
+
+    CHECK(world.run(plenty));
+
+    CHECK(unfinished > 0);
+    CHECK(world.recorded().settled() == 100);
+    CHECK(world.recorded().unfinished().empty());
+}
+
+TEST_CASE("after TERM a leader leaves at once and waits for nobody") {
+    World world(2, 1, evaluations(100), search::ExchangeKind::none);
+    CHECK_FALSE(world.run(20));
+    world.stop = Stop::urgent;
+
+    world.run(1);
+
+    CHECK(world.workers_[0]->ending() == Ending::urgent);
+    CHECK(world.evaluators_[0]->checkpoints == 1);
+}
+
+TEST_CASE("a genome whose network cannot exist is bred again, and recorded as failed where none can") {
+    World some(2, 1, evaluations(60), search::ExchangeKind::none);
+    some.exists = [](const search::Genome& genome) { return genome[0] > 0; };
+    World none(1, 1, evaluations(3), search::ExchangeKind::none);
+    none.exists = [](const search::Genome&) { return false; };
+
+    CHECK(some.run(plenty));
+    CHECK(none.run(plenty));
+
+    for (const auto& [id, individual] : some.recorded().individuals()) {
+        CHECK(individual.genome[0] > 0);
+    }
+    CHECK(none.recorded().settled() == 3);
+    CHECK(none.recorded().best() == nullptr);
+}
+
+TEST_CASE("a journal that cannot be written stops the run in order, and nobody hears of what is not recorded") {
+    World world(3, 1, evaluations(500), search::ExchangeKind::none);
+    CHECK_FALSE(world.run(1));
+    world.files_[1]->full = true;
+    for (int round = 0; round < 10000; ++round) {
+        bool alive = false;
+        for (auto& worker : world.workers_) {
+            alive = worker->step() || alive;
+        }
+        if (!alive) {
+            break;
+        }
+    }
+
+    CHECK(world.workers_[1]->ending() == Ending::storage);
+    CHECK(world.workers_[0]->ending() == Ending::stopped);
+    CHECK(world.workers_[0]->population() == world.recorded());
+}
+
+TEST_CASE("an archive that cannot be written is tried again, then the run stops") {
+    World world(2, 1, evaluations(1000000), search::ExchangeKind::none);
+    CHECK_FALSE(world.run(1));
+    world.archive_->full = true;
+
+    for (int round = 0; round < 100000; ++round) {
+        world.now_ += 0.01;
+        bool alive = false;
+        for (auto& worker : world.workers_) {
+            alive = worker->step() || alive;
+        }
+        if (!alive) {
+            break;
+        }
+    }
+
+    CHECK(world.workers_[0]->ending() == Ending::stopped);
+    CHECK(world.workers_[1]->ending() == Ending::stopped);
+}
+
+}  // namespace finch::island

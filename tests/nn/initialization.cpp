@@ -1,0 +1,82 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/nn/initialization.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <doctest/doctest.h>
+#include <vector>
+
+using namespace finch;
+using namespace finch::nn;
+
+namespace {
+
+const ModelPlan& network() {
+    static const ModelPlan plan =
+        plan_model({ConvLayer{.channels = 64, .kernel = 3, .activation = backend::Activation::relu},
+                    ConvLayer{.channels = 64, .kernel = 3}, FlattenLayer{}, LinearLayer{}},
+                   {8, 8, 1}, 10, 1);
+    return plan;
+}
+
+std::vector<float> initial(std::uint64_t seed, std::uint64_t individual) {
+    std::vector<float> arena(static_cast<std::size_t>(network().parameters));
+    initialize(network(), seed, individual, arena);
+    return arena;
+}
+
+std::vector<float> tensor(const std::vector<float>& arena, const TensorInfo& info) {
+    const auto first = arena.begin() + info.offset;
+    return {first, first + info.size};
+}
+
+/// Pearson's coefficient; of n independent pairs it is about ±1/√n.
+double correlation(const std::vector<float>& a, const std::vector<float>& b) {
+    double ab = 0;
+    double aa = 0;
+    double bb = 0;
+    for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+        ab += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+        aa += static_cast<double>(a[i]) * static_cast<double>(a[i]);
+        bb += static_cast<double>(b[i]) * static_cast<double>(b[i]);
+    }
+    return ab / std::sqrt(aa * bb);
+}
+
+}  // namespace
+
+TEST_CASE("initialize: weights and biases are uniform within one over the square root of fan-in") {
+    const auto arena = initial(1, 2);
+
+    for (const TensorInfo& info : network().tensors) {
+        CAPTURE(info.name);
+        const double bound = 1 / std::sqrt(static_cast<double>(info.fan_in));
+        const auto values = tensor(arena, info);
+        const auto n = static_cast<double>(values.size());
+        double sum = 0;
+        double squares = 0;
+        for (const float value : values) {
+            CHECK(std::abs(static_cast<double>(value)) <= bound * (1 + 1e-7));
+            sum += static_cast<double>(value);
+            squares += static_cast<double>(value) * static_cast<double>(value);
+        }
+        // Uniform in ±b: mean 0 with deviation b/√(3n); mean square b²/3 with deviation b²·√(4/45)/√n. Five deviations.
+        CHECK(std::abs(sum / n) < 5 * bound / std::sqrt(3 * n));
+        CHECK(std::abs(squares / n - bound * bound / 3) < 5 * bound * bound * std::sqrt(4.0 / 45.0 / n));
+    }
+}
+
+TEST_CASE("initialize: a function of seed and individual") {
+    CHECK(initial(1, 2) == initial(1, 2));
+    CHECK(initial(1, 2) != initial(1, 3));
+    CHECK(initial(1, 2) != initial(2, 2));
+}
+
+TEST_CASE("initialize: individuals, seeds and tensors are independent") {
+    const auto weights = tensor(initial(1, 2), network().tensors[2]);
+    const double limit = 5 / std::sqrt(static_cast<double>(weights.size()));
+
+    CHECK(std::abs(correlation(weights, tensor(initial(1, 3), network().tensors[2]))) < limit);
+    CHECK(std::abs(correlation(weights, tensor(initial(2, 2), network().tensors[2]))) < limit);
+    CHECK(std::abs(correlation(weights, tensor(initial(1, 2), network().tensors[4]))) < limit);
+}

@@ -1,0 +1,175 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/base/error.hpp"
+#include "finch/nn/spec.hpp"
+
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <string>
+
+using namespace finch;
+using namespace finch::nn;
+using backend::Activation;
+using backend::Pooling;
+
+namespace {
+
+constexpr SampleShape mnist{28, 28, 1};
+
+/// Propulate's tutorial network.
+ModelSpec tutorial(std::int64_t convolutions) {
+    return {ConvLayer{.channels = 10, .kernel = 3, .activation = Activation::relu, .repeat = convolutions},
+            FlattenLayer{}, LinearLayer{}};
+}
+
+/// What plan_model says against `spec`; empty where it has nothing against it.
+std::string complaint(const ModelSpec& spec, SampleShape input = mnist) {
+    try {
+        (void)plan_model(spec, input, 10, 16);
+    } catch (const ConfigError& error) {
+        return error.what();
+    }
+    return {};
+}
+
+bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("plan: tensors have PyTorch's names, shapes and fan-in") {
+    const ModelPlan plan = plan_model(tutorial(2), mnist, 10, 16);
+
+    REQUIRE(plan.tensors.size() == 6);
+    CHECK(plan.tensors[0].name == "0.weight");
+    CHECK(plan.tensors[0].shape == std::vector<std::int64_t>{10, 1, 3, 3});
+    CHECK(plan.tensors[0].fan_in == 9);
+    CHECK(plan.tensors[1].name == "0.bias");
+    CHECK(plan.tensors[1].shape == std::vector<std::int64_t>{10});
+    CHECK(plan.tensors[1].fan_in == 9);
+    CHECK(plan.tensors[2].name == "2.weight");
+    CHECK(plan.tensors[2].shape == std::vector<std::int64_t>{10, 10, 3, 3});
+    CHECK(plan.tensors[2].fan_in == 90);
+    // 0 conv, 1 relu, 2 conv, 3 relu, 4 flatten, 5 linear
+    CHECK(plan.tensors[4].name == "5.weight");
+    CHECK(plan.tensors[4].shape == std::vector<std::int64_t>{10, 7840});
+    CHECK(plan.tensors[5].name == "5.bias");
+    CHECK(plan.tensors[5].fan_in == 7840);
+}
+
+TEST_CASE("plan: the tutorial's parameters are 79 420, 83 060 and 86 700 for 2, 6 and 10 convolutions") {
+    CHECK(plan_model(tutorial(2), mnist, 10, 16).parameters == 79420);
+    CHECK(plan_model(tutorial(6), mnist, 10, 16).parameters == 83060);
+    CHECK(plan_model(tutorial(10), mnist, 10, 16).parameters == 86700);
+}
+
+TEST_CASE("plan: the arena holds the last layer first, weight before bias, without a gap") {
+    const ModelPlan plan = plan_model(tutorial(3), mnist, 10, 16);
+
+    std::int64_t offset = 0;
+    for (std::size_t layer = 4; layer-- > 0;) {
+        const TensorInfo& weight = plan.tensors[2 * layer];
+        const TensorInfo& bias = plan.tensors[2 * layer + 1];
+        CHECK(weight.offset == offset);
+        CHECK(bias.offset == offset + weight.size);
+        CHECK(plan.layers[layer].parameters_offset == offset);
+        CHECK(plan.layers[layer].parameters == weight.size + bias.size);
+        offset += weight.size + bias.size;
+    }
+    CHECK(offset == plan.parameters);
+}
+
+TEST_CASE("plan: shapes follow floor((size + padding - kernel) / stride) + 1") {
+    const ModelSpec spec{
+        ConvLayer{.channels = 7, .kernel = 5, .stride = 2, .padding = 1, .activation = Activation::tanh},
+        PoolLayer{.kind = Pooling::average, .kernel = 3, .stride = 2, .padding = 1},
+        ConvLayer{.channels = 4, .kernel = 3},
+        PoolLayer{},
+        ActivationLayer{Activation::sigmoid},
+        FlattenLayer{},
+        LinearLayer{.units = 12, .activation = Activation::relu},
+        LinearLayer{}};
+
+    const ModelPlan plan = plan_model(spec, {29, 31, 3}, 10, 8);
+
+    REQUIRE(plan.layers.size() == 7);
+    CHECK(plan.layers[0].out == SampleShape{14, 15, 7});
+    CHECK(plan.layers[1].out == SampleShape{7, 8, 7});
+    CHECK(plan.layers[2].out == SampleShape{7, 8, 4});
+    CHECK(plan.layers[3].out == SampleShape{3, 4, 4});
+    CHECK(plan.layers[4].out == SampleShape{3, 4, 4});
+    CHECK(plan.layers[5].in == SampleShape{3, 4, 4});
+    CHECK(plan.layers[5].out == SampleShape{1, 1, 12});
+    CHECK(plan.layers[6].out == SampleShape{1, 1, 10});
+    // 0 conv, 1 tanh, 2 pool, 3 conv, 4 pool, 5 sigmoid, 6 flatten, 7 linear, 8 relu, 9 linear
+    CHECK(plan.tensors.back().name == "9.bias");
+    CHECK(std::get<backend::ActivationShape>(plan.layers[4].shape).count == 8 * 3 * 4 * 4);
+}
+
+TEST_CASE("plan: `same` keeps the size, and an even kernel pads one more after than before") {
+    const ModelPlan plan =
+        plan_model({ConvLayer{.channels = 2, .kernel = 4}, FlattenLayer{}, LinearLayer{}}, mnist, 10, 1);
+
+    const auto& shape = std::get<backend::ConvolutionShape>(plan.layers[0].shape);
+    CHECK(shape.padding_before == 1);
+    CHECK(shape.padding_after == 2);
+    CHECK(plan.layers[0].out == SampleShape{28, 28, 2});
+}
+
+TEST_CASE("plan: only the first layer that learns computes no gradient of its input") {
+    const ModelPlan plan = plan_model(
+        {PoolLayer{}, ConvLayer{.channels = 3}, ConvLayer{.channels = 3}, FlattenLayer{}, LinearLayer{}}, mnist, 10, 1);
+
+    CHECK_FALSE(std::get<backend::ConvolutionShape>(plan.layers[1].shape).needs_input_grad);
+    CHECK(std::get<backend::ConvolutionShape>(plan.layers[2].shape).needs_input_grad);
+    CHECK(std::get<backend::LinearShape>(plan.layers[3].shape).needs_input_grad);
+}
+
+TEST_CASE("plan: repeat 0 leaves a layer out") {
+    const ModelPlan plan = plan_model(tutorial(0), mnist, 10, 1);
+
+    CHECK(plan.layers.size() == 1);
+    CHECK(plan.tensors[0].name == "1.weight");
+}
+
+TEST_CASE("plan: a kernel that does not fit is refused with the layer's place and the size it meets") {
+    const ModelSpec spec{ConvLayer{}, PoolLayer{.repeat = 5}, FlattenLayer{}, LinearLayer{}};
+
+    const std::string text = complaint(spec);
+
+    CHECK(contains(text, "model[1] (max_pool)"));
+    CHECK(contains(text, "1 x 1"));
+}
+
+TEST_CASE("plan: what cannot be is refused, naming the layer") {
+    CHECK(contains(complaint({ConvLayer{.stride = 2}, FlattenLayer{}, LinearLayer{}}),
+                   "model[0] (conv): padding `same`"));
+    CHECK(contains(complaint({ConvLayer{.channels = 0}, FlattenLayer{}, LinearLayer{}}), "model[0] (conv): channels"));
+    CHECK(contains(complaint({ConvLayer{.kernel = 31, .padding = 0}, FlattenLayer{}, LinearLayer{}}), "kernel 31"));
+    CHECK(contains(complaint({PoolLayer{.kind = Pooling::average, .padding = 2}, FlattenLayer{}, LinearLayer{}}),
+                   "model[0] (average_pool): padding"));
+    CHECK(contains(complaint({LinearLayer{}}), "model[0] (linear)"));
+    CHECK(contains(complaint({LinearLayer{}}), "flatten"));
+    CHECK(contains(complaint({FlattenLayer{}, ConvLayer{}, LinearLayer{}}), "model[1] (conv)"));
+    CHECK(contains(complaint({FlattenLayer{}, PoolLayer{}, LinearLayer{}}), "model[1] (max_pool)"));
+    CHECK(contains(complaint({FlattenLayer{}, LinearLayer{.repeat = -1}}), "model[1] (linear): repeat"));
+    CHECK(contains(complaint({ConvLayer{}}), "(1, 1, 10)"));
+    CHECK(contains(complaint({FlattenLayer{}, LinearLayer{.units = 9}}), "model[1] (linear)"));
+    CHECK(contains(complaint({FlattenLayer{}, LinearLayer{.activation = Activation::relu}}), "activation is relu"));
+    CHECK(contains(complaint({FlattenLayer{}, LinearLayer{}, ActivationLayer{Activation::tanh}}), "model[2] (tanh)"));
+    CHECK(contains(complaint({}), "no layer"));
+    CHECK(contains(complaint({PoolLayer{.kernel = 2}}, {2, 2, 10}), "no weights"));
+    CHECK(contains(complaint({FlattenLayer{}, LinearLayer{.units = std::int64_t{1} << 40}}), "larger than any memory"));
+}
+
+TEST_CASE("plan: a convolution may be the last layer where it gives one number per class") {
+    CHECK(complaint({ConvLayer{.channels = 10, .kernel = 28, .padding = 0}}).empty());
+}
+
+TEST_CASE("plan: memory counts at least both arenas, the optimizer's state and the activations") {
+    const ModelPlan plan = plan_model(tutorial(2), mnist, 10, 16);
+
+    const std::int64_t activations = 16 * (784 + 2 * (7840 + 7840 + 10));
+    CHECK(plan.bytes >= 4 * (4 * 79420 + activations));
+    CHECK(plan.bytes <= 4 * (8 * 79420 + activations));
+}

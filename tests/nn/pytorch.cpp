@@ -1,0 +1,313 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+// The tutorial's network and the optimizers against PyTorch's figures (tools/fixtures/pytorch_fixtures.py).
+#include "finch/nn/model.hpp"
+#include "finch/nn/optimizer.hpp"
+
+#include "formula.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <doctest/doctest.h>
+#include <numeric>
+#include <vector>
+
+using namespace finch;
+using namespace finch::nn;
+using backend::Activation;
+using test::Fixture;
+using test::Stream;
+
+namespace {
+
+constexpr std::int64_t batch = 16;
+constexpr std::uint64_t states = 100;
+constexpr std::uint64_t free_steps = 1U << 20U;  ///< the state that they start from
+
+ModelPlan tutorial(std::int64_t convolutions, Activation activation) {
+    return plan_model({ConvLayer{.channels = 10, .kernel = 3, .activation = activation, .repeat = convolutions},
+                       FlattenLayer{}, LinearLayer{}},
+                      {28, 28, 1}, 10, batch);
+}
+
+Activation activation_of(std::uint64_t state) {
+    constexpr std::array kinds{Activation::relu, Activation::relu, Activation::tanh, Activation::sigmoid};
+    return kinds[state % kinds.size()];
+}
+
+double gain_of(std::uint64_t state) {
+    return 1 + static_cast<double>(state % 10) * 0.2;
+}
+
+/// The images of a state, noise in a rectangle that tells the label, and their labels.
+struct Batch {
+    std::vector<std::uint8_t> pixels = std::vector<std::uint8_t>(batch * 784);
+    std::vector<std::int32_t> labels;
+
+    explicit Batch(std::uint64_t state) {
+        for (std::uint64_t i = 0; i < batch; ++i) {
+            const std::uint64_t label = test::word(Stream::label, state, 0, i) % 10;
+            labels.push_back(static_cast<std::int32_t>(label));
+            for (std::uint64_t row = 3 + label; row < 15 + label; ++row) {
+                for (std::uint64_t column = 6 + i % 4; column < 16 + i % 4; ++column) {
+                    const std::uint64_t at = i * 784 + row * 28 + column;
+                    pixels[at] = static_cast<std::uint8_t>(test::word(Stream::pixel, state, 0, at) & 255U);
+                }
+            }
+        }
+    }
+};
+
+class Network {
+public:
+    Network(std::int64_t convolutions, Activation activation) : model_(*device_, tutorial(convolutions, activation)) {}
+
+    void set_weights(std::uint64_t state, double gain) {
+        std::vector<float> arena(static_cast<std::size_t>(model_.plan().parameters));
+        for (std::uint64_t index = 0; index < model_.plan().tensors.size(); ++index) {
+            const TensorInfo& tensor = model_.plan().tensors[index];
+            const auto scale = static_cast<float>(gain / std::sqrt(static_cast<double>(tensor.fan_in)));
+            for (std::int64_t i = 0; i < tensor.size; ++i) {
+                arena[static_cast<std::size_t>(tensor.offset + i)] =
+                    test::uniform(Stream::weight, state, index, static_cast<std::uint64_t>(i)) * scale;
+            }
+        }
+        device_->upload(arena, model_.parameters().data());
+        model_.pack();
+    }
+
+    /// Returns the loss of a state's batch; the gradients are then in model().grads().
+    double loss_and_grads(std::uint64_t state) {
+        const Batch images(state);
+        std::vector<std::int64_t> indices(batch);
+        std::iota(indices.begin(), indices.end(), 0);
+        device_->gather_normalised(images.pixels, 784, indices, mean_, deviation_, model_.input());
+        model_.forward();
+        const std::vector<float> weights(batch, 1.0F);
+        backend::LossSums sums;
+        device_->softmax_cross_entropy(model_.logits(), images.labels, weights, 10, 1.0F / batch, model_.grad_logits(),
+                                       sums);
+        model_.backward([](std::int64_t /*begin*/, std::int64_t /*end*/) {});
+        return sums.loss / batch;
+    }
+
+    std::vector<float> grads() {
+        std::vector<float> arena(static_cast<std::size_t>(model_.plan().parameters));
+        device_->download(model_.grads().data(), arena);
+        return arena;
+    }
+
+    Model& model() { return model_; }
+    backend::Device& device() { return *device_; }
+
+private:
+    std::unique_ptr<backend::Device> device_ = backend::make_cpu_device(1);
+    Model model_;
+    std::vector<float> mean_{0.1307F};
+    std::vector<float> deviation_{0.3081F};
+};
+
+/// What the fixture holds about one tensor's gradient, beside what we have; in shares of the tensor's largest entry.
+struct Difference {
+    double maximum = 0;
+    double sampled = 0;     ///< the largest among the sampled entries
+    double projection = 0;  ///< of the sum with random signs, per √entries: the root mean square over all entries
+};
+
+Difference compare(Fixture& fixture, std::uint64_t index, std::span<const float> grads) {
+    constexpr std::uint64_t sampled = 64;
+    const auto largest = static_cast<double>(fixture.next<float>());
+    const auto projection = fixture.next<double>();
+    const bool all = grads.size() <= sampled;
+    const auto expected = fixture.floats(all ? grads.size() : sampled);
+
+    double our_largest = 0;
+    double our_projection = 0;
+    for (std::uint64_t i = 0; i < grads.size(); ++i) {
+        const auto value = static_cast<double>(grads[i]);
+        our_largest = std::max(our_largest, std::abs(value));
+        our_projection += (test::word(Stream::sign, 0, index, i) & 1U) == 1 ? -value : value;
+    }
+    Difference difference;
+    for (std::uint64_t i = 0; i < expected.size(); ++i) {
+        const std::uint64_t at = all ? i : test::word(Stream::index, 0, index, i) % grads.size();
+        difference.sampled =
+            std::max(difference.sampled, std::abs(static_cast<double>(grads[at] - expected[i])) / largest);
+    }
+    difference.maximum = std::abs(our_largest - largest) / largest;
+    difference.projection =
+        std::abs(our_projection - projection) / largest / std::sqrt(static_cast<double>(grads.size()));
+    return difference;
+}
+
+void check_states(std::int64_t convolutions, const std::string& file) {
+    Fixture fixture(file);
+    std::vector<std::unique_ptr<Network>> networks(4);
+    double worst = 0;
+    for (std::uint64_t number = 0; number < states; ++number) {
+        const auto state = static_cast<std::uint64_t>(fixture.next<double>());
+        CAPTURE(state);
+        auto& network = networks[static_cast<std::size_t>(activation_of(state))];
+        if (!network) {
+            network = std::make_unique<Network>(convolutions, activation_of(state));
+        }
+        network->set_weights(state, gain_of(state));
+        const double loss = network->loss_and_grads(state);
+        CHECK(loss == doctest::Approx(fixture.next<double>()).epsilon(1e-5));
+        const auto arena = network->grads();
+        for (std::uint64_t index = 0; index < network->model().plan().tensors.size(); ++index) {
+            const TensorInfo& tensor = network->model().plan().tensors[index];
+            CAPTURE(tensor.name);
+            const auto difference = compare(fixture, index,
+                                            std::span(arena).subspan(static_cast<std::size_t>(tensor.offset),
+                                                                     static_cast<std::size_t>(tensor.size)));
+            CHECK(difference.maximum < 1e-5);
+            CHECK(difference.sampled < 1e-5);
+            CHECK(difference.projection < 1e-5);
+            worst = std::max({worst, difference.maximum, difference.sampled, difference.projection});
+        }
+    }
+    MESSAGE("largest difference, in shares of a tensor's largest entry: " << worst);
+}
+
+void check_losses(std::int64_t convolutions, const std::string& file) {
+    Fixture fixture(file);
+    Network network(convolutions, Activation::relu);
+    const std::array<std::pair<OptimizerOptions, double>, 2> runs{
+        std::pair{OptimizerOptions{AdadeltaOptions{}}, 0.01},
+        std::pair{OptimizerOptions{SgdOptions{.momentum = 0.9}}, 0.001}};
+    double worst = 0;
+    for (const auto& [options, rate] : runs) {
+        Optimizer optimizer(network.device(), options, network.model().plan().parameters);
+        network.set_weights(free_steps, 1);
+        for (std::uint64_t step = 0; step < 100; ++step) {
+            CAPTURE(step);
+            const double loss = network.loss_and_grads(free_steps + step);
+            const auto expected = fixture.next<double>();
+            CHECK(std::abs(loss - expected) < 1e-5);
+            worst = std::max(worst, std::abs(loss - expected));
+            optimizer.step(network.model().parameters(), network.model().grads(), rate);
+            network.model().pack();
+        }
+    }
+    MESSAGE("largest difference of the loss in 100 steps: " << worst);
+}
+
+}  // namespace
+
+TEST_CASE("tutorial network, 2 convolutions: loss and gradients from 100 states are PyTorch's to 1e-5") {
+    check_states(2, "gradients_l2.bin");
+}
+
+TEST_CASE("tutorial network, 6 convolutions: loss and gradients from 100 states are PyTorch's to 1e-5") {
+    check_states(6, "gradients_l6.bin");
+}
+
+TEST_CASE("tutorial network, 2 convolutions: 100 free steps of Adadelta and SGD follow PyTorch's losses to 1e-5") {
+    check_losses(2, "losses_l2.bin");
+}
+
+TEST_CASE("tutorial network, 6 convolutions: 100 free steps of Adadelta and SGD follow PyTorch's losses to 1e-5") {
+    check_losses(6, "losses_l6.bin");
+}
+
+namespace {
+
+constexpr std::size_t elements = 32;
+
+/// An optimizer of the fixture; the same list stands in its script.
+struct Update {
+    OptimizerOptions options;
+    double rate;
+};
+const std::array<Update, 8> updates{{
+    {SgdOptions{}, 0.1},
+    {SgdOptions{.momentum = 0.9}, 0.1},
+    {SgdOptions{.momentum = 0.9, .weight_decay = 1e-2, .nesterov = true}, 0.1},
+    {AdamOptions{}, 0.01},
+    {AdamOptions{.weight_decay = 1e-2}, 0.01},
+    {AdamWOptions{}, 0.01},
+    {AdadeltaOptions{}, 1.0},
+    {AdadeltaOptions{.weight_decay = 1e-2}, 1.0},
+}};
+
+std::vector<float> squared(std::vector<float> values) {
+    for (float& value : values) {
+        value *= value;
+    }
+    return values;
+}
+
+NamedArray floats(const char* name, std::vector<float> values) {
+    return {.name = name, .shape = {static_cast<std::int64_t>(values.size())}, .values = std::move(values)};
+}
+
+/// The optimizer's state before the step; state 0 is a fresh optimizer.
+NamedArrays optimizer_state(const OptimizerOptions& options, std::uint64_t state) {
+    const auto scale = static_cast<float>(std::pow(10.0, -static_cast<double>(state % 5)));
+    const bool adadelta = std::holds_alternative<AdadeltaOptions>(options);
+    std::vector<float> a(elements);
+    std::vector<float> b(elements);
+    if (state > 0) {
+        a = test::uniforms(Stream::state_a, state, elements, scale);
+        b = squared(test::uniforms(Stream::state_b, state, elements, adadelta ? 0.01F : scale));
+        if (adadelta) {
+            a = squared(a);
+        }
+    }
+    const auto steps = static_cast<std::int64_t>(7 * state);
+    return {{.name = "optimizer/step", .shape = {}, .values = std::vector<std::int64_t>{steps}},
+            floats("optimizer/state_a", std::move(a)),
+            floats("optimizer/state_b", std::move(b))};
+}
+
+double largest_difference(std::span<const float> a, std::span<const float> b) {
+    double largest = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        largest = std::max(largest, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+    }
+    return largest;
+}
+
+void check_state_array(const NamedArrays& state, const char* name, const std::vector<float>& expected) {
+    for (const NamedArray& array : state) {
+        if (array.name == name) {
+            const std::vector<float> zeros(elements);
+            CHECK(largest_difference(std::get<std::vector<float>>(array.values), expected) <=
+                  1e-5 * largest_difference(expected, zeros));
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("optimizers: the update and the new state from 100 states are PyTorch's to 1e-5") {
+    const auto device = backend::make_cpu_device(1);
+    const backend::Buffer parameters = device->allocate(elements);
+    const backend::Buffer grads = device->allocate(elements);
+    Fixture fixture("updates.bin");
+
+    for (std::size_t kind = 0; kind < updates.size(); ++kind) {
+        for (std::uint64_t state = 0; state < states; ++state) {
+            CAPTURE(kind);
+            CAPTURE(state);
+            const auto scale = static_cast<float>(std::pow(10.0, -static_cast<double>(state % 5)));
+            const auto start = test::uniforms(Stream::parameter, state, elements, 0.01F);
+            device->upload(start, parameters.data());
+            device->upload(test::uniforms(Stream::grad, state, elements, scale), grads.data());
+            Optimizer optimizer(*device, updates[kind].options, elements);
+            optimizer.set_state(optimizer_state(updates[kind].options, state));
+
+            optimizer.step(parameters.span(), grads.span(), updates[kind].rate);
+
+            std::vector<float> result(elements);
+            device->download(parameters.data(), result);
+            const auto expected = fixture.floats(elements);
+            // The parameter itself is rounded: one unit in the last place of 0.01.
+            constexpr double rounding = 0.01 * 0x1p-23;
+            CHECK(largest_difference(result, expected) <= 1e-5 * largest_difference(expected, start) + rounding);
+            check_state_array(optimizer.state(), "optimizer/state_a", fixture.floats(elements));
+            check_state_array(optimizer.state(), "optimizer/state_b", fixture.floats(elements));
+        }
+    }
+}

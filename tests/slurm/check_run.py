@@ -1,0 +1,69 @@
+#!/usr/bin/python3
+"""Checks a finished run's population.h5 against its budget and against what earlier copies of it held.
+
+check_run.py RUN/population.h5 --evaluations N [--earlier COPY.h5]... [--carried]
+check_run.py RUN/population.h5 --at-least N     only whether N individuals have an outcome yet, without a word
+
+Every id stands once; exactly N individuals have an outcome and none is unfinished; every result of an earlier copy is
+there with the same bytes. --carried: at least one individual that was unfinished in an earlier copy was trained to its
+end later, under its own id.
+"""
+import argparse
+import sys
+
+import h5py
+import numpy
+
+
+def read(path):
+    """The rows of /individuals by id, and the number that stands for an unfinished outcome."""
+    with h5py.File(path, "r") as file:
+        table = file["individuals"]
+        unfinished = h5py.check_enum_dtype(table.dtype["outcome"])["unfinished"]
+        rows = table[:]
+    ids = rows["id"].tolist()
+    if len(set(map(str, ids))) != len(ids):
+        sys.exit(f"{path}: an id stands twice: {sorted(map(str, ids))}")
+    return {str(name): row for name, row in zip(ids, rows)}, unfinished
+
+
+def same(a, b):
+    """Equal in every column; a NaN equals a NaN."""
+    return all(numpy.array_equal(a[name], b[name], equal_nan=a.dtype[name].kind == "f") for name in a.dtype.names)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("archive")
+    parser.add_argument("--evaluations", type=int)
+    parser.add_argument("--at-least", type=int)
+    parser.add_argument("--earlier", action="append", default=[])
+    parser.add_argument("--carried", action="store_true")
+    arguments = parser.parse_args()
+
+    final, unfinished = read(arguments.archive)
+    settled = {name: row for name, row in final.items() if row["outcome"] != unfinished}
+    if arguments.at_least is not None:
+        return len(settled) < arguments.at_least
+    problems = []
+    if len(settled) != arguments.evaluations:
+        problems.append(f"{len(settled)} individuals have an outcome, the budget is {arguments.evaluations}")
+    if len(final) != len(settled):
+        problems.append(f"{len(final) - len(settled)} individuals are still unfinished")
+    carried = 0
+    for path in arguments.earlier:
+        for name, row in read(path)[0].items():
+            if row["outcome"] == unfinished:
+                carried += name in settled
+            elif name not in final:
+                problems.append(f"{name} of {path} is lost")
+            elif not same(row, final[name]):
+                problems.append(f"{name} of {path} has changed: {row} -> {final[name]}")
+    if arguments.carried and not carried:
+        problems.append("no individual that was unfinished before was trained to its end later")
+    print("\n".join(problems) or f"{len(settled)} results, each once; {carried} went on after a stop")
+    return bool(problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

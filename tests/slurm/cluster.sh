@@ -1,0 +1,152 @@
+#!/usr/bin/env bash
+# A real Slurm cluster on one machine, for the tests of the job script: a head and two nodes, joined by a bridge. Each
+# node is a network, mount and UTS namespace with its own slurmd, host name, /tmp and /dev/shm. All of it lives in one
+# PID namespace: when its first process ends, the kernel ends every daemon and every job, and the networks go with them.
+# The machine's own Slurm and munge, if it has any, are not touched.
+#
+#   cluster.sh start DIR     back when the nodes are idle; 77 where this machine or user cannot have such a cluster
+#   cluster.sh run DIR CMD…  runs CMD in the head's namespaces, with SLURM_CONF set
+#   cluster.sh stop DIR      ends everything and removes DIR
+#
+# DIR must be a folder that all nodes share: any but /tmp and /dev/shm. Everything ends by itself after 20 minutes.
+set -euo pipefail
+verb=${1:?start, run or stop}
+dir=$(realpath -m "${2:?a folder}")
+shift 2
+readonly nodes=2 cpus=4 network=10.77.0 lifetime_seconds=1200
+
+skip() {
+    echo "skipped: $*"
+    exit 77
+}
+
+# Whether a cluster can be made here at all.
+require() {
+    local program
+    [ "$(id -u)" = 0 ] || skip "a test cluster needs root (network and mount namespaces)"
+    for program in slurmctld slurmd munged mungekey ip unshare nsenter; do
+        command -v "$program" >/dev/null || PATH=$PATH:/usr/sbin command -v "$program" >/dev/null ||
+            skip "$program is not installed (tools/install.sh --tests)"
+    done
+    case $dir/ in /tmp/* | /dev/shm/*) skip "$dir: the nodes do not share /tmp and /dev/shm" ;; esac
+    unshare --net --uts --pid --fork --mount --mount-proc true 2>/dev/null ||
+        skip "namespaces are not permitted here, or / is no mount point (in a chroot: mount --bind it onto itself first)"
+    unshare --net ip link add finch0 type bridge 2>/dev/null || skip "no network bridge can be made here"
+}
+
+write_configuration() {
+    cat >"$dir/slurm.conf" <<END
+ClusterName=finch
+SlurmctldHost=head($network.254)
+AuthType=auth/munge
+AuthInfo=socket=$dir/munge/socket
+SlurmUser=root
+SlurmdUser=root
+MpiDefault=none
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MailProg=/bin/true
+StateSaveLocation=$dir/state
+SlurmdSpoolDir=$dir/spool-%n
+SlurmctldPidFile=$dir/slurmctld.pid
+SlurmdPidFile=$dir/slurmd-%n.pid
+SlurmctldLogFile=$dir/log/slurmctld.log
+SlurmdLogFile=$dir/log/slurmd-%n.log
+SlurmdParameters=config_overrides
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+DefMemPerCPU=200
+SchedulerParameters=sched_min_interval=0,batch_sched_delay=0
+ReturnToService=2
+KillWait=15
+NodeName=n[1-$nodes] NodeAddr=$network.[1-$nodes] CPUs=$cpus RealMemory=4000 State=UNKNOWN
+PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE DefaultTime=10 State=UP
+END
+}
+
+start_node() {  # NUMBER
+    local name=n$1
+    mkdir -p "$dir/spool-$name" "$dir/tmp-$name"
+    chmod 1777 "$dir/tmp-$name"
+    # The namespace is held open by a process of its own until slurmd is in it.
+    unshare --net --mount --uts bash -c "
+        echo \$\$ >'$dir/$name.pid'
+        until ip link show eth0 >/dev/null 2>&1; do sleep 0.05; done
+        ip addr add $network.$1/24 dev eth0; ip link set eth0 up; ip link set lo up
+        mount -t tmpfs -o mode=1777 tmpfs /dev/shm
+        mount --bind '$dir/tmp-$name' /tmp
+        hostname $name
+        exec slurmd -D -N $name" >"$dir/log/host-$name.log" 2>&1 </dev/null &
+    until [ -s "$dir/$name.pid" ]; do sleep 0.05; done
+    ip link add "node$1" type veth peer name eth0 netns "$(cat "$dir/$name.pid")"
+    ip link set "node$1" master bridge0 up
+}
+
+# The first process of the cluster's PID namespace; what it starts ends with it.
+head_node() {
+    local i
+    export PATH=$PATH:/usr/sbin:/sbin
+    export SLURM_CONF=$dir/slurm.conf
+    hostname head
+    mungekey --create --force --keyfile="$dir/munge/key"
+    munged --force --origin=127.0.0.1 --socket="$dir/munge/socket" --key-file="$dir/munge/key" --pid-file="$dir/munge/pid" \
+        --log-file="$dir/munge/log" --seed-file="$dir/munge/seed"
+    ip link set lo up
+    ip link add bridge0 type bridge
+    ip addr add $network.254/24 dev bridge0
+    ip link set bridge0 up
+    slurmctld -c -i
+    for ((i = 1; i <= nodes; i++)); do start_node "$i"; done
+    sleep $lifetime_seconds
+}
+
+# Process id, in the caller's namespace, of the cluster's first process.
+first_process() {
+    local outer
+    outer=$(cat "$dir/unshare.pid" 2>/dev/null) && cat "/proc/$outer/task/$outer/children" 2>/dev/null | tr -d ' '
+}
+
+enter() {
+    local first
+    first=$(first_process) && [ -n "$first" ] || skip "there is no cluster in $dir"
+    SLURM_CONF=$dir/slurm.conf exec nsenter --target "$first" --net --uts --pid --mount --wd="$PWD" -- "$@"
+}
+
+start() {
+    local i idle
+    require
+    if [ -n "$(first_process)" ]; then stop; fi
+    mkdir -p "$dir"/{state,log,munge}
+    chmod 711 "$dir/munge"
+    write_configuration
+    setsid unshare --net --uts --pid --mount --mount-proc --fork --kill-child bash "$0" head "$dir" \
+        >"$dir/log/head.log" 2>&1 </dev/null &
+    echo $! >"$dir/unshare.pid"
+    for ((i = 0; i < 60; i++)); do
+        idle=$(enter sinfo --noheader --states=idle --format=%D 2>/dev/null) || true
+        [ "$idle" = "$nodes" ] && return 0
+        sleep 0.5
+    done
+    tail -n 20 "$dir"/log/*.log >&2
+    echo "cluster.sh: the nodes did not come up within 30 s" >&2
+    stop
+    return 1
+}
+
+# From outside, only KILL reaches the first process of a PID namespace; everything in it goes too.
+stop() {
+    local first
+    if first=$(first_process) && [ -n "$first" ]; then
+        kill -KILL "$first"
+        while [ -e "/proc/$first" ]; do sleep 0.05; done
+    fi
+    rm -rf --one-file-system "$dir"
+}
+
+case $verb in
+    start) start ;;
+    head) head_node ;;
+    run) enter "$@" ;;
+    stop) stop ;;
+    *) echo "start, run or stop" >&2; exit 2 ;;
+esac

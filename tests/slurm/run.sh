@@ -1,0 +1,157 @@
+#!/usr/bin/env bash
+# One scenario of the job script on the test cluster (cluster.sh): run.sh SCENARIO DIR SOURCE_DIR FINCH
+# DIR is the running cluster's folder. 77: there is no cluster here.
+set -euo pipefail
+scenario=${1:?a scenario}
+cluster=${2:?the folder of the cluster}
+source_dir=${3:?the repository}
+program=${4:?the finch program}
+here=$source_dir/tests/slurm
+work=$cluster/$scenario
+run=$work/run
+readonly budget=10
+
+# Four ranks share two cores and one machine's memory; containers forbid Open MPI's copies between processes.
+export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none PMIX_MCA_gds=hash
+
+on_head() { bash "$here/cluster.sh" run "$cluster" "$@"; }
+
+fail() {
+    echo "FAILED: $*"
+    tail -n 60 "$work/output" 2>/dev/null || true
+    exit 1
+}
+
+# A repository in miniature on the folder that all nodes share.
+prepare() {
+    on_head true
+    rm -rf "$work"
+    mkdir -p "$work/jobs" "$work/build" "$work/configs"
+    cp "$source_dir/jobs/evolve.sbatch" "$work/jobs/"
+    cp "$here/tiny.yaml" "$work/configs/"
+    cp "$program" "$work/build/finch"
+    cd "$work/configs"
+}
+
+# Submits the search from a folder below the root and prints the job's id.
+submit() {
+    on_head sbatch --parsable --nodes=2 --ntasks-per-node=2 --cpus-per-task=1 --mem-per-cpu=500M --time=10 \
+        --output="$work/output" "$work/jobs/evolve.sbatch" tiny.yaml --run "$run" --set search.budget.evaluations=$budget
+}
+
+job() { on_head scontrol show job --oneliner "$1" | grep -o " $2=[^ ]*" | cut -d= -f2; }  # ID FIELD
+
+# wait_until SECONDS CLAIM COMMAND…
+wait_until() {
+    local end=$((SECONDS + $1)) claim=$2
+    shift 2
+    until "$@"; do
+        [ $SECONDS -lt $end ] || fail "not within the time: $claim"
+        sleep 0.2
+    done
+}
+
+job_is() { [[ $(job "$1" JobState) == $2 ]]; }
+# Whether so many individuals of JOB have an outcome; ends the scenario where the job has ended before.
+has_results() {  # JOB COUNT
+    if job_is "$1" '@(COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL)'; then
+        fail "the job ended early: $(job "$1" JobState)"
+    fi
+    [ -e "$run/population.h5" ] && check "$run/population.h5" --at-least "$2"
+}
+
+# The distribution's own Python: tools/install.sh gives that one h5py.
+check() { /usr/bin/python3 "$here/check_run.py" "$@"; }
+
+wait_for_completion() {  # JOB
+    wait_until 60 "the job ends" job_is "$1" '@(COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL)'
+    job_is "$1" COMPLETED || fail "the job ended as $(job "$1" JobState)"
+    on_head "$work/build/finch" status "$run" >/dev/null || fail "finch status: $?, want 0 (complete)"
+}
+
+# A step's daemon outlives its tasks by seconds and holds the step's sockets, which the next start needs.
+no_step_of() { ! on_head pgrep -f "^slurmstepd: \[$1\." >/dev/null; }
+
+# Waits for the requeue, keeps a copy of what the stopped run holds, and lets the job start again at once: Slurm would
+# wait two minutes.
+start_again() {  # JOB STATUS-CODE
+    local code=0
+    wait_until 40 "the job is requeued" job_is "$1" PENDING
+    [ "$(job "$1" Restarts)" = 1 ] || fail "the job has restarted $(job "$1" Restarts) times, want 1"
+    on_head "$work/build/finch" status "$run" >/dev/null || code=$?
+    [ "$code" = "$2" ] || fail "finch status after the stop: $code, want $2"
+    cp "$run/population.h5" "$work/stopped.h5"
+    wait_until 20 "the ended step has left the nodes" no_step_of "$1"
+    sleep 1.1  # Slurm refuses a start in the very second in which it ended the last one: "Job credential revoked"
+    wait_until 10 "the job may start" on_head scontrol update JobId="$1" StartTime=now
+}
+
+check_run() { check "$run/population.h5" --evaluations $budget "$@" || fail "the archive"; }
+
+# The kill -9 of one rank, found by the number that Slurm gave it.
+kill_rank() {  # RANK
+    on_head bash -c '
+        for process in $(pgrep -x finch || true); do
+            if tr "\0" "\n" <"/proc/$process/environ" | grep -qx "SLURM_PROCID='"$1"'"; then kill -KILL "$process"; exit; fi
+        done
+        exit 1' || fail "rank $1 does not run"
+}
+
+completes() {
+    local id
+    id=$(submit)
+    wait_for_completion "$id"
+    check_run
+}
+
+# A job that is told to stop in the middle requeues, resumes without being told to, and completes.
+stops_and_resumes() {
+    local id
+    id=$(submit)
+    wait_until 40 "two evaluations are done" has_results "$id" 2
+    on_head scancel --signal=USR2 "$id"
+    start_again "$id" 75
+    wait_for_completion "$id"
+    check_run --earlier "$work/stopped.h5" --carried
+}
+
+# Rank 1 needs 4 s longer than the others for its last snapshot, so the ranks leave at different moments.
+one_rank_is_late() {
+    export FINCH_TEST_SNAPSHOT_DELAY=1:4
+    stops_and_resumes
+}
+
+# The leader of the second worker dies without a word in the middle of a training.
+a_rank_is_killed() {
+    local id
+    id=$(submit)
+    wait_until 40 "three evaluations are done" has_results "$id" 3
+    cp "$run/population.h5" "$work/running.h5"
+    kill_rank 2
+    start_again "$id" 76
+    wait_for_completion "$id"
+    check_run --earlier "$work/running.h5" --earlier "$work/stopped.h5"
+}
+
+# A job that its user cancels stays away.
+a_cancelled_job_stays_away() {
+    local id
+    id=$(submit)
+    wait_until 40 "an evaluation is done" has_results "$id" 1
+    on_head scancel "$id"
+    wait_until 40 "the job is cancelled" job_is "$id" CANCELLED
+    sleep 3
+    job_is "$id" CANCELLED || fail "the job came back as $(job "$id" JobState)"
+}
+
+# In a job's allocation, plan names the nodes and the places without starting anything.
+plan_shows_the_allocation() {
+    on_head sbatch --wait --nodes=2 --ntasks-per-node=2 --output="$work/output" --chdir="$work" \
+        --wrap "build/finch plan configs/tiny.yaml" >/dev/null || fail "plan"
+    grep -q 'n1' "$work/output" && grep -q 'n2' "$work/output" || fail "the nodes n1 and n2 are not named"
+    [ "$(grep -cE '(^|[^0-9.])[0-3] +n[12]( |$)' "$work/output")" = 4 ] || fail "not one line for each of the 4 ranks"
+    [ ! -e "$work/runs" ] || fail "plan began a run"
+}
+
+prepare
+"$scenario"

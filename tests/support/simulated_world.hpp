@@ -1,0 +1,169 @@
+#pragma once
+
+#include "finch/island/worker.hpp"
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace finch::testing {
+
+/// Mailboxes of leaders that live in one thread. A message is seen by its target `delay` calls of take() later.
+class Post {
+public:
+    Post(int leaders, int delay)
+        : queues_(static_cast<std::size_t>(leaders)), delay_(delay), expected_(queues_.size()) {}
+
+    struct Parcel {
+        int from = 0;
+        bool counted = false;
+        int wait = 0;
+        comm::Message message;
+    };
+    std::vector<std::deque<Parcel>> queues_;
+    int delay_;
+    int closing_ = 0;
+    std::vector<std::int64_t> expected_;  ///< counted messages on the way, by target
+};
+
+class LocalMailbox : public comm::Mailbox {
+public:
+    LocalMailbox(Post& post, int self) : post_(post), self_(self) {}
+    int self() const override { return self_; }
+    int leaders() const override { return static_cast<int>(post_.queues_.size()); }
+    void send(int to, comm::Message message, bool counted) override {
+        auto& queue = post_.queues_.at(static_cast<std::size_t>(to));
+        post_.expected_[static_cast<std::size_t>(to)] += counted ? 1 : 0;
+        sent_after_closing = sent_after_closing || (counted && closing_);
+        queue.push_back({self_, counted, post_.delay_, std::move(message)});
+    }
+    std::vector<comm::Envelope> take() override {
+        auto& queue = post_.queues_.at(static_cast<std::size_t>(self_));
+        std::vector<comm::Envelope> taken;
+        while (!queue.empty() && queue.front().wait-- <= 0) {
+            taken.push_back({queue.front().from, *queue.front().message});
+            post_.expected_[static_cast<std::size_t>(self_)] -= queue.front().counted ? 1 : 0;
+            queue.pop_front();
+        }
+        return taken;
+    }
+    void begin_closing() override {
+        closing_ = true;
+        ++post_.closing_;
+    }
+    bool closed() override {
+        return post_.closing_ == leaders() && post_.expected_[static_cast<std::size_t>(self_)] == 0;
+    }
+
+    bool sent_after_closing = false;
+
+private:
+    Post& post_;
+    int self_;
+    bool closing_ = false;
+};
+
+/// A journal in memory that outlives its worker, as a file outlives a process.
+class MemoryJournal : public island::Journal {
+public:
+    explicit MemoryJournal(std::vector<Bytes>& records) : records_(records) {}
+    void write(const Bytes& record) override {
+        if (full) {
+            throw ApiError("write: no space left on device");
+        }
+        records_.push_back(record);
+    }
+    void sync(bool) override {}
+    void forget(std::uint64_t records) override { forgotten = records; }
+
+    bool full = false;
+    std::uint64_t forgotten = 0;
+
+private:
+    std::vector<Bytes>& records_;
+};
+
+/// Evaluates Σx² after a number of looks that depends on the id.
+class SteppedEvaluator : public island::Evaluator {
+public:
+    SteppedEvaluator(int slots, int longest) : slots_(static_cast<std::size_t>(slots)), longest_(longest) {}
+    bool has_free_slot() const override { return running_.size() < slots_; }
+    bool idle() const override { return running_.empty(); }
+    bool can_exist(const search::Genome& genome) const override { return exists(genome); }
+    bool wants_soon() const override { return has_free_slot(); }
+    void start(search::Individual individual) override {
+        started.push_back(individual.id);
+        const int looks = 1 + static_cast<int>(individual.id.value * 2654435761U % static_cast<unsigned>(longest_));
+        running_.push_back({std::move(individual), looks});
+    }
+    std::vector<search::Individual> advance() override {
+        std::vector<search::Individual> ended;
+        std::erase_if(running_, [&](Running& running) {
+            if (--running.looks > 0) {
+                return false;
+            }
+            running.individual.outcome = search::Outcome::evaluated;
+            running.individual.loss = 0;
+            for (const double x : running.individual.genome) {
+                running.individual.loss += x * x;
+            }
+            ended.push_back(running.individual);
+            return true;
+        });
+        return ended;
+    }
+    void settled(const search::Individual&) override {}
+    void checkpoint() override { ++checkpoints; }
+    double checkpoint_seconds() const override { return 0; }
+    std::vector<search::Individual> stop_all() override {
+        std::vector<search::Individual> ended;
+        for (Running& running : running_) {
+            running.individual.outcome = search::Outcome::stopped;
+            ended.push_back(running.individual);
+        }
+        running_.clear();
+        return ended;
+    }
+    void dismiss() override {}
+
+    std::vector<search::Id> started;
+    int checkpoints = 0;
+    std::function<bool(const search::Genome&)> exists = [](const search::Genome&) { return true; };
+
+private:
+    struct Running {
+        search::Individual individual;
+        int looks = 0;
+    };
+    std::size_t slots_;
+    int longest_;
+    std::vector<Running> running_;
+};
+
+class MemoryArchive : public island::Archive {
+public:
+    void event(const search::Event& event) override { events.push_back(event); }
+    void report(const search::WorkerReport& report) override { reports.push_back(report); }
+    bool write(const search::Population& population) override {
+        written = population.size();
+        return !full;
+    }
+    std::vector<search::Event> events;
+    std::vector<search::WorkerReport> reports;
+    std::size_t written = 0;
+    bool full = false;
+};
+
+class SilentObserver : public island::Observer {
+public:
+    void settled(const search::Individual&, const search::Population&) override { ++heard; }
+    void tick(const search::Population&) override {}
+    void said(const std::string& text) override { sayings.push_back(text); }
+    void warned(const std::string& text) override { warnings.push_back(text); }
+    std::size_t heard = 0;
+    std::vector<std::string> sayings;
+    std::vector<std::string> warnings;
+};
+
+}  // namespace finch::testing

@@ -1,0 +1,70 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/train/buckets.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace finch;
+using namespace finch::train;
+
+namespace {
+
+nn::ModelPlan tutorial(std::int64_t convolutions) {
+    return nn::plan_model(
+        {nn::ConvLayer{.channels = 10, .kernel = 3, .repeat = convolutions}, nn::FlattenLayer{}, nn::LinearLayer{}},
+        {28, 28, 1}, 10, 16);
+}
+
+/// `layers` linear layers of 11 · 10 = 110 parameters each.
+nn::ModelPlan equal_layers(std::int64_t layers) {
+    return nn::plan_model({nn::FlattenLayer{}, nn::LinearLayer{.repeat = layers}}, {1, 1, 10}, 10, 1);
+}
+
+}  // namespace
+
+TEST_CASE("buckets: the tutorial's linear layer goes at once, the convolutions together") {
+    const BucketSchedule schedule(tutorial(6));
+
+    REQUIRE(schedule.all().size() == 2);
+    CHECK(schedule.all()[0] == Bucket{0, 78410});
+    CHECK(schedule.all()[1] == Bucket{78410, 83060});
+}
+
+TEST_CASE("buckets: with DDP's first bucket everything would go in one message") {
+    const BucketSchedule schedule(tutorial(6), {.first_bytes = 1 << 20});
+
+    CHECK(schedule.all().size() == 1);
+}
+
+TEST_CASE("buckets: whole layers up to the size, without a gap, the rest last") {
+    const BucketSchedule schedule(equal_layers(6), {.first_bytes = 110 * 4, .later_bytes = 2 * 110 * 4 - 3});
+
+    REQUIRE(schedule.all().size() == 4);
+    CHECK(schedule.all()[0] == Bucket{0, 110});
+    CHECK(schedule.all()[1] == Bucket{110, 330});
+    CHECK(schedule.all()[2] == Bucket{330, 550});
+    CHECK(schedule.all()[3] == Bucket{550, 660});
+}
+
+TEST_CASE("buckets: each is handed out once, as soon as it is complete, in every step") {
+    BucketSchedule schedule(equal_layers(4), {.first_bytes = 1, .later_bytes = 2 * 110 * 4});
+
+    for (int step = 0; step < 2; ++step) {
+        CHECK(schedule.complete_until(109).empty());
+        CHECK(schedule.complete_until(110).size() == 1);
+        CHECK(schedule.complete_until(220).empty());
+        const auto second = schedule.complete_until(330);
+        REQUIRE(second.size() == 1);
+        CHECK(second[0] == Bucket{110, 330});
+        const auto rest = schedule.rest();
+        REQUIRE(rest.size() == 1);
+        CHECK(rest[0] == Bucket{330, 440});
+    }
+}
+
+TEST_CASE("buckets: after a failed computation the rest is everything that was not sent") {
+    BucketSchedule schedule(tutorial(6));
+
+    CHECK(schedule.rest().size() == 2);
+    CHECK(schedule.complete_until(78410).size() == 1);
+    CHECK(schedule.rest().size() == 1);
+}

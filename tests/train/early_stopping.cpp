@@ -1,0 +1,40 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/train/early_stopping.hpp"
+
+#include <doctest/doctest.h>
+#include <limits>
+
+using finch::train::EarlyStopping;
+
+TEST_CASE("early stopping: ends after `patience` epochs in a row without improvement") {
+    EarlyStopping stopping{.patience = 2};
+
+    CHECK(stopping.improved(1, 0.5));
+    CHECK_FALSE(stopping.improved(2, 0.6));
+    CHECK_FALSE(stopping.exhausted());
+    CHECK_FALSE(stopping.improved(3, 0.5));
+    CHECK(stopping.exhausted());
+    CHECK(stopping.best_epoch == 1);
+    CHECK(stopping.best_loss == 0.5);
+}
+
+TEST_CASE("early stopping: an improvement resets the patience") {
+    EarlyStopping stopping{.patience = 2};
+
+    for (std::int64_t epoch = 1; epoch <= 10; ++epoch) {
+        // Better in every second epoch.
+        (void)stopping.improved(epoch, epoch % 2 == 1 ? 1.0 / static_cast<double>(epoch) : 2.0);
+        CHECK_FALSE(stopping.exhausted());
+    }
+    CHECK(stopping.best_epoch == 9);
+}
+
+TEST_CASE("early stopping: without patience it never ends, and a NaN is no improvement") {
+    EarlyStopping stopping;
+
+    CHECK(stopping.improved(1, 1));
+    for (std::int64_t epoch = 2; epoch < 100; ++epoch) {
+        CHECK_FALSE(stopping.improved(epoch, std::numeric_limits<double>::quiet_NaN()));
+    }
+    CHECK_FALSE(stopping.exhausted());
+}

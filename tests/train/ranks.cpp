@@ -1,0 +1,171 @@
+// The same training and the same measurement on 1 to 4 ranks. Run with 4.
+#include "world.hpp"
+
+#include <numeric>
+
+using namespace finch;
+using namespace finch::test;
+using train::State;
+
+namespace {
+
+/// What one rank alone gets after `steps` batches.
+NamedArrays on_one_rank(const data::Datasets& datasets, const train::Recipe& recipe, std::int64_t steps) {
+    const comm::Group group = alone();
+    Run run(group, datasets, recipe);
+    (void)run->advance(steps);
+    return run->snapshot();
+}
+
+/// For each tensor the largest difference of the weights' moves from `start`, as a share of the largest move.
+double move_difference(const NamedArrays& start, const NamedArrays& a, const NamedArrays& b) {
+    double largest = 0;
+    for (const NamedArray& array : start) {
+        if (!array.name.starts_with("weights/")) {
+            continue;
+        }
+        const auto& from = std::get<std::vector<float>>(array.values);
+        std::vector<float> move_a = tensors(a, array.name);
+        std::vector<float> move_b = tensors(b, array.name);
+        for (std::size_t i = 0; i < from.size(); ++i) {
+            move_a[i] -= from[i];
+            move_b[i] -= from[i];
+        }
+        largest = std::max(largest, difference(move_a, move_b));
+    }
+    return largest;
+}
+
+}  // namespace
+
+TEST_CASE("one step's gradient at the same global batch is the same on 1 to 4 ranks") {
+    const auto datasets = bright_rows(60);
+    for (const std::int64_t batch : {8, 7, 3, 1}) {
+        auto recipe = small_recipe(20);
+        recipe.training.batch_size = batch;
+        recipe.training.optimizer = nn::SgdOptions{};
+        recipe.training.learning_rate = 1000;  // so that the weights are the gradient, little rounded
+        const NamedArrays start = on_one_rank(datasets, recipe, 0);
+        const NamedArrays expected = on_one_rank(datasets, recipe, 1);
+        for (int ranks = 2; ranks <= 4; ++ranks) {
+            CAPTURE(batch);
+            CAPTURE(ranks);
+            const comm::Group group = first_ranks(ranks);
+
+            Run run(group, datasets, recipe);
+            (void)run->advance(1);
+
+            CHECK(run->global_batch() == batch);
+            CHECK(move_difference(start, run->snapshot(), expected) < 1e-5);
+        }
+    }
+}
+
+TEST_CASE("a whole training with uneven batches is the same on 1 to 4 ranks") {
+    // 43 training samples in batches of 7: the last has 1, so most ranks have none. 17 to validate on.
+    const auto datasets = bright_rows(60);
+    auto recipe = small_recipe(17);
+    recipe.training.batch_size = 7;
+    recipe.training.optimizer = nn::AdadeltaOptions{};
+    recipe.training.learning_rate = 0.1;
+    const comm::Group one = alone();
+    Run reference(one, datasets, recipe);
+    (void)reference.finish();
+    for (int ranks = 2; ranks <= 4; ++ranks) {
+        CAPTURE(ranks);
+        const comm::Group group = first_ranks(ranks);
+
+        Run run(group, datasets, recipe);
+        CHECK(run.finish() == State::finished);
+
+        REQUIRE(run->curve().size() == 3);
+        for (std::size_t epoch = 0; epoch < 3; ++epoch) {
+            const auto& found = run->curve()[epoch];
+            const auto& expected = reference->curve()[epoch];
+            CHECK(found.training_loss == doctest::Approx(expected.training_loss).epsilon(1e-5));
+            CHECK(found.validation_loss == doctest::Approx(expected.validation_loss).epsilon(1e-5));
+            // Whole numbers of samples, divided by how many there are: a sample counted twice would show.
+            CHECK(std::abs(found.validation_accuracy * 17 - std::round(found.validation_accuracy * 17)) < 1e-9);
+            CHECK(std::abs(found.training_accuracy * 43 - std::round(found.training_accuracy * 43)) < 1e-9);
+        }
+        CHECK(run->samples_trained() == 3 * 43);
+    }
+}
+
+TEST_CASE("10 007 samples are measured alike by 1 to 4 ranks, every sample once") {
+    const auto datasets = bright_rows(60);
+    const auto many = bright_rows(10007);
+    auto recipe = small_recipe(20);
+    recipe.training.epochs = 1;
+    recipe.training.batch_size = 64;
+    const comm::Group one = alone();
+    Run reference(one, datasets, recipe);
+    (void)reference.finish();
+    const auto expected = reference->measure(many.training);
+    const NamedArrays weights = reference->best_weights();
+    REQUIRE(expected.samples == 10007);
+
+    for (int ranks = 1; ranks <= 4; ++ranks) {
+        CAPTURE(ranks);
+        const comm::Group group = first_ranks(ranks);
+        const auto device = backend::make_cpu_device(1);
+        const auto found = train::measure(*device, group, recipe.model, weights, recipe.data, many.training, 64);
+
+        CHECK(found.samples == 10007);
+        CHECK(std::abs(found.loss - expected.loss) < 1e-6);
+        CHECK(found.accuracy == expected.accuracy);
+        CHECK(found.predictions == expected.predictions);
+    }
+}
+
+TEST_CASE("validation within a training counts 1 007 samples once on 1 to 4 ranks") {
+    const auto datasets = bright_rows(1015);
+    auto recipe = small_recipe(1007);
+    recipe.training.epochs = 1;
+    recipe.training.batch_size = 8;
+    double expected = 0;
+    for (int ranks = 1; ranks <= 4; ++ranks) {
+        CAPTURE(ranks);
+        const comm::Group group = first_ranks(ranks);
+        Run run(group, datasets, recipe);
+        // One step of training, then batches of validation but for the last.
+        const std::int64_t per_batch = (8 + group.size() - 1) / group.size() * group.size();
+        (void)run->advance(1 + (1007 - 1) / per_batch);
+        const NamedArrays before_end = run->snapshot();
+        const auto& rows = std::get<std::vector<double>>(find_array(before_end, "partial_sums").values);
+        double counted = 0;
+        for (std::size_t rank = 0; rank < rows.size() / 7; ++rank) {
+            counted += rows[rank * 7 + 5];
+        }
+        CHECK(counted == static_cast<double>((1007 - 1) / per_batch * per_batch));
+
+        CHECK(run->advance(1) == State::finished);
+
+        const double accuracy = run->curve()[0].validation_accuracy * 1007;
+        CHECK(std::abs(accuracy - std::round(accuracy)) < 1e-9);
+        if (ranks == 1) {
+            expected = run->curve()[0].validation_loss;
+        }
+        CHECK(std::abs(run->curve()[0].validation_loss - expected) < 1e-6);
+    }
+}
+
+TEST_CASE("batch_size_per_rank makes the global batch, and the learning rate is scaled by the ranks") {
+    const auto datasets = bright_rows(60);
+    auto recipe = small_recipe(20);
+    recipe.training.batch_size_per_rank = 3;
+    recipe.training.epochs = 1;
+    for (const auto& [scale, factor] :
+         {std::pair{train::ScaleLearningRate::none, 1.0}, std::pair{train::ScaleLearningRate::sqrt, 2.0},
+          std::pair{train::ScaleLearningRate::linear, 4.0}}) {
+        recipe.training.scale_learning_rate = scale;
+        const comm::Group group = first_ranks(4);
+        Run run(group, datasets, recipe);
+
+        (void)run.finish();
+
+        CHECK(run->global_batch() == 12);
+        CHECK(run->plan().batch == 3);
+        CHECK(run->curve()[0].learning_rate == doctest::Approx(0.05 * factor));
+    }
+}

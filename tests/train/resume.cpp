@@ -1,0 +1,115 @@
+// Snapshots of a training on 2 ranks. Run with 4: two groups of 2 do the same, so every rank holds the same snapshot.
+#include "world.hpp"
+
+using namespace finch;
+using namespace finch::test;
+using train::State;
+
+namespace {
+
+comm::Group pairs() {
+    const int rank = comm::rank_of(MPI_COMM_WORLD);
+    return {MPI_COMM_WORLD, rank / 2, rank % 2};
+}
+
+/// 43 samples to train on in batches of 6, 8 steps; 57 to validate on, 10 steps.
+train::Recipe uneven_recipe() {
+    auto recipe = small_recipe(57);
+    recipe.training.batch_size_per_rank = 3;
+    recipe.training.scale_learning_rate = train::ScaleLearningRate::linear;
+    recipe.training.learning_rate = 0.01;
+    recipe.training.optimizer = nn::AdamWOptions{};
+    recipe.training.patience = 5;
+    return recipe;
+}
+
+constexpr std::int64_t in_training = 18 + 3;        ///< steps: the second epoch, its training
+constexpr std::int64_t in_validation = 18 + 8 + 4;  ///< its validation
+
+}  // namespace
+
+TEST_CASE("a training on 2 ranks goes on from a snapshot in mid-epoch to the same bits") {
+    const comm::Group group = pairs();
+    const auto datasets = bright_rows(100);
+    const auto recipe = uneven_recipe();
+    Run whole(group, datasets, recipe);
+    (void)whole.finish();
+    const NamedArrays expected = whole->snapshot();
+    for (const std::int64_t steps : {in_training, in_validation, std::int64_t{18}}) {
+        CAPTURE(steps);
+        Run first(group, datasets, recipe);
+        (void)first->advance(steps);
+        const NamedArrays snapshot = first->snapshot();
+        Run second(group, datasets, recipe);
+        second->restore(snapshot);
+        CHECK(equal_but_for_seconds(second->snapshot(), snapshot));
+
+        CHECK(second.finish() == State::finished);
+
+        CHECK(equal_but_for_seconds(second->snapshot(), expected));
+        CHECK(second->samples_trained() == 3 * 43);
+    }
+}
+
+TEST_CASE("a snapshot of 2 ranks goes on on 1, 3 and 4 with the same global batch, rate and counts") {
+    const comm::Group two = pairs();
+    const auto datasets = bright_rows(100);
+    const auto recipe = uneven_recipe();
+    Run whole(two, datasets, recipe);
+    (void)whole.finish();
+    for (const std::int64_t steps : {in_training, in_validation}) {
+        Run first(two, datasets, recipe);
+        (void)first->advance(steps);
+        const NamedArrays snapshot = first->snapshot();
+        for (const int ranks : {1, 3, 4}) {
+            CAPTURE(steps);
+            CAPTURE(ranks);
+            const comm::Group group = first_ranks(ranks);
+            Run second(group, datasets, recipe);
+            second->restore(snapshot);
+            CHECK(second->progress() == first->progress());
+
+            CHECK(second.finish() == State::finished);
+
+            CHECK(second->global_batch() == 6);
+            CHECK(second->plan().batch == (6 + group.size() - 1) / group.size());
+            REQUIRE(second->curve().size() == 3);
+            for (std::size_t epoch = 0; epoch < 3; ++epoch) {
+                const auto& found = second->curve()[epoch];
+                const auto& reference = whole->curve()[epoch];
+                CHECK(found.training_loss == doctest::Approx(reference.training_loss).epsilon(1e-4));
+                CHECK(found.validation_loss == doctest::Approx(reference.validation_loss).epsilon(1e-4));
+                CHECK(std::abs(found.validation_accuracy - reference.validation_accuracy) < 1.5 / 57);
+                CHECK(found.learning_rate == doctest::Approx(0.02));
+            }
+        }
+    }
+}
+
+TEST_CASE("the snapshot is the same on every rank, and seconds go on from it") {
+    const comm::Group group = pairs();
+    const auto datasets = bright_rows(100);
+    Run first(group, datasets, uneven_recipe());
+    (void)first->advance(in_validation);
+    const NamedArrays snapshot = first->snapshot();
+    const auto rows = std::get<std::vector<double>>(find_array(snapshot, "partial_sums").values);
+    REQUIRE(rows.size() == 2 * 7);
+
+    Run second(group, datasets, uneven_recipe());
+    NamedArrays later = snapshot;
+    for (NamedArray& array : later) {
+        if (array.name == "partial_sums") {
+            std::get<std::vector<double>>(array.values)[6] = 1000;  // the leader's
+        }
+    }
+    second->restore(later);
+    (void)second->advance(100);
+
+    CHECK(group.gather(rows).size() == 4 * 7);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        CHECK(group.gather(rows)[i] == group.gather(rows)[rows.size() + i]);
+    }
+    CHECK(second->curve()[1].seconds > 1000);
+    CHECK(second->curve()[1].seconds < 1100);
+    CHECK(second->curve()[2].seconds < 100);
+}

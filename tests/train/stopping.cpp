@@ -1,0 +1,99 @@
+// A group decides as one. Run with 2 ranks.
+#include "failing_device.hpp"
+#include "world.hpp"
+
+#include <numeric>
+
+using namespace finch;
+using namespace finch::test;
+using train::State;
+
+namespace {
+
+constexpr std::int64_t training_count = 16;
+constexpr std::int64_t validation_count = 8;
+
+train::Recipe patient_recipe() {
+    auto recipe = small_recipe(validation_count);
+    recipe.training.epochs = 6;
+    recipe.training.batch_size = validation_count;  // validation is one batch: its first half is rank 0's
+    recipe.training.patience = 1;
+    recipe.training.optimizer = nn::SgdOptions{};
+    return recipe;
+}
+
+/// All samples to train on are of class 0. The validation samples' classes are `first` in the first half, `second` in
+/// the other.
+data::Datasets labelled(const train::Recipe& recipe, std::int32_t first, std::int32_t second) {
+    data::Datasets sets = bright_rows(training_count + validation_count);
+    std::fill(sets.training.labels.begin(), sets.training.labels.end(), 0);
+    const auto split = data::split(recipe.data, training_count + validation_count, recipe.seed);
+    for (std::size_t i = 0; i < split.validation.size(); ++i) {
+        sets.training.labels[static_cast<std::size_t>(split.validation[i])] =
+            i < split.validation.size() / 2 ? first : second;
+    }
+    return sets;
+}
+
+}  // namespace
+
+TEST_CASE("a group in which one rank's shard improves while the whole does not stops as one") {
+    const comm::Group both = first_ranks(2);
+    const comm::Group one = alone();
+    const auto recipe = patient_recipe();
+    // What each rank would do by its own shard: rank 0's improves in every epoch, rank 1's never.
+    const auto improving = labelled(recipe, 0, 0);
+    const auto worsening = labelled(recipe, 1, 1);
+    Run judge_of_first(one, improving, recipe);
+    Run judge_of_second(one, worsening, recipe);
+    (void)judge_of_first.finish();
+    (void)judge_of_second.finish();
+    CHECK(judge_of_first->curve().size() == 6);
+    CHECK(judge_of_second->curve().size() == 2);
+
+    const auto mixed = labelled(recipe, 0, 1);
+    Run run(both, mixed, recipe);
+    CHECK(run.finish() == State::finished);
+
+    CHECK(run->curve().size() == 2);
+    CHECK(run->best_epoch() == 1);
+    CHECK(both.maximum(static_cast<std::int64_t>(run->curve().size())) == 2);
+    const std::vector mine{run->curve()[1].validation_loss};
+    CHECK(both.gather(mine)[0] == both.gather(mine)[1]);
+}
+
+TEST_CASE("a NaN in one rank's shard alone is seen there at once and ends the epoch as diverged for all") {
+    const comm::Group both = first_ranks(2);
+    const auto recipe = patient_recipe();
+    const auto datasets = labelled(recipe, 0, 0);
+    FailingDevice device(Failure::nan_loss, both.rank() == 1 ? 2 : -1);
+    const auto all_reduce = comm::make_mpi_all_reduce(both, 30);
+    train::Training training(device, both, *all_reduce, datasets, recipe, 30);
+
+    // Two batches of training, the second with the NaN; its gradient is left alone.
+    const State state = training.advance(2);
+    CHECK(state == (both.rank() == 1 ? State::diverged : State::running));
+    CHECK(training.progress() < 1);
+
+    CHECK(training.advance(1) == State::diverged);
+    CHECK(training.progress() == 1);
+}
+
+TEST_CASE("what a step throws on one rank comes out at the end of the call, and the peer is not left waiting") {
+    const comm::Group both = first_ranks(2);
+    const auto recipe = patient_recipe();
+    const auto datasets = labelled(recipe, 0, 0);
+    FailingDevice device(Failure::exception, both.rank() == 1 ? 1 : -1);
+    const auto all_reduce = comm::make_mpi_all_reduce(both, 5);
+    train::Training training(device, both, *all_reduce, datasets, recipe, 5);
+
+    // The first batch fails on rank 1; the call goes on to the epoch's end.
+    if (both.rank() == 1) {
+        CHECK_THROWS_WITH((void)training.advance(3), "the device failed");
+    } else {
+        CHECK(training.advance(3) == State::diverged);
+    }
+
+    CHECK(training.state() == State::diverged);
+    CHECK(training.curve().empty());
+}

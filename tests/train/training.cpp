@@ -1,0 +1,299 @@
+// One training on one rank.
+#include "finch/base/error.hpp"
+#include "finch/nn/model.hpp"
+
+#include "world.hpp"
+
+#include <limits>
+#include <numeric>
+
+using namespace finch;
+using namespace finch::test;
+using train::State;
+
+namespace {
+
+/// The gradient of the mean loss over the images `indices`, one image at a time, summed in double: PyTorch's arena
+/// order as the plan's. An independent path: another batch, no Training.
+std::vector<double> mean_gradient(const train::Recipe& recipe, const data::Dataset& dataset,
+                                  const std::vector<std::int64_t>& indices, const NamedArrays& weights) {
+    const auto device = backend::make_cpu_device(1);
+    nn::Model model(*device, nn::plan_model(recipe.model, {image_size, image_size, 1}, classes, 1));
+    model.set_tensors(weights);
+    model.pack();
+    const std::vector<float> mean{static_cast<float>(recipe.data.mean[0])};
+    const std::vector<float> deviation{static_cast<float>(recipe.data.deviation[0])};
+    std::vector<double> sum(static_cast<std::size_t>(model.plan().parameters));
+    std::vector<float> grads(sum.size());
+    for (const std::int64_t index : indices) {
+        device->gather_normalised(dataset.pixels, dataset.pixels_per_image(), std::vector{index}, mean, deviation,
+                                  model.input());
+        model.forward();
+        backend::LossSums sums;
+        device->softmax_cross_entropy(model.logits(), std::vector{dataset.labels[static_cast<std::size_t>(index)]},
+                                      std::vector{1.0F}, classes, 1.0F, model.grad_logits(), sums);
+        model.backward([](std::int64_t /*begin*/, std::int64_t /*end*/) {});
+        device->download(model.grads().data(), grads);
+        for (std::size_t i = 0; i < sum.size(); ++i) {
+            sum[i] += static_cast<double>(grads[i]) / static_cast<double>(indices.size());
+        }
+    }
+    return sum;
+}
+
+/// The model's tensors of a snapshot, under their own names.
+NamedArrays weights_of(const NamedArrays& snapshot) {
+    NamedArrays weights;
+    for (NamedArray array : snapshot) {
+        if (array.name.starts_with("weights/")) {
+            array.name.erase(0, std::string("weights/").size());
+            weights.push_back(std::move(array));
+        }
+    }
+    return weights;
+}
+
+std::vector<float> arena_of(const nn::ModelPlan& plan, const NamedArrays& snapshot) {
+    std::vector<float> arena(static_cast<std::size_t>(plan.parameters));
+    nn::read_tensors(plan, snapshot, "weights/", arena);
+    return arena;
+}
+
+}  // namespace
+
+TEST_CASE("training: learns to tell the rows apart, and every epoch stands in the curve") {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(120);
+    const auto recipe = small_recipe(40);
+    Run run(group, datasets, recipe);
+
+    CHECK(run.finish() == State::finished);
+
+    const auto& curve = run->curve();
+    REQUIRE(curve.size() == 3);
+    CHECK(curve[2].epoch == 3);
+    CHECK(curve[2].validation_loss < 0.5 * curve[0].training_loss);
+    CHECK(curve[2].validation_accuracy > 0.9);
+    CHECK(curve[0].seconds > 0);
+    CHECK(run->samples_trained() == 3 * 80);
+    CHECK(run->progress() == 1);
+}
+
+TEST_CASE("training: each step follows the mean gradient over its batch, also over a smaller last one") {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(31);
+    auto recipe = small_recipe(10);
+    recipe.training.optimizer = nn::SgdOptions{};
+    recipe.training.learning_rate = 1;
+    const auto split = data::split(recipe.data, 31, recipe.seed);
+    const auto order = data::epoch_order(recipe.seed, recipe.individual, 0, 21);
+    Run run(group, datasets, recipe);
+
+    // 21 samples in batches of 8: 8, 8, 5.
+    for (std::size_t begin = 0; begin < 21; begin += 8) {
+        std::vector<std::int64_t> indices;
+        for (std::size_t i = begin; i < std::min<std::size_t>(begin + 8, 21); ++i) {
+            indices.push_back(split.training[order[i]]);
+        }
+        const auto before = run->snapshot();
+        const auto expected = mean_gradient(recipe, datasets.training, indices, weights_of(before));
+
+        (void)run->advance(1);
+
+        const auto start = arena_of(run->plan(), before);
+        const auto end = arena_of(run->plan(), run->snapshot());
+        double largest = 0;
+        double apart = 0;
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+            const double moved = static_cast<double>(start[i]) - static_cast<double>(end[i]);
+            largest = std::max(largest, std::abs(expected[i]));
+            apart = std::max(apart, std::abs(moved - expected[i]));
+        }
+        CHECK(apart < 1e-5 * largest);
+    }
+}
+
+TEST_CASE("training: how the steps are cut into calls does not change a bit") {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(70);
+    const auto recipe = small_recipe(21);
+    Run whole(group, datasets, recipe);
+    Run cut(group, datasets, recipe);
+
+    (void)whole.finish();
+    std::int64_t steps = 1;
+    while (cut->advance(steps) == State::running) {
+        steps = 1 + steps % 4;
+    }
+
+    CHECK(equal_but_for_seconds(whole->snapshot(), cut->snapshot()));
+}
+
+TEST_CASE("training: goes on from a snapshot at any step to the same bits") {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(40);
+    auto recipe = small_recipe(17);
+    for (const nn::OptimizerOptions& optimizer :
+         {nn::OptimizerOptions(nn::SgdOptions{.momentum = 0.9}), nn::OptimizerOptions(nn::AdamOptions{}),
+          nn::OptimizerOptions(nn::AdadeltaOptions{})}) {
+        recipe.training.optimizer = optimizer;
+        Run whole(group, datasets, recipe);
+        (void)whole.finish();
+        const NamedArrays expected = whole->snapshot();
+
+        // 23 and 17 samples in batches of 8: 6 steps an epoch, so this stops in both phases and at an epoch's end.
+        for (std::int64_t steps = 0; steps <= 8; ++steps) {
+            CAPTURE(steps);
+            Run first(group, datasets, recipe);
+            (void)first->advance(steps);
+            Run second(group, datasets, recipe);
+            second->restore(first->snapshot());
+            CHECK(second->progress() == first->progress());
+            (void)second.finish();
+            CHECK(equal_but_for_seconds(second->snapshot(), expected));
+        }
+    }
+}
+
+TEST_CASE("training: a finished one is finished after it was restored") {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(40);
+    Run run(group, datasets, small_recipe(17));
+    (void)run.finish();
+    Run restored(group, datasets, small_recipe(17));
+
+    restored->restore(run->snapshot());
+
+    CHECK(restored->state() == State::finished);
+    CHECK(restored->advance(100) == State::finished);
+    CHECK(restored->curve().size() == 3);
+    CHECK(restored->best_epoch() == run->best_epoch());
+}
+
+TEST_CASE("training: the learning rate follows the schedule by epoch") {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(30);
+    auto recipe = small_recipe(10);
+    recipe.training.learning_rate = 0.04;
+    recipe.training.schedule = nn::StepSchedule{.every = 1, .factor = 0.5};
+    Run run(group, datasets, recipe);
+
+    (void)run.finish();
+
+    REQUIRE(run->curve().size() == 3);
+    CHECK(run->curve()[0].learning_rate == doctest::Approx(0.04));
+    CHECK(run->curve()[1].learning_rate == doctest::Approx(0.02));
+    CHECK(run->curve()[2].learning_rate == doctest::Approx(0.01));
+}
+
+TEST_CASE("training: the best epoch's weights are kept, and measured they give its loss") {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(60);
+    auto recipe = small_recipe(20);
+    recipe.training.epochs = 6;
+    recipe.training.learning_rate = 0.6;  // large: later epochs are worse than some before
+    Run run(group, datasets, recipe);
+    (void)run.finish();
+    const auto split = data::split(recipe.data, 60, recipe.seed);
+    data::Dataset validation = datasets.training;
+    validation.pixels.clear();
+    validation.labels.clear();
+    for (const std::int64_t index : split.validation) {
+        const auto first = datasets.training.pixels.begin() + index * image_size * image_size;
+        validation.pixels.insert(validation.pixels.end(), first, first + image_size * image_size);
+        validation.labels.push_back(datasets.training.labels[static_cast<std::size_t>(index)]);
+    }
+    const NamedArrays before = run->snapshot();
+
+    const auto measured = run->measure(validation);
+
+    std::int64_t best = 1;
+    for (const auto& epoch : run->curve()) {
+        if (epoch.validation_loss < run->curve()[static_cast<std::size_t>(best - 1)].validation_loss) {
+            best = epoch.epoch;
+        }
+    }
+    CHECK(run->best_epoch() == best);
+    CHECK(best < 6);
+    CHECK(measured.samples == 20);
+    CHECK(measured.loss ==
+          doctest::Approx(run->curve()[static_cast<std::size_t>(best - 1)].validation_loss).epsilon(1e-9));
+    std::int64_t correct = 0;
+    for (std::size_t i = 0; i < validation.labels.size(); ++i) {
+        correct += measured.predictions[i] == validation.labels[i] ? 1 : 0;
+    }
+    CHECK(measured.accuracy == doctest::Approx(static_cast<double>(correct) / 20));
+    CHECK(equal_but_for_seconds(run->snapshot(), before));
+
+    const auto device = backend::make_cpu_device(1);
+    const auto again =
+        train::measure(*device, group, recipe.model, run->best_weights(), recipe.data, validation, /*batch=*/7);
+    CHECK(again.loss == doctest::Approx(measured.loss).epsilon(1e-6));
+    CHECK(again.predictions == measured.predictions);
+}
+
+TEST_CASE("training: a rate that explodes is diverged, at once for this rank and at the epoch's end for all") {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(60);
+    auto recipe = small_recipe(20);
+    recipe.training.learning_rate = 1e30;
+    Run run(group, datasets, recipe);
+
+    CHECK(run->advance(1) == State::running);
+    (void)run->advance(2);
+    CHECK(run->state() == State::diverged);
+    CHECK(run->progress() < 1);
+    CHECK(run->advance(100) == State::diverged);
+
+    CHECK(run->progress() == 1);
+    CHECK(run->curve().empty());
+    CHECK(run->best_epoch() == 0);
+}
+
+TEST_CASE("training: a snapshot that does not fit is refused and changes nothing") {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(60);
+    const auto recipe = small_recipe(20);
+    Run run(group, datasets, recipe);
+    (void)run->advance(3);
+    const NamedArrays before = run->snapshot();
+
+    auto other = recipe;
+    other.individual = 78;
+    CHECK_THROWS_WITH_AS(run->restore(Run(group, datasets, other)->snapshot()), doctest::Contains("individual"),
+                         FileError);
+    other = recipe;
+    std::get<nn::ConvLayer>(other.model[0]).channels = 5;
+    CHECK_THROWS_WITH_AS(run->restore(Run(group, datasets, other)->snapshot()), doctest::Contains("weights/0.weight"),
+                         FileError);
+    other = recipe;
+    other.training.optimizer = nn::SgdOptions{};
+    CHECK_THROWS_WITH_AS(run->restore(Run(group, datasets, other)->snapshot()), doctest::Contains("optimizer/state_a"),
+                         FileError);
+    CHECK_THROWS_AS(run->restore({}), FileError);
+
+    CHECK(equal_but_for_seconds(run->snapshot(), before));
+}
+
+TEST_CASE("training: what cannot be trained is refused") {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(60);
+    CHECK_THROWS_WITH_AS(Run(group, datasets, small_recipe(0)), doctest::Contains("validation_samples"), ConfigError);
+    auto recipe = small_recipe(20);
+    recipe.data.mean = {0.1, 0.2};
+    CHECK_THROWS_WITH_AS(Run(group, datasets, recipe), doctest::Contains("normalize.mean"), ConfigError);
+    recipe = small_recipe(20);
+    recipe.training.precision = train::Precision::float16;
+    CHECK_THROWS_WITH_AS(Run(group, datasets, recipe), doctest::Contains("precision"), ConfigError);
+}
+
+TEST_CASE("measure: a data set of another shape is refused") {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(60);
+    Run run(group, datasets, small_recipe(20));
+    data::Dataset other = datasets.training;
+    other.height = 3;
+    other.width = 12;
+
+    CHECK_THROWS_AS((void)run->measure(other), ConfigError);
+}

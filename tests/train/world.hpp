@@ -1,0 +1,125 @@
+#pragma once
+
+#include "finch/base/random.hpp"
+#include "finch/nn/initialization.hpp"
+#include "finch/train/training.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <doctest/doctest.h>
+#include <memory>
+#include <string>
+#include <vector>
+
+/// Small data, a small network, and what a training needs beside them.
+namespace finch::test {
+
+inline constexpr std::int64_t image_size = 6;
+inline constexpr std::int64_t classes = 3;
+
+/// Noise with a bright row that tells the class.
+inline data::Datasets bright_rows(std::int64_t samples) {
+    data::Dataset set{.height = image_size, .width = image_size, .channels = 1, .classes = classes};
+    RandomStream random(11, Purpose::test);
+    for (std::int64_t sample = 0; sample < samples; ++sample) {
+        const auto label = static_cast<std::int64_t>(random.below(classes));
+        set.labels.push_back(static_cast<std::int32_t>(label));
+        for (std::int64_t pixel = 0; pixel < image_size * image_size; ++pixel) {
+            const bool bright = pixel / image_size == 2 * label;
+            set.pixels.push_back(static_cast<std::uint8_t>(random.below(120) + (bright ? 100 : 0)));
+        }
+    }
+    data::Datasets sets;
+    sets.training = std::move(set);
+    return sets;
+}
+
+/// A convolution, a pool and a linear layer on those images.
+inline train::Recipe small_recipe(std::int64_t validation_samples) {
+    train::Recipe recipe;
+    recipe.seed = 5;
+    recipe.individual = 77;
+    recipe.data.validation_samples = validation_samples;
+    recipe.data.mean = {0.3};
+    recipe.data.deviation = {0.25};
+    recipe.training.epochs = 3;
+    recipe.training.batch_size = 8;
+    recipe.training.learning_rate = 0.05;
+    recipe.training.optimizer = nn::SgdOptions{.momentum = 0.9};
+    recipe.model = {nn::ConvLayer{.channels = 4, .kernel = 3, .activation = backend::Activation::relu}, nn::PoolLayer{},
+                    nn::FlattenLayer{}, nn::LinearLayer{}};
+    return recipe;
+}
+
+/// A training on this rank of `group`, with all that must outlive it.
+class Run {
+public:
+    Run(const comm::Group& group, const data::Datasets& datasets, const train::Recipe& recipe)
+        : group_(group), training_(*device_, group_, *all_reduce_, datasets, recipe, 30.0) {}
+
+    train::Training* operator->() { return &training_; }
+    /// Collective over the group.
+    train::State finish() {
+        while (training_.advance(1000) == train::State::running) {
+        }
+        return training_.state();
+    }
+
+private:
+    const comm::Group& group_;
+    std::unique_ptr<backend::Device> device_ = backend::make_cpu_device(1);
+    std::unique_ptr<comm::AllReduce> all_reduce_ = comm::make_mpi_all_reduce(group_, 30.0);
+    train::Training training_;
+};
+
+/// Collective over the world. The first `ranks` ranks as one group, numbered 0; the others as another.
+inline comm::Group first_ranks(int ranks) {
+    const int rank = comm::rank_of(MPI_COMM_WORLD);
+    return {MPI_COMM_WORLD, rank < ranks ? 0 : 1, rank};
+}
+/// Collective over the world. Each rank alone.
+inline comm::Group alone() {
+    return {MPI_COMM_WORLD, comm::rank_of(MPI_COMM_WORLD), 0};
+}
+
+/// All tensors of `arrays` whose names begin with `prefix`, one after another.
+inline std::vector<float> tensors(const NamedArrays& arrays, const std::string& prefix) {
+    std::vector<float> values;
+    for (const NamedArray& array : arrays) {
+        if (array.name.starts_with(prefix)) {
+            const auto& part = std::get<std::vector<float>>(array.values);
+            values.insert(values.end(), part.begin(), part.end());
+        }
+    }
+    return values;
+}
+
+/// Whether two snapshots hold the same bits, the clock's seconds aside.
+inline bool equal_but_for_seconds(NamedArrays a, NamedArrays b) {
+    for (NamedArrays* arrays : {&a, &b}) {
+        for (NamedArray& array : *arrays) {
+            if (array.name == "curve" || array.name == "partial_sums") {
+                auto& rows = std::get<std::vector<double>>(array.values);
+                for (std::size_t last = 6; last < rows.size(); last += 7) {
+                    rows[last] = 0;
+                }
+            }
+        }
+    }
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const NamedArray& one, const NamedArray& other) {
+        return one.name == other.name && one.shape == other.shape && one.values == other.values;
+    });
+}
+
+/// The largest difference, as a share of b's largest entry.
+inline double difference(const std::vector<float>& a, const std::vector<float>& b) {
+    double largest = 0;
+    double apart = a.size() == b.size() ? 0 : HUGE_VAL;
+    for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+        largest = std::max(largest, std::abs(static_cast<double>(b[i])));
+        apart = std::max(apart, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+    }
+    return apart / largest;
+}
+
+}  // namespace finch::test
