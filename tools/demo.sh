@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# From nothing to evolved networks: installs, builds, draws a data set of distorted digits, and evolves on it with four
-# ranks = 2 islands of 1 worker of 2 ranks each; then shows what was found. A second call does the search anew, too.
+# From nothing to evolved networks: installs, builds, and evolves on distorted digits that Finch generates, with four
+# ranks = 2 islands of 1 worker of 2 ranks each; then shows what was found. Each call does the search anew.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,9 +21,6 @@ launcher=(mpirun -n 4 --oversubscribe --bind-to none)
 [ "$(id -u)" != 0 ] || launcher+=(--allow-run-as-root)
 export OMPI_MCA_btl_vader_single_copy_mechanism=none PMIX_MCA_gds=hash OMPI_MCA_mpi_yield_when_idle=1
 
-step "a data set of distorted digits"
-[ -e data/digits/train-images-idx3-ubyte.gz ] || try build/finch data generate data/digits
-
 step "the search: 4 ranks = 2 islands of 1 worker of 2 ranks"
 try "${launcher[@]}" build/finch evolve configs/quickstart.yaml --fresh
 
@@ -38,7 +35,7 @@ h5dump -d /individuals -s 0 -c 1 runs/quickstart/population.h5
 cat <<'END'
 
 Next: more evaluations go on where this run stopped, and any individual can be trained again to the same bits.
-  mpirun -n 4 --oversubscribe build/finch evolve configs/quickstart.yaml --set search.budget.evaluations=60
+  mpirun -n 4 --oversubscribe build/finch evolve configs/quickstart.yaml --set search.budget.evaluations=48
   sbatch jobs/evolve.sbatch configs/quickstart.yaml
   build/finch config                                   every key of a configuration
 END

@@ -26,6 +26,8 @@ libcli11-dev       the command line
 libfmt-dev         formatted text (g++ 12 has no std::format)
 libspdlog-dev      the log
 zlib1g-dev         reads gzipped data sets
+curl               tools/fetch_mnist.sh
+ca-certificates    the same
 doctest-dev        the unit tests
 "
 test_packages="

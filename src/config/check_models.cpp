@@ -4,6 +4,7 @@
 
 #include "sections.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 namespace finch::config {

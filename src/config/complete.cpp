@@ -30,7 +30,7 @@ std::string shown(const Tree& tree) {
 
 std::string meant(const std::string& word, std::span<const std::string> known) {
     const auto nearest = nearest_word(word, known);
-    return nearest ? fmt::format("; did you mean '{}'?", *nearest) : "";
+    return nearest ? fmt::format(" (did you mean '{}'?)", *nearest) : "";
 }
 
 bool looks_numeric(const Tree& scalar) {

@@ -69,11 +69,11 @@ std::string emit(const Tree& tree, std::size_t indent) {
     for (std::size_t i = 0; i < tree.items.size(); ++i) {
         const Tree& item = tree.items[i];
         if (tree.kind == Tree::Kind::list) {
-            out += margin + "- " + emit(item, indent + 2).substr(indent + 2);
+            out += fmt::format("{}- {}", margin, emit(item, indent + 2).substr(indent + 2));
         } else {
             const Tree key{.kind = Tree::Kind::scalar, .text = tree.keys[i]};
             out += margin + emit_scalar(key) + ":";
-            out += is_flat(item) ? " " + emit_flat(item) + "\n" : "\n" + emit(item, indent + 2);
+            out += is_flat(item) ? fmt::format(" {}\n", emit_flat(item)) : fmt::format("\n{}", emit(item, indent + 2));
         }
     }
     return out;

@@ -2,6 +2,7 @@
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
 #include "finch/config/tables.hpp"
+#include "finch/search/columns.hpp"
 
 #include "sections.hpp"
 
@@ -13,20 +14,14 @@ namespace {
 
 constexpr std::size_t most_genes = 500;  // a row of population.h5 takes no more columns
 
-/// Columns of population.h5's rows: no gene may have such a name.
-const std::vector<std::string> reserved_names{
-    "id",       "island",     "worker",     "sequence", "restart", "generation", "parents",
-    "parent_1", "parent_2",   "operator",   "bred_by",  "outcome", "loss",       "accuracy",
-    "epochs",   "best_epoch", "problem",    "born",     "started", "finished",   "samples_per_second",
-    "ranks",    "threads",    "batch_size", "node",     "device",  "curve",      "genome"};
-
 void check_name(const Tree& gene, const std::string& name, const std::string& path) {
     static const std::string letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
     if (name.size() > 64 || name.find_first_not_of(letters) != std::string::npos ||
         (name[0] >= '0' && name[0] <= '9')) {
         fail(gene, path, "is no name for a gene; accepted: at most 64 letters, digits and '_', no digit first");
     }
-    if (std::find(reserved_names.begin(), reserved_names.end(), name) != reserved_names.end()) {
+    const auto& reserved = search::reserved_columns();
+    if (std::find(reserved.begin(), reserved.end(), name) != reserved.end()) {
         fail(gene, path,
              fmt::format("is a column of every individual's row, so no gene can have this name; accepted: "
                          "any other, such as {0}_gene (and ${0}_gene where it stands)",
@@ -148,7 +143,7 @@ void check_uses(const Config::Sections& sections, const search::Space& space, co
             const auto nearest = nearest_word(name, known);
             fail(use, path,
                  fmt::format("'${}' names no gene{}; accepted: {}", name,
-                             nearest ? fmt::format("; did you mean '${}'?", *nearest) : "",
+                             nearest ? fmt::format(" (did you mean '${}'?)", *nearest) : "",
                              known.empty() ? "a value, since there is no gene"
                                            : fmt::format("a value, or ${}", fmt::join(known, ", $"))));
         }

@@ -5,6 +5,7 @@
 
 #include "sections.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 

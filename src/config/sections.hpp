@@ -1,5 +1,6 @@
 #pragma once
 
+#include "finch/base/error.hpp"
 #include "finch/config/config.hpp"
 #include "finch/config/tree.hpp"
 

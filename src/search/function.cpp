@@ -62,7 +62,7 @@ double griewank(Point x, RandomStream&) {
 }
 
 double schwefel(Point x, RandomStream&) {
-    constexpr double deepest = 418.98288727243380;  // x sin √x at x = 420.968746…
+    constexpr double deepest = 418.982887272433706;  // x sin √x at x = 420.968746…
     return sum(x, [](double xi) { return deepest - xi * std::sin(std::sqrt(std::abs(xi))); });
 }
 

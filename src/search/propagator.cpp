@@ -108,8 +108,9 @@ void Genetic::move(Genome& genome, RandomStream& random) const {
     const std::size_t i = real_genes_[static_cast<std::size_t>(random.below(real_genes_.size()))];
     const auto& gene = std::get<RealGene>(space_.genes[i].kind);
     const double steps = options_.sigma * random.normal();  // in ranges
-    const double moved = gene.scale == Scale::log ? genome[i] * std::exp(steps * std::log(gene.high / gene.low))
-                                                  : genome[i] + steps * (gene.high - gene.low);
+    const double moved = gene.scale == Scale::log
+                             ? genome[i] * std::exp(steps * (std::log(gene.high) - std::log(gene.low)))
+                             : genome[i] + steps * (gene.high - gene.low);
     genome[i] = std::clamp(moved, gene.low, gene.high);
 }
 

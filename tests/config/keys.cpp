@@ -1,2 +1,161 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/config/tables.hpp"
+
+#include "config/problem.hpp"
+
+#include <algorithm>
 #include <doctest/doctest.h>
+#include <set>
+
+namespace {
+
+using namespace finch;
+using namespace finch::test;
+
+std::vector<config::KeyDescription> all_keys() {
+    return config::describe(config::configuration(), "");
+}
+
+/// Genes have tests of their own (messages.cpp): their keys hang together.
+bool is_gene_key(const config::KeyDescription& key) {
+    return begins(key.path, "search.space");
+}
+
+/// Sets `key` alone: "training.epochs=3", or for a layer's key a model of that layer.
+std::string setting(const config::KeyDescription& key, const std::string& value) {
+    const std::string layers = "model[].";
+    if (!begins(key.path, layers)) {
+        return key.path + "=" + value;
+    }
+    const std::string rest = key.path.substr(layers.size());
+    const std::size_t dot = rest.find('.');
+    return dot == std::string::npos
+               ? "model=[{" + rest + ": " + value + "}]"
+               : "model=[{" + rest.substr(0, dot) + ": {" + rest.substr(dot + 1) + ": " + value + "}}]";
+}
+
+/// What must stand beside a key so that its own bounds alone decide.
+std::vector<std::string> companions(const std::string& path, const std::string& value) {
+    if (path == "data.kind") {
+        return {"data.path=somewhere"};
+    }
+    if (path == "training.scale_learning_rate" || (path == "training.batch_size" && value == "null")) {
+        return {"training.batch_size_per_rank=4"};
+    }
+    if (path == "training.optimizer.sgd.nesterov") {
+        return {"training.optimizer.sgd.momentum=0.5"};
+    }
+    if (begins(path, "search.budget.")) {
+        return {path == "search.budget.hours" ? "search.budget.evaluations=1" : "search.budget.hours=1"};
+    }
+    return {};
+}
+
+std::string problem_with(const config::KeyDescription& key, const std::string& value,
+                         std::vector<std::string> more = {}) {
+    std::vector<std::string> settings = companions(key.path, value);
+    settings.push_back(setting(key, value));
+    settings.insert(settings.end(), more.begin(), more.end());
+    return problem_of("name: test", settings);
+}
+
+/// "model[0].conv.kernel" for "model[].conv.kernel".
+std::string path_in_messages(std::string path) {
+    const std::size_t at = path.find("[]");
+    return at == std::string::npos ? path : path.insert(at + 1, "0");
+}
+
+TEST_CASE("every key: its bounds are accepted") {
+    int tried = 0;
+    for (const config::KeyDescription& key : all_keys()) {
+        for (const std::string& value : is_gene_key(key) ? std::vector<std::string>{} : key.accepted) {
+            const std::string problem = problem_with(key, value);
+            CHECK_MESSAGE(problem == "", key.path << "=" << value << ": " << problem);
+            ++tried;
+        }
+    }
+    CHECK(tried > 150);
+}
+
+TEST_CASE(
+    "every key: what lies just beyond its bounds, or is of another type, is refused by path and what is accepted") {
+    int tried = 0;
+    for (const config::KeyDescription& key : all_keys()) {
+        for (const std::string& value : is_gene_key(key) ? std::vector<std::string>{} : key.refused) {
+            const std::string problem = problem_with(key, value);
+            CHECK_MESSAGE(contains(problem, path_in_messages(key.path)), key.path << "=" << value << ": " << problem);
+            CHECK_MESSAGE(contains(problem, "accepted: "), key.path << "=" << value << ": " << problem);
+            ++tried;
+        }
+    }
+    CHECK(tried > 500);
+}
+
+TEST_CASE("every key: a gene may stand in data, model and training, where the tables allow it, and nowhere else") {
+    for (const config::KeyDescription& key : all_keys()) {
+        const bool plain = !key.accepted.empty() && key.accepted.back().find_first_of("[{") == std::string::npos;
+        if (is_gene_key(key) || !plain) {
+            continue;
+        }
+        const std::string value = key.accepted.back();
+        const std::string problem = problem_with(key, "$g", {"search.space.g.choice=[" + value + "]"});
+        if (key.genes) {
+            CHECK_MESSAGE(problem == "", key.path << " = " << value << ": " << problem);
+        } else {
+            CHECK_MESSAGE(contains(problem, key.path), problem);
+            CHECK_MESSAGE(problem != "", key.path);
+        }
+    }
+}
+
+TEST_CASE("every key has a default that it accepts, a meaning of its own, and stands in the reference") {
+    const std::string reference = config::reference_text();
+    for (const config::KeyDescription& key : all_keys()) {
+        const std::string name = key.path.substr(key.path.find_last_of('.') + 1);
+        CHECK_MESSAGE(!key.meaning.empty(), key.path);
+        CHECK_MESSAGE(!key.accepts.empty(), key.path);
+        CHECK_MESSAGE((contains(reference, name + ":") || contains(reference, " " + name + "\n")), key.path);
+        if (!is_gene_key(key) && key.path != "search.budget" && key.fallback != "null") {
+            CHECK_MESSAGE(problem_with(key, key.fallback) == "", key.path << ": " << problem_with(key, key.fallback));
+        }
+    }
+}
+
+TEST_CASE("the reference parses to the defaults") {
+    const config::Config defaults = config::parse("name: finch", "file.yaml");
+
+    CHECK(config::parse(config::reference_text(), "reference").text() == defaults.text());
+}
+
+TEST_CASE("the bounds that the documentation promises") {
+    const std::set<std::string> accepted{"training.epochs=1",
+                                         "training.learning_rate=1e-300",
+                                         "search.exchange.probability=1",
+                                         "search.exchange.probability=0",
+                                         "search.propagator.genetic.population=2",
+                                         "seed=0",
+                                         "workers.islands=[3, 1]",
+                                         "training.precision=float16",
+                                         "search.space={}",
+                                         "data.normalize.deviation=[0.1, 0.2, 0.3]"};
+    const std::set<std::string> refused{"training.epochs=0",
+                                        "training.learning_rate=0",
+                                        "search.exchange.probability=1.0000001",
+                                        "search.exchange.probability=-0.0000001",
+                                        "search.propagator.genetic.population=1",
+                                        "seed=-1",
+                                        "workers.islands=[3, 0]",
+                                        "workers.islands=[]",
+                                        "training.precision=float64",
+                                        "data.normalize.deviation=0",
+                                        "data.normalize.mean=33.3",
+                                        "name=a/b"};
+    for (const std::string& some : accepted) {
+        CHECK_MESSAGE(problem_of("name: test", {some}) == "", some);
+    }
+    for (const std::string& some : refused) {
+        CHECK_MESSAGE(problem_of("name: test", {some}) != "", some);
+    }
+}
+
+}  // namespace

@@ -1,2 +1,171 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "config/problem.hpp"
+
 #include <doctest/doctest.h>
+#include <filesystem>
+#include <fstream>
+
+namespace {
+
+using namespace finch;
+using namespace finch::test;
+
+/// A search of one gene, `lr`, whose specification is `gene`.
+std::string with_gene(const std::string& gene) {
+    return "training:\n  learning_rate: $lr\nsearch:\n  space:\n    lr: " + gene + "\n";
+}
+
+TEST_CASE("a wrong value is named by file, line, path, what is wrong and what is accepted") {
+    CHECK(problem_of("name: x\ntraining:\n  epochs: 0\n") ==
+          "file.yaml:3: training.epochs: '0' is out of range; accepted: a whole number from 1 to 1000000");
+    CHECK(problem_of("training: {epochs: many}") ==
+          "file.yaml:1: training.epochs: 'many' is no whole number; accepted: a whole number from 1 to 1000000");
+    CHECK(problem_of("training:\n  learning_rate: .nan\n") ==
+          "file.yaml:2: training.learning_rate: '.nan' is not a finite number; accepted: a number above 0 and up to "
+          "1000");
+    CHECK(
+        begins(problem_of("training:\n  learning_rate: .inf\n"), "file.yaml:2: training.learning_rate: '.inf' is not"));
+    CHECK(begins(problem_of("training:\n  deterministic: yes\n"),
+                 "file.yaml:2: training.deterministic: 'yes' is neither true nor false"));
+    CHECK(begins(problem_of("training: 5\n"), "file.yaml:1: training: '5' is no section"));
+    CHECK(begins(problem_of("training:\n  epochs: [1]\n"), "file.yaml:2: training.epochs: a list is not accepted"));
+    CHECK(begins(problem_of("training:\n  epochs:\n"), "file.yaml:2: training.epochs: it has no value"));
+    CHECK(begins(problem_of("just words"), "file.yaml:1: 'just words' is no section"));
+}
+
+TEST_CASE("an unknown key or word is named with the nearest known one") {
+    CHECK(begins(problem_of("training:\n  epohcs: 3\n"),
+                 "file.yaml:2: training.epohcs: unknown key (did you mean 'epochs'?); accepted: epochs, batch_size"));
+    CHECK(begins(problem_of("serch: {}\n"), "file.yaml:1: serch: unknown key (did you mean 'search'?)"));
+    CHECK(begins(problem_of("training:\n  optimizer:\n    adadlta: {}\n"),
+                 "file.yaml:3: training.optimizer.adadlta: 'adadlta' is unknown (did you mean 'adadelta'?)"));
+    CHECK(begins(problem_of("training:\n  optimizer: addadelta\n"),
+                 "file.yaml:2: training.optimizer: 'addadelta' is unknown (did you mean 'adadelta'?)"));
+    CHECK(begins(problem_of("model:\n  - flatten\n  - conv: {kernal: 3}\n"),
+                 "file.yaml:3: model[1].conv.kernal: unknown key (did you mean 'kernel'?)"));
+    CHECK(begins(problem_of("search:\n  objective: {function: spere}\n"),
+                 "file.yaml:2: search.objective.function: 'spere' is unknown (did you mean 'sphere'?)"));
+    CHECK(contains(problem_of("search:\n  objective: validation_los\n"), "did you mean 'validation_loss'?"));
+}
+
+TEST_CASE("a duplicate key, an empty file and broken YAML are refused") {
+    CHECK(problem_of("training:\n  epochs: 3\n  epochs: 4\n") ==
+          "file.yaml:3: training.epochs: duplicate key, first given at file.yaml:2; remove one");
+    CHECK(begins(problem_of(""), "file.yaml: is empty"));
+    CHECK(begins(problem_of("# nothing but a comment\n"), "file.yaml: is empty"));
+    CHECK(contains(problem_of("a: [1\nb: 2"), "is no YAML"));
+}
+
+TEST_CASE("bounds of genes: reversed, empty, too many, without a logarithm, not finite") {
+    CHECK(problem_of(with_gene("{real: [1e-2, 1e-4]}")) ==
+          "file.yaml:5: search.space.lr.real: [1e-2, 1e-4] is reversed; accepted: [low, high] with low < high");
+    CHECK(contains(problem_of(with_gene("{real: [0.5, 0.5]}")), "[0.5, 0.5] is empty"));
+    CHECK(contains(problem_of(with_gene("{real: []}")), "search.space.lr.real: has 0 entries"));
+    CHECK(contains(problem_of(with_gene("{real: [1]}")), "search.space.lr.real: has 1 entries"));
+    CHECK(contains(problem_of(with_gene("{real: [1, 2, 3]}")), "search.space.lr.real: has 3 entries"));
+    CHECK(
+        contains(problem_of(with_gene("{real: [.nan, 1]}")), "search.space.lr.real[0]: '.nan' is not a finite number"));
+    CHECK(contains(problem_of(with_gene("{real: [0, 1], scale: log}")),
+                   "file.yaml:5: search.space.lr.real: the low bound 0 has no logarithm"));
+    CHECK(contains(problem_of(with_gene("{int: [3, 2]}")), "[3, 2] is reversed"));
+    CHECK(contains(problem_of(with_gene("{int: [1.5, 2]}")), "search.space.lr.int[0]: '1.5' is no whole number"));
+    CHECK(contains(problem_of(with_gene("{choice: []}")), "search.space.lr.choice: has 0 entries"));
+    CHECK(contains(problem_of(with_gene("{choice: [1, 2, 1]}")), "'1' stands there twice"));
+    CHECK(contains(problem_of(with_gene("{choice: [1, $lr]}")), "search.space.lr.choice[1]"));
+    CHECK(problem_of(with_gene("{real: [0.1, 1], scale: log}")) == "");
+    CHECK(problem_of(with_gene("{int: [1, 1]}")) == "");
+}
+
+TEST_CASE("a gene is of exactly one kind, and only real genes have a scale") {
+    CHECK(contains(problem_of(with_gene("{scale: log}")), "search.space.lr: has 0 of the keys real, int and choice"));
+    CHECK(contains(problem_of(with_gene("{real: [1, 2], int: [1, 2]}")), "search.space.lr: has 2 of the keys"));
+    CHECK(
+        contains(problem_of(with_gene("{int: [1, 2], scale: log}")), "search.space.lr.scale: is for real genes alone"));
+    CHECK(
+        contains(problem_of(with_gene("{reel: [1, 2]}")), "search.space.lr.reel: unknown key (did you mean 'real'?)"));
+    CHECK(contains(problem_of(with_gene("[1, 2]")), "search.space.lr: a list is no section"));
+}
+
+TEST_CASE("a gene that nothing uses, and a $name that is no gene, are refused") {
+    CHECK(problem_of("search:\n  space:\n    depth: {int: [1, 2]}\n") ==
+          "file.yaml:3: search.space.depth: nothing uses this gene; write $depth for a value of data, model or "
+          "training, or remove it");
+    CHECK(problem_of("training:\n  learning_rate: $lrr\n  epochs: $lr\nsearch: {space: {lr: {int: [1, 2]}}}\n") ==
+          "file.yaml:2: training.learning_rate: '$lrr' names no gene (did you mean '$lr'?); accepted: a value, or $lr");
+    CHECK(contains(problem_of("training: {learning_rate: $lr}"), "'$lr' names no gene"));
+    CHECK(contains(problem_of("workers: {ranks: $n}"), "file.yaml:1: workers.ranks: no gene can stand here"));
+    CHECK(contains(problem_of("data: {kind: $n}"), "file.yaml:1: data.kind: no gene can stand here"));
+}
+
+TEST_CASE("names of genes: no column of a row, no odd letters, not more than 500") {
+    CHECK(begins(problem_of("training: {learning_rate: $loss}\nsearch:\n  space:\n    loss: {int: [1, 2]}\n"),
+                 "file.yaml:4: search.space.loss: is a column of every individual's row"));
+    CHECK(contains(problem_of("training: {epochs: $epochs}\nsearch: {space: {epochs: {int: [1, 2]}}}"), "is a column"));
+    CHECK(contains(problem_of("training: {epochs: $a-b}\nsearch: {space: {a-b: {int: [1, 2]}}}"), "is no name"));
+    CHECK(contains(problem_of("training: {epochs: $1a}\nsearch: {space: {1a: {int: [1, 2]}}}"), "is no name"));
+    std::string many = "search:\n  space:\n";
+    for (int i = 0; i < 501; ++i) {
+        many += "    g" + std::to_string(i) + ": {int: [1, 2]}\n";
+    }
+    CHECK(contains(problem_of(many), "search.space: has 501 genes; accepted: at most 500"));
+}
+
+TEST_CASE("a value that a gene can take and its key cannot is refused, naming both") {
+    CHECK(problem_of(with_gene("{real: [-1, 1]}")) ==
+          "file.yaml:2: training.learning_rate: '-1', which gene search.space.lr (file.yaml:5) can take, is out of "
+          "range; accepted: a number above 0 and up to 1000");
+    CHECK(contains(problem_of(with_gene("{int: [1, 1001]}")), "'1001', which gene search.space.lr"));
+    CHECK(contains(problem_of(with_gene("{choice: [0.1, high]}")), "'high', which gene search.space.lr (file.yaml:5)"));
+    CHECK(contains(problem_of("training: {epochs: $n}\nsearch: {space: {n: {real: [1, 3]}}}"), "is no whole number"));
+    CHECK(contains(problem_of("training: {optimizer: $o}\nsearch: {space: {o: {choice: [adam, sdg]}}}"),
+                   "'sdg', which gene search.space.o (file.yaml:2) can take, is unknown (did you mean 'sgd'?)"));
+}
+
+TEST_CASE("keys that hang together are checked together") {
+    CHECK(contains(problem_of("data:\n  kind: idx\n"), "data.path: has no value; data of kind idx is read from there"));
+    CHECK(begins(problem_of("training:\n  batch_size: 16\n  batch_size_per_rank: 8\n"),
+                 "file.yaml:3: training.batch_size_per_rank: stands beside batch_size"));
+    CHECK(contains(problem_of("training: {batch_size: null}"), "is null, and so is batch_size"));
+    CHECK(contains(problem_of("training: {scale_learning_rate: linear}"), "needs batch_size_per_rank"));
+    CHECK(contains(problem_of("training: {optimizer: {sgd: {nesterov: true}}}"), "needs a momentum above 0"));
+    CHECK(contains(problem_of("search:\n  budget: {evaluations: null}\n"), "file.yaml:2: search.budget: never ends"));
+    CHECK(contains(problem_of("search: {objective: {function: sphere}, space: {a: {int: [1, 2]}}}"),
+                   "search.space: stands beside the function sphere"));
+    CHECK(contains(problem_of("search: {objective: {function: leon, dimensions: 3}}"),
+                   "search.objective.dimensions: leon has 2 dimensions"));
+    CHECK(
+        contains(problem_of("training: {optimizer: {sgd: {}, adam: {}}}"), "training.optimizer: a section has 2 keys"));
+}
+
+TEST_CASE("--set: is applied first, and messages name it") {
+    const std::string yaml = "training:\n  epochs: 0\n";
+
+    CHECK(problem_of(yaml, {"training.epochs=3"}) == "");
+    CHECK(problem_of("name: x", {"training.epochs=-1"}) ==
+          "--set training.epochs: '-1' is out of range; accepted: a whole number from 1 to 1000000");
+    CHECK(begins(problem_of("name: x", {"training={epochs: 0}"}),
+                 "--set training: training.epochs: '0' is out of range"));
+    CHECK(begins(problem_of("name: x", {"training.epoch=1"}),
+                 "--set training.epoch: unknown key (did you mean 'epochs'?)"));
+    CHECK(begins(problem_of("name: x", {"training.epochs"}), "--set training.epochs: expected path.to.key=value"));
+    CHECK(config::parse("name: x", "f", {"search.budget.evaluations=7"}).budget.evaluations == 7);
+}
+
+TEST_CASE("load: a missing file names the nearest beside it, a folder is no file") {
+    namespace fs = std::filesystem;
+    const fs::path folder = fs::temp_directory_path() / "finch-test-config-load";
+    fs::create_directories(folder);
+    std::ofstream(folder / "mnist.yaml") << "name: there\n";
+
+    CHECK(config::load(folder / "mnist.yaml").name == "there");
+    CHECK_THROWS_WITH_AS(
+        (void)config::load(folder / "mnits.yaml"),
+        doctest::Contains(("there is no such file; did you mean " + (folder / "mnist.yaml").string()).c_str()),
+        ConfigError);
+    CHECK_THROWS_WITH_AS((void)config::load(folder), doctest::Contains("is no file"), ConfigError);
+    CHECK_THROWS_WITH_AS((void)config::load(folder / "none" / "x.yaml"), doctest::Contains("there is no such file"),
+                         ConfigError);
+    fs::remove_all(folder);
+}
+
+}  // namespace

@@ -1,2 +1,180 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "config/problem.hpp"
+
 #include <doctest/doctest.h>
+
+namespace {
+
+using namespace finch;
+using namespace finch::test;
+
+const std::string all_kinds = R"(
+data: {kind: idx, path: here, training_samples: $samples, normalize: {mean: [0.1, $mean], deviation: 0.5}}
+model:
+  - conv: {channels: $channels, kernel: 5, padding: 1, activation: $act, repeat: $layers}
+  - $pool
+  - activation: $act
+  - flatten
+  - linear: {units: 30, activation: tanh}
+  - linear
+training:
+  epochs: 7
+  batch_size_per_rank: $channels
+  scale_learning_rate: sqrt
+  optimizer: $optimizer
+  learning_rate: $lr
+  schedule: {step: {every: 2, factor: $gamma}}
+  early_stopping: {patience: 4}
+search:
+  space:
+    samples: {int: [100, 200]}
+    mean: {real: [0.25, 0.75]}
+    channels: {choice: [4, 8, 16]}
+    act: {choice: [relu, sigmoid]}
+    layers: {int: [0, 3]}
+    pool: {choice: [max_pool, average_pool]}
+    optimizer: {choice: [sgd, adamw]}
+    lr: {real: [1e-4, 1e-2], scale: log}
+    gamma: {real: [0.5, 0.999]}
+)";
+
+TEST_CASE("recipe: every kind of gene is replaced by its value, in data, model and training") {
+    const config::Config config = config::parse("seed: 9" + all_kinds, "file.yaml");
+    const double lr = 0.1 / 3;
+
+    const train::Recipe recipe = config.recipe({150, 0.3, 2, 1, 3, 1, 1, lr / 10, 0.9}, 77);
+
+    CHECK(recipe.seed == 9);
+    CHECK(recipe.individual == 77);
+    CHECK(recipe.data.kind == data::Kind::idx);
+    CHECK(recipe.data.path == "here");
+    CHECK(recipe.data.training_samples == 150);
+    CHECK(recipe.data.mean == std::vector<double>{0.1, 0.3});
+    CHECK(recipe.data.deviation == std::vector<double>{0.5});
+    REQUIRE(recipe.model.size() == 6);
+    const auto& conv = std::get<nn::ConvLayer>(recipe.model[0]);
+    CHECK(conv.channels == 16);
+    CHECK(conv.kernel == 5);
+    CHECK(conv.stride == 1);
+    CHECK(conv.padding == 1);
+    CHECK(conv.activation == backend::Activation::sigmoid);
+    CHECK(conv.repeat == 3);
+    const auto& pool = std::get<nn::PoolLayer>(recipe.model[1]);
+    CHECK(pool.kind == backend::Pooling::average);
+    CHECK(pool.kernel == 2);
+    CHECK(pool.stride == 2);
+    CHECK(std::get<nn::ActivationLayer>(recipe.model[2]).activation == backend::Activation::sigmoid);
+    CHECK(std::holds_alternative<nn::FlattenLayer>(recipe.model[3]));
+    CHECK(std::get<nn::LinearLayer>(recipe.model[4]).units == 30);
+    CHECK(std::get<nn::LinearLayer>(recipe.model[4]).activation == backend::Activation::tanh);
+    CHECK(std::get<nn::LinearLayer>(recipe.model[5]).units == 0);
+    CHECK(recipe.training.epochs == 7);
+    CHECK(recipe.training.batch_size_per_rank == 16);
+    CHECK(recipe.training.scale_learning_rate == train::ScaleLearningRate::sqrt);
+    CHECK(std::get<nn::AdamWOptions>(recipe.training.optimizer).weight_decay == 0.01);
+    CHECK(recipe.training.learning_rate == lr / 10);  // to the same bits
+    CHECK(std::get<nn::StepSchedule>(recipe.training.schedule).every == 2);
+    CHECK(std::get<nn::StepSchedule>(recipe.training.schedule).factor == 0.9);
+    CHECK(recipe.training.patience == 4);
+}
+
+TEST_CASE("recipe: without genes the sections are what they say, with torch.optim's defaults") {
+    const config::Config config = config::parse("training: {optimizer: adam, schedule: {cosine: {minimum: 0.1}}}", "f");
+
+    const train::Recipe recipe = config.recipe({}, 1);
+
+    const auto& adam = std::get<nn::AdamOptions>(recipe.training.optimizer);
+    CHECK(adam.beta1 == 0.9);
+    CHECK(adam.beta2 == 0.999);
+    CHECK(adam.epsilon == 1e-8);
+    CHECK(adam.weight_decay == 0);
+    CHECK(std::get<nn::CosineSchedule>(recipe.training.schedule).minimum == 0.1);
+    CHECK(recipe.training.batch_size == 64);
+    CHECK(!recipe.training.batch_size_per_rank);
+    CHECK(!recipe.training.patience);
+    CHECK(recipe.data.kind == data::Kind::generated);
+    CHECK(!recipe.data.training_samples);
+    CHECK(!std::get<nn::ConvLayer>(recipe.model[0]).padding);
+}
+
+TEST_CASE("recipe: a genome of another length is a fault of the program") {
+    CHECK_THROWS_AS((void)config::parse("name: x", "f").recipe({1.0}, 1), Error);
+    CHECK_THROWS_AS((void)config::parse("search: {objective: {function: sphere}}", "f").recipe({1.0, 1.0}, 1), Error);
+}
+
+TEST_CASE("text: parses to an equal configuration, with every default written out") {
+    for (const std::string yaml :
+         {std::string("name: x"), all_kinds, std::string("search: {objective: {function: rastrigin, dimensions: 20}}"),
+          std::string(
+              "training: {batch_size_per_rank: 8, optimizer: {sgd: {momentum: 0.9}}}\nsearch: {propagator: random, "
+              "budget: {hours: 2, target_loss: -1e-3}}\nworkers: {islands: [3, 1], threads: 2}\nlog: {path: \"a "
+              "b\"}")}) {
+        const config::Config first = config::parse(yaml, "file.yaml");
+        const config::Config second = config::parse(first.text(), "again");
+
+        CHECK(second.text() == first.text());
+        CHECK(second.fixed_text() == first.fixed_text());
+        CHECK(second.space == first.space);
+        CHECK(second.log.path == first.log.path);
+        CHECK(second.workers.island_sizes == first.workers.island_sizes);
+        CHECK(second.workers.threads == first.workers.threads);
+        CHECK(second.budget.evaluations == first.budget.evaluations);
+        CHECK(second.budget.target_loss == first.budget.target_loss);
+        CHECK(second.propagator.index() == first.propagator.index());
+        CHECK(second.trains() == first.trains());
+    }
+}
+
+TEST_CASE("a benchmark function brings its genes and its usual dimensions") {
+    const config::Config config = config::parse("search: {objective: {function: rastrigin, seconds: 2}}", "f");
+
+    const auto& objective = std::get<config::FunctionObjective>(config.objective);
+    CHECK(objective.function == "rastrigin");
+    CHECK(objective.dimensions == 20);
+    CHECK(objective.seconds == 2);
+    CHECK(config.space.size() == 20);
+    CHECK(config.space.genes[19].name == "x19");
+    CHECK(!contains(config.text(), "model:"));
+}
+
+TEST_CASE("difference: names each key that differs, and takes equal numbers for equal") {
+    const auto fixed = [](const std::string& yaml) { return config::parse(yaml, "f").fixed_text(); };
+    const std::string before = fixed("training: {batch_size: 16, learning_rate: 1e-4}");
+
+    CHECK(config::difference(before, before) == "");
+    CHECK(config::difference(before, fixed("training: {batch_size: 16, learning_rate: 0.0001}")) == "");
+    CHECK(config::difference(before, fixed("training: {batch_size: 32, learning_rate: 1e-4}")) ==
+          "training.batch_size: 16 → 32");
+    CHECK(config::difference(before, fixed("seed: 2\ntraining: {batch_size: 16, learning_rate: 1e-4}\nmodel: [flatten, "
+                                           "linear]")) != "");
+    CHECK(contains(config::difference(fixed("model: [flatten, linear]"), fixed("model: [flatten, linear, linear]")),
+                   "model[2].linear.units: nothing → classes"));
+}
+
+TEST_CASE("what may change between two starts is no part of the fixed text") {
+    const auto fixed = [](const std::string& yaml) { return config::parse(yaml, "f").fixed_text(); };
+
+    CHECK(fixed("name: x") ==
+          fixed("{name: y, workers: {ranks: 2}, search: {budget: {evaluations: 5}, exchange: {kind: "
+                "none}, propagator: random}, checkpoint: {archive_seconds: 1}, log: {level: debug}}"));
+    CHECK(fixed("name: x") == fixed("data: {path: elsewhere}"));
+    CHECK(fixed("name: x") != fixed("seed: 2"));
+    CHECK(fixed("name: x") != fixed("data: {size: 20}"));
+    CHECK(fixed("name: x") != fixed("model: [flatten, linear]"));
+    CHECK(fixed("name: x") != fixed("search: {objective: validation_error}"));
+}
+
+TEST_CASE("check_models: a space in which only some networks can exist passes, one without any is refused by layer") {
+    const std::string head =
+        "training: {learning_rate: $lr}\nmodel:\n  - max_pool: {kernel: 2, repeat: $pools}\n  - flatten\n"
+        "  - linear\nsearch:\n  space:\n    lr: {real: [0.1, 1]}\n";
+
+    CHECK_NOTHROW(config::check_models(config::parse(head + "    pools: {int: [0, 9]}\n", "f"), {28, 28, 1}, 10));
+    CHECK_THROWS_WITH_AS(config::check_models(config::parse(head + "    pools: {int: [6, 9]}\n", "f"), {28, 28, 1}, 10),
+                         doctest::Contains("model[0]"), ConfigError);
+    CHECK_THROWS_WITH_AS(
+        config::check_models(config::parse("model: [flatten, {linear: {units: 7}}]", "f"), {28, 28, 1}, 10),
+        doctest::Contains("28 x 28 x 1 and 10 classes"), ConfigError);
+}
+
+}  // namespace

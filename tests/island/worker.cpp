@@ -33,8 +33,13 @@ public:
         const int count = workers_now > 0 ? workers_now : static_cast<int>(journals_.size());
         journals_.resize(static_cast<std::size_t>(std::max<int>(count, static_cast<int>(journals_.size()))));
         start(count);
+        return go_on(rounds);
+    }
+
+    /// Steps the workers that stand, as run() does.
+    bool go_on(int rounds, double seconds_per_round = 0.001) {
         for (int round = 0; round < rounds; ++round) {
-            now_ += 0.001;
+            now_ += seconds_per_round;
             bool alive = false;
             for (auto& worker : workers_) {
                 if (worker->ending() == Ending::urgent) {
@@ -243,28 +248,33 @@ TEST_CASE("a budget of generations gives every worker as many evaluations") {
     CHECK(world.run(plenty));
 
     std::map<std::uint32_t, int> bred;
-    for (const auto& [id, individual] : world.recorded().individuals()) {
+    const search::Population recorded = world.recorded();
+    for (const auto& [id, individual] : recorded.individuals()) {
         ++bred[id.worker()];
     }
     CHECK(bred == std::map<std::uint32_t, int>{{0, 9}, {1, 9}, {2, 9}});
 }
 
 TEST_CASE("an orderly stop saves what runs, all leave, and the next start goes on with it") {
-    World world(4, 2, evaluations(100), search::ExchangeKind::pollination);
-    CHECK_FALSE(world.run(40));
-    world.stop = Stop::orderly;
-    CHECK(world.run(plenty));
-    for (const auto& worker : world.workers_) {
-        CHECK(worker->ending() == Ending::stopped);
+    std::size_t unfinished = 0;
+    for (const int rounds : {11, 20, 29, 40, 53}) {
+        World world(4, 2, evaluations(100), search::ExchangeKind::pollination);
+        CHECK_FALSE(world.run(rounds));
+        world.stop = Stop::orderly;
+        CHECK(world.go_on(plenty));
+        for (int i = 0; i < 4; ++i) {
+            CHECK(world.workers_[static_cast<std::size_t>(i)]->ending() == Ending::stopped);
+            CHECK(world.evaluators_[static_cast<std::size_t>(i)]->checkpoints == 1);
+        }
+        unfinished += world.recorded().unfinished().size();
+        world.stop = Stop::none;
+
+        CHECK(world.run(plenty));
+
+        CHECK(world.recorded().settled() == 100);
+        CHECK(world.recorded().unfinished().empty());
     }
-    const auto unfinished = world.recorded().unfinished().size();
-    world.stop = Stop::none;
-
-    CHECK(world.run(plenty));
-
     CHECK(unfinished > 0);
-    CHECK(world.recorded().settled() == 100);
-    CHECK(world.recorded().unfinished().empty());
 }
 
 TEST_CASE("after TERM a leader leaves at once and waits for nobody") {
@@ -272,7 +282,7 @@ TEST_CASE("after TERM a leader leaves at once and waits for nobody") {
     CHECK_FALSE(world.run(20));
     world.stop = Stop::urgent;
 
-    world.run(1);
+    CHECK(world.go_on(1));
 
     CHECK(world.workers_[0]->ending() == Ending::urgent);
     CHECK(world.evaluators_[0]->checkpoints == 1);
@@ -287,7 +297,8 @@ TEST_CASE("a genome whose network cannot exist is bred again, and recorded as fa
     CHECK(some.run(plenty));
     CHECK(none.run(plenty));
 
-    for (const auto& [id, individual] : some.recorded().individuals()) {
+    const search::Population bred = some.recorded();
+    for (const auto& [id, individual] : bred.individuals()) {
         CHECK(individual.genome[0] > 0);
     }
     CHECK(none.recorded().settled() == 3);
@@ -298,15 +309,7 @@ TEST_CASE("a journal that cannot be written stops the run in order, and nobody h
     World world(3, 1, evaluations(500), search::ExchangeKind::none);
     CHECK_FALSE(world.run(1));
     world.files_[1]->full = true;
-    for (int round = 0; round < 10000; ++round) {
-        bool alive = false;
-        for (auto& worker : world.workers_) {
-            alive = worker->step() || alive;
-        }
-        if (!alive) {
-            break;
-        }
-    }
+    CHECK(world.go_on(plenty));
 
     CHECK(world.workers_[1]->ending() == Ending::storage);
     CHECK(world.workers_[0]->ending() == Ending::stopped);
@@ -318,16 +321,7 @@ TEST_CASE("an archive that cannot be written is tried again, then the run stops"
     CHECK_FALSE(world.run(1));
     world.archive_->full = true;
 
-    for (int round = 0; round < 100000; ++round) {
-        world.now_ += 0.01;
-        bool alive = false;
-        for (auto& worker : world.workers_) {
-            alive = worker->step() || alive;
-        }
-        if (!alive) {
-            break;
-        }
-    }
+    CHECK(world.go_on(plenty, 0.01));
 
     CHECK(world.workers_[0]->ending() == Ending::stopped);
     CHECK(world.workers_[1]->ending() == Ending::stopped);

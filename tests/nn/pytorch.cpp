@@ -173,9 +173,8 @@ void check_states(std::int64_t convolutions, const std::string& file) {
 void check_losses(std::int64_t convolutions, const std::string& file) {
     Fixture fixture(file);
     Network network(convolutions, Activation::relu);
-    const std::array<std::pair<OptimizerOptions, double>, 2> runs{
-        std::pair{OptimizerOptions{AdadeltaOptions{}}, 0.01},
-        std::pair{OptimizerOptions{SgdOptions{.momentum = 0.9}}, 0.001}};
+    const std::array<std::pair<OptimizerOptions, double>, 2> runs{std::pair{OptimizerOptions{AdadeltaOptions{}}, 0.01},
+                                                                  std::pair{OptimizerOptions{SgdOptions{}}, 0.001}};
     double worst = 0;
     for (const auto& [options, rate] : runs) {
         Optimizer optimizer(network.device(), options, network.model().plan().parameters);

@@ -60,7 +60,13 @@ TEST_CASE("a snapshot of 2 ranks goes on on 1, 3 and 4 with the same global batc
     for (const std::int64_t steps : {in_training, in_validation}) {
         Run first(two, datasets, recipe);
         (void)first->advance(steps);
-        const NamedArrays snapshot = first->snapshot();
+        NamedArrays snapshot = first->snapshot();
+        for (NamedArray& array : snapshot) {
+            if (array.name == "partial_sums") {
+                std::get<std::vector<double>>(array.values)[7 + 6] =
+                    5000;  // seconds of rank 1, whose clock is not asked
+            }
+        }
         for (const int ranks : {1, 3, 4}) {
             CAPTURE(steps);
             CAPTURE(ranks);
@@ -81,6 +87,7 @@ TEST_CASE("a snapshot of 2 ranks goes on on 1, 3 and 4 with the same global batc
                 CHECK(found.validation_loss == doctest::Approx(reference.validation_loss).epsilon(1e-4));
                 CHECK(std::abs(found.validation_accuracy - reference.validation_accuracy) < 1.5 / 57);
                 CHECK(found.learning_rate == doctest::Approx(0.02));
+                CHECK(found.seconds < 1000);
             }
         }
     }

@@ -1,7 +1,8 @@
 #pragma once
 
+#include "finch/comm/mpi.hpp"
+
 #include <functional>
-#include <mpi.h>
 #include <string>
 
 namespace finch::app {

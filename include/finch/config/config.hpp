@@ -66,8 +66,8 @@ public:
 
     /// The effective configuration: every key with its value, as YAML that parses to an equal configuration.
     [[nodiscard]] const std::string& text() const noexcept { return text_; }
-    /// What must not change between two starts of a run: seed, data, model, training, space, objective, as text by
-    /// section.
+    /// What must not change between two starts of a run: seed, data (but for their path: their fingerprint is
+    /// checked), model, training, space, objective, as YAML.
     [[nodiscard]] std::string fixed_text() const;
 
     /// What the individual `id` with `genome` trains: all genes replaced by their values. Throws ConfigError with the
@@ -96,7 +96,8 @@ private:
 /// genomes. Throws ConfigError with the reason of the most promising one, naming the layer.
 void check_models(const Config& config, nn::SampleShape sample, std::int64_t classes);
 
-/// The difference between two fixed texts in words, empty where equal: "training.batch_size: 16 → 32".
+/// The difference between two fixed texts in words, a line for each key, empty where equal:
+/// "training.batch_size: 16 → 32".
 [[nodiscard]] std::string difference(const std::string& before, const std::string& now);
 
 /// Every key with its default, its bounds and its meaning: what `finch config` prints; valid YAML.

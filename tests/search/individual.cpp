@@ -1,0 +1,174 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/search/individual.hpp"
+
+#include "finch/base/error.hpp"
+
+#include "search/samples.hpp"
+
+#include <cmath>
+#include <doctest/doctest.h>
+#include <limits>
+
+using namespace finch;
+using namespace finch::search;
+using namespace finch::search::samples;
+
+namespace {
+
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+Individual round_trip(const Individual& individual, bool with_curve) {
+    Bytes bytes;
+    write_individual(individual, with_curve, bytes);
+    ByteReader reader(bytes);
+    const Individual back = read_individual(reader);
+    CHECK(reader.left() == 0);
+    return back;
+}
+
+/// Records of one id in the order in which they must win, the last one strongest.
+std::vector<Individual> ladder() {
+    Individual far = evaluated(1, 0.5);
+    far.epochs = 5;
+    Individual with_curve = far;
+    with_curve.curve.resize(5);
+    Individual unfinished_but_far = bred(1);
+    unfinished_but_far.epochs = 9;
+    return {bred(1), unfinished_but_far, evaluated(1, 0.1), far, with_curve};
+}
+
+}  // namespace
+
+TEST_CASE("an id keeps restart, worker and sequence apart") {
+    const Id id = Id::make(4095, 1048575, 4294967295);
+
+    CHECK(id.restart() == 4095);
+    CHECK(id.worker() == 1048575);
+    CHECK(id.sequence() == 4294967295);
+    CHECK(Id::make(1, 2, 3).value == (1ULL << 52) + (2ULL << 32) + 3);
+    CHECK_THROWS_AS((void)Id::make(4096, 0, 0), Error);
+    CHECK_THROWS_AS((void)Id::make(0, 1048576, 0), Error);
+}
+
+TEST_CASE("an id's text reads back") {
+    const Id id = Id::make(2, 3, 17);
+
+    CHECK(to_text(id) == "2.3.17");
+    CHECK(parse_id("2.3.17") == id);
+    CHECK(parse_id(std::to_string(id.value)) == id);
+    for (const char* wrong : {"", "1.2", "1.2.3.4", "1..3", "a", "1.2.x", "4096.0.0", "0.1048576.1", "0.0.4294967296",
+                              "-1", "1.2.3 ", "99999999999999999999"}) {
+        CHECK_THROWS_AS((void)parse_id(wrong), ConfigError);
+    }
+}
+
+TEST_CASE("an individual's bytes read back to the same individual") {
+    const Individual individual = complete(9);
+
+    const Individual back = round_trip(individual, true);
+
+    CHECK(back.id == individual.id);
+    CHECK(back.island == 3);
+    CHECK(back.generation == 7);
+    CHECK(back.parents == individual.parents);
+    CHECK(back.bred_by == Operator::crossover);
+    CHECK(back.genome == individual.genome);
+    CHECK(back.outcome == Outcome::evaluated);
+    CHECK(back.loss == 0.25);
+    CHECK(back.accuracy == 0.75);
+    CHECK(back.epochs == 2);
+    CHECK(back.best_epoch == 1);
+    CHECK(back.problem == "none worth a word");
+    CHECK(back.born == 10);
+    CHECK(back.started == 11);
+    CHECK(back.finished == 12);
+    CHECK(back.samples_per_second == 1234.5);
+    CHECK(back.ranks == 2);
+    CHECK(back.threads == 4);
+    CHECK(back.batch_size == 16);
+    CHECK(back.node == "n01");
+    CHECK(back.device == "cpu");
+    REQUIRE(back.curve.size() == 2);
+    CHECK(back.curve[1].epoch == 2);
+    CHECK(back.curve[1].training_loss == 1.0);
+    CHECK(back.curve[1].training_accuracy == 0.5);
+    CHECK(back.curve[1].validation_loss == 1.25);
+    CHECK(back.curve[1].validation_accuracy == 0.75);
+    CHECK(back.curve[1].learning_rate == 0.05);
+    CHECK(back.curve[1].seconds == 3.25);
+    CHECK(identical(back, individual));
+}
+
+TEST_CASE("without its curve everything else travels") {
+    Individual individual = complete(9);
+
+    const Individual back = round_trip(individual, false);
+
+    CHECK_FALSE(identical(back, individual));
+    individual.curve.clear();
+    CHECK(identical(back, individual));
+}
+
+TEST_CASE("bytes that end too early or name no outcome are refused") {
+    Bytes bytes;
+    write_individual(complete(1), true, bytes);
+    for (std::size_t length = 0; length < bytes.size(); ++length) {
+        ByteReader reader(std::span<const std::byte>(bytes).first(length));
+        CHECK_THROWS_AS((void)read_individual(reader), FileError);
+    }
+
+    const std::size_t operator_at = 8 + 4 + 4 + 16;
+    bytes[operator_at] = std::byte{3};
+    ByteReader reader(bytes);
+    CHECK_THROWS_AS((void)read_individual(reader), FileError);
+}
+
+TEST_CASE("only an evaluated individual with a finite loss ranks by it") {
+    CHECK(evaluated(1, 0.5).ranks_by_loss());
+    CHECK_FALSE(evaluated(1, not_a_number).ranks_by_loss());
+    CHECK_FALSE(evaluated(1, std::numeric_limits<double>::infinity()).ranks_by_loss());
+    for (const Outcome outcome : {Outcome::unfinished, Outcome::pruned, Outcome::stopped, Outcome::diverged,
+                                  Outcome::out_of_memory, Outcome::failed}) {
+        CHECK_FALSE(ended(1, outcome, 0.5).ranks_by_loss());
+    }
+}
+
+TEST_CASE("better: smaller loss, then smaller id; what has no comparable loss comes last") {
+    const std::vector<Individual> in_order{evaluated(4, -1),
+                                           evaluated(2, 0.5),
+                                           evaluated(3, 0.5),
+                                           evaluated(1, 2),
+                                           ended(5, Outcome::failed, -5),
+                                           evaluated(6, not_a_number),
+                                           ended(7, Outcome::diverged, -std::numeric_limits<double>::infinity()),
+                                           bred(8)};
+
+    for (std::size_t i = 0; i < in_order.size(); ++i) {
+        for (std::size_t j = 0; j < in_order.size(); ++j) {
+            CHECK(better(in_order[i], in_order[j]) == (i < j));
+        }
+    }
+}
+
+TEST_CASE("supersedes: finished, then further, then with the longer curve") {
+    const auto records = ladder();
+
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        for (std::size_t j = 0; j < records.size(); ++j) {
+            CHECK(supersedes(records[i], records[j]) == (i > j));
+        }
+    }
+}
+
+TEST_CASE("supersedes: of two otherwise equal records exactly one wins, and the smaller bytes do") {
+    Individual a = evaluated(1, 0.5);
+    Individual b = a;
+    b.problem = "x";
+    Individual unknown_loss = evaluated(1, not_a_number);
+
+    CHECK(supersedes(a, b) != supersedes(b, a));
+    CHECK(supersedes(a, b));  // the text's length comes first, and 0 is smaller than 1
+    CHECK(supersedes(a, unknown_loss) != supersedes(unknown_loss, a));
+    CHECK_FALSE(supersedes(unknown_loss, unknown_loss));
+    CHECK(identical(unknown_loss, evaluated(1, not_a_number)));
+}

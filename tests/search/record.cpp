@@ -1,0 +1,263 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/search/record.hpp"
+
+#include "search/samples.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace finch;
+using namespace finch::search;
+using namespace finch::search::samples;
+
+namespace {
+
+constexpr std::uint64_t run = 0x1234'5678'9ABC'DEF0;
+
+std::vector<Record> one_of_each() {
+    Individual with_magic = evaluated(4, 0.5, 1);
+    with_magic.problem = "FNCH FNCH";  // the magic inside a body must not confuse anybody
+    return {Started{bred(1)},
+            Result{complete(2)},
+            Move{evaluated(3, 0.5), {4, 5, 6}},
+            Copy{with_magic, 7},
+            Event{1.5, 2, "stop", "USR2"},
+            WorkerReport{1, 2, 3, 4, 5, "n01", "cpu", 6, 7, 8, 9},
+            Tickets{Tickets::Kind::give_back, 3, 4, 0.5},
+            Archived{77},
+            Halt{true, "the target loss is reached"}};
+}
+
+struct Journal {
+    std::vector<Bytes> records;
+    std::vector<std::size_t> begins;  ///< and the end of the last
+    Bytes bytes;
+};
+
+Journal make_journal() {
+    Journal journal;
+    for (const Record& record : one_of_each()) {
+        journal.records.push_back(encode(record, run));
+        journal.begins.push_back(journal.bytes.size());
+        journal.bytes.insert(journal.bytes.end(), journal.records.back().begin(), journal.records.back().end());
+    }
+    journal.begins.push_back(journal.bytes.size());
+    return journal;
+}
+
+struct Reading {
+    std::vector<Bytes> records;  ///< encoded again, so that they can be compared
+    std::vector<std::string> problems;
+    std::size_t good_bytes = 0;
+};
+
+Reading read(std::span<const std::byte> bytes) {
+    RecordReader reader(bytes, run, "a.journal");
+    Reading reading;
+    while (const auto record = reader.next()) {
+        reading.records.push_back(encode(*record, run));
+    }
+    CHECK_FALSE(reader.next().has_value());
+    reading.problems = reader.problems();
+    reading.good_bytes = reader.good_bytes();
+    return reading;
+}
+
+std::vector<Bytes> without(std::vector<Bytes> records, std::size_t index) {
+    records.erase(records.begin() + static_cast<std::ptrdiff_t>(index));
+    return records;
+}
+
+}  // namespace
+
+TEST_CASE("records of every kind read back") {
+    const Journal journal = make_journal();
+    RecordReader reader(journal.bytes, run, "a.journal");
+    const auto next = [&reader] { return reader.next().value(); };
+
+    CHECK(identical(std::get<Started>(next()).individual, bred(1)));
+    CHECK(identical(std::get<Result>(next()).individual, complete(2)));
+    const auto move = std::get<Move>(next());
+    CHECK(identical(move.individual, evaluated(3, 0.5)));
+    CHECK(move.home == Home{4, 5, 6});
+    CHECK(std::get<Copy>(next()).island == 7);
+    const auto event = std::get<Event>(next());
+    CHECK(event.time == 1.5);
+    CHECK(event.worker == 2);
+    CHECK(event.kind == "stop");
+    CHECK(event.text == "USR2");
+    const auto report = std::get<WorkerReport>(next());
+    CHECK(report.restart == 1);
+    CHECK(report.threads == 5);
+    CHECK(report.node == "n01");
+    CHECK(report.device == "cpu");
+    CHECK(report.busy_seconds == 8);
+    CHECK(report.evaluations == 9);
+    const auto tickets = std::get<Tickets>(next());
+    CHECK(tickets.kind == Tickets::Kind::give_back);
+    CHECK(tickets.worker == 3);
+    CHECK(tickets.count == 4);
+    CHECK(tickets.seconds_per_evaluation == 0.5);
+    CHECK(std::get<Archived>(next()).records == 77);
+    const auto halt = std::get<Halt>(next());
+    CHECK(halt.end_running);
+    CHECK(halt.why == "the target loss is reached");
+    CHECK_FALSE(reader.next().has_value());
+    CHECK(reader.problems().empty());
+    CHECK(reader.good_bytes() == journal.bytes.size());
+}
+
+TEST_CASE("only a result carries its curve") {
+    const auto curve_of = [](const Record& record) {
+        const Bytes bytes = encode(record, run);
+        return std::visit(
+            [](const auto& kind) -> std::size_t {
+                if constexpr (requires { kind.individual; }) {
+                    return kind.individual.curve.size();
+                }
+                return 99;
+            },
+            RecordReader(bytes, run, "a message").next().value());
+    };
+
+    CHECK(curve_of(Result{complete(1)}) == 2);
+    CHECK(curve_of(Started{complete(1)}) == 0);
+    CHECK(curve_of(Move{complete(1), {1, 0, 0}}) == 0);
+    CHECK(curve_of(Copy{complete(1), 0}) == 0);
+}
+
+TEST_CASE("a journal that is cut anywhere gives all records before the cut, and good_bytes says where to cut") {
+    const Journal journal = make_journal();
+
+    for (std::size_t length = 0; length <= journal.bytes.size(); ++length) {
+        std::size_t whole = 0;
+        while (whole < journal.records.size() && journal.begins[whole + 1] <= length) {
+            ++whole;
+        }
+        const Bytes cut(journal.bytes.begin(), journal.bytes.begin() + static_cast<std::ptrdiff_t>(length));
+
+        const Reading reading = read(cut);
+
+        CHECK(reading.records ==
+              std::vector(journal.records.begin(), journal.records.begin() + static_cast<std::ptrdiff_t>(whole)));
+        CHECK(reading.good_bytes == journal.begins[whole]);
+        CHECK(reading.problems.empty());
+    }
+}
+
+TEST_CASE("a flipped byte anywhere costs its own record and no other, and is named") {
+    const Journal journal = make_journal();
+
+    for (const int flip : {0x01, 0x80, 0xFF}) {
+        for (std::size_t at = 0; at < journal.bytes.size(); ++at) {
+            std::size_t hit = 0;
+            while (journal.begins[hit + 1] <= at) {
+                ++hit;
+            }
+            Bytes damaged = journal.bytes;
+            damaged[at] ^= static_cast<std::byte>(flip);
+
+            const Reading reading = read(damaged);
+
+            REQUIRE(reading.records == without(journal.records, hit));
+            const bool is_last = hit + 1 == journal.records.size();
+            CHECK(reading.good_bytes == (is_last ? journal.begins[hit] : journal.bytes.size()));
+            if (!is_last) {  // at the end a larger length cannot be told from a torn record
+                REQUIRE(reading.problems.size() == 1);
+                CHECK(reading.problems[0].find("a.journal") == 0);
+            }
+        }
+    }
+}
+
+TEST_CASE("a record is found although the length of the one before it now points exactly behind it") {
+    const Journal journal = make_journal();
+    Bytes damaged = journal.bytes;
+    const auto both = static_cast<std::uint32_t>(journal.begins[2] - 24);
+    std::memcpy(damaged.data() + 8, &both, sizeof both);
+
+    CHECK(read(damaged).records == without(journal.records, 0));
+}
+
+TEST_CASE("missing, inserted and zeroed stretches cost only the records that they touch") {
+    const Journal journal = make_journal();
+    const auto place = [](std::size_t at) { return static_cast<std::ptrdiff_t>(at); };
+
+    Bytes missing = journal.bytes;
+    missing.erase(missing.begin() + place(journal.begins[1] + 3), missing.begin() + place(journal.begins[1] + 40));
+    CHECK(read(missing).records == without(journal.records, 1));
+
+    Bytes inserted = journal.bytes;
+    inserted.insert(inserted.begin() + place(journal.begins[3]), 1000, std::byte{'F'});
+    const Reading with_inserted = read(inserted);
+    CHECK(with_inserted.records == journal.records);
+    CHECK(with_inserted.problems.size() == 1);
+
+    Bytes zeroed = journal.bytes;
+    zeroed.insert(zeroed.end(), 4096, std::byte{0});  // what a file system may leave behind after a dead node
+    const Reading with_zeros = read(zeroed);
+    CHECK(with_zeros.records == journal.records);
+    CHECK(with_zeros.good_bytes == journal.bytes.size());
+    CHECK(with_zeros.problems.size() == 1);
+}
+
+TEST_CASE("random bytes give no record and no crash") {
+    RandomStream random(1, Purpose::test);
+
+    for (int i = 0; i < 200; ++i) {
+        Bytes bytes(random.below(300));
+        for (std::byte& byte : bytes) {
+            byte = static_cast<std::byte>(random.bits() & 0xFF);
+        }
+        for (std::size_t at = 0; at + 12 <= bytes.size(); at += 50) {  // with headers that look real
+            std::memcpy(bytes.data() + at, "FNCH\1\0\1\0", 8);
+            const auto length = static_cast<std::uint32_t>(random.below(200));
+            std::memcpy(bytes.data() + at + 8, &length, sizeof length);
+        }
+        CHECK(read(bytes).records.empty());
+    }
+}
+
+TEST_CASE("records of another run are skipped, and named once") {
+    Bytes bytes = encode(Archived{1}, run);
+    for (std::uint64_t i = 0; i < 3; ++i) {
+        const Bytes foreign = encode(Archived{2}, run + 1);
+        bytes.insert(bytes.end(), foreign.begin(), foreign.end());
+    }
+
+    const Reading reading = read(bytes);
+
+    CHECK(reading.records == std::vector<Bytes>{encode(Archived{1}, run)});
+    CHECK(reading.problems.size() == 1);
+    CHECK(reading.good_bytes == bytes.size());
+}
+
+TEST_CASE("a whole record of an unknown kind or version, or with an impossible body, is skipped and named") {
+    const auto sealed = [](Bytes record) {  // with the CRC made right again: bytes 20 to 23, over all others
+        const std::uint32_t crc = crc32c(std::span(record).subspan(24), crc32c(std::span(record).first(20)));
+        std::memcpy(record.data() + 20, &crc, sizeof crc);
+        return record;
+    };
+    Bytes unknown_kind = encode(Archived{1}, run);
+    unknown_kind[4] = std::byte{200};
+    Bytes no_kind = encode(Archived{1}, run);
+    no_kind[4] = std::byte{0};
+    Bytes newer = encode(Archived{1}, run);
+    newer[6] = std::byte{2};
+    Bytes impossible = encode(Tickets{}, run);
+    impossible[24] = std::byte{99};
+    Bytes too_long = encode(Archived{1}, run);
+    too_long.push_back(std::byte{0});
+    too_long[8] = std::byte{9};
+
+    for (const Bytes& wrong : {unknown_kind, no_kind, newer, impossible, too_long}) {
+        Bytes bytes = sealed(wrong);
+        const Bytes good = encode(Archived{5}, run);
+        bytes.insert(bytes.end(), good.begin(), good.end());
+
+        const Reading reading = read(bytes);
+
+        CHECK(reading.records == std::vector<Bytes>{good});
+        CHECK(reading.problems.size() == 1);
+        CHECK(reading.good_bytes == bytes.size());
+    }
+}

@@ -1,0 +1,68 @@
+#pragma once
+
+#include "finch/search/population.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+/// Individuals for the tests of this module.
+namespace finch::search::samples {
+
+inline Individual bred(std::uint32_t number, std::int32_t island = 0) {
+    Individual individual;
+    individual.id = Id::make(0, 1, number);
+    individual.island = island;
+    individual.genome = {0.5, static_cast<double>(number)};
+    return individual;
+}
+
+inline Individual ended(std::uint32_t number, Outcome outcome, double loss, std::int32_t island = 0) {
+    Individual individual = bred(number, island);
+    individual.outcome = outcome;
+    individual.loss = loss;
+    return individual;
+}
+
+inline Individual evaluated(std::uint32_t number, double loss, std::int32_t island = 0) {
+    return ended(number, Outcome::evaluated, loss, island);
+}
+
+/// Every field differs from its default.
+inline Individual complete(std::uint32_t number) {
+    Individual individual = evaluated(number, 0.25, 3);
+    individual.generation = 7;
+    individual.parents = {Id::make(1, 2, 3), Id::make(4, 5, 6)};
+    individual.bred_by = Operator::crossover;
+    individual.genome = {1e-3, 4, 2};
+    individual.accuracy = 0.75;
+    individual.epochs = 2;
+    individual.best_epoch = 1;
+    individual.problem = "none worth a word";
+    individual.born = 10;
+    individual.started = 11;
+    individual.finished = 12;
+    individual.samples_per_second = 1234.5;
+    individual.ranks = 2;
+    individual.threads = 4;
+    individual.batch_size = 16;
+    individual.node = "n01";
+    individual.device = "cpu";
+    individual.curve = {{1, 0, 2.0, 0.25, 1.5, 0.5, 0.1, 3.5}, {2, 0, 1.0, 0.5, 1.25, 0.75, 0.05, 3.25}};
+    return individual;
+}
+
+inline std::vector<Id> ids(const std::vector<const Individual*>& individuals) {
+    std::vector<Id> found;
+    for (const Individual* individual : individuals) {
+        found.push_back(individual->id);
+    }
+    return found;
+}
+
+inline double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
+}
+
+}  // namespace finch::search::samples

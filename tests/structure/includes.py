@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Reads every #include under include/finch and src and fails on what the house does not allow:
+
+- an include that goes up or sideways, or along an arrow that the table of modules does not have;
+- a third-party header outside of the module that owns it;
+- an `#if` that names a backend outside of the backend.
+
+    includes.py SOURCE_FOLDER      prints the violations; exit code 1 where there are any
+    includes.py --self-test        plants violations in a temporary folder and checks that each is found
+"""
+
+import pathlib
+import re
+import sys
+import tempfile
+
+# module: its level, and what it may include. What a named module may include comes with it; base is open to all.
+MODULES = {
+    "base": (0, []),
+    "cluster": (1, []),
+    "backend": (1, []),
+    "hdf5": (1, []),
+    "search": (2, []),
+    "comm": (2, ["cluster", "backend"]),
+    "nn": (2, ["backend"]),
+    "data": (2, ["hdf5"]),
+    "train": (3, ["nn", "data", "comm"]),
+    "island": (3, ["search"]),  # and comm/mailbox.hpp, see SINGLE_HEADERS
+    "store": (3, ["search", "hdf5"]),
+    "config": (4, ["base", "cluster", "backend", "hdf5", "search", "comm", "nn", "data", "train", "island", "store"]),
+    "report": (4, ["search", "store"]),
+    "app": (5, ["config", "report", "train", "island", "store"]),
+}
+
+# One header of a module whose others stay closed.
+SINGLE_HEADERS = {"island": ["comm/mailbox.hpp"]}
+
+# The first folder (or the whole name) of a third-party header: the modules that may include it, and the files of the
+# module where not all of them may.
+THIRD_PARTY = {
+    "mpi.h": ("comm", None),
+    "nccl.h": ("comm", r"nccl"),
+    "hdf5.h": ("hdf5", None),
+    "yaml-cpp": ("config", None),
+    "oneapi": ("backend", None),
+    "dnnl.hpp": ("backend", None),
+    "dnnl.h": ("backend", None),
+    "CLI": ("app", None),
+    "fmt": ("base", None),
+    "spdlog": ("base", None),
+    "Eigen": ("search", None),
+    "zlib.h": ("data", None),
+    "doctest": ("nobody", None),
+}
+# CUDA and its libraries: the backend's, and the CUDA runtime also in comm's one NCCL file.
+CUDA = re.compile(r"^(cuda|cudnn|cublas|curand|nvrtc|nvml|thrust|cub)")
+CUDA_CONDITION = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b.*(CUDA|NVCC|NCCL|DNNL)", re.IGNORECASE)
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+SUFFIXES = {".hpp", ".cpp", ".h", ".cu", ".cuh"}
+
+
+def reachable(module):
+    """Every module that `module` may include, itself among them."""
+    found, waiting = {"base", module}, list(MODULES[module][1])
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += MODULES[name][1]
+    return found
+
+
+def without_comments(text):
+    """`text` with its comments blanked out and its lines kept."""
+    pattern = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+    return pattern.sub(lambda match: match[0] if match[0][0] == '"' else re.sub(r"[^\n]", " ", match[0]), text)
+
+
+def finch_violation(module, header):
+    """What is wrong with `module` including "finch/`header`"; None where nothing is."""
+    target = header.split("/")[0]
+    if target not in MODULES:
+        return f"finch/{header} is in no module"
+    if target in reachable(module) or header in SINGLE_HEADERS.get(module, []):
+        return None
+    if MODULES[target][0] > MODULES[module][0]:
+        return f"finch/{header} goes up, from {module} to {target}"
+    return f"finch/{header}: {module} may not include {target}"
+
+
+def third_party_violation(module, name, header):
+    """What is wrong with `module` including `header` in the file called `name`; None where nothing is."""
+    top = header.split("/")[0]
+    if CUDA.match(top):
+        if module == "backend" or (module == "comm" and "nccl" in name):
+            return None
+        return f"{header} belongs to backend (and to comm's file for NCCL)"
+    if top not in THIRD_PARTY:
+        return None
+    owner, files = THIRD_PARTY[top]
+    if module != owner or (files and not re.search(files, name)):
+        return f"{header} belongs to {owner}"
+    return None
+
+
+def file_violations(path, module):
+    for number, line in enumerate(without_comments(path.read_text(encoding="utf-8")).splitlines(), 1):
+        include = INCLUDE.match(line)
+        found = None
+        if include and include[2].startswith("finch/"):
+            found = finch_violation(module, include[2].removeprefix("finch/"))
+        elif include and include[1] == '"' and "/" in include[2] and ".." in include[2]:
+            found = f"{include[2]} climbs out of its folder; write finch/MODULE/…"
+        elif include:
+            found = third_party_violation(module, path.name, include[2])
+        elif CUDA_CONDITION.match(line) and module != "backend":
+            found = "an #if on a backend outside of backend"
+        if found:
+            yield f"{path}:{number}: {found}"
+
+
+def violations(root):
+    """Every violation under `root`, and the number of files read."""
+    found, files = [], 0
+    for folder in (root / "include" / "finch", root / "src"):
+        for path in sorted(folder.rglob("*")):
+            if path.suffix not in SUFFIXES:
+                continue
+            files += 1
+            module = path.relative_to(folder).parts[0]
+            if module not in MODULES:
+                found.append(f"{path}: is in no module")
+            else:
+                found += file_violations(path, module)
+    return found, files
+
+
+PLANTED = [
+    # (file, line, whether it is a violation)
+    ("src/base/a.cpp", '#include "finch/cluster/layout.hpp"', True),
+    ("src/base/a.cpp", "#include <fmt/format.h>", False),
+    ("src/cluster/a.cpp", "#include <fmt/format.h>", True),
+    ("src/cluster/a.cpp", '#include "finch/base/log.hpp"', False),
+    ("src/cluster/a.cpp", '#include "finch/backend/device.hpp"', True),
+    ("src/cluster/a.cpp", "  #  include <spdlog/spdlog.h>", True),
+    ("src/search/a.cpp", "#include <mpi.h>", True),
+    ("src/search/a.cpp", "// #include <mpi.h>", False),
+    ("src/search/a.cpp", "/*\n#include <mpi.h>\n*/", False),
+    ("src/search/a.cpp", "#include <Eigen/Dense>", False),
+    ("src/nn/a.cpp", "#include <Eigen/Dense>", True),
+    ("src/nn/a.cpp", "#include <vector>", False),
+    ("src/nn/a.cpp", "#include <oneapi/dnnl/dnnl.hpp>", True),
+    ("src/nn/a.cpp", '#include "finch/data/dataset.hpp"', True),
+    ("src/nn/a.cpp", "#include <cuda_runtime.h>", True),
+    ("src/nn/a.cpp", "#ifdef FINCH_CUDA", True),
+    ("src/nn/a.cpp", "#if defined(__AVX2__)", False),
+    ("src/backend/cuda/a.cpp", "#include <cudnn.h>", False),
+    ("src/backend/cuda/a.cpp", "#ifdef FINCH_CUDA", False),
+    ("src/comm/nccl.cpp", "#include <cuda_runtime.h>", False),
+    ("src/comm/nccl.cpp", "#include <nccl.h>", False),
+    ("src/comm/group.cpp", "#include <nccl.h>", True),
+    ("src/comm/group.cpp", "#include <mpi.h>", False),
+    ("src/data/a.cpp", "#include <zlib.h>", False),
+    ("src/train/a.cpp", "#include <zlib.h>", True),
+    ("src/train/a.cpp", '#include "finch/backend/device.hpp"', False),
+    ("src/train/a.cpp", '#include "finch/search/individual.hpp"', True),
+    ("src/train/a.cpp", '#include "finch/island/worker.hpp"', True),
+    ("src/island/a.cpp", '#include "finch/comm/mailbox.hpp"', False),
+    ("src/island/a.cpp", '#include "finch/comm/mpi.hpp"', True),
+    ("src/island/a.cpp", '#include "finch/train/training.hpp"', True),
+    ("src/store/a.cpp", "#include <hdf5.h>", True),
+    ("src/store/a.cpp", '#include "finch/hdf5/file.hpp"', False),
+    ("src/config/a.cpp", "#include <yaml-cpp/yaml.h>", False),
+    ("src/config/a.cpp", '#include "finch/train/training.hpp"', False),
+    ("src/config/a.cpp", '#include "finch/report/table.hpp"', True),
+    ("src/report/a.cpp", '#include "finch/train/training.hpp"', True),
+    ("src/report/a.cpp", "#include <yaml-cpp/yaml.h>", True),
+    ("src/app/a.cpp", "#include <CLI/CLI.hpp>", False),
+    ("src/app/a.cpp", '#include "finch/report/table.hpp"', False),
+    ("src/app/a.cpp", '#include "finch/cluster/signals.hpp"', False),
+    ("src/app/a.cpp", '#include "../train/inner.hpp"', True),
+    ("include/finch/island/a.hpp", "#include <mpi.h>", True),
+    ("include/finch/comm/a.hpp", "#include <doctest/doctest.h>", True),
+    ("include/finch/kitchen/a.hpp", "#include <vector>", True),
+    ("src/app/a.cpp", '#include "finch/kitchen/a.hpp"', True),
+]
+
+
+def self_test():
+    wrong = 0
+    for file, line, is_violation in PLANTED:
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / file
+            path.parent.mkdir(parents=True)
+            path.write_text("#pragma once\n" + line + "\n", encoding="utf-8")
+            found, _ = violations(pathlib.Path(folder))
+            if bool(found) != is_violation:
+                wrong += 1
+                print(f"{file}: {line!r}: {'not found' if is_violation else found}")
+    print(f"{len(PLANTED)} planted lines, {wrong} judged wrongly")
+    return 1 if wrong else 0
+
+
+def main():
+    if len(sys.argv) != 2:
+        print(__doc__)
+        return 2
+    if sys.argv[1] == "--self-test":
+        return self_test()
+    found, files = violations(pathlib.Path(sys.argv[1]))
+    print("\n".join(found + [f"{files} files, {len(found)} violations"]))
+    # A wrong folder must not pass as a clean one.
+    return 1 if found or files < 20 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""What one free evaluation costs: sphere on 4 ranks, 20 000 evaluations, journals on.
+
+    tools/bench/evaluations.py [FINCH] [REPETITIONS]
+
+Prints microseconds of wall time per evaluation (all ranks together), and around 1 000 and around 20 000 known individuals,
+whose ratio should be under 2. Times come from the individuals' own `finished` columns.
+"""
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import h5py
+import numpy
+
+FINCH = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build/finch")
+REPETITIONS = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+RANKS = 4
+WINDOW = 1000
+CONFIG = """
+name: sphere
+search:
+  objective: {function: sphere}
+  propagator: {genetic: {population: 8}}
+  exchange: {kind: pollination, probability: 0.9}
+  budget: {evaluations: 20000}
+workers: {islands: 2}
+log: {level: warning}
+"""
+
+
+def microseconds(finished, begin, end):
+    """Per evaluation, between the `begin`-th and the `end`-th result of the run."""
+    return (finished[end - 1] - finished[begin]) / (end - 1 - begin) * 1e6
+
+
+def one_run(folder, number):
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    subprocess.run(["mpirun", "-n", str(RANKS), "--oversubscribe", "--bind-to", "none", FINCH, "evolve", "sphere.yaml", "--run", f"run{number}"],
+                   cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
+    with h5py.File(pathlib.Path(folder) / f"run{number}" / "population.h5", "r") as file:
+        finished = numpy.sort(file["individuals"]["finished"])
+    count = len(finished)
+    return (microseconds(finished, 0, count), microseconds(finished, 500, 500 + WINDOW),
+            microseconds(finished, count - WINDOW, count))
+
+
+def spread(values):
+    return f"{statistics.median(values):7.2f} [{min(values):.2f} … {max(values):.2f}]"
+
+
+with tempfile.TemporaryDirectory(prefix="finch-bench-") as folder:
+    (pathlib.Path(folder) / "sphere.yaml").write_text(CONFIG)
+    runs = [one_run(folder, number) for number in range(REPETITIONS)]
+print(f"{RANKS} ranks on {os.cpu_count()} cores, sphere, 20000 evaluations, {REPETITIONS} runs, median [least … most]")
+print(f"all evaluations:          {spread([run[0] for run in runs])} µs per evaluation")
+print(f"at 1 000 individuals:     {spread([run[1] for run in runs])} µs per evaluation")
+print(f"at 20 000 individuals:    {spread([run[2] for run in runs])} µs per evaluation")
+print(f"ratio 20 000 / 1 000:     {spread([run[2] / run[1] for run in runs])}")
