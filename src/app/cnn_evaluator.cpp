@@ -241,10 +241,11 @@ void CnnEvaluator::checkpoint() {
         command(order);
         delay_snapshot(place_.worker);
         const search::Individual& individual = running_[slot].individual;
+        NamedArrays arrays = slots_.take_snapshot();
+        arrays.push_back({"progress", {}, std::vector<double>{slots_.training(slot).progress()}});
         try {
-            store::write_model(
-                directory_.training(individual.id),
-                {individual, search::genome_text(config_.space, individual.genome), slots_.take_snapshot()});
+            store::write_model(directory_.training(individual.id),
+                               {individual, search::genome_text(config_.space, individual.genome), std::move(arrays)});
         } catch (const ApiError& error) {
             spdlog::warn("the snapshot of {} could not be written, the one before stands: {}", to_text(individual.id),
                          error.what());

@@ -3,6 +3,7 @@
 #include "finch/base/error.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace finch::search {
 namespace {

@@ -6,8 +6,9 @@
 
 #include "search/samples.hpp"
 
-#include <deque>
+#include <array>
 #include <doctest/doctest.h>
+#include <memory>
 
 using namespace finch;
 using namespace finch::search;
@@ -111,7 +112,7 @@ private:
 
 double median_loss(const std::string& function) {
     std::vector<double> losses;
-    for (std::uint64_t seed = 1; seed <= 9; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 15; ++seed) {
         Search search(function, {ExchangeKind::pollination, Topology::all, 0.9, 1}, seed, 0.2);
         search.run(256);
         losses.push_back(search.archive().best()->loss);
@@ -141,23 +142,26 @@ TEST_CASE("once all messages are in, the leaders of an island and the archive kn
     }
 }
 
-// The bands are Propulate's own results with 4 workers, 2 islands, pollination .9, population 8, 1 024 evaluations,
-// three seeds each (github.com/Helmholtz-AI-Energy/propulate, be052c3): the median of nine must lie among them, give or
-// take what three seeds leave open.
+// The bands reach over Propulate's own best losses with 4 workers, 2 islands, pollination .9, population 8 and 1 024
+// evaluations (three seeds each; github.com/Helmholtz-AI-Energy/propulate, be052c3) and over the quartiles of another
+// implementation of its chain in which, as here, an individual is in a pool once (41 seeds). Propulate copies the same
+// best again and again until it fills the pool, which digs deeper in two dimensions and not so wide in thirty.
 TEST_CASE("the default chain finds what Propulate finds with the same budget") {
     struct Band {
         std::string function;
         double best;
         double worst;
     };
-    const std::vector<Band> bands{{"sphere", 5e-6, 2.6e-5},   {"rosenbrock", 0.0034, 0.088}, {"step", -25, -25},
-                                  {"rastrigin", 25, 68},      {"griewank", 1.01, 1.10},      {"schwefel", 11, 388},
-                                  {"bisphere", 4.6, 34},      {"birastrigin", 78, 103},      {"himmelblau", 9e-6, 6e-4},
-                                  {"eggcrate", 4e-5, 2e-4},   {"leon", 0.12, 0.34},          {"bukin_n6", 0.88, 2.7},
-                                  {"keane", -0.6737, -0.6736}};
+    const std::vector<Band> bands{
+        {"sphere", 5e-6, 1.8e-4},      {"rosenbrock", 0.0027, 0.088}, {"step", -25, -25},      {"rastrigin", 25, 68},
+        {"griewank", 1.01, 1.24},      {"schwefel", 11, 388},         {"bisphere", 4.6, 36.9}, {"birastrigin", 78, 125},
+        {"himmelblau", 9e-6, 5.7e-3},  {"eggcrate", 4e-5, 3.0e-3},    {"leon", 0.0114, 0.34},  {"bukin_n6", 0.88, 2.7},
+        {"keane", -0.673668, -0.6736},
+    };
     for (const Band& band : bands) {
         CAPTURE(band.function);
         const double found = median_loss(band.function);
-        MESSAGE(band.function, ": ", found, "   Propulate: ", band.best, " to ", band.worst);
+        CHECK(found >= band.best);
+        CHECK(found <= band.worst);
     }
 }

@@ -2,6 +2,7 @@
 #include "finch/search/propagator.hpp"
 
 #include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
 
 #include "search/samples.hpp"
 
@@ -53,7 +54,7 @@ double share(const std::vector<Offspring>& offspring, const Claim& claim) {
 Space integers(std::size_t count, std::int64_t high) {
     Space space;
     for (std::size_t i = 0; i < count; ++i) {
-        space.genes.push_back({"n" + std::to_string(i), IntGene{0, high}});
+        space.genes.push_back({fmt::format("n{}", i), IntGene{0, high}});
     }
     return space;
 }

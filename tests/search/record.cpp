@@ -186,11 +186,13 @@ TEST_CASE("missing, inserted and zeroed stretches cost only the records that the
     missing.erase(missing.begin() + place(journal.begins[1] + 3), missing.begin() + place(journal.begins[1] + 40));
     CHECK(read(missing).records == without(journal.records, 1));
 
-    Bytes inserted = journal.bytes;
-    inserted.insert(inserted.begin() + place(journal.begins[3]), 1000, std::byte{'F'});
-    const Reading with_inserted = read(inserted);
-    CHECK(with_inserted.records == journal.records);
-    CHECK(with_inserted.problems.size() == 1);
+    for (const std::size_t length : {1, 5, 1000}) {
+        Bytes inserted = journal.bytes;
+        inserted.insert(inserted.begin() + place(journal.begins[3]), length, std::byte{'F'});
+        const Reading with_inserted = read(inserted);
+        CHECK(with_inserted.records == journal.records);
+        CHECK(with_inserted.problems.size() == 1);
+    }
 
     Bytes zeroed = journal.bytes;
     zeroed.insert(zeroed.end(), 4096, std::byte{0});  // what a file system may leave behind after a dead node

@@ -62,6 +62,8 @@ KillWait=15
 NodeName=n[1-$nodes] NodeAddr=$network.[1-$nodes] CPUs=$cpus RealMemory=4000 State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE DefaultTime=10 State=UP
 END
+    # Named, the plugin is not searched for in mounts that a container may lack; nothing here uses control groups.
+    echo CgroupPlugin=cgroup/v1 >"$dir/cgroup.conf"
 }
 
 start_node() {  # NUMBER
@@ -113,7 +115,7 @@ enter() {
 }
 
 start() {
-    local i idle
+    local idle end=$((SECONDS + 30))
     require
     if [ -n "$(first_process)" ]; then stop; fi
     mkdir -p "$dir"/{state,log,munge}
@@ -122,8 +124,8 @@ start() {
     setsid unshare --net --uts --pid --mount --mount-proc --fork --kill-child bash "$0" head "$dir" \
         >"$dir/log/head.log" 2>&1 </dev/null &
     echo $! >"$dir/unshare.pid"
-    for ((i = 0; i < 60; i++)); do
-        idle=$(enter sinfo --noheader --states=idle --format=%D 2>/dev/null) || true
+    while [ $SECONDS -lt $end ]; do
+        idle=$(enter timeout 3 sinfo --noheader --states=idle --format=%D 2>/dev/null) || true
         [ "$idle" = "$nodes" ] && return 0
         sleep 0.5
     done

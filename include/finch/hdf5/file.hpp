@@ -32,6 +32,9 @@ void write_file(const std::filesystem::path& path, const std::function<void(hid_
 /// truncated, not HDF5, the checksum does not fit.
 [[nodiscard]] Hid open_file(const std::filesystem::path& path);
 
+/// Opens a user's own HDF5 file read-only: no user block of ours, no checksum. Throws FileError.
+[[nodiscard]] Hid open_plain_file(const std::filesystem::path& path);
+
 /// open_file(path), else its predecessor: a damaged file is renamed to `path.damaged` and told in `problems`. Nothing
 /// where neither can be read or both are missing.
 [[nodiscard]] std::optional<Hid> open_file_or_previous(const std::filesystem::path& path,

@@ -29,8 +29,8 @@ struct IslandLeaders {
 
 /// What the worker `self` of `leaders.island` sends after one of its evaluations: nothing, or Moves (migration:
 /// disjoint shares of the best that live here and whose register this worker may write; none where there are too few)
-/// or Copies (pollination: the best of the island to each target that is not known to have them). With probability
-/// options.probability / (number of the island's workers).
+/// or Copies (pollination: the best `migrants` of the island, or as many as there are, to each target that is not known
+/// to have them). With probability options.probability / (number of the island's workers).
 [[nodiscard]] std::vector<Record> plan_exchange(const ExchangeOptions& options, const Population& population,
                                                 const IslandLeaders& leaders, std::int32_t self, RandomStream& random);
 

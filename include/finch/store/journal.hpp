@@ -34,6 +34,8 @@ private:
     FileDescriptor file_;
     std::deque<Bytes> kept_;  ///< what the file holds, or the part of it that no archive has
     std::uint64_t forgotten_ = 0;
+    std::size_t bytes_ = 0;            ///< of the file
+    std::size_t forgotten_bytes_ = 0;  ///< of them, what an archive has
     double last_sync_ = 0;
     bool dirty_ = false;
 };
