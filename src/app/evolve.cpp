@@ -182,7 +182,10 @@ data::Datasets load_data(const config::Config& config) {
     if (!config.trains()) {
         return datasets;
     }
-    together(MPI_COMM_WORLD, [&] { datasets = data::load(config.data_options(), config.seed); });
+    together(MPI_COMM_WORLD, [&] {
+        RandomStream random(config.seed, Purpose::test);
+        datasets = data::load(config.recipe(search::random_genome(config.space, random), 0).data, config.seed);
+    });
     static_cast<void>(on_rank_zero(MPI_COMM_WORLD, [&] {
         const data::Dataset& images = datasets.training;
         config::check_models(config, {images.height, images.width, images.channels}, images.classes);

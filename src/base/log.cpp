@@ -1,9 +1,13 @@
 #include "finch/base/log.hpp"
 
+#include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
+#include <string>
+#include <string_view>
 #include <unistd.h>
 #include <utility>
 
@@ -22,6 +26,18 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
             return spdlog::level::err;
     }
     return spdlog::level::info;
+}
+
+/// Open MPI's mpirun gives every rank a terminal of its own and passes on what it reads there: what counts is where
+/// mpirun's own output goes.
+bool launcher_has_terminal() {
+    if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) {
+        return true;
+    }
+    std::array<char, 64> target{};
+    const std::string link = "/proc/" + std::to_string(::getppid()) + "/fd/1";
+    const ssize_t length = ::readlink(link.c_str(), target.data(), target.size());
+    return length > 0 && std::string_view(target.data(), static_cast<std::size_t>(length)).starts_with("/dev/");
 }
 
 /// Standard output that takes the live line away before a line is written.
@@ -53,7 +69,8 @@ void set_up_log(const LogOptions& options, int world_rank, bool is_leader) {
 }
 
 bool LiveLine::available() noexcept {
-    return ::isatty(STDOUT_FILENO) == 1;
+    static const bool terminal = ::isatty(STDOUT_FILENO) == 1 && launcher_has_terminal();
+    return terminal;
 }
 
 void LiveLine::show(const std::string& text) {

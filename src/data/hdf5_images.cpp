@@ -15,13 +15,9 @@ constexpr const char* expected =
     "expected training/images and test/images, uint8 (N, H, W) or (N, H, W, C), and training/labels and test/labels, "
     "whole numbers (N)";
 
-/// A user's own file: unlike ours it has no checksum in front. Not locked, since shared file systems refuse that.
 hdf5::Hid open(const fs::path& path) {
-    const hdf5::Hid access(hdf5::check(H5Pcreate(H5P_FILE_ACCESS), "H5Pcreate"));
-    hdf5::check(H5Pset_file_locking(access.get(), false, true), "H5Pset_file_locking");
     try {
-        H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-        return hdf5::Hid(hdf5::check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), "H5Fopen"));
+        return hdf5::open_plain_file(path);
     } catch (const Error& error) {
         refuse(path, fmt::format("cannot be opened as HDF5 ({}); {}", error.what(), expected));
     }

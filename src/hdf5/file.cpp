@@ -1,210 +1,197 @@
+// Whole files: the user block with its checksum, writing in one step, opening after a check.
 #include "finch/hdf5/file.hpp"
 
 #include "finch/base/bytes.hpp"
-#include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/hdf5/replace.hpp"
 
 #include <array>
 #include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <fcntl.h>
-#include <span>
+#include <memory>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace finch::hdf5 {
 namespace {
 
-constexpr hsize_t user_block_bytes = 512;
-constexpr std::array<char, 8> seal_magic{'F', 'I', 'N', 'C', 'H', 'H', '5', '\n'};
+namespace fs = std::filesystem;
 
-/// The beginning of the user block: what the rest of the file must be.
+constexpr std::size_t user_block_bytes = 512;  // the smallest that HDF5 allows
+constexpr std::array<char, 8> magic{'F', 'I', 'N', 'C', 'H', '\r', '\n', '\x1a'};
+constexpr std::uint32_t layout_version = 1;
+constexpr std::size_t growth_bytes = std::size_t{1} << 20;
+constexpr std::size_t chunk_bytes = std::size_t{1} << 18;
+
+using UserBlock = std::array<std::byte, user_block_bytes>;
+
+/// What the user block says; the rest of it is zeros.
 struct Seal {
-    std::array<char, 8> magic{};
-    std::uint64_t bytes = 0;  ///< of the whole file
-    std::uint32_t crc = 0;    ///< CRC-32C of everything behind the user block
-    std::uint32_t reserved = 0;
+    std::array<char, 8> magic;
+    std::uint32_t version;
+    std::uint32_t crc;  ///< CRC-32C of the whole file, taken with 0 in this place
+    std::uint64_t rest_bytes;
+};
+static_assert(sizeof(Seal) == 24);
+
+UserBlock block_of(const Seal& seal) {
+    UserBlock block{};
+    std::memcpy(block.data(), &seal, sizeof seal);
+    return block;
+}
+
+UserBlock sealed(std::span<const std::byte> rest) {
+    Seal seal{magic, layout_version, 0, rest.size()};
+    seal.crc = crc32c(rest, crc32c(block_of(seal)));
+    return block_of(seal);
+}
+
+/// An open HDF5 file that exists only in memory.
+Hid file_in_memory(const fs::path& path) {
+    const Hid access(check(H5Pcreate(H5P_FILE_ACCESS), "H5Pcreate"));
+    check(H5Pset_fapl_core(access.get(), growth_bytes, false), "H5Pset_fapl_core");
+    // Readable by HDF5 1.8 and later; the formats before that give a row's type half as much room.
+    check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_LATEST), "H5Pset_libver_bounds");
+    const Hid creation(check(H5Pcreate(H5P_FILE_CREATE), "H5Pcreate"));
+    check(H5Pset_userblock(creation.get(), user_block_bytes), "H5Pset_userblock");
+    return Hid(
+        check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), "H5Fcreate " + path.string()));
+}
+
+struct Image {
+    std::unique_ptr<std::byte[]> bytes;
+    std::size_t size = 0;
+    [[nodiscard]] std::span<const std::byte> span() const noexcept { return {bytes.get(), size}; }
 };
 
-/// Once per process: no file locks, which shared file systems refuse, and no error stacks on standard error.
-void prepare() {
-    static const bool done = [] {
-        ::setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0);
-        H5open();
-        H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-        return true;
-    }();
-    static_cast<void>(done);
+/// The bytes that follow the user block.
+Image image_of(hid_t file) {
+    check(H5Fflush(file, H5F_SCOPE_LOCAL), "H5Fflush");
+    Image image;
+    image.size = static_cast<std::size_t>(check(H5Fget_file_image(file, nullptr, 0), "H5Fget_file_image"));
+    image.bytes.reset(new std::byte[image.size]);
+    check(H5Fget_file_image(file, image.bytes.get(), image.size), "H5Fget_file_image");
+    return image;
 }
 
-/// H5Ewalk2's callback: entry 0 of an upward walk is the innermost.
-herr_t keep_innermost(unsigned number, const H5E_error2_t* error, void* text) {
-    if (number == 0 && error->desc != nullptr) {
-        *static_cast<std::string*>(text) = error->desc;
+[[noreturn]] void refuse(const fs::path& path, const std::string& why) {
+    throw FileError(path.string() + ": " + why);
+}
+
+/// Reads up to `out.size()` bytes; fewer only at the file's end.
+std::size_t read_some(int file, std::span<std::byte> out, const fs::path& path) {
+    std::size_t have = 0;
+    while (have < out.size()) {
+        const ssize_t got = ::read(file, out.data() + have, out.size() - have);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            refuse(path, std::string("cannot be read: ") + std::strerror(errno));
+        }
+        if (got == 0) {
+            break;
+        }
+        have += static_cast<std::size_t>(got);
     }
-    return 0;
+    return have;
 }
 
-FileDescriptor open_raw(const std::filesystem::path& path, int flags) {
-    FileDescriptor file(::open(path.c_str(), flags | O_CLOEXEC, 0644));
+FileDescriptor open_to_read(const fs::path& path) {
+    FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!file) {
-        throw_errno(path.string());
+        refuse(path,
+               errno == ENOENT ? "there is no such file" : std::string("cannot be opened: ") + std::strerror(errno));
     }
     return file;
 }
 
-/// The seal that the file as it stands would need.
-Seal measure(int file, const std::filesystem::path& path) {
-    Seal seal{seal_magic, user_block_bytes, 0, 0};
-    std::vector<std::byte> chunk(std::size_t{1} << 20);
-    while (true) {
-        const ssize_t got = ::pread(file, chunk.data(), chunk.size(), static_cast<off_t>(seal.bytes));
-        if (got < 0) {
-            throw_errno("read " + path.string());
-        }
-        if (got == 0) {
-            return seal;
-        }
-        seal.crc = crc32c(std::span(chunk).first(static_cast<std::size_t>(got)), seal.crc);
-        seal.bytes += static_cast<std::uint64_t>(got);
+void check_seal(const fs::path& path) {
+    const FileDescriptor file = open_to_read(path);
+    UserBlock block{};
+    Seal seal{};
+    const std::size_t head = read_some(file.get(), block, path);
+    std::memcpy(&seal, block.data(), sizeof seal);
+    if (head < block.size() || seal.magic != magic) {
+        refuse(path, head == 0 ? "is empty" : "does not begin as a file of Finch does");
+    }
+    if (seal.version != layout_version) {
+        refuse(path, fmt::format("has layout version {}; this program knows version {}", seal.version, layout_version));
+    }
+    const std::uint32_t expected = std::exchange(seal.crc, 0);
+    std::memcpy(block.data(), &seal, sizeof seal);
+    std::uint32_t crc = crc32c(block);
+    std::uint64_t rest_bytes = 0;
+    std::vector<std::byte> chunk(chunk_bytes);
+    while (const std::size_t got = read_some(file.get(), chunk, path)) {
+        crc = crc32c(std::span(chunk).first(got), crc);
+        rest_bytes += got;
+    }
+    if (rest_bytes != seal.rest_bytes) {
+        refuse(path, fmt::format("has {} bytes behind its first {}, not the {} that were written", rest_bytes,
+                                 user_block_bytes, seal.rest_bytes));
+    }
+    if (crc != expected) {
+        refuse(path, "its checksum does not fit: some of its bytes have changed since it was written");
     }
 }
 
-void seal_and_sync(const std::filesystem::path& path) {
-    const FileDescriptor file = open_raw(path, O_RDWR);
-    const Seal seal = measure(file.get(), path);
-    if (::pwrite(file.get(), &seal, sizeof seal, 0) != static_cast<ssize_t>(sizeof seal) || ::fsync(file.get()) != 0) {
-        throw_errno("write " + path.string());
+/// What is wrong with `path`, or the open file.
+std::optional<Hid> try_open(const fs::path& path, std::string& problem) {
+    try {
+        return open_file(path);
+    } catch (const FileError& error) {
+        problem = error.what();
+        return std::nullopt;
     }
-}
-
-void sync_folder(const std::filesystem::path& folder) {
-    const FileDescriptor descriptor = open_raw(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
-    ::fsync(descriptor.get());  // some file systems cannot; the rename stands all the same
-}
-
-/// Fills a fresh file at `path` and closes it; every failure of HDF5 on the way throws.
-void create_and_fill(const std::filesystem::path& path, const std::function<void(hid_t)>& fill) {
-    const Hid creation(check(H5Pcreate(H5P_FILE_CREATE), "H5Pcreate"));
-    check(H5Pset_userblock(creation.get(), user_block_bytes), "H5Pset_userblock");
-    const Hid access(check(H5Pcreate(H5P_FILE_ACCESS), "H5Pcreate"));
-    check(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), "H5Pset_fclose_degree");
-    Hid file(check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), "create " + path.string()));
-    fill(file.get());
-    check(H5Fflush(file.get(), H5F_SCOPE_LOCAL), "flush " + path.string());
-    check(H5Fclose(file.release()), "close " + path.string());
-}
-
-std::filesystem::path with_suffix(const std::filesystem::path& path, const char* suffix) {
-    return path.string() + suffix;
 }
 
 }  // namespace
 
-void HidTraits::destroy(type id) noexcept {
-    switch (H5Iget_type(id)) {
-        case H5I_FILE:
-            H5Fclose(id);
-            break;
-        case H5I_GROUP:
-            H5Gclose(id);
-            break;
-        case H5I_DATASET:
-            H5Dclose(id);
-            break;
-        case H5I_DATASPACE:
-            H5Sclose(id);
-            break;
-        case H5I_DATATYPE:
-            H5Tclose(id);
-            break;
-        case H5I_ATTR:
-            H5Aclose(id);
-            break;
-        case H5I_GENPROP_LST:
-            H5Pclose(id);
-            break;
-        default:
-            break;
-    }
-}
-
-hid_t check(hid_t result, const std::string& what) {
-    if (result < 0) {
-        std::string reason;
-        H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_innermost, &reason);
-        throw ApiError(fmt::format("HDF5: {}: {}", what, reason.empty() ? "failed" : reason));
-    }
-    return result;
-}
-
-void write_file(const std::filesystem::path& path, const std::function<void(hid_t file)>& fill) {
+void write_file(const fs::path& path, const std::function<void(hid_t file)>& fill) {
     prepare();
-    const std::filesystem::path beside = with_suffix(path, ".new");
-    const std::filesystem::path previous = with_suffix(path, ".previous");
-    std::error_code ignored;
-    try {
-        create_and_fill(beside, fill);
-        seal_and_sync(beside);
-    } catch (const Error&) {
-        std::filesystem::remove(beside, ignored);
-        throw;
+    Image image;
+    {
+        const Hid file = file_in_memory(path);
+        fill(file.get());
+        image = image_of(file.get());
     }
-    std::filesystem::remove(previous, ignored);
-    std::filesystem::create_hard_link(path, previous,
-                                      ignored);  // none at the first writing, or on a system without links
-    if (std::rename(beside.c_str(), path.c_str()) != 0) {
-        throw_errno("rename " + beside.string());
-    }
-    sync_folder(path.parent_path());
+    const UserBlock block = sealed(image.span());
+    replace_file(path, {block, image.span()}, Predecessor::keep);
 }
 
-Hid open_file(const std::filesystem::path& path) {
+Hid open_plain_file(const fs::path& path) {
     prepare();
-    Seal seal;
-    try {
-        const FileDescriptor file = open_raw(path, O_RDONLY);
-        if (::pread(file.get(), &seal, sizeof seal, 0) != static_cast<ssize_t>(sizeof seal) ||
-            seal.magic != seal_magic) {
-            throw FileError(fmt::format("{}: this is no file of Finch's, or its beginning is lost", path.string()));
-        }
-        const Seal now = measure(file.get(), path);
-        if (now.bytes != seal.bytes) {
-            throw FileError(
-                fmt::format("{}: {} bytes long where {} were written", path.string(), now.bytes, seal.bytes));
-        }
-        if (now.crc != seal.crc) {
-            throw FileError(fmt::format("{}: the checksum does not fit: the file is damaged", path.string()));
-        }
-    } catch (const ApiError& error) {
-        throw FileError(error.what());
-    }
+    static_cast<void>(open_to_read(path));
+    const Hid access(check(H5Pcreate(H5P_FILE_ACCESS), "H5Pcreate"));
+    check(H5Pset_file_locking(access.get(), false, true), "H5Pset_file_locking");
+    return Hid(check_reading(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()),
+                             path.string() + " cannot be opened as HDF5"));
+}
+
+Hid open_file(const fs::path& path) {
+    check_seal(path);
     return open_plain_file(path);
 }
 
-Hid open_plain_file(const std::filesystem::path& path) {
-    prepare();
-    Hid file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
-    if (!file) {
-        throw FileError(fmt::format("{}: HDF5 cannot open it", path.string()));
+std::optional<Hid> open_file_or_previous(const fs::path& path, std::vector<std::string>& problems) {
+    std::string problem;
+    if (fs::exists(path)) {
+        if (auto file = try_open(path, problem)) {
+            return file;
+        }
+        const fs::path aside = path.string() + damaged_suffix;
+        std::error_code failure;
+        fs::rename(path, aside, failure);
+        problems.push_back(failure ? problem : problem + "; set aside as " + aside.string());
     }
+    const fs::path previous = path.string() + previous_suffix;
+    if (!fs::exists(previous)) {
+        return std::nullopt;
+    }
+    auto file = try_open(previous, problem);
+    problems.push_back(file ? path.string() + ": its predecessor is taken" : problem);
     return file;
-}
-
-std::optional<Hid> open_file_or_previous(const std::filesystem::path& path, std::vector<std::string>& problems) {
-    for (const std::filesystem::path& candidate : {path, with_suffix(path, ".previous")}) {
-        std::error_code ignored;
-        if (!std::filesystem::exists(candidate, ignored)) {
-            continue;
-        }
-        try {
-            return open_file(candidate);
-        } catch (const FileError& error) {
-            problems.push_back(error.what());
-            std::filesystem::rename(candidate, with_suffix(candidate, ".damaged"), ignored);
-        }
-    }
-    return std::nullopt;
 }
 
 }  // namespace finch::hdf5

@@ -19,8 +19,8 @@ backend::OptimizerStep describe(const SgdOptions& options, double rate, std::int
 template <class Options>
 backend::AdamStep describe_adam(const Options& options, double rate, std::int64_t step) {
     return {.learning_rate = static_cast<float>(rate),
-            .beta1 = static_cast<float>(options.beta1),
-            .beta2 = static_cast<float>(options.beta2),
+            .beta1 = options.beta1,
+            .beta2 = options.beta2,
             .epsilon = static_cast<float>(options.epsilon),
             .weight_decay = static_cast<float>(options.weight_decay),
             .step = step};

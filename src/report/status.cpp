@@ -1,3 +1,4 @@
+#include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/named_array.hpp"
 #include "finch/report/tables.hpp"
@@ -44,7 +45,7 @@ Status status(const store::RunDirectory& directory) {
     now.best_loss = std::nan("");
     const auto run = store::recover(directory);
     if (!run) {
-        return now;
+        throw ConfigError(fmt::format("{}: there is no run here", directory.root().string()));
     }
     const search::Population population = merged(*run);
     now.settled = population.settled();

@@ -1,33 +1,211 @@
-#include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
-#include "finch/hdf5/file.hpp"
 #include "finch/hdf5/table.hpp"
 #include "finch/store/archive.hpp"
 
-#include "archive_columns.hpp"
-#include "archive_format.hpp"
+#include "archive_layout.hpp"
 
-#include <algorithm>
+#include <unordered_map>
 
 namespace finch::store {
 namespace {
 
-using Ids = std::vector<std::uint64_t>;
-using Smalls = std::vector<std::int32_t>;
+using search::Individual;
 
-void check_format(hid_t file) {
-    const std::string format = hdf5::read_text_attribute(file, "format");
-    const std::int64_t version = hdf5::read_int_attribute(file, "version");
-    if (format != archive_format || version != archive_version) {
-        throw FileError(fmt::format("it holds '{}' version {}, where '{}' version {} is read", format, version,
-                                    archive_format, archive_version));
+search::Space read_space(hid_t file) {
+    const hdf5::TableReader table(file, "space");
+    const auto names = table.text("gene");
+    const auto kinds = table.enumeration("kind", gene_kinds);
+    const auto scales = table.enumeration("scale", gene_scales);
+    const auto low = table.column<double>("low");
+    const auto high = table.column<double>("high");
+    const auto low_whole = table.column<std::int64_t>("low_whole");
+    const auto high_whole = table.column<std::int64_t>("high_whole");
+    search::Space space;
+    for (std::size_t i = 0; i < table.rows(); ++i) {
+        search::Gene gene{names[i], search::ChoiceGene{}};
+        if (kinds[i] == 0) {
+            gene.kind = search::RealGene{low[i], high[i], static_cast<search::Scale>(scales[i])};
+        } else if (kinds[i] == 1) {
+            gene.kind = search::IntGene{low_whole[i], high_whole[i]};
+        }
+        space.genes.push_back(std::move(gene));
+    }
+    const hdf5::TableReader choices(file, "choices");
+    const auto genes = choices.column<std::int32_t>("gene");
+    const auto options = choices.text("option");
+    for (std::size_t i = 0; i < choices.rows(); ++i) {
+        const auto gene = static_cast<std::size_t>(genes[i]);
+        auto* choice = gene < space.size() ? std::get_if<search::ChoiceGene>(&space.genes[gene].kind) : nullptr;
+        if (choice == nullptr) {
+            throw FileError(fmt::format("choices: row {} belongs to no gene of choices", i));
+        }
+        choice->options.push_back(options[i]);
+    }
+    return space;
+}
+
+/// Puts the values of one column into a field of each individual.
+template <class T, class Field>
+void fill(const hdf5::TableReader& table, const char* column, std::vector<Individual>& individuals, Field field) {
+    const auto values = table.column<T>(column);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        field(individuals[i]) = values[i];
+    }
+}
+
+void read_genes(const hdf5::TableReader& table, const search::Space& space, std::vector<Individual>& individuals) {
+    for (Individual& individual : individuals) {
+        individual.genome.resize(space.size());
+    }
+    for (std::size_t gene = 0; gene < space.size(); ++gene) {
+        const auto take = [&](const auto& values) {
+            for (std::size_t i = 0; i < values.size(); ++i) {
+                individuals[i].genome[gene] = static_cast<double>(values[i]);
+            }
+        };
+        const std::string& name = space.genes[gene].name;
+        if (const auto* choice = std::get_if<search::ChoiceGene>(&space.genes[gene].kind)) {
+            take(table.enumeration(name, choice->options));
+        } else if (std::holds_alternative<search::IntGene>(space.genes[gene].kind)) {
+            take(table.column<std::int64_t>(name));
+        } else {
+            take(table.column<double>(name));
+        }
+    }
+}
+
+void read_words(const hdf5::TableReader& table, std::vector<Individual>& individuals) {
+    const auto outcomes = table.enumeration("outcome", words_of(search::outcome_names));
+    const auto operators = table.enumeration("operator", words_of(search::operator_names));
+    auto nodes = table.text("node");
+    auto devices = table.text("device");
+    for (std::size_t i = 0; i < individuals.size(); ++i) {
+        individuals[i].outcome = static_cast<search::Outcome>(outcomes[i]);
+        individuals[i].bred_by = static_cast<search::Operator>(operators[i]);
+        individuals[i].node = std::move(nodes[i]);
+        individuals[i].device = std::move(devices[i]);
+    }
+}
+
+std::vector<Individual> read_individuals(hid_t file, const search::Space& space) {
+    const hdf5::TableReader table(file, "individuals");
+    std::vector<Individual> all(table.rows());
+    const auto ids = table.column<std::uint64_t>("id");
+    const auto parents = table.column<hdf5::Pair>("parents");
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        all[i].id = {ids[i]};
+        all[i].parents = {search::Id{parents[i][0]}, search::Id{parents[i][1]}};
+    }
+    read_genes(table, space, all);
+    read_words(table, all);
+    fill<double>(table, "loss", all, [](Individual& one) -> double& { return one.loss; });
+    fill<double>(table, "accuracy", all, [](Individual& one) -> double& { return one.accuracy; });
+    fill<std::int32_t>(table, "epochs", all, [](Individual& one) -> std::int32_t& { return one.epochs; });
+    fill<std::int32_t>(table, "best_epoch", all, [](Individual& one) -> std::int32_t& { return one.best_epoch; });
+    fill<std::int32_t>(table, "island", all, [](Individual& one) -> std::int32_t& { return one.island; });
+    fill<std::int32_t>(table, "generation", all, [](Individual& one) -> std::int32_t& { return one.generation; });
+    fill<double>(table, "born", all, [](Individual& one) -> double& { return one.born; });
+    fill<double>(table, "started", all, [](Individual& one) -> double& { return one.started; });
+    fill<double>(table, "finished", all, [](Individual& one) -> double& { return one.finished; });
+    fill<double>(table, "samples_per_second", all, [](Individual& one) -> double& { return one.samples_per_second; });
+    fill<std::int32_t>(table, "ranks", all, [](Individual& one) -> std::int32_t& { return one.ranks; });
+    fill<std::int32_t>(table, "threads", all, [](Individual& one) -> std::int32_t& { return one.threads; });
+    fill<std::int64_t>(table, "batch_size", all, [](Individual& one) -> std::int64_t& { return one.batch_size; });
+    return all;
+}
+
+/// Adds what stands in other tables: problems and learning curves.
+void read_details(hid_t file, std::vector<Individual>& individuals) {
+    std::unordered_map<std::uint64_t, Individual*> by_id;
+    for (Individual& individual : individuals) {
+        by_id.emplace(individual.id.value, &individual);
+    }
+    const auto owner = [&](std::uint64_t id, const char* table) -> Individual& {
+        const auto found = by_id.find(id);
+        if (found == by_id.end()) {
+            throw FileError(fmt::format("{}: there is no individual {}", table, to_text(search::Id{id})));
+        }
+        return *found->second;
+    };
+    const hdf5::TableReader problems(file, "problems");
+    const auto troubled = problems.column<std::uint64_t>("individual");
+    const auto texts = problems.text("text");
+    for (std::size_t i = 0; i < problems.rows(); ++i) {
+        owner(troubled[i], "problems").problem = texts[i];
+    }
+    const hdf5::TableReader curves(file, "curves");
+    const auto ids = curves.column<std::uint64_t>("individual");
+    const auto epoch = curves.column<std::int32_t>("epoch");
+    const auto training_loss = curves.column<double>("training_loss");
+    const auto training_accuracy = curves.column<double>("training_accuracy");
+    const auto validation_loss = curves.column<double>("validation_loss");
+    const auto validation_accuracy = curves.column<double>("validation_accuracy");
+    const auto learning_rate = curves.column<double>("learning_rate");
+    const auto seconds = curves.column<double>("seconds");
+    for (std::size_t i = 0; i < curves.rows(); ++i) {
+        owner(ids[i], "curves")
+            .curve.push_back({epoch[i], 0, training_loss[i], training_accuracy[i], validation_loss[i],
+                              validation_accuracy[i], learning_rate[i], seconds[i]});
+    }
+}
+
+void read_places(hid_t file, Archive& archive) {
+    const hdf5::TableReader members(file, "memberships");
+    const auto member = members.column<std::uint64_t>("individual");
+    const auto island = members.column<std::int32_t>("island");
+    for (std::size_t i = 0; i < members.rows(); ++i) {
+        archive.memberships.emplace_back(search::Id{member[i]}, island[i]);
+    }
+    const hdf5::TableReader homes(file, "homes");
+    const auto owner = homes.column<std::uint64_t>("individual");
+    const auto version = homes.column<std::uint32_t>("version");
+    const auto writer = homes.column<std::int32_t>("writer");
+    const auto where = homes.column<std::int32_t>("island");
+    for (std::size_t i = 0; i < homes.rows(); ++i) {
+        archive.homes.emplace_back(search::Id{owner[i]}, search::Home{version[i], writer[i], where[i]});
+    }
+}
+
+void read_workers(hid_t file, ArchiveFacts& facts) {
+    const hdf5::TableReader table(file, "workers");
+    const auto restart = table.column<std::uint32_t>("restart");
+    const auto worker = table.column<std::int32_t>("worker");
+    const auto island = table.column<std::int32_t>("island");
+    const auto ranks = table.column<std::int32_t>("ranks");
+    const auto threads = table.column<std::int32_t>("threads");
+    const auto node = table.text("node");
+    const auto device = table.text("device");
+    const auto time = table.column<double>("time");
+    const auto up = table.column<double>("up_seconds");
+    const auto busy = table.column<double>("busy_seconds");
+    const auto evaluations = table.column<std::int64_t>("evaluations");
+    for (std::size_t i = 0; i < table.rows(); ++i) {
+        facts.reports[{restart[i], worker[i]}] = {restart[i], worker[i], island[i], ranks[i], threads[i],    node[i],
+                                                  device[i],  time[i],   up[i],     busy[i],  evaluations[i]};
+    }
+}
+
+void read_events(hid_t file, ArchiveFacts& facts) {
+    const hdf5::TableReader table(file, "events");
+    const auto time = table.column<double>("time");
+    const auto worker = table.column<std::int32_t>("worker");
+    const auto kind = table.text("kind");
+    const auto text = table.text("text");
+    for (std::size_t i = 0; i < table.rows(); ++i) {
+        facts.events.push_back({time[i], worker[i], kind[i], text[i]});
     }
 }
 
 ArchiveFacts read_facts(hid_t file) {
+    const std::string format = hdf5::read_text_attribute(file, "format");
+    const std::int64_t version = hdf5::read_int_attribute(file, "version");
+    if (format != archive_format || version != archive_version) {
+        throw FileError(fmt::format("is \"{}\" version {}; this program reads \"{}\" version {}", format, version,
+                                    archive_format, archive_version));
+    }
     ArchiveFacts facts;
-    facts.run = static_cast<std::uint64_t>(hdf5::read_int_attribute(file, "run"));
-    facts.seed = static_cast<std::uint64_t>(hdf5::read_int_attribute(file, "seed"));
+    facts.run = hdf5::read_unsigned_attribute(file, "run");
+    facts.seed = hdf5::read_unsigned_attribute(file, "seed");
     facts.restarts = static_cast<std::uint32_t>(hdf5::read_int_attribute(file, "restarts"));
     facts.config = hdf5::read_text(file, "config");
     facts.data_fingerprint = hdf5::read_text_attribute(file, "data_fingerprint");
@@ -35,47 +213,36 @@ ArchiveFacts read_facts(hid_t file) {
     facts.islands = static_cast<int>(hdf5::read_int_attribute(file, "islands"));
     facts.state = hdf5::read_text_attribute(file, "state");
     facts.budget_evaluations = hdf5::read_int_attribute(file, "budget_evaluations");
-    facts.events = events_of(hdf5::read_table(file, "events"));
-    for (const search::WorkerReport& report : reports_of(hdf5::read_table(file, "workers"))) {
-        facts.reports[{report.restart, report.worker}] = report;
-    }
+    read_workers(file, facts);
+    read_events(file, facts);
     return facts;
-}
-
-void read_places(hid_t file, Archive& archive) {
-    const Columns homes = hdf5::read_table(file, "homes");
-    const auto& moved = hdf5::column<Ids>(homes, "individual");
-    for (std::size_t i = 0; i < moved.size(); ++i) {
-        const auto version =
-            static_cast<std::uint32_t>(hdf5::column<std::vector<std::int64_t>>(homes, "version").at(i));
-        archive.homes.push_back(
-            {search::Id{moved[i]},
-             {version, hdf5::column<Smalls>(homes, "writer").at(i), hdf5::column<Smalls>(homes, "island").at(i)}});
-    }
-    const Columns memberships = hdf5::read_table(file, "memberships");
-    const auto& copied = hdf5::column<Ids>(memberships, "individual");
-    for (std::size_t i = 0; i < copied.size(); ++i) {
-        archive.memberships.emplace_back(search::Id{copied[i]}, hdf5::column<Smalls>(memberships, "island").at(i));
-    }
 }
 
 }  // namespace
 
 std::optional<Archive> read_archive(const std::filesystem::path& path, std::vector<std::string>& problems) {
-    const auto file = hdf5::open_file_or_previous(path, problems);
+    std::vector<std::string> found;
+    const auto file = hdf5::open_file_or_previous(path, found);
+    problems.insert(problems.end(), found.begin(), found.end());
     if (!file) {
-        return std::nullopt;
+        const std::filesystem::path aside = path.string() + hdf5::damaged_suffix;
+        if (found.empty() && !std::filesystem::exists(aside)) {
+            return std::nullopt;
+        }
+        throw FileError(
+            fmt::format("{}: neither the archive nor its predecessor can be read{}{}; put a good copy "
+                        "there, or begin anew with --fresh, which keeps what is there",
+                        path.string(), found.empty() ? ", see " + aside.string() : ": ", fmt::join(found, "; ")));
     }
     try {
-        check_format(file->get());
         Archive archive;
         archive.facts = read_facts(file->get());
-        archive.space = space_of(hdf5::read_table(file->get(), "genes"));
-        archive.individuals = individuals_of(archive.space, hdf5::read_table(file->get(), "individuals"));
-        add_curves(hdf5::read_table(file->get(), "curves"), archive.individuals);
+        archive.space = read_space(file->get());
+        archive.individuals = read_individuals(file->get(), archive.space);
+        read_details(file->get(), archive.individuals);
         read_places(file->get(), archive);
         return archive;
-    } catch (const Error& error) {
+    } catch (const FileError& error) {
         throw FileError(path.string() + ": " + error.what());
     }
 }

@@ -1,76 +1,267 @@
-#include "finch/hdf5/file.hpp"
+#include "finch/base/clock.hpp"
+#include "finch/base/format.hpp"
 #include "finch/hdf5/table.hpp"
 #include "finch/search/columns.hpp"
 #include "finch/store/archive.hpp"
 
-#include "archive_columns.hpp"
-#include "archive_format.hpp"
+#include "archive_layout.hpp"
 
 namespace finch::store {
 namespace {
 
+using search::Individual;
+using Individuals = std::vector<const Individual*>;
+
+/// HDF5 keeps a table's type in an object header of at most 64 KiB, with some other things.
+constexpr std::size_t most_type_bytes = 64000;
+
+std::int64_t whole(double value, const Individual& individual) {
+    constexpr double limit = 9.2e18;
+    if (!(-limit < value && value < limit) || static_cast<double>(static_cast<std::int64_t>(value)) != value) {
+        throw Error(fmt::format("individual {} has {} for a gene of whole numbers", to_text(individual.id), value));
+    }
+    return static_cast<std::int64_t>(value);
+}
+
+/// One column per gene. A choice whose words HDF5 cannot number is refused by the configuration.
+void add_genes(hdf5::TableWriter& table, const search::Space& space, const Individuals& all) {
+    for (std::size_t i = 0; i < space.size(); ++i) {
+        const search::Gene& gene = space.genes[i];
+        if (std::holds_alternative<search::RealGene>(gene.kind)) {
+            table.column(gene.name, [&all, i](std::size_t row) { return all[row]->genome[i]; });
+        } else if (std::holds_alternative<search::IntGene>(gene.kind)) {
+            table.column(gene.name, [&all, i](std::size_t row) { return whole(all[row]->genome[i], *all[row]); });
+        } else {
+            table.enumeration(gene.name, std::get<search::ChoiceGene>(gene.kind).options, [&all, i](std::size_t row) {
+                return static_cast<std::int32_t>(whole(all[row]->genome[i], *all[row]));
+            });
+        }
+    }
+}
+
+void add_outcome(hdf5::TableWriter& table, const Individuals& all) {
+    table.enumeration("outcome", words_of(search::outcome_names),
+                      [&all](std::size_t row) { return static_cast<std::int32_t>(all[row]->outcome); });
+    table.column("loss", [&all](std::size_t row) { return all[row]->loss; });
+    table.column("accuracy", [&all](std::size_t row) { return all[row]->accuracy; });
+    table.column("epochs", [&all](std::size_t row) { return all[row]->epochs; });
+    table.column("best_epoch", [&all](std::size_t row) { return all[row]->best_epoch; });
+}
+
+void add_lineage(hdf5::TableWriter& table, const Individuals& all) {
+    table.column("island", [&all](std::size_t row) { return all[row]->island; });
+    table.column("restart", [&all](std::size_t row) { return all[row]->id.restart(); });
+    table.column("worker", [&all](std::size_t row) { return all[row]->id.worker(); });
+    table.column("sequence", [&all](std::size_t row) { return all[row]->id.sequence(); });
+    table.column("generation", [&all](std::size_t row) { return all[row]->generation; });
+    table.column("parents", [&all](std::size_t row) {
+        return hdf5::Pair{all[row]->parents[0].value, all[row]->parents[1].value};
+    });
+    table.enumeration("operator", words_of(search::operator_names),
+                      [&all](std::size_t row) { return static_cast<std::int32_t>(all[row]->bred_by); });
+}
+
+void add_circumstances(hdf5::TableWriter& table, const Individuals& all) {
+    table.column("born", [&all](std::size_t row) { return all[row]->born; });
+    table.column("started", [&all](std::size_t row) { return all[row]->started; });
+    table.column("finished", [&all](std::size_t row) { return all[row]->finished; });
+    table.column("samples_per_second", [&all](std::size_t row) { return all[row]->samples_per_second; });
+    table.column("ranks", [&all](std::size_t row) { return all[row]->ranks; });
+    table.column("threads", [&all](std::size_t row) { return all[row]->threads; });
+    table.column("batch_size", [&all](std::size_t row) { return all[row]->batch_size; });
+    table.text("node", [&all](std::size_t row) -> const std::string& { return all[row]->node; });
+    table.text("device", [&all](std::size_t row) -> const std::string& { return all[row]->device; });
+}
+
+void write_individuals(hid_t file, const search::Space& space, const Individuals& all) {
+    for (const Individual* individual : all) {
+        if (individual->genome.size() != space.size()) {
+            throw Error(fmt::format("individual {} has {} genes, the search has {}", to_text(individual->id),
+                                    individual->genome.size(), space.size()));
+        }
+    }
+    hdf5::TableWriter table(all.size());
+    table.column("id", [&all](std::size_t row) { return all[row]->id.value; });
+    add_genes(table, space, all);
+    add_outcome(table, all);
+    add_lineage(table, all);
+    add_circumstances(table, all);
+    if (const std::size_t bytes = table.type_bytes(); bytes > most_type_bytes) {
+        throw ConfigError(fmt::format(
+            "search.space: the names and choices of {} genes take {} bytes of an HDF5 table's head, which holds {}; "
+            "use fewer genes, fewer choices or shorter words",
+            space.size(), bytes, most_type_bytes));
+    }
+    table.write(file, "individuals");
+}
+
+/// Why an individual failed: only those that did, as these texts may be long.
+void write_problems(hid_t file, const Individuals& all) {
+    Individuals some;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(some),
+                 [](const Individual* individual) { return !individual->problem.empty(); });
+    hdf5::TableWriter table(some.size());
+    table.column("individual", [&some](std::size_t row) { return some[row]->id.value; });
+    table.long_text("text", [&some](std::size_t row) -> const std::string& { return some[row]->problem; });
+    table.write(file, "problems");
+}
+
+void write_curves(hid_t file, const Individuals& all) {
+    struct Point {
+        search::Id id;
+        const search::EpochMetrics* metrics;
+    };
+    std::vector<Point> points;
+    for (const Individual* individual : all) {
+        for (const search::EpochMetrics& metrics : individual->curve) {
+            points.push_back({individual->id, &metrics});
+        }
+    }
+    hdf5::TableWriter table(points.size());
+    table.column("individual", [&](std::size_t row) { return points[row].id.value; });
+    table.column("epoch", [&](std::size_t row) { return points[row].metrics->epoch; });
+    table.column("training_loss", [&](std::size_t row) { return points[row].metrics->training_loss; });
+    table.column("training_accuracy", [&](std::size_t row) { return points[row].metrics->training_accuracy; });
+    table.column("validation_loss", [&](std::size_t row) { return points[row].metrics->validation_loss; });
+    table.column("validation_accuracy", [&](std::size_t row) { return points[row].metrics->validation_accuracy; });
+    table.column("learning_rate", [&](std::size_t row) { return points[row].metrics->learning_rate; });
+    table.column("seconds", [&](std::size_t row) { return points[row].metrics->seconds; });
+    table.write(file, "curves");
+}
+
+void write_places(hid_t file, const search::Population& population) {
+    const std::vector<std::pair<search::Id, std::int32_t>> memberships(population.memberships().begin(),
+                                                                       population.memberships().end());
+    hdf5::TableWriter members(memberships.size());
+    members.column("individual", [&](std::size_t row) { return memberships[row].first.value; });
+    members.column("island", [&](std::size_t row) { return memberships[row].second; });
+    members.write(file, "memberships");
+
+    const std::vector<std::pair<search::Id, search::Home>> homes(population.homes().begin(), population.homes().end());
+    hdf5::TableWriter table(homes.size());
+    table.column("individual", [&](std::size_t row) { return homes[row].first.value; });
+    table.column("version", [&](std::size_t row) { return homes[row].second.version; });
+    table.column("writer", [&](std::size_t row) { return homes[row].second.writer; });
+    table.column("island", [&](std::size_t row) { return homes[row].second.island; });
+    table.write(file, "homes");
+}
+
+void write_workers(hid_t file, const ArchiveFacts& facts) {
+    std::vector<const search::WorkerReport*> all;
+    for (const auto& [key, report] : facts.reports) {
+        all.push_back(&report);
+    }
+    hdf5::TableWriter table(all.size());
+    table.column("restart", [&](std::size_t row) { return all[row]->restart; });
+    table.column("worker", [&](std::size_t row) { return all[row]->worker; });
+    table.column("island", [&](std::size_t row) { return all[row]->island; });
+    table.column("ranks", [&](std::size_t row) { return all[row]->ranks; });
+    table.column("threads", [&](std::size_t row) { return all[row]->threads; });
+    table.text("node", [&](std::size_t row) -> const std::string& { return all[row]->node; });
+    table.text("device", [&](std::size_t row) -> const std::string& { return all[row]->device; });
+    table.column("time", [&](std::size_t row) { return all[row]->time; });
+    table.column("up_seconds", [&](std::size_t row) { return all[row]->up_seconds; });
+    table.column("busy_seconds", [&](std::size_t row) { return all[row]->busy_seconds; });
+    table.column("evaluations", [&](std::size_t row) { return all[row]->evaluations; });
+    table.write(file, "workers");
+}
+
+void write_events(hid_t file, const std::vector<search::Event>& events) {
+    hdf5::TableWriter table(events.size());
+    table.column("time", [&](std::size_t row) { return events[row].time; });
+    table.column("worker", [&](std::size_t row) { return events[row].worker; });
+    table.text("kind", [&](std::size_t row) -> const std::string& { return events[row].kind; });
+    table.long_text("text", [&](std::size_t row) -> const std::string& { return events[row].text; });
+    table.write(file, "events");
+}
+
+/// A gene's bounds as doubles and as whole numbers: each kind needs its own to come back to the last bit.
+struct Bounds {
+    double low = 0;
+    double high = 0;
+    std::int64_t low_whole = 0;
+    std::int64_t high_whole = 0;
+    search::Scale scale = search::Scale::linear;
+};
+Bounds bounds_of(const search::Gene& gene) {
+    if (const auto* real = std::get_if<search::RealGene>(&gene.kind)) {
+        return {real->low, real->high, 0, 0, real->scale};
+    }
+    if (const auto* whole_gene = std::get_if<search::IntGene>(&gene.kind)) {
+        return {static_cast<double>(whole_gene->low), static_cast<double>(whole_gene->high), whole_gene->low,
+                whole_gene->high, search::Scale::linear};
+    }
+    const auto words = static_cast<std::int64_t>(std::get<search::ChoiceGene>(gene.kind).options.size());
+    return {0, static_cast<double>(words - 1), 0, words - 1, search::Scale::linear};
+}
+
+void write_space(hid_t file, const search::Space& space) {
+    const auto& genes = space.genes;
+    hdf5::TableWriter table(genes.size());
+    table.text("gene", [&](std::size_t row) -> const std::string& { return genes[row].name; });
+    table.enumeration("kind", gene_kinds,
+                      [&](std::size_t row) { return static_cast<std::int32_t>(genes[row].kind.index()); });
+    table.enumeration("scale", gene_scales,
+                      [&](std::size_t row) { return static_cast<std::int32_t>(bounds_of(genes[row]).scale); });
+    table.column("low", [&](std::size_t row) { return bounds_of(genes[row]).low; });
+    table.column("high", [&](std::size_t row) { return bounds_of(genes[row]).high; });
+    table.column("low_whole", [&](std::size_t row) { return bounds_of(genes[row]).low_whole; });
+    table.column("high_whole", [&](std::size_t row) { return bounds_of(genes[row]).high_whole; });
+    table.write(file, "space");
+
+    std::vector<std::pair<std::int32_t, const std::string*>> options;
+    for (std::size_t i = 0; i < genes.size(); ++i) {
+        if (const auto* choice = std::get_if<search::ChoiceGene>(&genes[i].kind)) {
+            for (const std::string& option : choice->options) {
+                options.emplace_back(static_cast<std::int32_t>(i), &option);
+            }
+        }
+    }
+    hdf5::TableWriter choices(options.size());
+    choices.column("gene", [&](std::size_t row) { return options[row].first; });
+    choices.text("option", [&](std::size_t row) -> const std::string& { return *options[row].second; });
+    choices.write(file, "choices");
+}
+
 void write_facts(hid_t file, const search::Population& population, const ArchiveFacts& facts) {
-    const auto number = [](auto value) { return static_cast<std::int64_t>(value); };
-    hdf5::write_attribute(file, "format", std::string(archive_format));
+    hdf5::write_attribute(file, "format", archive_format);
     hdf5::write_attribute(file, "version", archive_version);
-    hdf5::write_attribute(file, "run", number(facts.run));
-    hdf5::write_attribute(file, "seed", number(facts.seed));
-    hdf5::write_attribute(file, "restarts", number(facts.restarts));
-    hdf5::write_attribute(file, "data_fingerprint", facts.data_fingerprint);
-    hdf5::write_attribute(file, "workers", number(facts.workers));
-    hdf5::write_attribute(file, "islands", number(facts.islands));
+    hdf5::write_attribute(file, "program_version", FINCH_VERSION);
+    hdf5::write_unsigned_attribute(file, "run", facts.run);
+    hdf5::write_unsigned_attribute(file, "seed", facts.seed);
+    hdf5::write_attribute(file, "restarts", std::int64_t{facts.restarts});
     hdf5::write_attribute(file, "state", facts.state);
+    hdf5::write_attribute(file, "workers", std::int64_t{facts.workers});
+    hdf5::write_attribute(file, "islands", std::int64_t{facts.islands});
     hdf5::write_attribute(file, "budget_evaluations", facts.budget_evaluations);
-    hdf5::write_attribute(file, "individuals", number(population.size()));
-    hdf5::write_attribute(file, "settled", number(population.settled()));
+    hdf5::write_attribute(file, "data_fingerprint", facts.data_fingerprint);
+    hdf5::write_attribute(file, "written", unix_seconds());
+    hdf5::write_attribute(file, "total_individuals", static_cast<std::int64_t>(population.size()));
+    hdf5::write_attribute(file, "total_settled", static_cast<std::int64_t>(population.settled()));
+    const Individual* best = population.best();
+    hdf5::write_attribute(file, "best_individual", best == nullptr ? "" : to_text(best->id));
+    hdf5::write_attribute(file, "best_loss", best == nullptr ? Individual::not_measured : best->loss);
     hdf5::write_text(file, "config", facts.config);
-}
-
-Columns home_columns(const std::map<search::Id, search::Home>& homes) {
-    std::vector<std::uint64_t> ids;
-    std::vector<std::int64_t> versions;
-    std::vector<std::int32_t> writers;
-    std::vector<std::int32_t> islands;
-    for (const auto& [id, home] : homes) {
-        ids.push_back(id.value);
-        versions.push_back(home.version);
-        writers.push_back(home.writer);
-        islands.push_back(home.island);
-    }
-    return {{"individual", ids}, {"version", versions}, {"writer", writers}, {"island", islands}};
-}
-
-Columns membership_columns(const std::set<std::pair<search::Id, std::int32_t>>& memberships) {
-    std::vector<std::uint64_t> ids;
-    std::vector<std::int32_t> islands;
-    for (const auto& [id, island] : memberships) {
-        ids.push_back(id.value);
-        islands.push_back(island);
-    }
-    return {{"individual", ids}, {"island", islands}};
 }
 
 }  // namespace
 
 void write_archive(const std::filesystem::path& path, const search::Space& space, const search::Population& population,
                    const ArchiveFacts& facts) {
-    std::vector<const search::Individual*> individuals;
+    Individuals all;
+    all.reserve(population.size());
     for (const auto& [id, individual] : population.individuals()) {
-        individuals.push_back(&individual);
-    }
-    std::vector<search::WorkerReport> reports;
-    for (const auto& [key, report] : facts.reports) {
-        reports.push_back(report);
+        all.push_back(&individual);
     }
     hdf5::write_file(path, [&](hid_t file) {
         write_facts(file, population, facts);
-        hdf5::write_table(file, "individuals", individual_columns(space, individuals));
-        hdf5::write_table(file, "curves", curve_columns(individuals));
-        hdf5::write_table(file, "memberships", membership_columns(population.memberships()));
-        hdf5::write_table(file, "homes", home_columns(population.homes()));
-        hdf5::write_table(file, "workers", report_columns(reports));
-        hdf5::write_table(file, "events", event_columns(facts.events));
-        hdf5::write_table(file, "genes", gene_columns(space));
+        write_individuals(file, space, all);
+        write_curves(file, all);
+        write_problems(file, all);
+        write_places(file, population);
+        write_workers(file, facts);
+        write_events(file, facts.events);
+        write_space(file, space);
     });
 }
 

@@ -2,51 +2,66 @@
 
 #include "finch/base/clock.hpp"
 #include "finch/base/error.hpp"
+#include "finch/base/log.hpp"
+#include "finch/hdf5/file.hpp"
+#include "finch/hdf5/replace.hpp"
 
-#include <cstdio>
+#include "read_bytes.hpp"
+
+#include <cerrno>
 #include <fcntl.h>
 #include <unistd.h>
-#include <utility>
 
 namespace finch::store {
 namespace {
 
 constexpr double sync_seconds = 1;
-constexpr std::size_t worth_rewriting = std::size_t{1} << 20;  ///< bytes
+constexpr std::uint64_t worthwhile_bytes = std::uint64_t{1} << 20;
 
-FileDescriptor open_new(const std::filesystem::path& path) {
-    FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644));
-    if (!file) {
-        throw_errno(path.string());
+/// Whether a file holds anything but whole records of `run`.
+bool has_foreign_parts(const std::filesystem::path& path, std::uint64_t run) {
+    std::vector<std::string> unreadable;
+    const Bytes bytes = read_bytes(path, unreadable);
+    search::RecordReader reader(bytes, run, path.string());
+    while (reader.next()) {
     }
-    return file;
-}
-
-/// All of `bytes`; write(2) may take fewer at a time.
-void write_all(int file, std::span<const std::byte> bytes, const std::filesystem::path& path) {
-    while (!bytes.empty()) {
-        const ssize_t written = ::write(file, bytes.data(), bytes.size());
-        if (written < 0) {
-            throw_errno("write " + path.string());
-        }
-        bytes = bytes.subspan(static_cast<std::size_t>(written));
-    }
+    return !reader.problems().empty() || !unreadable.empty();
 }
 
 }  // namespace
 
-Journal::Journal(std::filesystem::path path, std::uint64_t run)
-    : path_(std::move(path)), run_(run), file_(open_new(path_)), last_sync_(steady_seconds()) {}
+Journal::Journal(std::filesystem::path path, std::uint64_t run) : path_(std::move(path)) {
+    if (std::filesystem::exists(path_) && has_foreign_parts(path_, run)) {
+        std::error_code ignored;
+        std::filesystem::rename(path_, path_.string() + hdf5::damaged_suffix, ignored);
+    }
+    open(O_CREAT | O_TRUNC);
+    hdf5::sync_folder(path_.parent_path());
+}
+
+void Journal::open(int flags) {
+    file_.reset(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | flags, 0666));
+    if (!file_) {
+        throw_errno("cannot open " + path_.string());
+    }
+}
 
 void Journal::write(const Bytes& record) {
-    try {
-        write_all(file_.get(), record, path_);
-    } catch (const ApiError&) {
-        static_cast<void>(::ftruncate(file_.get(), static_cast<off_t>(bytes_)));  // no torn record stays behind
-        throw;
+    std::size_t written = 0;
+    while (written < record.size()) {
+        const ssize_t now = ::write(file_.get(), record.data() + written, record.size() - written);
+        if (now < 0 && errno != EINTR) {
+            const int code = errno;
+            // Should this fail too, the torn end is cut off when it is read.
+            static_cast<void>(::ftruncate(file_.get(), static_cast<off_t>(file_bytes_)));
+            errno = code;
+            throw_errno("cannot write " + path_.string());
+        }
+        written += now < 0 ? 0 : static_cast<std::size_t>(now);
     }
-    bytes_ += record.size();
     kept_.push_back(record);
+    kept_bytes_ += record.size();
+    file_bytes_ += record.size();
     dirty_ = true;
 }
 
@@ -55,7 +70,7 @@ void Journal::sync(bool now) {
         return;
     }
     if (::fdatasync(file_.get()) != 0) {
-        throw_errno("fdatasync " + path_.string());
+        throw_errno("cannot sync " + path_.string());
     }
     last_sync_ = steady_seconds();
     dirty_ = false;
@@ -63,26 +78,33 @@ void Journal::sync(bool now) {
 
 void Journal::forget(std::uint64_t records) {
     while (forgotten_ < records && !kept_.empty()) {
-        forgotten_bytes_ += kept_.front().size();
+        kept_bytes_ -= kept_.front().size();
         kept_.pop_front();
         ++forgotten_;
     }
-    if (forgotten_bytes_ == 0 || (!kept_.empty() && forgotten_bytes_ < worth_rewriting)) {
-        return;
+    if (kept_.empty() && file_bytes_ > 0) {
+        if (::ftruncate(file_.get(), 0) == 0) {
+            file_bytes_ = 0;
+        }
+    } else if (file_bytes_ - kept_bytes_ >= worthwhile_bytes) {
+        try {
+            rewrite();
+        } catch (const ApiError& error) {
+            spdlog::warn("{}; the longer file stays", error.what());
+        }
     }
-    const std::filesystem::path beside = path_.string() + ".new";
-    FileDescriptor fresh = open_new(beside);
-    std::size_t bytes = 0;
+}
+
+void Journal::rewrite() {
+    Bytes tail;
+    tail.reserve(kept_bytes_);
     for (const Bytes& record : kept_) {
-        write_all(fresh.get(), record, beside);
-        bytes += record.size();
+        tail.insert(tail.end(), record.begin(), record.end());
     }
-    if (::fdatasync(fresh.get()) != 0 || std::rename(beside.c_str(), path_.c_str()) != 0) {
-        throw_errno("rename " + beside.string());
-    }
-    file_ = std::move(fresh);
-    bytes_ = bytes;
-    forgotten_bytes_ = 0;
+    hdf5::replace_file(path_, {tail}, hdf5::Predecessor::drop);
+    file_bytes_ = kept_bytes_;
+    dirty_ = false;
+    open(0);
 }
 
 }  // namespace finch::store

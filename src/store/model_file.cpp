@@ -1,32 +1,87 @@
 #include "finch/store/model_file.hpp"
 
-#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
 #include "finch/hdf5/file.hpp"
+#include "finch/hdf5/replace.hpp"
 
-#include <span>
+#include <algorithm>
 
 namespace finch::store {
 namespace {
 
-constexpr std::int64_t version = 1;
-constexpr const char* record_name = "individual";  ///< the individual as bytes, for Finch itself
+constexpr const char* format_name = "finch model";
+constexpr std::int64_t format_version = 1;
+/// Where the individual itself stands: no array's name may begin so.
+constexpr const char* own_group = "finch/";
+constexpr const char* record_name = "finch/individual";
+constexpr const char* genome_name = "finch/genome";
+
+bool is_own(const NamedArray& array) {
+    return array.name.starts_with(own_group);
+}
+
+/// For people and for Python: what of the individual fits into one line each.
+void describe(hid_t file, const search::Individual& individual) {
+    hdf5::write_attribute(file, "id", to_text(individual.id));
+    hdf5::write_attribute(file, "outcome",
+                          std::string(search::outcome_names.at(static_cast<std::size_t>(individual.outcome))));
+    hdf5::write_attribute(file, "loss", individual.loss);
+    hdf5::write_attribute(file, "accuracy", individual.accuracy);
+    hdf5::write_attribute(file, "epochs", std::int64_t{individual.epochs});
+    hdf5::write_attribute(file, "best_epoch", std::int64_t{individual.best_epoch});
+    hdf5::write_attribute(file, "island", std::int64_t{individual.island});
+    hdf5::write_attribute(file, "generation", std::int64_t{individual.generation});
+    hdf5::write_attribute(file, "batch_size", individual.batch_size);
+    hdf5::write_attribute(file, "node", individual.node);
+    hdf5::write_attribute(file, "device", individual.device);
+}
+
+/// The individual as a record's bytes, so that it comes back to the last bit.
+NamedArray record_of(const search::Individual& individual) {
+    Bytes bytes;
+    write_individual(individual, true, bytes);
+    std::vector<std::uint8_t> values(bytes.size());
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+    return {record_name, {static_cast<std::int64_t>(values.size())}, std::move(values)};
+}
+
+search::Individual individual_of(const NamedArray& record) {
+    const auto* bytes = std::get_if<std::vector<std::uint8_t>>(&record.values);
+    if (bytes == nullptr) {
+        throw FileError(fmt::format("{} is not made of bytes", record_name));
+    }
+    ByteReader reader(std::as_bytes(std::span(*bytes)));
+    return search::read_individual(reader);
+}
+
+ModelFile read(hid_t file) {
+    const std::string format = hdf5::read_text_attribute(file, "format");
+    const std::int64_t version = hdf5::read_int_attribute(file, "version");
+    if (format != format_name || version != format_version) {
+        throw FileError(fmt::format("is \"{}\" version {}; this program reads \"{}\" version {}", format, version,
+                                    format_name, format_version));
+    }
+    ModelFile model;
+    model.individual = individual_of(hdf5::read_array(file, record_name));
+    model.genome = hdf5::read_text(file, genome_name);
+    model.arrays = hdf5::read_arrays(file);
+    std::erase_if(model.arrays, is_own);
+    return model;
+}
 
 }  // namespace
 
 void write_model(const std::filesystem::path& path, const ModelFile& model) {
+    if (std::any_of(model.arrays.begin(), model.arrays.end(), is_own)) {
+        throw Error(fmt::format("{}: an array's name begins with {}", path.string(), own_group));
+    }
     hdf5::write_file(path, [&](hid_t file) {
-        const search::Individual& individual = model.individual;
-        hdf5::write_attribute(file, "format", std::string("finch model"));
-        hdf5::write_attribute(file, "version", version);
-        hdf5::write_attribute(file, "individual", to_text(individual.id));
-        hdf5::write_attribute(file, "genome", model.genome);
-        hdf5::write_attribute(file, "loss", individual.loss);
-        hdf5::write_attribute(file, "accuracy", individual.accuracy);
-        Bytes bytes;
-        search::write_individual(individual, true, bytes);
-        std::vector<std::uint8_t> raw(bytes.size());
-        std::memcpy(raw.data(), bytes.data(), bytes.size());
-        hdf5::write_array(file, {record_name, {static_cast<std::int64_t>(raw.size())}, std::move(raw)});
+        hdf5::write_attribute(file, "format", format_name);
+        hdf5::write_attribute(file, "version", format_version);
+        hdf5::write_attribute(file, "program_version", FINCH_VERSION);
+        describe(file, model.individual);
+        hdf5::write_text(file, genome_name, model.genome);
+        hdf5::write_array(file, record_of(model.individual));
         for (const NamedArray& array : model.arrays) {
             hdf5::write_array(file, array);
         }
@@ -39,28 +94,18 @@ std::optional<ModelFile> read_model(const std::filesystem::path& path, std::vect
         return std::nullopt;
     }
     try {
-        ModelFile model;
-        model.genome = hdf5::read_text_attribute(file->get(), "genome");
-        for (NamedArray& array : hdf5::read_arrays(file->get())) {
-            if (array.name == record_name) {
-                const auto& raw = std::get<std::vector<std::uint8_t>>(array.values);
-                ByteReader reader(std::as_bytes(std::span(raw)));
-                model.individual = search::read_individual(reader);
-            } else {
-                model.arrays.push_back(std::move(array));
-            }
-        }
-        return model;
-    } catch (const Error& error) {
+        return read(file->get());
+    } catch (const FileError& error) {
         problems.push_back(path.string() + ": " + error.what());
         return std::nullopt;
     }
 }
 
 void remove_model(const std::filesystem::path& path) {
-    std::error_code none;
-    for (const char* suffix : {"", ".previous", ".new"}) {
-        std::filesystem::remove(path.string() + suffix, none);
+    const std::filesystem::path previous = path.string() + hdf5::previous_suffix;
+    std::error_code ignored;
+    for (const auto& name : {path, hdf5::unfinished_name(path), previous, hdf5::unfinished_name(previous)}) {
+        std::filesystem::remove(name, ignored);
     }
 }
 

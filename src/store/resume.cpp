@@ -1,96 +1,149 @@
 #include "finch/store/resume.hpp"
 
-#include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 
+#include "read_bytes.hpp"
+
 #include <algorithm>
-#include <fstream>
-#include <iterator>
-#include <map>
+#include <set>
 #include <tuple>
 
 namespace finch::store {
 namespace {
 
-Bytes read_bytes(const std::filesystem::path& path) {
-    std::ifstream in(path, std::ios::binary);
-    const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-    const auto raw = std::as_bytes(std::span(text));
-    return {raw.begin(), raw.end()};
-}
+namespace fs = std::filesystem;
 
-std::vector<std::filesystem::path> journals_in(const std::filesystem::path& folder) {
-    std::vector<std::filesystem::path> found;
+struct JournalFile {
+    std::string name;
+    Bytes bytes;
+};
+
+/// Every worker's, of this layout and of earlier ones, by name.
+std::vector<JournalFile> read_journals(const fs::path& folder, std::vector<std::string>& problems) {
+    std::vector<fs::path> paths;
     std::error_code none;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+    for (const auto& entry : fs::directory_iterator(folder, none)) {
         if (entry.path().extension() == ".journal") {
-            found.push_back(entry.path());
+            paths.push_back(entry.path());
         }
     }
-    std::sort(found.begin(), found.end());
-    return found;
-}
-
-void add(search::Record&& record, Recovered& recovered) {
-    if (const auto* event = std::get_if<search::Event>(&record)) {
-        recovered.facts.events.push_back(*event);
-    } else if (const auto* report = std::get_if<search::WorkerReport>(&record)) {
-        search::WorkerReport& known = recovered.facts.reports[{report->restart, report->worker}];
-        if (report->time >= known.time) {
-            known = *report;
-        }
-    } else {
-        recovered.records.push_back(std::move(record));
+    std::sort(paths.begin(), paths.end());
+    std::vector<JournalFile> journals;
+    for (const fs::path& path : paths) {
+        journals.push_back({path.string(), read_bytes(path, problems)});
     }
+    return journals;
 }
 
-/// An event stands in the archive and in the journal where the journal was not emptied in time.
-void sort_and_unite(std::vector<search::Event>& events) {
-    const auto key = [](const search::Event& event) {
-        return std::tie(event.time, event.worker, event.kind, event.text);
+/// Sorts what journals say into what a Population merges and what the run's facts take in, each fact once.
+class Gathering {
+public:
+    explicit Gathering(Recovered& recovered) : recovered_(recovered) {
+        for (const search::Event& event : recovered.facts.events) {
+            known_events_.insert(key(event));
+        }
+    }
+
+    void take(search::Record record) {
+        if (const auto* event = std::get_if<search::Event>(&record)) {
+            if (known_events_.insert(key(*event)).second) {
+                recovered_.facts.events.push_back(*event);
+            }
+        } else if (const auto* report = std::get_if<search::WorkerReport>(&record)) {
+            search::WorkerReport& known = recovered_.facts.reports[{report->restart, report->worker}];
+            if (report->time >= known.time) {
+                known = *report;
+            }
+        } else if (record.index() < 4) {  // Started, Result, Move, Copy
+            recovered_.records.push_back(std::move(record));
+        }
+    }
+
+    void sort_events() {
+        std::stable_sort(recovered_.facts.events.begin(), recovered_.facts.events.end(),
+                         [](const search::Event& a, const search::Event& b) { return a.time < b.time; });
+    }
+
+private:
+    using EventKey = std::tuple<double, std::int32_t, std::string, std::string>;
+    static EventKey key(const search::Event& event) { return {event.time, event.worker, event.kind, event.text}; }
+
+    Recovered& recovered_;
+    std::set<EventKey> known_events_;
+};
+
+/// The archive's registers and memberships, as records that carry their individual. One whose individual is nowhere has
+/// nothing to say.
+void add_places(const Archive& archive, std::vector<search::Record>& records) {
+    std::map<search::Id, search::Individual> without_curve;
+    const auto note = [&](const search::Individual& individual) {
+        const auto [entry, is_new] = without_curve.try_emplace(individual.id, individual);
+        if (is_new) {
+            entry->second.curve.clear();
+        }
     };
-    std::sort(events.begin(), events.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
-    events.erase(
-        std::unique(events.begin(), events.end(), [&](const auto& a, const auto& b) { return key(a) == key(b); }),
-        events.end());
+    std::set<search::Id> wanted;
+    for (const auto& [id, home] : archive.homes) {
+        wanted.insert(id);
+    }
+    for (const auto& [id, island] : archive.memberships) {
+        wanted.insert(id);
+    }
+    for (const search::Record& record : records) {
+        std::visit(
+            [&](const auto& kind) {
+                if constexpr (requires { kind.individual; }) {
+                    if (wanted.contains(kind.individual.id)) {
+                        note(kind.individual);
+                    }
+                }
+            },
+            record);
+    }
+    for (const auto& [id, home] : archive.homes) {
+        if (const auto found = without_curve.find(id); found != without_curve.end()) {
+            records.emplace_back(search::Move{found->second, home});
+        }
+    }
+    for (const auto& [id, island] : archive.memberships) {
+        if (const auto found = without_curve.find(id); found != without_curve.end()) {
+            records.emplace_back(search::Copy{found->second, island});
+        }
+    }
+}
+
+search::Record record_of(search::Individual individual) {
+    if (individual.finished_training()) {
+        return search::Result{std::move(individual)};
+    }
+    return search::Started{std::move(individual)};
 }
 
 }  // namespace
 
 std::optional<Recovered> recover(const RunDirectory& directory) {
+    // The journals first: a run that goes on empties them only after what they held is in the archive.
     Recovered recovered;
-    if (!directory.holds_a_run()) {
-        return std::nullopt;
-    }
+    const std::vector<JournalFile> journals = read_journals(directory.state(), recovered.problems);
     auto archive = read_archive(directory.archive(), recovered.problems);
     if (!archive) {
-        throw FileError(fmt::format("{}: neither the archive nor its predecessor can be read: {}",
-                                    directory.archive().string(), fmt::join(recovered.problems, "; ")));
+        return std::nullopt;
     }
     recovered.facts = std::move(archive->facts);
     recovered.space = std::move(archive->space);
-    std::map<search::Id, search::Individual> known;
     for (search::Individual& individual : archive->individuals) {
-        known[individual.id] = individual;
-        const bool ended = individual.finished_training();
-        recovered.records.push_back(ended ? search::Record(search::Result{std::move(individual)})
-                                          : search::Record(search::Started{std::move(individual)}));
+        recovered.records.push_back(record_of(std::move(individual)));
     }
-    for (const auto& [id, home] : archive->homes) {
-        recovered.records.emplace_back(search::Move{known[id], home});
-    }
-    for (const auto& [id, island] : archive->memberships) {
-        recovered.records.emplace_back(search::Copy{known[id], island});
-    }
-    for (const std::filesystem::path& path : journals_in(directory.state())) {
-        const Bytes bytes = read_bytes(path);
-        search::RecordReader reader(bytes, recovered.facts.run, path.string());
+    Gathering gathering(recovered);
+    for (const JournalFile& journal : journals) {
+        search::RecordReader reader(journal.bytes, recovered.facts.run, journal.name);
         while (auto record = reader.next()) {
-            add(std::move(*record), recovered);
+            gathering.take(std::move(*record));
         }
         recovered.problems.insert(recovered.problems.end(), reader.problems().begin(), reader.problems().end());
     }
-    sort_and_unite(recovered.facts.events);
+    gathering.sort_events();
+    add_places(*archive, recovered.records);
     return recovered;
 }
 

@@ -2,59 +2,84 @@
 
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
-#include "finch/base/handle.hpp"
+#include "finch/hdf5/file.hpp"
 
+#include <cerrno>
+#include <cstring>
 #include <fcntl.h>
 #include <unistd.h>
 
 namespace finch::store {
+namespace {
 
-std::filesystem::path RunDirectory::journal(int worker) const {
+namespace fs = std::filesystem;
+
+void make_folder(const fs::path& folder) {
+    std::error_code failure;
+    fs::create_directories(folder, failure);
+    if (failure || !fs::is_directory(folder)) {
+        throw ConfigError(fmt::format("the run directory {} cannot be made: {}", folder.string(),
+                                      failure ? failure.message() : "there is a file of that name"));
+    }
+}
+
+/// Writes and removes a file in `folder`: permissions alone do not tell of a full disk or a read-only mount.
+void prove_writable(const fs::path& folder) {
+    const fs::path probe = folder / fmt::format(".probe-{}", ::getpid());
+    const FileDescriptor file(::open(probe.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    const bool written = file && ::write(file.get(), "finch\n", 6) == 6 && ::fsync(file.get()) == 0;
+    const int code = errno;
+    ::unlink(probe.c_str());
+    if (!written) {
+        throw ConfigError(
+            fmt::format("nothing can be written in the run directory {}: {}", folder.string(), std::strerror(code)));
+    }
+}
+
+}  // namespace
+
+fs::path RunDirectory::journal(int worker) const {
     return state() / fmt::format("worker-{:05}.journal", worker);
 }
 
-std::filesystem::path RunDirectory::worker_best(int worker) const {
+fs::path RunDirectory::worker_best(int worker) const {
     return state() / fmt::format("worker-{:05}-best.h5", worker);
 }
 
-std::filesystem::path RunDirectory::training(search::Id id) const {
+fs::path RunDirectory::training(search::Id id) const {
     return state() / fmt::format("training-{}.h5", to_text(id));
 }
 
 bool RunDirectory::holds_a_run() const {
-    std::error_code none;
-    return std::filesystem::exists(archive(), none) || std::filesystem::exists(archive().string() + ".previous", none);
+    const std::string name = archive().string();
+    return fs::exists(name) || fs::exists(name + hdf5::previous_suffix) || fs::exists(name + hdf5::damaged_suffix);
 }
 
 void RunDirectory::create() const {
-    for (const std::filesystem::path& folder : {root_, state(), root_ / "models", log()}) {
-        std::error_code error;
-        std::filesystem::create_directories(folder, error);
-        if (error) {
-            throw ConfigError(
-                fmt::format("{}: the run directory cannot be made: {}", folder.string(), error.message()));
-        }
+    for (const fs::path& folder : {root_, state(), best_model().parent_path(), log()}) {
+        make_folder(folder);
     }
-    const std::filesystem::path probe = state() / "probe";
-    try {
-        const FileDescriptor file(::open(probe.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-        if (!file || ::write(file.get(), "x", 1) != 1) {
-            throw_errno(probe.string());
-        }
-    } catch (const ApiError& error) {
-        throw ConfigError(fmt::format("the run directory cannot be written: {}", error.what()));
-    }
-    std::filesystem::remove(probe);
+    prove_writable(root_);
+    prove_writable(state());
 }
 
-std::filesystem::path RunDirectory::move_aside() const {
-    for (int number = 1;; ++number) {
-        const std::filesystem::path aside = fmt::format("{}.{}", root_.string(), number);
-        if (!std::filesystem::exists(aside)) {
-            std::filesystem::rename(root_, aside);
-            return aside;
-        }
+fs::path RunDirectory::move_aside() const {
+    fs::path plain = root_.lexically_normal();
+    if (!plain.has_filename()) {
+        plain = plain.parent_path();
     }
+    int number = 1;
+    const auto name = [&] { return fs::path(fmt::format("{}.{}", plain.string(), number)); };
+    while (fs::exists(fs::symlink_status(name()))) {
+        ++number;
+    }
+    std::error_code failure;
+    fs::rename(plain, name(), failure);
+    if (failure) {
+        throw ConfigError(
+            fmt::format("{} cannot be renamed to {}: {}", plain.string(), name().string(), failure.message()));
+    }
+    return name();
 }
 
 }  // namespace finch::store

@@ -1,4 +1,5 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/base/format.hpp"
 #include "finch/config/tables.hpp"
 
 #include "config/problem.hpp"
@@ -25,13 +26,13 @@ bool is_gene_key(const config::KeyDescription& key) {
 std::string setting(const config::KeyDescription& key, const std::string& value) {
     const std::string layers = "model[].";
     if (!begins(key.path, layers)) {
-        return key.path + "=" + value;
+        return fmt::format("{}={}", key.path, value);
     }
     const std::string rest = key.path.substr(layers.size());
     const std::size_t dot = rest.find('.');
     return dot == std::string::npos
-               ? "model=[{" + rest + ": " + value + "}]"
-               : "model=[{" + rest.substr(0, dot) + ": {" + rest.substr(dot + 1) + ": " + value + "}}]";
+               ? fmt::format("model=[{{{}: {}}}]", rest, value)
+               : fmt::format("model=[{{{}: {{{}: {}}}}}]", rest.substr(0, dot), rest.substr(dot + 1), value);
 }
 
 /// What must stand beside a key so that its own bounds alone decide.
@@ -60,9 +61,9 @@ std::string problem_with(const config::KeyDescription& key, const std::string& v
 }
 
 /// "model[0].conv.kernel" for "model[].conv.kernel".
-std::string path_in_messages(std::string path) {
+std::string path_in_messages(const std::string& path) {
     const std::size_t at = path.find("[]");
-    return at == std::string::npos ? path : path.insert(at + 1, "0");
+    return at == std::string::npos ? path : fmt::format("{}[0]{}", path.substr(0, at), path.substr(at + 2));
 }
 
 TEST_CASE("every key: its bounds are accepted") {
@@ -98,7 +99,7 @@ TEST_CASE("every key: a gene may stand in data, model and training, where the ta
             continue;
         }
         const std::string value = key.accepted.back();
-        const std::string problem = problem_with(key, "$g", {"search.space.g.choice=[" + value + "]"});
+        const std::string problem = problem_with(key, "$g", {fmt::format("search.space.g.choice=[{}]", value)});
         if (key.genes) {
             CHECK_MESSAGE(problem == "", key.path << " = " << value << ": " << problem);
         } else {

@@ -103,7 +103,7 @@ TEST_CASE("recipe: a genome of another length is a fault of the program") {
 }
 
 TEST_CASE("text: parses to an equal configuration, with every default written out") {
-    for (const std::string yaml :
+    for (const std::string& yaml :
          {std::string("name: x"), all_kinds, std::string("search: {objective: {function: rastrigin, dimensions: 20}}"),
           std::string(
               "training: {batch_size_per_rank: 8, optimizer: {sgd: {momentum: 0.9}}}\nsearch: {propagator: random, "

@@ -111,7 +111,8 @@ first_process() {
 enter() {
     local first
     first=$(first_process) && [ -n "$first" ] || skip "there is no cluster in $dir"
-    SLURM_CONF=$dir/slurm.conf exec nsenter --target "$first" --net --uts --pid --mount --wd="$PWD" -- "$@"
+    SLURM_CONF=$dir/slurm.conf exec nsenter --target "$first" --net --uts --pid --mount --root -- \
+        env --chdir="$PWD" "$@"
 }
 
 start() {

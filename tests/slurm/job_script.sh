@@ -132,6 +132,9 @@ arrange; answers 2; echo 2 >"$scratch/srun-code"; act
 check "a wrong configuration ends the job with its code" exits 2
 check "a wrong configuration is not requeued" not_requeued
 
+arrange; answers 76 3 76 3; echo 2 >"$scratch/srun-code"; act
+check "a resumed run that refuses a changed configuration is not requeued" not_requeued
+
 arrange; answers 77 1 77 1; act
 check "a run that another job holds is left alone" not_requeued
 arrange; answers 75 1 77 2 77 2 75 2; act

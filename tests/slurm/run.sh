@@ -51,6 +51,7 @@ wait_until() {
     done
 }
 
+# shellcheck disable=SC2053  # the state is a pattern
 job_is() { [[ $(job "$1" JobState) == $2 ]]; }
 # Whether so many individuals of JOB have an outcome; ends the scenario where the job has ended before.
 has_results() {  # JOB COUNT

@@ -18,8 +18,8 @@ struct SgdStep {
 /// second.
 struct AdamStep {
     float learning_rate = 0.001F;
-    float beta1 = 0.9F;
-    float beta2 = 0.999F;
+    double beta1 = 0.9;
+    double beta2 = 0.999;
     float epsilon = 1e-8F;
     float weight_decay = 0;
     bool decoupled = false;

@@ -20,12 +20,18 @@ struct HidTraits {
 };
 using Hid = UniqueHandle<HidTraits>;
 
+/// Before HDF5's first use: it prints nothing by itself, and locks no file (shared file systems refuse that) unless
+/// HDF5_USE_FILE_LOCKING says so. Every function here that opens or makes a file calls it; repetition does no harm.
+void prepare();
+
 /// Throws ApiError with `what` and HDF5's own innermost message where `result` is negative; returns it otherwise.
 hid_t check(hid_t result, const std::string& what);
+/// The same while something is read: throws FileError.
+hid_t check_reading(hid_t result, const std::string& what);
 
-/// Writes an HDF5 file as one step: beside the target, flushed, a CRC-32C of the rest put into the user block, fsync,
-/// the old file hard-linked to `path.previous`, rename, fsync of the folder. At any moment `path` is the old or the new
-/// file. `fill` gets the open file. Throws ApiError, and then the old file stands.
+/// Writes an HDF5 file as one step: made in memory, with a user block of 512 bytes that holds a CRC-32C of the whole,
+/// then replace_file() with Predecessor::keep. At any moment `path` is the old or the new file. `fill` gets the open
+/// file. Throws ApiError, and then the old file stands.
 void write_file(const std::filesystem::path& path, const std::function<void(hid_t file)>& fill);
 
 /// Opens a file read-only after its user block's CRC was checked. Throws FileError that names what is wrong: missing,
@@ -35,21 +41,33 @@ void write_file(const std::filesystem::path& path, const std::function<void(hid_
 /// Opens a user's own HDF5 file read-only: no user block of ours, no checksum. Throws FileError.
 [[nodiscard]] Hid open_plain_file(const std::filesystem::path& path);
 
+/// Opens a file of somebody else's read-only: no user block is asked for. Throws FileError.
+[[nodiscard]] Hid open_plain_file(const std::filesystem::path& path);
+
 /// open_file(path), else its predecessor: a damaged file is renamed to `path.damaged` and told in `problems`. Nothing
 /// where neither can be read or both are missing.
 [[nodiscard]] std::optional<Hid> open_file_or_previous(const std::filesystem::path& path,
                                                        std::vector<std::string>& problems);
 
+/// The suffixes of what write_file() and open_file_or_previous() put beside a file.
+inline constexpr const char* previous_suffix = ".previous";
+inline constexpr const char* damaged_suffix = ".damaged";
+
 /// Attributes (at most 64 KiB) of the object `at`, and datasets by name ('/' makes groups).
 void write_attribute(hid_t at, const std::string& name, const std::string& value);
 void write_attribute(hid_t at, const std::string& name, std::int64_t value);
 void write_attribute(hid_t at, const std::string& name, double value);
+void write_unsigned_attribute(hid_t at, const std::string& name, std::uint64_t value);
 [[nodiscard]] std::string read_text_attribute(hid_t at, const std::string& name);
 [[nodiscard]] std::int64_t read_int_attribute(hid_t at, const std::string& name);
 [[nodiscard]] double read_double_attribute(hid_t at, const std::string& name);
+[[nodiscard]] std::uint64_t read_unsigned_attribute(hid_t at, const std::string& name);
+/// Throws Error where the shape does not fit the number of values.
 void write_array(hid_t at, const NamedArray& array);
+/// Numbers come in the smallest of the four kinds that holds them all: uint8 as such, other whole numbers as int64,
+/// 16- and 32-bit floats as float, other floats as double. Throws FileError where there is no such dataset of numbers.
 [[nodiscard]] NamedArray read_array(hid_t at, const std::string& name);
-/// Every dataset under `at`, names with '/'.
+/// Every dataset of numbers under `at`, names with '/', in the order of the names.
 [[nodiscard]] NamedArrays read_arrays(hid_t at);
 void write_text(hid_t at, const std::string& name, const std::string& text);
 [[nodiscard]] std::string read_text(hid_t at, const std::string& name);

@@ -3,46 +3,158 @@
 #include "finch/base/error.hpp"
 #include "finch/hdf5/file.hpp"
 
+#include <array>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
 #include <string>
-#include <variant>
+#include <type_traits>
 #include <vector>
 
 namespace finch::hdf5 {
 
-/// Words as numbers into a list of names: HDF5 prints the name.
-struct EnumValues {
-    std::vector<std::string> names;
-    std::vector<std::int32_t> values;
-    bool operator==(const EnumValues&) const = default;
-};
+/// Two ids in one column.
+using Pair = std::array<std::uint64_t, 2>;
 
-/// One column of a compound table: a name and as many values as there are rows.
-struct Column {
-    std::string name;
-    std::variant<std::vector<double>, std::vector<std::int64_t>, std::vector<std::uint64_t>, std::vector<std::int32_t>,
-                 std::vector<std::string>, EnumValues>
-        values;
-};
+/// What a column holds as it is.
+template <class T>
+concept ColumnValue = std::same_as<T, std::int32_t> || std::same_as<T, std::uint32_t> ||
+    std::same_as<T, std::int64_t> || std::same_as<T, std::uint64_t> || std::same_as<T, double> || std::same_as<T, Pair>;
 
-/// Writes `columns`, all equally long, as one compound dataset. Texts are stored in fixed length, that of the longest.
-void write_table(hid_t at, const std::string& name, const std::vector<Column>& columns);
+/// HDF5's type of a column of T.
+template <ColumnValue T>
+[[nodiscard]] Hid type_of();
 
-/// Reads every column back, in the order of the file.
-[[nodiscard]] std::vector<Column> read_table(hid_t at, const std::string& name);
+/// An enum whose members are `words`, numbered from 0.
+[[nodiscard]] Hid enum_type(std::span<const std::string> words);
 
-/// The values of the column called `name`. Throws FileError where it is missing or of another type.
-template <class Values>
-[[nodiscard]] const Values& column(const std::vector<Column>& columns, const std::string& name) {
-    for (const Column& candidate : columns) {
-        if (candidate.name == name) {
-            if (const auto* values = std::get_if<Values>(&candidate.values)) {
-                return *values;
-            }
-            throw FileError("the column '" + name + "' is of another type");
-        }
+/// A table that is written at once: columns by name, each with a function that gives its value in a row, then write().
+/// The rows are packed, contiguous, and one compound element each. What the functions look at must live until write().
+class TableWriter {
+public:
+    explicit TableWriter(std::size_t rows) : rows_(rows) {}
+
+    /// `value(row)` is a ColumnValue.
+    template <class Value>
+    void column(const std::string& name, Value value) {
+        using Cell = std::remove_cvref_t<std::invoke_result_t<Value, std::size_t>>;
+        add(name, type_of<Cell>(), std::move(value));
     }
-    throw FileError("there is no column '" + name + "'");
-}
+    /// `place(row)` is the place of the row's word among `words`, an std::int32_t.
+    template <class Value>
+    void enumeration(const std::string& name, std::span<const std::string> words, Value place) {
+        add(name, enum_type(words), std::move(place));
+    }
+    /// Short text, padded to the longest in the column. `text(row)` is a const std::string&.
+    template <class Text>
+    void text(const std::string& name, Text text) {
+        std::size_t width = 1;
+        for (std::size_t row = 0; row < rows_; ++row) {
+            width = std::max(width, text(row).size());
+        }
+        add_cells(name, fixed_text(width), [text, width](std::size_t row, std::byte* cell) {
+            const std::string& value = text(row);
+            std::memcpy(cell, value.data(), value.size());
+            std::memset(cell + value.size(), 0, width - value.size());
+        });
+    }
+    /// Text of any length, each row as long as it is; slower. `text(row)` is a const std::string& that lives on.
+    template <class Text>
+    void long_text(const std::string& name, Text text) {
+        add(name, variable_text(), [text](std::size_t row) { return text(row).c_str(); });
+    }
+
+    /// How many bytes the type of a row takes in the file, which HDF5 limits to 64 KiB.
+    [[nodiscard]] std::size_t type_bytes() const;
+    /// Throws ApiError.
+    void write(hid_t at, const std::string& name) const;
+
+private:
+    /// Writes rows `first` … `first + count − 1` of one column into cells that are `stride` bytes apart.
+    using Fill = std::function<void(std::size_t first, std::size_t count, std::byte* cell, std::size_t stride)>;
+    struct Column {
+        std::string name;
+        Hid type;
+        Fill fill;
+    };
+
+    template <class Value>
+    void add(const std::string& name, Hid type, Value value) {
+        add_cells(name, std::move(type), [value](std::size_t row, std::byte* cell) {
+            const auto plain = value(row);
+            std::memcpy(cell, &plain, sizeof plain);
+        });
+    }
+    template <class Put>
+    void add_cells(const std::string& name, Hid type, Put put) {
+        columns_.push_back(
+            {name, std::move(type), [put](std::size_t first, std::size_t count, std::byte* cell, std::size_t stride) {
+                 for (std::size_t row = first; row < first + count; ++row, cell += stride) {
+                     put(row, cell);
+                 }
+             }});
+    }
+    [[nodiscard]] static Hid fixed_text(std::size_t width);
+    [[nodiscard]] static Hid variable_text();
+    [[nodiscard]] Hid row_type() const;
+
+    std::size_t rows_;
+    std::vector<Column> columns_;
+};
+
+/// A table that was read at once; columns are asked for by name. Every function throws FileError where there is no such
+/// column or it has another type.
+class TableReader {
+public:
+    /// Throws FileError where there is no such table.
+    TableReader(hid_t at, std::string name);
+    ~TableReader();
+    TableReader(const TableReader&) = delete;
+    TableReader& operator=(const TableReader&) = delete;
+
+    [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
+    [[nodiscard]] bool has(const std::string& column) const { return columns_.contains(column); }
+
+    template <ColumnValue T>
+    [[nodiscard]] std::vector<T> column(const std::string& column_name) const {
+        const Hid type = type_of<T>();
+        const std::byte* cell = cells(column_name, type.get());
+        std::vector<T> values(rows_);
+        for (T& value : values) {
+            std::memcpy(&value, cell, sizeof value);
+            cell += row_bytes_;
+        }
+        return values;
+    }
+    /// The place among `words` of each row's word; the file may number them otherwise.
+    [[nodiscard]] std::vector<std::int32_t> enumeration(const std::string& column_name,
+                                                        std::span<const std::string> words) const;
+    /// Either kind of text.
+    [[nodiscard]] std::vector<std::string> text(const std::string& column_name) const;
+
+private:
+    struct Column {
+        std::size_t offset;
+        Hid type;
+    };
+
+    [[nodiscard]] const Column& find(const std::string& column_name) const;
+    /// The first cell of a column whose type must be `type`.
+    [[nodiscard]] const std::byte* cells(const std::string& column_name, hid_t type) const;
+    [[noreturn]] void refuse(const std::string& column_name, const std::string& why) const;
+
+    std::string name_;
+    std::size_t rows_ = 0;
+    std::size_t row_bytes_ = 0;
+    Hid type_;
+    Hid space_;
+    std::unique_ptr<std::byte[]> bytes_;
+    std::map<std::string, Column> columns_;
+};
 
 }  // namespace finch::hdf5

@@ -34,7 +34,7 @@ struct Status {
     double progress = 0;
 };
 
-/// From the run directory alone. Without a run there: interrupted, with nothing done.
+/// From the run directory alone. Throws ConfigError where no run was begun there.
 [[nodiscard]] Status status(const store::RunDirectory& directory);
 /// "complete: 200/200 evaluated, best loss 0.0312".
 [[nodiscard]] std::string status_text(const Status& status);

@@ -27,8 +27,8 @@ struct ArchiveFacts {
 };
 
 /// Writes population.h5 (DESIGN, "Files of a run") in one atomic step: /individuals with the genes as typed columns (an
-/// enum for a choice), /curves, /memberships, /homes, /workers, /events, /config. Throws ApiError; then the old file
-/// stands.
+/// enum for a choice), /curves, /problems, /memberships, /homes, /workers, /events, /space, /choices, /config. Throws
+/// ApiError, and then the old file stands; ConfigError where a row of so many genes and words is more than HDF5 holds.
 void write_archive(const std::filesystem::path& path, const search::Space& space, const search::Population& population,
                    const ArchiveFacts& facts);
 
@@ -40,8 +40,8 @@ struct Archive {
     std::vector<std::pair<search::Id, std::int32_t>> memberships;
 };
 
-/// Reads it back to equal values. Throws FileError. Takes the predecessor where the file is damaged, and says so in
-/// `problems`; nothing where there is no archive.
+/// Reads it back to equal values. Takes the predecessor where the file is damaged, and says so in `problems`; nothing
+/// where there is no archive. Throws FileError where there was one, but neither it nor its predecessor can be read.
 [[nodiscard]] std::optional<Archive> read_archive(const std::filesystem::path& path,
                                                   std::vector<std::string>& problems);
 

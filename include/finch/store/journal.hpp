@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
-#include <memory>
 
 namespace finch::store {
 
@@ -14,7 +13,8 @@ namespace finch::store {
 /// processes loses one.
 class Journal {
 public:
-    /// Begins anew (a resumed run has merged the old content into a synced archive before). Throws ApiError.
+    /// Begins anew (a resumed run has merged the old content into a synced archive before). An old file with anything
+    /// in it that is no record of `run` is set aside as `path.damaged` first. Throws ApiError.
     Journal(std::filesystem::path path, std::uint64_t run);
 
     /// Appends. Throws ApiError where it cannot be written in full; then the file still ends with its last whole
@@ -23,19 +23,22 @@ public:
     /// fdatasync where something was written since the last, and no sooner than a second after it unless `now`.
     void sync(bool now);
     /// The first `records` that were ever written here are in a synced archive: the file is replaced by what follows
-    /// them. Cheap where little would be won: it may leave them.
+    /// them. Cheap where little would be won: it may leave them. Throws nothing: where the new file cannot be written,
+    /// the old one does no harm.
     void forget(std::uint64_t records);
     /// Written since the beginning.
     [[nodiscard]] std::uint64_t written() const noexcept { return forgotten_ + kept_.size(); }
 
 private:
+    void open(int flags);
+    void rewrite();
+
     std::filesystem::path path_;
-    std::uint64_t run_;
     FileDescriptor file_;
     std::deque<Bytes> kept_;  ///< what the file holds, or the part of it that no archive has
     std::uint64_t forgotten_ = 0;
-    std::size_t bytes_ = 0;            ///< of the file
-    std::size_t forgotten_bytes_ = 0;  ///< of them, what an archive has
+    std::uint64_t file_bytes_ = 0;
+    std::uint64_t kept_bytes_ = 0;
     double last_sync_ = 0;
     bool dirty_ = false;
 };

@@ -24,7 +24,7 @@ public:
     [[nodiscard]] std::filesystem::path lock() const { return root_ / "lock"; }
     [[nodiscard]] std::filesystem::path log() const { return root_ / "log"; }
 
-    /// Whether a run was begun here.
+    /// Whether a run was begun here: there is an archive, a predecessor of one, or a damaged one.
     [[nodiscard]] bool holds_a_run() const;
     /// Makes the folders and proves that files can be written there. Throws ConfigError with the path and the reason.
     void create() const;
@@ -35,15 +35,21 @@ private:
     std::filesystem::path root_;
 };
 
-/// Held by the one process (world rank 0) that may run here.
+/// How a lock is held: by the kernel, which frees it when its holder dies, or, where the file system has no fcntl
+/// locks, by a file whose time of change is a sign of life.
+enum class LockKind { automatic, heartbeat };
+
+/// Held by the one process (world rank 0) that may run here. A lock by heartbeat is taken over where its holder is a
+/// dead process of this host, has the same job id on another host, or was silent for 60 s.
 class RunLock {
 public:
     /// Throws ConfigError that says who holds it: job, host, process. `job_id` is empty outside Slurm.
-    RunLock(const RunDirectory& directory, const std::string& job_id);
+    RunLock(const RunDirectory& directory, const std::string& job_id, LockKind kind = LockKind::automatic);
     ~RunLock();
     RunLock(const RunLock&) = delete;
     RunLock& operator=(const RunLock&) = delete;
-    /// Renews the sign of life where the file system has no fcntl locks; to be called now and then.
+    /// Renews the sign of life where the file system has no fcntl locks, every 10 s; to be called more often than that.
+    /// Throws ApiError where another process has taken the lock over.
     void heartbeat();
 
 private:

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <initializer_list>
+#include <span>
+
+namespace finch::hdf5 {
+
+/// Whether the file that is replaced stays as `path.previous`.
+enum class Predecessor { keep, drop };
+
+/// Makes or replaces the file `path` by `parts`, one after the other, in one step: written to `path.new`, fsync, the
+/// old file hard-linked to `path.previous`, rename, fsync of the folder. A kill at any moment leaves the old file or
+/// the new one under `path`. Throws ApiError, and then the old file stands and nothing lies beside it.
+void replace_file(const std::filesystem::path& path, std::initializer_list<std::span<const std::byte>> parts,
+                  Predecessor predecessor);
+
+/// The name under which replace_file() writes; a kill can leave such a file, and the next write takes it over.
+[[nodiscard]] std::filesystem::path unfinished_name(const std::filesystem::path& path);
+
+/// Makes the names in `folder` outlive a dead node. Throws ApiError.
+void sync_folder(const std::filesystem::path& folder);
+
+}  // namespace finch::hdf5

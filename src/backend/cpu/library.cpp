@@ -1,0 +1,48 @@
+#include "library.hpp"
+
+#include <cstring>
+
+namespace finch::backend::cpu {
+
+dnnl::memory::desc floats(const dnnl::memory::dims& shape, Tag layout) {
+    return {shape, dnnl::memory::data_type::f32, layout};
+}
+
+dnnl::memory at(const Library& library, const dnnl::memory::desc& layout, const float* data) {
+    return {layout, library.engine, const_cast<float*>(data)};
+}
+
+dnnl::memory zeroed(const Library& library, const dnnl::memory::desc& layout) {
+    dnnl::memory memory(layout, library.engine);
+    std::memset(memory.get_data_handle(), 0, layout.get_size());
+    return memory;
+}
+
+dnnl::primitive_attr with(Activation activation) {
+    dnnl::primitive_attr attributes;
+    dnnl::post_ops behind;
+    switch (activation) {
+        case Activation::none:
+            return attributes;
+        case Activation::relu:
+            behind.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
+            break;
+        case Activation::sigmoid:
+            behind.append_eltwise(1.0F, dnnl::algorithm::eltwise_logistic, 0.0F, 0.0F);
+            break;
+        case Activation::tanh:
+            behind.append_eltwise(1.0F, dnnl::algorithm::eltwise_tanh, 0.0F, 0.0F);
+            break;
+    }
+    attributes.set_post_ops(behind);
+    return attributes;
+}
+
+Reorder::Reorder(const Library& library, const dnnl::memory::desc& from, const dnnl::memory::desc& to)
+    : reorder_(dnnl::reorder::primitive_desc(library.engine, from, library.engine, to)) {}
+
+void Reorder::run(const Library& library, const dnnl::memory& from, const dnnl::memory& to) const {
+    reorder_.execute(library.stream, {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
+}
+
+}  // namespace finch::backend::cpu

@@ -1,0 +1,51 @@
+#include "operations.hpp"
+#include "weighted.hpp"
+
+namespace finch::backend::cpu {
+
+struct LinearPlan : WeightedPlan {
+    LinearPlan(const Library& library, const LinearShape& shape);
+};
+
+// Over an image, oneDNN reads x as it lies (NHWC) and takes the weights as (units, C, H, W): the order of the canonical
+// columns. Packing them is thus the whole of `flatten`.
+LinearPlan::LinearPlan(const Library& library, const LinearShape& shape) {
+    const bool image = shape.height * shape.width > 1;
+    const dnnl::memory::dims x_shape = image
+                                           ? dnnl::memory::dims{shape.batch, shape.channels, shape.height, shape.width}
+                                           : dnnl::memory::dims{shape.batch, shape.channels};
+    dnnl::memory::dims weights_shape = x_shape;
+    weights_shape[0] = shape.units;
+    x = floats(x_shape, image ? Tag::nhwc : Tag::nc);
+    y = floats({shape.batch, shape.units}, Tag::nc);
+    bias = floats({shape.units}, Tag::x);
+    plain_weights = floats(weights_shape, image ? Tag::oihw : Tag::oi);
+    const dnnl::memory::desc free_weights = floats(weights_shape, Tag::any);
+    activation = shape.activation;
+    weights = static_cast<std::size_t>(shape.units * shape.channels * shape.height * shape.width);
+    outputs = static_cast<std::size_t>(shape.batch * shape.units);
+
+    const dnnl::inner_product_forward::desc forward_desc(dnnl::prop_kind::forward_training, x, free_weights, bias, y);
+    const dnnl::inner_product_forward::primitive_desc forward_plan(forward_desc, with(activation), library.engine);
+    const dnnl::inner_product_forward::primitive_desc hint(forward_desc, library.engine);
+    const dnnl::inner_product_backward_weights::primitive_desc weights_plan({x, free_weights, bias, y}, library.engine,
+                                                                            hint);
+    forward = dnnl::inner_product_forward(forward_plan);
+    backward_weights = dnnl::inner_product_backward_weights(weights_plan);
+    forward_weights = forward_plan.weights_desc();
+    weights_gradient = weights_plan.diff_weights_desc();
+    implementation = std::string(forward_plan.impl_info_str()) + ", " + weights_plan.impl_info_str();
+    if (shape.needs_input_grad) {
+        const dnnl::inner_product_backward_data::primitive_desc data_plan({x, free_weights, y}, library.engine, hint);
+        backward_data = dnnl::inner_product_backward_data(data_plan);
+        data_weights = data_plan.weights_desc();
+        implementation += std::string(", ") + data_plan.impl_info_str();
+    }
+    make_reorders(library);
+}
+
+std::unique_ptr<Operation> make_linear(const Library& library, Plans& plans, const LinearShape& shape) {
+    return std::make_unique<WeightedOperation>(library, plans.linears.get(library, shape));
+}
+
+}  // namespace finch::backend::cpu

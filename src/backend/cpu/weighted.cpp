@@ -1,0 +1,68 @@
+#include "weighted.hpp"
+
+#include <utility>
+
+namespace finch::backend::cpu {
+
+void WeightedPlan::make_reorders(const Library& library) {
+    if (forward_weights != plain_weights) {
+        to_forward.emplace(library, plain_weights, forward_weights);
+    }
+    if (backward_data && data_weights != plain_weights) {
+        to_data.emplace(library, plain_weights, data_weights);
+    }
+    if (weights_gradient != plain_weights) {
+        to_plain.emplace(library, weights_gradient, plain_weights);
+    }
+}
+
+WeightedOperation::WeightedOperation(const Library& library, std::shared_ptr<const WeightedPlan> plan)
+    : library_(library), plan_(std::move(plan)) {
+    if (plan_->to_forward) {
+        forward_weights_ = zeroed(library_, plan_->forward_weights);
+    }
+    if (plan_->to_data) {
+        data_weights_ = zeroed(library_, plan_->data_weights);
+    }
+    if (plan_->to_plain) {
+        weights_gradient_ = zeroed(library_, plan_->weights_gradient);
+    }
+}
+
+void WeightedOperation::pack(const float* parameters) {
+    parameters_ = parameters;
+    const dnnl::memory plain = at(library_, plan_->plain_weights, parameters);
+    plan_->to_forward ? plan_->to_forward->run(library_, plain, forward_weights_) : void(forward_weights_ = plain);
+    if (plan_->backward_data) {
+        plan_->to_data ? plan_->to_data->run(library_, plain, data_weights_) : void(data_weights_ = plain);
+    }
+}
+
+void WeightedOperation::forward(const float* x, float* y) {
+    plan_->forward.execute(library_.stream, {{DNNL_ARG_SRC, at(library_, plan_->x, x)},
+                                             {DNNL_ARG_WEIGHTS, forward_weights_},
+                                             {DNNL_ARG_BIAS, at(library_, plan_->bias, parameters_ + plan_->weights)},
+                                             {DNNL_ARG_DST, at(library_, plan_->y, y)}});
+}
+
+void WeightedOperation::backward(const float* x, const float* y, float* grad_y, float* grad_x, float* grad_parameters) {
+    apply_derivative(plan_->activation, y, grad_y, plan_->outputs);
+    const dnnl::memory gradient = at(library_, plan_->y, grad_y);
+    const dnnl::memory plain = at(library_, plan_->plain_weights, grad_parameters);
+    const dnnl::memory& weights = plan_->to_plain ? weights_gradient_ : plain;
+    plan_->backward_weights.execute(
+        library_.stream, {{DNNL_ARG_SRC, at(library_, plan_->x, x)},
+                          {DNNL_ARG_DIFF_DST, gradient},
+                          {DNNL_ARG_DIFF_WEIGHTS, weights},
+                          {DNNL_ARG_DIFF_BIAS, at(library_, plan_->bias, grad_parameters + plan_->weights)}});
+    if (plan_->to_plain) {
+        plan_->to_plain->run(library_, weights_gradient_, plain);
+    }
+    if (plan_->backward_data) {
+        plan_->backward_data->execute(library_.stream, {{DNNL_ARG_DIFF_DST, gradient},
+                                                        {DNNL_ARG_WEIGHTS, data_weights_},
+                                                        {DNNL_ARG_DIFF_SRC, at(library_, plan_->x, grad_x)}});
+    }
+}
+
+}  // namespace finch::backend::cpu

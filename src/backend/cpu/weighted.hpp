@@ -1,0 +1,49 @@
+#pragma once
+
+#include "library.hpp"
+
+#include <optional>
+#include <string>
+
+namespace finch::backend::cpu {
+
+/// The plan of an operation with weights and a bias: a convolution or a linear layer. oneDNN chooses how the weights
+/// lie in each of the three passes; the canonical, plain form lies in the arenas.
+struct WeightedPlan {
+    dnnl::primitive forward;
+    std::optional<dnnl::primitive> backward_data;  ///< nothing where the gradient of x is not needed
+    dnnl::primitive backward_weights;
+
+    dnnl::memory::desc x, y, bias;
+    dnnl::memory::desc plain_weights;                                    ///< canonical
+    dnnl::memory::desc forward_weights, data_weights, weights_gradient;  ///< oneDNN's own
+    std::optional<Reorder> to_forward, to_data, to_plain;                ///< nothing where both are alike
+
+    Activation activation = Activation::none;
+    std::size_t weights = 0;  ///< floats, canonical
+    std::size_t outputs = 0;  ///< floats of y
+    std::string implementation;
+
+    /// Sets the three copies, once the layouts are known.
+    void make_reorders(const Library& library);
+};
+
+/// An operation with its packed weights.
+class WeightedOperation : public Operation {
+public:
+    WeightedOperation(const Library& library, std::shared_ptr<const WeightedPlan> plan);
+    void pack(const float* parameters) override;
+    void forward(const float* x, float* y) override;
+    void backward(const float* x, const float* y, float* grad_y, float* grad_x, float* grad_parameters) override;
+    [[nodiscard]] std::string implementation() const override { return plan_->implementation; }
+
+private:
+    const Library& library_;
+    std::shared_ptr<const WeightedPlan> plan_;
+    dnnl::memory forward_weights_;
+    dnnl::memory data_weights_;
+    dnnl::memory weights_gradient_;
+    const float* parameters_ = nullptr;  ///< canonical; the bias is read where it lies
+};
+
+}  // namespace finch::backend::cpu

@@ -1,0 +1,74 @@
+#include "finch/base/error.hpp"
+#include "finch/hdf5/file.hpp"
+
+#include <cstdlib>
+
+namespace finch::hdf5 {
+namespace {
+
+/// HDF5's innermost message about the last failure, which it forgets.
+std::string last_message() {
+    std::string message;
+    const auto keep_first = [](unsigned, const H5E_error2_t* error, void* text) -> herr_t {
+        auto& first = *static_cast<std::string*>(text);
+        if (first.empty() && error->desc != nullptr) {
+            first = error->desc;
+        }
+        return 0;
+    };
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first, &message);
+    H5Eclear2(H5E_DEFAULT);
+    return message.empty() ? "HDF5 gives no reason" : message;
+}
+
+}  // namespace
+
+void HidTraits::destroy(type id) noexcept {
+    switch (H5Iget_type(id)) {
+        case H5I_FILE:
+            H5Fclose(id);
+            break;
+        case H5I_GROUP:
+            H5Gclose(id);
+            break;
+        case H5I_DATASET:
+            H5Dclose(id);
+            break;
+        case H5I_DATATYPE:
+            H5Tclose(id);
+            break;
+        case H5I_DATASPACE:
+            H5Sclose(id);
+            break;
+        case H5I_ATTR:
+            H5Aclose(id);
+            break;
+        default:
+            H5Idec_ref(id);
+    }
+}
+
+void prepare() {
+    static const bool prepared = [] {
+        ::setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0);
+        H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+        return true;
+    }();
+    static_cast<void>(prepared);
+}
+
+hid_t check(hid_t result, const std::string& what) {
+    if (result < 0) {
+        throw ApiError(what + ": " + last_message());
+    }
+    return result;
+}
+
+hid_t check_reading(hid_t result, const std::string& what) {
+    if (result < 0) {
+        throw FileError(what + ": " + last_message());
+    }
+    return result;
+}
+
+}  // namespace finch::hdf5

@@ -1,0 +1,105 @@
+#include "finch/hdf5/replace.hpp"
+
+#include "finch/base/error.hpp"
+#include "finch/base/handle.hpp"
+#include "finch/hdf5/file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace finch::hdf5 {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path with_suffix(const fs::path& path, const char* suffix) {
+    return path.string() + suffix;
+}
+
+void write_whole(int file, std::span<const std::byte> bytes, const fs::path& path) {
+    while (!bytes.empty()) {
+        const ssize_t written = ::write(file, bytes.data(), bytes.size());
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written < 0) {
+            throw_errno("cannot write " + path.string());
+        }
+        bytes = bytes.subspan(static_cast<std::size_t>(written));
+    }
+}
+
+void write_new(const fs::path& path, std::initializer_list<std::span<const std::byte>> parts) {
+    FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (!file) {
+        throw_errno("cannot write " + path.string());
+    }
+    for (const auto part : parts) {
+        write_whole(file.get(), part, path);
+    }
+    if (::fsync(file.get()) != 0) {
+        throw_errno("cannot sync " + path.string());
+    }
+    if (::close(file.release()) != 0) {
+        throw_errno("cannot close " + path.string());
+    }
+}
+
+/// Gives the file `path`, where there is one, the second name `path.previous`. A file system without hard links gets a
+/// copy.
+void keep_as_previous(const fs::path& path) {
+    const fs::path previous = with_suffix(path, previous_suffix);
+    const fs::path beside = unfinished_name(previous);
+    ::unlink(beside.c_str());
+    if (::link(path.c_str(), beside.c_str()) != 0) {
+        if (errno == ENOENT) {
+            return;
+        }
+        std::error_code failure;
+        if (!fs::copy_file(path, beside, failure)) {
+            throw ApiError("cannot keep " + path.string() + " as its predecessor: " + failure.message());
+        }
+    }
+    if (::rename(beside.c_str(), previous.c_str()) != 0) {
+        throw_errno("cannot rename " + beside.string());
+    }
+    ::unlink(beside.c_str());  // rename does nothing where both names were the same file already
+}
+
+}  // namespace
+
+fs::path unfinished_name(const fs::path& path) {
+    return with_suffix(path, ".new");
+}
+
+void sync_folder(const fs::path& folder) {
+    const fs::path named = folder.empty() ? fs::path(".") : folder;
+    const FileDescriptor descriptor(::open(named.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    // Some file systems cannot sync a folder and say so with EINVAL: there is nothing to be done about it.
+    if (!descriptor || (::fsync(descriptor.get()) != 0 && errno != EINVAL)) {
+        throw_errno("cannot sync " + named.string());
+    }
+}
+
+void replace_file(const fs::path& path, std::initializer_list<std::span<const std::byte>> parts,
+                  Predecessor predecessor) {
+    const fs::path beside = unfinished_name(path);
+    try {
+        write_new(beside, parts);
+        if (predecessor == Predecessor::keep) {
+            keep_as_previous(path);
+        }
+        if (::rename(beside.c_str(), path.c_str()) != 0) {
+            throw_errno("cannot rename " + beside.string());
+        }
+    } catch (const ApiError&) {
+        ::unlink(beside.c_str());
+        throw;
+    }
+    sync_folder(path.parent_path());
+}
+
+}  // namespace finch::hdf5

@@ -1,0 +1,127 @@
+#include "finch/hdf5/table.hpp"
+
+#include <algorithm>
+
+namespace finch::hdf5 {
+namespace {
+
+/// A text that HDF5 allocated.
+std::string taken(char* text) {
+    std::string result = text == nullptr ? "" : text;
+    H5free_memory(text);
+    return result;
+}
+
+/// For each number of an enum, the place of its word among `words`; −1 where it is none of them.
+std::map<std::int32_t, std::int32_t> places(hid_t type, std::span<const std::string> words) {
+    std::map<std::int32_t, std::int32_t> found;
+    const int members = H5Tget_nmembers(type);
+    for (int member = 0; member < members; ++member) {
+        std::int32_t number = 0;
+        check_reading(H5Tget_member_value(type, static_cast<unsigned>(member), &number), "H5Tget_member_value");
+        const std::string word = taken(H5Tget_member_name(type, static_cast<unsigned>(member)));
+        const auto place = std::find(words.begin(), words.end(), word);
+        found[number] = place == words.end() ? -1 : static_cast<std::int32_t>(place - words.begin());
+    }
+    return found;
+}
+
+}  // namespace
+
+TableReader::TableReader(hid_t at, std::string name) : name_(std::move(name)) {
+    const Hid dataset(check_reading(H5Dopen2(at, name_.c_str(), H5P_DEFAULT), "there is no table " + name_));
+    type_ = Hid(check_reading(H5Dget_type(dataset.get()), "H5Dget_type"));
+    space_ = Hid(check_reading(H5Dget_space(dataset.get()), "H5Dget_space"));
+    if (H5Tget_class(type_.get()) != H5T_COMPOUND || H5Sget_simple_extent_ndims(space_.get()) != 1) {
+        throw FileError(name_ + " is not a table");
+    }
+    rows_ = static_cast<std::size_t>(H5Sget_simple_extent_npoints(space_.get()));
+    row_bytes_ = H5Tget_size(type_.get());
+    const int members = H5Tget_nmembers(type_.get());
+    for (int i = 0; i < members; ++i) {
+        const auto member = static_cast<unsigned>(i);
+        columns_.emplace(taken(H5Tget_member_name(type_.get(), member)),
+                         Column{H5Tget_member_offset(type_.get(), member),
+                                Hid(check_reading(H5Tget_member_type(type_.get(), member), "H5Tget_member_type"))});
+    }
+    auto bytes = std::make_unique<std::byte[]>(rows_ * row_bytes_);
+    if (rows_ > 0) {
+        check_reading(H5Dread(dataset.get(), type_.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.get()),
+                      "table " + name_ + " cannot be read");
+    }
+    bytes_ = std::move(bytes);
+}
+
+TableReader::~TableReader() {
+    if (rows_ > 0) {
+        H5Dvlen_reclaim(type_.get(), space_.get(), H5P_DEFAULT, bytes_.get());
+    }
+}
+
+void TableReader::refuse(const std::string& column_name, const std::string& why) const {
+    throw FileError(name_ + ": column " + column_name + " " + why);
+}
+
+const TableReader::Column& TableReader::find(const std::string& column_name) const {
+    const auto found = columns_.find(column_name);
+    if (found == columns_.end()) {
+        refuse(column_name, "is missing");
+    }
+    return found->second;
+}
+
+const std::byte* TableReader::cells(const std::string& column_name, hid_t type) const {
+    const Column& column = find(column_name);
+    if (H5Tequal(column.type.get(), type) <= 0) {
+        refuse(column_name, "has another type");
+    }
+    return bytes_.get() + column.offset;
+}
+
+std::vector<std::int32_t> TableReader::enumeration(const std::string& column_name,
+                                                   std::span<const std::string> words) const {
+    const Column& column = find(column_name);
+    if (H5Tget_class(column.type.get()) != H5T_ENUM || H5Tget_size(column.type.get()) != sizeof(std::int32_t)) {
+        refuse(column_name, "is not an enum");
+    }
+    const auto place_of = places(column.type.get(), words);
+    std::vector<std::int32_t> values(rows_);
+    const std::byte* cell = bytes_.get() + column.offset;
+    for (std::int32_t& value : values) {
+        std::memcpy(&value, cell, sizeof value);
+        cell += row_bytes_;
+        const auto place = place_of.find(value);
+        if (place == place_of.end() || place->second < 0) {
+            refuse(column_name, "holds " + std::to_string(value) + ", which means nothing here");
+        }
+        value = place->second;
+    }
+    return values;
+}
+
+std::vector<std::string> TableReader::text(const std::string& column_name) const {
+    const Column& column = find(column_name);
+    if (H5Tget_class(column.type.get()) != H5T_STRING) {
+        refuse(column_name, "is not text");
+    }
+    const bool is_variable = H5Tis_variable_str(column.type.get()) > 0;
+    const std::size_t width = H5Tget_size(column.type.get());
+    std::vector<std::string> values;
+    values.reserve(rows_);
+    const std::byte* cell = bytes_.get() + column.offset;
+    for (std::size_t row = 0; row < rows_; ++row, cell += row_bytes_) {
+        if (is_variable) {
+            const char* text = nullptr;
+            std::memcpy(&text, cell, sizeof text);
+            values.emplace_back(text == nullptr ? "" : text);
+        } else {
+            std::string text(reinterpret_cast<const char*>(cell), width);
+            const std::size_t last = text.find_last_not_of('\0');
+            text.resize(last == std::string::npos ? 0 : last + 1);
+            values.push_back(std::move(text));
+        }
+    }
+    return values;
+}
+
+}  // namespace finch::hdf5

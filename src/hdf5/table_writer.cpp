@@ -1,0 +1,119 @@
+#include "finch/hdf5/table.hpp"
+
+#include <algorithm>
+
+namespace finch::hdf5 {
+namespace {
+
+/// As many rows as are made at a time: few enough to stay in a processor's cache.
+constexpr std::size_t block_bytes = std::size_t{1} << 18;
+
+Hid copy(hid_t type) {
+    return Hid(check(H5Tcopy(type), "H5Tcopy"));
+}
+
+Hid text_of_size(std::size_t size) {
+    Hid type = copy(H5T_C_S1);
+    check(H5Tset_size(type.get(), size), "H5Tset_size");
+    check(H5Tset_cset(type.get(), H5T_CSET_UTF8), "H5Tset_cset");
+    return type;
+}
+
+}  // namespace
+
+template <>
+Hid type_of<std::int32_t>() {
+    return copy(H5T_NATIVE_INT32);
+}
+template <>
+Hid type_of<std::uint32_t>() {
+    return copy(H5T_NATIVE_UINT32);
+}
+template <>
+Hid type_of<std::int64_t>() {
+    return copy(H5T_NATIVE_INT64);
+}
+template <>
+Hid type_of<std::uint64_t>() {
+    return copy(H5T_NATIVE_UINT64);
+}
+template <>
+Hid type_of<double>() {
+    return copy(H5T_NATIVE_DOUBLE);
+}
+template <>
+Hid type_of<Pair>() {
+    const hsize_t two = 2;
+    return Hid(check(H5Tarray_create2(H5T_NATIVE_UINT64, 1, &two), "H5Tarray_create2"));
+}
+
+Hid enum_type(std::span<const std::string> words) {
+    Hid type(check(H5Tenum_create(H5T_NATIVE_INT32), "H5Tenum_create"));
+    std::int32_t place = 0;
+    for (const std::string& word : words) {
+        check(H5Tenum_insert(type.get(), word.c_str(), &place), "\"" + word + "\" cannot be a word of an enum");
+        ++place;
+    }
+    return type;
+}
+
+Hid TableWriter::fixed_text(std::size_t width) {
+    Hid type = text_of_size(width);
+    check(H5Tset_strpad(type.get(), H5T_STR_NULLPAD), "H5Tset_strpad");
+    return type;
+}
+
+Hid TableWriter::variable_text() {
+    return text_of_size(H5T_VARIABLE);
+}
+
+Hid TableWriter::row_type() const {
+    std::size_t bytes = 0;
+    for (const Column& column : columns_) {
+        bytes += H5Tget_size(column.type.get());
+    }
+    Hid type(check(H5Tcreate(H5T_COMPOUND, std::max<std::size_t>(1, bytes)), "H5Tcreate"));
+    std::size_t offset = 0;
+    for (const Column& column : columns_) {
+        check(H5Tinsert(type.get(), column.name.c_str(), offset, column.type.get()),
+              "\"" + column.name + "\" cannot be a column");
+        offset += H5Tget_size(column.type.get());
+    }
+    return type;
+}
+
+std::size_t TableWriter::type_bytes() const {
+    std::size_t bytes = 0;
+    check(H5Tencode(row_type().get(), nullptr, &bytes), "H5Tencode");
+    return bytes;
+}
+
+void TableWriter::write(hid_t at, const std::string& name) const {
+    const Hid type = row_type();
+    const hsize_t rows = rows_;
+    const Hid space(check(H5Screate_simple(1, &rows, nullptr), "H5Screate_simple"));
+    const Hid links(check(H5Pcreate(H5P_LINK_CREATE), "H5Pcreate"));
+    check(H5Pset_create_intermediate_group(links.get(), 1), "H5Pset_create_intermediate_group");
+    const Hid dataset(
+        check(H5Dcreate2(at, name.c_str(), type.get(), space.get(), links.get(), H5P_DEFAULT, H5P_DEFAULT),
+              "table " + name + " cannot be made"));
+    const std::size_t stride = H5Tget_size(type.get());
+    const std::size_t most = std::max<std::size_t>(1, block_bytes / stride);
+    std::vector<std::byte> block(stride * std::min(most, rows_));
+    for (std::size_t first = 0; first < rows_; first += most) {
+        const hsize_t count = std::min(most, rows_ - first);
+        std::size_t offset = 0;
+        for (const Column& column : columns_) {
+            column.fill(first, count, block.data() + offset, stride);
+            offset += H5Tget_size(column.type.get());
+        }
+        const hsize_t start = first;
+        check(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &start, nullptr, &count, nullptr),
+              "H5Sselect_hyperslab");
+        const Hid memory(check(H5Screate_simple(1, &count, nullptr), "H5Screate_simple"));
+        check(H5Dwrite(dataset.get(), type.get(), memory.get(), space.get(), H5P_DEFAULT, block.data()),
+              "table " + name + " cannot be written");
+    }
+}
+
+}  // namespace finch::hdf5

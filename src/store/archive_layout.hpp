@@ -1,0 +1,25 @@
+#pragma once
+
+#include "finch/search/individual.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// What the archive's writer and reader agree on beside the columns' names.
+namespace finch::store {
+
+inline constexpr std::int64_t archive_version = 1;
+inline constexpr const char* archive_format = "finch population";
+
+template <std::size_t count>
+std::vector<std::string> words_of(const std::array<std::string_view, count>& names) {
+    return {names.begin(), names.end()};
+}
+
+/// The kinds of genes in the order of search::Gene::kind, and the scales in the order of search::Scale.
+inline const std::vector<std::string> gene_kinds{"real", "int", "choice"};
+inline const std::vector<std::string> gene_scales{"linear", "log"};
+
+}  // namespace finch::store
