@@ -3,6 +3,8 @@
 #include "finch/app/startup.hpp"
 #include "finch/base/format.hpp"
 #include "finch/cluster/allocation.hpp"
+#include "finch/report/csv.hpp"
+#include "finch/report/status.hpp"
 #include "finch/report/tables.hpp"
 #include "finch/store/resume.hpp"
 

@@ -8,9 +8,9 @@
 #include <array>
 #include <cerrno>
 #include <fcntl.h>
-#include <memory>
-#include <sys/stat.h>
+#include <span>
 #include <unistd.h>
+#include <utility>
 
 namespace finch::hdf5 {
 namespace {
@@ -58,20 +58,16 @@ Hid file_in_memory(const fs::path& path) {
         check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), "H5Fcreate " + path.string()));
 }
 
-struct Image {
-    std::unique_ptr<std::byte[]> bytes;
-    std::size_t size = 0;
-    [[nodiscard]] std::span<const std::byte> span() const noexcept { return {bytes.get(), size}; }
-};
-
-/// The bytes that follow the user block.
-Image image_of(hid_t file) {
+/// The bytes that follow the user block: the memory that the file lives in, as long as it is open. (H5Fget_file_image
+/// gives a copy in which it clears flags without correcting the checksum over them.)
+std::span<const std::byte> bytes_of(hid_t file) {
     check(H5Fflush(file, H5F_SCOPE_LOCAL), "H5Fflush");
-    Image image;
-    image.size = static_cast<std::size_t>(check(H5Fget_file_image(file, nullptr, 0), "H5Fget_file_image"));
-    image.bytes.reset(new std::byte[image.size]);
-    check(H5Fget_file_image(file, image.bytes.get(), image.size), "H5Fget_file_image");
-    return image;
+    haddr_t end = 0;  // of what HDF5 uses; the memory goes on to a multiple of growth_bytes
+    check(H5Fget_eoa(file, &end), "H5Fget_eoa");
+    void* memory = nullptr;
+    check(H5Fget_vfd_handle(file, H5P_DEFAULT, &memory), "H5Fget_vfd_handle");
+    const auto* whole = *static_cast<const std::byte* const*>(memory);
+    return std::span(whole, end).subspan(user_block_bytes);
 }
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& why) {
@@ -106,17 +102,16 @@ FileDescriptor open_to_read(const fs::path& path) {
     return file;
 }
 
-void check_seal(const fs::path& path) {
+/// What is wrong with the bytes of `path`; nothing where they are as they were written. Throws FileError where the file
+/// cannot be opened or is of a layout that this program does not know: that is no damage.
+std::optional<std::string> damage_of(const fs::path& path) {
     const FileDescriptor file = open_to_read(path);
     UserBlock block{};
     Seal seal{};
     const std::size_t head = read_some(file.get(), block, path);
     std::memcpy(&seal, block.data(), sizeof seal);
     if (head < block.size() || seal.magic != magic) {
-        refuse(path, head == 0 ? "is empty" : "does not begin as a file of Finch does");
-    }
-    if (seal.version != layout_version) {
-        refuse(path, fmt::format("has layout version {}; this program knows version {}", seal.version, layout_version));
+        return head == 0 ? "is empty" : "does not begin as a file of Finch does";
     }
     const std::uint32_t expected = std::exchange(seal.crc, 0);
     std::memcpy(block.data(), &seal, sizeof seal);
@@ -128,36 +123,26 @@ void check_seal(const fs::path& path) {
         rest_bytes += got;
     }
     if (rest_bytes != seal.rest_bytes) {
-        refuse(path, fmt::format("has {} bytes behind its first {}, not the {} that were written", rest_bytes,
-                                 user_block_bytes, seal.rest_bytes));
+        return fmt::format("has {} bytes behind its first {}, not the {} that were written", rest_bytes,
+                           user_block_bytes, seal.rest_bytes);
     }
     if (crc != expected) {
-        refuse(path, "its checksum does not fit: some of its bytes have changed since it was written");
+        return "its checksum does not fit: some of its bytes have changed since it was written";
     }
-}
-
-/// What is wrong with `path`, or the open file.
-std::optional<Hid> try_open(const fs::path& path, std::string& problem) {
-    try {
-        return open_file(path);
-    } catch (const FileError& error) {
-        problem = error.what();
-        return std::nullopt;
+    if (seal.version != layout_version) {
+        refuse(path, fmt::format("has layout version {}; this program knows version {}", seal.version, layout_version));
     }
+    return std::nullopt;
 }
 
 }  // namespace
 
 void write_file(const fs::path& path, const std::function<void(hid_t file)>& fill) {
     prepare();
-    Image image;
-    {
-        const Hid file = file_in_memory(path);
-        fill(file.get());
-        image = image_of(file.get());
-    }
-    const UserBlock block = sealed(image.span());
-    replace_file(path, {block, image.span()}, Predecessor::keep);
+    const Hid file = file_in_memory(path);
+    fill(file.get());
+    const auto rest = bytes_of(file.get());
+    replace_file(path, {sealed(rest), rest}, Predecessor::keep);
 }
 
 Hid open_plain_file(const fs::path& path) {
@@ -170,28 +155,34 @@ Hid open_plain_file(const fs::path& path) {
 }
 
 Hid open_file(const fs::path& path) {
-    check_seal(path);
+    if (const auto damage = damage_of(path)) {
+        refuse(path, *damage);
+    }
     return open_plain_file(path);
 }
 
 std::optional<Hid> open_file_or_previous(const fs::path& path, std::vector<std::string>& problems) {
-    std::string problem;
     if (fs::exists(path)) {
-        if (auto file = try_open(path, problem)) {
-            return file;
+        const auto damage = damage_of(path);
+        if (!damage) {
+            return open_plain_file(path);
         }
         const fs::path aside = path.string() + damaged_suffix;
         std::error_code failure;
         fs::rename(path, aside, failure);
-        problems.push_back(failure ? problem : problem + "; set aside as " + aside.string());
+        problems.push_back(
+            fmt::format("{}: {}{}", path.string(), *damage, failure ? "" : "; set aside as " + aside.string()));
     }
     const fs::path previous = path.string() + previous_suffix;
     if (!fs::exists(previous)) {
         return std::nullopt;
     }
-    auto file = try_open(previous, problem);
-    problems.push_back(file ? path.string() + ": its predecessor is taken" : problem);
-    return file;
+    if (const auto damage = damage_of(previous)) {
+        problems.push_back(previous.string() + ": " + *damage);
+        return std::nullopt;
+    }
+    problems.push_back(path.string() + ": its predecessor is taken");
+    return open_plain_file(previous);
 }
 
 }  // namespace finch::hdf5

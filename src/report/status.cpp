@@ -1,79 +1,100 @@
+#include "finch/report/status.hpp"
+
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
-#include "finch/base/named_array.hpp"
-#include "finch/report/tables.hpp"
 #include "finch/store/model_file.hpp"
+#include "finch/store/resume.hpp"
 
-#include <algorithm>
-#include <cmath>
+#include "population_of.hpp"
 
 namespace finch::report {
 namespace {
 
-search::Population merged(const store::Recovered& run) {
-    search::Population population(search::ExchangeKind::none, std::max(1, run.facts.islands));
-    for (const search::Record& record : run.records) {
-        population.merge(record);
-    }
-    return population;
+std::int64_t whole_number(const NamedArrays& arrays, const char* name) {
+    const auto* values = std::get_if<std::vector<std::int64_t>>(&find_array(arrays, name).values);
+    return values == nullptr || values->empty() ? 0 : values->front();
 }
 
-/// How much of the unfinished trainings is saved: each counts as less than one evaluation.
-double saved_progress(const store::RunDirectory& directory, const search::Population& population) {
-    double progress = 0;
-    for (const search::Individual* individual : population.unfinished()) {
-        std::error_code none;
-        if (!std::filesystem::exists(directory.training(individual->id), none)) {
-            continue;
-        }
-        std::vector<std::string> problems;
-        if (const auto saved = store::read_model(directory.training(individual->id), problems)) {
-            for (const NamedArray& array : saved->arrays) {
-                const auto* value = std::get_if<std::vector<double>>(&array.values);
-                progress +=
-                    array.name == "progress" && value != nullptr && !value->empty() ? 0.999 * value->front() : 0;
-            }
-        }
+/// How many epochs a saved training has behind it, parts of one included.
+double epochs_behind(const NamedArrays& snapshot) {
+    const auto training = whole_number(snapshot, "training_samples");
+    const auto validation = whole_number(snapshot, "validation_samples");
+    const auto before = whole_number(snapshot, "position/phase") == 0 ? 0 : training;
+    const auto samples = before + whole_number(snapshot, "position/sample");
+    return static_cast<double>(whole_number(snapshot, "position/epoch")) +
+           static_cast<double>(samples) / static_cast<double>(std::max<std::int64_t>(1, training + validation));
+}
+
+/// In [0, 1), further where the saved training is further; a result counts 1.
+double progress_of(const store::RunDirectory& directory, search::Id id) {
+    std::vector<std::string> problems;
+    const auto file = store::read_model(directory.training(id), problems);
+    if (!file) {
+        return 0;
     }
-    return progress;
+    try {
+        const double epochs = epochs_behind(file->arrays);
+        return epochs / (1 + epochs);
+    } catch (const FileError&) {
+        return 0;  // an evaluator's file that says nothing of epochs
+    }
+}
+
+RunState state_of(const store::RunDirectory& directory, const std::string& recorded) {
+    if (store::is_locked(directory)) {
+        return RunState::running;
+    }
+    return recorded == "complete"  ? RunState::complete
+           : recorded == "stopped" ? RunState::stopped_early
+                                   : RunState::interrupted;
 }
 
 }  // namespace
 
 Status status(const store::RunDirectory& directory) {
-    Status now;
-    now.best_loss = std::nan("");
-    const auto run = store::recover(directory);
-    if (!run) {
-        throw ConfigError(fmt::format("{}: there is no run here", directory.root().string()));
+    const auto recovered = store::recover(directory);
+    if (!recovered) {
+        throw ConfigError(fmt::format("{}: there is no run here (no population.h5)", directory.root().string()));
     }
-    const search::Population population = merged(*run);
-    now.settled = population.settled();
-    now.unfinished = population.size() - population.settled();
-    now.budget_evaluations = run->facts.budget_evaluations;
-    now.best_loss = population.best() != nullptr ? population.best()->loss : now.best_loss;
-    now.progress = static_cast<double>(now.settled) + saved_progress(directory, population);
-    if (store::is_locked(directory)) {
-        now.state = RunState::running;
-    } else if (run->facts.state == "complete") {
-        now.state = RunState::complete;
-    } else {
-        now.state = run->facts.state == "stopped" ? RunState::stopped_early : RunState::interrupted;
+    const search::Population population = population_of(*recovered);
+    Status status;
+    status.state = state_of(directory, recovered->facts.state);
+    status.run = directory.root().string();
+    status.settled = population.settled();
+    status.unfinished = population.size() - population.settled();
+    status.budget_evaluations = recovered->facts.budget_evaluations;
+    if (const search::Individual* best = population.best()) {
+        status.best = *best;
     }
-    return now;
+    status.progress = static_cast<double>(population.settled());
+    for (const search::Individual* individual : population.unfinished()) {
+        status.progress += progress_of(directory, individual->id);
+    }
+    return status;
+}
+
+std::string to_text(RunState state) {
+    switch (state) {
+        case RunState::complete:
+            return "complete";
+        case RunState::stopped_early:
+            return "stopped early";
+        case RunState::interrupted:
+            return "interrupted";
+        case RunState::running:
+            return "running";
+    }
+    return "interrupted";
 }
 
 std::string status_text(const Status& status) {
-    const char* word = status.state == RunState::complete        ? "complete"
-                       : status.state == RunState::stopped_early ? "stopped early"
-                       : status.state == RunState::interrupted   ? "interrupted"
-                                                                 : "running";
-    std::string text = fmt::format("{}: {}{} evaluated", word, status.settled,
-                                   status.budget_evaluations >= 0 ? fmt::format("/{}", status.budget_evaluations) : "");
-    if (status.unfinished > 0) {
-        text += fmt::format(", {} unfinished", status.unfinished);
-    }
-    return std::isfinite(status.best_loss) ? text + fmt::format(", best loss {:.5g}", status.best_loss) : text;
+    const std::string budget =
+        status.budget_evaluations >= 0 ? fmt::format(" of {}", status.budget_evaluations) : std::string();
+    const std::string unfinished = status.unfinished > 0 ? fmt::format(", {} unfinished", status.unfinished) : "";
+    const std::string best =
+        status.best ? fmt::format(", best loss {:.6g} ({})", status.best->loss, search::to_text(status.best->id)) : "";
+    return fmt::format("{}: {}, {}{} evaluations{}{}", to_text(status.state), status.run, status.settled, budget,
+                       unfinished, best);
 }
 
 }  // namespace finch::report

@@ -89,12 +89,9 @@ void write_model(const std::filesystem::path& path, const ModelFile& model) {
 }
 
 std::optional<ModelFile> read_model(const std::filesystem::path& path, std::vector<std::string>& problems) {
-    const auto file = hdf5::open_file_or_previous(path, problems);
-    if (!file) {
-        return std::nullopt;
-    }
     try {
-        return read(file->get());
+        const auto file = hdf5::open_file_or_previous(path, problems);
+        return file ? std::optional(read(file->get())) : std::nullopt;
     } catch (const FileError& error) {
         problems.push_back(path.string() + ": " + error.what());
         return std::nullopt;

@@ -8,7 +8,8 @@ import time
 from harness import TINY, Folder, check, end, environment, individuals, outcome_words, passed, ranks_of
 
 KILLS = int(os.environ.get("FINCH_TEST_KILLS", "30"))
-CONFIG = TINY.replace("evaluations: 12", "evaluations: 60").replace("samples: 600", "samples: 1500")
+CONFIG = (TINY.replace("evaluations: 12", "evaluations: 60").replace("samples: 600", "samples: 3000")
+          .replace("epochs: 3", "epochs: 20"))
 dice = random.Random(20)
 
 

@@ -45,7 +45,8 @@ void write_file(const std::filesystem::path& path, const std::function<void(hid_
 [[nodiscard]] Hid open_plain_file(const std::filesystem::path& path);
 
 /// open_file(path), else its predecessor: a damaged file is renamed to `path.damaged` and told in `problems`. Nothing
-/// where neither can be read or both are missing.
+/// where both are damaged or missing. Throws FileError where one cannot be opened at all (permission, a newer layout):
+/// such a file is left as it is.
 [[nodiscard]] std::optional<Hid> open_file_or_previous(const std::filesystem::path& path,
                                                        std::vector<std::string>& problems);
 

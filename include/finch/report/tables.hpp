@@ -1,42 +1,33 @@
 #pragma once
 
+#include "finch/report/csv.hpp"
+#include "finch/report/status.hpp"
 #include "finch/search/population.hpp"
 #include "finch/store/archive.hpp"
 #include "finch/store/resume.hpp"
-#include "finch/store/run_directory.hpp"
 
 #include <string>
 
-/// Texts for people, from a run directory alone. Nothing here prints.
+/// What `finch show` says, as text: every function returns whole lines and prints nothing.
 namespace finch::report {
 
-/// The `top` best individuals that were born on each island: id, loss, accuracy, epochs, seconds, genes in words.
+/// The `top` best individuals of each island: id, loss, accuracy, epochs, generation, seconds, genes in words.
 [[nodiscard]] std::string best_table(const search::Space& space, const search::Population& population,
                                      const store::ArchiveFacts& facts, int top);
 
-/// What `finch show` prints of a run called `name`: state, counts by outcome, the best of each island, utilisation of
-/// each worker, the last events.
-[[nodiscard]] std::string overview(const store::Recovered& run, const std::string& name, int top);
+/// How many individuals ended how.
+[[nodiscard]] std::string outcome_table(const search::Population& population);
 
-/// Every individual as comma-separated values, a header line first, ordered by id.
-[[nodiscard]] std::string csv(const store::Recovered& run);
+/// Each worker of the last start: where it is, how long it was up, which share of that it trained; the mean last.
+[[nodiscard]] std::string worker_table(const store::ArchiveFacts& facts);
 
-enum class RunState { complete, stopped_early, interrupted, running };
+/// The last `count` events, oldest first.
+[[nodiscard]] std::string event_list(const store::ArchiveFacts& facts, std::size_t count);
 
-/// How far a run is.
-struct Status {
-    RunState state = RunState::interrupted;
-    std::size_t settled = 0;
-    std::size_t unfinished = 0;
-    std::int64_t budget_evaluations = -1;  ///< −1: none
-    double best_loss = 0;                  ///< NaN: nobody yet
-    /// Grows with every settled individual, and with every epoch's share that a saved training got further.
-    double progress = 0;
-};
+/// Results per hour that any worker was up, over all starts; 0 where nothing is known yet.
+[[nodiscard]] double evaluations_per_hour(const store::ArchiveFacts& facts);
 
-/// From the run directory alone. Throws ConfigError where no run was begun there.
-[[nodiscard]] Status status(const store::RunDirectory& directory);
-/// "complete: 200/200 evaluated, best loss 0.0312".
-[[nodiscard]] std::string status_text(const Status& status);
+/// All of it: the run's name and state, counts, the best of each island, workers, events, and damaged files.
+[[nodiscard]] std::string overview(const store::Recovered& recovered, const std::string& run, int top);
 
 }  // namespace finch::report

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "finch/store/resume.hpp"
+
+#include <string>
+
+namespace finch::report {
+
+/// Every individual as comma-separated values (RFC 4180) with a line of names first: id, the genes, then the columns of
+/// /individuals. Ids read restart.worker.sequence; numbers read back to the same bits; what was not measured is "nan".
+[[nodiscard]] std::string csv(const store::Recovered& recovered);
+
+}  // namespace finch::report

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "finch/search/population.hpp"
+#include "finch/store/resume.hpp"
+
+#include <algorithm>
+
+namespace finch::report {
+
+/// Every individual on the island of its birth.
+inline search::Population population_of(const store::Recovered& recovered) {
+    search::Population population(search::ExchangeKind::none, std::max(1, recovered.facts.islands));
+    for (const search::Record& record : recovered.records) {
+        population.merge(record);
+    }
+    return population;
+}
+
+}  // namespace finch::report

@@ -1,0 +1,225 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/hdf5/file.hpp"
+
+#include "finch/base/error.hpp"
+
+#include "hdf5/temporary_folder.hpp"
+
+#include <csignal>
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace finch;
+using testing::contents;
+using testing::put_contents;
+using testing::TemporaryFolder;
+namespace fs = std::filesystem;
+
+namespace {
+
+void write_number(const fs::path& path, std::int64_t number) {
+    hdf5::write_file(path, [&](hid_t file) {
+        hdf5::write_attribute(file, "number", number);
+        hdf5::write_array(file, {"group/values", {100}, std::vector<double>(100, static_cast<double>(number))});
+    });
+}
+
+std::int64_t read_number(const fs::path& path) {
+    return hdf5::read_int_attribute(hdf5::open_file(path).get(), "number");
+}
+
+/// Files may not grow beyond `bytes`; a write that would is answered with an error, as on a full disk.
+class FileSizeLimit {
+public:
+    explicit FileSizeLimit(rlim_t bytes) {
+        std::signal(SIGXFSZ, SIG_IGN);
+        ::getrlimit(RLIMIT_FSIZE, &before_);
+        const rlimit limit{bytes, before_.rlim_max};
+        ::setrlimit(RLIMIT_FSIZE, &limit);
+    }
+    ~FileSizeLimit() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+
+private:
+    rlimit before_{};
+};
+
+}  // namespace
+
+TEST_CASE("a written file is read by Finch and by h5dump") {
+    const TemporaryFolder folder;
+
+    write_number(folder / "a.h5", 7);
+
+    CHECK(read_number(folder / "a.h5") == 7);
+    const auto dumped = testing::run("h5dump -a number " + (folder / "a.h5").string());
+    CHECK(dumped.code == 0);
+    CHECK(dumped.text.find("(0): 7") != std::string::npos);
+    const auto values = testing::run("h5dump -d /group/values " + (folder / "a.h5").string());
+    CHECK(values.text.find("7, 7, 7\n") != std::string::npos);
+}
+
+TEST_CASE("a flipped byte anywhere in a file is refused") {
+    const TemporaryFolder folder;
+    write_number(folder / "a.h5", 7);
+    const std::string good = contents(folder / "a.h5");
+
+    std::size_t refused = 0;
+    std::size_t tried = 0;
+    for (std::size_t at = 0; at < good.size(); ++at) {
+        std::string bad = good;
+        bad[at] = static_cast<char>(bad[at] ^ (1 << (at % 8)));
+        put_contents(folder / "bad.h5", bad);
+        ++tried;
+        try {
+            static_cast<void>(hdf5::open_file(folder / "bad.h5"));
+        } catch (const FileError&) {
+            ++refused;
+        }
+    }
+
+    CHECK(good.size() > 1500);
+    CHECK(refused == tried);
+}
+
+TEST_CASE("a truncated, an extended, an empty, a foreign and a missing file are refused with what is wrong") {
+    const TemporaryFolder folder;
+    write_number(folder / "a.h5", 7);
+    const std::string good = contents(folder / "a.h5");
+    const auto refusal = [&](const std::string& text) -> std::string {
+        put_contents(folder / "bad.h5", text);
+        try {
+            static_cast<void>(hdf5::open_file(folder / "bad.h5"));
+        } catch (const FileError& error) {
+            return error.what();
+        }
+        return "accepted";
+    };
+
+    CHECK(refusal(good).find("accepted") == 0);
+    CHECK(refusal(good.substr(0, good.size() - 1)).find("not the") != std::string::npos);
+    CHECK(refusal(good + "x").find("not the") != std::string::npos);
+    CHECK(refusal(good.substr(0, 100)).find("does not begin") != std::string::npos);
+    CHECK(refusal("").find("empty") != std::string::npos);
+    CHECK(refusal(std::string(5000, 'x')).find("does not begin") != std::string::npos);
+    CHECK(refusal(std::string(5000, 'x')).find((folder / "bad.h5").string()) != std::string::npos);
+    CHECK_THROWS_WITH_AS(static_cast<void>(hdf5::open_file(folder / "none.h5")), doctest::Contains("no such file"),
+                         FileError);
+}
+
+TEST_CASE("a second write keeps the first file as the predecessor") {
+    const TemporaryFolder folder;
+
+    write_number(folder / "a.h5", 1);
+    CHECK_FALSE(fs::exists(folder / "a.h5.previous"));
+    write_number(folder / "a.h5", 2);
+    write_number(folder / "a.h5", 3);
+
+    CHECK(read_number(folder / "a.h5") == 3);
+    CHECK(read_number(folder / "a.h5.previous") == 2);
+    CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 2);
+}
+
+TEST_CASE("leftovers of interrupted writes stop no later write") {
+    const TemporaryFolder folder;
+    write_number(folder / "a.h5", 1);
+    put_contents(folder / "a.h5.new", "half");
+    fs::create_hard_link(folder / "a.h5", folder / "a.h5.previous");  // killed between the link and the rename
+    fs::create_hard_link(folder / "a.h5", folder / "a.h5.previous.new");
+
+    write_number(folder / "a.h5", 2);
+
+    CHECK(read_number(folder / "a.h5") == 2);
+    CHECK(read_number(folder / "a.h5.previous") == 1);
+    CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 2);
+}
+
+TEST_CASE("a damaged file is set aside and its predecessor taken, in words") {
+    const TemporaryFolder folder;
+    write_number(folder / "a.h5", 1);
+    write_number(folder / "a.h5", 2);
+    std::string bad = contents(folder / "a.h5");
+    bad[bad.size() / 2] ^= 4;
+    put_contents(folder / "a.h5", bad);
+    std::vector<std::string> problems;
+
+    const auto file = hdf5::open_file_or_previous(folder / "a.h5", problems);
+
+    REQUIRE(file);
+    CHECK(hdf5::read_int_attribute(file->get(), "number") == 1);
+    CHECK(contents(folder / "a.h5.damaged") == bad);
+    CHECK_FALSE(fs::exists(folder / "a.h5"));
+    REQUIRE(problems.size() == 2);
+    CHECK(problems[0].find((folder / "a.h5").string()) == 0);
+}
+
+TEST_CASE("where the file and its predecessor are damaged, nothing is opened and both are named") {
+    const TemporaryFolder folder;
+    put_contents(folder / "a.h5", "rubbish");
+    put_contents(folder / "a.h5.previous", "rubbish too");
+    std::vector<std::string> problems;
+
+    CHECK_FALSE(hdf5::open_file_or_previous(folder / "a.h5", problems));
+    CHECK(problems.size() == 2);
+    problems.clear();
+    CHECK_FALSE(hdf5::open_file_or_previous(folder / "none.h5", problems));
+    CHECK(problems.empty());
+}
+
+TEST_CASE("a full disk leaves the old file and its predecessor as they were, and nothing beside them") {
+    const TemporaryFolder folder;
+    write_number(folder / "a.h5", 1);
+    write_number(folder / "a.h5", 2);
+
+    {
+        const FileSizeLimit limit(100000);
+        const std::vector<double> much(100000, 1.0);
+        const auto fill = [&](hid_t file) { hdf5::write_array(file, {"much", {100000}, much}); };
+        CHECK_THROWS_AS(hdf5::write_file(folder / "a.h5", fill), ApiError);
+    }
+
+    CHECK(read_number(folder / "a.h5") == 2);
+    CHECK(read_number(folder / "a.h5.previous") == 1);
+    CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 2);
+    write_number(folder / "a.h5", 3);
+    CHECK(read_number(folder / "a.h5") == 3);
+}
+
+TEST_CASE("what throws while a file is filled leaves the old file") {
+    const TemporaryFolder folder;
+    write_number(folder / "a.h5", 1);
+
+    CHECK_THROWS_WITH_AS(hdf5::write_file(folder / "a.h5", [](hid_t) { throw Error("no"); }), "no", Error);
+
+    CHECK(read_number(folder / "a.h5") == 1);
+    CHECK_FALSE(fs::exists(folder / "a.h5.previous"));
+}
+
+TEST_CASE("a folder that is not there is an ApiError that names the file") {
+    const TemporaryFolder folder;
+
+    CHECK_THROWS_WITH_AS(write_number(folder / "no/a.h5", 1), doctest::Contains("no/a.h5.new"), ApiError);
+}
+
+TEST_CASE("somebody else's HDF5 file is opened without a checksum, and anything else refused") {
+    const TemporaryFolder folder;
+    {
+        const hdf5::Hid file(H5Fcreate((folder / "theirs.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
+        hdf5::write_attribute(file.get(), "number", std::int64_t{5});
+    }
+    put_contents(folder / "text.h5", "no HDF5 at all");
+
+    CHECK(hdf5::read_int_attribute(hdf5::open_plain_file(folder / "theirs.h5").get(), "number") == 5);
+    CHECK_THROWS_AS(static_cast<void>(hdf5::open_plain_file(folder / "text.h5")), FileError);
+    CHECK_THROWS_WITH_AS(static_cast<void>(hdf5::open_plain_file(folder / "none.h5")),
+                         doctest::Contains("no such file"), FileError);
+    CHECK_THROWS_AS(static_cast<void>(hdf5::open_file(folder / "theirs.h5")), FileError);
+}
+
+TEST_CASE("an HDF5 error carries the library's innermost message and prints nothing") {
+    hdf5::prepare();
+
+    CHECK_THROWS_WITH_AS(hdf5::check(H5Fopen("/nowhere/at/all.h5", H5F_ACC_RDONLY, H5P_DEFAULT), "opening it"),
+                         doctest::Contains("opening it: unable to open file"), ApiError);
+}

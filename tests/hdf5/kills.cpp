@@ -1,0 +1,55 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/base/random.hpp"
+#include "finch/hdf5/file.hpp"
+
+#include "hdf5/temporary_folder.hpp"
+
+#include <csignal>
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace finch;
+using testing::TemporaryFolder;
+
+namespace {
+
+/// Writes numbers from `first` on for ever.
+[[noreturn]] void write_for_ever(const std::filesystem::path& path, std::int64_t first) {
+    for (std::int64_t number = first;; ++number) {
+        hdf5::write_file(path, [&](hid_t file) {
+            hdf5::write_attribute(file, "number", number);
+            hdf5::write_array(file, {"values", {20000}, std::vector<double>(20000, static_cast<double>(number))});
+        });
+    }
+}
+
+}  // namespace
+
+TEST_CASE("kill -9 at any moment of a write leaves the old file or the new one, whole") {
+    const TemporaryFolder folder;
+    const auto path = folder / "a.h5";
+    RandomStream random(1, Purpose::test);
+    std::int64_t before = 0;
+
+    for (int kill_number = 0; kill_number < 40; ++kill_number) {
+        const pid_t writer = ::fork();
+        if (writer == 0) {
+            write_for_ever(path, before + 1);
+        }
+        ::usleep(static_cast<useconds_t>(2000 + random.below(15000)));
+        ::kill(writer, SIGKILL);
+        ::waitpid(writer, nullptr, 0);
+        if (!std::filesystem::exists(path)) {
+            continue;
+        }
+        const hdf5::Hid file = hdf5::open_file(path);
+        const std::int64_t number = hdf5::read_int_attribute(file.get(), "number");
+        const auto values = std::get<std::vector<double>>(hdf5::read_array(file.get(), "values").values);
+        CHECK(number >= before);
+        CHECK(values == std::vector<double>(20000, static_cast<double>(number)));
+        before = number;
+    }
+
+    CHECK(before > 40);
+}

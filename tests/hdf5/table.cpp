@@ -1,0 +1,144 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/hdf5/table.hpp"
+
+#include "hdf5/temporary_folder.hpp"
+
+#include <cmath>
+#include <doctest/doctest.h>
+#include <limits>
+
+using namespace finch;
+using testing::TemporaryFolder;
+
+namespace {
+
+const std::vector<std::string> colours{"red", "green", "blue"};
+
+struct Row {
+    std::int32_t small;
+    std::uint32_t natural;
+    std::int64_t large;
+    std::uint64_t huge;
+    double real;
+    hdf5::Pair pair;
+    std::int32_t colour;
+    std::string word;
+    std::string story;
+};
+
+std::vector<Row> rows(std::size_t count) {
+    std::vector<Row> all;
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto number = static_cast<std::int64_t>(i);
+        all.push_back({static_cast<std::int32_t>(-number),
+                       static_cast<std::uint32_t>(i) + 4000000000U,
+                       -number << 40,
+                       ~std::uint64_t{i},
+                       1.0 / static_cast<double>(number + 3),
+                       {i, ~std::uint64_t{i}},
+                       static_cast<std::int32_t>(i % 3),
+                       std::string(i % 7, 'w'),
+                       std::string((i * i) % 50, 's')});
+    }
+    return all;
+}
+
+void write(const std::filesystem::path& path, const std::vector<Row>& all) {
+    hdf5::TableWriter table(all.size());
+    table.column("small", [&](std::size_t row) { return all[row].small; });
+    table.column("natural", [&](std::size_t row) { return all[row].natural; });
+    table.column("large", [&](std::size_t row) { return all[row].large; });
+    table.column("huge", [&](std::size_t row) { return all[row].huge; });
+    table.column("real", [&](std::size_t row) { return all[row].real; });
+    table.column("pair", [&](std::size_t row) { return all[row].pair; });
+    table.enumeration("colour", colours, [&](std::size_t row) { return all[row].colour; });
+    table.text("word", [&](std::size_t row) -> const std::string& { return all[row].word; });
+    table.long_text("story", [&](std::size_t row) -> const std::string& { return all[row].story; });
+    hdf5::write_file(path, [&](hid_t file) { table.write(file, "group/table"); });
+}
+
+}  // namespace
+
+TEST_CASE("a table of every type comes back, with 0, 1 and many blocks of rows") {
+    for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{10000}}) {
+        const TemporaryFolder folder;
+        const std::vector<Row> all = rows(count);
+
+        write(folder / "a.h5", all);
+        const hdf5::Hid file = hdf5::open_file(folder / "a.h5");
+        const hdf5::TableReader table(file.get(), "group/table");
+
+        REQUIRE(table.rows() == count);
+        const auto small = table.column<std::int32_t>("small");
+        const auto natural = table.column<std::uint32_t>("natural");
+        const auto large = table.column<std::int64_t>("large");
+        const auto huge = table.column<std::uint64_t>("huge");
+        const auto real = table.column<double>("real");
+        const auto pair = table.column<hdf5::Pair>("pair");
+        const auto colour = table.enumeration("colour", colours);
+        const auto word = table.text("word");
+        const auto story = table.text("story");
+        std::size_t equal = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+            const Row& row = all[i];
+            equal += small[i] == row.small && natural[i] == row.natural && large[i] == row.large &&
+                             huge[i] == row.huge && real[i] == row.real && pair[i] == row.pair &&
+                             colour[i] == row.colour && word[i] == row.word && story[i] == row.story
+                         ? 1U
+                         : 0U;
+        }
+        CHECK(equal == count);
+    }
+}
+
+TEST_CASE("an enum is read by its words, however this program numbers them") {
+    const TemporaryFolder folder;
+    write(folder / "a.h5", rows(3));
+    const hdf5::Hid file = hdf5::open_file(folder / "a.h5");
+    const hdf5::TableReader table(file.get(), "group/table");
+
+    const std::vector<std::string> other_order{"blue", "none", "red", "green"};
+    CHECK(table.enumeration("colour", other_order) == std::vector<std::int32_t>{2, 3, 0});
+
+    const std::vector<std::string> too_few{"red", "green"};
+    CHECK_THROWS_WITH_AS(static_cast<void>(table.enumeration("colour", too_few)), doctest::Contains("colour"),
+                         FileError);
+}
+
+TEST_CASE("a column that is missing or of another type, and a table that is none, are FileErrors") {
+    const TemporaryFolder folder;
+    write(folder / "a.h5", rows(3));
+    const hdf5::Hid file = hdf5::open_file(folder / "a.h5");
+    const hdf5::TableReader table(file.get(), "group/table");
+
+    CHECK(table.has("small"));
+    CHECK_FALSE(table.has("tall"));
+    CHECK_THROWS_WITH_AS(static_cast<void>(table.column<double>("tall")), doctest::Contains("tall is missing"),
+                         FileError);
+    CHECK_THROWS_WITH_AS(static_cast<void>(table.column<double>("small")), doctest::Contains("another type"),
+                         FileError);
+    CHECK_THROWS_WITH_AS(static_cast<void>(table.text("small")), doctest::Contains("not text"), FileError);
+    CHECK_THROWS_AS(hdf5::TableReader(file.get(), "no/table"), FileError);
+}
+
+TEST_CASE("h5dump prints an enum's words and both kinds of text") {
+    const TemporaryFolder folder;
+    write(folder / "a.h5", rows(8));
+
+    const auto dumped = testing::run("h5dump -d /group/table -s 4 -c 1 " + (folder / "a.h5").string());
+
+    CHECK(dumped.code == 0);
+    CHECK(dumped.text.find("green,") != std::string::npos);
+    CHECK(dumped.text.find("\"wwww") != std::string::npos);
+    CHECK(dumped.text.find("\"ssssssssssssssss\"") != std::string::npos);
+}
+
+TEST_CASE("two columns of one name are refused") {
+    const TemporaryFolder folder;
+    hdf5::TableWriter table(1);
+    table.column("x", [](std::size_t) { return 1.0; });
+    table.column("x", [](std::size_t) { return 2.0; });
+
+    CHECK_THROWS_WITH_AS(hdf5::write_file(folder / "a.h5", [&](hid_t file) { table.write(file, "t"); }),
+                         doctest::Contains("\"x\""), ApiError);
+}
