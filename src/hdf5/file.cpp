@@ -62,12 +62,12 @@ Hid file_in_memory(const fs::path& path) {
 /// gives a copy in which it clears flags without correcting the checksum over them.)
 std::span<const std::byte> bytes_of(hid_t file) {
     check(H5Fflush(file, H5F_SCOPE_LOCAL), "H5Fflush");
-    haddr_t end = 0;  // of what HDF5 uses; the memory goes on to a multiple of growth_bytes
-    check(H5Fget_eoa(file, &end), "H5Fget_eoa");
+    // Of what HDF5 uses; the memory goes on to a multiple of growth_bytes.
+    const auto size = static_cast<std::size_t>(check(H5Fget_file_image(file, nullptr, 0), "H5Fget_file_image"));
     void* memory = nullptr;
     check(H5Fget_vfd_handle(file, H5P_DEFAULT, &memory), "H5Fget_vfd_handle");
     const auto* whole = *static_cast<const std::byte* const*>(memory);
-    return std::span(whole, end).subspan(user_block_bytes);
+    return {whole + user_block_bytes, size};
 }
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& why) {

@@ -84,6 +84,7 @@ bool TicketOffice::all_done() const noexcept {
 void TicketPurse::receive(const search::Tickets& message) {
     waiting_ = false;
     tickets_ += message.count;
+    lease_ = message.count;
     exhausted_ = exhausted_ || message.kind == search::Tickets::Kind::exhausted;
 }
 
@@ -96,7 +97,7 @@ bool TicketPurse::take() noexcept {
 }
 
 bool TicketPurse::should_ask(bool wanted) noexcept {
-    if (!wanted || waiting_ || exhausted_ || tickets_ > 0) {
+    if (!wanted || waiting_ || exhausted_ || tickets_ > lease_ / 2) {
         return false;
     }
     waiting_ = true;

@@ -4,6 +4,7 @@
 #include "finch/base/format.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 namespace finch::search {
@@ -32,8 +33,14 @@ Population& Population::operator=(const Population& other) {
 }
 
 bool Population::merge(const Individual& individual) {
-    const auto [entry, is_new] = individuals_.try_emplace(individual.id, individual);
-    if (!is_new) {
+    // A worker's individuals mostly come in the order of their ids: right behind its last, or that one again.
+    auto& latest = latest_.try_emplace(individual.id.value >> 32, individuals_.end()).first->second;
+    const bool again = latest != individuals_.end() && latest->first == individual.id;
+    const std::size_t known = individuals_.size();
+    const auto hint = latest == individuals_.end() ? latest : std::next(latest);
+    const auto entry = again ? latest : individuals_.try_emplace(hint, individual.id, individual);
+    latest = entry;
+    if (individuals_.size() == known) {
         if (!supersedes(individual, entry->second)) {
             return false;
         }

@@ -48,7 +48,8 @@ public:
     void receive(const search::Tickets& message);
     /// One ticket, if there is one.
     [[nodiscard]] bool take() noexcept;
-    /// Whether to send a request now; counts it as sent. `wanted`: a slot is free or nearly so.
+    /// Whether to send a request now; counts it as sent. `wanted`: a slot is free or nearly so. Asks when the last
+    /// ticket is taken, or half of a larger lease, so that short evaluations need not wait for the answer.
     [[nodiscard]] bool should_ask(bool wanted) noexcept;
     [[nodiscard]] bool exhausted() const noexcept { return exhausted_ && tickets_ == 0; }
     /// Gives up all tickets and asks no more. Returns how many there were.
@@ -58,6 +59,7 @@ public:
 
 private:
     std::int64_t tickets_ = 0;
+    std::int64_t lease_ = 0;  ///< size of the last grant
     bool waiting_ = false;
     bool exhausted_ = false;
 };

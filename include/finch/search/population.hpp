@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -89,6 +90,8 @@ private:
 
     ExchangeKind kind_;
     std::map<Id, Individual> individuals_;  ///< nodes never move: the islands point at them
+    /// Where each worker's last individual was put, by restart and worker.
+    std::unordered_map<std::uint64_t, std::map<Id, Individual>::iterator> latest_;
     std::map<Id, Home> homes_;
     std::set<std::pair<Id, std::int32_t>> memberships_;
     std::vector<Island> islands_;

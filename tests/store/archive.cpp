@@ -1,0 +1,242 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/store/archive.hpp"
+
+#include "finch/base/clock.hpp"
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+#include "finch/hdf5/table.hpp"
+
+#include "hdf5/temporary_folder.hpp"
+#include "store/samples.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <doctest/doctest.h>
+#include <set>
+#include <sys/resource.h>
+
+using namespace finch;
+using namespace finch::store;
+using testing::TemporaryFolder;
+
+namespace {
+
+Archive read(const std::filesystem::path& path) {
+    std::vector<std::string> problems;
+    auto archive = read_archive(path, problems);
+    REQUIRE(archive);
+    CHECK(problems.empty());
+    return std::move(*archive);
+}
+
+void check_equal(const Archive& archive, const search::Population& population) {
+    REQUIRE(archive.individuals.size() == population.size());
+    const bool individuals =
+        std::all_of(archive.individuals.begin(), archive.individuals.end(), [&](const search::Individual& individual) {
+            const search::Individual* known = population.find(individual.id);
+            return known != nullptr && search::identical(individual, *known);
+        });
+    CHECK(individuals);
+    const std::map<search::Id, search::Home> homes(archive.homes.begin(), archive.homes.end());
+    CHECK(homes == population.homes());
+    const std::set<std::pair<search::Id, std::int32_t>> memberships(archive.memberships.begin(),
+                                                                    archive.memberships.end());
+    CHECK(memberships == population.memberships());
+}
+
+void check_round_trip(const search::Space& space, std::uint32_t individuals) {
+    const TemporaryFolder folder;
+    const search::Population population = samples::population(individuals, space);
+
+    write_archive(folder / "population.h5", space, population, samples::facts());
+    const Archive archive = read(folder / "population.h5");
+
+    CHECK(archive.space == space);
+    check_equal(archive, population);
+}
+
+search::Space space_of(std::size_t genes, std::size_t options) {
+    search::Space space;
+    for (std::size_t i = 0; i < genes; ++i) {
+        search::Gene gene{"gene_number_" + std::to_string(i), search::RealGene{-1, 1}};
+        if (i % 3 == 1) {
+            gene.kind = search::IntGene{-5, std::int64_t{1} << 50};
+        } else if (i % 3 == 2) {
+            search::ChoiceGene choice;
+            for (std::size_t option = 0; option < options; ++option) {
+                choice.options.push_back("option_" + std::to_string(option));
+            }
+            gene.kind = choice;
+        }
+        space.genes.push_back(gene);
+    }
+    return space;
+}
+
+}  // namespace
+
+TEST_CASE("every individual, curve, home and membership comes back to the last bit") {
+    check_round_trip(samples::mnist_space(), 3000);
+}
+
+TEST_CASE("archives of no individual, no gene and 500 genes come back") {
+    check_round_trip(samples::mnist_space(), 0);
+    check_round_trip({}, 20);
+    check_round_trip({}, 0);
+    check_round_trip(space_of(500, 4), 50);
+}
+
+TEST_CASE("the facts come back, events and reports with them") {
+    const TemporaryFolder folder;
+    const ArchiveFacts written = samples::facts();
+
+    write_archive(folder / "population.h5", {}, samples::population(0, {}), written);
+    const ArchiveFacts facts = read(folder / "population.h5").facts;
+
+    CHECK(facts.run == written.run);
+    CHECK(facts.seed == written.seed);
+    CHECK(facts.restarts == written.restarts);
+    CHECK(facts.config == written.config);
+    CHECK(facts.data_fingerprint == written.data_fingerprint);
+    CHECK(facts.workers == written.workers);
+    CHECK(facts.islands == written.islands);
+    CHECK(facts.state == written.state);
+    CHECK(facts.budget_evaluations == written.budget_evaluations);
+    REQUIRE(facts.events.size() == written.events.size());
+    for (std::size_t i = 0; i < facts.events.size(); ++i) {
+        CHECK(samples::same(facts.events[i], written.events[i]));
+    }
+    REQUIRE(facts.reports.size() == written.reports.size());
+    for (const auto& [key, report] : written.reports) {
+        REQUIRE(facts.reports.contains(key));
+        CHECK(samples::same(facts.reports.at(key), report));
+    }
+}
+
+TEST_CASE("the bounds, scales, kinds and words of a space come back, whole numbers beyond doubles too") {
+    const TemporaryFolder folder;
+    const std::int64_t large = (std::int64_t{1} << 53) + 1;
+    const search::Space space{{{"whole", search::IntGene{-large, large}},
+                               {"größe", search::RealGene{1e-300, 0.1, search::Scale::log}},
+                               {"one word", search::ChoiceGene{{"with, comma"}}}}};
+
+    write_archive(folder / "population.h5", space, samples::population(3, space), samples::facts());
+
+    CHECK(read(folder / "population.h5").space == space);
+}
+
+TEST_CASE("no gene can have the name of another column of /individuals") {
+    const TemporaryFolder folder;
+    write_archive(folder / "population.h5", {}, samples::population(2, {}), samples::facts());
+    const hdf5::Hid file = hdf5::open_file(folder / "population.h5");
+    const hdf5::Hid table(H5Dopen2(file.get(), "individuals", H5P_DEFAULT));
+    const hdf5::Hid type(H5Dget_type(table.get()));
+
+    const std::vector<std::string>& reserved = reserved_columns();
+    const int columns = H5Tget_nmembers(type.get());
+    CHECK(columns > 20);
+    for (int i = 0; i < columns; ++i) {
+        char* name = H5Tget_member_name(type.get(), static_cast<unsigned>(i));
+        CHECK_MESSAGE(std::find(reserved.begin(), reserved.end(), name) != reserved.end(), name);
+        H5free_memory(name);
+    }
+}
+
+TEST_CASE("a space too large for a row is refused as the user's input") {
+    const TemporaryFolder folder;
+    const search::Space space = space_of(500, 60);
+
+    CHECK_THROWS_WITH_AS(write_archive(folder / "population.h5", space, samples::population(1, space), {}),
+                         doctest::Contains("search.space"), ConfigError);
+}
+
+TEST_CASE("a damaged archive is replaced by its predecessor, and said so") {
+    const TemporaryFolder folder;
+    const auto path = folder / "population.h5";
+    const search::Space space = samples::mnist_space();
+    const search::Population before = samples::population(10, space);
+    write_archive(path, space, before, samples::facts());
+    write_archive(path, space, samples::population(20, space), samples::facts());
+    std::string bytes = testing::contents(path);
+    bytes[bytes.size() - 100] ^= 1;
+    testing::put_contents(path, bytes);
+
+    std::vector<std::string> problems;
+    const auto archive = read_archive(path, problems);
+
+    REQUIRE(archive);
+    check_equal(*archive, before);
+    CHECK(problems.size() == 2);
+}
+
+TEST_CASE("an archive that is lost for good is an error at every start, never a new run") {
+    const TemporaryFolder folder;
+    const auto path = folder / "population.h5";
+    std::vector<std::string> problems;
+    CHECK_FALSE(read_archive(path, problems));
+    CHECK(problems.empty());
+
+    testing::put_contents(path, "rubbish");
+
+    CHECK_THROWS_AS(static_cast<void>(read_archive(path, problems)), FileError);
+    CHECK_THROWS_WITH_AS(static_cast<void>(read_archive(path, problems)), doctest::Contains("population.h5.damaged"),
+                         FileError);
+}
+
+TEST_CASE("a full disk is an ApiError and leaves the old archive") {
+    const TemporaryFolder folder;
+    const auto path = folder / "population.h5";
+    const search::Space space = samples::mnist_space();
+    const search::Population before = samples::population(10, space);
+    write_archive(path, space, before, samples::facts());
+
+    std::signal(SIGXFSZ, SIG_IGN);
+    rlimit unlimited{};
+    ::getrlimit(RLIMIT_FSIZE, &unlimited);
+    const rlimit small{150000, unlimited.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+    CHECK_THROWS_AS(write_archive(path, space, samples::population(2000, space), samples::facts()), ApiError);
+    ::setrlimit(RLIMIT_FSIZE, &unlimited);
+
+    check_equal(read(path), before);
+}
+
+TEST_CASE("a genome that does not fit the space is refused") {
+    const TemporaryFolder folder;
+    const search::Space space{{{"layers", search::IntGene{1, 9}}}};
+    search::Individual individual;
+    individual.id = {1};
+    individual.genome = {2.5};
+    search::Population population(search::ExchangeKind::none, 1);
+    population.merge(individual);
+
+    CHECK_THROWS_WITH_AS(write_archive(folder / "population.h5", space, population, {}),
+                         doctest::Contains("0.0.1 has 2.5"), Error);
+    CHECK_THROWS_WITH_AS(write_archive(folder / "population.h5", {}, population, {}),
+                         doctest::Contains("has 1 genes, the search has 0"), Error);
+}
+
+TEST_CASE("the time of writing and reading 1 000, 20 000 and 100 000 individuals is printed") {
+    const TemporaryFolder folder;
+    const search::Space space = samples::mnist_space();
+    for (const std::uint32_t count : {1000U, 20000U, 100000U}) {
+        search::Population population(search::ExchangeKind::none, 4);
+        for (std::uint32_t number = 0; number < count; ++number) {
+            search::Individual one = samples::individual(number, space);
+            one.curve.clear();
+            one.problem.clear();
+            population.merge(one);
+        }
+        double fastest = 1e9;
+        for (int i = 0; i < 5; ++i) {
+            const double begin = steady_seconds();
+            write_archive(folder / "population.h5", space, population, samples::facts());
+            fastest = std::min(fastest, steady_seconds() - begin);
+        }
+        const double begin = steady_seconds();
+        CHECK(read(folder / "population.h5").individuals.size() == count);
+        const double reading = steady_seconds() - begin;
+        MESSAGE(fmt::format("{} individuals, {} bytes: written in {:.2f} ms, read in {:.2f} ms", count,
+                            std::filesystem::file_size(folder / "population.h5"), 1e3 * fastest, 1e3 * reading));
+    }
+}

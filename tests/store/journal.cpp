@@ -1,0 +1,244 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/store/journal.hpp"
+
+#include "finch/base/clock.hpp"
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+
+#include "hdf5/temporary_folder.hpp"
+#include "store/samples.hpp"
+
+#include <csignal>
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace finch;
+using namespace finch::store;
+using testing::contents;
+using testing::TemporaryFolder;
+
+namespace {
+
+constexpr std::uint64_t run_number = 77;
+
+Bytes record(std::uint32_t number, std::size_t text = 0) {
+    search::Individual individual = samples::individual(number, samples::mnist_space());
+    individual.problem = std::string(text, 'p');
+    return search::encode(search::Result{individual}, run_number);
+}
+
+/// The sequence numbers of the individuals that a journal holds, in order.
+std::vector<std::uint32_t> numbers_in(const std::filesystem::path& path, std::vector<std::string>& problems) {
+    const std::string text = contents(path);
+    search::RecordReader reader(std::as_bytes(std::span(text)), run_number, path.string());
+    std::vector<std::uint32_t> numbers;
+    while (const auto found = reader.next()) {
+        numbers.push_back(std::get<search::Result>(*found).individual.id.sequence());
+    }
+    problems = reader.problems();
+    return numbers;
+}
+
+std::vector<std::uint32_t> numbers_in(const std::filesystem::path& path) {
+    std::vector<std::string> problems;
+    auto numbers = numbers_in(path, problems);
+    CHECK(problems.empty());
+    return numbers;
+}
+
+std::vector<std::uint32_t> from_to(std::uint32_t first, std::uint32_t last) {
+    std::vector<std::uint32_t> numbers;
+    for (std::uint32_t number = first; number <= last; ++number) {
+        numbers.push_back(number);
+    }
+    return numbers;
+}
+
+}  // namespace
+
+TEST_CASE("what is written stands in the file at once, record after record") {
+    const TemporaryFolder folder;
+    Journal journal(folder / "j", run_number);
+
+    for (std::uint32_t number = 1; number <= 50; ++number) {
+        journal.write(record(number));
+        CHECK(numbers_in(folder / "j").back() == number);
+    }
+
+    CHECK(numbers_in(folder / "j") == from_to(1, 50));
+    CHECK(journal.written() == 50);
+}
+
+TEST_CASE("a new journal begins anew") {
+    const TemporaryFolder folder;
+    { Journal(folder / "j", run_number).write(record(1)); }
+
+    const Journal journal(folder / "j", run_number);
+
+    CHECK(contents(folder / "j").empty());
+    CHECK(journal.written() == 0);
+    CHECK_FALSE(std::filesystem::exists(folder / "j.damaged"));
+}
+
+TEST_CASE("a journal of another run or with damage in it is set aside, not overwritten") {
+    const TemporaryFolder folder;
+    { Journal(folder / "other", run_number + 1).write(search::encode(search::Event{}, run_number + 1)); }
+    testing::put_contents(folder / "rubbish", "not a record at all");
+
+    const Journal first(folder / "other", run_number);
+    const Journal second(folder / "rubbish", run_number);
+
+    CHECK_FALSE(contents(folder / "other.damaged").empty());
+    CHECK(contents(folder / "rubbish.damaged") == "not a record at all");
+    CHECK(contents(folder / "other").empty());
+}
+
+TEST_CASE("forgetting everything empties the file, and writing goes on") {
+    const TemporaryFolder folder;
+    Journal journal(folder / "j", run_number);
+    journal.write(record(1));
+    journal.write(record(2));
+
+    journal.forget(journal.written());
+    CHECK(contents(folder / "j").empty());
+    journal.write(record(3));
+
+    CHECK(numbers_in(folder / "j") == from_to(3, 3));
+    CHECK(journal.written() == 3);
+}
+
+TEST_CASE("forgetting a megabyte keeps exactly the tail, and writing goes on behind it") {
+    const TemporaryFolder folder;
+    Journal journal(folder / "j", run_number);
+    for (std::uint32_t number = 1; number <= 300; ++number) {
+        journal.write(record(number, 10000));
+    }
+
+    journal.forget(250);
+    CHECK(numbers_in(folder / "j") == from_to(251, 300));
+    journal.write(record(301));
+    CHECK(numbers_in(folder / "j") == from_to(251, 301));
+    journal.forget(301);
+    journal.write(record(302));
+
+    CHECK(numbers_in(folder / "j") == from_to(302, 302));
+    CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), std::filesystem::directory_iterator()) ==
+          1);
+}
+
+TEST_CASE("forgetting a little, the same again, or less than before loses nothing") {
+    const TemporaryFolder folder;
+    Journal journal(folder / "j", run_number);
+    for (std::uint32_t number = 1; number <= 10; ++number) {
+        journal.write(record(number));
+    }
+
+    journal.forget(4);
+    journal.forget(4);
+    journal.forget(2);
+
+    const auto numbers = numbers_in(folder / "j");
+    const auto must = from_to(5, 10);
+    CHECK(std::equal(must.begin(), must.end(), numbers.end() - 6));
+    CHECK(journal.written() == 10);
+}
+
+TEST_CASE("a record that does not fit on the disk is an ApiError, and the file ends with the last whole record") {
+    const TemporaryFolder folder;
+    Journal journal(folder / "j", run_number);
+    for (std::uint32_t number = 1; number <= 5; ++number) {
+        journal.write(record(number, 1000));
+    }
+    const auto size = std::filesystem::file_size(folder / "j");
+
+    std::signal(SIGXFSZ, SIG_IGN);
+    rlimit unlimited{};
+    ::getrlimit(RLIMIT_FSIZE, &unlimited);
+    const rlimit tight{size + 500, unlimited.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &tight);
+    CHECK_THROWS_AS(journal.write(record(6, 1000)), ApiError);
+    CHECK(std::filesystem::file_size(folder / "j") == size);
+    ::setrlimit(RLIMIT_FSIZE, &unlimited);
+    journal.write(record(7, 1000));
+
+    CHECK(numbers_in(folder / "j") == std::vector<std::uint32_t>{1, 2, 3, 4, 5, 7});
+    CHECK(journal.written() == 6);
+}
+
+TEST_CASE("where the tail cannot be written, forgetting leaves the longer file") {
+    const TemporaryFolder folder;
+    Journal journal(folder / "j", run_number);
+    for (std::uint32_t number = 1; number <= 300; ++number) {
+        journal.write(record(number, 10000));
+    }
+
+    std::signal(SIGXFSZ, SIG_IGN);
+    rlimit unlimited{};
+    ::getrlimit(RLIMIT_FSIZE, &unlimited);
+    const rlimit tight{1000, unlimited.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &tight);
+    journal.forget(200);
+    ::setrlimit(RLIMIT_FSIZE, &unlimited);
+    journal.write(record(301, 10));
+
+    CHECK(numbers_in(folder / "j") == from_to(1, 301));
+}
+
+TEST_CASE("kill -9 at any moment of writing and forgetting loses nothing that was not forgotten") {
+    const TemporaryFolder folder;
+    RandomStream random(9, Purpose::test);
+    for (int round = 0; round < 25; ++round) {
+        int pipe_ends[2];
+        REQUIRE(::pipe(pipe_ends) == 0);
+        const pid_t writer = ::fork();
+        if (writer == 0) {
+            Journal journal(folder / "j", run_number);
+            for (std::uint32_t number = 1;; ++number) {
+                journal.write(record(number, 3000));
+                if (number % 500 == 0) {
+                    journal.forget(number - 100);
+                }
+                static_cast<void>(::write(pipe_ends[1], &number, sizeof number));
+            }
+        }
+        ::close(pipe_ends[1]);
+        const double end = steady_seconds() + random.uniform(0.005, 0.03);
+        std::uint32_t told = 0;
+        while (steady_seconds() < end && ::read(pipe_ends[0], &told, sizeof told) == sizeof told) {
+        }
+        ::kill(writer, SIGKILL);
+        ::waitpid(writer, nullptr, 0);
+        while (::read(pipe_ends[0], &told, sizeof told) == sizeof told) {
+        }
+        ::close(pipe_ends[0]);
+
+        const auto numbers = numbers_in(folder / "j");
+        REQUIRE_FALSE(numbers.empty());
+        CHECK(numbers == from_to(numbers.front(), numbers.back()));
+        CHECK(numbers.back() >= told);
+        CHECK(numbers.front() <= told / 500 * 500 + 1);
+        std::filesystem::remove(folder / "j");
+    }
+}
+
+TEST_CASE("the time of one record is printed") {
+    const TemporaryFolder folder;
+    Journal journal(folder / "j", run_number);
+    const Bytes bytes = record(1);
+    constexpr int count = 20000;
+
+    const double begin = steady_seconds();
+    for (int i = 0; i < count; ++i) {
+        journal.write(bytes);
+        journal.sync(false);
+    }
+    const double seconds = steady_seconds() - begin;
+    const double sync_begin = steady_seconds();
+    journal.sync(true);
+
+    MESSAGE(fmt::format("a record of {} bytes: {:.2f} us; then a sync: {:.2f} ms", bytes.size(), 1e6 * seconds / count,
+                        1e3 * (steady_seconds() - sync_begin)));
+    CHECK(journal.written() == count);
+}

@@ -1,0 +1,101 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/store/model_file.hpp"
+
+#include "finch/base/error.hpp"
+
+#include "hdf5/temporary_folder.hpp"
+#include "store/samples.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace finch;
+using namespace finch::store;
+using testing::TemporaryFolder;
+namespace fs = std::filesystem;
+
+namespace {
+
+ModelFile model(std::uint32_t number) {
+    return {samples::individual(number, samples::mnist_space()),
+            "conv_layers = 2",
+            {{"weights/0.weight", {2, 1, 3}, std::vector<float>{1, 2, 3, 4, 5, -0.0F}},
+             {"individual", {}, std::vector<std::int64_t>{9}},
+             {"curve", {1, 2}, std::vector<double>{0.1, samples::strange_nan()}}}};
+}
+
+}  // namespace
+
+TEST_CASE("an individual and its arrays come back to the last bit, under the names that they were given") {
+    const TemporaryFolder folder;
+    const ModelFile written = model(3);
+    std::vector<std::string> problems;
+
+    write_model(folder / "best.h5", written);
+    const auto read = read_model(folder / "best.h5", problems);
+
+    REQUIRE(read);
+    CHECK(problems.empty());
+    CHECK(search::identical(read->individual, written.individual));
+    CHECK(read->genome == written.genome);
+    REQUIRE(read->arrays.size() == 3);
+    for (const NamedArray& array : written.arrays) {
+        const NamedArray& found = find_array(read->arrays, array.name);
+        CHECK(found.shape == array.shape);
+        CHECK(found.values.index() == array.values.index());
+    }
+    const auto& curve = std::get<std::vector<double>>(find_array(read->arrays, "curve").values);
+    CHECK(samples::same_bits(curve.at(1), samples::strange_nan()));
+    CHECK(find_array(read->arrays, "weights/0.weight").values == written.arrays[0].values);
+}
+
+TEST_CASE("h5dump finds the weights under PyTorch's names and the genes in words") {
+    const TemporaryFolder folder;
+    write_model(folder / "best.h5", model(3));
+
+    const auto weights = testing::run("h5dump -d /weights/0.weight " + (folder / "best.h5").string());
+    const auto genome = testing::run("h5dump -d /finch/genome " + (folder / "best.h5").string());
+
+    CHECK(weights.text.find("( 2, 1, 3 )") != std::string::npos);
+    CHECK(genome.text.find("conv_layers = 2") != std::string::npos);
+}
+
+TEST_CASE("a damaged model is replaced by its predecessor; without one there is nothing but the reason") {
+    const TemporaryFolder folder;
+    const auto path = folder / "a.h5";
+    std::vector<std::string> problems;
+    CHECK_FALSE(read_model(path, problems));
+    CHECK(problems.empty());
+
+    write_model(path, model(3));
+    write_model(path, model(4));
+    testing::put_contents(path, "rubbish");
+    const auto read = read_model(path, problems);
+    REQUIRE(read);
+    CHECK(read->individual.id == model(3).individual.id);
+    CHECK_FALSE(problems.empty());
+
+    problems.clear();
+    testing::put_contents(folder / "b.h5", "rubbish");
+    CHECK_FALSE(read_model(folder / "b.h5", problems));
+    CHECK(problems.size() == 1);
+}
+
+TEST_CASE("removing a model leaves nothing of it") {
+    const TemporaryFolder folder;
+    write_model(folder / "a.h5", model(1));
+    write_model(folder / "a.h5", model(1));
+    testing::put_contents(folder / "a.h5.new", "half");
+
+    remove_model(folder / "a.h5");
+    remove_model(folder / "a.h5");
+
+    CHECK(fs::is_empty(folder.path()));
+}
+
+TEST_CASE("an array with a name of our own is refused") {
+    const TemporaryFolder folder;
+    ModelFile wrong = model(1);
+    wrong.arrays.push_back({"finch/mine", {}, std::vector<double>{1}});
+
+    CHECK_THROWS_AS(write_model(folder / "a.h5", wrong), Error);
+}

@@ -1,0 +1,79 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/store/run_directory.hpp"
+
+#include "finch/base/error.hpp"
+
+#include "hdf5/temporary_folder.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace finch;
+using namespace finch::store;
+using testing::put_contents;
+using testing::TemporaryFolder;
+namespace fs = std::filesystem;
+
+TEST_CASE("the files have the names that the documentation gives") {
+    const RunDirectory directory("runs/mnist");
+
+    CHECK(directory.config() == "runs/mnist/config.yaml");
+    CHECK(directory.archive() == "runs/mnist/population.h5");
+    CHECK(directory.journal(7) == "runs/mnist/state/worker-00007.journal");
+    CHECK(directory.worker_best(123456) == "runs/mnist/state/worker-123456-best.h5");
+    CHECK(directory.training(search::Id::make(0, 3, 17)) == "runs/mnist/state/training-0.3.17.h5");
+    CHECK(directory.best_model() == "runs/mnist/models/best.h5");
+}
+
+TEST_CASE("create makes the folders, again too, and leaves nothing else") {
+    const TemporaryFolder folder;
+    const RunDirectory directory(folder / "runs/a/b");
+
+    directory.create();
+    directory.create();
+
+    CHECK(fs::is_directory(directory.state()));
+    CHECK(fs::is_directory(directory.best_model().parent_path()));
+    CHECK(fs::is_directory(directory.log()));
+    CHECK(fs::is_empty(directory.state()));
+    CHECK_FALSE(directory.holds_a_run());
+}
+
+TEST_CASE("where nothing can be written, create says where and why") {
+    const TemporaryFolder folder;
+    put_contents(folder / "file", "in the way");
+
+    CHECK_THROWS_WITH_AS(RunDirectory(folder / "file").create(), doctest::Contains("file"), ConfigError);
+    CHECK_THROWS_WITH_AS(RunDirectory(folder / "file/below").create(), doctest::Contains("Not a directory"),
+                         ConfigError);
+    CHECK_THROWS_WITH_AS(RunDirectory("/proc/finch").create(), doctest::Contains("/proc/finch"), ConfigError);
+}
+
+TEST_CASE("a run was begun where an archive is, or was") {
+    for (const char* name : {"population.h5", "population.h5.previous", "population.h5.damaged"}) {
+        const TemporaryFolder folder;
+        const RunDirectory directory(folder.path());
+        CHECK_FALSE(directory.holds_a_run());
+
+        put_contents(folder / name, "x");
+
+        CHECK(directory.holds_a_run());
+    }
+}
+
+TEST_CASE("moving aside takes the first free number and everything with it") {
+    const TemporaryFolder folder;
+    for (int number = 1; number <= 2; ++number) {
+        const RunDirectory directory(folder / "run");
+        directory.create();
+        put_contents(directory.archive(), std::to_string(number));
+
+        CHECK(directory.move_aside() == folder / ("run." + std::to_string(number)));
+        CHECK_FALSE(fs::exists(directory.root()));
+    }
+    CHECK(testing::contents(folder / "run.1/population.h5") == "1");
+    CHECK(testing::contents(folder / "run.2/population.h5") == "2");
+
+    fs::create_directory(folder / "run");
+    CHECK(RunDirectory(folder / "run/").move_aside() == folder / "run.3");
+    CHECK_THROWS_AS(RunDirectory(folder / "none").move_aside(), ConfigError);
+}
