@@ -146,13 +146,13 @@ island::Ending lead(const Stage& stage, OpenedRun opened) {
         const search::Individual* best = population->best();
         return best != nullptr ? best->loss : std::numeric_limits<double>::infinity();
     });
-    const auto propagator = stage.options.genes.empty()
-                                ? search::make_propagator(stage.config.propagator, stage.config.space)
-                                : make_given(stage.config.space, stage.options.genes);
+    const auto propagator = stage.options.genes ? make_given(stage.config.space, *stage.options.genes)
+                                                : search::make_propagator(stage.config.propagator, stage.config.space);
     Progress progress(stage.config, is_zero, run.population.settled(), run.hours_before);
-    island::Worker worker(make_setup(stage, run), stage.config.space, std::move(run.population), *propagator,
-                          *evaluator, journal, *mailbox, is_zero ? &*archive : nullptr, progress,
-                          {unix_seconds, steady_seconds, stop_asked, stage.slurm.end_time.value_or(0)});
+    island::Worker worker(
+        make_setup(stage, run), stage.config.space, std::move(run.population), *propagator, *evaluator, journal,
+        *mailbox, is_zero ? &*archive : nullptr, progress,
+        {unix_seconds, steady_seconds, stop_asked, stage.slurm.end_time.value_or(0), cluster::request_orderly_stop});
     population = &worker.population();
     const island::Ending ending = worker.run();
     if (ending == island::Ending::urgent) {
@@ -215,8 +215,12 @@ int evolve(comm::Session& session, const RunOptions& options) {
         throw ConfigError(*problem);
     }
     const config::Config config = load_everywhere(options);
-    if (!options.genes.empty()) {
-        static_cast<void>(make_given(config.space, options.genes));  // says what is wrong with the genes
+    if (!options.genes && config.space.size() == 0) {
+        throw ConfigError(
+            "search.space: a search needs at least one gene; finch train trains one individual without a search");
+    }
+    if (options.genes) {
+        static_cast<void>(make_given(config.space, *options.genes));  // says what is wrong with the genes
     }
     cluster::catch_signals(slurm.end_time.value_or(0));
     Placement placement = place_ranks(session, config, slurm);

@@ -58,6 +58,7 @@ struct CommandLine {
     RunOptions options;
     PlanOptions plan;
     ShowOptions show;
+    std::vector<std::string> genes;
     std::string id;
     bool progress = false;
     std::filesystem::path folder;
@@ -91,10 +92,13 @@ void add_training_verbs(CLI::App& app, CommandLine& line) {
 
     CLI::App* training = app.add_subcommand("train", "train one individual, in a run directory like any other");
     add_run_options(*training, line.options);
-    training->add_option("--gene", line.options.genes, "NAME=VALUE, for every gene of the search space")
+    training->add_option("--gene", line.genes, "NAME=VALUE, for every gene of the search space")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    with_ranks(training, [&line](comm::Session& session) { return train_one(session, line.options); });
+    with_ranks(training, [&line](comm::Session& session) {
+        line.options.genes = line.genes;
+        return train_one(session, line.options);
+    });
 
     CLI::App* again = app.add_subcommand("replay", "train one individual of a run again and compare every epoch");
     again->add_option("run", line.options.config, "the run directory")->required();

@@ -112,6 +112,9 @@ void Worker::save_and_stop(Ending ending) {
     ending_ = ending;
     halted_ = true;
     unfinished_.clear();
+    if (surroundings_.stopping) {
+        surroundings_.stopping();
+    }
     if (phase_ == Phase::living) {
         evaluator_.checkpoint();
     }

@@ -129,7 +129,9 @@ std::string value_text(const Gene& gene, double value) {
 std::string genome_text(const Space& space, const Genome& genome) {
     std::vector<std::string> parts;
     for (std::size_t i = 0; i < std::min(space.size(), genome.size()); ++i) {
-        parts.push_back(space.genes[i].name + " = " + value_text(space.genes[i], genome[i]));
+        const bool is_real = std::holds_alternative<RealGene>(space.genes[i].kind);
+        parts.push_back(space.genes[i].name + " = " +
+                        (is_real ? fmt::format("{:.4g}", genome[i]) : value_text(space.genes[i], genome[i])));
     }
     return join(parts);
 }

@@ -141,7 +141,7 @@ public:
     Implementation& operator=(const Implementation&) = delete;
 
     void heartbeat() {
-        if (file_ || steady_seconds() - last_beat_ < beat_seconds) {
+        if (file_ || steady_seconds() < next_beat_) {
             return;
         }
         if (const Holder holder = read_holder(path_); holder.token != me_.token) {
@@ -151,7 +151,7 @@ public:
         if (::utimensat(AT_FDCWD, path_.c_str(), nullptr, 0) != 0) {
             throw_errno("cannot renew " + path_.string());
         }
-        last_beat_ = steady_seconds();
+        next_beat_ = steady_seconds() + beat_seconds;
     }
 
 private:
@@ -189,13 +189,12 @@ private:
         if (const Holder holder = read_holder(path_); holder.token != me_.token) {
             refuse(directory, holder);
         }
-        last_beat_ = steady_seconds();
     }
 
     fs::path path_;
     Holder me_;
     FileDescriptor file_;
-    double last_beat_ = 0;
+    double next_beat_ = 0;
 };
 
 RunLock::RunLock(const RunDirectory& directory, const std::string& job_id, LockKind kind)

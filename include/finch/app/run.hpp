@@ -22,7 +22,7 @@ struct RunOptions {
     std::vector<std::string> settings;         ///< --set path=value
     std::optional<std::filesystem::path> run;  ///< --run DIR; nothing: runs/NAME
     bool fresh = false;
-    std::vector<std::string> genes;  ///< finch train: name=value for every gene; empty: a search
+    std::optional<std::vector<std::string>> genes;  ///< finch train: name=value for every gene; nothing: a search
 };
 
 /// Collective over the world. finch evolve and finch train: runs or resumes a search. Returns the exit code, the same

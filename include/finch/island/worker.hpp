@@ -29,6 +29,9 @@ struct Surroundings {
     std::function<double()> steady_seconds;
     std::function<Stop()> stop;
     double end_time = 0;  ///< Unix seconds at which the job's time is over; 0: never
+    /// Called where this worker begins to stop in order, by whatever asked for it: time to arm a watchdog. May be
+    /// empty.
+    std::function<void()> stopping = {};
 };
 
 /// What a worker is told at its start.

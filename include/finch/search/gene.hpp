@@ -60,7 +60,7 @@ struct Space {
 /// A value as a configuration would say it: "relu", "6", "0.00316" (shortest text that reads back to the same bits).
 [[nodiscard]] std::string value_text(const Gene& gene, double value);
 
-/// "lr = 0.00316, activation = relu".
+/// "lr = 0.003162, activation = relu": for people, so real values with four digits.
 [[nodiscard]] std::string genome_text(const Space& space, const Genome& genome);
 
 /// The value that `text` means for `gene`. Throws ConfigError that names the gene and what it accepts.

@@ -1,0 +1,85 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/report/csv.hpp"
+
+#include "store/samples.hpp"
+
+#include <bit>
+#include <cstdlib>
+#include <doctest/doctest.h>
+#include <sstream>
+
+using namespace finch;
+
+namespace {
+
+store::Recovered one_individual(const search::Individual& individual) {
+    store::Recovered recovered;
+    recovered.space = store::samples::mnist_space();
+    recovered.records.emplace_back(search::Result{individual});
+    return recovered;
+}
+
+search::Individual plain() {
+    search::Individual individual;
+    individual.id = search::Id::make(1, 2, 3);
+    individual.genome = {6, 2, 0.1 + 0.2, 0.75};
+    individual.outcome = search::Outcome::evaluated;
+    individual.loss = 1.0 / 3;
+    individual.parents = {search::Id::make(0, 0, 9), search::Id{}};
+    individual.node = "n01";
+    return individual;
+}
+
+std::vector<std::string> cells(const std::string& line) {
+    std::vector<std::string> found;
+    std::istringstream in(line);
+    for (std::string cell; std::getline(in, cell, ',');) {
+        found.push_back(cell);
+    }
+    return found;
+}
+
+}  // namespace
+
+TEST_CASE("a row has its genes, choices in words, under their names, and its numbers to the last bit") {
+    const std::string text = report::csv(one_individual(plain()));
+    const std::string head = text.substr(0, text.find('\n'));
+    const auto names = cells(head);
+    const auto row = cells(text.substr(head.size() + 1));
+    const auto value = [&](const std::string& name) {
+        return row.at(static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin()));
+    };
+
+    CHECK(value("id") == "1.2.3");
+    CHECK(value("conv_layers") == "6");
+    CHECK(value("activation") == "tanh");
+    CHECK(std::strtod(value("lr").c_str(), nullptr) == 0.1 + 0.2);
+    CHECK(std::strtod(value("loss").c_str(), nullptr) == 1.0 / 3);
+    CHECK(value("accuracy") == "nan");
+    CHECK(value("outcome") == "evaluated");
+    CHECK(value("parent_1") == "0.0.9");
+    CHECK(value("parent_2").empty());
+    CHECK(value("node") == "n01");
+}
+
+TEST_CASE("text with commas, quotes and line ends is quoted as RFC 4180 says") {
+    search::Individual individual = plain();
+    individual.problem = "rank 3: \"no memory\",\nreally";
+
+    const std::string text = report::csv(one_individual(individual));
+
+    CHECK(text.find(",\"rank 3: \"\"no memory\"\",\nreally\"\n") != std::string::npos);
+}
+
+TEST_CASE("every NaN is written alike, and an individual once though it has several records") {
+    search::Individual individual = plain();
+    individual.loss = store::samples::strange_nan();
+    store::Recovered recovered = one_individual(individual);
+    recovered.records.push_back(recovered.records.front());
+    recovered.records.emplace_back(search::Copy{individual, 0});
+
+    const std::string text = report::csv(recovered);
+
+    CHECK(std::count(text.begin(), text.end(), '\n') == 2);
+    CHECK(text.find("-nan") == std::string::npos);
+}

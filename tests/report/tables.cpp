@@ -1,0 +1,122 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/report/tables.hpp"
+
+#include "store/samples.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace finch;
+
+namespace {
+
+search::Individual evaluated(std::uint32_t number, std::int32_t island, double loss) {
+    search::Individual individual;
+    individual.id = search::Id::make(0, 0, number);
+    individual.island = island;
+    individual.genome = {4, 0, 0.001, 0.5};
+    individual.outcome = search::Outcome::evaluated;
+    individual.loss = loss;
+    individual.accuracy = 0.9375;
+    individual.started = 100;
+    individual.finished = 142.5;
+    return individual;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+std::string part_between(const std::string& text, const std::string& begin, const std::string& end) {
+    const std::size_t first = text.find(begin);
+    return first == std::string::npos ? "" : text.substr(first, text.find(end, first + 1) - first);
+}
+
+/// Two workers in start 0, one hour long, 30 evaluations; one in start 1, half an hour, 15.
+store::ArchiveFacts facts_of_two_starts() {
+    store::ArchiveFacts facts;
+    facts.state = "stopped";
+    facts.islands = 2;
+    facts.restarts = 1;
+    facts.budget_evaluations = 200;
+    facts.reports[{0, 0}] = {0, 0, 0, 2, 4, "old", "cpu", 1, 3600, 1800, 10};
+    facts.reports[{0, 1}] = {0, 1, 1, 2, 4, "old", "cpu", 1, 3000, 1800, 20};
+    facts.reports[{1, 0}] = {1, 0, 0, 3, 5, "new-node", "cpu", 1, 1800, 1350, 15};
+    return facts;
+}
+
+}  // namespace
+
+TEST_CASE("the best of each island stand in their order, no more than were asked for, genes in words") {
+    search::Population population(search::ExchangeKind::none, 3);
+    for (std::uint32_t number = 1; number <= 5; ++number) {
+        population.merge(evaluated(number, static_cast<std::int32_t>(number % 2), 1.0 / number));
+    }
+
+    const std::string text = report::best_table(store::samples::mnist_space(), population, {}, 2);
+
+    const std::string first = part_between(text, "island 0", "island 1");
+    const std::string second = part_between(text, "island 1", "island 2");
+    CHECK(contains(first, "0.0.4"));
+    CHECK(contains(first, "0.0.2"));
+    CHECK(second.find("0.0.5") < second.find("0.0.3"));
+    CHECK_FALSE(contains(second, "0.0.1 "));
+    CHECK(contains(first, "conv_layers = 4, activation = relu, lr = 0.001, gamma = 0.5"));
+    CHECK(contains(first, "93.8 %"));
+    CHECK(contains(first, "42.5"));
+    CHECK(contains(text.substr(text.find("island 2")), "none yet"));
+}
+
+TEST_CASE("individuals are counted by outcome") {
+    search::Population population(search::ExchangeKind::none, 1);
+    population.merge(evaluated(1, 0, 1));
+    population.merge(evaluated(2, 0, 1));
+    search::Individual failed = evaluated(3, 0, 1);
+    failed.outcome = search::Outcome::out_of_memory;
+    population.merge(failed);
+
+    CHECK(report::outcome_table(population) == "outcomes: 2 evaluated, 1 out_of_memory\n");
+}
+
+TEST_CASE("the workers of the last start are shown, with the share of their time that they trained") {
+    const std::string text = report::worker_table(facts_of_two_starts());
+
+    CHECK(contains(text, "new-node"));
+    CHECK_FALSE(contains(text, "old"));
+    CHECK(contains(text, "75.0 %"));
+    CHECK(contains(report::worker_table({}), "no report yet"));
+}
+
+TEST_CASE("evaluations per hour are those of all workers over the hours of all starts") {
+    CHECK(report::evaluations_per_hour(facts_of_two_starts()) == doctest::Approx(45 / 1.5));
+    CHECK(report::evaluations_per_hour({}) == 0);
+}
+
+TEST_CASE("the last events are listed, oldest first") {
+    store::ArchiveFacts facts;
+    for (int i = 0; i < 5; ++i) {
+        facts.events.push_back({1e9 + i, i, "kind", "text " + std::to_string(i)});
+    }
+
+    const std::string text = report::event_list(facts, 2);
+
+    CHECK_FALSE(contains(text, "text 2"));
+    CHECK(text.find("text 3") < text.find("text 4"));
+    CHECK(contains(text, "2 of 5"));
+}
+
+TEST_CASE("the overview names the run and its state, and lists damaged files") {
+    store::Recovered recovered;
+    recovered.facts = facts_of_two_starts();
+    recovered.space = store::samples::mnist_space();
+    recovered.records.emplace_back(search::Result{evaluated(1, 1, 0.5)});
+    recovered.problems.emplace_back("x.journal: 3 bytes are damaged");
+
+    const std::string text = report::overview(recovered, "runs/mnist", 3);
+
+    CHECK(contains(text, "run runs/mnist: stopped early"));
+    CHECK(contains(text, "1 of 200 evaluations, 0 unfinished, 2 islands, 2 starts"));
+    CHECK(contains(text, "30.0 evaluations per hour"));
+    CHECK(contains(text, "outcomes: 1 evaluated"));
+    CHECK(contains(text, "0.0.1"));
+    CHECK(contains(text, "x.journal"));
+}
