@@ -21,7 +21,6 @@ libhdf5-dev        HDF5: the run's files
 hdf5-tools         h5dump shows them
 libyaml-cpp-dev    the configuration
 libdnnl-dev        oneDNN: convolutions on the CPU
-libeigen3-dev      small linear algebra of the search
 libcli11-dev       the command line
 libfmt-dev         formatted text (g++ 12 has no std::format)
 libspdlog-dev      the log

@@ -226,7 +226,7 @@ int evolve(comm::Session& session, const RunOptions& options) {
     Placement placement = place_ranks(session, config, slurm);
     const cluster::Place& place = placement.mine(session.world_rank());
     set_up_log(config.log, session.world_rank(), place.group_rank == 0);
-    const comm::Group group(MPI_COMM_WORLD, place.worker, place.group_rank);
+    const comm::Group group(MPI_COMM_WORLD, place.worker, place.group_rank, config.workers.timeout_seconds);
     const comm::Communicator leaders = comm::make_leaders(MPI_COMM_WORLD, group.is_leader(), place.worker);
     comm::check_start(MPI_COMM_WORLD, config.workers.timeout_seconds, placement.node_of_rank);
     const auto device = open_device(config, placement.threads);

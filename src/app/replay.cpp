@@ -99,7 +99,7 @@ int replay(comm::Session& session, const std::filesystem::path& run, const std::
         spdlog::warn("{} was trained by {} ranks, now by {}: the last bits will differ", id, individual.ranks,
                      session.world_size());
     }
-    const comm::Group group(MPI_COMM_WORLD, 0, session.world_rank());
+    const comm::Group group(MPI_COMM_WORLD, 0, session.world_rank(), config.workers.timeout_seconds);
     const auto all_reduce = comm::make_mpi_all_reduce(group, config.workers.timeout_seconds);
     const auto device = backend::make_cpu_device(std::max(1, individual.threads));
     const train::Recipe recipe = config.recipe(individual.genome, individual.id.value);

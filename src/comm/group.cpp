@@ -3,6 +3,8 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 
+#include "patience.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -26,12 +28,27 @@ int int_count(std::size_t count) {
 
 }  // namespace
 
-Group::Group(MPI_Comm world, int worker, int group_rank) {
+Group::Group(MPI_Comm world, int worker, int group_rank, double timeout_seconds) : timeout_seconds_(timeout_seconds) {
     MPI_Comm communicator = MPI_COMM_NULL;
     FINCH_MPI(MPI_Comm_split(world, worker, group_rank, &communicator));
     communicator_ = own(communicator);
     rank_ = rank_of(communicator);
     size_ = size_of(communicator);
+}
+
+/// Waits with a deadline: a peer that was stopped or hangs must not hold the whole job until its time limit.
+void Group::finish(MPI_Request& request, const char* what) const {
+    Patience patience(timeout_seconds_);
+    int done = 0;
+    while (done == 0) {
+        FINCH_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+        if (done == 0 && patience.is_over()) {
+            throw Error(
+                fmt::format("rank {} of {} of this worker: {} did not end within {} s (workers.timeout_seconds): "
+                            "another rank does not come",
+                            rank_, size_, what, timeout_seconds_));
+        }
+    }
 }
 
 void Group::broadcast(Bytes& bytes) const {
@@ -53,10 +70,13 @@ void Group::broadcast(Bytes& bytes) const {
 }
 
 std::int64_t Group::maximum(std::int64_t value) const {
+    agreement_ = value;
     if (size_ > 1) {
-        FINCH_MPI(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT64_T, MPI_MAX, get()));
+        MPI_Request request = MPI_REQUEST_NULL;
+        FINCH_MPI(MPI_Iallreduce(MPI_IN_PLACE, &agreement_, 1, MPI_INT64_T, MPI_MAX, get(), &request));
+        finish(request, "an agreement");
     }
-    return value;
+    return agreement_;
 }
 
 void Group::sum(std::span<double> values) const {
@@ -73,14 +93,19 @@ void Group::sum(std::span<double> values) const {
 
 void Group::sum(std::span<std::int64_t> values) const {
     if (size_ > 1) {
-        FINCH_MPI(MPI_Allreduce(MPI_IN_PLACE, values.data(), int_count(values.size()), MPI_INT64_T, MPI_SUM, get()));
+        MPI_Request request = MPI_REQUEST_NULL;
+        FINCH_MPI(MPI_Iallreduce(MPI_IN_PLACE, values.data(), int_count(values.size()), MPI_INT64_T, MPI_SUM, get(),
+                                 &request));
+        finish(request, "a sum of counts");
     }
 }
 
 std::vector<double> Group::gather(std::span<const double> values) const {
     const int count = int_count(values.size() * static_cast<std::size_t>(size_)) / size_;
     std::vector<double> all(values.size() * static_cast<std::size_t>(size_));
-    FINCH_MPI(MPI_Allgather(values.data(), count, MPI_DOUBLE, all.data(), count, MPI_DOUBLE, get()));
+    MPI_Request request = MPI_REQUEST_NULL;
+    FINCH_MPI(MPI_Iallgather(values.data(), count, MPI_DOUBLE, all.data(), count, MPI_DOUBLE, get(), &request));
+    finish(request, "a sum of losses");
     return all;
 }
 

@@ -1,7 +1,8 @@
-#include "finch/base/clock.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/comm/all_reduce.hpp"
+
+#include "patience.hpp"
 
 #include <cstddef>
 #include <limits>
@@ -38,9 +39,9 @@ public:
         if (requests_.empty()) {
             return;
         }
-        const double deadline = steady_seconds() + timeout_seconds_;
+        Patience patience(timeout_seconds_);
         while (!all_summed()) {
-            if (!(steady_seconds() < deadline)) {
+            if (patience.is_over()) {
                 throw_timeout();
             }
         }

@@ -10,21 +10,6 @@
 namespace finch::report {
 namespace {
 
-std::int64_t whole_number(const NamedArrays& arrays, const char* name) {
-    const auto* values = std::get_if<std::vector<std::int64_t>>(&find_array(arrays, name).values);
-    return values == nullptr || values->empty() ? 0 : values->front();
-}
-
-/// How many epochs a saved training has behind it, parts of one included.
-double epochs_behind(const NamedArrays& snapshot) {
-    const auto training = whole_number(snapshot, "training_samples");
-    const auto validation = whole_number(snapshot, "validation_samples");
-    const auto before = whole_number(snapshot, "position/phase") == 0 ? 0 : training;
-    const auto samples = before + whole_number(snapshot, "position/sample");
-    return static_cast<double>(whole_number(snapshot, "position/epoch")) +
-           static_cast<double>(samples) / static_cast<double>(std::max<std::int64_t>(1, training + validation));
-}
-
 /// In [0, 1), further where the saved training is further; a result counts 1.
 double progress_of(const store::RunDirectory& directory, search::Id id) {
     std::vector<std::string> problems;
@@ -32,12 +17,13 @@ double progress_of(const store::RunDirectory& directory, search::Id id) {
     if (!file) {
         return 0;
     }
-    try {
-        const double epochs = epochs_behind(file->arrays);
-        return epochs / (1 + epochs);
-    } catch (const FileError&) {
-        return 0;  // an evaluator's file that says nothing of epochs
+    for (const NamedArray& array : file->arrays) {
+        const auto* share = std::get_if<std::vector<double>>(&array.values);
+        if (array.name == "progress" && share != nullptr && share->size() == 1) {
+            return 0.999 * std::clamp(share->front(), 0.0, 1.0);
+        }
     }
+    return 0;
 }
 
 RunState state_of(const store::RunDirectory& directory, const std::string& recorded) {

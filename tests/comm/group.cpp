@@ -1,10 +1,12 @@
 #include "finch/comm/group.hpp"
 
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <doctest/doctest.h>
 #include <limits>
 #include <numeric>
+#include <thread>
 
 using namespace finch;
 using namespace finch::comm;
@@ -132,4 +134,21 @@ TEST_CASE("a group of one: everything is what it was") {
     CHECK(counts == std::vector<std::int64_t>{7});
     CHECK(group.maximum(-4) == -4);
     CHECK(group.gather(values) == values);
+}
+
+TEST_CASE("maximum: where a rank does not come, the others throw within the timeout and name it") {
+    const Group group(MPI_COMM_WORLD, 0, world_rank(), 0.5);
+    std::string said;
+
+    if (world_rank() == 1) {
+        std::this_thread::sleep_for(std::chrono::seconds(2));  // comes too late; its own call then ends at once
+    }
+    try {
+        static_cast<void>(group.maximum(world_rank()));
+    } catch (const Error& error) {
+        said = error.what();
+    }
+    FINCH_MPI(MPI_Barrier(MPI_COMM_WORLD));
+
+    CHECK((world_rank() == 1 || said.find("workers.timeout_seconds") != std::string::npos));
 }

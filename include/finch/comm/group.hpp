@@ -10,11 +10,12 @@
 
 namespace finch::comm {
 
-/// The ranks of one worker. One for the whole run.
+/// The ranks of one worker. One for the whole run. Only broadcast() waits as long as it takes, since an idle leader has
+/// nothing to say; every other collective throws Error where a rank does not come within `timeout_seconds`.
 class Group {
 public:
     /// Collective over `world`. Ranks with equal `worker` form a group; `group_rank` orders them.
-    Group(MPI_Comm world, int worker, int group_rank);
+    Group(MPI_Comm world, int worker, int group_rank, double timeout_seconds = 60);
 
     [[nodiscard]] int rank() const noexcept { return rank_; }
     [[nodiscard]] int size() const noexcept { return size_; }
@@ -32,7 +33,11 @@ public:
     [[nodiscard]] std::vector<double> gather(std::span<const double> values) const;
 
 private:
+    void finish(MPI_Request& request, const char* what) const;
+
     Communicator communicator_;
+    double timeout_seconds_;
+    mutable std::int64_t agreement_ = 0;  ///< lives on where maximum() gives up and MPI still writes
     int rank_ = 0;
     int size_ = 1;
 };

@@ -21,7 +21,9 @@ struct Status {
     std::size_t unfinished = 0;            ///< individuals in training
     std::int64_t budget_evaluations = -1;  ///< −1: none
     std::optional<search::Individual> best;
-    double progress = 0;  ///< grows with every result and every saved training, whatever becomes of it
+    /// Grows with every result and every saved training, whatever becomes of it: results, and of each unfinished
+    /// individual the number "progress", in [0, 1], that its file in state/ holds.
+    double progress = 0;
 };
 
 /// From the run directory alone. Throws ConfigError where there is no run, FileError where it cannot be read.
