@@ -135,6 +135,9 @@ void CnnEvaluator::start(search::Individual individual) {
     free->samples_before = slots_.training(order.slot).samples_trained();
     free->individual = std::move(individual);
     free->progress = slots_.training(order.slot).progress();
+    if (!order.snapshot.empty()) {
+        spdlog::info("{} goes on from its snapshot, {:.0f} % done", to_text(free->individual.id), 100 * free->progress);
+    }
 }
 
 std::vector<search::Individual> CnnEvaluator::advance() {

@@ -8,8 +8,9 @@ import time
 from harness import TINY, Folder, check, end, environment, individuals, outcome_words, passed, ranks_of
 
 KILLS = int(os.environ.get("FINCH_TEST_KILLS", "30"))
-CONFIG = (TINY.replace("evaluations: 12", "evaluations: 60").replace("samples: 600", "samples: 3000")
-          .replace("epochs: 3", "epochs: 20"))
+BUDGET = 40
+CONFIG = (TINY.replace("evaluations: 12", f"evaluations: {BUDGET}").replace("samples: 600", "samples: 3000")
+          .replace("epochs: 3", "epochs: 45"))
 dice = random.Random(20)
 
 
@@ -37,9 +38,13 @@ with Folder() as folder:
         victims = ranks_of(process)
         if process.poll() is not None or not victims:
             check(end(process) in (0, 75), f"finch ended by itself with {process.returncode}\n{folder.output()[-3000:]}")
-            if len(known) >= 60:
+            if len(known) >= BUDGET:
                 break
             continue
+        if (run / "population.h5").exists():
+            living = subprocess.run(["h5dump", "-d", "/individuals", str(run / "population.h5")], env=environment(),
+                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            check(living.returncode == 0, f"h5dump during the run: {living.stdout[-500:]}")
         os.kill(dice.choice(victims), signal.SIGKILL)
         kills += 1
         end(process, 30)
@@ -58,7 +63,10 @@ with Folder() as folder:
     final = finished(run)
     for key, value in known.items():
         check(final.get(key) == value, f"at the end {key} was {value}, is {final.get(key)}")
-    check(len(rows) == 60 and "unfinished" not in {words[row["outcome"]] for row in rows.values()},
-          f"the budget of 60 was not used exactly: {len(rows)}")
-    passed(f"{kills} kills, {len(known)} results known before the last start, 60 at the end, none lost, changed or repeated")
-    check("goes on" in folder.output() or "resuming" in folder.output(), "the log says nothing of resuming")
+    check(len(rows) == BUDGET and "unfinished" not in {words[row["outcome"]] for row in rows.values()},
+          f"the budget of {BUDGET} was not used exactly: {len(rows)}")
+    passed(f"{kills} kills, {len(known)} results known before the last start, {BUDGET} at the end, none lost, changed or repeated")
+    continued = folder.output().count("goes on from its snapshot")
+    check(continued > 0, "no training went on from its snapshot")
+    check(kills >= KILLS, f"the run was over after {kills} kills, {KILLS} were asked for: give it more epochs")
+    passed(f"{continued} trainings of the first worker went on from their snapshots")
