@@ -87,7 +87,8 @@ void close_orderly(const Stage& stage, const island::Worker& worker, FileJournal
     std::string written;
     if (archive != nullptr) {
         archive->set_state(worker.ending() == island::Ending::complete ? "complete" : "stopped");
-        written = archive->write(worker.population()) ? "yes" : "no";
+        // Twice, so that the predecessor holds all of it too.
+        written = archive->write(worker.population()) && archive->write(worker.population()) ? "yes" : "no";
     }
     if (comm::broadcast(stage.leaders.get(), written) == "yes") {
         journal.forget_all();
@@ -156,6 +157,7 @@ island::Ending lead(const Stage& stage, OpenedRun opened) {
     population = &worker.population();
     const island::Ending ending = worker.run();
     if (ending == island::Ending::urgent) {
+        evaluator->dismiss();
         if (archive) {
             archive->set_state("stopped");
             archive->write(worker.population());
@@ -251,7 +253,8 @@ int evolve(comm::Session& session, const RunOptions& options) {
     } else {
         follow(stage);
     }
-    if (ending == island::Ending::urgent) {
+    // A follower that was dismissed after TERM leaves as its leader does, without a word to other workers.
+    if (ending == island::Ending::urgent || cluster::stop_request() == cluster::StopRequest::urgent) {
         leave_at_once(exit_stopped);
     }
     cluster::ignore_signals();

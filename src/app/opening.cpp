@@ -49,6 +49,14 @@ void write_config(const store::RunDirectory& directory, const config::Config& co
     std::filesystem::rename(beside, directory.config());
 }
 
+/// The journals of workers that do not exist any more: what they hold is in the archive and its predecessor.
+void remove_other_journals(const store::RunDirectory& directory, int workers) {
+    std::error_code none;
+    for (int worker = workers; std::filesystem::exists(directory.journal(worker), none); ++worker) {
+        std::filesystem::remove(directory.journal(worker), none);
+    }
+}
+
 /// Merges what an earlier start left into `run`.
 void resume(OpenedRun& run, store::Recovered recovered, const store::RunDirectory& directory,
             const config::Config& config, const std::string& data_fingerprint) {
@@ -113,8 +121,11 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     run.facts.state = "running";
     run.facts.budget_evaluations = config.budget.evaluations.value_or(-1);
     run.facts.events.push_back({unix_seconds(), 0, run.facts.restarts == 0 ? "start" : "restart", run.greeting});
-    // Synced before anybody breeds: no number of this start can be given out again.
+    // Synced before anybody breeds: no number of this start can be given out again. Written twice, so that the
+    // predecessor holds all of it too: the journals begin anew.
     store::write_archive(directory.archive(), config.space, run.population, run.facts);
+    store::write_archive(directory.archive(), config.space, run.population, run.facts);
+    remove_other_journals(directory, workers);
     write_config(directory, config);
     return run;
 }

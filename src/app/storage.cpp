@@ -16,6 +16,7 @@ void FileArchive::event(const search::Event& event) {
 }
 
 void FileArchive::report(const search::WorkerReport& report) {
+    lock_.heartbeat();
     search::WorkerReport& known = facts_.reports[{report.restart, report.worker}];
     if (report.time >= known.time) {
         known = report;

@@ -52,7 +52,8 @@ Worker::Worker(Setup setup, const search::Space& space, search::Population popul
       began_(surroundings_.steady_seconds()) {
     if (archive_ != nullptr) {
         office_.emplace(setup_.budget, population_, setup_.workers_before, workers());
-        archived_from_.assign(static_cast<std::size_t>(workers()), 0);
+        taken_in_from_.assign(static_cast<std::size_t>(workers()), 0);
+        in_last_archive_ = taken_in_from_;
     }
     last_archive_ = last_checkpoint_ = last_report_ = began_;
     report();
@@ -123,7 +124,7 @@ void Worker::handle(const search::Record& record, int from) {
         archive_ != nullptr ? halt(*asked) : obey(*asked);
     } else {
         if (archive_ != nullptr) {
-            ++archived_from_[static_cast<std::size_t>(from)];
+            ++taken_in_from_[static_cast<std::size_t>(from)];
         }
         take_in(record);
     }
@@ -170,7 +171,7 @@ bool Worker::publish(const search::Record& record, const std::vector<std::int32_
     take_in(record);
     bool told_archivist = archive_ != nullptr;
     if (archive_ != nullptr) {
-        ++archived_from_[static_cast<std::size_t>(setup_.self)];
+        ++taken_in_from_[static_cast<std::size_t>(setup_.self)];
     }
     for (const std::int32_t worker : to) {
         if (worker != setup_.self) {

@@ -179,7 +179,7 @@ void Worker::housekeeping() {
     observer_.tick(population_);
 }
 
-/// World rank 0: writes the archive, then tells each leader how many of its records it holds.
+/// World rank 0: writes the archive, then tells each leader how many of its records are in it and in its predecessor.
 void Worker::archive_now() {
     const double start = surroundings_.steady_seconds();
     const bool written = archive_->write(population_);
@@ -195,8 +195,10 @@ void Worker::archive_now() {
         return;
     }
     archive_failures_ = 0;
+    // A leader keeps what the archive's predecessor does not hold: should the newest file be damaged, nothing is lost.
+    const std::vector<std::uint64_t> safe = std::exchange(in_last_archive_, taken_in_from_);
     for (std::int32_t worker = 0; worker < workers(); ++worker) {
-        const search::Archived archived{archived_from_[static_cast<std::size_t>(worker)]};
+        const search::Archived archived{safe[static_cast<std::size_t>(worker)]};
         if (worker == setup_.self) {
             journal_.forget(archived.records);
         } else {

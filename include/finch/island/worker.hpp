@@ -135,9 +135,10 @@ private:
     bool halted_ = false;  ///< nothing starts any more
     bool did_something_ = false;
     TicketPurse purse_;
-    std::optional<TicketOffice> office_;         ///< world rank 0
-    std::vector<std::uint64_t> archived_from_;   ///< world rank 0: durable records taken in, by worker
-    std::deque<search::Individual> unfinished_;  ///< of an earlier start, dealt to this worker
+    std::optional<TicketOffice> office_;          ///< world rank 0
+    std::vector<std::uint64_t> taken_in_from_;    ///< world rank 0: durable records taken in, by worker
+    std::vector<std::uint64_t> in_last_archive_;  ///< world rank 0: of them, those that the newest archive holds
+    std::deque<search::Individual> unfinished_;   ///< of an earlier start, dealt to this worker
     std::uint32_t sequence_ = 0;
     std::int32_t generation_ = 0;
     std::int64_t evaluations_ = 0;

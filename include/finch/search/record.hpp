@@ -66,7 +66,8 @@ struct Tickets {
     std::int64_t count = 0;
     double seconds_per_evaluation = 0;  ///< request: what the asker measured, 0 if nothing yet
 };
-/// World rank 0 to a leader: the first `records` of this start's journal records are in a synced archive.
+/// World rank 0 to a leader: the first `records` of this start's journal records are in a synced archive and its
+/// predecessor.
 struct Archived {
     std::uint64_t records = 0;
 };
