@@ -6,7 +6,9 @@ find_package(CLI11 REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(ZLIB REQUIRED)
-find_package(doctest REQUIRED)
+if(BUILD_TESTING)
+  find_package(doctest REQUIRED)
+endif()
 
 # Debian's oneDNN was built with its OpenCL part, whose development files its CMake package demands. Finch uses the CPU part.
 find_path(FINCH_DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp REQUIRED)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Configures and builds Finch in build/ (preset release): tools/build.sh [PRESET] [cmake's -D options]
+# Configures and builds the program in build/ (preset release): tools/build.sh [PRESET] [cmake's -D options]
+# -DBUILD_TESTING=ON: the tests, too. A preset other than release gets its own folder, build-PRESET.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=release
@@ -10,7 +11,7 @@ fi
 folder=build
 [ "$preset" = release ] || folder=build-$preset
 
-options=()
+options=(-DBUILD_TESTING=OFF)
 if command -v ccache >/dev/null; then options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

@@ -14,7 +14,7 @@ try() {
 
 step "packages and build"
 tools/install.sh
-tools/build.sh -DFINCH_CUDA=AUTO
+tools/build.sh
 
 # Open MPI asks for a word where there are more ranks than cores, where it runs as root, and in a container.
 launcher=(mpirun -n 4 --oversubscribe --bind-to none)

@@ -27,9 +27,9 @@ libspdlog-dev      the log
 zlib1g-dev         reads gzipped data sets
 curl               tools/fetch_mnist.sh
 ca-certificates    the same
-doctest-dev        the unit tests
 "
 test_packages="
+doctest-dev        the unit tests
 clang-format       the format check
 slurm-wlm          a real Slurm of two nodes on this machine
 munge              Slurm's authentication

@@ -35,7 +35,7 @@ step "format"
 check_format
 
 step "build"
-tools/build.sh release -DFINCH_WERROR=ON -DFINCH_CUDA=AUTO
+tools/build.sh release -DBUILD_TESTING=ON
 
 step "tests"
 code=0
@@ -46,7 +46,7 @@ reasons=$(skip_reasons)
 
 if [ $sanitize = yes ]; then
     step "unit tests under the sanitizers"
-    tools/build.sh sanitize -DFINCH_WERROR=ON -DFINCH_CUDA=OFF
+    tools/build.sh sanitize -DBUILD_TESTING=ON -DFINCH_CUDA=OFF
     ctest --preset sanitize --parallel "$(nproc)"
 fi
 printf '\nAll tests passed.\n'
