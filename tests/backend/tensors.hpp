@@ -1,0 +1,60 @@
+#pragma once
+
+#include "finch/base/random.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "support/reference.hpp"
+
+namespace finch {
+
+/// Normal numbers that float holds exactly, so that both sides of a comparison start from the same values.
+inline reference::Tensor normal_tensor(RandomStream& random, std::size_t size, double scale = 1) {
+    reference::Tensor result(size);
+    for (double& value : result) {
+        value = static_cast<double>(static_cast<float>(scale * random.normal()));
+    }
+    return result;
+}
+
+inline std::size_t input_size(const backend::ConvolutionShape& s) {
+    return static_cast<std::size_t>(s.batch * s.height * s.width * s.channels_in);
+}
+inline std::size_t input_size(const backend::PoolingShape& s) {
+    return static_cast<std::size_t>(s.batch * s.height * s.width * s.channels);
+}
+inline std::size_t input_size(const backend::LinearShape& s) {
+    return static_cast<std::size_t>(s.batch * s.height * s.width * s.channels);
+}
+inline std::size_t input_size(const backend::ActivationShape& s) {
+    return static_cast<std::size_t>(s.count);
+}
+inline std::size_t parameter_count(const backend::ConvolutionShape& s) {
+    return static_cast<std::size_t>(s.channels_out * (s.channels_in * s.kernel * s.kernel + 1));
+}
+inline std::size_t parameter_count(const backend::LinearShape& s) {
+    return static_cast<std::size_t>(s.units * (s.channels * s.height * s.width + 1));
+}
+inline std::size_t parameter_count(const backend::PoolingShape&) {
+    return 0;
+}
+inline std::size_t parameter_count(const backend::ActivationShape&) {
+    return 0;
+}
+
+/// The largest difference over the largest entry of `expected`; infinite where sizes differ or a value is not finite.
+template <class Values>
+double difference(const Values& actual, const reference::Tensor& expected) {
+    double top = 0;
+    double apart = actual.size() == expected.size() ? 0 : INFINITY;
+    for (std::size_t i = 0; i < std::min(actual.size(), expected.size()); ++i) {
+        const double here = std::abs(static_cast<double>(actual[i]) - expected[i]);
+        apart = std::isfinite(here) ? std::max(apart, here) : INFINITY;
+        top = std::max(top, std::abs(expected[i]));
+    }
+    return top > 0 ? apart / top : apart;
+}
+
+}  // namespace finch

@@ -1,0 +1,296 @@
+#include "support/reference.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace finch::reference {
+namespace {
+
+using namespace backend;
+
+std::size_t at(std::int64_t place) {
+    return static_cast<std::size_t>(place);
+}
+
+/// The place of (n, row, column, channel) in a tensor (N, height, width, channels).
+std::size_t nhwc(std::int64_t n, std::int64_t row, std::int64_t column, std::int64_t channel, std::int64_t height,
+                 std::int64_t width, std::int64_t channels) {
+    return at(((n * height + row) * width + column) * channels + channel);
+}
+
+Tensor before_activation(Activation activation, const Tensor& y, const Tensor& grad_y) {
+    Tensor result(grad_y);
+    for (std::size_t i = 0; i < y.size(); ++i) {
+        result[i] *= slope(activation, y[i]);
+    }
+    return result;
+}
+
+void activate_all(Activation activation, Tensor& y) {
+    for (double& value : y) {
+        value = activate(activation, value);
+    }
+}
+
+/// Calls visit(place in y, place in x, place in the weights) for every product that the convolution sums.
+template <class Visit>
+void each_product(const ConvolutionShape& s, Visit visit) {
+    for (std::int64_t n = 0; n < s.batch; ++n)
+        for (std::int64_t i = 0; i < s.height_out(); ++i)
+            for (std::int64_t j = 0; j < s.width_out(); ++j)
+                for (std::int64_t o = 0; o < s.channels_out; ++o)
+                    for (std::int64_t c = 0; c < s.channels_in; ++c)
+                        for (std::int64_t a = 0; a < s.kernel; ++a)
+                            for (std::int64_t b = 0; b < s.kernel; ++b) {
+                                const std::int64_t row = i * s.stride - s.padding_before + a;
+                                const std::int64_t column = j * s.stride - s.padding_before + b;
+                                if (row < 0 || row >= s.height || column < 0 || column >= s.width) {
+                                    continue;
+                                }
+                                visit(nhwc(n, i, j, o, s.height_out(), s.width_out(), s.channels_out),
+                                      nhwc(n, row, column, c, s.height, s.width, s.channels_in),
+                                      at(((o * s.channels_in + c) * s.kernel + a) * s.kernel + b));
+                            }
+}
+
+/// Likewise for a linear layer, whose weights' columns run over channel, row, column.
+template <class Visit>
+void each_product(const LinearShape& s, Visit visit) {
+    for (std::int64_t n = 0; n < s.batch; ++n)
+        for (std::int64_t u = 0; u < s.units; ++u)
+            for (std::int64_t c = 0; c < s.channels; ++c)
+                for (std::int64_t i = 0; i < s.height; ++i)
+                    for (std::int64_t j = 0; j < s.width; ++j)
+                        visit(at(n * s.units + u), nhwc(n, i, j, c, s.height, s.width, s.channels),
+                              at(((u * s.channels + c) * s.height + i) * s.width + j));
+}
+
+std::size_t weights_of(const ConvolutionShape& s) {
+    return at(s.channels_out * s.channels_in * s.kernel * s.kernel);
+}
+std::size_t weights_of(const LinearShape& s) {
+    return at(s.units * s.channels * s.height * s.width);
+}
+/// Outputs over which one bias each is spread, innermost.
+std::size_t biases_of(const ConvolutionShape& s) {
+    return at(s.channels_out);
+}
+std::size_t biases_of(const LinearShape& s) {
+    return at(s.units);
+}
+std::size_t outputs_of(const ConvolutionShape& s) {
+    return at(s.batch * s.height_out() * s.width_out() * s.channels_out);
+}
+std::size_t outputs_of(const LinearShape& s) {
+    return at(s.batch * s.units);
+}
+
+template <class Shape>
+Tensor weighted_forward(const Shape& shape, const Tensor& x, const Tensor& parameters) {
+    Tensor y(outputs_of(shape));
+    for (std::size_t i = 0; i < y.size(); ++i) {
+        y[i] = parameters[weights_of(shape) + i % biases_of(shape)];
+    }
+    each_product(shape, [&](std::size_t to, std::size_t from, std::size_t w) { y[to] += x[from] * parameters[w]; });
+    activate_all(shape.activation, y);
+    return y;
+}
+
+template <class Shape>
+Gradients weighted_backward(const Shape& shape, const Tensor& x, const Tensor& parameters, const Tensor& y,
+                            const Tensor& grad_y) {
+    const Tensor grad = before_activation(shape.activation, y, grad_y);
+    Gradients result{Tensor(x.size()), Tensor(parameters.size())};
+    for (std::size_t i = 0; i < grad.size(); ++i) {
+        result.parameters[weights_of(shape) + i % biases_of(shape)] += grad[i];
+    }
+    each_product(shape, [&](std::size_t to, std::size_t from, std::size_t w) {
+        result.x[from] += grad[to] * parameters[w];
+        result.parameters[w] += grad[to] * x[from];
+    });
+    return result;
+}
+
+/// Calls visit(place in y, places in x that lie in its window, padding left out).
+template <class Visit>
+void each_window(const PoolingShape& s, Visit visit) {
+    std::vector<std::size_t> window;
+    for (std::int64_t n = 0; n < s.batch; ++n)
+        for (std::int64_t i = 0; i < s.height_out(); ++i)
+            for (std::int64_t j = 0; j < s.width_out(); ++j)
+                for (std::int64_t c = 0; c < s.channels; ++c) {
+                    window.clear();
+                    for (std::int64_t row = i * s.stride - s.padding; row < i * s.stride - s.padding + s.kernel; ++row)
+                        for (std::int64_t column = j * s.stride - s.padding;
+                             column < j * s.stride - s.padding + s.kernel; ++column)
+                            if (row >= 0 && row < s.height && column >= 0 && column < s.width) {
+                                window.push_back(nhwc(n, row, column, c, s.height, s.width, s.channels));
+                            }
+                    visit(nhwc(n, i, j, c, s.height_out(), s.width_out(), s.channels), window);
+                }
+}
+
+std::size_t largest(const Tensor& x, const std::vector<std::size_t>& window) {
+    return *std::max_element(window.begin(), window.end(),
+                             [&](std::size_t left, std::size_t right) { return x[left] < x[right]; });
+}
+
+}  // namespace
+
+double activate(Activation activation, double value) {
+    switch (activation) {
+        case Activation::none:
+            return value;
+        case Activation::relu:
+            return std::max(value, 0.0);
+        case Activation::sigmoid:
+            return 1 / (1 + std::exp(-value));
+        case Activation::tanh:
+            return std::tanh(value);
+    }
+    return std::numeric_limits<double>::quiet_NaN();
+}
+
+double slope(Activation activation, double y) {
+    switch (activation) {
+        case Activation::none:
+            return 1;
+        case Activation::relu:
+            return y > 0 ? 1 : 0;
+        case Activation::sigmoid:
+            return y * (1 - y);
+        case Activation::tanh:
+            return 1 - y * y;
+    }
+    return std::numeric_limits<double>::quiet_NaN();
+}
+
+Tensor forward(const ConvolutionShape& shape, const Tensor& x, const Tensor& parameters) {
+    return weighted_forward(shape, x, parameters);
+}
+Tensor forward(const LinearShape& shape, const Tensor& x, const Tensor& parameters) {
+    return weighted_forward(shape, x, parameters);
+}
+Gradients backward(const ConvolutionShape& shape, const Tensor& x, const Tensor& parameters, const Tensor& y,
+                   const Tensor& grad_y) {
+    return weighted_backward(shape, x, parameters, y, grad_y);
+}
+Gradients backward(const LinearShape& shape, const Tensor& x, const Tensor& parameters, const Tensor& y,
+                   const Tensor& grad_y) {
+    return weighted_backward(shape, x, parameters, y, grad_y);
+}
+
+Tensor forward(const PoolingShape& shape, const Tensor& x, const Tensor&) {
+    Tensor y(at(shape.batch * shape.height_out() * shape.width_out() * shape.channels));
+    each_window(shape, [&](std::size_t to, const std::vector<std::size_t>& window) {
+        if (shape.kind == Pooling::max) {
+            y[to] = x[largest(x, window)];
+        } else {
+            for (const std::size_t from : window) {
+                y[to] += x[from] / static_cast<double>(shape.kernel * shape.kernel);
+            }
+        }
+    });
+    return y;
+}
+
+Gradients backward(const PoolingShape& shape, const Tensor& x, const Tensor&, const Tensor&, const Tensor& grad_y) {
+    Gradients result{Tensor(x.size()), {}};
+    each_window(shape, [&](std::size_t to, const std::vector<std::size_t>& window) {
+        if (shape.kind == Pooling::max) {
+            result.x[largest(x, window)] += grad_y[to];
+        } else {
+            for (const std::size_t from : window) {
+                result.x[from] += grad_y[to] / static_cast<double>(shape.kernel * shape.kernel);
+            }
+        }
+    });
+    return result;
+}
+
+Tensor forward(const ActivationShape& shape, const Tensor& x, const Tensor&) {
+    Tensor y(x);
+    activate_all(shape.activation, y);
+    return y;
+}
+Gradients backward(const ActivationShape& shape, const Tensor&, const Tensor&, const Tensor& y, const Tensor& grad_y) {
+    return {before_activation(shape.activation, y, grad_y), {}};
+}
+
+namespace {
+
+/// exp(logit) / Σ exp(logits) of one row.
+Tensor softmax(const double* logits, std::size_t classes) {
+    const double top = *std::max_element(logits, logits + classes);
+    Tensor result(classes);
+    double sum = 0;
+    for (std::size_t c = 0; c < classes; ++c) {
+        sum += result[c] = std::exp(logits[c] - top);
+    }
+    for (double& value : result) {
+        value /= sum;
+    }
+    return result;
+}
+
+}  // namespace
+
+double cross_entropy(const Tensor& logits, std::span<const std::int32_t> labels, std::span<const float> weights,
+                     std::int64_t classes) {
+    double loss = 0;
+    for (std::size_t n = 0; n < labels.size(); ++n) {
+        const Tensor p = softmax(logits.data() + n * at(classes), at(classes));
+        loss -= static_cast<double>(weights[n]) * std::log(p[at(labels[n])]);
+    }
+    return loss;
+}
+
+Tensor cross_entropy_gradient(const Tensor& logits, std::span<const std::int32_t> labels,
+                              std::span<const float> weights, std::int64_t classes) {
+    Tensor grad;
+    for (std::size_t n = 0; n < labels.size(); ++n) {
+        Tensor p = softmax(logits.data() + n * at(classes), at(classes));
+        p[at(labels[n])] -= 1;
+        for (const double value : p) {
+            grad.push_back(value * static_cast<double>(weights[n]));
+        }
+    }
+    return grad;
+}
+
+void OptimizedParameter::update(const SgdStep& step, double grad) {
+    const double g = grad + static_cast<double>(step.weight_decay) * value;
+    const double momentum = step.momentum;
+    state_a = step.first ? g : momentum * state_a + g;
+    value -= static_cast<double>(step.learning_rate) * (step.nesterov ? g + momentum * state_a : state_a);
+}
+
+void OptimizedParameter::update(const AdamStep& step, double grad) {
+    const double rate = step.learning_rate;
+    const double decay = step.weight_decay;
+    const auto t = static_cast<double>(step.step);
+    double g = grad;
+    if (step.decoupled) {
+        value -= rate * decay * value;
+    } else {
+        g += decay * value;
+    }
+    state_a = step.beta1 * state_a + (1 - step.beta1) * g;
+    state_b = step.beta2 * state_b + (1 - step.beta2) * g * g;
+    const double m = state_a / (1 - std::pow(step.beta1, t));
+    const double v = state_b / (1 - std::pow(step.beta2, t));
+    value -= rate * m / (std::sqrt(v) + static_cast<double>(step.epsilon));
+}
+
+void OptimizedParameter::update(const AdadeltaStep& step, double grad) {
+    const double rho = step.rho;
+    const double epsilon = step.epsilon;
+    const double g = grad + static_cast<double>(step.weight_decay) * value;
+    state_a = rho * state_a + (1 - rho) * g * g;
+    const double change = std::sqrt(state_b + epsilon) / std::sqrt(state_a + epsilon) * g;
+    state_b = rho * state_b + (1 - rho) * change * change;
+    value -= static_cast<double>(step.learning_rate) * change;
+}
+
+}  // namespace finch::reference

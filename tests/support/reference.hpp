@@ -1,0 +1,59 @@
+#pragma once
+
+#include "finch/backend/operation.hpp"
+#include "finch/backend/optimizer_step.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+/// The oracle of every backend: each operation in double precision by its definition, in plain loops. Layouts and
+/// parameters are those of finch/backend/operation.hpp.
+namespace finch::reference {
+
+using Tensor = std::vector<double>;
+
+/// The gradients of an operation's input and of its parameters (empty where it has none).
+struct Gradients {
+    Tensor x;
+    Tensor parameters;
+};
+
+[[nodiscard]] double activate(backend::Activation activation, double value);
+/// The derivative at the place where the activation gives `y`.
+[[nodiscard]] double slope(backend::Activation activation, double y);
+
+[[nodiscard]] Tensor forward(const backend::ConvolutionShape& shape, const Tensor& x, const Tensor& parameters);
+[[nodiscard]] Tensor forward(const backend::PoolingShape& shape, const Tensor& x, const Tensor& parameters);
+[[nodiscard]] Tensor forward(const backend::LinearShape& shape, const Tensor& x, const Tensor& parameters);
+[[nodiscard]] Tensor forward(const backend::ActivationShape& shape, const Tensor& x, const Tensor& parameters);
+
+/// `y` is what forward gave for `x`; `grad_y` the gradient of it.
+[[nodiscard]] Gradients backward(const backend::ConvolutionShape& shape, const Tensor& x, const Tensor& parameters,
+                                 const Tensor& y, const Tensor& grad_y);
+[[nodiscard]] Gradients backward(const backend::PoolingShape& shape, const Tensor& x, const Tensor& parameters,
+                                 const Tensor& y, const Tensor& grad_y);
+[[nodiscard]] Gradients backward(const backend::LinearShape& shape, const Tensor& x, const Tensor& parameters,
+                                 const Tensor& y, const Tensor& grad_y);
+[[nodiscard]] Gradients backward(const backend::ActivationShape& shape, const Tensor& x, const Tensor& parameters,
+                                 const Tensor& y, const Tensor& grad_y);
+
+/// The sum over samples of weight · (log Σ exp(logits) − logit of the label); `logits` (N, classes).
+[[nodiscard]] double cross_entropy(const Tensor& logits, std::span<const std::int32_t> labels,
+                                   std::span<const float> weights, std::int64_t classes);
+/// Its gradient.
+[[nodiscard]] Tensor cross_entropy_gradient(const Tensor& logits, std::span<const std::int32_t> labels,
+                                            std::span<const float> weights, std::int64_t classes);
+
+/// One parameter under an optimizer: the formulas of PyTorch's documentation (torch.optim.SGD, Adam, AdamW, Adadelta).
+struct OptimizedParameter {
+    double value = 0;
+    double state_a = 0;
+    double state_b = 0;
+
+    void update(const backend::SgdStep& step, double grad);
+    void update(const backend::AdamStep& step, double grad);
+    void update(const backend::AdadeltaStep& step, double grad);
+};
+
+}  // namespace finch::reference
