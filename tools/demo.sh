@@ -35,7 +35,7 @@ h5dump -d /individuals -s 0 -c 1 runs/quickstart/population.h5
 cat <<'END'
 
 Next: more evaluations go on where this run stopped, and any individual can be trained again to the same bits.
-  mpirun -n 4 --oversubscribe build/finch evolve configs/quickstart.yaml --set search.budget.evaluations=48
+  mpirun -n 4 --oversubscribe build/finch evolve configs/quickstart.yaml --set search.budget.evaluations=80
   sbatch jobs/evolve.sbatch configs/quickstart.yaml
   build/finch config                                   every key of a configuration
 END

@@ -1,86 +1,128 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
-#include "backend/samples.hpp"
+#include "support/reference.hpp"
+
+#include "backend/tensors.hpp"
 
 #include <doctest/doctest.h>
 
-namespace finch::testing {
+using namespace finch;
+using namespace finch::backend;
+using reference::Tensor;
+
 namespace {
 
-/// d (Σ w·f(x, p)) / d v by central differences, for every entry of `v`, which f reads.
+constexpr double tolerance = 1e-6;  ///< of the largest entry; central differences are good to 1e-9 here
+
+/// The slopes of `f` at `place`, by central differences.
 template <class Function>
-Values differences(Values& v, const Function& weighted_sum) {
-    constexpr double h = 1e-5;
-    Values slopes(v.size());
-    for (std::size_t i = 0; i < v.size(); ++i) {
-        const double kept = v[i];
-        v[i] = kept + h;
-        const double above = weighted_sum();
-        v[i] = kept - h;
-        const double below = weighted_sum();
-        v[i] = kept;
-        slopes[i] = (above - below) / (2 * h);
+Tensor slopes(Tensor place, Function f) {
+    constexpr double step = 1e-5;
+    Tensor result;
+    for (double& value : place) {
+        const double middle = value;
+        value = middle + step;
+        const double above = f(place);
+        value = middle - step;
+        const double below = f(place);
+        value = middle;
+        result.push_back((above - below) / (2 * step));
     }
-    return slopes;
+    return result;
 }
 
+/// The gradients of Σ r·y with random r are compared with its slopes.
 template <class Shape>
-void compare(const Shape& shape) {
-    const Sizes n = sizes(shape);
-    Values x = normals(n.x, 1);
-    Values parameters = normals(n.parameters, 2);
-    const Values weights = normals(n.y, 3);
-    const auto weighted_sum = [&] {
-        const Values y = forward(shape, x, parameters);
+void check_gradients(const Shape& shape) {
+    RandomStream random(11, Purpose::test);
+    const Tensor x = normal_tensor(random, input_size(shape));
+    const Tensor parameters = normal_tensor(random, parameter_count(shape), 0.3);
+    const Tensor y = reference::forward(shape, x, parameters);
+    const Tensor r = normal_tensor(random, y.size());
+    const auto total = [&](const Tensor& at_x, const Tensor& at_parameters) {
+        const Tensor out = reference::forward(shape, at_x, at_parameters);
         double sum = 0;
-        for (std::size_t i = 0; i < y.size(); ++i) {
-            sum += weights[i] * y[i];
+        for (std::size_t i = 0; i < out.size(); ++i) {
+            sum += r[i] * out[i];
         }
         return sum;
     };
 
-    const Grads grads = backward(shape, x, parameters, weights);
+    const reference::Gradients gradients = reference::backward(shape, x, parameters, y, r);
 
-    CHECK(worst(grads.x, differences(x, weighted_sum)) < 1e-6);
-    if (n.parameters > 0) {
-        CHECK(worst(grads.parameters, differences(parameters, weighted_sum)) < 1e-6);
-    }
+    CHECK(difference(gradients.x, slopes(x, [&](const Tensor& place) { return total(place, parameters); })) <
+          tolerance);
+    CHECK(difference(gradients.parameters, slopes(parameters, [&](const Tensor& place) { return total(x, place); })) <
+          tolerance);
 }
 
 }  // namespace
 
-TEST_CASE("the reference's gradients are the finite differences of its values") {
-    for (const backend::Activation activation : activations) {
-        compare(backend::ConvolutionShape{2, 5, 4, 3, 2, 3, 1, 1, 1, activation});
-        compare(backend::ConvolutionShape{1, 6, 7, 1, 3, 2, 2, 0, 1, activation});
-        compare(backend::LinearShape{2, 2, 3, 2, 4, activation});
-        compare(backend::ActivationShape{20, activation});
-    }
-    for (const backend::Pooling kind : {backend::Pooling::max, backend::Pooling::average}) {
-        compare(backend::PoolingShape{kind, 2, 5, 6, 3, 2, 2, 0});
-        compare(backend::PoolingShape{kind, 1, 5, 5, 2, 3, 2, 1});
+TEST_CASE("reference: gradients of a convolution are its slopes") {
+    for (const Activation activation : {Activation::none, Activation::relu, Activation::sigmoid, Activation::tanh}) {
+        check_gradients(ConvolutionShape{.batch = 2,
+                                         .height = 5,
+                                         .width = 4,
+                                         .channels_in = 2,
+                                         .channels_out = 3,
+                                         .kernel = 2,
+                                         .padding_after = 1,
+                                         .activation = activation});
+        check_gradients(ConvolutionShape{.batch = 1,
+                                         .height = 6,
+                                         .width = 7,
+                                         .channels_in = 3,
+                                         .channels_out = 2,
+                                         .kernel = 3,
+                                         .stride = 2,
+                                         .padding_before = 1,
+                                         .padding_after = 2,
+                                         .activation = activation});
     }
 }
 
-TEST_CASE("the reference's loss has the gradient of its finite differences") {
-    Values logits = normals(12, 4);
-    const std::vector<std::int32_t> labels{2, 0, 1};
+TEST_CASE("reference: gradients of pooling are its slopes") {
+    for (const Pooling kind : {Pooling::max, Pooling::average}) {
+        check_gradients(PoolingShape{.kind = kind, .batch = 2, .height = 6, .width = 5, .channels = 3});
+        check_gradients(PoolingShape{
+            .kind = kind, .batch = 1, .height = 7, .width = 5, .channels = 2, .kernel = 3, .stride = 2, .padding = 1});
+    }
+}
+
+TEST_CASE("reference: gradients of a linear layer and of activations are their slopes") {
+    for (const Activation activation : {Activation::none, Activation::relu, Activation::sigmoid, Activation::tanh}) {
+        check_gradients(
+            LinearShape{.batch = 3, .height = 2, .width = 3, .channels = 4, .units = 5, .activation = activation});
+        check_gradients(ActivationShape{.count = 40, .activation = activation});
+    }
+}
+
+TEST_CASE("reference: the gradient of the cross-entropy is its slope") {
+    RandomStream random(12, Purpose::test);
+    const Tensor logits = normal_tensor(random, 12, 2);
+    const std::vector<std::int32_t> labels{2, 0, 3};
     const std::vector<float> weights{1, 0, 1};
 
-    const Loss loss = softmax_cross_entropy(logits, labels, weights, 4, 0.5);
-    const Values expected =
-        differences(logits, [&] { return 0.5 * softmax_cross_entropy(logits, labels, weights, 4, 0.5).sum; });
+    const Tensor gradient = reference::cross_entropy_gradient(logits, labels, weights, 4);
 
-    CHECK(worst(loss.grad, expected) < 1e-6);
+    CHECK(difference(gradient, slopes(logits, [&](const Tensor& place) {
+                         return reference::cross_entropy(place, labels, weights, 4);
+                     })) < tolerance);
 }
 
-TEST_CASE("the reference gives what can be computed by hand") {
-    const backend::ConvolutionShape two_by_two{1, 2, 2, 1, 1, 2, 1, 0, 0};
-    const backend::LinearShape image{1, 1, 2, 2, 1};
+TEST_CASE("reference: an even kernel's asymmetric padding lies behind, and windows are not mirrored") {
+    // x = (1, 2; 3, 4), weight = (1, 10; 100, 1000), one row and column of zeros behind.
+    const ConvolutionShape shape{.height = 2, .width = 2, .kernel = 2, .padding_after = 1};
 
-    CHECK(forward(two_by_two, {1, 2, 3, 4}, {10, 20, 30, 40, 5}) == Values{1 * 10 + 2 * 20 + 3 * 30 + 4 * 40 + 5});
-    // x is (w0c0, w0c1, w1c0, w1c1); the weights' columns are (c0w0, c0w1, c1w0, c1w1)
-    CHECK(forward(image, {1, 2, 3, 4}, {1000, 100, 10, 1, 0}) == Values{1 * 1000 + 3 * 100 + 2 * 10 + 4 * 1});
-    CHECK(forward(backend::PoolingShape{backend::Pooling::average, 1, 1, 1, 1, 3, 1, 1}, {9}, {}) == Values{1});
+    CHECK(reference::forward(shape, {1, 2, 3, 4}, {1, 10, 100, 1000, 0.5}) == Tensor{4321.5, 402.5, 43.5, 4.5});
 }
 
-}  // namespace finch::testing
+TEST_CASE("reference: a linear layer's columns run over channels first") {
+    // x (1 row, 2 columns, 2 channels) = channel 0: 1, 3; channel 1: 2, 4.
+    CHECK(reference::forward(LinearShape{.width = 2, .channels = 2, .units = 1}, {1, 2, 3, 4}, {1, 10, 100, 1000, 0}) ==
+          Tensor{4231});
+}
+
+TEST_CASE("reference: average pooling divides by the whole window, padding included") {
+    CHECK(reference::forward(PoolingShape{.kind = Pooling::average, .height = 2, .width = 2, .padding = 1},
+                             {4, 8, 12, 16}, {}) == Tensor{1, 2, 3, 4});
+}

@@ -2,11 +2,11 @@
 
 #include "finch/base/random.hpp"
 
+#include "support/reference.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
-
-#include "support/reference.hpp"
 
 namespace finch {
 
