@@ -294,25 +294,34 @@ TEST_CASE("pack: new parameters replace the old ones") {
     trial.check_backward();
 }
 
+TEST_CASE("the tutorial's layers give the reference's output and gradients, on one thread and on two") {
+    for (const int threads : {1, 2}) {
+        const auto device = make_cpu_device(threads);
+        check(*device, ConvolutionShape{8, 28, 28, 10, 10, 3, 1, 1, 1, Activation::relu});
+        check(*device, LinearShape{8, 28, 28, 10, 10});
+    }
+}
+
 TEST_CASE("convolutions of the tutorial's network run on neither gemm nor reference code" *
           doctest::skip(!has_avx2())) {
     const auto device = make_cpu_device(1);
     for (const std::int64_t batch : {8, 16})
-        for (const std::int64_t channels : {1, 10}) {
-            const auto operation = device->convolution({.batch = batch,
-                                                        .height = 28,
-                                                        .width = 28,
-                                                        .channels_in = channels,
-                                                        .channels_out = 10,
-                                                        .kernel = 3,
-                                                        .padding_before = 1,
-                                                        .padding_after = 1,
-                                                        .activation = Activation::relu,
-                                                        .needs_input_grad = channels != 1});
-            const std::string implementation = operation->implementation();
-            CAPTURE(implementation);
-            CHECK(!implementation.empty());
-            CHECK(implementation.find("gemm") == std::string::npos);
-            CHECK(implementation.find("ref") == std::string::npos);
-        }
+        for (const std::int64_t channels : {1, 10})
+            for (const Activation activation : {Activation::relu, Activation::sigmoid, Activation::tanh}) {
+                const auto operation = device->convolution({.batch = batch,
+                                                            .height = 28,
+                                                            .width = 28,
+                                                            .channels_in = channels,
+                                                            .channels_out = 10,
+                                                            .kernel = 3,
+                                                            .padding_before = 1,
+                                                            .padding_after = 1,
+                                                            .activation = activation,
+                                                            .needs_input_grad = channels != 1});
+                const std::string implementation = operation->implementation();
+                CAPTURE(implementation);
+                CHECK(!implementation.empty());
+                CHECK(implementation.find("gemm") == std::string::npos);
+                CHECK(implementation.find("ref") == std::string::npos);
+            }
 }

@@ -4,6 +4,7 @@
 
 #include "backend/tensors.hpp"
 
+#include <cmath>
 #include <doctest/doctest.h>
 
 using namespace finch;
@@ -120,6 +121,17 @@ TEST_CASE("softmax_cross_entropy: logits of a thousand do not overflow") {
 
     CHECK(sums.loss == doctest::Approx(1000));
     CHECK(difference(grad, {1, -1, 0, 0}) < tolerance);
+}
+
+TEST_CASE("softmax_cross_entropy: a logit that is not a number gives such a loss") {
+    const auto device = make_cpu_device(1);
+    const std::vector<float> logits{std::nanf(""), 1};
+    LossSums sums;
+
+    device->softmax_cross_entropy(logits.data(), std::vector<std::int32_t>{1}, std::vector<float>{1}, 2, 1, nullptr,
+                                  sums);
+
+    CHECK(std::isnan(sums.loss));
 }
 
 TEST_CASE("gather_normalised: pixels are scaled per channel, and an index of -1 gives zeros") {
