@@ -184,12 +184,13 @@ data::Datasets load_data(const config::Config& config) {
     if (!config.trains()) {
         return datasets;
     }
-    together(MPI_COMM_WORLD, [&] {
-        RandomStream random(config.seed, Purpose::test);
-        datasets = data::load(config.recipe(search::random_genome(config.space, random), 0).data, config.seed);
-    });
+    RandomStream random(config.seed, Purpose::test);
+    const data::Options options = config.recipe(search::random_genome(config.space, random), 0).data;
+    together(MPI_COMM_WORLD, [&] { datasets = data::load(options, config.seed); });
     static_cast<void>(on_rank_zero(MPI_COMM_WORLD, [&] {
         const data::Dataset& images = datasets.training;
+        static_cast<void>(
+            data::split(options, images.samples(), config.seed));  // refuses what leaves nothing to train on
         config::check_models(config, {images.height, images.width, images.channels}, images.classes);
         return std::string();
     }));

@@ -1,5 +1,5 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
-#include "data/temporary_folder.hpp"
+#include "files.hpp"
 
 #include <doctest/doctest.h>
 

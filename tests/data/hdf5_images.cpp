@@ -1,7 +1,7 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "finch/hdf5/file.hpp"
 
-#include "data/temporary_folder.hpp"
+#include "files.hpp"
 
 #include <doctest/doctest.h>
 

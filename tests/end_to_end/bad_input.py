@@ -17,6 +17,7 @@ CASES = {
     "no network can exist": (lambda y: y.replace("kernel: 2}", "kernel: 50}"), ["max_pool"]),
     "impossible layout": (lambda y: y.replace("ranks: 2", "ranks: 3"), ["workers.ranks"]),
     "too many islands": (lambda y: y.replace("islands: 2", "islands: 9"), ["workers.islands"]),
+    "nothing to train on": (lambda y: y.replace("validation_samples: 203", "validation_samples: 600"), ["data.validation_samples"]),
     "missing data": (lambda y: y.replace("kind: generated, samples: 600, size: 12", "kind: idx, path: nowhere"), ["nowhere"]),
 }
 

@@ -2,7 +2,7 @@
 #include "finch/base/random.hpp"
 #include "finch/hdf5/file.hpp"
 
-#include "hdf5/temporary_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <csignal>
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "finch/hdf5/table.hpp"
 
-#include "hdf5/temporary_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <cmath>
 #include <doctest/doctest.h>

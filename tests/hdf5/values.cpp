@@ -2,7 +2,7 @@
 #include "finch/base/error.hpp"
 #include "finch/hdf5/file.hpp"
 
-#include "hdf5/temporary_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <cmath>
 #include <cstring>

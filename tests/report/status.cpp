@@ -5,8 +5,8 @@
 #include "finch/store/journal.hpp"
 #include "finch/store/model_file.hpp"
 
-#include "hdf5/temporary_folder.hpp"
 #include "store/samples.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <doctest/doctest.h>
 #include <memory>

@@ -6,8 +6,8 @@
 #include "finch/base/format.hpp"
 #include "finch/hdf5/table.hpp"
 
-#include "hdf5/temporary_folder.hpp"
 #include "store/samples.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <algorithm>
 #include <csignal>

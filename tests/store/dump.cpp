@@ -2,8 +2,8 @@
 #include "finch/base/random.hpp"
 #include "finch/store/archive.hpp"
 
-#include "hdf5/temporary_folder.hpp"
 #include "store/samples.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <csignal>
 #include <doctest/doctest.h>

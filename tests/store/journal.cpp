@@ -5,8 +5,8 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 
-#include "hdf5/temporary_folder.hpp"
 #include "store/samples.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <csignal>
 #include <doctest/doctest.h>

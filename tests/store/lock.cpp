@@ -4,7 +4,7 @@
 #include "finch/base/format.hpp"
 #include "finch/store/run_directory.hpp"
 
-#include "hdf5/temporary_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <cmath>
 #include <csignal>

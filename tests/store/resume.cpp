@@ -4,8 +4,8 @@
 #include "finch/base/error.hpp"
 #include "finch/store/journal.hpp"
 
-#include "hdf5/temporary_folder.hpp"
 #include "store/samples.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <doctest/doctest.h>
 

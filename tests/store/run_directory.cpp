@@ -3,7 +3,7 @@
 
 #include "finch/base/error.hpp"
 
-#include "hdf5/temporary_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <doctest/doctest.h>
 
