@@ -4,6 +4,8 @@
 
 #include "backend/tensors.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <doctest/doctest.h>
 #include <string>
 
@@ -292,6 +294,55 @@ TEST_CASE("pack: new parameters replace the old ones") {
 
     trial.check_forward();
     trial.check_backward();
+}
+
+TEST_CASE("convolution: kernels wider than a chunk of channels and many outputs give the reference's gradients") {
+    const auto device = make_cpu_device(1);
+    for (const auto& [in, out] : {std::pair{11, 25}, {24, 10}, {17, 17}, {33, 5}, {10, 16}, {40, 13}})
+        for (const std::int64_t kernel : {1, 3}) {
+            CAPTURE(in);
+            CAPTURE(out);
+            CAPTURE(kernel);
+            check(*device, ConvolutionShape{.batch = 2,
+                                            .height = 6,
+                                            .width = 7,
+                                            .channels_in = in,
+                                            .channels_out = out,
+                                            .kernel = kernel,
+                                            .padding_before = kernel / 2,
+                                            .padding_after = kernel / 2,
+                                            .activation = Activation::tanh});
+        }
+}
+
+TEST_CASE("convolution: gradients have the same bits each time, on two threads too") {
+    const auto device = make_cpu_device(2);
+    const ConvolutionShape shape{.batch = 7,
+                                 .height = 12,
+                                 .width = 9,
+                                 .channels_in = 10,
+                                 .channels_out = 10,
+                                 .kernel = 3,
+                                 .padding_before = 1,
+                                 .padding_after = 1,
+                                 .activation = Activation::relu};
+    Trial trial(*device, shape, 5);
+    trial.check_forward();
+    const Tensor grad_y = normal_tensor(trial.random, trial.expected.size());
+    const auto gradient = [&] {
+        const Buffer device_grad_y = on_device(*device, grad_y);
+        const Buffer grad_x = device->allocate(trial.x.size());
+        const Buffer grad_parameters = device->allocate(trial.parameters.size());
+        trial.operation->backward(trial.device_x.data(), trial.device_y.data(), device_grad_y.data(), grad_x.data(),
+                                  grad_parameters.data());
+        return from_device(*device, grad_parameters);
+    };
+
+    const Tensor first = gradient();
+
+    for (int again = 0; again < 20; ++again) {
+        CHECK(gradient() == first);
+    }
 }
 
 TEST_CASE("the tutorial's layers give the reference's output and gradients, on one thread and on two") {

@@ -46,22 +46,29 @@ void WeightedOperation::forward(const float* x, float* y) {
 }
 
 void WeightedOperation::backward(const float* x, const float* y, float* grad_y, float* grad_x, float* grad_parameters) {
-    apply_derivative(plan_->activation, y, grad_y, plan_->outputs);
-    const dnnl::memory gradient = at(library_, plan_->y, grad_y);
+    if (plan_->own_backward_weights) {
+        plan_->own_backward_weights->run(x, y, grad_y, grad_parameters);
+    } else {
+        apply_derivative(plan_->activation, y, grad_y, plan_->outputs);
+        backward_weights(x, grad_y, grad_parameters);
+    }
+    if (plan_->backward_data) {
+        plan_->backward_data->execute(library_.stream, {{DNNL_ARG_DIFF_DST, at(library_, plan_->y, grad_y)},
+                                                        {DNNL_ARG_WEIGHTS, data_weights_},
+                                                        {DNNL_ARG_DIFF_SRC, at(library_, plan_->x, grad_x)}});
+    }
+}
+
+void WeightedOperation::backward_weights(const float* x, const float* grad_y, float* grad_parameters) {
     const dnnl::memory plain = at(library_, plan_->plain_weights, grad_parameters);
     const dnnl::memory& weights = plan_->to_plain ? weights_gradient_ : plain;
     plan_->backward_weights.execute(
         library_.stream, {{DNNL_ARG_SRC, at(library_, plan_->x, x)},
-                          {DNNL_ARG_DIFF_DST, gradient},
+                          {DNNL_ARG_DIFF_DST, at(library_, plan_->y, grad_y)},
                           {DNNL_ARG_DIFF_WEIGHTS, weights},
                           {DNNL_ARG_DIFF_BIAS, at(library_, plan_->bias, grad_parameters + plan_->weights)}});
     if (plan_->to_plain) {
         plan_->to_plain->run(library_, weights_gradient_, plain);
-    }
-    if (plan_->backward_data) {
-        plan_->backward_data->execute(library_.stream, {{DNNL_ARG_DIFF_DST, gradient},
-                                                        {DNNL_ARG_WEIGHTS, data_weights_},
-                                                        {DNNL_ARG_DIFF_SRC, at(library_, plan_->x, grad_x)}});
     }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "convolution_gradient.hpp"
 #include "library.hpp"
 
 #include <optional>
@@ -13,6 +14,7 @@ struct WeightedPlan {
     dnnl::primitive forward;
     std::optional<dnnl::primitive> backward_data;  ///< nothing where the gradient of x is not needed
     dnnl::primitive backward_weights;
+    std::optional<ConvolutionGradient> own_backward_weights;  ///< in its place, where that is faster
 
     dnnl::memory::desc x, y, bias;
     dnnl::memory::desc plain_weights;                                    ///< canonical
@@ -38,6 +40,9 @@ public:
     [[nodiscard]] std::string implementation() const override { return plan_->implementation; }
 
 private:
+    /// By oneDNN; `grad_y` before the activation.
+    void backward_weights(const float* x, const float* grad_y, float* grad_parameters);
+
     const Library& library_;
     std::shared_ptr<const WeightedPlan> plan_;
     dnnl::memory forward_weights_;
