@@ -235,7 +235,7 @@ int evolve(comm::Session& session, const RunOptions& options) {
     const auto device = open_device(config, placement.threads);
     const data::Datasets datasets = load_data(config);
     if (config.trains()) {
-        check_first_weights(session, config, datasets);
+        check_first_weights(config, datasets);
     }
     log_summary(session, config, placement, device->name());
     const store::RunDirectory directory(run_directory_of(config, options));

@@ -45,7 +45,7 @@ void check_device(const config::Config& config) {
     }
 }
 
-void check_first_weights(const comm::Session& session, const config::Config& config, const data::Datasets& datasets) {
+void check_first_weights(const config::Config& config, const data::Datasets& datasets) {
     const nn::SampleShape sample{datasets.training.height, datasets.training.width, datasets.training.channels};
     std::string mine = "none";
     RandomStream random(config.seed, Purpose::test);
@@ -70,7 +70,6 @@ void check_first_weights(const comm::Session& session, const config::Config& con
                 rank, all[rank], all[0]));
         }
     }
-    static_cast<void>(session);
 }
 
 void log_summary(const comm::Session& session, const config::Config& config, const Placement& placement,

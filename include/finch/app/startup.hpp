@@ -30,7 +30,7 @@ struct Placement {
 void check_device(const config::Config& config);
 
 /// Collective over the world. Every rank makes the first weights of one same individual and compares their checksums.
-void check_first_weights(const comm::Session& session, const config::Config& config, const data::Datasets& datasets);
+void check_first_weights(const config::Config& config, const data::Datasets& datasets);
 
 /// Collective over the world. Logs, on world rank 0, version, ranks, workers, islands, nodes, and a line for each rank.
 void log_summary(const comm::Session& session, const config::Config& config, const Placement& placement,
