@@ -2,12 +2,13 @@
 # finch_test(NAME MODULE DEPENDS module… [RANKS n] [LABELS label…] [TIMEOUT s] [SOURCES file…]): one doctest program,
 # tests/MODULE/NAME.cpp.
 add_library(finch_flags INTERFACE)
-target_compile_options(finch_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+# nvcc passes what it makes of a .cu through g++ too, which finds fault with that; the tests compile those files as C++.
+target_compile_options(finch_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  target_compile_options(finch_flags INTERFACE -Wno-restrict)  # warns of every "text" + string (GCC bug 105329)
+  target_compile_options(finch_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)  # warns of every "text" + string (GCC bug 105329)
 endif()
 if(FINCH_WERROR)
-  target_compile_options(finch_flags INTERFACE -Werror)
+  target_compile_options(finch_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
 if(FINCH_SANITIZE)
   target_compile_options(finch_flags INTERFACE -fsanitize=address,undefined -fno-omit-frame-pointer)

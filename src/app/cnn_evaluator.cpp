@@ -13,7 +13,11 @@
 namespace finch::app {
 namespace {
 
-constexpr double seconds_between_looks = 0.005;  ///< messages, signals and the clock are looked at this often
+/// Messages, signals and the clock are looked at this often. A device that runs ahead is asked for more at once, so
+/// that it has work while the other slots are served.
+constexpr double seconds_between_looks = 0.005;
+constexpr double seconds_ahead = 0.02;
+constexpr double most_steps = 1000;  ///< of one Order
 
 search::Outcome outcome_of(Status status) {
     switch (status) {
@@ -60,11 +64,12 @@ void CnnEvaluator::set_sample_shape(nn::SampleShape sample, std::int64_t classes
 }
 
 bool CnnEvaluator::has_free_slot() const {
-    return std::any_of(running_.begin(), running_.end(), [](const Running& running) { return !running.used; });
+    return !waiting_ &&
+           std::any_of(running_.begin(), running_.end(), [](const Running& running) { return !running.used; });
 }
 
 bool CnnEvaluator::idle() const {
-    return failed_.empty() &&
+    return failed_.empty() && !waiting_ &&
            std::none_of(running_.begin(), running_.end(), [](const Running& running) { return running.used; });
 }
 
@@ -123,6 +128,11 @@ void CnnEvaluator::start(search::Individual individual) {
         order.snapshot.clear();
         status = command(order).front();
     }
+    const bool others_run = std::any_of(running_.begin(), running_.end(), [](const Running& one) { return one.used; });
+    if (status == Status::out_of_memory && others_run) {
+        waiting_ = std::move(individual);  // there will be room when one of them has ended
+        return;
+    }
     if (status != Status::running) {
         individual.outcome = outcome_of(status);
         individual.problem = slots_.problem();
@@ -141,21 +151,19 @@ void CnnEvaluator::start(search::Individual individual) {
 }
 
 std::vector<search::Individual> CnnEvaluator::advance() {
+    if (waiting_ && std::exchange(has_room_, false)) {
+        start(*std::exchange(waiting_, std::nullopt));
+    }
     std::vector<search::Individual> done = std::exchange(failed_, {});
     for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
-        Running& running = running_[slot];
-        if (!running.used) {
+        if (!running_[slot].used) {
             continue;
         }
-        const double share = seconds_between_looks / static_cast<double>(running_.size());
-        const double wanted = running.seconds_per_step > 0 ? share / running.seconds_per_step : 1;
-        const auto steps = static_cast<std::uint32_t>(std::clamp(wanted, 1.0, 1000.0));
         Order order;
         order.kind = Order::Kind::advance;
-        order.steps = {{slot, steps}};
-        const double begin = steady_seconds();
+        order.steps = {{slot, steps_wanted(running_[slot])}};
         const Status status = command(order).front();
-        measure(slot, steps, steady_seconds() - begin);
+        measure(slot);
         if (status != Status::running) {
             done.push_back(ended(slot, status));
         }
@@ -163,15 +171,31 @@ std::vector<search::Individual> CnnEvaluator::advance() {
     return done;
 }
 
-void CnnEvaluator::measure(std::uint32_t slot, std::uint32_t steps, double seconds) {
+std::uint32_t CnnEvaluator::steps_wanted(const Running& running) const {
+    const double seconds =
+        slots_.runs_ahead() ? seconds_ahead : seconds_between_looks / static_cast<double>(running_.size());
+    const double wanted = running.seconds_per_step > 0 ? seconds / running.seconds_per_step : 1;
+    return static_cast<std::uint32_t>(std::clamp(wanted, 1.0, most_steps));
+}
+
+void CnnEvaluator::measure(std::uint32_t slot) {
     Running& running = running_[slot];
-    const double now = seconds / steps;
-    running.seconds_per_step = running.seconds_per_step > 0 ? 0.8 * running.seconds_per_step + 0.2 * now : now;
-    running.training_seconds += seconds;
-    const double progress = slots_.training(slot).progress();
-    const double gained = progress - running.progress;
-    running.seconds_left = gained > 0 ? seconds * (1 - progress) / gained : running.seconds_left;
-    running.progress = progress;
+    const train::Training& training = slots_.training(slot);
+    const std::int64_t steps = training.steps_done() - running.steps_done;
+    const double seconds = training.step_seconds() - running.training_seconds;
+    if (steps == 0) {
+        return;
+    }
+    const double now = seconds / static_cast<double>(steps);
+    // The first steps are slow, since plans and graphs are made: a faster one is believed at once.
+    running.seconds_per_step = running.seconds_per_step > 0 && now > running.seconds_per_step
+                                   ? 0.8 * running.seconds_per_step + 0.2 * now
+                                   : now;
+    running.steps_done = training.steps_done();
+    running.training_seconds = training.step_seconds();
+    const double gained = training.progress() - running.progress;
+    running.seconds_left = gained > 0 ? seconds * (1 - training.progress()) / gained : running.seconds_left;
+    running.progress = training.progress();
 }
 
 void CnnEvaluator::describe(search::Individual& individual, train::Training& training, search::Outcome outcome) const {
@@ -226,6 +250,7 @@ void CnnEvaluator::release(std::uint32_t slot) {
     order.slot = slot;
     command(order);
     running_[slot] = Running{};
+    has_room_ = true;
 }
 
 void CnnEvaluator::settled(const search::Individual& individual) {
@@ -259,6 +284,11 @@ void CnnEvaluator::checkpoint() {
 
 std::vector<search::Individual> CnnEvaluator::stop_all() {
     std::vector<search::Individual> stopped = std::exchange(failed_, {});
+    if (waiting_) {
+        waiting_->outcome = search::Outcome::stopped;
+        waiting_->finished = unix_seconds();
+        stopped.push_back(*std::exchange(waiting_, std::nullopt));
+    }
     for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
         if (running_[slot].used) {
             stopped.push_back(ended(slot, Status::running));

@@ -35,6 +35,7 @@ struct Stage {
     const store::RunDirectory& directory;
     const data::Datasets& datasets;
     backend::Device& device;
+    config::CommunicatorChoice communicator;
 
     [[nodiscard]] const cluster::Place& place() const { return placement.mine(session.world_rank()); }
 };
@@ -74,7 +75,7 @@ island::Setup make_setup(const Stage& stage, const OpenedRun& run) {
 /// Followers: no more than obedience.
 void follow(const Stage& stage) {
     if (stage.config.trains()) {
-        Slots(stage.config, stage.datasets, stage.device, stage.group).follow();
+        Slots(stage.config, stage.datasets, stage.device, stage.group, stage.communicator).follow();
     } else {
         Bytes dismissal;
         stage.group.broadcast(dismissal);
@@ -141,7 +142,7 @@ island::Ending lead(const Stage& stage, OpenedRun opened) {
     }
     const auto mailbox = comm::make_mpi_mailbox(stage.leaders.get());
     std::optional<Slots> slots;
-    slots.emplace(stage.config, stage.datasets, stage.device, stage.group);
+    slots.emplace(stage.config, stage.datasets, stage.device, stage.group, stage.communicator);
     const search::Population* population = nullptr;
     const auto evaluator = make_evaluator(stage, *slots, [&population] {
         const search::Individual* best = population->best();
@@ -206,6 +207,44 @@ std::unique_ptr<backend::Device> open_device(const config::Config& config, int t
     return device;
 }
 
+/// Collective over the world. The configuration, once it is known to be a search or one individual of it.
+config::Config load_checked(const RunOptions& options) {
+    config::Config config = load_everywhere(options);
+    if (!options.genes && config.space.size() == 0) {
+        throw ConfigError(
+            "search.space: a search needs at least one gene; finch train trains one individual without a search");
+    }
+    if (options.genes) {
+        static_cast<void>(make_given(config.space, *options.genes));  // says what is wrong with the genes
+    }
+    return config;
+}
+
+/// Collective over the world. World rank 0 opens the run directory, and says what it found.
+OpenedRun open_run_everywhere(const store::RunDirectory& directory, const config::Config& config,
+                              const RunOptions& options, const cluster::Slurm& slurm, const data::Datasets& datasets,
+                              const cluster::Layout& layout) {
+    OpenedRun opened;
+    static_cast<void>(on_rank_zero(MPI_COMM_WORLD, [&] {
+        opened = open_run(directory, config, options, slurm, datasets.fingerprint,
+                          static_cast<int>(layout.leaders.size()), layout.islands);
+        spdlog::info("{}", opened.greeting);
+        return std::string();
+    }));
+    return opened;
+}
+
+/// Collective over the world, but after TERM.
+int end_together(island::Ending ending) {
+    // A follower that was dismissed after TERM leaves as its leader does, without a word to other workers.
+    if (ending == island::Ending::urgent || cluster::stop_request() == cluster::StopRequest::urgent) {
+        leave_at_once(exit_stopped);
+    }
+    cluster::ignore_signals();
+    const bool complete = comm::broadcast(MPI_COMM_WORLD, ending == island::Ending::complete ? "yes" : "no") == "yes";
+    return complete ? exit_done : exit_stopped;
+}
+
 }  // namespace
 
 std::filesystem::path run_directory_of(const config::Config& config, const RunOptions& options) {
@@ -217,14 +256,7 @@ int evolve(comm::Session& session, const RunOptions& options) {
     if (const auto problem = cluster::launch_problem(slurm, session.world_size())) {
         throw ConfigError(*problem);
     }
-    const config::Config config = load_everywhere(options);
-    if (!options.genes && config.space.size() == 0) {
-        throw ConfigError(
-            "search.space: a search needs at least one gene; finch train trains one individual without a search");
-    }
-    if (options.genes) {
-        static_cast<void>(make_given(config.space, *options.genes));  // says what is wrong with the genes
-    }
+    const config::Config config = load_checked(options);
     cluster::catch_signals(slurm.end_time.value_or(0));
     Placement placement = place_ranks(session, config, slurm);
     const cluster::Place& place = placement.mine(session.world_rank());
@@ -239,28 +271,14 @@ int evolve(comm::Session& session, const RunOptions& options) {
     }
     log_summary(session, config, placement, device->name());
     const store::RunDirectory directory(run_directory_of(config, options));
-    OpenedRun opened;
-    static_cast<void>(on_rank_zero(MPI_COMM_WORLD, [&] {
-        opened = open_run(directory, config, options, slurm, datasets.fingerprint,
-                          static_cast<int>(placement.layout.leaders.size()), placement.layout.islands);
-        spdlog::info("{}", opened.greeting);
-        return std::string();
-    }));
-    const Stage stage{session, config,  options,   slurm,    std::move(placement),
-                      group,   leaders, directory, datasets, *device};
-    island::Ending ending = island::Ending::complete;
-    if (group.is_leader()) {
-        ending = lead(stage, std::move(opened));
-    } else {
+    OpenedRun opened = open_run_everywhere(directory, config, options, slurm, datasets, placement.layout);
+    const Stage stage{session, config,    options,  slurm,   std::move(placement),           group,
+                      leaders, directory, datasets, *device, config::CommunicatorChoice::mpi};
+    if (!group.is_leader()) {
         follow(stage);
+        return end_together(island::Ending::complete);
     }
-    // A follower that was dismissed after TERM leaves as its leader does, without a word to other workers.
-    if (ending == island::Ending::urgent || cluster::stop_request() == cluster::StopRequest::urgent) {
-        leave_at_once(exit_stopped);
-    }
-    cluster::ignore_signals();
-    const bool complete = comm::broadcast(MPI_COMM_WORLD, ending == island::Ending::complete ? "yes" : "no") == "yes";
-    return complete ? exit_done : exit_stopped;
+    return end_together(lead(stage, std::move(opened)));
 }
 
 int train_one(comm::Session& session, RunOptions options) {

@@ -110,10 +110,8 @@ int replay(comm::Session& session, const std::filesystem::path& run, const std::
                                       recorded.fingerprint, datasets.fingerprint));
     }
     std::unique_ptr<train::Training> training;
-    together(MPI_COMM_WORLD, [&] {
-        training = std::make_unique<train::Training>(*device, group, *all_reduce, datasets, recipe,
-                                                     config.workers.timeout_seconds);
-    });
+    together(MPI_COMM_WORLD,
+             [&] { training = std::make_unique<train::Training>(*device, group, *all_reduce, datasets, recipe); });
     std::size_t told = 0;
     while (group.maximum(static_cast<std::int64_t>(training->advance(steps_between_looks))) == 0) {
         if (session.world_rank() == 0 && training->curve().size() > told) {

@@ -8,14 +8,33 @@
 
 namespace finch::app {
 
+namespace {
+
+std::unique_ptr<comm::AllReduce> make_all_reduce(config::CommunicatorChoice choice, const comm::Group& group,
+                                                 backend::Device& device, double timeout_seconds) {
+    switch (choice) {
+        case config::CommunicatorChoice::nccl:
+            return comm::make_nccl_all_reduce(group, device, timeout_seconds);
+        case config::CommunicatorChoice::staged:
+            return comm::make_staged_all_reduce(group, device, timeout_seconds);
+        case config::CommunicatorChoice::automatic:
+        case config::CommunicatorChoice::mpi:
+            break;
+    }
+    return comm::make_mpi_all_reduce(group, timeout_seconds);
+}
+
+}  // namespace
+
 Slots::Slots(const config::Config& config, const data::Datasets& datasets, backend::Device& device,
-             const comm::Group& group)
-    : config_(config),
-      datasets_(datasets),
-      device_(device),
-      group_(group),
-      all_reduce_(comm::make_mpi_all_reduce(group, config.workers.timeout_seconds)),
-      slots_(static_cast<std::size_t>(config.workers.slots)) {}
+             const comm::Group& group, config::CommunicatorChoice communicator)
+    : config_(config), datasets_(datasets), group_(group), slots_(static_cast<std::size_t>(config.workers.slots)) {
+    for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+        streams_.push_back(device.new_stream());
+    }
+    // Several slots on one communicator of several ranks are the CPU's alone, whose Orders fix the order of the sums.
+    all_reduce_ = make_all_reduce(communicator, group, *streams_.front(), config.workers.timeout_seconds);
+}
 
 std::vector<Status> Slots::obey(const Order& order) {
     switch (order.kind) {
@@ -34,14 +53,15 @@ std::vector<Status> Slots::obey(const Order& order) {
     }
     std::vector<Status> answers;
     for (const Order::Steps& steps : order.steps) {
-        answers.push_back(advance(*slots_.at(steps.slot), steps.count));
+        answers.push_back(advance(steps.slot, steps.count));
     }
     return answers;
 }
 
 /// A loss that is not finite, or a failure, is met on one rank first: all hear of it here. The training has run the
 /// collectives of all its steps by then, so nobody waits for a rank that failed.
-Status Slots::advance(train::Training& training, std::int64_t steps) {
+Status Slots::advance(std::uint32_t slot, std::int64_t steps) {
+    train::Training& training = *slots_.at(slot);
     Status mine = Status::running;
     std::string text;
     try {
@@ -57,7 +77,17 @@ Status Slots::advance(train::Training& training, std::int64_t steps) {
         mine = Status::failed;
         text = error.what();
     }
+    if (mine >= Status::out_of_memory) {
+        check_health(slot);
+    }
     return agree(mine, text);
+}
+
+/// Throws where a failure was not the individual's own: a device or a communicator that failed would fail all that
+/// follow too, and use the whole budget up.
+void Slots::check_health(std::uint32_t slot) {
+    all_reduce_->settle();
+    streams_.at(slot)->synchronize();
 }
 
 /// Allocates everything, then answers: a follower that has no memory is heard, and all give the slot up together.
@@ -65,9 +95,9 @@ Status Slots::start(const Order& order) {
     Status mine = Status::running;
     std::string text;
     try {
-        slots_.at(order.slot) = std::make_unique<train::Training>(
-            device_, group_, *all_reduce_, datasets_,
-            config_.recipe(order.individual.genome, order.individual.id.value), config_.workers.timeout_seconds);
+        slots_.at(order.slot) =
+            std::make_unique<train::Training>(*streams_.at(order.slot), group_, *all_reduce_, datasets_,
+                                              config_.recipe(order.individual.genome, order.individual.id.value));
         if (!order.snapshot.empty()) {
             slots_.at(order.slot)->restore(order.snapshot);
         }
@@ -77,6 +107,9 @@ Status Slots::start(const Order& order) {
     } catch (const Error& error) {
         mine = Status::failed;
         text = error.what();
+    }
+    if (mine >= Status::out_of_memory) {
+        check_health(order.slot);
     }
     const Status all = agree(mine, text);
     if (all != Status::running) {

@@ -15,6 +15,10 @@ class MpiAllReduce : public AllReduce {
 public:
     MpiAllReduce(const Group& group, double timeout_seconds) : group_(group), timeout_seconds_(timeout_seconds) {}
 
+    [[nodiscard]] std::string name() const override { return group_.size() == 1 ? "none" : "mpi"; }
+    /// One rank has nothing to do.
+    [[nodiscard]] bool is_in_line() const override { return group_.size() == 1; }
+
     void start(std::span<float> bucket) override {
         if (group_.size() == 1) {
             return;
@@ -48,6 +52,8 @@ public:
         requests_.clear();
         sizes_.clear();
     }
+
+    void settle() override {}
 
 private:
     [[nodiscard]] bool all_summed() {

@@ -35,15 +35,17 @@ Model::Model(backend::Device& device, ModelPlan plan)
                                     [](const PlannedLayer& layer) { return layer.parameters > 0; });
     first_trained_ = static_cast<std::size_t>(first - plan_.layers.begin());
     outputs_.push_back(device.allocate(floats(plan_.batch, plan_.input)));
-    grad_outputs_.emplace_back();
+    std::array<std::size_t, 2> largest{};
     for (std::size_t i = 0; i < plan_.layers.size(); ++i) {
         const PlannedLayer& layer = plan_.layers[i];
         operations_.push_back(
             std::visit([&](const auto& shape) { return plan_operation(device, shape); }, layer.shape));
         outputs_.push_back(device.allocate(floats(plan_.batch, layer.out)));
-        grad_outputs_.push_back(i < first_trained_ ? backend::Buffer()
-                                                   : device.allocate(floats(plan_.batch, layer.out)));
+        if (i >= first_trained_) {
+            largest[(i + 1) % 2] = std::max(largest[(i + 1) % 2], floats(plan_.batch, layer.out));
+        }
     }
+    grad_outputs_ = {device.allocate(largest[0]), device.allocate(largest[1])};
 }
 
 void Model::pack() {
@@ -63,8 +65,8 @@ void Model::forward() {
 void Model::backward(const std::function<void(std::int64_t begin, std::int64_t end)>& ready) {
     for (std::size_t i = operations_.size(); i-- > first_trained_;) {
         const PlannedLayer& layer = plan_.layers[i];
-        operations_[i]->backward(outputs_[i].data(), outputs_[i + 1].data(), grad_outputs_[i + 1].data(),
-                                 grad_outputs_[i].data(), grads_.data() + layer.parameters_offset);
+        operations_[i]->backward(outputs_[i].data(), outputs_[i + 1].data(), grad_outputs_[(i + 1) % 2].data(),
+                                 grad_outputs_[i % 2].data(), grads_.data() + layer.parameters_offset);
         if (layer.parameters > 0) {
             ready(layer.parameters_offset, layer.parameters_offset + layer.parameters);
         }

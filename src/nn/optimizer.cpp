@@ -77,11 +77,13 @@ Optimizer::Optimizer(backend::Device& device, const OptimizerOptions& options, s
     }
 }
 
-void Optimizer::step(std::span<float> parameters, std::span<const float> grads, double learning_rate) {
+backend::OptimizerStep Optimizer::next(double learning_rate) {
     ++steps_;
-    const backend::OptimizerStep step =
-        std::visit([&](const auto& known) { return describe(known, learning_rate, steps_); }, options_);
-    device_.optimizer_step(step, parameters.data(), grads.data(), state_a_.data(), state_b_.data(), parameters.size());
+    return std::visit([&](const auto& known) { return describe(known, learning_rate, steps_); }, options_);
+}
+
+void Optimizer::apply(backend::Feed& feed, std::span<float> parameters, std::span<const float> grads) {
+    device_.optimizer_step(feed, parameters.data(), grads.data(), state_a_.data(), state_b_.data(), parameters.size());
 }
 
 NamedArrays Optimizer::state() const {

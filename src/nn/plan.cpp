@@ -268,15 +268,17 @@ private:
             first->shape);
     }
 
-    /// Arenas for parameters, gradients, two optimizer states, the best epoch's copy and two packed copies; then every
-    /// layer's output with its gradient.
+    /// Arenas for parameters, gradients, two optimizer states, the best epoch's copy and two packed copies; then the
+    /// input, every layer's output, and two buffers in which their gradients take turns.
     void count_bytes() {
         constexpr std::int64_t arenas = 7;
         std::int64_t floats = arenas * plan_.parameters + plan_.batch * plan_.input.size();
+        std::int64_t largest = 0;
         for (const PlannedLayer& layer : plan_.layers) {
-            floats += 2 * plan_.batch * layer.out.size();
+            floats += plan_.batch * layer.out.size();
+            largest = std::max(largest, plan_.batch * layer.out.size());
         }
-        plan_.bytes = floats * static_cast<std::int64_t>(sizeof(float));
+        plan_.bytes = (floats + 2 * largest) * static_cast<std::int64_t>(sizeof(float));
     }
 
     ModelPlan plan_;
@@ -288,9 +290,19 @@ private:
     bool flat_ = false;
 };
 
+void set_numerics(auto& shape, Numerics numerics) {
+    if constexpr (requires { shape.precision; }) {
+        shape.precision = numerics.precision;
+    }
+    if constexpr (requires { shape.deterministic; }) {
+        shape.deterministic = numerics.deterministic;
+    }
+}
+
 }  // namespace
 
-ModelPlan plan_model(const ModelSpec& spec, SampleShape input, std::int64_t classes, std::int64_t batch) {
+ModelPlan plan_model(const ModelSpec& spec, SampleShape input, std::int64_t classes, std::int64_t batch,
+                     Numerics numerics) {
     if (input.height < 1 || input.width < 1 || input.channels < 1 || classes < 1 || batch < 1) {
         throw ConfigError(fmt::format("model: an input of ({}, {}, {}) with {} classes in batches of {} is empty",
                                       input.height, input.width, input.channels, classes, batch));
@@ -299,7 +311,11 @@ ModelPlan plan_model(const ModelSpec& spec, SampleShape input, std::int64_t clas
     for (std::size_t i = 0; i < spec.size(); ++i) {
         planner.add(spec[i], i);
     }
-    return std::move(planner).finish();
+    ModelPlan plan = std::move(planner).finish();
+    for (PlannedLayer& layer : plan.layers) {
+        std::visit([&](auto& shape) { set_numerics(shape, numerics); }, layer.shape);
+    }
+    return plan;
 }
 
 }  // namespace finch::nn

@@ -1,5 +1,4 @@
 #include "finch/base/bytes.hpp"
-#include "finch/base/clock.hpp"
 
 #include "implementation.hpp"
 
@@ -48,7 +47,7 @@ Training::Implementation::Verdict Training::Implementation::judge(std::span<cons
                      .validation_accuracy = mean(counts[2], counts[3]),
                      .learning_rate = nn::learning_rate(recipe_.training.schedule, initial_rate_, position_.epoch,
                                                         recipe_.training.epochs),
-                     .seconds = sums_.seconds + steady_seconds() - advance_began_};
+                     .seconds = sums_.seconds};
     if (!std::isfinite(verdict.epoch.training_loss) || !std::isfinite(verdict.epoch.validation_loss)) {
         verdict.state = State::diverged;
     } else {
@@ -77,7 +76,7 @@ void Training::Implementation::obey(const Verdict& verdict) {
     }
     position_ = {.epoch = position_.epoch + 1};
     sums_ = {};
-    advance_began_ = steady_seconds();
+    learner_->set_sums({}, {});
 }
 
 }  // namespace finch::train

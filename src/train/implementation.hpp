@@ -46,7 +46,9 @@ public:
     [[nodiscard]] std::int64_t samples_trained() const noexcept;
     [[nodiscard]] const nn::ModelPlan& plan() const noexcept { return learner_->model().plan(); }
     [[nodiscard]] double progress() const noexcept;
-    [[nodiscard]] NamedArrays snapshot() const;
+    [[nodiscard]] std::int64_t steps_done() const noexcept { return steps_done_; }
+    [[nodiscard]] double step_seconds() const noexcept { return step_seconds_; }
+    [[nodiscard]] NamedArrays snapshot();
     void restore(const NamedArrays& snapshot);
     [[nodiscard]] NamedArrays best_weights() const;
     [[nodiscard]] Measured measure(const data::Dataset& dataset);
@@ -57,8 +59,10 @@ private:
     [[nodiscard]] std::unique_ptr<Learner> make_learner(std::int64_t global_batch) const;
     [[nodiscard]] std::int64_t training_samples() const noexcept;
     [[nodiscard]] std::int64_t validation_samples() const noexcept;
-    void train_batch();
-    void validate_batch();
+    std::int64_t ask_for_training(std::int64_t steps);
+    std::int64_t ask_for_validation(std::int64_t steps);
+    void pad_indices(std::int64_t batches);
+    void take_in();
     void shuffle_epoch();
 
     void end_epoch();
@@ -83,11 +87,15 @@ private:
     std::vector<Epoch> curve_;
     Position position_;
     PartialSums sums_;
-    double advance_began_ = 0;           ///< by the steady clock
+    std::int64_t steps_asked_ = 0;  ///< for which the device was asked, and which take_in() has not seen done
+    bool epoch_is_over_ = false;    ///< with the steps that were asked for
+    std::int64_t steps_done_ = 0;
+    double step_seconds_ = 0;
     std::optional<State> ended_;         ///< what the group agreed on
     std::vector<std::uint32_t> order_;   ///< in which the epoch `order_epoch_` sees its samples
     std::int64_t order_epoch_ = -1;      ///< none
-    std::vector<std::int64_t> indices_;  ///< this rank's images of the present batch
+    std::vector<std::int64_t> indices_;  ///< this rank's images of the batches that are asked for, padded
+    std::vector<StepPlan> step_plans_;
 };
 
 }  // namespace finch::train

@@ -3,6 +3,8 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 
+#include "samples.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -36,31 +38,27 @@ void predict(backend::Device& device, const nn::Model& model, std::span<std::int
 
 }  // namespace
 
-void evaluate(backend::Device& device, nn::Model& model, Samples& samples, std::span<const std::int64_t> indices,
-              backend::LossSums& sums) {
-    samples.load(indices, model.input());
-    model.forward();
-    device.softmax_cross_entropy(model.logits(), samples.labels(), samples.weights(), model.plan().classes, 0, nullptr,
-                                 sums);
-}
-
 Measured measure_model(backend::Device& device, const comm::Group& group, nn::Model& model,
                        const data::Options& normalisation, const data::Dataset& dataset) {
     check_shape(model.plan(), dataset);
     const std::int64_t batch = model.plan().batch;
-    Samples samples(device, dataset, normalisation, batch);
+    const auto feed = device.make_feed(images_of(dataset, normalisation), batch);
     const data::Share share = data::share_of(0, dataset.samples(), group.rank(), group.size());
-    std::vector<std::int64_t> indices(static_cast<std::size_t>(batch));
     // A sample is predicted by one rank and is 0 on the others, so the sum over ranks gathers.
     std::vector<std::int64_t> predictions(static_cast<std::size_t>(dataset.samples()));
-    backend::LossSums sums;
     for (std::int64_t begin = share.begin; begin < share.end; begin += batch) {
         const auto count = static_cast<std::size_t>(std::min(batch, share.end - begin));
-        std::iota(indices.begin(), indices.end(), begin);
-        evaluate(device, model, samples, std::span(indices).first(count), sums);
+        std::vector<std::int64_t> indices(static_cast<std::size_t>(batch), -1);
+        std::iota(indices.begin(), indices.begin() + static_cast<std::ptrdiff_t>(count), begin);
+        feed->fill(indices, std::array<backend::StepNumbers, 1>{});
+        device.gather(*feed, model.input());
+        model.forward();
+        device.softmax_cross_entropy(*feed, model.logits(), model.plan().classes, nullptr);
+        device.synchronize();
         predict(device, model, std::span(predictions).subspan(static_cast<std::size_t>(begin), count));
     }
 
+    const backend::LossSums sums = feed->sums();
     std::array loss{sums.loss};
     std::array counts{sums.correct, sums.samples};
     group.sum(loss);

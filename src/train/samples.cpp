@@ -25,24 +25,12 @@ std::vector<float> per_channel(const std::vector<double>& values, std::int64_t c
 
 }  // namespace
 
-Samples::Samples(backend::Device& device, const data::Dataset& dataset, const data::Options& normalisation,
-                 std::int64_t batch)
-    : device_(device),
-      dataset_(dataset),
-      mean_(per_channel(normalisation.mean, dataset.channels, "mean")),
-      deviation_(per_channel(normalisation.deviation, dataset.channels, "deviation")),
-      indices_(static_cast<std::size_t>(batch)),
-      labels_(static_cast<std::size_t>(batch)),
-      weights_(static_cast<std::size_t>(batch)) {}
-
-void Samples::load(std::span<const std::int64_t> indices, float* input) {
-    for (std::size_t i = 0; i < indices_.size(); ++i) {
-        const bool real = i < indices.size();
-        indices_[i] = real ? indices[i] : -1;
-        labels_[i] = real ? dataset_.labels[static_cast<std::size_t>(indices[i])] : 0;
-        weights_[i] = real ? 1.0F : 0.0F;
-    }
-    device_.gather_normalised(dataset_.pixels, dataset_.pixels_per_image(), indices_, mean_, deviation_, input);
+backend::Images images_of(const data::Dataset& dataset, const data::Options& normalisation) {
+    return {.pixels = dataset.pixels,
+            .labels = dataset.labels,
+            .pixels_per_image = dataset.pixels_per_image(),
+            .mean = per_channel(normalisation.mean, dataset.channels, "mean"),
+            .deviation = per_channel(normalisation.deviation, dataset.channels, "deviation")};
 }
 
 }  // namespace finch::train

@@ -93,7 +93,8 @@ void append(NamedArrays& arrays, NamedArrays more) {
 
 }  // namespace
 
-NamedArrays Training::Implementation::snapshot() const {
+NamedArrays Training::Implementation::snapshot() {
+    take_in();
     const auto row = to_row(sums_);
     std::vector<double> rows = group_.gather(row);
     NamedArrays arrays{whole_number("seed", static_cast<std::int64_t>(recipe_.seed)),
@@ -160,6 +161,7 @@ void Training::Implementation::restore(const NamedArrays& snapshot) {
     }
     learner->optimizer().set_state(snapshot);
     learner->set_weights(weights);
+    learner->set_sums(sums.training, sums.validation);
 
     learner_ = std::move(learner);
     best_weights_ = std::move(best_weights);
@@ -169,6 +171,8 @@ void Training::Implementation::restore(const NamedArrays& snapshot) {
     curve_ = std::move(curve);
     position_ = position;
     sums_ = sums;
+    steps_asked_ = 0;
+    epoch_is_over_ = false;
     ended_ = state == State::running ? std::optional<State>() : state;
 }
 

@@ -1,11 +1,8 @@
 #include "step.hpp"
 
-#include "measurement.hpp"
-
 #include <cstddef>
 #include <limits>
 #include <utility>
-#include <vector>
 
 namespace finch::train {
 
@@ -16,8 +13,31 @@ Learner::Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::Model
       all_reduce_(all_reduce),
       model_(device, std::move(plan)),
       optimizer_(device, optimizer, model_.plan().parameters),
-      samples_(device, dataset, normalisation, model_.plan().batch),
-      buckets_(model_.plan()) {}
+      buckets_(model_.plan()) {
+    const backend::Images images = images_of(dataset, normalisation);
+    const auto recording = all_reduce.is_in_line() ? backend::Recording::graph : backend::Recording::calls;
+    training_.feed = device.make_feed(images, model_.plan().batch);
+    training_.program = device.record([this] { train_once(); }, recording);
+    validation_.feed = device.make_feed(images, model_.plan().batch);
+    validation_.program = device.record(
+        [this] {
+            attempt([this] {
+                device_.gather(*validation_.feed, model_.input());
+                model_.forward();
+                device_.softmax_cross_entropy(*validation_.feed, model_.logits(), model_.plan().classes, nullptr);
+            });
+        },
+        backend::Recording::graph);
+}
+
+/// What is under way uses the memory that goes now.
+Learner::~Learner() {
+    try {
+        device_.synchronize();
+    } catch (const std::exception&) {
+        // The device has failed: nothing is under way any more, and who asks it next is told.
+    }
+}
 
 std::vector<float> Learner::weights() const {
     std::vector<float> weights(static_cast<std::size_t>(model_.plan().parameters));
@@ -30,24 +50,47 @@ void Learner::set_weights(std::span<const float> weights) {
     model_.pack();
 }
 
-void Learner::train(std::span<const std::int64_t> indices, std::int64_t batch_samples, double learning_rate,
-                    backend::LossSums& sums) {
-    const auto grad_scale = static_cast<float>(1.0 / static_cast<double>(batch_samples));
-    attempt(sums, [&] { compute_grads(indices, grad_scale, sums); });
-    const std::span<const Bucket> rest = buckets_.rest();
-    if (failure_) {
-        zero_grads(rest);
+void Learner::train(std::span<const std::int64_t> indices, std::span<const StepPlan> steps) {
+    numbers_.clear();
+    for (const StepPlan& step : steps) {
+        numbers_.push_back({.grad_scale = static_cast<float>(1.0 / static_cast<double>(step.batch_samples)),
+                            .optimizer = optimizer_.next(step.learning_rate)});
     }
-    reduce(rest);
-    all_reduce_.wait();
-    attempt(sums, [&] {
-        optimizer_.step(model_.parameters(), model_.grads(), learning_rate);
-        model_.pack();
-    });
+    run(training_, indices);
 }
 
-void Learner::validate(std::span<const std::int64_t> indices, backend::LossSums& sums) {
-    attempt(sums, [&] { evaluate(device_, model_, samples_, indices, sums); });
+void Learner::validate(std::span<const std::int64_t> indices) {
+    numbers_.assign(indices.size() / static_cast<std::size_t>(model_.plan().batch), {});
+    run(validation_, indices);
+}
+
+void Learner::run(Work& work, std::span<const std::int64_t> indices) {
+    work.feed->fill(indices, numbers_);
+    work.program->run(static_cast<std::int64_t>(numbers_.size()));
+    work.is_under_way = true;
+}
+
+double Learner::settle() {
+    all_reduce_.settle();
+    device_.synchronize();
+    double seconds = 0;
+    for (Work* work : {&training_, &validation_}) {
+        seconds += std::exchange(work->is_under_way, false) ? work->program->seconds() : 0;
+    }
+    return seconds;
+}
+
+backend::LossSums Learner::sums(const Work& work) const {
+    backend::LossSums sums = work.feed->sums();
+    if (failed_) {
+        sums.loss = std::numeric_limits<double>::quiet_NaN();
+    }
+    return sums;
+}
+
+void Learner::set_sums(const backend::LossSums& training, const backend::LossSums& validation) {
+    training_.feed->set_sums(training);
+    validation_.feed->set_sums(validation);
 }
 
 void Learner::throw_failure() {
@@ -56,24 +99,40 @@ void Learner::throw_failure() {
     }
 }
 
-template <class Work>
-void Learner::attempt(backend::LossSums& sums, Work&& work) {
-    if (!failure_) {
-        try {
-            work();
-            return;
-        } catch (const std::exception&) {
-            failure_ = std::current_exception();
-        }
+/// One step: recorded once, done many times.
+void Learner::train_once() {
+    static_cast<void>(buckets_.rest());  // begins anew whatever an attempt that failed has left
+    attempt([this] { compute_grads(); });
+    const std::span<const Bucket> rest = buckets_.rest();
+    if (failed_) {
+        zero_grads(rest);
     }
-    sums.loss = std::numeric_limits<double>::quiet_NaN();
+    reduce(rest);
+    all_reduce_.wait();
+    attempt([this] {
+        optimizer_.apply(*training_.feed, model_.parameters(), model_.grads());
+        model_.pack();
+    });
 }
 
-void Learner::compute_grads(std::span<const std::int64_t> indices, float grad_scale, backend::LossSums& sums) {
-    samples_.load(indices, model_.input());
+template <class Action>
+void Learner::attempt(Action&& action) {
+    if (all_reduce_.is_in_line()) {
+        action();  // no peer waits for this host's part, and who records the step must hear of it
+    } else if (!failed_) {
+        try {
+            action();
+        } catch (const std::exception&) {
+            failure_ = std::current_exception();
+            failed_ = true;
+        }
+    }
+}
+
+void Learner::compute_grads() {
+    device_.gather(*training_.feed, model_.input());
     model_.forward();
-    device_.softmax_cross_entropy(model_.logits(), samples_.labels(), samples_.weights(), model_.plan().classes,
-                                  grad_scale, model_.grad_logits(), sums);
+    device_.softmax_cross_entropy(*training_.feed, model_.logits(), model_.plan().classes, model_.grad_logits());
     model_.backward([&](std::int64_t /*begin*/, std::int64_t end) {
         reduce(buckets_.complete_until(end));
         all_reduce_.progress();

@@ -9,41 +9,72 @@
 
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <span>
+#include <vector>
 
 namespace finch::train {
 
-/// A model, its optimizer and its data on this rank: everything whose size depends on the batch. Does single steps.
+/// What of a training step the schedule decides.
+struct StepPlan {
+    std::int64_t batch_samples = 0;  ///< of the whole group
+    double learning_rate = 0;
+};
+
+/// A model, its optimizer and its data on this rank: everything whose size depends on the batch. Does steps, many at a
+/// time; where the device runs ahead they are done when settle() returns.
 ///
-/// What a computation throws is kept, and from then on the collectives run with zeros and the losses are NaN: the other
-/// ranks are not left waiting. throw_failure() then tells.
+/// Where the host has a part in the sums over ranks, what a computation throws is kept, and from then on the collectives
+/// run with zeros and the losses are NaN: the other ranks are not left waiting. throw_failure() then tells.
 class Learner {
 public:
     /// `device`, `all_reduce` and `dataset` must outlive it. Throws std::bad_alloc.
     Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::ModelPlan plan,
             const nn::OptimizerOptions& optimizer, const data::Dataset& dataset, const data::Options& normalisation);
+    ~Learner();
+    Learner(const Learner&) = delete;
+    Learner& operator=(const Learner&) = delete;
 
     [[nodiscard]] nn::Model& model() noexcept { return model_; }
     [[nodiscard]] nn::Optimizer& optimizer() noexcept { return optimizer_; }
+    /// How many steps train() takes at once; and validate().
+    [[nodiscard]] std::int64_t most_training_steps() const { return training_.feed->capacity(); }
+    [[nodiscard]] std::int64_t most_validation_steps() const { return validation_.feed->capacity(); }
 
     /// The weights, as a host arena; and back.
     [[nodiscard]] std::vector<float> weights() const;
     void set_weights(std::span<const float> weights);
 
-    /// Collective over the worker. One optimizer step on a global batch of `batch_samples`, of which the images
-    /// `indices` are this rank's. Their losses are added to `sums`.
-    void train(std::span<const std::int64_t> indices, std::int64_t batch_samples, double learning_rate,
-               backend::LossSums& sums);
-    /// Local. Adds the losses of the images `indices` to `sums`.
-    void validate(std::span<const std::int64_t> indices, backend::LossSums& sums);
+    /// Collective over the worker. Optimizer steps, of whose images `indices` (steps, batch; −1 is padding) are this
+    /// rank's. At most one train() and one validate() between two settle().
+    void train(std::span<const std::int64_t> indices, std::span<const StepPlan> steps);
+    /// Local. Losses of the images `indices` (a multiple of a batch; −1 is padding).
+    void validate(std::span<const std::int64_t> indices);
+    /// Waits until what was asked for is done. Returns the seconds that it took by the device's clock.
+    double settle();
+
+    /// What train() and validate() have summed up since set_sums(). After settle().
+    [[nodiscard]] backend::LossSums training_sums() const { return sums(training_); }
+    [[nodiscard]] backend::LossSums validation_sums() const { return sums(validation_); }
+    void set_sums(const backend::LossSums& training, const backend::LossSums& validation);
 
     /// Throws what a computation threw since the last call, if one did.
     void throw_failure();
 
 private:
-    template <class Work>
-    void attempt(backend::LossSums& sums, Work&& work);
-    void compute_grads(std::span<const std::int64_t> indices, float grad_scale, backend::LossSums& sums);
+    /// Steps of one kind: what they are fed with, and how they are done.
+    struct Work {
+        std::unique_ptr<backend::Feed> feed;
+        std::unique_ptr<backend::Program> program;
+        bool is_under_way = false;
+    };
+
+    [[nodiscard]] backend::LossSums sums(const Work& work) const;
+    void run(Work& work, std::span<const std::int64_t> indices);
+    template <class Action>
+    void attempt(Action&& action);
+    void train_once();
+    void compute_grads();
     void reduce(std::span<const Bucket> buckets);
     void zero_grads(std::span<const Bucket> buckets);
 
@@ -52,9 +83,12 @@ private:
     // The model's accessors are not const, its weights are read by const functions here.
     mutable nn::Model model_;
     nn::Optimizer optimizer_;
-    Samples samples_;
     BucketSchedule buckets_;
+    Work training_;
+    Work validation_;
+    std::vector<backend::StepNumbers> numbers_;  ///< of the steps that are fed
     std::exception_ptr failure_;
+    bool failed_ = false;  ///< for good
 };
 
 }  // namespace finch::train

@@ -1,6 +1,5 @@
 #include "finch/train/training.hpp"
 
-#include "finch/base/clock.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/nn/initialization.hpp"
@@ -11,6 +10,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
+#include <new>
 #include <utility>
 
 namespace finch::train {
@@ -19,9 +20,6 @@ namespace {
 void check(const Options& options, const data::Split& split) {
     if (options.epochs < 1 || options.batch_size < 1 || options.batch_size_per_rank.value_or(1) < 1) {
         throw ConfigError("training: epochs and batch sizes must be at least 1");
-    }
-    if (options.precision != Precision::float32) {
-        throw ConfigError("training.precision: only float32 is supported");
     }
     if (split.training.empty() || split.validation.empty()) {
         throw ConfigError(
@@ -76,6 +74,10 @@ Training::Implementation::Implementation(backend::Device& device, const comm::Gr
       initial_rate_(scaled_rate(recipe_.training, group.size())),
       stopping_{.patience = recipe_.training.patience} {
     check(recipe_.training, split_);
+    if (!device.supports(recipe_.training.precision)) {
+        throw ConfigError(
+            fmt::format("training.precision: {} computes in float32 only; write precision: float32", device.name()));
+    }
     learner_ = make_learner(global_batch_);
     best_weights_.resize(static_cast<std::size_t>(plan().parameters));
     std::vector<float> weights(best_weights_.size());
@@ -86,9 +88,13 @@ Training::Implementation::Implementation(backend::Device& device, const comm::Gr
 std::unique_ptr<Learner> Training::Implementation::make_learner(std::int64_t global_batch) const {
     const std::int64_t rank_batch = (global_batch + group_.size() - 1) / group_.size();
     const nn::SampleShape input{dataset_.height, dataset_.width, dataset_.channels};
-    return std::make_unique<Learner>(device_, all_reduce_,
-                                     nn::plan_model(recipe_.model, input, dataset_.classes, rank_batch),
-                                     recipe_.training.optimizer, dataset_, recipe_.data);
+    nn::ModelPlan plan = nn::plan_model(recipe_.model, input, dataset_.classes, rank_batch,
+                                        {recipe_.training.precision, recipe_.training.deterministic});
+    if (plan.bytes > device_.free_bytes()) {
+        throw std::bad_alloc();
+    }
+    return std::make_unique<Learner>(device_, all_reduce_, std::move(plan), recipe_.training.optimizer, dataset_,
+                                     recipe_.data);
 }
 
 std::int64_t Training::Implementation::training_samples() const noexcept {
@@ -100,49 +106,80 @@ std::int64_t Training::Implementation::validation_samples() const noexcept {
 }
 
 State Training::Implementation::advance(std::int64_t steps) {
-    advance_began_ = steady_seconds();
+    take_in();
     // A rank that met a NaN goes on too: its peers count on its collectives.
-    for (; steps > 0 && !ended_; --steps) {
-        if (position_.phase == Phase::training) {
-            train_batch();
-        } else {
-            validate_batch();
+    while (steps > 0 && !ended_ && !epoch_is_over_) {
+        const bool trains = position_.phase == Phase::training;
+        steps -= trains ? ask_for_training(steps) : ask_for_validation(steps);
+        if (!device_.runs_ahead()) {
+            take_in();
+        } else if (!trains || position_.phase == Phase::training) {
+            break;  // one call of each kind can be under way: an epoch's last training batches, and validation
         }
     }
-    sums_.seconds += steady_seconds() - advance_began_;
     learner_->throw_failure();
     return state();
 }
 
-void Training::Implementation::train_batch() {
+/// Returns for how many steps it asked: at most `steps`, within the epoch.
+std::int64_t Training::Implementation::ask_for_training(std::int64_t steps) {
     shuffle_epoch();
-    const std::int64_t begin = position_.sample;
-    const std::int64_t end = std::min(begin + global_batch_, training_samples());
-    const data::Share share = data::share_of(begin, end, group_.rank(), group_.size());
-    indices_.clear();
-    for (std::int64_t place = share.begin; place < share.end; ++place) {
-        indices_.push_back(split_.training[order_[static_cast<std::size_t>(place)]]);
-    }
     const double rate =
         nn::learning_rate(recipe_.training.schedule, initial_rate_, position_.epoch, recipe_.training.epochs);
-    learner_->train(indices_, end - begin, rate, sums_.training);
-    position_.sample = end;
-    if (end == training_samples()) {
+    steps = std::min(steps, learner_->most_training_steps());
+    indices_.clear();
+    step_plans_.clear();
+    while (std::ssize(step_plans_) < steps && position_.sample < training_samples()) {
+        const std::int64_t end = std::min(position_.sample + global_batch_, training_samples());
+        const data::Share share = data::share_of(position_.sample, end, group_.rank(), group_.size());
+        for (std::int64_t place = share.begin; place < share.end; ++place) {
+            indices_.push_back(split_.training[order_[static_cast<std::size_t>(place)]]);
+        }
+        step_plans_.push_back({.batch_samples = end - position_.sample, .learning_rate = rate});
+        pad_indices(std::ssize(step_plans_));
+        position_.sample = end;
+    }
+    learner_->train(indices_, step_plans_);
+    if (position_.sample == training_samples()) {
         position_.phase = Phase::validation;
         position_.sample = 0;
     }
+    steps_asked_ += std::ssize(step_plans_);
+    return std::ssize(step_plans_);
 }
 
-void Training::Implementation::validate_batch() {
-    const std::int64_t begin = position_.sample;
-    const std::int64_t end = std::min(begin + plan().batch * group_.size(), validation_samples());
-    const data::Share share = data::share_of(begin, end, group_.rank(), group_.size());
-    learner_->validate(
-        std::span(split_.validation)
-            .subspan(static_cast<std::size_t>(share.begin), static_cast<std::size_t>(share.end - share.begin)),
-        sums_.validation);
-    position_.sample = end;
-    if (end == validation_samples()) {
+std::int64_t Training::Implementation::ask_for_validation(std::int64_t steps) {
+    steps = std::min(steps, learner_->most_validation_steps());
+    std::int64_t asked = 0;
+    indices_.clear();
+    for (; asked < steps && position_.sample < validation_samples(); ++asked) {
+        const std::int64_t end = std::min(position_.sample + plan().batch * group_.size(), validation_samples());
+        const data::Share share = data::share_of(position_.sample, end, group_.rank(), group_.size());
+        indices_.insert(indices_.end(), split_.validation.begin() + share.begin, split_.validation.begin() + share.end);
+        pad_indices(asked + 1);
+        position_.sample = end;
+    }
+    learner_->validate(indices_);
+    epoch_is_over_ = position_.sample == validation_samples();
+    steps_asked_ += asked;
+    return asked;
+}
+
+/// Fills the last of `batches` up with samples of weight 0.
+void Training::Implementation::pad_indices(std::int64_t batches) {
+    indices_.resize(static_cast<std::size_t>(batches * plan().batch), -1);
+}
+
+/// Waits for the steps that were asked for and counts what they gave; where they end an epoch, the group decides.
+void Training::Implementation::take_in() {
+    if (steps_asked_ == 0) {
+        return;
+    }
+    const double seconds = learner_->settle();
+    steps_done_ += std::exchange(steps_asked_, 0);
+    step_seconds_ += seconds;
+    sums_ = {learner_->training_sums(), learner_->validation_sums(), sums_.seconds + seconds};
+    if (std::exchange(epoch_is_over_, false)) {
         end_epoch();
     }
 }
@@ -182,12 +219,13 @@ NamedArrays Training::Implementation::best_weights() const {
 }
 
 Measured Training::Implementation::measure(const data::Dataset& dataset) {
+    take_in();
     const BorrowedWeights best(*learner_, best_epoch() > 0 ? best_weights_ : learner_->weights());
     return measure_model(device_, group_, learner_->model(), recipe_.data, dataset);
 }
 
 Training::Training(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
-                   const data::Datasets& datasets, Recipe recipe, double /*timeout_seconds*/)
+                   const data::Datasets& datasets, Recipe recipe)
     : implementation_(std::make_unique<Implementation>(device, group, all_reduce, datasets, std::move(recipe))) {}
 
 Training::~Training() = default;
@@ -216,7 +254,13 @@ const nn::ModelPlan& Training::plan() const noexcept {
 double Training::progress() const noexcept {
     return implementation_->progress();
 }
-NamedArrays Training::snapshot() const {
+std::int64_t Training::steps_done() const noexcept {
+    return implementation_->steps_done();
+}
+double Training::step_seconds() const noexcept {
+    return implementation_->step_seconds();
+}
+NamedArrays Training::snapshot() {
     return implementation_->snapshot();
 }
 void Training::restore(const NamedArrays& snapshot) {

@@ -1,138 +1,22 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
-#include "finch/backend/device.hpp"
-#include "finch/backend/operation.hpp"
+#include "backend/trial.hpp"
 
-#include "backend/tensors.hpp"
-
-#include <algorithm>
-#include <cmath>
 #include <doctest/doctest.h>
 #include <string>
+#include <tuple>
+#include <utility>
 
 using namespace finch;
-using namespace finch::backend;
-using reference::Tensor;
+using namespace finch::test;
 
 namespace {
 
-constexpr double tolerance = 1e-5;  ///< of each tensor's largest entry
 constexpr Activation activations[] = {Activation::none, Activation::relu, Activation::sigmoid, Activation::tanh};
-
-std::unique_ptr<Operation> make(Device& device, const ConvolutionShape& shape) {
-    return device.convolution(shape);
-}
-std::unique_ptr<Operation> make(Device& device, const PoolingShape& shape) {
-    return device.pooling(shape);
-}
-std::unique_ptr<Operation> make(Device& device, const LinearShape& shape) {
-    return device.linear(shape);
-}
-std::unique_ptr<Operation> make(Device& device, const ActivationShape& shape) {
-    return device.activation(shape);
-}
-
-bool needs_input_grad(const auto& shape) {
-    if constexpr (requires { shape.needs_input_grad; }) {
-        return shape.needs_input_grad;
-    }
-    return true;
-}
-
-Buffer on_device(Device& device, const Tensor& values) {
-    Buffer buffer = device.allocate(values.size());
-    device.upload(std::vector<float>(values.begin(), values.end()), buffer.data());
-    return buffer;
-}
-
-Tensor from_device(Device& device, const Buffer& buffer) {
-    std::vector<float> values(buffer.size());
-    device.synchronize();
-    device.download(buffer.data(), values);
-    return Tensor(values.begin(), values.end());
-}
-
-/// An operation with its tensors on the device and the same values in double. Outputs start as 77, so that adding to
-/// what was there is seen.
-template <class Shape>
-struct Trial {
-    Trial(Device& on, const Shape& of, std::uint64_t id)
-        : device(on), shape(of), random(13, Purpose::test, id), operation(make(device, shape)) {
-        x = normal_tensor(random, input_size(shape));
-        parameters = normal_tensor(random, parameter_count(shape), 0.2);
-        expected = reference::forward(shape, x, parameters);
-        device_x = on_device(device, x);
-        device_parameters = on_device(device, parameters);
-        device_y = on_device(device, Tensor(expected.size(), 77));
-        operation->pack(device_parameters.data());
-    }
-
-    void check_forward() {
-        operation->forward(device_x.data(), device_y.data());
-        CHECK(difference(from_device(device, device_y), expected) < tolerance);
-    }
-
-    /// The oracle's derivative is taken at the device's own y: a relu that rounding flips is no fault of backward.
-    void check_backward() {
-        const Tensor y = from_device(device, device_y);
-        const Tensor grad_y = normal_tensor(random, y.size());
-        const reference::Gradients gradients = reference::backward(shape, x, parameters, y, grad_y);
-        Buffer device_grad_y = on_device(device, grad_y);
-        Buffer grad_x = on_device(device, Tensor(x.size(), 77));
-        Buffer grad_parameters = on_device(device, Tensor(parameters.size(), 77));
-
-        operation->backward(device_x.data(), device_y.data(), device_grad_y.data(), grad_x.data(),
-                            grad_parameters.data());
-
-        if (needs_input_grad(shape)) {
-            CHECK(difference(from_device(device, grad_x), gradients.x) < tolerance);
-        }
-        const Tensor actual = from_device(device, grad_parameters);
-        const auto biases = biases_of(shape);
-        const auto split = static_cast<std::ptrdiff_t>(parameters.size() - biases);
-        const Tensor& wanted = gradients.parameters;
-        CHECK(difference(Tensor(actual.begin(), actual.begin() + split),
-                         Tensor(wanted.begin(), wanted.begin() + split)) < tolerance);
-        CHECK(difference(Tensor(actual.begin() + split, actual.end()), Tensor(wanted.begin() + split, wanted.end())) <
-              tolerance);
-    }
-
-    static std::size_t biases_of(const auto& of) {
-        if constexpr (requires { of.channels_out; }) {
-            return static_cast<std::size_t>(of.channels_out);
-        } else if constexpr (requires { of.units; }) {
-            return static_cast<std::size_t>(of.units);
-        }
-        return 0;
-    }
-
-    Device& device;
-    Shape shape;
-    RandomStream random;
-    std::unique_ptr<Operation> operation;
-    Tensor x, parameters, expected;
-    Buffer device_x, device_parameters, device_y;
-};
-
-template <class Shape>
-void check(Device& device, const Shape& shape) {
-    Trial<Shape> trial(device, shape, 1);
-    CAPTURE(trial.operation->implementation());
-    trial.check_forward();
-    trial.check_backward();
-}
-
-bool has_avx2() {
-#if defined(__x86_64__)
-    return __builtin_cpu_supports("avx2") != 0;
-#else
-    return false;
-#endif
-}
 
 }  // namespace
 
 TEST_CASE("convolution: kernels, strides and channels give the reference's output and gradients") {
-    const auto device = make_cpu_device(1);
+    const auto device = make_device();
     for (const std::int64_t kernel : {1, 2, 3, 5})
         for (const std::int64_t stride : {1, 2})
             for (const auto& [in, out] : {std::pair{1, 10}, {10, 10}, {3, 17}, {17, 1}, {16, 3}}) {
@@ -154,7 +38,7 @@ TEST_CASE("convolution: kernels, strides and channels give the reference's outpu
 }
 
 TEST_CASE("convolution: every activation, batch and padding gives the reference's output and gradients") {
-    const auto device = make_cpu_device(1);
+    const auto device = make_device();
     for (const Activation activation : activations)
         for (const std::int64_t batch : {1, 3, 8})
             for (const auto& [before, after] : {std::pair{0, 0}, {0, 1}, {2, 1}}) {
@@ -174,7 +58,7 @@ TEST_CASE("convolution: every activation, batch and padding gives the reference'
 }
 
 TEST_CASE("convolution: without a gradient of its input the parameters' gradients stay right") {
-    const auto device = make_cpu_device(1);
+    const auto device = make_device();
 
     check(*device, ConvolutionShape{.batch = 8,
                                     .height = 28,
@@ -189,7 +73,7 @@ TEST_CASE("convolution: without a gradient of its input the parameters' gradient
 }
 
 TEST_CASE("pooling: windows, strides and padding give the reference's output and gradients") {
-    const auto device = make_cpu_device(1);
+    const auto device = make_device();
     for (const Pooling kind : {Pooling::max, Pooling::average})
         for (const std::int64_t channels : {1, 3, 10, 17})
             for (const auto& [kernel, stride, padding] :
@@ -210,7 +94,7 @@ TEST_CASE("pooling: windows, strides and padding give the reference's output and
 }
 
 TEST_CASE("linear: odd shapes and every activation give the reference's output and gradients") {
-    const auto device = make_cpu_device(1);
+    const auto device = make_device();
     for (const Activation activation : activations)
         for (const std::int64_t channels : {1, 3, 10, 17})
             for (const std::int64_t batch : {1, 3, 8}) {
@@ -229,7 +113,7 @@ TEST_CASE("linear: odd shapes and every activation give the reference's output a
 }
 
 TEST_CASE("linear: without a gradient of its input the parameters' gradients stay right") {
-    const auto device = make_cpu_device(1);
+    const auto device = make_device();
 
     check(*device, LinearShape{.batch = 3,
                                .height = 4,
@@ -241,7 +125,7 @@ TEST_CASE("linear: without a gradient of its input the parameters' gradients sta
 }
 
 TEST_CASE("activation: every kind gives the reference's output and gradient") {
-    const auto device = make_cpu_device(1);
+    const auto device = make_device();
     for (const Activation activation : activations)
         for (const std::int64_t count : {1, 17, 1000}) {
             CAPTURE(static_cast<int>(activation));
@@ -250,7 +134,7 @@ TEST_CASE("activation: every kind gives the reference's output and gradient") {
 }
 
 TEST_CASE("operations of one shape keep their own parameters and what forward left for backward") {
-    const auto device = make_cpu_device(1);
+    const auto device = make_device();
     const ConvolutionShape convolution{.batch = 2,
                                        .height = 6,
                                        .width = 5,
@@ -276,7 +160,7 @@ TEST_CASE("operations of one shape keep their own parameters and what forward le
 }
 
 TEST_CASE("pack: new parameters replace the old ones") {
-    const auto device = make_cpu_device(1);
+    const auto device = make_device();
     const ConvolutionShape shape{.batch = 2,
                                  .height = 6,
                                  .width = 5,
@@ -297,7 +181,7 @@ TEST_CASE("pack: new parameters replace the old ones") {
 }
 
 TEST_CASE("convolution: kernels wider than a chunk of channels and many outputs give the reference's gradients") {
-    const auto device = make_cpu_device(1);
+    const auto device = make_device();
     for (const auto& [in, out] : {std::pair{11, 25}, {24, 10}, {17, 17}, {33, 5}, {10, 16}, {40, 13}})
         for (const std::int64_t kernel : {1, 3}) {
             CAPTURE(in);
@@ -315,8 +199,8 @@ TEST_CASE("convolution: kernels wider than a chunk of channels and many outputs 
         }
 }
 
-TEST_CASE("convolution: gradients have the same bits each time, on two threads too") {
-    const auto device = make_cpu_device(2);
+TEST_CASE("convolution: gradients have the same bits each time") {
+    const auto device = make_device();
     const ConvolutionShape shape{.batch = 7,
                                  .height = 12,
                                  .width = 9,
@@ -338,41 +222,9 @@ TEST_CASE("convolution: gradients have the same bits each time, on two threads t
         return from_device(*device, grad_parameters);
     };
 
-    const Tensor first = gradient();
+    const std::vector<float> first = gradient();
 
     for (int again = 0; again < 20; ++again) {
         CHECK(gradient() == first);
     }
-}
-
-TEST_CASE("the tutorial's layers give the reference's output and gradients, on one thread and on two") {
-    for (const int threads : {1, 2}) {
-        const auto device = make_cpu_device(threads);
-        check(*device, ConvolutionShape{8, 28, 28, 10, 10, 3, 1, 1, 1, Activation::relu});
-        check(*device, LinearShape{8, 28, 28, 10, 10});
-    }
-}
-
-TEST_CASE("convolutions of the tutorial's network run on neither gemm nor reference code" *
-          doctest::skip(!has_avx2())) {
-    const auto device = make_cpu_device(1);
-    for (const std::int64_t batch : {8, 16})
-        for (const std::int64_t channels : {1, 10})
-            for (const Activation activation : {Activation::relu, Activation::sigmoid, Activation::tanh}) {
-                const auto operation = device->convolution({.batch = batch,
-                                                            .height = 28,
-                                                            .width = 28,
-                                                            .channels_in = channels,
-                                                            .channels_out = 10,
-                                                            .kernel = 3,
-                                                            .padding_before = 1,
-                                                            .padding_after = 1,
-                                                            .activation = activation,
-                                                            .needs_input_grad = channels != 1});
-                const std::string implementation = operation->implementation();
-                CAPTURE(implementation);
-                CHECK(!implementation.empty());
-                CHECK(implementation.find("gemm") == std::string::npos);
-                CHECK(implementation.find("ref") == std::string::npos);
-            }
 }

@@ -2,6 +2,7 @@
 #include "finch/backend/device.hpp"
 #include "finch/backend/optimizer_step.hpp"
 
+#include "backend/make_device.hpp"
 #include "backend/tensors.hpp"
 
 #include <cmath>
@@ -10,10 +11,22 @@
 using namespace finch;
 using namespace finch::backend;
 using reference::Tensor;
+using test::from_device;
+using test::make_device;
+using test::on_device;
 
 namespace {
 
 constexpr double tolerance = 1e-5;  ///< of each tensor's largest entry
+
+/// Images of one pixel each, of as many classes as there are labels: what feeds a loss.
+struct Labels {
+    std::vector<std::uint8_t> pixels;
+    std::vector<std::int32_t> labels;
+
+    explicit Labels(std::vector<std::int32_t> of) : pixels(of.size()), labels(std::move(of)) {}
+    [[nodiscard]] Images images() const { return {.pixels = pixels, .labels = labels, .pixels_per_image = 1}; }
+};
 
 /// Twelve steps from the same start, each with a new gradient. `advance(step, number)` sets what changes from step to
 /// step; the first is 1.
@@ -21,13 +34,16 @@ template <class Step, class Advance>
 void check_steps(Step step, Advance advance) {
     constexpr std::size_t count = 37;  // no multiple of a vector's width
     RandomStream random(14, Purpose::test);
-    const auto device = make_cpu_device(1);
+    const auto device = make_device();
+    const Labels labels({0});
+    const auto feed = device->make_feed(labels.images(), 1);
+    const Buffer logits = on_device(*device, Tensor{1, 2});
     // Small, so that float holds what a step of Adadelta's first size (1e-3) adds to it to better than the tolerance.
     const Tensor start = normal_tensor(random, count, 0.05);
     std::vector<reference::OptimizedParameter> expected(count);
-    std::vector<float> parameters(start.begin(), start.end());
-    std::vector<float> state_a(count);
-    std::vector<float> state_b(count);
+    const Buffer parameters = on_device(*device, start);
+    const Buffer state_a = device->allocate(count);
+    const Buffer state_b = device->allocate(count);
     for (std::size_t i = 0; i < count; ++i) {
         expected[i].value = start[i];
     }
@@ -35,20 +51,39 @@ void check_steps(Step step, Advance advance) {
     for (int number = 1; number <= 12; ++number) {
         advance(step, number);
         const Tensor grads = normal_tensor(random, count, 0.1);
-        const std::vector<float> grads_in_float(grads.begin(), grads.end());
-        device->optimizer_step(step, parameters.data(), grads_in_float.data(), state_a.data(), state_b.data(), count);
+        const Buffer device_grads = on_device(*device, grads);
+        feed->fill(std::vector<std::int64_t>{0}, std::vector<StepNumbers>{{.optimizer = step}});
+        device->softmax_cross_entropy(*feed, logits.data(), 2, nullptr);
+        device->optimizer_step(*feed, parameters.data(), device_grads.data(), state_a.data(), state_b.data(), count);
+        const std::vector<float> updated = from_device(*device, parameters);
         Tensor values;
+        Tensor moved;
         for (std::size_t i = 0; i < count; ++i) {
             expected[i].update(step, grads[i]);
             values.push_back(expected[i].value - start[i]);
-        }
-        Tensor moved(parameters.begin(), parameters.end());
-        for (std::size_t i = 0; i < count; ++i) {
-            moved[i] -= start[i];
+            moved.push_back(static_cast<double>(updated[i]) - start[i]);
         }
         CAPTURE(number);
         CHECK(difference(moved, values) < tolerance);
     }
+}
+
+/// One step's loss over `classes` with the labels of `indices` (−1: padding), added to `before`.
+struct Loss {
+    LossSums sums;
+    std::vector<float> grad;
+};
+Loss loss_of(const std::vector<float>& logits, std::int64_t classes, const Labels& labels,
+             const std::vector<std::int64_t>& indices, float grad_scale, const LossSums& before = {}) {
+    const auto device = make_device();
+    const auto feed = device->make_feed(labels.images(), static_cast<std::int64_t>(indices.size()));
+    const Buffer device_logits = on_device(*device, logits);
+    const Buffer grad = on_device(*device, std::vector<float>(logits.size(), 77));
+    feed->set_sums(before);
+    feed->fill(indices, std::vector<StepNumbers>{{.grad_scale = grad_scale}});
+    device->softmax_cross_entropy(*feed, device_logits.data(), classes, grad.data());
+    device->synchronize();
+    return {feed->sums(), from_device(*device, grad)};
 }
 
 constexpr auto nothing = [](auto&, int) {};
@@ -77,81 +112,118 @@ TEST_CASE("adadelta: with and without decay it follows PyTorch's definition") {
     check_steps(AdadeltaStep{.learning_rate = 10, .rho = 0.8F, .weight_decay = 0.1F}, nothing);
 }
 
-TEST_CASE("softmax_cross_entropy: rows of weight 0 count nowhere, the others as the reference says") {
-    const auto device = make_cpu_device(1);
+TEST_CASE("softmax_cross_entropy: padding counts nowhere, the others as the reference says") {
     RandomStream random(15, Purpose::test);
     const Tensor logits = normal_tensor(random, 4 * 5, 3);
-    const std::vector<float> in_float(logits.begin(), logits.end());
     const std::vector<std::int32_t> labels{4, 0, 2, 0};
     const std::vector<float> weights{1, 1, 1, 0};
-    std::vector<float> grad(logits.size(), 77);
-    LossSums sums{.loss = 2, .correct = 0, .samples = 10};
 
-    device->softmax_cross_entropy(in_float.data(), labels, weights, 5, 0.25F, grad.data(), sums);
+    const Loss loss = loss_of(std::vector<float>(logits.begin(), logits.end()), 5, Labels(labels), {0, 1, 2, -1}, 0.25F,
+                              {.loss = 2, .correct = 0, .samples = 10});
 
     Tensor expected = reference::cross_entropy_gradient(logits, labels, weights, 5);
     for (double& value : expected) {
         value *= 0.25;
     }
-    CHECK(difference(grad, expected) < tolerance);
-    CHECK(sums.loss == doctest::Approx(2 + reference::cross_entropy(logits, labels, weights, 5)).epsilon(1e-6));
-    CHECK(sums.samples == 13);
+    CHECK(difference(loss.grad, expected) < tolerance);
+    CHECK(loss.sums.loss == doctest::Approx(2 + reference::cross_entropy(logits, labels, weights, 5)).epsilon(1e-6));
+    CHECK(loss.sums.samples == 13);
 }
 
 TEST_CASE("softmax_cross_entropy: a row is correct where its label has the largest logit; no gradient is needed") {
-    const auto device = make_cpu_device(1);
-    const std::vector<float> logits{0, 2, 1, 5, 4, 3, 0, 0, 9};
-    LossSums sums;
+    const auto device = make_device();
+    const Labels labels({1, 2});
+    const auto feed = device->make_feed(labels.images(), 3);
+    const Buffer logits = on_device(*device, std::vector<float>{0, 2, 1, 5, 4, 3, 0, 0, 9});
 
-    device->softmax_cross_entropy(logits.data(), std::vector<std::int32_t>{1, 2, 2}, std::vector<float>{1, 1, 0}, 3, 1,
-                                  nullptr, sums);
+    feed->fill(std::vector<std::int64_t>{0, 1, -1}, std::vector<StepNumbers>(1));
+    device->softmax_cross_entropy(*feed, logits.data(), 3, nullptr);
+    device->synchronize();
 
-    CHECK(sums.correct == 1);
-    CHECK(sums.samples == 2);
+    CHECK(feed->sums().correct == 1);
+    CHECK(feed->sums().samples == 2);
 }
 
 TEST_CASE("softmax_cross_entropy: logits of a thousand do not overflow") {
-    const auto device = make_cpu_device(1);
-    const std::vector<float> logits{1000, 0, -1000, 1000};
-    std::vector<float> grad(4);
-    LossSums sums;
+    const Loss loss = loss_of({1000, 0, -1000, 1000}, 2, Labels({1, 1}), {0, 1}, 1);
 
-    device->softmax_cross_entropy(logits.data(), std::vector<std::int32_t>{1, 1}, std::vector<float>{1, 1}, 2, 1,
-                                  grad.data(), sums);
-
-    CHECK(sums.loss == doctest::Approx(1000));
-    CHECK(difference(grad, {1, -1, 0, 0}) < tolerance);
+    CHECK(loss.sums.loss == doctest::Approx(1000));
+    CHECK(difference(loss.grad, {1, -1, 0, 0}) < tolerance);
 }
 
 TEST_CASE("softmax_cross_entropy: a logit that is not a number gives such a loss") {
-    const auto device = make_cpu_device(1);
-    const std::vector<float> logits{std::nanf(""), 1};
-    LossSums sums;
+    const Loss loss = loss_of({std::nanf(""), 1}, 2, Labels({1}), {0}, 1);
 
-    device->softmax_cross_entropy(logits.data(), std::vector<std::int32_t>{1}, std::vector<float>{1}, 2, 1, nullptr,
-                                  sums);
-
-    CHECK(std::isnan(sums.loss));
+    CHECK(std::isnan(loss.sums.loss));
 }
 
-TEST_CASE("gather_normalised: pixels are scaled per channel, and an index of -1 gives zeros") {
-    const auto device = make_cpu_device(1);
+TEST_CASE("a feed goes from step to step: each takes its own images, labels and scale") {
+    const auto device = make_device();
+    const Labels labels({0, 1, 2});
+    const auto feed = device->make_feed(labels.images(), 1);
+    const Buffer logits = on_device(*device, std::vector<float>{0, 0, 0});
+    const Buffer grad = device->allocate(3);
+
+    feed->fill(std::vector<std::int64_t>{2, 0}, std::vector<StepNumbers>{{.grad_scale = 3}, {.grad_scale = 6}});
+    device->softmax_cross_entropy(*feed, logits.data(), 3, grad.data());
+    const std::vector<float> first = from_device(*device, grad);
+    device->softmax_cross_entropy(*feed, logits.data(), 3, grad.data());
+    const std::vector<float> second = from_device(*device, grad);
+
+    CHECK(difference(first, {1, 1, -2}) < tolerance);
+    CHECK(difference(second, {-4, 2, 2}) < tolerance);
+    CHECK(feed->sums().loss == doctest::Approx(2 * std::log(3.0)));
+}
+
+TEST_CASE("gather: pixels are scaled per channel, and an index of -1 gives zeros") {
+    const auto device = make_device();
     // Two images of two pixels with three channels.
     const std::vector<std::uint8_t> pixels{0, 51, 102, 153, 204, 255, 255, 0, 51, 102, 153, 204};
-    std::vector<float> out(18, 77);
+    const std::vector<std::int32_t> labels{0, 0};
+    const auto feed = device->make_feed({.pixels = pixels,
+                                         .labels = labels,
+                                         .pixels_per_image = 6,
+                                         .mean = {0, 0.2F, 0.4F},
+                                         .deviation = {1, 0.5F, 0.1F}},
+                                        3);
+    const Buffer out = on_device(*device, std::vector<float>(18, 77));
 
-    device->gather_normalised(pixels, 6, std::vector<std::int64_t>{1, -1, 0}, std::vector<float>{0, 0.2F, 0.4F},
-                              std::vector<float>{1, 0.5F, 0.1F}, out.data());
+    feed->fill(std::vector<std::int64_t>{1, -1, 0}, std::vector<StepNumbers>(1));
+    device->gather(*feed, out.data());
 
-    CHECK(difference(out, {1, -0.4, -2, 0.4, 0.8, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.6, 1.2, 6}) < 1e-6);
+    CHECK(difference(from_device(*device, out), {1, -0.4, -2, 0.4, 0.8, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.6, 1.2, 6}) <
+          1e-6);
 }
 
-TEST_CASE("gather_normalised: one channel has one mean and deviation for all pixels") {
-    const auto device = make_cpu_device(1);
-    std::vector<float> out(3, 77);
+TEST_CASE("gather: one channel has one mean and deviation for all pixels") {
+    const auto device = make_device();
+    const std::vector<std::uint8_t> pixels{0, 51, 255};
+    const std::vector<std::int32_t> labels{0};
+    const auto feed = device->make_feed(
+        {.pixels = pixels, .labels = labels, .pixels_per_image = 3, .mean = {0.2F}, .deviation = {0.4F}}, 1);
+    const Buffer out = device->allocate(3);
 
-    device->gather_normalised(std::vector<std::uint8_t>{0, 51, 255}, 3, std::vector<std::int64_t>{0},
-                              std::vector<float>{0.2F}, std::vector<float>{0.4F}, out.data());
+    feed->fill(std::vector<std::int64_t>{0}, std::vector<StepNumbers>(1));
+    device->gather(*feed, out.data());
 
-    CHECK(difference(out, {-0.5, 0, 2}) < 1e-6);
+    CHECK(difference(from_device(*device, out), {-0.5, 0, 2}) < 1e-6);
+}
+
+TEST_CASE("a program does its work as often as it is asked to") {
+    const auto device = make_device();
+    const Labels labels({0});
+    const auto feed = device->make_feed(labels.images(), 1);
+    const Buffer logits = on_device(*device, std::vector<float>{0, 0});
+    const auto program =
+        device->record([&] { device->softmax_cross_entropy(*feed, logits.data(), 2, nullptr); }, Recording::graph);
+
+    for (const std::int64_t times : {1, 2, 100, 3}) {
+        feed->fill(std::vector<std::int64_t>(static_cast<std::size_t>(times), 0),
+                   std::vector<StepNumbers>(static_cast<std::size_t>(times)));
+        program->run(times);
+        device->synchronize();
+    }
+
+    CHECK(feed->sums().samples == 106);
+    CHECK(program->seconds() > 0);
 }

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <doctest/doctest.h>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -55,14 +56,17 @@ struct Trial {
     /// The mean loss; with `backward` the gradients are made too.
     double loss(bool backward = false) {
         model.forward();
-        backend::LossSums sums;
-        const std::vector<float> weights(batch, 1.0F);
-        device->softmax_cross_entropy(model.logits(), labels, weights, classes, 1.0F / batch,
-                                      backward ? model.grad_logits() : nullptr, sums);
+        std::vector<std::int64_t> indices(batch);
+        std::iota(indices.begin(), indices.end(), 0);
+        const std::vector<std::uint8_t> pixels(batch);
+        const auto feed = device->make_feed({.pixels = pixels, .labels = labels, .pixels_per_image = 1}, batch);
+        feed->fill(indices, std::vector<backend::StepNumbers>{{.grad_scale = 1.0F / batch}});
+        device->softmax_cross_entropy(*feed, model.logits(), classes, backward ? model.grad_logits() : nullptr);
+        device->synchronize();
         if (backward) {
             model.backward([&](std::int64_t begin, std::int64_t end) { ranges.emplace_back(begin, end); });
         }
-        return sums.loss / static_cast<double>(batch);
+        return feed->sums().loss / static_cast<double>(batch);
     }
 
     std::vector<float> grads() {

@@ -76,19 +76,26 @@ public:
         model_.pack();
     }
 
-    /// Returns the loss of a state's batch; the gradients are then in model().grads().
-    double loss_and_grads(std::uint64_t state) {
+    /// Returns the loss of a state's batch; the gradients are then in model().grads(), and feed() has the numbers of
+    /// the optimizer's step.
+    double loss_and_grads(std::uint64_t state, const backend::OptimizerStep& optimizer_step = backend::SgdStep{}) {
         const Batch images(state);
         std::vector<std::int64_t> indices(batch);
         std::iota(indices.begin(), indices.end(), 0);
-        device_->gather_normalised(images.pixels, 784, indices, mean_, deviation_, model_.input());
+        feed_ = device_->make_feed({.pixels = images.pixels,
+                                    .labels = images.labels,
+                                    .pixels_per_image = 784,
+                                    .mean = {0.1307F},
+                                    .deviation = {0.3081F}},
+                                   batch);
+        const backend::StepNumbers numbers{.grad_scale = 1.0F / batch, .optimizer = optimizer_step};
+        feed_->fill(indices, std::span(&numbers, 1));
+        device_->gather(*feed_, model_.input());
         model_.forward();
-        const std::vector<float> weights(batch, 1.0F);
-        backend::LossSums sums;
-        device_->softmax_cross_entropy(model_.logits(), images.labels, weights, 10, 1.0F / batch, model_.grad_logits(),
-                                       sums);
+        device_->softmax_cross_entropy(*feed_, model_.logits(), 10, model_.grad_logits());
         model_.backward([](std::int64_t /*begin*/, std::int64_t /*end*/) {});
-        return sums.loss / batch;
+        device_->synchronize();
+        return feed_->sums().loss / batch;
     }
 
     std::vector<float> grads() {
@@ -99,12 +106,13 @@ public:
 
     Model& model() { return model_; }
     backend::Device& device() { return *device_; }
+    /// Of the last loss_and_grads().
+    backend::Feed& feed() { return *feed_; }
 
 private:
     std::unique_ptr<backend::Device> device_ = backend::make_cpu_device(1);
     Model model_;
-    std::vector<float> mean_{0.1307F};
-    std::vector<float> deviation_{0.3081F};
+    std::unique_ptr<backend::Feed> feed_;
 };
 
 /// What the fixture holds about one tensor's gradient, beside what we have; in shares of the tensor's largest entry.
@@ -181,11 +189,11 @@ void check_losses(std::int64_t convolutions, const std::string& file) {
         network.set_weights(free_steps, 1);
         for (std::uint64_t step = 0; step < 100; ++step) {
             CAPTURE(step);
-            const double loss = network.loss_and_grads(free_steps + step);
+            const double loss = network.loss_and_grads(free_steps + step, optimizer.next(rate));
             const auto expected = fixture.next<double>();
             CHECK(std::abs(loss - expected) < 1e-5);
             worst = std::max(worst, std::abs(loss - expected));
-            optimizer.step(network.model().parameters(), network.model().grads(), rate);
+            optimizer.apply(network.feed(), network.model().parameters(), network.model().grads());
             network.model().pack();
         }
     }
@@ -285,6 +293,11 @@ TEST_CASE("optimizers: from 100 states the update is PyTorch's to 1e-5, and so i
     const auto device = backend::make_cpu_device(1);
     const backend::Buffer parameters = device->allocate(elements);
     const backend::Buffer grads = device->allocate(elements);
+    // A step ends with its loss: one image of two classes.
+    const std::vector<std::uint8_t> pixels(1);
+    const std::vector<std::int32_t> labels(1);
+    const backend::Buffer logits = device->allocate(2);
+    const auto feed = device->make_feed({.pixels = pixels, .labels = labels, .pixels_per_image = 1}, 1);
     Fixture fixture("updates.bin");
 
     for (std::size_t kind = 0; kind < updates.size(); ++kind) {
@@ -298,7 +311,10 @@ TEST_CASE("optimizers: from 100 states the update is PyTorch's to 1e-5, and so i
             Optimizer optimizer(*device, updates[kind].options, elements);
             optimizer.set_state(optimizer_state(updates[kind].options, state));
 
-            optimizer.step(parameters.span(), grads.span(), updates[kind].rate);
+            feed->fill(std::vector<std::int64_t>{0},
+                       std::vector<backend::StepNumbers>{{.optimizer = optimizer.next(updates[kind].rate)}});
+            device->softmax_cross_entropy(*feed, logits.data(), 2, nullptr);
+            optimizer.apply(*feed, parameters.span(), grads.span());
 
             std::vector<float> result(elements);
             device->download(parameters.data(), result);

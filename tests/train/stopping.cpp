@@ -68,7 +68,7 @@ TEST_CASE("a NaN in one rank's shard alone is seen there at once and ends the ep
     const auto datasets = labelled(recipe, 0, 0);
     FailingDevice device(Failure::nan_loss, both.rank() == 1 ? 2 : -1);
     const auto all_reduce = comm::make_mpi_all_reduce(both, 30);
-    train::Training training(device, both, *all_reduce, datasets, recipe, 30);
+    train::Training training(device, both, *all_reduce, datasets, recipe);
 
     // Two batches of training, the second with the NaN; its gradient is left alone.
     const State state = training.advance(2);
@@ -85,7 +85,7 @@ TEST_CASE("what a step throws on one rank comes out at the end of the call, and 
     const auto datasets = labelled(recipe, 0, 0);
     FailingDevice device(Failure::exception, both.rank() == 1 ? 1 : -1);
     const auto all_reduce = comm::make_mpi_all_reduce(both, 5);
-    train::Training training(device, both, *all_reduce, datasets, recipe, 5);
+    train::Training training(device, both, *all_reduce, datasets, recipe);
 
     // The first batch fails on rank 1; the call goes on to the epoch's end.
     if (both.rank() == 1) {

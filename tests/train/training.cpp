@@ -21,17 +21,19 @@ std::vector<double> mean_gradient(const train::Recipe& recipe, const data::Datas
     nn::Model model(*device, nn::plan_model(recipe.model, {image_size, image_size, 1}, classes, 1));
     model.set_tensors(weights);
     model.pack();
-    const std::vector<float> mean{static_cast<float>(recipe.data.mean[0])};
-    const std::vector<float> deviation{static_cast<float>(recipe.data.deviation[0])};
+    const auto feed = device->make_feed({.pixels = dataset.pixels,
+                                         .labels = dataset.labels,
+                                         .pixels_per_image = dataset.pixels_per_image(),
+                                         .mean = {static_cast<float>(recipe.data.mean[0])},
+                                         .deviation = {static_cast<float>(recipe.data.deviation[0])}},
+                                        1);
     std::vector<double> sum(static_cast<std::size_t>(model.plan().parameters));
     std::vector<float> grads(sum.size());
     for (const std::int64_t index : indices) {
-        device->gather_normalised(dataset.pixels, dataset.pixels_per_image(), std::vector{index}, mean, deviation,
-                                  model.input());
+        feed->fill(std::vector{index}, std::vector<backend::StepNumbers>{{.grad_scale = 1.0F}});
+        device->gather(*feed, model.input());
         model.forward();
-        backend::LossSums sums;
-        device->softmax_cross_entropy(model.logits(), std::vector{dataset.labels[static_cast<std::size_t>(index)]},
-                                      std::vector{1.0F}, classes, 1.0F, model.grad_logits(), sums);
+        device->softmax_cross_entropy(*feed, model.logits(), classes, model.grad_logits());
         model.backward([](std::int64_t /*begin*/, std::int64_t /*end*/) {});
         device->download(model.grads().data(), grads);
         for (std::size_t i = 0; i < sum.size(); ++i) {
@@ -283,7 +285,7 @@ TEST_CASE("training: what cannot be trained is refused") {
     recipe.data.mean = {0.1, 0.2};
     CHECK_THROWS_WITH_AS(Run(group, datasets, recipe), doctest::Contains("normalize.mean"), ConfigError);
     recipe = small_recipe(20);
-    recipe.training.precision = train::Precision::float16;
+    recipe.training.precision = train::Precision::bfloat16;
     CHECK_THROWS_WITH_AS(Run(group, datasets, recipe), doctest::Contains("precision"), ConfigError);
 }
 

@@ -55,7 +55,7 @@ inline train::Recipe small_recipe(std::int64_t validation_samples) {
 class Run {
 public:
     Run(const comm::Group& group, const data::Datasets& datasets, const train::Recipe& recipe)
-        : group_(group), training_(*device_, group_, *all_reduce_, datasets, recipe, 30.0) {}
+        : group_(group), training_(*device_, group_, *all_reduce_, datasets, recipe) {}
 
     train::Training* operator->() { return &training_; }
     /// Collective over the group.

@@ -1,83 +1,234 @@
-// One training step of the tutorial's network on one thread. Reads lines "LAYERS BATCH STEPS" from standard input and
-// answers each with the seconds of one step, so that a script can interleave it with another implementation
-// (tools/bench/step.py).
+// Training steps of the tutorial's network. Reads lines "LAYERS BATCH STEPS [SLOTS]" from standard input and answers
+// each with the seconds of one step, so that a script can interleave it with another implementation
+// (tools/bench/step.py on one thread of a CPU, tools/bench/gpu_step.py on a GPU). With SLOTS so many networks train at
+// once, each on a line of work of its own, from one thread, STEPS steps each; the answer is then the time over all
+// their steps.
+#include "finch/backend/cuda.hpp"
 #include "finch/backend/device.hpp"
 #include "finch/base/clock.hpp"
+#include "finch/base/error.hpp"
 #include "finch/base/random.hpp"
 #include "finch/nn/initialization.hpp"
 #include "finch/nn/model.hpp"
 #include "finch/nn/optimizer.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <iostream>
 #include <map>
 #include <memory>
+#include <sstream>
+#include <string>
+#include <tuple>
 #include <vector>
 
 namespace {
 
 using namespace finch;
 
-/// conv3x3(1 → 10), then layers − 1 times conv3x3(10 → 10), each with relu, on 28 × 28; flatten; linear(7840 → 10).
-class TutorialNet {
-public:
-    TutorialNet(backend::Device& device, std::int64_t layers, std::int64_t batch)
-        : device_(device),
-          model_(device, nn::plan_model({nn::ConvLayer{.activation = backend::Activation::relu, .repeat = layers},
-                                         nn::FlattenLayer{}, nn::LinearLayer{}},
-                                        {28, 28, 1}, 10, batch)),
-          optimizer_(device, nn::AdadeltaOptions{}, model_.plan().parameters),
-          labels_(static_cast<std::size_t>(batch)),
-          weights_(static_cast<std::size_t>(batch), 1.0F) {
-        std::vector<float> first(model_.parameters().size());
-        nn::initialize(model_.plan(), 1, 1, first);
-        device_.upload(first, model_.parameters().data());
-        model_.pack();
+constexpr std::int64_t pixels_per_image = 28 * 28;
+
+/// Random images, shared by all networks: what they show is nothing to the time of a step.
+struct Noise {
+    static constexpr std::size_t count = 4096;
+    std::vector<std::uint8_t> pixels = std::vector<std::uint8_t>(count * pixels_per_image);
+    std::vector<std::int32_t> labels = std::vector<std::int32_t>(count);
+
+    Noise() {
         RandomStream random(1, Purpose::test);
-        for (std::int32_t& label : labels_) {
-            label = static_cast<std::int32_t>(random.below(10));
+        for (std::uint8_t& pixel : pixels) {
+            pixel = static_cast<std::uint8_t>(random.below(256));
         }
-        for (std::int64_t i = 0; i < batch * 28 * 28; ++i) {
-            model_.input()[i] = static_cast<float>(random.normal());
+        for (std::int32_t& label : labels) {
+            label = static_cast<std::int32_t>(random.below(10));
         }
     }
 
-    void step() {
-        backend::LossSums sums;
-        model_.forward();
-        device_.softmax_cross_entropy(model_.logits(), labels_, weights_, 10, 1.0F / static_cast<float>(labels_.size()),
-                                      model_.grad_logits(), sums);
-        model_.backward([](std::int64_t, std::int64_t) {});
-        optimizer_.step(model_.parameters(), model_.grads(), 0.1);
+    [[nodiscard]] backend::Images images() const {
+        return {.pixels = pixels,
+                .labels = labels,
+                .pixels_per_image = pixels_per_image,
+                .mean = {0.5F},
+                .deviation = {0.29F}};
+    }
+};
+
+nn::ModelPlan tutorial(std::int64_t layers, std::int64_t batch, backend::Precision precision) {
+    return nn::plan_model({nn::ConvLayer{.activation = backend::Activation::relu, .repeat = layers}, nn::FlattenLayer{},
+                           nn::LinearLayer{}},
+                          {28, 28, 1}, 10, batch, {.precision = precision});
+}
+
+/// conv3x3(1 → 10), then layers − 1 times conv3x3(10 → 10), each with relu, on 28 × 28; flatten; linear(7840 → 10).
+/// Trained by Adadelta on a line of work of its own.
+class TutorialNet {
+public:
+    TutorialNet(std::unique_ptr<backend::Device> device, const nn::ModelPlan& plan, const Noise& noise)
+        : device_(std::move(device)),
+          model_(*device_, plan),
+          optimizer_(*device_, nn::AdadeltaOptions{}, plan.parameters),
+          feed_(device_->make_feed(noise.images(), plan.batch)),
+          program_(device_->record([this] { step(); }, backend::Recording::graph)) {
+        std::vector<float> first(static_cast<std::size_t>(plan.parameters));
+        nn::initialize(plan, 1, 1, first);
+        device_->upload(first, model_.parameters().data());
         model_.pack();
+    }
+
+    [[nodiscard]] std::int64_t chunk() const { return std::min<std::int64_t>(feed_->capacity(), 256); }
+    void wait() { device_->synchronize(); }
+
+    /// Asks for `count` steps, at most chunk(). The earlier ones must be done.
+    void start(std::int64_t count) {
+        std::vector<backend::StepNumbers> steps;
+        std::vector<std::int64_t> indices;
+        for (std::int64_t i = 0; i < count; ++i) {
+            steps.push_back(
+                {.grad_scale = 1.0F / static_cast<float>(model_.plan().batch), .optimizer = optimizer_.next(0.1)});
+            for (std::int64_t sample = 0; sample < model_.plan().batch; ++sample) {
+                indices.push_back(next_image_++ % static_cast<std::int64_t>(Noise::count));
+            }
+        }
+        feed_->fill(indices, steps);
+        program_->run(count);
     }
 
 private:
-    backend::Device& device_;
+    void step() {
+        device_->gather(*feed_, model_.input());
+        model_.forward();
+        device_->softmax_cross_entropy(*feed_, model_.logits(), 10, model_.grad_logits());
+        model_.backward([](std::int64_t, std::int64_t) {});
+        optimizer_.apply(*feed_, model_.parameters(), model_.grads());
+        model_.pack();
+    }
+
+    std::unique_ptr<backend::Device> device_;
     nn::Model model_;
     nn::Optimizer optimizer_;
-    std::vector<std::int32_t> labels_;
-    std::vector<float> weights_;
+    std::unique_ptr<backend::Feed> feed_;
+    std::unique_ptr<backend::Program> program_;
+    std::int64_t next_image_ = 0;
 };
+
+using Nets = std::vector<std::unique_ptr<TutorialNet>>;
+
+/// `steps` steps of each, chunk by chunk: while the host fills one feed the others compute.
+double seconds_of(Nets& nets, std::int64_t steps) {
+    const std::int64_t chunk = nets.front()->chunk();
+    const double begin = steady_seconds();
+    for (std::int64_t done = 0; done < steps; done += chunk) {
+        for (const auto& net : nets) {
+            net->wait();
+            net->start(std::min(chunk, steps - done));
+        }
+    }
+    for (const auto& net : nets) {
+        net->wait();
+    }
+    return (steady_seconds() - begin) / static_cast<double>(steps) / static_cast<double>(nets.size());
+}
+
+struct Options {
+    std::string device = "cpu";
+    backend::CudaPath path = backend::CudaPath::automatic;
+    backend::Precision precision = backend::Precision::float32;
+};
+
+template <class Value>
+Value choose(const std::string& option, const std::string& word, const std::map<std::string, Value>& values) {
+    const auto found = values.find(word);
+    if (found != values.end()) {
+        return found->second;
+    }
+    std::string accepted;
+    for (const auto& [name, value] : values) {
+        accepted += (accepted.empty() ? "" : ", ") + name;
+    }
+    throw ConfigError(option + ": \"" + word + "\" is none of " + accepted);
+}
+
+Options read_options(const std::vector<std::string>& words) {
+    Options options;
+    for (std::size_t i = 0; i < words.size(); i += 2) {
+        const std::string value = i + 1 < words.size() ? words[i + 1] : "";
+        if (words[i] == "--device") {
+            options.device = choose<std::string>(words[i], value, {{"cpu", "cpu"}, {"cuda", "cuda"}});
+        } else if (words[i] == "--path") {
+            options.path = choose<backend::CudaPath>(words[i], value,
+                                                     {{"automatic", backend::CudaPath::automatic},
+                                                      {"library", backend::CudaPath::library},
+                                                      {"direct", backend::CudaPath::direct}});
+        } else if (words[i] == "--precision") {
+            options.precision = choose<backend::Precision>(words[i], value,
+                                                           {{"float32", backend::Precision::float32},
+                                                            {"tf32", backend::Precision::tf32},
+                                                            {"bfloat16", backend::Precision::bfloat16}});
+        } else {
+            throw ConfigError(
+                "bench_step [--device cpu|cuda] [--path automatic|library|direct] "
+                "[--precision float32|tf32|bfloat16]; it has no \"" +
+                words[i] + "\"");
+        }
+    }
+    return options;
+}
+
+std::unique_ptr<backend::Device> open_device(const Options& options) {
+    if (options.device == "cpu") {
+        return backend::make_cpu_device(1);
+    }
+    if (backend::cuda_device_count() == 0) {
+        throw ConfigError("--device cuda: this process sees no CUDA device");
+    }
+    return backend::make_cuda_device(0, options.path);
+}
+
+/// Answers lines until there are none. What went wrong with one is its answer, and the next is read.
+void answer_lines(const Options& options) {
+    const Noise noise;
+    const auto device = open_device(options);
+    if (!device->supports(options.precision)) {
+        throw ConfigError("--precision: " + device->name() + " has none but float32");
+    }
+    std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, Nets> all;
+    std::string line;
+    while (std::getline(std::cin, line)) {
+        std::istringstream words(line);
+        std::int64_t layers = 0;
+        std::int64_t batch = 0;
+        std::int64_t steps = 0;
+        std::int64_t slots = 1;
+        if (!(words >> layers >> batch >> steps) || steps < 1) {
+            throw ConfigError("a line reads LAYERS BATCH STEPS [SLOTS], not \"" + line + "\"");
+        }
+        words >> slots;
+        slots = std::max<std::int64_t>(slots, 1);
+        try {
+            Nets& nets = all[{layers, batch, slots}];
+            if (nets.empty()) {
+                const nn::ModelPlan plan = tutorial(layers, batch, options.precision);
+                for (std::int64_t i = 0; i < slots; ++i) {
+                    nets.push_back(std::make_unique<TutorialNet>(device->new_stream(), plan, noise));
+                }
+                seconds_of(nets, std::min<std::int64_t>(nets.front()->chunk(), options.device == "cpu" ? 1 : 64));
+            }
+            std::cout << seconds_of(nets, steps) << std::endl;
+        } catch (const std::bad_alloc&) {
+            all.clear();
+            std::cout << "nan" << std::endl;
+        }
+    }
+}
 
 }  // namespace
 
-int main() {
-    const auto device = backend::make_cpu_device(1);
-    std::map<std::pair<std::int64_t, std::int64_t>, std::unique_ptr<TutorialNet>> nets;
-    std::int64_t layers = 0;
-    std::int64_t batch = 0;
-    int steps = 0;
-    while (std::cin >> layers >> batch >> steps) {
-        auto& net = nets[{layers, batch}];
-        if (!net) {
-            net = std::make_unique<TutorialNet>(*device, layers, batch);
-            net->step();
-        }
-        const double begin = steady_seconds();
-        for (int i = 0; i < steps; ++i) {
-            net->step();
-        }
-        std::cout << (steady_seconds() - begin) / steps << std::endl;
+int main(int argc, char** argv) {
+    try {
+        answer_lines(read_options({argv + 1, argv + argc}));
+    } catch (const std::exception& error) {
+        std::cerr << "bench_step: " << error.what() << std::endl;
+        return 2;
     }
 }

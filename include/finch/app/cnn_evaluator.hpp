@@ -5,6 +5,7 @@
 #include "finch/store/run_directory.hpp"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,7 +47,8 @@ private:
         double seconds_left = 0;      ///< estimated; 0: unknown
         double progress = 0;
         std::int64_t samples_before = 0;  ///< trained in earlier starts
-        double training_seconds = 0;      ///< in this start
+        double training_seconds = 0;      ///< in this start, by the device's clock
+        std::int64_t steps_done = 0;      ///< in this start
     };
 
     std::vector<Status> command(const Order& order);
@@ -54,7 +56,8 @@ private:
     [[nodiscard]] search::Individual ended(std::uint32_t slot, Status status);
     void describe(search::Individual& individual, train::Training& training, search::Outcome outcome) const;
     void keep_best(const search::Individual& individual, train::Training& training);
-    void measure(std::uint32_t slot, std::uint32_t steps, double seconds);
+    [[nodiscard]] std::uint32_t steps_wanted(const Running& running) const;
+    void measure(std::uint32_t slot);
     void release(std::uint32_t slot);
 
     const config::Config& config_;
@@ -68,6 +71,9 @@ private:
     std::int64_t classes_ = 0;
     std::vector<Running> running_;
     std::vector<search::Individual> failed_;  ///< could not be started; advance() returns them
+    /// Found no memory beside the others: starts when one of them has ended.
+    std::optional<search::Individual> waiting_;
+    bool has_room_ = false;  ///< a slot was given up since the last try
     double checkpoint_seconds_ = 0;
 };
 

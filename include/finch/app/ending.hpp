@@ -19,13 +19,4 @@ namespace finch::app {
                                                       const config::Config& config, const data::Datasets& datasets,
                                                       backend::Device& device, const search::Population& population);
 
-/// Loss and accuracy of `weights` on all of `dataset`, on this rank alone.
-struct TestScore {
-    double loss = 0;
-    double accuracy = 0;
-    std::vector<std::int64_t> predictions;  ///< class by sample
-};
-[[nodiscard]] TestScore score(backend::Device& device, const train::Recipe& recipe, const NamedArrays& weights,
-                              const data::Dataset& dataset);
-
 }  // namespace finch::app

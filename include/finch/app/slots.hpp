@@ -18,9 +18,13 @@ namespace finch::app {
 /// The trainings of one worker on this rank, a slot each. Every rank of the worker has one and obeys the same Orders.
 class Slots {
 public:
-    /// All must outlive it.
+    /// Collective over the worker. All must outlive it. `communicator`: mpi, staged or nccl. Each slot has a line of
+    /// work of its own on `device`.
     Slots(const config::Config& config, const data::Datasets& datasets, backend::Device& device,
-          const comm::Group& group);
+          const comm::Group& group, config::CommunicatorChoice communicator);
+
+    /// Whether advance() returns before the steps are done.
+    [[nodiscard]] bool runs_ahead() const { return streams_.front()->runs_ahead(); }
 
     /// Collective over the worker. Does what `order` says and agrees with the group on how it went. For `advance` one
     /// status per entry of order.steps; else one.
@@ -37,13 +41,14 @@ public:
 
 private:
     Status start(const Order& order);
-    Status advance(train::Training& training, std::int64_t steps);
+    Status advance(std::uint32_t slot, std::int64_t steps);
+    void check_health(std::uint32_t slot);
     [[nodiscard]] Status agree(Status mine, const std::string& text);
 
     const config::Config& config_;
     const data::Datasets& datasets_;
-    backend::Device& device_;
     const comm::Group& group_;
+    std::vector<std::unique_ptr<backend::Device>> streams_;  ///< by slot
     std::unique_ptr<comm::AllReduce> all_reduce_;
     std::vector<std::unique_ptr<train::Training>> slots_;
     NamedArrays snapshot_;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace finch::backend {
 
@@ -33,16 +34,77 @@ struct LossSums {
     std::int64_t samples = 0;
 };
 
-/// One device that trains: memory and planned operations. All pointers that its operations take are to its own memory.
-/// Plans are made once per shape and shared by all operations of that shape, across individuals. Not thread-safe.
+/// A data set in host memory, and how its pixels are normalised. The spans must stay as they are while a Feed uses
+/// them.
+struct Images {
+    std::span<const std::uint8_t> pixels;  ///< (samples, H, W, C)
+    std::span<const std::int32_t> labels;  ///< one per sample
+    std::int64_t pixels_per_image = 0;     ///< H·W·C
+    std::vector<float> mean = {0.0F};      ///< one per channel; a pixel p becomes (p / 255 − mean) / deviation
+    std::vector<float> deviation = {1.0F};
+};
+
+/// What one step takes beside its images.
+struct StepNumbers {
+    float grad_scale = 0;                 ///< of the loss's gradient: 1 / samples of the global batch
+    OptimizerStep optimizer = SgdStep{};  ///< the same kind in all steps of a Feed
+};
+
+/// Feeds steps with what differs from one to the next: images, labels, numbers; and keeps the sums of their losses. It
+/// is filled for many steps at once, and the device goes from one to the next by itself: a step needs no word from the
+/// host. Made by a Device, for a data set and a batch size, and used with that Device only.
+class Feed {
+public:
+    virtual ~Feed() = default;
+
+    /// How many steps fill() takes at most; at least 1.
+    [[nodiscard]] virtual std::int64_t capacity() const = 0;
+    /// The next steps. `indices` (steps, batch): the images of each; −1 is padding: zeros of weight 0. Only when the
+    /// steps filled in before are done, and seen to be done by Device::synchronize().
+    virtual void fill(std::span<const std::int64_t> indices, std::span<const StepNumbers> steps) = 0;
+    /// The losses of all steps since the Feed was made, or set_sums(). Only after Device::synchronize().
+    [[nodiscard]] virtual LossSums sums() const = 0;
+    virtual void set_sums(const LossSums& sums) = 0;
+};
+
+/// Work that was described once and is done many times.
+class Program {
+public:
+    virtual ~Program() = default;
+
+    /// Asks for the work `times` times, one after another.
+    virtual void run(std::int64_t times) = 0;
+    /// How long the last run() took, by the device's clock. Only after Device::synchronize().
+    [[nodiscard]] virtual double seconds() const = 0;
+};
+
+/// How a Program may be done: as a graph that the device repeats by itself, or call by call, since the host has a part
+/// in it (MPI).
+enum class Recording { graph, calls };
+
+/// One device that trains, as one individual sees it: memory, planned operations, and one line of work in which
+/// everything is done in the order in which it was asked for (on a GPU: a stream). All pointers that its operations
+/// take are to its own memory. Plans are made once per shape and shared by all operations of that shape, across
+/// individuals. Not thread-safe.
 class Device {
 public:
     virtual ~Device() = default;
 
     /// For people and files: "cpu", "NVIDIA H200".
     [[nodiscard]] virtual std::string name() const = 0;
+    /// Whether operations return before they are done. synchronize() then waits for them.
+    [[nodiscard]] virtual bool runs_ahead() const = 0;
+    [[nodiscard]] virtual bool supports(Precision precision) const = 0;
+    /// The same device with a line of work of its own, beside this one. Shares memory, plans and data sets.
+    [[nodiscard]] virtual std::unique_ptr<Device> new_stream() = 0;
+    /// cudaStream_t, for a library that puts work of its own in line; null where the device has none.
+    [[nodiscard]] virtual void* stream() const = 0;
+
     /// Throws std::bad_alloc.
     [[nodiscard]] virtual Buffer allocate(std::size_t floats) = 0;
+    /// Bytes that allocate() can still give, about.
+    [[nodiscard]] virtual std::int64_t free_bytes() const = 0;
+    /// Both wait: `from` may go, and `to` is there, when they return.
     virtual void upload(std::span<const float> from, float* to) = 0;
     virtual void download(const float* from, std::span<float> to) = 0;
 
@@ -51,23 +113,22 @@ public:
     [[nodiscard]] virtual std::unique_ptr<Operation> linear(const LinearShape& shape) = 0;
     [[nodiscard]] virtual std::unique_ptr<Operation> activation(const ActivationShape& shape) = 0;
 
-    /// Softmax cross-entropy. `logits` (N, classes); `labels` N (host memory); `weights` N (host memory): 1 for a real
-    /// sample, 0 for padding. Adds to `sums` every sample of weight 1. Where `grad` (N, classes) is not null it becomes
-    /// (softmax − onehot) · weight · `grad_scale`.
-    virtual void softmax_cross_entropy(const float* logits, std::span<const std::int32_t> labels,
-                                       std::span<const float> weights, std::int64_t classes, float grad_scale,
-                                       float* grad, LossSums& sums) = 0;
+    /// Throws std::bad_alloc.
+    [[nodiscard]] virtual std::unique_ptr<Feed> make_feed(const Images& images, std::int64_t batch) = 0;
+    /// `out` (batch, H·W·C) becomes the normalised images of the feed's present step.
+    virtual void gather(Feed& feed, float* out) = 0;
+    /// Softmax cross-entropy of `logits` (batch, classes) with the labels of the feed's present step. Adds every sample
+    /// that is no padding to the feed's sums. Where `grad` (batch, classes) is not null it becomes
+    /// (softmax − onehot) · grad_scale, and 0 for padding. Ends the step: the feed moves on to the next.
+    virtual void softmax_cross_entropy(Feed& feed, const float* logits, std::int64_t classes, float* grad) = 0;
+    /// Updates `parameters` from `grads` and the optimizer's state arrays, all of `count` floats, by the numbers of the
+    /// step that softmax_cross_entropy() ended last.
+    virtual void optimizer_step(Feed& feed, float* parameters, const float* grads, float* state_a, float* state_b,
+                                std::size_t count) = 0;
 
-    /// Updates `parameters` from `grads` and the optimizer's state arrays, all of `count` floats.
-    virtual void optimizer_step(const OptimizerStep& step, float* parameters, const float* grads, float* state_a,
-                                float* state_b, std::size_t count) = 0;
-
-    /// `out` (count, H·W·C) becomes ((pixel / 255) − mean[c]) / deviation[c] of the images `indices` of `pixels`
-    /// (samples, H, W, C); an index of −1 gives zeros. `mean` and `deviation` have C entries.
-    virtual void gather_normalised(std::span<const std::uint8_t> pixels, std::int64_t pixels_per_image,
-                                   std::span<const std::int64_t> indices, std::span<const float> mean,
-                                   std::span<const float> deviation, float* out) = 0;
-
+    /// `work` asks this device for operations, always the same on the same memory, and must live as long as the
+    /// Program. With Recording::calls it may also do things of its own; it is then called each time.
+    [[nodiscard]] virtual std::unique_ptr<Program> record(std::function<void()> work, Recording recording) = 0;
     /// Waits until everything asked for is done.
     virtual void synchronize() = 0;
 };

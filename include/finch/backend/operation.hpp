@@ -8,6 +8,10 @@ namespace finch::backend {
 
 enum class Activation { none, relu, sigmoid, tanh };
 
+/// In what numbers products may be computed; sums and memory are float32 in any case. It permits, it does not demand: a
+/// device may be more exact. tf32: products of numbers rounded to 10 bits of mantissa. bfloat16: to 7 bits.
+enum class Precision { float32, tf32, bfloat16 };
+
 /// A convolution with bias and activation over x (batch, height, width, channels_in), NHWC.
 /// Parameters, canonical: weight (channels_out, channels_in, kernel, kernel), then bias (channels_out).
 struct ConvolutionShape {
@@ -22,6 +26,8 @@ struct ConvolutionShape {
     std::int64_t padding_after = 0;   ///< rows below and columns right
     Activation activation = Activation::none;
     bool needs_input_grad = true;
+    Precision precision = Precision::float32;
+    bool deterministic = true;  ///< the same bits each time
     auto operator<=>(const ConvolutionShape&) const = default;
 
     [[nodiscard]] std::int64_t height_out() const noexcept {
@@ -61,6 +67,7 @@ struct LinearShape {
     std::int64_t units = 1;
     Activation activation = Activation::none;
     bool needs_input_grad = true;
+    Precision precision = Precision::float32;
     auto operator<=>(const LinearShape&) const = default;
 };
 
@@ -81,7 +88,7 @@ public:
     virtual void pack(const float* parameters) = 0;
     /// y = f(x).
     virtual void forward(const float* x, float* y) = 0;
-    /// From the gradient of y (overwritten: it becomes that before the activation) to those of x (`grad_x`, ignored
+    /// From the gradient of y (which may be overwritten) to those of x (`grad_x`, ignored
     /// where the shape needs none; overwritten) and of the parameters (`grad_parameters`, canonical, overwritten).
     virtual void backward(const float* x, const float* y, float* grad_y, float* grad_x, float* grad_parameters) = 0;
     /// The library's names of what it runs, for logs and tests: "jit:avx512_core, brgconv…".

@@ -4,6 +4,7 @@
 #include "finch/base/named_array.hpp"
 #include "finch/nn/spec.hpp"
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <span>
@@ -27,7 +28,7 @@ public:
     /// The logits (batch, classes) after forward().
     [[nodiscard]] const float* logits() const noexcept { return outputs_.back().data(); }
     /// Where the gradient of the logits is to be written before backward().
-    [[nodiscard]] float* grad_logits() noexcept { return grad_outputs_.back().data(); }
+    [[nodiscard]] float* grad_logits() noexcept { return grad_outputs_[operations_.size() % 2].data(); }
 
     /// Must follow every change of parameters() before the next forward().
     void pack();
@@ -47,9 +48,10 @@ private:
     backend::Buffer parameters_;
     backend::Buffer grads_;
     std::vector<std::unique_ptr<backend::Operation>> operations_;
-    std::vector<backend::Buffer> outputs_;       ///< the input, then each layer's output
-    std::vector<backend::Buffer> grad_outputs_;  ///< the same shapes; empty where nothing before it learns
-    std::size_t first_trained_ = 0;              ///< the first layer with parameters: backward ends there
+    std::vector<backend::Buffer> outputs_;  ///< the input, then each layer's output
+    /// Gradients of outputs_[i] in number i mod 2: backward reads one and writes the other.
+    std::array<backend::Buffer, 2> grad_outputs_;
+    std::size_t first_trained_ = 0;  ///< the first layer with parameters: backward ends there
 };
 
 /// The tensors of a host arena, their names behind `prefix`; and back. read_tensors throws FileError where a name, a

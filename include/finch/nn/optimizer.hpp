@@ -39,7 +39,10 @@ class Optimizer {
 public:
     Optimizer(backend::Device& device, const OptimizerOptions& options, std::int64_t parameters);
 
-    void step(std::span<float> parameters, std::span<const float> grads, double learning_rate);
+    /// Counts a step, and gives its numbers for Feed::fill().
+    [[nodiscard]] backend::OptimizerStep next(double learning_rate);
+    /// Asks the device for the update by the numbers of the feed's step whose loss was last.
+    void apply(backend::Feed& feed, std::span<float> parameters, std::span<const float> grads);
 
     /// "optimizer/step", "optimizer/state_a" …; and back.
     [[nodiscard]] NamedArrays state() const;

@@ -84,8 +84,15 @@ struct ModelPlan {
     std::int64_t bytes = 0;
 };
 
+/// How a model's operations compute.
+struct Numerics {
+    backend::Precision precision = backend::Precision::float32;
+    bool deterministic = true;  ///< the same bits each time
+};
+
 /// Infers and checks every shape. Throws ConfigError that names the layer by its place in the list ("model[2]
 /// (max_pool)"), what is wrong and what would be right. The last layer must give (1, 1, classes) without an activation.
-[[nodiscard]] ModelPlan plan_model(const ModelSpec& spec, SampleShape input, std::int64_t classes, std::int64_t batch);
+[[nodiscard]] ModelPlan plan_model(const ModelSpec& spec, SampleShape input, std::int64_t classes, std::int64_t batch,
+                                   Numerics numerics = {});
 
 }  // namespace finch::nn

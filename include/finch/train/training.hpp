@@ -16,7 +16,7 @@
 namespace finch::train {
 
 enum class ScaleLearningRate { none, sqrt, linear };
-enum class Precision { float32, tf32, bfloat16, float16 };
+using Precision = backend::Precision;
 
 /// What `training:` says, every gene already replaced by its value.
 struct Options {
@@ -50,7 +50,7 @@ struct Epoch {
     double validation_loss = 0;
     double validation_accuracy = 0;
     double learning_rate = 0;
-    double seconds = 0;  ///< in advance(), by the leader's clock; goes on over interruptions
+    double seconds = 0;  ///< of its batches, by the leader's device; goes on over interruptions
 };
 
 enum class State { running, finished, diverged };
@@ -70,18 +70,20 @@ public:
     using Measured = train::Measured;
 
     /// Plans and allocates everything; `device`, `group`, `all_reduce` and `datasets` must outlive it. Throws
-    /// ConfigError (the network cannot exist, there is nothing to validate on) and std::bad_alloc. Local: not
-    /// collective, so that a rank that fails can be heard. `timeout_seconds` is that of `all_reduce`, where the waiting
-    /// is done.
+    /// ConfigError (the network cannot exist, there is nothing to validate on, the device has not that precision) and
+    /// std::bad_alloc, at once where the device has less free memory than plan().bytes. Local: not collective, so that
+    /// a rank that fails can be heard.
     Training(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
-             const data::Datasets& datasets, Recipe recipe, double timeout_seconds);
+             const data::Datasets& datasets, Recipe recipe);
     ~Training();
     Training(const Training&) = delete;
     Training& operator=(const Training&) = delete;
 
-    /// Collective over the worker. Does up to `steps` batches (of training or of validation) and returns state(). The
-    /// end of an epoch is part of its last validation batch: sums are reduced, the leader decides (improved, patience,
-    /// NaN), all obey, so at that moment all ranks return the same. Between two epochs' ends only this rank's own loss
+    /// Collective over the worker. Does up to `steps` batches (of training or of validation) and returns state(). Where
+    /// the device runs ahead, it first takes in what the call before asked for, and returns with the new batches still
+    /// to be done: so a GPU has work while the host looks elsewhere. The end of an epoch follows its last validation
+    /// batch: sums are reduced, the leader decides (improved, patience, NaN), all obey, so at that moment all ranks
+    /// return the same. Between two epochs' ends only this rank's own loss
     /// is known, and ranks may differ by `diverged`: the caller takes the largest over the group before it acts on it.
     /// How the batches are cut into calls does not change a bit. What a batch's computation throws on this rank is
     /// thrown at the end of the call: until then its collectives run with zeros and its losses are NaN, so the others
@@ -101,10 +103,15 @@ public:
     [[nodiscard]] const nn::ModelPlan& plan() const noexcept;
     /// The share of all epochs' samples, those of validation included, that is done: 0 to 1. 1 once it has ended.
     [[nodiscard]] double progress() const noexcept;
+    /// Batches that are done and taken in, and the seconds that they took by the device's clock, since this object was
+    /// made.
+    [[nodiscard]] std::int64_t steps_done() const noexcept;
+    [[nodiscard]] double step_seconds() const noexcept;
 
-    /// Collective over the worker. Everything that is needed to go on, on any number of ranks: weights, optimizer, the
-    /// best epoch's weights, position, partial sums per rank, patience, curve. The same arrays on every rank.
-    [[nodiscard]] NamedArrays snapshot() const;
+    /// Collective over the worker. Takes in what is under way; then everything that is needed to go on, on any number
+    /// of ranks: weights, optimizer, the best epoch's weights, position, partial sums per rank, patience, curve. The
+    /// same arrays on every rank.
+    [[nodiscard]] NamedArrays snapshot();
     /// Local. Goes on from a snapshot: to the same bits where the number of ranks is the same, else at the same global
     /// batch and learning rate. Throws FileError where it does not fit the recipe, and std::bad_alloc.
     void restore(const NamedArrays& snapshot);

@@ -1,8 +1,11 @@
 #include "finch/backend/device.hpp"
 
+#include "finch/base/clock.hpp"
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <omp.h>
 
@@ -10,6 +13,7 @@
 #include <immintrin.h>
 #endif
 
+#include "feed.hpp"
 #include "library.hpp"
 #include "loops.hpp"
 #include "operations.hpp"
@@ -26,14 +30,38 @@ void flush_denormals_to_zero() {
 #endif
 }
 
+/// What all lines of work share.
+struct Shared {
+    cpu::Library library;
+    cpu::Plans plans;
+};
+
+class CpuProgram : public Program {
+public:
+    explicit CpuProgram(std::function<void()> work) : work_(std::move(work)) {}
+    void run(std::int64_t times) override {
+        const double begin = steady_seconds();
+        for (; times > 0; --times) {
+            work_();
+        }
+        seconds_ = steady_seconds() - begin;
+    }
+    [[nodiscard]] double seconds() const override { return seconds_; }
+
+private:
+    std::function<void()> work_;
+    double seconds_ = 0;
+};
+
 class CpuDevice : public Device {
 public:
-    explicit CpuDevice(int threads) {
-        flush_denormals_to_zero();
-        omp_set_num_threads(std::max(1, threads));
-    }
+    explicit CpuDevice(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
 
     [[nodiscard]] std::string name() const override { return "cpu"; }
+    [[nodiscard]] bool runs_ahead() const override { return false; }
+    [[nodiscard]] bool supports(Precision precision) const override { return precision == Precision::float32; }
+    [[nodiscard]] std::unique_ptr<Device> new_stream() override { return std::make_unique<CpuDevice>(shared_); }
+    [[nodiscard]] void* stream() const override { return nullptr; }
 
     [[nodiscard]] Buffer allocate(std::size_t count) override {
         const std::size_t bytes =
@@ -45,60 +73,54 @@ public:
         std::memset(data, 0, bytes);
         return Buffer(data, count, [](float* memory) { std::free(memory); });
     }
+    [[nodiscard]] std::int64_t free_bytes() const override {
+        return std::numeric_limits<std::int64_t>::max();  // what the system would give is known when it is asked for
+    }
     void upload(std::span<const float> from, float* to) override { std::copy(from.begin(), from.end(), to); }
     void download(const float* from, std::span<float> to) override { std::copy_n(from, to.size(), to.begin()); }
 
     [[nodiscard]] std::unique_ptr<Operation> convolution(const ConvolutionShape& shape) override {
-        return cpu::make_convolution(library_, plans_, shape);
+        return cpu::make_convolution(shared_->library, shared_->plans, shape);
     }
     [[nodiscard]] std::unique_ptr<Operation> pooling(const PoolingShape& shape) override {
-        return cpu::make_pooling(library_, plans_, shape);
+        return cpu::make_pooling(shared_->library, shared_->plans, shape);
     }
     [[nodiscard]] std::unique_ptr<Operation> linear(const LinearShape& shape) override {
-        return cpu::make_linear(library_, plans_, shape);
+        return cpu::make_linear(shared_->library, shared_->plans, shape);
     }
     [[nodiscard]] std::unique_ptr<Operation> activation(const ActivationShape& shape) override {
         return cpu::make_activation(shape);
     }
 
-    void softmax_cross_entropy(const float* logits, std::span<const std::int32_t> labels,
-                               std::span<const float> weights, std::int64_t classes, float grad_scale, float* grad,
-                               LossSums& sums) override {
-        cpu::softmax_cross_entropy(logits, labels, weights, classes, grad_scale, grad, sums);
+    [[nodiscard]] std::unique_ptr<Feed> make_feed(const Images& images, std::int64_t batch) override {
+        return std::make_unique<cpu::CpuFeed>(images, batch);
     }
-    void optimizer_step(const OptimizerStep& step, float* parameters, const float* grads, float* state_a,
-                        float* state_b, std::size_t count) override {
-        cpu::optimizer_step(step, parameters, grads, state_a, state_b, count);
+    void gather(Feed& feed, float* out) override { own(feed).gather(out); }
+    void softmax_cross_entropy(Feed& feed, const float* logits, std::int64_t classes, float* grad) override {
+        own(feed).softmax_cross_entropy(logits, classes, grad);
     }
-    void gather_normalised(std::span<const std::uint8_t> pixels, std::int64_t pixels_per_image,
-                           std::span<const std::int64_t> indices, std::span<const float> mean,
-                           std::span<const float> deviation, float* out) override {
-        const std::size_t channels = mean.size();
-        const auto size = static_cast<std::size_t>(pixels_per_image);
-        for (const std::int64_t index : indices) {
-            if (index < 0) {
-                std::fill_n(out, size, 0.0F);
-            } else {
-                const std::uint8_t* image = pixels.data() + static_cast<std::size_t>(index) * size;
-                for (std::size_t i = 0; i < size; ++i) {
-                    const std::size_t c = channels == 1 ? 0 : i % channels;
-                    out[i] = (static_cast<float>(image[i]) / 255.0F - mean[c]) / deviation[c];
-                }
-            }
-            out += size;
-        }
+    void optimizer_step(Feed& feed, float* parameters, const float* grads, float* state_a, float* state_b,
+                        std::size_t count) override {
+        cpu::optimizer_step(own(feed).ended_step().optimizer, parameters, grads, state_a, state_b, count);
+    }
+
+    [[nodiscard]] std::unique_ptr<Program> record(std::function<void()> work, Recording) override {
+        return std::make_unique<CpuProgram>(std::move(work));
     }
     void synchronize() override {}
 
 private:
-    cpu::Library library_;
-    cpu::Plans plans_;
+    [[nodiscard]] static cpu::CpuFeed& own(Feed& feed) { return dynamic_cast<cpu::CpuFeed&>(feed); }
+
+    std::shared_ptr<Shared> shared_;
 };
 
 }  // namespace
 
 std::unique_ptr<Device> make_cpu_device(int threads) {
-    return std::make_unique<CpuDevice>(threads);
+    flush_denormals_to_zero();
+    omp_set_num_threads(std::max(1, threads));
+    return std::make_unique<CpuDevice>(std::make_shared<Shared>());
 }
 
 }  // namespace finch::backend

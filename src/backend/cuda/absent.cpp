@@ -1,5 +1,6 @@
 // Stands in for the CUDA backend where it is not built.
-#include "finch/backend/device.hpp"
+#include "finch/backend/cuda.hpp"
+#include "finch/backend/transfer.hpp"
 #include "finch/base/error.hpp"
 
 namespace finch::backend {
@@ -7,9 +8,20 @@ namespace finch::backend {
 std::unique_ptr<Device> make_cuda_device(int) {
     throw ConfigError("workers.device: cuda: this program was built without CUDA; auto and cpu serve");
 }
-
+std::unique_ptr<Device> make_cuda_device(int index, CudaPath) {
+    return make_cuda_device(index);
+}
 int cuda_device_count() {
     return 0;
+}
+std::vector<DeviceDescription> cuda_devices() {
+    return {};
+}
+CudaVersions cuda_versions() {
+    return {.problem = "this program was built without CUDA"};
+}
+std::unique_ptr<Transfer> make_transfer(Device&, std::size_t) {
+    throw ConfigError("workers.communicator: staged: this program was built without CUDA; auto and mpi serve");
 }
 
 }  // namespace finch::backend

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "finch/backend/device.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+namespace finch::backend {
+
+/// A way of some floats from a device to the host and back, in line with the device's work: for sums that the host
+/// makes. The host's copy lies in pinned memory.
+class Transfer {
+public:
+    virtual ~Transfer() = default;
+
+    /// Copies `from` (device memory, at most as many floats as it was made for) to the host, after what the device was
+    /// asked for before. Does not wait.
+    virtual void fetch(std::span<const float> from) = 0;
+    /// Whether what was fetched last is there.
+    [[nodiscard]] virtual bool has_arrived() = 0;
+    /// What was fetched last. Once it has arrived, and until the next fetch().
+    [[nodiscard]] virtual std::span<float> host() = 0;
+    /// Copies host() to `to` (device memory), before what the device is asked for from now on. Does not wait.
+    virtual void put_back(std::span<float> to) = 0;
+};
+
+/// `device`, which must outlive it, is a CUDA device. Throws std::bad_alloc, ConfigError "built without CUDA".
+[[nodiscard]] std::unique_ptr<Transfer> make_transfer(Device& device, std::size_t floats);
+
+}  // namespace finch::backend

@@ -1,0 +1,81 @@
+// What is known of CUDA and its devices without using them.
+#include "finch/backend/cuda.hpp"
+#include "finch/base/format.hpp"
+
+#include "libraries.hpp"
+#include "runtime.hpp"
+
+#include <cstddef>
+
+namespace finch::backend {
+namespace {
+
+/// "GPU-" and 8-4-4-4-12 hexadecimal digits, as nvidia-smi prints it.
+std::string uuid_text(const cudaUUID_t& uuid) {
+    std::string text = "GPU";
+    for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
+        const bool begins_a_group = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
+        text += fmt::format("{}{:02x}", begins_a_group ? "-" : "", static_cast<unsigned char>(uuid.bytes[i]));
+    }
+    return text;
+}
+
+DeviceDescription describe(int index, int count) {
+    cudaDeviceProp properties;
+    FINCH_CUDA(cudaGetDeviceProperties(&properties, index));
+    char bus[32] = "";
+    FINCH_CUDA(cudaDeviceGetPCIBusId(bus, sizeof bus, index));
+    DeviceDescription description{.index = index,
+                                  .uuid = uuid_text(properties.uuid),
+                                  .name = properties.name,
+                                  .pci_bus_id = bus,
+                                  .memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem),
+                                  .capability = 10 * properties.major + properties.minor};
+    for (int other = 0; other < count; ++other) {
+        int reaches = 0;
+        if (other != index) {
+            FINCH_CUDA(cudaDeviceCanAccessPeer(&reaches, index, other));
+        }
+        description.reaches.push_back(reaches != 0);
+    }
+    return description;
+}
+
+/// How many devices there are; CUDA's words in `problem` where it finds none.
+int count_devices(std::string& problem) {
+    int count = 0;
+    if (const cudaError_t code = cudaGetDeviceCount(&count); code != cudaSuccess) {
+        static_cast<void>(cudaGetLastError());
+        problem = cudaGetErrorString(code);
+        return 0;
+    }
+    return count;
+}
+
+}  // namespace
+
+int cuda_device_count() {
+    std::string problem;
+    return count_devices(problem);
+}
+
+std::vector<DeviceDescription> cuda_devices() {
+    const int count = cuda_device_count();
+    std::vector<DeviceDescription> devices;
+    for (int index = 0; index < count; ++index) {
+        devices.push_back(describe(index, count));
+    }
+    return devices;
+}
+
+CudaVersions cuda_versions() {
+    CudaVersions versions{.built = true};
+    static_cast<void>(cudaDriverGetVersion(&versions.driver));
+    static_cast<void>(cudaRuntimeGetVersion(&versions.runtime));
+    versions.cudnn = cuda::cudnn_version();
+    versions.cublas = cuda::cublas_version();
+    static_cast<void>(count_devices(versions.problem));
+    return versions;
+}
+
+}  // namespace finch::backend

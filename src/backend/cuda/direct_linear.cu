@@ -1,0 +1,183 @@
+#include <algorithm>
+#include <limits>
+
+#include "kernels/linear.hpp"
+#include "operations.hpp"
+
+namespace finch::backend::cuda {
+namespace {
+
+constexpr std::int64_t most_units = 32;
+constexpr int blocks_per_multiprocessor = 4;  ///< enough to keep all of them busy to the end
+
+std::int64_t groups_of(std::int64_t count, std::int64_t size) {
+    return (count + size - 1) / size;
+}
+
+/// How the work on one shape is cut, so that small batches still fill the GPU.
+struct LinearCuts {
+    std::int64_t forward_parts;    ///< of the columns
+    std::int64_t backward_parts;   ///< of the batch
+    std::int64_t samples_of_part;  ///< in backward
+    int forward_tile;              ///< units of a block in forward
+    int backward_tile;             ///< units of a thread in backward
+
+    LinearCuts(const LinearShape& shape, std::int64_t features, int multiprocessors) {
+        const std::int64_t wanted = std::int64_t{blocks_per_multiprocessor} * multiprocessors;
+        const std::int64_t tiles = groups_of(shape.units, 8);
+        const auto per_tile = static_cast<int>(groups_of(shape.units, tiles));
+        forward_tile = per_tile <= 2 ? 2 : per_tile <= 4 ? 4 : per_tile <= 6 ? per_tile : 8;
+        const std::int64_t tiled = groups_of(shape.batch, LinearForwardPart<8>::samples) * tiles;
+        forward_parts = std::clamp<std::int64_t>(groups_of(wanted, tiled), 1,
+                                                 groups_of(features, LinearForwardPart<8>::max_threads));
+        const std::int64_t columns = groups_of(features + 1, LinearBackward<8>::max_threads);
+        // Less than two rounds of staged samples are not worth a second stage.
+        backward_parts = std::clamp<std::int64_t>(wanted / columns, 1,
+                                                  std::max<std::int64_t>(1, shape.batch / (2 * LinearBackward<8>::samples)));
+        samples_of_part = groups_of(shape.batch, backward_parts);
+        backward_parts = groups_of(shape.batch, samples_of_part);
+        const std::int64_t rounded = groups_of(shape.units, 4) * 4;
+        backward_tile = static_cast<int>(rounded <= 16 ? rounded : groups_of(rounded, 8) * 8);
+    }
+};
+
+class DirectLinear : public Operation {
+public:
+    DirectLinear(Stream& stream, const LinearShape& shape)
+        : stream_(stream.get()),
+          shape_(shape),
+          sizes_{.batch = shape.batch,
+                 .features = static_cast<int>(shape.height * shape.width * shape.channels),
+                 .pixels = static_cast<int>(shape.height * shape.width),
+                 .channels = static_cast<int>(shape.channels),
+                 .units = static_cast<int>(shape.units)},
+          cuts_(shape, sizes_.features, stream.facts().multiprocessors) {
+        const std::int64_t forward = cuts_.forward_parts * shape.batch * shape.units;
+        const std::int64_t backward =
+            cuts_.backward_parts == 1 ? 0 : cuts_.backward_parts * shape.units * (sizes_.features + 1);
+        partial_ =
+            static_cast<float*>(stream.scratch(static_cast<std::size_t>(std::max(forward, backward)) * sizeof(float)));
+    }
+
+    /// The parameters are read where they lie.
+    void pack(const float* parameters) override { parameters_ = parameters; }
+
+    void forward(const float* x, float* y) override {
+        switch (cuts_.forward_tile) {
+            case 2:
+                return forward_in_tiles<2>(x, y);
+            case 4:
+                return forward_in_tiles<4>(x, y);
+            case 5:
+                return forward_in_tiles<5>(x, y);
+            case 6:
+                return forward_in_tiles<6>(x, y);
+            default:
+                return forward_in_tiles<8>(x, y);
+        }
+    }
+
+    void backward(const float* x, const float* y, float* grad_y, float* grad_x, float* grad_parameters) override {
+        const Gradients to{.x = x, .y = y, .grad_y = grad_y, .grad_x = grad_x, .grad_parameters = grad_parameters};
+        switch (cuts_.backward_tile) {
+            case 4:
+                return backward_in_parts<4>(to);
+            case 8:
+                return backward_in_parts<8>(to);
+            case 12:
+                return backward_in_parts<12>(to);
+            case 16:
+                return backward_in_parts<16>(to);
+            case 24:
+                return backward_in_parts<24>(to);
+            default:
+                return backward_in_parts<32>(to);
+        }
+    }
+
+    [[nodiscard]] std::string implementation() const override { return "finch:direct_linear"; }
+
+private:
+    struct Gradients {
+        const float* x;
+        const float* y;
+        const float* grad_y;
+        float* grad_x;
+        float* grad_parameters;
+    };
+
+    template <int tile>
+    void forward_in_tiles(const float* x, float* y) {
+        using Part = LinearForwardPart<tile>;
+        constexpr int warps = Part::max_threads / 32;
+        const Grid grid{.blocks_x = cuts_.forward_parts,
+                        .blocks_y = groups_of(shape_.batch, Part::samples),
+                        .blocks_z = groups_of(shape_.units, tile),
+                        .threads = Part::max_threads,
+                        .shared_bytes = warps * Part::samples * tile * sizeof(float)};
+        FINCH_CUDA(launch(stream_, grid, Part{.sizes = sizes_, .x = x, .weight = parameters_, .partial = partial_}));
+        const std::int64_t outputs = shape_.batch * shape_.units;
+        FINCH_CUDA(launch(stream_,
+                          {.blocks_x = groups_of(outputs, LinearForwardEnd::max_threads),
+                           .threads = LinearForwardEnd::max_threads},
+                          LinearForwardEnd{.outputs = outputs,
+                                           .units = sizes_.units,
+                                           .parts = static_cast<int>(cuts_.forward_parts),
+                                           .partial = partial_,
+                                           .bias = parameters_ + shape_.units * sizes_.features,
+                                           .activation = shape_.activation,
+                                           .y = y}));
+    }
+
+    template <int tile>
+    void backward_in_parts(const Gradients& to) {
+        using Kernel = LinearBackward<tile>;
+        const bool in_parts = cuts_.backward_parts > 1;
+        FINCH_CUDA(launch(stream_,
+                          {.blocks_x = groups_of(sizes_.features + 1, Kernel::max_threads),
+                           .blocks_y = cuts_.backward_parts,
+                           .threads = Kernel::max_threads,
+                           .shared_bytes = Kernel::samples * tile * sizeof(float)},
+                          Kernel{.sizes = sizes_,
+                                 .activation = shape_.activation,
+                                 .samples_of_part = cuts_.samples_of_part,
+                                 .x = to.x,
+                                 .y = to.y,
+                                 .grad_y = to.grad_y,
+                                 .weight = parameters_,
+                                 .grad_x = shape_.needs_input_grad ? to.grad_x : nullptr,
+                                 .grad_parameters = to.grad_parameters,
+                                 .partial = in_parts ? partial_ : nullptr}));
+        if (in_parts) {
+            FINCH_CUDA(launch(stream_,
+                              {.blocks_x = groups_of(sizes_.features + 1, LinearBackwardEnd::max_threads),
+                               .blocks_y = shape_.units,
+                               .threads = LinearBackwardEnd::max_threads},
+                              LinearBackwardEnd{.sizes = sizes_,
+                                                .parts = static_cast<int>(cuts_.backward_parts),
+                                                .partial = partial_,
+                                                .grad_parameters = to.grad_parameters}));
+        }
+    }
+
+    cudaStream_t stream_;
+    LinearShape shape_;
+    LinearSizes sizes_;
+    LinearCuts cuts_;
+    const float* parameters_ = nullptr;
+    float* partial_;  ///< scratch
+};
+
+}  // namespace
+
+bool direct_linear_suits(const LinearShape& shape) {
+    const std::int64_t features = shape.height * shape.width * shape.channels;
+    return shape.units <= most_units && features < std::numeric_limits<int>::max() / 2 &&
+           groups_of(shape.batch, LinearForwardPart<8>::samples) <= 65535;
+}
+
+std::unique_ptr<Operation> make_direct_linear(Stream& stream, const LinearShape& shape) {
+    return std::make_unique<DirectLinear>(stream, shape);
+}
+
+}  // namespace finch::backend::cuda

@@ -1,0 +1,161 @@
+#include "feed.hpp"
+
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace finch::backend::cuda {
+namespace {
+
+constexpr std::int64_t most_steps = 1024;
+constexpr std::int64_t most_indices = std::int64_t{1} << 16;   ///< of one fill()
+constexpr std::int64_t most_brought = std::int64_t{64} << 20;  ///< bytes of images of one fill()
+constexpr std::size_t staging_bytes = std::size_t{4} << 20;    ///< of each of the two pinned buffers
+constexpr std::size_t row_bytes = sizeof(FeedRow);
+
+std::size_t image_bytes(const Images& images) {
+    return static_cast<std::size_t>(images.pixels_per_image);
+}
+
+}  // namespace
+
+CudaFeed::CudaFeed(Stream& stream, const Images& images, std::int64_t batch)
+    : stream_(stream),
+      images_(images),
+      resident_(stream.shared()->sets->get(stream, images)),
+      capacity_(steps_that_fit(images, batch, resident_ == nullptr)),
+      batch_(static_cast<std::size_t>(batch)) {
+    view_.pixels_per_image = images.pixels_per_image;
+    view_.channels = std::ssize(images.mean);
+    view_.batch = batch;
+    allocate_steps();
+    if (resident_) {
+        view_.pixels = static_cast<const std::uint8_t*>(resident_->pixels.get());
+        view_.labels = static_cast<const std::int32_t*>(resident_->labels.get());
+    } else {
+        allocate_staging();
+    }
+    FINCH_CUDA(cudaStreamSynchronize(stream.get()));
+}
+
+/// Its memory goes now: nothing under way may still read it.
+CudaFeed::~CudaFeed() {
+    static_cast<void>(cudaStreamSynchronize(stream_.get()));
+}
+
+std::int64_t CudaFeed::steps_that_fit(const Images& images, std::int64_t batch, bool is_streamed) {
+    std::int64_t steps = std::min(most_steps, most_indices / batch);
+    if (is_streamed) {
+        steps = std::min(steps, most_brought / std::max<std::int64_t>(1, batch * images.pixels_per_image));
+    }
+    return std::max<std::int64_t>(1, steps);
+}
+
+void CudaFeed::allocate_steps() {
+    const auto steps = static_cast<std::size_t>(capacity_);
+    const std::size_t bytes = steps * (row_bytes + batch_ * sizeof(std::int64_t));
+    steps_ = stream_.allocate(bytes);
+    host_steps_ = allocate_pinned(bytes);
+    state_ = stream_.allocate(sizeof(FeedState));
+    host_state_ = allocate_pinned(sizeof(FeedState));
+    view_.rows = static_cast<const FeedRow*>(steps_.get());
+    view_.indices =
+        reinterpret_cast<const std::int64_t*>(static_cast<const std::byte*>(steps_.get()) + steps * row_bytes);
+    view_.state = static_cast<FeedState*>(state_.get());
+
+    const std::size_t channels = images_.mean.size();
+    normalisation_ = stream_.allocate(2 * channels * sizeof(float));
+    auto* mean = static_cast<float*>(normalisation_.get());
+    FINCH_CUDA(
+        cudaMemcpyAsync(mean, images_.mean.data(), channels * sizeof(float), cudaMemcpyHostToDevice, stream_.get()));
+    FINCH_CUDA(cudaMemcpyAsync(mean + channels, images_.deviation.data(), channels * sizeof(float),
+                               cudaMemcpyHostToDevice, stream_.get()));
+    view_.mean = mean;
+    view_.deviation = mean + channels;
+}
+
+void CudaFeed::allocate_staging() {
+    const std::size_t images = static_cast<std::size_t>(capacity_) * batch_;
+    const std::size_t pixels = (images * image_bytes(images_) + 15) / 16 * 16;  // labels follow, aligned
+    brought_ = stream_.allocate(pixels + images * sizeof(std::int32_t));
+    host_labels_ = allocate_pinned(images * sizeof(std::int32_t));
+    view_.pixels = static_cast<const std::uint8_t*>(brought_.get());
+    view_.labels = reinterpret_cast<const std::int32_t*>(static_cast<const std::byte*>(brought_.get()) + pixels);
+    for (Staging& staging : staging_) {
+        staging.pixels = allocate_pinned(std::max(staging_bytes, image_bytes(images_)));
+        staging.copied = make_event();
+    }
+}
+
+void CudaFeed::fill(std::span<const std::int64_t> indices, std::span<const StepNumbers> steps) {
+    if (indices.size() != steps.size() * batch_ || std::ssize(steps) > capacity_) {
+        throw Error(fmt::format("a feed of batches of {} was given {} indices for {} steps (at most {} at once)",
+                                batch_, indices.size(), steps.size(), capacity_));
+    }
+    if (steps.empty()) {
+        return;
+    }
+    optimizer_ = optimizer_kind(steps.front().optimizer);
+    auto* rows = static_cast<FeedRow*>(host_steps_.get());
+    std::transform(steps.begin(), steps.end(), rows, [](const StepNumbers& step) { return feed_row(step); });
+    const std::size_t indices_offset = static_cast<std::size_t>(capacity_) * row_bytes;
+    auto* host_indices = reinterpret_cast<std::int64_t*>(static_cast<std::byte*>(host_steps_.get()) + indices_offset);
+    if (resident_) {
+        std::copy(indices.begin(), indices.end(), host_indices);
+    } else {
+        bring_images(indices, {host_indices, indices.size()});
+    }
+    FINCH_CUDA(cudaMemcpyAsync(steps_.get(), rows, steps.size() * row_bytes, cudaMemcpyHostToDevice, stream_.get()));
+    FINCH_CUDA(cudaMemcpyAsync(static_cast<std::byte*>(steps_.get()) + indices_offset, host_indices,
+                               indices.size_bytes(), cudaMemcpyHostToDevice, stream_.get()));
+    FINCH_CUDA(cudaMemsetAsync(&view_.state->next, 0, sizeof view_.state->next, stream_.get()));
+}
+
+/// Copies the images of `indices` to the device, one after another, and says where they are there: `positions`. While
+/// one pinned buffer is copied from, the other is filled.
+void CudaFeed::bring_images(std::span<const std::int64_t> indices, std::span<std::int64_t> positions) {
+    const std::size_t size = image_bytes(images_);
+    const std::size_t at_once = std::max<std::size_t>(1, staging_bytes / std::max<std::size_t>(1, size));
+    auto* labels = static_cast<std::int32_t*>(host_labels_.get());
+    auto* target = const_cast<std::uint8_t*>(view_.pixels);
+    std::size_t buffer = 0;
+    for (std::size_t begin = 0; begin < indices.size(); begin += at_once, buffer ^= 1U) {
+        Staging& staging = staging_[buffer];
+        FINCH_CUDA(cudaEventSynchronize(staging.copied.get()));
+        auto* pixels = static_cast<std::uint8_t*>(staging.pixels.get());
+        const std::size_t end = std::min(begin + at_once, indices.size());
+        for (std::size_t i = begin; i < end; ++i) {
+            const bool real = indices[i] >= 0;
+            const auto sample = static_cast<std::size_t>(real ? indices[i] : 0);
+            positions[i] = real ? static_cast<std::int64_t>(i) : -1;
+            labels[i] = real ? images_.labels[sample] : 0;
+            if (real) {
+                std::memcpy(pixels + (i - begin) * size, images_.pixels.data() + sample * size, size);
+            }
+        }
+        FINCH_CUDA(cudaMemcpyAsync(target + begin * size, pixels, (end - begin) * size, cudaMemcpyHostToDevice,
+                                   stream_.get()));
+        FINCH_CUDA(cudaEventRecord(staging.copied.get(), stream_.get()));
+    }
+    FINCH_CUDA(cudaMemcpyAsync(const_cast<std::int32_t*>(view_.labels), labels, indices.size() * sizeof *labels,
+                               cudaMemcpyHostToDevice, stream_.get()));
+}
+
+LossSums CudaFeed::sums() const {
+    auto* sums = static_cast<LossSums*>(host_state_.get());
+    FINCH_CUDA(cudaMemcpyAsync(sums, &view_.state->sums, sizeof *sums, cudaMemcpyDeviceToHost, stream_.get()));
+    FINCH_CUDA(cudaStreamSynchronize(stream_.get()));
+    return *sums;
+}
+
+void CudaFeed::set_sums(const LossSums& sums) {
+    auto* host = static_cast<LossSums*>(host_state_.get());
+    *host = sums;
+    FINCH_CUDA(cudaMemcpyAsync(&view_.state->sums, host, sizeof sums, cudaMemcpyHostToDevice, stream_.get()));
+    FINCH_CUDA(cudaStreamSynchronize(stream_.get()));
+}
+
+}  // namespace finch::backend::cuda

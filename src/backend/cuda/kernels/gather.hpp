@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <kernel_launch.hpp>
+
+#include "feed_row.hpp"
+
+namespace finch::backend::cuda {
+
+/// `out` (batch, H·W·C) becomes the normalised images of the feed's present step. `parts` blocks share an image; each
+/// thread does `width` pixels in a row (4 where an image's bytes are a multiple of it, otherwise 1).
+template <int width>
+struct Gather {
+    static constexpr int max_threads = 256;
+    FeedView feed;
+    float* out;
+    int parts;
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        const int sample = thread.block_x() / parts;
+        const std::int64_t group = static_cast<std::int64_t>(thread.block_x() % parts) * thread.count() + thread.index();
+        const std::int64_t begin = group * width;
+        if (begin >= feed.pixels_per_image) {
+            return;
+        }
+        const std::int64_t index = feed.indices[feed.state->next * feed.batch + sample];
+        float values[width];
+        read(index, begin, values);
+        float* to = out + sample * feed.pixels_per_image + begin;
+        if constexpr (width == 4) {
+            *reinterpret_cast<float4*>(to) = float4{values[0], values[1], values[2], values[3]};
+        } else {
+            *to = values[0];
+        }
+    }
+
+private:
+    FINCH_DEVICE void read(std::int64_t index, std::int64_t begin, float (&values)[width]) const {
+        if (index < 0) {
+            FINCH_UNROLL for (int i = 0; i < width; ++i) {
+                values[i] = 0.0F;
+            }
+            return;
+        }
+        const std::uint8_t* from = feed.pixels + index * feed.pixels_per_image + begin;
+        std::uint8_t bytes[width];
+        if constexpr (width == 4) {
+            const uchar4 four = *reinterpret_cast<const uchar4*>(from);
+            bytes[0] = four.x;
+            bytes[1] = four.y;
+            bytes[2] = four.z;
+            bytes[3] = four.w;
+        } else {
+            bytes[0] = *from;
+        }
+        FINCH_UNROLL for (int i = 0; i < width; ++i) {
+            // An image has fewer than 2³² pixels: a division of 32 bits, which is much the faster one.
+            const unsigned channel =
+                feed.channels == 1 ? 0U : static_cast<unsigned>(begin + i) % static_cast<unsigned>(feed.channels);
+            values[i] = (static_cast<float>(bytes[i]) / 255.0F - feed.mean[channel]) / feed.deviation[channel];
+        }
+    }
+};
+
+}  // namespace finch::backend::cuda

@@ -1,0 +1,240 @@
+#pragma once
+
+#include "finch/backend/operation.hpp"
+
+#include <cstdint>
+#include <cuda_bf16.h>
+#include <kernel_launch.hpp>
+#include <type_traits>
+
+#include "kernels/activation.hpp"
+
+namespace finch::backend::cuda {
+
+/// Between float and __nv_bfloat16, rounded to nearest even.
+template <class To, class From>
+[[nodiscard]] FINCH_DEVICE To convert(From value) {
+    if constexpr (std::is_same_v<To, From>) {
+        return value;
+    } else if constexpr (std::is_same_v<To, float>) {
+        return __bfloat162float(value);
+    } else {
+        return __float2bfloat16_rn(value);
+    }
+}
+
+/// A place in a matrix of `columns` columns, by the number of the element. Numbers of 32 bits divide much faster.
+struct MatrixPlace {
+    std::int64_t row;
+    std::int64_t column;
+
+    FINCH_DEVICE MatrixPlace(std::int64_t element, std::int64_t columns) {
+        if (element <= 0xffffffffLL && columns <= 0xffffffffLL) {
+            row = static_cast<unsigned>(element) / static_cast<unsigned>(columns);
+            column = static_cast<unsigned>(element) % static_cast<unsigned>(columns);
+        } else {
+            row = element / columns;
+            column = element % columns;
+        }
+    }
+};
+
+/// to (rows, channels_to) = from (rows, channels_from); added channels are zero, surplus ones are dropped.
+template <class From, class To>
+struct CopyChannels {
+    static constexpr int max_threads = 256;
+    const From* from;
+    To* to;
+    std::int64_t rows, channels_from, channels_to;
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        for (std::int64_t i = thread.global_index(); i < rows * channels_to; i += thread.global_count()) {
+            const MatrixPlace place(i, channels_to);
+            to[i] = place.column < channels_from ? convert<To>(from[place.row * channels_from + place.column])
+                                                 : convert<To>(0.0F);
+        }
+    }
+};
+
+/// to (batch, columns, rows) = from (batch, rows, columns), by way of tiles in shared memory so that both sides are
+/// touched in one piece. Blocks: x: tiles of a matrix, `tiles_across` side by side; y and z: the matrices, z · 65535 + y.
+/// 256 threads. Shared memory: tile · (tile + 1) floats.
+template <class From, class To>
+struct Transpose {
+    static constexpr int max_threads = 256;
+    static constexpr int tile = 32;
+    static constexpr std::int64_t matrices_per_z = 65535;
+    const From* from;
+    To* to;
+    std::int64_t batch, rows, columns;
+    int tiles_across;
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        const std::int64_t matrix = thread.block_z() * matrices_per_z + thread.block_y();
+        if (matrix >= batch) {
+            return;
+        }
+        auto* tiled = thread.template shared<float>();
+        const std::int64_t first_row = static_cast<std::int64_t>(thread.block_x() / tiles_across) * tile;
+        const std::int64_t first_column = static_cast<std::int64_t>(thread.block_x() % tiles_across) * tile;
+        const std::int64_t base = matrix * rows * columns;
+        const int lane = thread.index() % tile;
+        for (int line = thread.index() / tile; line < tile; line += max_threads / tile) {
+            if (first_row + line < rows && first_column + lane < columns) {
+                const From value = from[base + (first_row + line) * columns + first_column + lane];
+                tiled[line * (tile + 1) + lane] = convert<float>(value);
+            }
+        }
+        thread.sync();
+        for (int line = thread.index() / tile; line < tile; line += max_threads / tile) {
+            if (first_column + line < columns && first_row + lane < rows) {
+                to[base + (first_column + line) * rows + first_row + lane] =
+                    convert<To>(tiled[lane * (tile + 1) + line]);
+            }
+        }
+    }
+};
+
+/// packed (padded_out, kernel², padded_in) from canonical (channels_out, channels_in, kernel²).
+template <class To>
+struct PackWeights {
+    static constexpr int max_threads = 256;
+    const float* canonical;
+    To* packed;
+    std::int64_t channels_out, channels_in, taps, padded_out, padded_in;
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        const std::int64_t count = padded_out * taps * padded_in;
+        for (std::int64_t i = thread.global_index(); i < count; i += thread.global_count()) {
+            const MatrixPlace in(i, padded_in);
+            const MatrixPlace out(in.row, taps);
+            const bool there = in.column < channels_in && out.row < channels_out;
+            const std::int64_t at = (out.row * channels_in + in.column) * taps + out.column;
+            packed[i] = convert<To>(there ? canonical[at] : 0.0F);
+        }
+    }
+};
+
+/// The way back.
+template <class From>
+struct UnpackWeights {
+    static constexpr int max_threads = 256;
+    const From* packed;
+    float* canonical;
+    std::int64_t channels_out, channels_in, taps, padded_in;
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        const std::int64_t count = channels_out * channels_in * taps;
+        for (std::int64_t i = thread.global_index(); i < count; i += thread.global_count()) {
+            const MatrixPlace tap(i, taps);
+            const MatrixPlace channel(tap.row, channels_in);
+            const std::int64_t at = (channel.row * taps + tap.column) * padded_in + channel.column;
+            canonical[i] = convert<float>(packed[at]);
+        }
+    }
+};
+
+/// y (rows, channels) = f(from + bias), `from` (rows, channels_from ≥ channels).
+template <class From>
+struct BiasActivation {
+    static constexpr int max_threads = 256;
+    Activation activation;
+    const From* from;
+    const float* bias;  ///< (channels) or null
+    float* y;
+    std::int64_t rows, channels_from, channels;
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        for (std::int64_t i = thread.global_index(); i < rows * channels; i += thread.global_count()) {
+            const MatrixPlace place(i, channels);
+            const auto value = convert<float>(from[place.row * channels_from + place.column]);
+            y[i] = activate(activation, value + (bias == nullptr ? 0.0F : bias[place.column]));
+        }
+    }
+};
+
+/// to (rows, channels_to ≥ channels) = grad_y · f′(y); added channels are zero.
+template <class To>
+struct ActivationGradient {
+    static constexpr int max_threads = 256;
+    Activation activation;
+    const float* y;
+    const float* grad_y;
+    To* to;
+    std::int64_t rows, channels, channels_to;
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        for (std::int64_t i = thread.global_index(); i < rows * channels_to; i += thread.global_count()) {
+            const MatrixPlace place(i, channels_to);
+            float value = 0.0F;
+            if (place.column < channels) {
+                const std::int64_t at = place.row * channels + place.column;
+                value = times_slope(activation, y[at], grad_y[at]);
+            }
+            to[i] = convert<To>(value);
+        }
+    }
+};
+
+/// partial (parts, channels): sums of `from` (rows, channels) over every parts-th group of rows. Blocks: x: parts, y:
+/// groups of 32 channels. 256 threads: 8 rows at a time. Shared memory: a float per thread.
+struct ColumnSumsPart {
+    static constexpr int max_threads = 256;
+    const float* from;
+    float* partial;
+    std::int64_t rows, channels;
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        auto* of_threads = thread.template shared<float>();
+        const std::int64_t channel = static_cast<std::int64_t>(thread.block_y()) * 32 + thread.index() % 32;
+        constexpr int lines = max_threads / 32;
+        float sum = 0.0F;
+        if (channel < channels) {
+            const std::int64_t step = static_cast<std::int64_t>(thread.blocks_x()) * lines;
+            const std::int64_t first = static_cast<std::int64_t>(thread.block_x()) * lines + thread.index() / 32;
+            for (std::int64_t row = first; row < rows; row += step) {
+                sum += from[row * channels + channel];
+            }
+        }
+        of_threads[thread.index()] = sum;
+        thread.sync();
+        if (thread.index() < 32 && channel < channels) {
+            float total = 0.0F;
+            FINCH_UNROLL for (int line = 0; line < lines; ++line) {
+                total += of_threads[line * 32 + thread.index()];
+            }
+            partial[thread.block_x() * channels + channel] = total;
+        }
+    }
+};
+
+/// sums (channels) = the sum of the parts.
+struct ColumnSumsEnd {
+    static constexpr int max_threads = 128;
+    const float* partial;
+    float* sums;
+    std::int64_t channels;
+    int parts;
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        const std::int64_t channel = thread.global_index();
+        if (channel >= channels) {
+            return;
+        }
+        float sum = 0.0F;
+        for (int part = 0; part < parts; ++part) {
+            sum += partial[part * channels + channel];
+        }
+        sums[channel] = sum;
+    }
+};
+
+}  // namespace finch::backend::cuda

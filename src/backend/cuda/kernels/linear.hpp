@@ -1,0 +1,247 @@
+#pragma once
+
+#include "finch/backend/operation.hpp"
+
+#include <cstdint>
+#include <kernel_launch.hpp>
+
+#include "kernels/activation.hpp"
+
+// A linear layer with few units. Threads take one column each, in the order of x (HWC), so that x is read in one piece;
+// the weights, whose columns are in CHW order, are read and written where they lie.
+namespace finch::backend::cuda {
+
+struct LinearSizes {
+    std::int64_t batch;
+    int features;  ///< pixels · channels
+    int pixels;    ///< H·W
+    int channels;
+    int units;
+
+    /// The place in the weights' rows of the column that x has at `feature`.
+    [[nodiscard]] FINCH_DEVICE int weight_column(int feature) const {
+        return pixels == 1 || channels == 1 ? feature : feature % channels * pixels + feature / channels;
+    }
+};
+
+/// First of two stages: partial (parts, batch, units) = x · weightᵀ over every parts-th block of columns. Blocks: x:
+/// parts, y: tiles of `samples` samples, z: tiles of `tile` units. Shared memory: samples · tile floats per warp.
+template <int tile>
+struct LinearForwardPart {
+    static constexpr int max_threads = 128;
+    static constexpr int samples = 8;
+    LinearSizes sizes;
+    const float* x;       ///< (batch, features)
+    const float* weight;  ///< (units, features)
+    float* partial;
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        const std::int64_t first_sample = static_cast<std::int64_t>(thread.block_y()) * samples;
+        const int first_unit = thread.block_z() * tile;
+        float sums[samples][tile] = {};
+        const int step = thread.blocks_x() * thread.count();
+        for (int f = thread.block_x() * thread.count() + thread.index(); f < sizes.features; f += step) {
+            add_column(f, first_sample, first_unit, sums);
+        }
+        auto* of_warps = thread.template shared<float>();
+        FINCH_UNROLL for (int b = 0; b < samples; ++b) {
+            FINCH_UNROLL for (int u = 0; u < tile; ++u) {
+                float sum = sums[b][u];
+                FINCH_UNROLL for (int mask = 1; mask < 32; mask *= 2) {
+                    sum += thread.shuffle_xor(sum, mask);
+                }
+                if (thread.index() % 32 == 0) {
+                    of_warps[(thread.index() / 32 * samples + b) * tile + u] = sum;
+                }
+            }
+        }
+        thread.sync();
+        store(thread, of_warps, first_sample, first_unit);
+    }
+
+private:
+    FINCH_DEVICE void add_column(int f, std::int64_t first_sample, int first_unit, float (&sums)[samples][tile]) const {
+        const float* column = weight + sizes.weight_column(f);
+        float weights[tile];
+        FINCH_UNROLL for (int u = 0; u < tile; ++u) {
+            weights[u] = first_unit + u < sizes.units
+                             ? column[static_cast<std::int64_t>(first_unit + u) * sizes.features]
+                             : 0.0F;
+        }
+        FINCH_UNROLL for (int b = 0; b < samples; ++b) {
+            const float value = first_sample + b < sizes.batch ? x[(first_sample + b) * sizes.features + f] : 0.0F;
+            FINCH_UNROLL for (int u = 0; u < tile; ++u) {
+                sums[b][u] += value * weights[u];
+            }
+        }
+    }
+
+    template <class Thread>
+    FINCH_DEVICE void store(Thread& thread, const float* of_warps, std::int64_t first_sample, int first_unit) const {
+        for (int i = thread.index(); i < samples * tile; i += thread.count()) {
+            const std::int64_t sample = first_sample + i / tile;
+            const int unit = first_unit + i % tile;
+            if (sample < sizes.batch && unit < sizes.units) {
+                float sum = 0.0F;
+                for (int warp = 0; warp < thread.count() / 32; ++warp) {
+                    sum += of_warps[warp * samples * tile + i];
+                }
+                partial[(thread.block_x() * sizes.batch + sample) * sizes.units + unit] = sum;
+            }
+        }
+    }
+};
+
+/// Second stage: y (batch, units) = f(bias + the sum of the parts).
+struct LinearForwardEnd {
+    static constexpr int max_threads = 128;
+    std::int64_t outputs;  ///< batch · units
+    int units;
+    int parts;
+    const float* partial;  ///< (parts, outputs)
+    const float* bias;     ///< (units)
+    Activation activation;
+    float* y;
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        const std::int64_t i = thread.global_index();
+        if (i >= outputs) {
+            return;
+        }
+        float sum = 0.0F;
+        for (int part = 0; part < parts; ++part) {
+            sum += partial[part * outputs + i];
+        }
+        y[i] = activate(activation, sum + bias[i % units]);
+    }
+};
+
+/// Where a column's gradients go: as parameters, (units, features) in CHW order and then the biases, which count as one
+/// more column, of number `features`.
+[[nodiscard]] FINCH_DEVICE std::int64_t parameter_offset(const LinearSizes& sizes, int unit, int feature) {
+    return feature == sizes.features
+               ? static_cast<std::int64_t>(sizes.units) * sizes.features + unit
+               : static_cast<std::int64_t>(unit) * sizes.features + sizes.weight_column(feature);
+}
+
+/// All gradients at once. Blocks: x: columns (and the biases' column, whose x is 1), y: parts of the batch, each of
+/// `samples_of_part` samples. With one part `grad_parameters` gets its values here; with more, partial (parts, units,
+/// features + 1) does, in the order of x. `tile`: at least the units, a multiple of 4. Shared memory: samples · tile
+/// floats.
+template <int tile>
+struct LinearBackward {
+    static constexpr int max_threads = 64;
+    static constexpr int samples = 16;  ///< whose gradients of y are in shared memory at a time
+    LinearSizes sizes;
+    Activation activation;
+    std::int64_t samples_of_part;
+    const float* x;
+    const float* y;
+    const float* grad_y;  ///< (batch, units); the activation's derivative is applied here
+    const float* weight;
+    float* grad_x;  ///< null where it is not wanted
+    float* grad_parameters;
+    float* partial;  ///< null with one part
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        const int f = thread.block_x() * thread.count() + thread.index();
+        auto* staged = thread.template shared<float>();
+        float weights[tile];
+        float sums[tile] = {};
+        FINCH_UNROLL for (int u = 0; u < tile; ++u) {
+            const bool wanted = grad_x != nullptr && f < sizes.features && u < sizes.units;
+            weights[u] = wanted ? weight[parameter_offset(sizes, u, f)] : 0.0F;
+        }
+        const std::int64_t begin = thread.block_y() * samples_of_part;
+        const std::int64_t end = begin + samples_of_part < sizes.batch ? begin + samples_of_part : sizes.batch;
+        for (std::int64_t first = begin; first < end; first += samples) {
+            thread.sync();  // the ones before have been read
+            stage(thread, first, end, staged);
+            thread.sync();
+            FINCH_UNROLL for (int b = 0; b < samples; ++b) {
+                if (first + b < end && f <= sizes.features) {
+                    one_sample(f, first + b, staged + b * tile, weights, sums);
+                }
+            }
+        }
+        if (f <= sizes.features) {
+            store(thread.block_y(), f, sums);
+        }
+    }
+
+private:
+    /// The gradients before the activation of samples `first` to `end`; zero for units that there are not.
+    template <class Thread>
+    FINCH_DEVICE void stage(Thread& thread, std::int64_t first, std::int64_t end, float* staged) const {
+        for (int i = thread.index(); i < samples * tile; i += thread.count()) {
+            const std::int64_t sample = first + i / tile;
+            const int unit = i % tile;
+            float value = 0.0F;
+            if (sample < end && unit < sizes.units) {
+                const std::int64_t at = sample * sizes.units + unit;
+                value = times_slope(activation, y[at], grad_y[at]);
+            }
+            staged[i] = value;
+        }
+    }
+
+    FINCH_DEVICE void one_sample(int f, std::int64_t sample, const float* staged, const float (&weights)[tile],
+                                 float (&sums)[tile]) const {
+        const bool is_bias = f == sizes.features;
+        const std::int64_t at = sample * sizes.features + f;
+        const float value = is_bias ? 1.0F : x[at];
+        float sum = 0.0F;
+        FINCH_UNROLL for (int u = 0; u < tile; u += 4) {
+            const float4 grads = *reinterpret_cast<const float4*>(staged + u);
+            sums[u] += grads.x * value;
+            sums[u + 1] += grads.y * value;
+            sums[u + 2] += grads.z * value;
+            sums[u + 3] += grads.w * value;
+            sum += grads.x * weights[u];
+            sum += grads.y * weights[u + 1];
+            sum += grads.z * weights[u + 2];
+            sum += grads.w * weights[u + 3];
+        }
+        if (grad_x != nullptr && !is_bias) {
+            grad_x[at] = sum;
+        }
+    }
+
+    FINCH_DEVICE void store(int part, int f, const float (&sums)[tile]) const {
+        FINCH_UNROLL for (int u = 0; u < tile; ++u) {
+            if (u < sizes.units && partial == nullptr) {
+                grad_parameters[parameter_offset(sizes, u, f)] = sums[u];
+            } else if (u < sizes.units) {
+                partial[(static_cast<std::int64_t>(part) * sizes.units + u) * (sizes.features + 1) + f] = sums[u];
+            }
+        }
+    }
+};
+
+/// Second stage where the batch has parts: their sums become the parameters' gradients. Blocks: x: columns, y: units.
+struct LinearBackwardEnd {
+    static constexpr int max_threads = 128;
+    LinearSizes sizes;
+    int parts;
+    const float* partial;  ///< (parts, units, features + 1)
+    float* grad_parameters;
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        const int f = thread.block_x() * thread.count() + thread.index();
+        const int unit = thread.block_y();
+        if (f > sizes.features) {
+            return;
+        }
+        float sum = 0.0F;
+        for (int part = 0; part < parts; ++part) {
+            sum += partial[(static_cast<std::int64_t>(part) * sizes.units + unit) * (sizes.features + 1) + f];
+        }
+        grad_parameters[parameter_offset(sizes, unit, f)] = sum;
+    }
+};
+
+}  // namespace finch::backend::cuda

@@ -1,0 +1,146 @@
+#include "layout.hpp"
+
+#include <algorithm>
+
+#include "kernels/layout.hpp"
+#include "runtime.hpp"
+
+namespace finch::backend::cuda {
+namespace {
+
+std::int64_t groups_of(std::int64_t count, std::int64_t size) {
+    return (count + size - 1) / size;
+}
+
+/// For kernels that take one element per thread, or more where there are very many.
+Grid grid_for(std::int64_t elements) {
+    return {.blocks_x = std::clamp<std::int64_t>(groups_of(elements, 256), 1, 1 << 20), .threads = 256};
+}
+
+/// Enough to fill a GPU, few enough to be summed by one thread.
+std::int64_t column_parts(std::int64_t rows, std::int64_t channels) {
+    return std::clamp<std::int64_t>(groups_of(256, groups_of(channels, 32)), 1, groups_of(rows, 32));
+}
+
+}  // namespace
+
+template <class From, class To>
+void copy_channels(cudaStream_t stream, const From* from, std::int64_t rows, std::int64_t channels_from, To* to,
+                   std::int64_t channels_to) {
+    FINCH_CUDA(launch(stream, grid_for(rows * channels_to),
+                      CopyChannels<From, To>{.from = from,
+                                             .to = to,
+                                             .rows = rows,
+                                             .channels_from = channels_from,
+                                             .channels_to = channels_to}));
+}
+
+template <class From, class To>
+void transpose(cudaStream_t stream, const From* from, std::int64_t batch, std::int64_t rows, std::int64_t columns,
+               To* to) {
+    using Kernel = Transpose<From, To>;
+    const std::int64_t across = groups_of(columns, Kernel::tile);
+    const Grid grid{.blocks_x = across * groups_of(rows, Kernel::tile),
+                    .blocks_y = std::min(batch, Kernel::matrices_per_z),
+                    .blocks_z = groups_of(batch, Kernel::matrices_per_z),
+                    .threads = Kernel::max_threads,
+                    .shared_bytes = Kernel::tile * (Kernel::tile + 1) * sizeof(float)};
+    FINCH_CUDA(launch(stream, grid,
+                      Kernel{.from = from,
+                             .to = to,
+                             .batch = batch,
+                             .rows = rows,
+                             .columns = columns,
+                             .tiles_across = static_cast<int>(across)}));
+}
+
+template <class To>
+void pack_weights(cudaStream_t stream, const WeightSizes& sizes, const float* canonical, To* packed) {
+    const std::int64_t taps = sizes.kernel * sizes.kernel;
+    FINCH_CUDA(launch(stream, grid_for(sizes.padded_out * taps * sizes.padded_in),
+                      PackWeights<To>{.canonical = canonical,
+                                      .packed = packed,
+                                      .channels_out = sizes.channels_out,
+                                      .channels_in = sizes.channels_in,
+                                      .taps = taps,
+                                      .padded_out = sizes.padded_out,
+                                      .padded_in = sizes.padded_in}));
+}
+
+template <class From>
+void unpack_weights(cudaStream_t stream, const WeightSizes& sizes, const From* packed, float* canonical) {
+    const std::int64_t taps = sizes.kernel * sizes.kernel;
+    FINCH_CUDA(launch(stream, grid_for(sizes.channels_out * sizes.channels_in * taps),
+                      UnpackWeights<From>{.packed = packed,
+                                          .canonical = canonical,
+                                          .channels_out = sizes.channels_out,
+                                          .channels_in = sizes.channels_in,
+                                          .taps = taps,
+                                          .padded_in = sizes.padded_in}));
+}
+
+template <class From>
+void bias_activation(cudaStream_t stream, Activation activation, const From* from, std::int64_t channels_from,
+                     const float* bias, float* y, std::int64_t rows, std::int64_t channels) {
+    FINCH_CUDA(launch(stream, grid_for(rows * channels),
+                      BiasActivation<From>{.activation = activation,
+                                           .from = from,
+                                           .bias = bias,
+                                           .y = y,
+                                           .rows = rows,
+                                           .channels_from = channels_from,
+                                           .channels = channels}));
+}
+
+template <class To>
+void activation_gradient(cudaStream_t stream, Activation activation, const float* y, const float* grad_y,
+                         std::int64_t rows, std::int64_t channels, To* to, std::int64_t channels_to) {
+    FINCH_CUDA(launch(stream, grid_for(rows * channels_to),
+                      ActivationGradient<To>{.activation = activation,
+                                             .y = y,
+                                             .grad_y = grad_y,
+                                             .to = to,
+                                             .rows = rows,
+                                             .channels = channels,
+                                             .channels_to = channels_to}));
+}
+
+void column_sums(cudaStream_t stream, const float* from, std::int64_t rows, std::int64_t channels, void* scratch,
+                 float* sums) {
+    const std::int64_t parts = column_parts(rows, channels);
+    auto* partial = static_cast<float*>(scratch);
+    FINCH_CUDA(launch(
+        stream,
+        {.blocks_x = parts, .blocks_y = groups_of(channels, 32), .threads = 256, .shared_bytes = 256 * sizeof(float)},
+        ColumnSumsPart{.from = from, .partial = partial, .rows = rows, .channels = channels}));
+    FINCH_CUDA(launch(
+        stream, {.blocks_x = groups_of(channels, 128), .threads = 128},
+        ColumnSumsEnd{.partial = partial, .sums = sums, .channels = channels, .parts = static_cast<int>(parts)}));
+}
+
+std::size_t column_sums_scratch(std::int64_t rows, std::int64_t channels) {
+    return static_cast<std::size_t>(column_parts(rows, channels) * channels) * sizeof(float);
+}
+
+using Bfloat16 = __nv_bfloat16;
+
+template void copy_channels(cudaStream_t, const float*, std::int64_t, std::int64_t, float*, std::int64_t);
+template void copy_channels(cudaStream_t, const float*, std::int64_t, std::int64_t, Bfloat16*, std::int64_t);
+template void copy_channels(cudaStream_t, const Bfloat16*, std::int64_t, std::int64_t, float*, std::int64_t);
+template void transpose(cudaStream_t, const float*, std::int64_t, std::int64_t, std::int64_t, float*);
+template void transpose(cudaStream_t, const float*, std::int64_t, std::int64_t, std::int64_t, Bfloat16*);
+template void transpose(cudaStream_t, const Bfloat16*, std::int64_t, std::int64_t, std::int64_t, float*);
+template void pack_weights(cudaStream_t, const WeightSizes&, const float*, float*);
+template void pack_weights(cudaStream_t, const WeightSizes&, const float*, Bfloat16*);
+template void unpack_weights(cudaStream_t, const WeightSizes&, const float*, float*);
+template void unpack_weights(cudaStream_t, const WeightSizes&, const Bfloat16*, float*);
+template void bias_activation(cudaStream_t, Activation, const float*, std::int64_t, const float*, float*, std::int64_t,
+                              std::int64_t);
+template void bias_activation(cudaStream_t, Activation, const Bfloat16*, std::int64_t, const float*, float*,
+                              std::int64_t, std::int64_t);
+template void activation_gradient(cudaStream_t, Activation, const float*, const float*, std::int64_t, std::int64_t,
+                                  float*, std::int64_t);
+template void activation_gradient(cudaStream_t, Activation, const float*, const float*, std::int64_t, std::int64_t,
+                                  Bfloat16*, std::int64_t);
+
+}  // namespace finch::backend::cuda

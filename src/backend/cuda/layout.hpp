@@ -1,0 +1,60 @@
+#pragma once
+
+#include "finch/backend/operation.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+// Copies between Finch's layouts and those that the libraries' kernels want, and what is done around them. All put work
+// in line on `stream`, allocate nothing and throw ApiError where CUDA refuses a launch. `From` and `To` are float or
+// __nv_bfloat16 (rounded to nearest even), at least one of them float.
+namespace finch::backend::cuda {
+
+/// (rows, channels_from) → (rows, channels_to): added channels are zero, surplus ones are dropped. NHWC has N·H·W rows.
+template <class From, class To>
+void copy_channels(cudaStream_t stream, const From* from, std::int64_t rows, std::int64_t channels_from, To* to,
+                   std::int64_t channels_to);
+
+/// (batch, rows, columns) → (batch, columns, rows). NHWC → NCHW: rows H·W, columns C; back: rows C, columns H·W.
+/// A linear layer's weights (units, C·H·W) from CHW to HWC columns: batch units, rows C, columns H·W; back: rows H·W,
+/// columns C.
+template <class From, class To>
+void transpose(cudaStream_t stream, const From* from, std::int64_t batch, std::int64_t rows, std::int64_t columns,
+               To* to);
+
+/// A convolution's weights: canonical (channels_out, channels_in, kernel, kernel), and as a library for NHWC wants
+/// them: (padded_out, kernel, kernel, padded_in).
+struct WeightSizes {
+    std::int64_t channels_out = 1;
+    std::int64_t channels_in = 1;
+    std::int64_t kernel = 1;
+    std::int64_t padded_out = 1;  ///< at least channels_out
+    std::int64_t padded_in = 1;   ///< at least channels_in
+};
+/// What is padded becomes zero.
+template <class To>
+void pack_weights(cudaStream_t stream, const WeightSizes& sizes, const float* canonical, To* packed);
+template <class From>
+void unpack_weights(cudaStream_t stream, const WeightSizes& sizes, const From* packed, float* canonical);
+
+/// `y` (rows, channels) = f(from + bias) with `from` (rows, channels_from ≥ channels), whose surplus channels are
+/// dropped. In place where `from` is `y`. `bias` may be null.
+template <class From>
+void bias_activation(cudaStream_t stream, Activation activation, const From* from, std::int64_t channels_from,
+                     const float* bias, float* y, std::int64_t rows, std::int64_t channels);
+
+/// `to` (rows, channels_to ≥ channels) = grad_y · f′(y), both (rows, channels); added channels are zero. In place where
+/// `to` is `grad_y`.
+template <class To>
+void activation_gradient(cudaStream_t stream, Activation activation, const float* y, const float* grad_y,
+                         std::int64_t rows, std::int64_t channels, To* to, std::int64_t channels_to);
+
+/// `sums` (channels) over the rows of `from` (rows, channels), always in the same order: a bias' gradient. `scratch`
+/// has at least column_sums_scratch(rows, channels) bytes.
+void column_sums(cudaStream_t stream, const float* from, std::int64_t rows, std::int64_t channels, void* scratch,
+                 float* sums);
+[[nodiscard]] std::size_t column_sums_scratch(std::int64_t rows, std::int64_t channels);
+
+}  // namespace finch::backend::cuda

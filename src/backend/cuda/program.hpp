@@ -1,0 +1,39 @@
+#pragma once
+
+#include "finch/backend/device.hpp"
+
+#include "stream.hpp"
+
+#include <functional>
+
+namespace finch::backend::cuda {
+
+/// Work on a stream, done by CUDA graphs: one that holds it once, and one that holds it many times, so that the host
+/// speaks rarely. The first run asks call by call, since libraries load their kernels and connect on first use; then it
+/// is captured. Where it cannot be captured, or a graph finds no memory, it goes on call by call.
+class GraphProgram : public Program {
+public:
+    /// `stream` must outlive it, and everything that `work` uses.
+    GraphProgram(Stream& stream, std::function<void()> work, Recording recording);
+
+    void run(std::int64_t times) override;
+    [[nodiscard]] double seconds() const override;
+
+private:
+    /// Both throw what CUDA says.
+    [[nodiscard]] UniqueGraphExec capture(std::int64_t times);
+    void launch(std::int64_t times);
+    /// Captures, or gives graphs up for good.
+    void try_to_capture(bool many);
+
+    Stream& stream_;
+    std::function<void()> work_;
+    bool by_graph_;
+    bool has_run_ = false;
+    UniqueGraphExec once_;
+    UniqueGraphExec many_;
+    UniqueEvent begin_;
+    UniqueEvent end_;
+};
+
+}  // namespace finch::backend::cuda

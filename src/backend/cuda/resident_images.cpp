@@ -1,0 +1,40 @@
+#include "resident_images.hpp"
+
+#include <new>
+
+namespace finch::backend::cuda {
+namespace {
+
+template <class T>
+DeviceMemory bring(Stream& stream, std::span<const T> values) {
+    DeviceMemory memory = allocate_device(std::max<std::size_t>(1, values.size_bytes()));
+    FINCH_CUDA(cudaMemcpyAsync(memory.get(), values.data(), values.size_bytes(), cudaMemcpyHostToDevice, stream.get()));
+    return memory;
+}
+
+}  // namespace
+
+std::shared_ptr<const ResidentImages> ResidentSets::get(Stream& stream, const Images& images) {
+    std::weak_ptr<const ResidentImages>& known = sets_[{images.pixels.data(), images.pixels.size()}];
+    if (auto there = known.lock()) {
+        return there;
+    }
+    std::size_t free = 0;
+    std::size_t total = 0;
+    FINCH_CUDA(cudaMemGetInfo(&free, &total));
+    if (images.pixels.size_bytes() + images.labels.size_bytes() > free / 3) {
+        return nullptr;
+    }
+    try {
+        auto set = std::make_shared<ResidentImages>();
+        set->pixels = bring(stream, images.pixels);
+        set->labels = bring(stream, images.labels);
+        FINCH_CUDA(cudaStreamSynchronize(stream.get()));  // other streams read it too
+        known = set;
+        return set;
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+
+}  // namespace finch::backend::cuda

@@ -1,0 +1,15 @@
+// Stands in for NCCL where the program is built without it.
+#include "finch/base/error.hpp"
+#include "finch/comm/all_reduce.hpp"
+
+namespace finch::comm {
+
+bool has_nccl() noexcept {
+    return false;
+}
+
+std::unique_ptr<AllReduce> make_nccl_all_reduce(const Group&, backend::Device&, double) {
+    throw ConfigError("workers.communicator: nccl: this program was built without NCCL; auto and staged serve");
+}
+
+}  // namespace finch::comm

@@ -1,0 +1,91 @@
+#include "finch/backend/transfer.hpp"
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+#include "finch/comm/all_reduce.hpp"
+
+#include "patience.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace finch::comm {
+namespace {
+
+/// Each bucket travels device → host → MPI → host → device. MPI's collectives begin in the order of the buckets on
+/// every rank, whichever copy arrives first.
+class StagedAllReduce : public AllReduce {
+public:
+    StagedAllReduce(const Group& group, backend::Device& device, double timeout_seconds)
+        : group_(group),
+          device_(device),
+          timeout_seconds_(timeout_seconds),
+          mpi_(make_mpi_all_reduce(group, timeout_seconds)) {}
+
+    [[nodiscard]] std::string name() const override { return group_.size() == 1 ? "none" : "staged"; }
+    [[nodiscard]] bool is_in_line() const override { return group_.size() == 1; }
+
+    void start(std::span<float> bucket) override {
+        if (group_.size() == 1) {
+            return;
+        }
+        const std::size_t number = buckets_.size();
+        if (number == transfers_.size() || bucket.size() > transfers_[number].floats) {
+            transfers_.resize(std::max(transfers_.size(), number + 1));
+            transfers_[number] = {backend::make_transfer(device_, bucket.size()), bucket.size()};
+        }
+        transfers_[number].way->fetch(bucket);
+        buckets_.push_back(bucket);
+    }
+
+    void progress() override {
+        while (begun_ < buckets_.size() && transfers_[begun_].way->has_arrived()) {
+            mpi_->start(transfers_[begun_].way->host());
+            ++begun_;
+        }
+        mpi_->progress();
+    }
+
+    void wait() override {
+        Patience patience(timeout_seconds_);
+        for (progress(); begun_ < buckets_.size(); progress()) {
+            if (patience.is_over()) {
+                throw Error(
+                    fmt::format("rank {} of {} of this worker: the device did not give the gradients' bucket {} "
+                                "of {} within {} s (workers.timeout_seconds)",
+                                group_.rank(), group_.size(), begun_ + 1, buckets_.size(), timeout_seconds_));
+            }
+        }
+        mpi_->wait();
+        for (std::size_t number = 0; number < buckets_.size(); ++number) {
+            transfers_[number].way->put_back(buckets_[number]);
+        }
+        buckets_.clear();
+        begun_ = 0;
+    }
+
+    /// What the device does after wait() needs no peer.
+    void settle() override {}
+
+private:
+    struct Lane {
+        std::unique_ptr<backend::Transfer> way;
+        std::size_t floats = 0;
+    };
+
+    const Group& group_;
+    backend::Device& device_;
+    double timeout_seconds_;
+    std::unique_ptr<AllReduce> mpi_;
+    std::vector<Lane> transfers_;            ///< by number of the bucket within a step
+    std::vector<std::span<float>> buckets_;  ///< started and not yet waited for
+    std::size_t begun_ = 0;                  ///< of them, those that MPI sums already
+};
+
+}  // namespace
+
+std::unique_ptr<AllReduce> make_staged_all_reduce(const Group& group, backend::Device& device, double timeout_seconds) {
+    return std::make_unique<StagedAllReduce>(group, device, timeout_seconds);
+}
+
+}  // namespace finch::comm

@@ -1,0 +1,82 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "backend/trial.hpp"
+
+#include <doctest/doctest.h>
+#include <string>
+
+using namespace finch;
+using namespace finch::test;
+
+namespace {
+
+bool has_avx2() {
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx2") != 0;
+#else
+    return false;
+#endif
+}
+
+}  // namespace
+
+TEST_CASE("convolution: gradients have the same bits each time, on two threads too") {
+    const auto device = make_cpu_device(2);
+    const ConvolutionShape shape{.batch = 7,
+                                 .height = 12,
+                                 .width = 9,
+                                 .channels_in = 10,
+                                 .channels_out = 10,
+                                 .kernel = 3,
+                                 .padding_before = 1,
+                                 .padding_after = 1,
+                                 .activation = Activation::relu};
+    Trial trial(*device, shape, 5);
+    trial.check_forward();
+    const Tensor grad_y = normal_tensor(trial.random, trial.expected.size());
+    const auto gradient = [&] {
+        const Buffer device_grad_y = on_device(*device, grad_y);
+        const Buffer grad_x = device->allocate(trial.x.size());
+        const Buffer grad_parameters = device->allocate(trial.parameters.size());
+        trial.operation->backward(trial.device_x.data(), trial.device_y.data(), device_grad_y.data(), grad_x.data(),
+                                  grad_parameters.data());
+        return from_device(*device, grad_parameters);
+    };
+
+    const std::vector<float> first = gradient();
+
+    for (int again = 0; again < 20; ++again) {
+        CHECK(gradient() == first);
+    }
+}
+
+TEST_CASE("the tutorial's layers give the reference's output and gradients, on one thread and on two") {
+    for (const int threads : {1, 2}) {
+        const auto device = make_cpu_device(threads);
+        check(*device, ConvolutionShape{8, 28, 28, 10, 10, 3, 1, 1, 1, Activation::relu});
+        check(*device, LinearShape{8, 28, 28, 10, 10});
+    }
+}
+
+TEST_CASE("convolutions of the tutorial's network run on neither gemm nor reference code" *
+          doctest::skip(!has_avx2())) {
+    const auto device = make_cpu_device(1);
+    for (const std::int64_t batch : {8, 16})
+        for (const std::int64_t channels : {1, 10})
+            for (const Activation activation : {Activation::relu, Activation::sigmoid, Activation::tanh}) {
+                const auto operation = device->convolution({.batch = batch,
+                                                            .height = 28,
+                                                            .width = 28,
+                                                            .channels_in = channels,
+                                                            .channels_out = 10,
+                                                            .kernel = 3,
+                                                            .padding_before = 1,
+                                                            .padding_after = 1,
+                                                            .activation = activation,
+                                                            .needs_input_grad = channels != 1});
+                const std::string implementation = operation->implementation();
+                CAPTURE(implementation);
+                CHECK(!implementation.empty());
+                CHECK(implementation.find("gemm") == std::string::npos);
+                CHECK(implementation.find("ref") == std::string::npos);
+            }
+}

@@ -1,0 +1,112 @@
+#pragma once
+
+#include "finch/backend/device.hpp"
+
+#include "backend/make_device.hpp"
+#include "backend/tensors.hpp"
+
+#include <cmath>
+#include <doctest/doctest.h>
+#include <memory>
+#include <vector>
+
+// An operation on a device beside the float64 reference.
+namespace finch::test {
+
+using namespace backend;
+using reference::Tensor;
+
+inline constexpr double tolerance = 1e-5;  ///< of each tensor's largest entry
+
+inline std::unique_ptr<Operation> make(Device& device, const ConvolutionShape& shape) {
+    return device.convolution(shape);
+}
+inline std::unique_ptr<Operation> make(Device& device, const PoolingShape& shape) {
+    return device.pooling(shape);
+}
+inline std::unique_ptr<Operation> make(Device& device, const LinearShape& shape) {
+    return device.linear(shape);
+}
+inline std::unique_ptr<Operation> make(Device& device, const ActivationShape& shape) {
+    return device.activation(shape);
+}
+
+inline bool needs_input_grad(const auto& shape) {
+    if constexpr (requires { shape.needs_input_grad; }) {
+        return shape.needs_input_grad;
+    }
+    return true;
+}
+
+/// An operation with its tensors on the device and the same values in double. Outputs start as 77, so that adding to
+/// what was there is seen.
+template <class Shape>
+struct Trial {
+    Trial(Device& on, const Shape& of, std::uint64_t id)
+        : device(on), shape(of), random(13, Purpose::test, id), operation(make(device, shape)) {
+        x = normal_tensor(random, input_size(shape));
+        parameters = normal_tensor(random, parameter_count(shape), 0.2);
+        expected = reference::forward(shape, x, parameters);
+        device_x = on_device(device, x);
+        device_parameters = on_device(device, parameters);
+        device_y = on_device(device, Tensor(expected.size(), 77));
+        operation->pack(device_parameters.data());
+    }
+
+    void check_forward() {
+        operation->forward(device_x.data(), device_y.data());
+        CHECK(difference(from_device(device, device_y), expected) < tolerance);
+    }
+
+    /// The oracle's derivative is taken at the device's own y: a relu that rounding flips is no fault of backward.
+    void check_backward() {
+        const std::vector<float> outputs = from_device(device, device_y);
+        const Tensor y(outputs.begin(), outputs.end());
+        const Tensor grad_y = normal_tensor(random, y.size());
+        const reference::Gradients gradients = reference::backward(shape, x, parameters, y, grad_y);
+        Buffer device_grad_y = on_device(device, grad_y);
+        Buffer grad_x = on_device(device, Tensor(x.size(), 77));
+        Buffer grad_parameters = on_device(device, Tensor(parameters.size(), 77));
+
+        operation->backward(device_x.data(), device_y.data(), device_grad_y.data(), grad_x.data(),
+                            grad_parameters.data());
+
+        if (needs_input_grad(shape)) {
+            CHECK(difference(from_device(device, grad_x), gradients.x) < tolerance);
+        }
+        const std::vector<float> actual = from_device(device, grad_parameters);
+        const auto biases = biases_of(shape);
+        const auto split = static_cast<std::ptrdiff_t>(parameters.size() - biases);
+        const Tensor& wanted = gradients.parameters;
+        CHECK(difference(Tensor(actual.begin(), actual.begin() + split),
+                         Tensor(wanted.begin(), wanted.begin() + split)) < tolerance);
+        CHECK(difference(Tensor(actual.begin() + split, actual.end()), Tensor(wanted.begin() + split, wanted.end())) <
+              tolerance);
+    }
+
+    static std::size_t biases_of(const auto& of) {
+        if constexpr (requires { of.channels_out; }) {
+            return static_cast<std::size_t>(of.channels_out);
+        } else if constexpr (requires { of.units; }) {
+            return static_cast<std::size_t>(of.units);
+        }
+        return 0;
+    }
+
+    Device& device;
+    Shape shape;
+    RandomStream random;
+    std::unique_ptr<Operation> operation;
+    Tensor x, parameters, expected;
+    Buffer device_x, device_parameters, device_y;
+};
+
+template <class Shape>
+void check(Device& device, const Shape& shape) {
+    Trial<Shape> trial(device, shape, 1);
+    CAPTURE(trial.operation->implementation());
+    trial.check_forward();
+    trial.check_backward();
+}
+
+}  // namespace finch::test

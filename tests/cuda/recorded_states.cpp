@@ -1,0 +1,320 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+// From states of trainings on the CPU, one step on the device under test and on the CPU: the same loss, gradients and
+// updates. Free steps at rates that do not amplify rounding: the same losses.
+#include "finch/base/random.hpp"
+#include "finch/nn/initialization.hpp"
+#include "finch/nn/model.hpp"
+#include "finch/nn/optimizer.hpp"
+
+#include "backend/make_device.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <doctest/doctest.h>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+using namespace finch;
+using namespace finch::nn;
+using backend::Activation;
+using backend::Pooling;
+
+namespace {
+
+constexpr double tolerance = 1e-5;  ///< of a tensor's largest entry
+
+/// A network and what it is trained on: random images whose class shows in where they are bright.
+struct Example {
+    std::string name;
+    ModelSpec spec;
+    SampleShape input;
+    std::int64_t batch = 8;
+    int states = 20;
+};
+
+std::vector<Example> examples() {
+    const auto tutorial = [](std::int64_t layers) {
+        return ModelSpec{ConvLayer{.activation = Activation::relu, .repeat = layers}, FlattenLayer{}, LinearLayer{}};
+    };
+    return {
+        {.name = "tutorial, 2 layers", .spec = tutorial(2), .input = {14, 14, 1}},
+        {.name = "tutorial, 6 layers", .spec = tutorial(6), .input = {14, 14, 1}, .states = 15},
+        {.name = "max and average pooling, sigmoid",
+         .spec = {ConvLayer{.channels = 6, .activation = Activation::sigmoid}, PoolLayer{.kind = Pooling::max},
+                  ConvLayer{.channels = 12, .activation = Activation::sigmoid}, PoolLayer{.kind = Pooling::average},
+                  FlattenLayer{}, LinearLayer{.units = 20, .activation = Activation::sigmoid}, LinearLayer{}},
+         .input = {12, 12, 3},
+         .batch = 5},
+        {.name = "wide channels, relu",
+         .spec = {ConvLayer{.channels = 24, .activation = Activation::relu},
+                  ConvLayer{.channels = 33, .activation = Activation::relu}, PoolLayer{}, FlattenLayer{},
+                  LinearLayer{}},
+         .input = {8, 8, 3},
+         .batch = 6,
+         .states = 15},
+        {.name = "strides, other kernels, tanh",
+         .spec = {ConvLayer{.channels = 8, .kernel = 5, .stride = 2, .padding = 2, .activation = Activation::tanh},
+                  ConvLayer{.channels = 16, .kernel = 3, .stride = 2, .padding = 0, .activation = Activation::tanh},
+                  FlattenLayer{}, LinearLayer{.units = 30, .activation = Activation::tanh}, LinearLayer{}},
+         .input = {13, 13, 2},
+         .batch = 7},
+        {.name = "activation by itself, even kernel",
+         .spec = {ConvLayer{.channels = 5, .kernel = 4}, PoolLayer{.kernel = 3, .stride = 2, .padding = 1},
+                  ActivationLayer{.activation = Activation::tanh}, FlattenLayer{}, LinearLayer{}},
+         .input = {10, 10, 1},
+         .batch = 9,
+         .states = 10},
+    };
+}
+
+constexpr std::int64_t classes = 10;
+constexpr std::int64_t image_count = 64;
+
+struct Set {
+    std::vector<std::uint8_t> pixels;
+    std::vector<std::int32_t> labels;
+    SampleShape shape;
+
+    explicit Set(SampleShape of) : shape(of) {
+        RandomStream random(21, Purpose::test);
+        for (std::int64_t image = 0; image < image_count; ++image) {
+            labels.push_back(static_cast<std::int32_t>(random.below(classes)));
+            for (std::int64_t i = 0; i < shape.size(); ++i) {
+                const bool bright = i * classes / shape.size() == labels.back();
+                pixels.push_back(static_cast<std::uint8_t>(random.below(bright ? 256 : 64)));
+            }
+        }
+    }
+    [[nodiscard]] backend::Images images() const {
+        const auto channels = static_cast<std::size_t>(shape.channels);
+        return {.pixels = pixels,
+                .labels = labels,
+                .pixels_per_image = shape.size(),
+                .mean = std::vector<float>(channels, 0.15F),
+                .deviation = std::vector<float>(channels, 0.2F)};
+    }
+};
+
+/// Where a training stands.
+struct State {
+    std::vector<float> weights;
+    NamedArrays optimizer;
+};
+
+/// A training of an example on one device, a step at a time.
+class Trainee {
+public:
+    Trainee(std::unique_ptr<backend::Device> device, const Example& example, const Set& set,
+            const OptimizerOptions& options)
+        : device_(std::move(device)),
+          model_(*device_, plan_model(example.spec, example.input, classes, example.batch)),
+          optimizer_(*device_, options, model_.plan().parameters),
+          feed_(device_->make_feed(set.images(), example.batch)),
+          program_(device_->record([this] { step(); }, backend::Recording::graph)) {
+        std::vector<float> start(static_cast<std::size_t>(plan().parameters));
+        initialize(plan(), 5, 1, start);
+        set_weights(start);
+    }
+
+    [[nodiscard]] const ModelPlan& plan() const { return model_.plan(); }
+    [[nodiscard]] std::vector<float> weights() { return download(model_.parameters()); }
+    [[nodiscard]] std::vector<float> grads() { return download(model_.grads()); }
+    [[nodiscard]] State state() { return {weights(), optimizer_.state()}; }
+    void set_weights(const std::vector<float>& weights) {
+        device_->upload(weights, model_.parameters().data());
+        model_.pack();
+        device_->synchronize();
+    }
+    void start_from(const State& state) {
+        set_weights(state.weights);
+        optimizer_.set_state(state.optimizer);
+    }
+
+    /// Takes step `number`, whose images are a function of it. Returns its mean loss.
+    double take(std::int64_t number, double rate) {
+        const std::int64_t batch = plan().batch;
+        std::vector<std::int64_t> indices;
+        for (std::int64_t i = 0; i < batch; ++i) {
+            indices.push_back((number * batch + i) * 7 % image_count);
+        }
+        feed_->set_sums({});
+        feed_->fill(indices, std::vector<backend::StepNumbers>{
+                                 {.grad_scale = 1.0F / static_cast<float>(batch), .optimizer = optimizer_.next(rate)}});
+        program_->run(1);
+        device_->synchronize();
+        return feed_->sums().loss / static_cast<double>(batch);
+    }
+
+private:
+    void step() {
+        device_->gather(*feed_, model_.input());
+        model_.forward();
+        device_->softmax_cross_entropy(*feed_, model_.logits(), classes, model_.grad_logits());
+        model_.backward([](std::int64_t /*begin*/, std::int64_t /*end*/) {});
+        optimizer_.apply(*feed_, model_.parameters(), model_.grads());
+        model_.pack();
+    }
+    std::vector<float> download(std::span<const float> from) {
+        std::vector<float> values(from.size());
+        device_->download(from.data(), values);
+        return values;
+    }
+
+    std::unique_ptr<backend::Device> device_;
+    Model model_;
+    Optimizer optimizer_;
+    std::unique_ptr<backend::Feed> feed_;
+    std::unique_ptr<backend::Program> program_;
+};
+
+/// The largest difference over a tensor, as a share of its largest entry; not a number counts as infinite.
+double apart(std::span<const float> actual, std::span<const float> expected) {
+    double most = 0;
+    double top = 0;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        const double here = std::abs(static_cast<double>(actual[i]) - static_cast<double>(expected[i]));
+        most = here <= INFINITY ? std::max(most, here) : INFINITY;
+        top = std::max(top, std::abs(static_cast<double>(expected[i])));
+    }
+    return top > 0 ? most / top : most;
+}
+
+std::vector<float> moved(const std::vector<float>& after, const std::vector<float>& before) {
+    std::vector<float> difference(after.size());
+    std::transform(after.begin(), after.end(), before.begin(), difference.begin(), std::minus<>());
+    return difference;
+}
+
+/// A relu whose input is nearly 0, or two nearly equal candidates of a maximum, may fall to either side by rounding,
+/// which moves a gradient by 1e-3 in any implementation. So it is where the CPU itself, from weights moved by one part
+/// in 10^7, gives gradients as far from `grads`.
+bool is_at_a_kink(Trainee& cpu, const State& state, std::int64_t number, double rate, std::span<const float> grads) {
+    RandomStream random(22, Purpose::test, static_cast<std::uint64_t>(number));
+    for (int attempt = 0; attempt < 30; ++attempt) {
+        State shaken = state;
+        for (float& weight : shaken.weights) {
+            weight *= static_cast<float>(1 + 1e-7 * random.uniform(-1, 1));
+        }
+        cpu.start_from(shaken);
+        cpu.take(number, rate);
+        if (apart(cpu.grads(), grads) > tolerance) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// What a step from the same state differs by on the two devices.
+struct Differences {
+    double loss = 0;
+    double grads = 0;    ///< of the worst tensor
+    double updates = 0;  ///< likewise, beyond the rounding of the weights themselves
+};
+
+Differences compare_step(Trainee& cpu, Trainee& device, std::int64_t number, double rate) {
+    const State state = cpu.state();
+    const std::vector<float>& before = state.weights;
+    device.start_from(state);
+    const double expected = cpu.take(number, rate);
+    const double actual = device.take(number, rate);
+    const std::vector<float> cpu_grads = cpu.grads();
+    const std::vector<float> device_grads = device.grads();
+    const std::vector<float> cpu_moves = moved(cpu.weights(), before);
+    const std::vector<float> device_moves = moved(device.weights(), before);
+
+    Differences worst;
+    worst.loss = std::abs(actual - expected) / std::max(1.0, std::abs(expected));
+    for (const TensorInfo& tensor : cpu.plan().tensors) {
+        const auto part = [&](const std::vector<float>& arena) {
+            return std::span(arena).subspan(static_cast<std::size_t>(tensor.offset),
+                                            static_cast<std::size_t>(tensor.size));
+        };
+        worst.grads = std::max(worst.grads, apart(part(device_grads), part(cpu_grads)));
+        double weight = 0;
+        double move = 0;
+        for (const float value : part(before)) {
+            weight = std::max(weight, std::abs(static_cast<double>(value)));
+        }
+        for (const float value : part(cpu_moves)) {
+            move = std::max(move, std::abs(static_cast<double>(value)));
+        }
+        const double rounding = move > 0 ? weight * 0x1p-23 / move : 0;
+        worst.updates = std::max(worst.updates, apart(part(device_moves), part(cpu_moves)) - rounding);
+    }
+    return worst;
+}
+
+/// Trains on the CPU, and every fourth step is taken on the device too. Returns how many states were compared; those at
+/// a kink are passed over.
+int check_states(const Example& example, const OptimizerOptions& options, double rate) {
+    const Set set(example.input);
+    Trainee cpu(backend::make_cpu_device(1), example, set, options);
+    Trainee probe(backend::make_cpu_device(1), example, set, options);
+    Trainee device(test::make_device(), example, set, options);
+    Differences worst;
+    int compared = 0;
+    int passed_over = 0;
+    for (std::int64_t number = 0; compared < example.states && passed_over <= example.states; ++number) {
+        if (number % 4 != 3) {
+            cpu.take(number, rate);
+            continue;
+        }
+        const State state = cpu.state();
+        const Differences here = compare_step(cpu, device, number, rate);
+        if (!(here.grads < tolerance) && is_at_a_kink(probe, state, number, rate, cpu.grads())) {
+            ++passed_over;
+            continue;
+        }
+        CAPTURE(number);
+        CHECK(here.loss < tolerance);
+        CHECK(here.grads < tolerance);
+        CHECK(here.updates < tolerance);
+        worst = {std::max(worst.loss, here.loss), std::max(worst.grads, here.grads),
+                 std::max(worst.updates, here.updates)};
+        ++compared;
+    }
+    MESSAGE(example.name << ": " << compared << " states, " << passed_over << " passed over; loss " << worst.loss
+                         << ", gradients " << worst.grads << ", updates " << worst.updates);
+    return compared;
+}
+
+/// 100 steps of both from the same start, each by itself.
+double free_running(const Example& example, const OptimizerOptions& options, double rate) {
+    const Set set(example.input);
+    Trainee cpu(backend::make_cpu_device(1), example, set, options);
+    Trainee device(test::make_device(), example, set, options);
+    double worst = 0;
+    for (std::int64_t number = 0; number < 100; ++number) {
+        const double expected = cpu.take(number, rate);
+        const double here = std::abs(device.take(number, rate) - expected);
+        worst = here <= INFINITY ? std::max(worst, here) : INFINITY;
+    }
+    return worst;
+}
+
+}  // namespace
+
+TEST_CASE("one step from each of 100 recorded states: loss, gradients and updates are the CPU's to 1e-5") {
+    int compared = 0;
+    for (const Example& example : examples()) {
+        CAPTURE(example.name);
+        const int here = check_states(example, SgdOptions{.momentum = 0.9}, 0.05);
+        CHECK(here == example.states);
+        compared += here;
+    }
+    CHECK(compared == 100);
+}
+
+TEST_CASE("100 free steps of Adadelta at 0.01 and of SGD at 0.001: the losses are the CPU's to 1e-4") {
+    for (const Example& example : examples()) {
+        CAPTURE(example.name);
+        const double adadelta = free_running(example, AdadeltaOptions{}, 0.01);
+        const double sgd = free_running(example, SgdOptions{}, 0.001);
+        MESSAGE(example.name << ": Adadelta " << adadelta << ", SGD " << sgd);
+        CHECK(adadelta < 1e-4);
+        CHECK(sgd < 1e-4);
+    }
+}

@@ -1,0 +1,136 @@
+"""The whole program on CUDA devices: the same results as on the CPU within rounding, slots, memory, communicators, resume.
+
+    gpu.py FINCH [--real]
+
+Without --real, FINCH is the program linked with the stand-ins of CUDA's libraries (tests/support/rehearsal), which has as many
+devices as FINCH_REHEARSAL_DEVICES says, of FINCH_REHEARSAL_MEMORY bytes each. With --real it runs on the GPU of this machine, and what
+needs several is left out.
+"""
+import os
+import signal
+import sys
+import time
+
+from harness import SKIPPED, TINY, Folder, check, curves, end, individuals, outcome_words, passed, ranks_of, wait_for
+
+REAL = "--real" in sys.argv
+GPU = TINY.replace("workers: {ranks: 2, islands: 2}", "workers: {ranks: 1, islands: 1, device: cuda, timeout_seconds: 30}")
+# Rates at which rounding is not amplified, so that two devices can be compared over whole trainings.
+CALM = GPU.replace("optimizer: adadelta, learning_rate: $lr", "optimizer: {sgd: {momentum: 0}}, learning_rate: 0.001").replace(
+    "    lr: {real: [0.1, 1.0], scale: log}\n", "").replace("evaluations: 12", "evaluations: 4")
+LONG = (GPU.replace("samples: 600", "samples: 8000").replace("evaluations: 12", "evaluations: 1")
+        .replace("epochs: 3", "epochs: 6").replace("int: [1, 3]", "int: [2, 3]"))
+
+
+def devices(count, memory=1 << 30):
+    os.environ.update(FINCH_REHEARSAL_DEVICES=str(count), FINCH_REHEARSAL_MEMORY=str(memory))
+
+
+def same_curves(one, other, tolerance):
+    """Whether two runs trained the same individuals to the same curves; a tolerance of 0 asks for the same bits."""
+    if list(one) != list(other):
+        return False
+    for individual in one:
+        for a, b in zip(one[individual], other[individual], strict=True):
+            for x, y in zip(a, b, strict=True):
+                if x != y and not abs(x - y) <= tolerance * max(1.0, abs(y)):
+                    return False
+    return True
+
+
+def outcomes(run):
+    words = outcome_words(run)
+    return [words[row["outcome"]] for row in individuals(run).values()]
+
+
+def interrupted(folder, run, settings, after, ranks=1):
+    """Begins `run` and sends USR2 when its training is under way; whether it had not ended by itself before."""
+    process = folder.start(ranks, "evolve", "long.yaml", "--run", run, *settings)
+    journal = folder.path / run / "state/worker-00000.journal"
+    wait_for(lambda: process.poll() is not None or (journal.exists() and journal.stat().st_size > 0), 60, "the training")
+    time.sleep(after)
+    for pid in ranks_of(process) if process.poll() is None else []:
+        os.kill(pid, signal.SIGUSR2)
+    code = end(process)
+    check(code in (0, 75), f"after USR2 finch ended with {code}\n{folder.output()}")
+    return code == 75
+
+
+with Folder() as folder:
+    for name, text in (("gpu.yaml", GPU), ("calm.yaml", CALM), ("long.yaml", LONG)):
+        folder.write(name, text)
+
+    devices(0)
+    if not REAL:
+        refused = folder.run(1, "evolve", "gpu.yaml", "--run", "runs/none", expect=2)
+        check("workers.device" in refused and refused.count("finch: ") == 1, f"no device was not refused clearly: {refused}")
+        check(not (folder.path / "runs/none").exists(), "a refused run left a directory")
+        automatic = folder.run(1, "evolve", "gpu.yaml", "--run", "runs/auto", "--set", "workers.device=auto")
+        check("cpu" in automatic.lower(), f"the log does not say that the CPU serves: {automatic}")
+        passed("without a device, cuda ends with 2 and one message, and auto trains on the CPU and says so")
+
+    devices(2)
+    output = folder.run(1, "evolve", "gpu.yaml", "--run", "runs/gpu")
+    if REAL and "no CUDA device" in output:
+        print("skipped: no CUDA device")
+        sys.exit(SKIPPED)
+    check(outcomes(folder.path / "runs/gpu") == ["evaluated"] * 12, f"a search on a device: {outcomes(folder.path / 'runs/gpu')}")
+    folder.run(1, "evolve", "gpu.yaml", "--run", "runs/again")
+    check(same_curves(curves(folder.path / "runs/gpu"), curves(folder.path / "runs/again"), 0), "two runs differ in their bits")
+    passed("a search on a device evaluates all, and a second one gives the same bits")
+
+    folder.run(1, "evolve", "calm.yaml", "--run", "runs/calm-gpu")
+    folder.run(1, "evolve", "calm.yaml", "--run", "runs/calm-cpu", "--set", "workers.device=cpu")
+    check(same_curves(curves(folder.path / "runs/calm-gpu"), curves(folder.path / "runs/calm-cpu"), 1e-4), "device and CPU differ")
+    passed("the device's curves are the CPU's within rounding")
+
+    folder.run(1, "evolve", "gpu.yaml", "--run", "runs/slots", "--set", "workers.slots=4")
+    check(outcomes(folder.path / "runs/slots") == ["evaluated"] * 12, f"4 slots: {outcomes(folder.path / 'runs/slots')}")
+    identifier = str(next(iter(individuals(folder.path / "runs/slots"))))
+    replayed = folder.run(1, "replay", "runs/slots", identifier)
+    check("equal to the last bit" in replayed, f"an individual of 4 slots is not replayed alone: {replayed}")
+    passed("four individuals at once on one device; one of them trained again alone gives the same bits")
+    refused = folder.run(2, "evolve", "gpu.yaml", "--run", "runs/refused", "--set", "workers.slots=4", "--set", "workers.ranks=2",
+                         "--set", "workers.share_device=true", expect=2)
+    check("slots" in refused and refused.count("finch: ") == 1, f"slots with ranks were not refused clearly: {refused}")
+    passed("several slots on a worker of several ranks end with 2 and the reason")
+
+    shared = ["--set", "workers.ranks=2", "--set", "workers.share_device=true"]
+    folder.run(2, "evolve", "calm.yaml", "--run", "runs/staged", "--set", "workers.communicator=staged", *shared)
+    check(same_curves(curves(folder.path / "runs/staged"), curves(folder.path / "runs/calm-gpu"), 1e-4), "staged differs from one rank")
+    passed("two ranks on one device by staged sums give one rank's curves")
+    if not REAL:
+        folder.run(2, "evolve", "calm.yaml", "--run", "runs/nccl", "--set", "workers.ranks=2", "--set", "workers.communicator=nccl")
+        check(same_curves(curves(folder.path / "runs/nccl"), curves(folder.path / "runs/calm-gpu"), 1e-4), "NCCL differs from one rank")
+        devices(1)
+        refused = folder.run(2, "evolve", "gpu.yaml", "--run", "runs/two", expect=2)
+        check("share_device" in refused and refused.count("finch: ") == 1, f"two ranks on one device were not refused clearly: {refused}")
+        devices(2)
+        passed("two ranks by NCCL give one rank's curves; two ranks on one device are refused")
+
+    folder.run(1, "evolve", "long.yaml", "--run", "runs/straight")
+    straight = curves(folder.path / "runs/straight")
+    stops = 0
+    while interrupted(folder, "runs/broken", [], 0.3 + 0.1 * stops):
+        stops += 1
+        check(stops < 40, "the run does not get on between interruptions")
+    check(stops > 0, "the run was never interrupted")
+    check(same_curves(curves(folder.path / "runs/broken"), straight, 0), "USR2 in mid-epoch changed the bits")
+    passed(f"USR2 in mid-epoch, {stops} times: the same bits as without")
+
+    calm = ["--set", "training.optimizer={sgd: {momentum: 0}}", "--set", "training.learning_rate=0.001"]
+    there = interrupted(folder, "runs/cross", calm + ["--set", "workers.device=cpu"], 0.3)
+    back = interrupted(folder, "runs/cross", calm, 0.3)
+    folder.run(1, "evolve", "long.yaml", "--run", "runs/cross", *calm, "--set", "workers.device=cpu")
+    folder.run(1, "evolve", "long.yaml", "--run", "runs/calm", *calm)
+    check(there, "the training ended before it could change its device")
+    check(same_curves(curves(folder.path / "runs/cross"), curves(folder.path / "runs/calm"), 1e-4), "changing devices changed the curve")
+    passed(f"a training begun on the CPU goes on on the device{' and back' if back else ''}, with the same curve within rounding")
+
+    if not REAL:
+        devices(1, 3 << 20)
+        large = ["--set", "search.space.width={int: [4, 400]}", "--set", "model.0.conv.channels=$width"]
+        folder.run(1, "evolve", "gpu.yaml", "--run", "runs/memory", *large, "--set", "workers.slots=3")
+        ends = outcomes(folder.path / "runs/memory")
+        check(set(ends) == {"evaluated", "out_of_memory"}, f"with 3 MiB of memory: {ends}")
+        passed(f"a device too small for {ends.count('out_of_memory')} of 12 individuals trains the others")

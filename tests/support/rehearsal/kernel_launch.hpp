@@ -1,0 +1,100 @@
+#pragma once
+
+#include "support/rehearsal/fibers.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <cuda_runtime.h>
+#include <functional>
+#include <memory>
+
+// In the place of src/backend/cuda/nvcc/kernel_launch.hpp: kernels run on the CPU, block after block, a fiber for each
+// thread of a block, so that barriers and shuffles mean what they mean on a GPU.
+
+#define FINCH_DEVICE inline
+#define FINCH_UNROLL
+
+namespace finch::rehearsal {
+
+/// Puts work in line on a stream of the stand-in: done now, or recorded where the stream is being captured.
+void submit(cudaStream_t stream, std::function<void()> work);
+
+}  // namespace finch::rehearsal
+
+namespace finch::backend::cuda {
+
+struct Grid {
+    std::int64_t blocks_x = 1;
+    std::int64_t blocks_y = 1;
+    std::int64_t blocks_z = 1;
+    int threads = 256;
+    std::size_t shared_bytes = 0;
+};
+
+/// A thread of a kernel: see the real one.
+class Thread {
+public:
+    Thread(rehearsal::Block& block, const Grid& grid, std::int64_t x, std::int64_t y, std::int64_t z, int index)
+        : block_(block), grid_(grid), x_(x), y_(y), z_(z), index_(index) {}
+
+    [[nodiscard]] int index() const { return index_; }
+    [[nodiscard]] int count() const { return grid_.threads; }
+    [[nodiscard]] int block_x() const { return static_cast<int>(x_); }
+    [[nodiscard]] int block_y() const { return static_cast<int>(y_); }
+    [[nodiscard]] int block_z() const { return static_cast<int>(z_); }
+    [[nodiscard]] int blocks_x() const { return static_cast<int>(grid_.blocks_x); }
+    [[nodiscard]] std::int64_t global_index() const { return x_ * grid_.threads + index_; }
+    [[nodiscard]] std::int64_t global_count() const { return grid_.blocks_x * grid_.threads; }
+    void sync() const { block_.wait(index_, rehearsal::Wait::barrier); }
+    template <class T>
+    [[nodiscard]] T* shared() const {
+        return reinterpret_cast<T*>(block_.shared());
+    }
+    template <class T>
+    [[nodiscard]] T shuffle_xor(T value, int mask) const {
+        static_assert(sizeof(T) <= rehearsal::Block::slot_bytes);
+        std::memcpy(block_.slot(index_), &value, sizeof value);
+        block_.wait(index_, rehearsal::Wait::shuffle);
+        T other;
+        std::memcpy(&other, block_.slot(index_ ^ mask), sizeof other);
+        block_.wait(index_, rehearsal::Wait::shuffle);  // nobody may write before all have read
+        return other;
+    }
+
+private:
+    rehearsal::Block& block_;
+    const Grid& grid_;
+    std::int64_t x_, y_, z_;
+    int index_;
+};
+
+template <class Kernel>
+void run_grid(const Grid& grid, const Kernel& kernel) {
+    rehearsal::Block block(grid.threads, grid.shared_bytes);
+    for (std::int64_t z = 0; z < grid.blocks_z; ++z) {
+        for (std::int64_t y = 0; y < grid.blocks_y; ++y) {
+            for (std::int64_t x = 0; x < grid.blocks_x; ++x) {
+                block.run([&](int index) {
+                    Thread thread(block, grid, x, y, z, index);
+                    kernel(thread);
+                });
+            }
+        }
+    }
+}
+
+template <class Kernel>
+[[nodiscard]] cudaError_t launch(cudaStream_t stream, const Grid& grid, const Kernel& kernel) {
+    const bool fits = grid.blocks_x >= 1 && grid.blocks_x < (std::int64_t{1} << 31) && grid.blocks_y >= 1 &&
+                      grid.blocks_y <= 65535 && grid.blocks_z >= 1 && grid.blocks_z <= 65535 && grid.threads >= 1 &&
+                      grid.threads <= Kernel::max_threads && Kernel::max_threads <= 1024 &&
+                      grid.shared_bytes <= 227 * 1024;
+    if (!fits) {
+        return cudaErrorInvalidConfiguration;
+    }
+    rehearsal::submit(stream, [grid, kernel] { run_grid(grid, kernel); });
+    return cudaSuccess;
+}
+
+}  // namespace finch::backend::cuda

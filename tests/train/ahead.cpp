@@ -1,0 +1,90 @@
+// A training on a device that runs ahead of the host, as a GPU does.
+#include "lagging_device.hpp"
+#include "world.hpp"
+
+using namespace finch;
+using namespace finch::test;
+using train::State;
+
+namespace {
+
+/// The snapshot at the end of a training that advances by `steps` at a time.
+NamedArrays trained(const comm::Group& group, backend::Device& device, const train::Recipe& recipe,
+                    const data::Datasets& datasets, std::int64_t steps) {
+    const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
+    train::Training training(device, group, *all_reduce, datasets, recipe);
+    while (training.advance(steps) == State::running) {
+    }
+    CHECK(training.progress() == 1);
+    return training.snapshot();
+}
+
+}  // namespace
+
+TEST_CASE("a device that runs ahead gives the bits of one that does not, however the batches are cut into calls") {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(90);
+    const auto recipe = small_recipe(20);
+    const auto cpu = backend::make_cpu_device(1);
+    const NamedArrays expected = trained(group, *cpu, recipe, datasets, 1000);
+
+    for (const std::int64_t steps : {1, 2, 3, 7, 1000}) {
+        CAPTURE(steps);
+        LaggingDevice device;
+        CHECK(equal_but_for_seconds(trained(group, device, recipe, datasets, steps), expected));
+    }
+}
+
+TEST_CASE("a device that runs ahead: after a call some batches may be under way; the next call takes them in") {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(90);
+    LaggingDevice device;
+    const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
+    train::Training training(device, group, *all_reduce, datasets, small_recipe(20));
+
+    static_cast<void>(training.advance(4));
+    CHECK(training.steps_done() == 0);
+
+    static_cast<void>(training.advance(1));
+    CHECK(training.steps_done() == 4);
+}
+
+TEST_CASE(
+    "a device that runs ahead: a snapshot takes in what is under way, and a restored training ends with equal bits") {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(90);
+    const auto recipe = small_recipe(20);
+    LaggingDevice device;
+    const NamedArrays expected = trained(group, device, recipe, datasets, 3);
+
+    for (const int calls : {1, 4, 5, 9}) {
+        CAPTURE(calls);
+        LaggingDevice first;
+        const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
+        train::Training interrupted(first, group, *all_reduce, datasets, recipe);
+        for (int call = 0; call < calls; ++call) {
+            static_cast<void>(interrupted.advance(2));
+        }
+        const auto cpu = backend::make_cpu_device(1);
+        train::Training resumed(*cpu, group, *all_reduce, datasets, recipe);
+        resumed.restore(interrupted.snapshot());
+        while (resumed.advance(10) == State::running) {
+        }
+
+        CHECK(equal_but_for_seconds(resumed.snapshot(), expected));
+    }
+}
+
+TEST_CASE("a training that needs more memory than the device has is refused before anything is allocated") {
+    class Full : public WrappedDevice {
+    public:
+        [[nodiscard]] std::int64_t free_bytes() const override { return 1000; }
+        [[nodiscard]] backend::Buffer allocate(std::size_t) override { throw std::logic_error("allocated"); }
+    };
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(90);
+    const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
+    Full device;
+
+    CHECK_THROWS_AS(train::Training(device, group, *all_reduce, datasets, small_recipe(20)), std::bad_alloc);
+}
