@@ -35,13 +35,14 @@ struct Example {
     int states = 20;
 };
 
-std::vector<Example> examples() {
+/// `size`: height and width of the tutorial's images; the others are small in any case.
+std::vector<Example> examples(std::int64_t size) {
     const auto tutorial = [](std::int64_t layers) {
         return ModelSpec{ConvLayer{.activation = Activation::relu, .repeat = layers}, FlattenLayer{}, LinearLayer{}};
     };
     return {
-        {.name = "tutorial, 2 layers", .spec = tutorial(2), .input = {14, 14, 1}},
-        {.name = "tutorial, 6 layers", .spec = tutorial(6), .input = {14, 14, 1}, .states = 15},
+        {.name = "tutorial, 2 layers", .spec = tutorial(2), .input = {size, size, 1}},
+        {.name = "tutorial, 6 layers", .spec = tutorial(6), .input = {size, size, 1}, .states = 15},
         {.name = "max and average pooling, sigmoid",
          .spec = {ConvLayer{.channels = 6, .activation = Activation::sigmoid}, PoolLayer{.kind = Pooling::max},
                   ConvLayer{.channels = 12, .activation = Activation::sigmoid}, PoolLayer{.kind = Pooling::average},
@@ -297,9 +298,11 @@ double free_running(const Example& example, const OptimizerOptions& options, dou
 
 }  // namespace
 
-TEST_CASE("one step from each of 100 recorded states: loss, gradients and updates are the CPU's to 1e-5") {
+namespace {
+
+void check_all_states(std::int64_t size) {
     int compared = 0;
-    for (const Example& example : examples()) {
+    for (const Example& example : examples(size)) {
         CAPTURE(example.name);
         const int here = check_states(example, SgdOptions{.momentum = 0.9}, 0.05);
         CHECK(here == example.states);
@@ -308,8 +311,8 @@ TEST_CASE("one step from each of 100 recorded states: loss, gradients and update
     CHECK(compared == 100);
 }
 
-TEST_CASE("100 free steps of Adadelta at 0.01 and of SGD at 0.001: the losses are the CPU's to 1e-4") {
-    for (const Example& example : examples()) {
+void check_free_running(std::int64_t size) {
+    for (const Example& example : examples(size)) {
         CAPTURE(example.name);
         const double adadelta = free_running(example, AdadeltaOptions{}, 0.01);
         const double sgd = free_running(example, SgdOptions{}, 0.001);
@@ -317,4 +320,20 @@ TEST_CASE("100 free steps of Adadelta at 0.01 and of SGD at 0.001: the losses ar
         CHECK(adadelta < 1e-4);
         CHECK(sgd < 1e-4);
     }
+}
+
+}  // namespace
+
+TEST_CASE("one step from each of 100 recorded states: loss, gradients and updates are the CPU's to 1e-5") {
+    check_all_states(10);
+}
+
+TEST_CASE("100 free steps of Adadelta at 0.01 and of SGD at 0.001: the losses are the CPU's to 1e-4") {
+    check_free_running(10);
+}
+
+// On the tutorial's own images, which take long where a CPU plays the GPU: with --no-skip.
+TEST_CASE("100 recorded states and 100 free steps at the tutorial's full size" * doctest::skip()) {
+    check_all_states(28);
+    check_free_running(28);
 }

@@ -1,8 +1,7 @@
 #include "kernels/activation.hpp"
+#include "operations.hpp"
 
 #include <algorithm>
-
-#include "operations.hpp"
 
 namespace finch::backend::cuda {
 namespace {
@@ -14,17 +13,14 @@ public:
     }
     void pack(const float*) override {}
     void forward(const float* x, float* y) override {
-        FINCH_CUDA(
-            launch(stream_, grid_,
-                   ActivationForward{.activation = shape_.activation, .x = x, .y = y, .count = shape_.count}));
+        FINCH_CUDA(launch(stream_, grid_,
+                          ActivationForward{.activation = shape_.activation, .x = x, .y = y, .count = shape_.count}));
     }
     void backward(const float*, const float* y, float* grad_y, float* grad_x, float*) override {
-        FINCH_CUDA(launch(stream_, grid_,
-                          ActivationBackward{.activation = shape_.activation,
-                                             .y = y,
-                                             .grad_y = grad_y,
-                                             .grad_x = grad_x,
-                                             .count = shape_.count}));
+        FINCH_CUDA(launch(
+            stream_, grid_,
+            ActivationBackward{
+                .activation = shape_.activation, .y = y, .grad_y = grad_y, .grad_x = grad_x, .count = shape_.count}));
     }
     [[nodiscard]] std::string implementation() const override { return "finch:activation"; }
 

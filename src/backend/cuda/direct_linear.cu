@@ -1,8 +1,8 @@
-#include <algorithm>
-#include <limits>
-
 #include "kernels/linear.hpp"
 #include "operations.hpp"
+
+#include <algorithm>
+#include <limits>
 
 namespace finch::backend::cuda {
 namespace {
@@ -32,8 +32,8 @@ struct LinearCuts {
                                                  groups_of(features, LinearForwardPart<8>::max_threads));
         const std::int64_t columns = groups_of(features + 1, LinearBackward<8>::max_threads);
         // Less than two rounds of staged samples are not worth a second stage.
-        backward_parts = std::clamp<std::int64_t>(wanted / columns, 1,
-                                                  std::max<std::int64_t>(1, shape.batch / (2 * LinearBackward<8>::samples)));
+        backward_parts = std::clamp<std::int64_t>(
+            wanted / columns, 1, std::max<std::int64_t>(1, shape.batch / (2 * LinearBackward<8>::samples)));
         samples_of_part = groups_of(shape.batch, backward_parts);
         backward_parts = groups_of(shape.batch, samples_of_part);
         const std::int64_t rounded = groups_of(shape.units, 4) * 4;
@@ -117,16 +117,16 @@ private:
                         .shared_bytes = warps * Part::samples * tile * sizeof(float)};
         FINCH_CUDA(launch(stream_, grid, Part{.sizes = sizes_, .x = x, .weight = parameters_, .partial = partial_}));
         const std::int64_t outputs = shape_.batch * shape_.units;
-        FINCH_CUDA(launch(stream_,
-                          {.blocks_x = groups_of(outputs, LinearForwardEnd::max_threads),
-                           .threads = LinearForwardEnd::max_threads},
-                          LinearForwardEnd{.outputs = outputs,
-                                           .units = sizes_.units,
-                                           .parts = static_cast<int>(cuts_.forward_parts),
-                                           .partial = partial_,
-                                           .bias = parameters_ + shape_.units * sizes_.features,
-                                           .activation = shape_.activation,
-                                           .y = y}));
+        FINCH_CUDA(launch(
+            stream_,
+            {.blocks_x = groups_of(outputs, LinearForwardEnd::max_threads), .threads = LinearForwardEnd::max_threads},
+            LinearForwardEnd{.outputs = outputs,
+                             .units = sizes_.units,
+                             .parts = static_cast<int>(cuts_.forward_parts),
+                             .partial = partial_,
+                             .bias = parameters_ + shape_.units * sizes_.features,
+                             .activation = shape_.activation,
+                             .y = y}));
     }
 
     template <int tile>

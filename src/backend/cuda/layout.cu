@@ -1,9 +1,8 @@
+#include "kernels/layout.hpp"
 #include "layout.hpp"
+#include "runtime.hpp"
 
 #include <algorithm>
-
-#include "kernels/layout.hpp"
-#include "runtime.hpp"
 
 namespace finch::backend::cuda {
 namespace {
@@ -27,12 +26,10 @@ std::int64_t column_parts(std::int64_t rows, std::int64_t channels) {
 template <class From, class To>
 void copy_channels(cudaStream_t stream, const From* from, std::int64_t rows, std::int64_t channels_from, To* to,
                    std::int64_t channels_to) {
-    FINCH_CUDA(launch(stream, grid_for(rows * channels_to),
-                      CopyChannels<From, To>{.from = from,
-                                             .to = to,
-                                             .rows = rows,
-                                             .channels_from = channels_from,
-                                             .channels_to = channels_to}));
+    FINCH_CUDA(
+        launch(stream, grid_for(rows * channels_to),
+               CopyChannels<From, To>{
+                   .from = from, .to = to, .rows = rows, .channels_from = channels_from, .channels_to = channels_to}));
 }
 
 template <class From, class To>

@@ -1,9 +1,8 @@
 #include "kernels/pooling.hpp"
+#include "operations.hpp"
 
 #include <algorithm>
 #include <utility>
-
-#include "operations.hpp"
 
 namespace finch::backend::cuda {
 namespace {
@@ -48,9 +47,9 @@ public:
 
     void forward(const float* x, float* y) override {
         if (winners() != nullptr) {
-            FINCH_CUDA(launch(stream_, out_.grid,
-                              MaxPoolingForward{
-                                  .sizes = sizes_, .parts = out_.parts, .x = x, .y = y, .winners = winners()}));
+            FINCH_CUDA(
+                launch(stream_, out_.grid,
+                       MaxPoolingForward{.sizes = sizes_, .parts = out_.parts, .x = x, .y = y, .winners = winners()}));
         } else {
             FINCH_CUDA(launch(stream_, out_.grid,
                               AveragePoolingForward{.sizes = sizes_, .parts = out_.parts, .x = x, .y = y}));
@@ -58,12 +57,10 @@ public:
     }
 
     void backward(const float*, const float*, float* grad_y, float* grad_x, float*) override {
-        FINCH_CUDA(launch(stream_, in_.grid,
-                          PoolingBackward{.sizes = sizes_,
-                                          .parts = in_.parts,
-                                          .grad_y = grad_y,
-                                          .winners = winners(),
-                                          .grad_x = grad_x}));
+        FINCH_CUDA(
+            launch(stream_, in_.grid,
+                   PoolingBackward{
+                       .sizes = sizes_, .parts = in_.parts, .grad_y = grad_y, .winners = winners(), .grad_x = grad_x}));
     }
 
     [[nodiscard]] std::string implementation() const override { return "finch:pooling"; }

@@ -1,11 +1,10 @@
-#include "steps.hpp"
-
-#include <algorithm>
-
 #include "kernels/gather.hpp"
 #include "kernels/loss.hpp"
 #include "kernels/optimizer.hpp"
 #include "runtime.hpp"
+#include "steps.hpp"
+
+#include <algorithm>
 
 namespace finch::backend::cuda {
 namespace {
@@ -45,9 +44,8 @@ struct Arena {
     std::int64_t count;
 
     [[nodiscard]] bool is_aligned() const {
-        const auto bits =
-            reinterpret_cast<std::uintptr_t>(parameters) | reinterpret_cast<std::uintptr_t>(grads) |
-            reinterpret_cast<std::uintptr_t>(state_a) | reinterpret_cast<std::uintptr_t>(state_b);
+        const auto bits = reinterpret_cast<std::uintptr_t>(parameters) | reinterpret_cast<std::uintptr_t>(grads) |
+                          reinterpret_cast<std::uintptr_t>(state_a) | reinterpret_cast<std::uintptr_t>(state_b);
         return bits % sizeof(float4) == 0;
     }
 };
