@@ -23,8 +23,7 @@ void check(cublasStatus_t code, const char* call, std::source_location where) {
     if (code == CUBLAS_STATUS_ALLOC_FAILED) {
         throw std::bad_alloc();
     }
-    throw ApiError(
-        fmt::format("{}:{}: {}: {}", where.file_name(), where.line(), call, cublasLtGetStatusString(code)));
+    throw ApiError(fmt::format("{}:{}: {}: {}", where.file_name(), where.line(), call, cublasLtGetStatusString(code)));
 }
 
 void CudnnTraits::destroy(type handle) noexcept {

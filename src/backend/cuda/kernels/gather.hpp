@@ -1,9 +1,9 @@
 #pragma once
 
+#include "feed_row.hpp"
+
 #include <cstdint>
 #include <kernel_launch.hpp>
-
-#include "feed_row.hpp"
 
 namespace finch::backend::cuda {
 
@@ -19,7 +19,8 @@ struct Gather {
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
         const int sample = thread.block_x() / parts;
-        const std::int64_t group = static_cast<std::int64_t>(thread.block_x() % parts) * thread.count() + thread.index();
+        const std::int64_t group =
+            static_cast<std::int64_t>(thread.block_x() % parts) * thread.count() + thread.index();
         const std::int64_t begin = group * width;
         if (begin >= feed.pixels_per_image) {
             return;

@@ -2,12 +2,12 @@
 
 #include "finch/backend/operation.hpp"
 
+#include "kernels/activation.hpp"
+
 #include <cstdint>
 #include <cuda_bf16.h>
 #include <kernel_launch.hpp>
 #include <type_traits>
-
-#include "kernels/activation.hpp"
 
 namespace finch::backend::cuda {
 
@@ -58,8 +58,8 @@ struct CopyChannels {
 };
 
 /// to (batch, columns, rows) = from (batch, rows, columns), by way of tiles in shared memory so that both sides are
-/// touched in one piece. Blocks: x: tiles of a matrix, `tiles_across` side by side; y and z: the matrices, z · 65535 + y.
-/// 256 threads. Shared memory: tile · (tile + 1) floats.
+/// touched in one piece. Blocks: x: tiles of a matrix, `tiles_across` side by side; y and z: the matrices, z · 65535 +
+/// y. 256 threads. Shared memory: tile · (tile + 1) floats.
 template <class From, class To>
 struct Transpose {
     static constexpr int max_threads = 256;

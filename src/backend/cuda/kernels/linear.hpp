@@ -2,10 +2,10 @@
 
 #include "finch/backend/operation.hpp"
 
+#include "kernels/activation.hpp"
+
 #include <cstdint>
 #include <kernel_launch.hpp>
-
-#include "kernels/activation.hpp"
 
 // A linear layer with few units. Threads take one column each, in the order of x (HWC), so that x is read in one piece;
 // the weights, whose columns are in CHW order, are read and written where they lie.
@@ -121,9 +121,8 @@ struct LinearForwardEnd {
 /// Where a column's gradients go: as parameters, (units, features) in CHW order and then the biases, which count as one
 /// more column, of number `features`.
 [[nodiscard]] FINCH_DEVICE std::int64_t parameter_offset(const LinearSizes& sizes, int unit, int feature) {
-    return feature == sizes.features
-               ? static_cast<std::int64_t>(sizes.units) * sizes.features + unit
-               : static_cast<std::int64_t>(unit) * sizes.features + sizes.weight_column(feature);
+    return feature == sizes.features ? static_cast<std::int64_t>(sizes.units) * sizes.features + unit
+                                     : static_cast<std::int64_t>(unit) * sizes.features + sizes.weight_column(feature);
 }
 
 /// All gradients at once. Blocks: x: columns (and the biases' column, whose x is 1), y: parts of the batch, each of

@@ -1,11 +1,11 @@
 #pragma once
 
+#include "feed_row.hpp"
+
 #include <climits>
 #include <cmath>
 #include <cstdint>
 #include <kernel_launch.hpp>
-
-#include "feed_row.hpp"
 
 namespace finch::backend::cuda {
 

@@ -1,10 +1,10 @@
 #pragma once
 
+#include "feed_row.hpp"
+
 #include <cmath>
 #include <cstdint>
 #include <kernel_launch.hpp>
-
-#include "feed_row.hpp"
 
 namespace finch::backend::cuda {
 

@@ -69,8 +69,8 @@ struct MaxPoolingForward {
                 }
             }
         }
-        const std::int64_t to = nhwc_offset(place.sample, place.row, place.column, place.channel, s.height_out,
-                                            s.width_out, s.channels);
+        const std::int64_t to =
+            nhwc_offset(place.sample, place.row, place.column, place.channel, s.height_out, s.width_out, s.channels);
         y[to] = best;
         winners[to] = winner;
     }

@@ -1,0 +1,234 @@
+#include "finch/base/log.hpp"
+
+#include "general_convolution.hpp"
+#include "layout.hpp"
+#include "libraries.hpp"
+#include "operations.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace finch::backend::cuda {
+namespace {
+
+struct DescriptorTraits {
+    using type = cublasLtMatmulDesc_t;
+    static type null() noexcept { return nullptr; }
+    static void destroy(type handle) noexcept { static_cast<void>(cublasLtMatmulDescDestroy(handle)); }
+};
+struct MatrixTraits {
+    using type = cublasLtMatrixLayout_t;
+    static type null() noexcept { return nullptr; }
+    static void destroy(type handle) noexcept { static_cast<void>(cublasLtMatrixLayoutDestroy(handle)); }
+};
+struct PreferenceTraits {
+    using type = cublasLtMatmulPreference_t;
+    static type null() noexcept { return nullptr; }
+    static void destroy(type handle) noexcept { static_cast<void>(cublasLtMatmulPreferenceDestroy(handle)); }
+};
+using Descriptor = UniqueHandle<DescriptorTraits>;
+using Matrix = UniqueHandle<MatrixTraits>;
+using Preference = UniqueHandle<PreferenceTraits>;
+
+constexpr std::size_t most_workspace = std::size_t{4} << 20;  ///< bytes; these products are small
+
+/// A matrix by columns, as cuBLAS counts: what Finch has by rows, (rows, columns), is (columns, rows) there.
+Matrix make_matrix(std::int64_t rows, std::int64_t columns) {
+    cublasLtMatrixLayout_t matrix = nullptr;
+    FINCH_CUBLAS(cublasLtMatrixLayoutCreate(&matrix, CUDA_R_32F, static_cast<std::uint64_t>(rows),
+                                            static_cast<std::uint64_t>(columns), rows));
+    return Matrix(matrix);
+}
+
+cublasComputeType_t compute_type(Precision precision) {
+    switch (precision) {
+        case Precision::float32:
+            break;
+        case Precision::tf32:
+            return CUBLAS_COMPUTE_32F_FAST_TF32;
+        case Precision::bfloat16:
+            return CUBLAS_COMPUTE_32F_FAST_16BF;
+    }
+    return CUBLAS_COMPUTE_32F;
+}
+
+/// c (m, n) = op(a) · op(b), all by columns; a is (k, m) where it is transposed, else (m, k); b alike.
+struct ProductShape {
+    std::int64_t m, n, k;
+    bool transpose_a, transpose_b;
+};
+
+/// A matrix product with the algorithm that cuBLASLt's heuristics put first among those that give the same bits each
+/// time: sums over k in one piece or by way of the workspace.
+class Product {
+public:
+    Product(Libraries& libraries, const ProductShape& shape, Precision precision)
+        : libraries_(libraries),
+          a_(shape.transpose_a ? make_matrix(shape.k, shape.m) : make_matrix(shape.m, shape.k)),
+          b_(shape.transpose_b ? make_matrix(shape.n, shape.k) : make_matrix(shape.k, shape.n)),
+          c_(make_matrix(shape.m, shape.n)) {
+        cublasLtMatmulDesc_t descriptor = nullptr;
+        FINCH_CUBLAS(cublasLtMatmulDescCreate(&descriptor, compute_type(precision), CUDA_R_32F));
+        descriptor_.reset(descriptor);
+        set_transposed(CUBLASLT_MATMUL_DESC_TRANSA, shape.transpose_a);
+        set_transposed(CUBLASLT_MATMUL_DESC_TRANSB, shape.transpose_b);
+        choose();
+    }
+
+    /// Whether cuBLASLt has an algorithm at all.
+    [[nodiscard]] bool exists() const { return exists_; }
+    [[nodiscard]] std::size_t workspace_bytes() const { return exists_ ? chosen_.workspaceSize : 0; }
+
+    void run(cudaStream_t stream, const float* a, const float* b, float* c, void* workspace) const {
+        const float one = 1;
+        const float zero = 0;
+        FINCH_CUBLAS(cublasLtMatmul(libraries_.cublas(), descriptor_.get(), &one, a, a_.get(), b, b_.get(), &zero, c,
+                                    c_.get(), c, c_.get(), &chosen_.algo, workspace, chosen_.workspaceSize, stream));
+    }
+
+private:
+    void set_transposed(cublasLtMatmulDescAttributes_t which, bool transposed) {
+        const cublasOperation_t operation = transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+        FINCH_CUBLAS(cublasLtMatmulDescSetAttribute(descriptor_.get(), which, &operation, sizeof operation));
+    }
+
+    void choose() {
+        cublasLtMatmulPreference_t handle = nullptr;
+        FINCH_CUBLAS(cublasLtMatmulPreferenceCreate(&handle));
+        const Preference preference(handle);
+        FINCH_CUBLAS(cublasLtMatmulPreferenceSetAttribute(handle, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                                          &most_workspace, sizeof most_workspace));
+        const std::uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+        FINCH_CUBLAS(cublasLtMatmulPreferenceSetAttribute(handle, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes,
+                                                          sizeof schemes));
+        int found = 0;
+        const cublasStatus_t status =
+            cublasLtMatmulAlgoGetHeuristic(libraries_.cublas(), descriptor_.get(), a_.get(), b_.get(), c_.get(),
+                                           c_.get(), handle, 1, &chosen_, &found);
+        exists_ = status == CUBLAS_STATUS_SUCCESS && found > 0 && chosen_.state == CUBLAS_STATUS_SUCCESS;
+    }
+
+    Libraries& libraries_;
+    Matrix a_, b_, c_;
+    Descriptor descriptor_;
+    cublasLtMatmulHeuristicResult_t chosen_{};
+    bool exists_ = false;
+};
+
+std::int64_t features_of(const LinearShape& shape) {
+    return shape.height * shape.width * shape.channels;
+}
+
+/// A linear layer as a 1 × 1 convolution of one pixel: for the general kernels, where cuBLASLt has no algorithm.
+ConvolutionShape as_convolution(const LinearShape& shape) {
+    return {.batch = shape.batch, .channels_in = features_of(shape), .channels_out = shape.units, .kernel = 1};
+}
+
+}  // namespace
+
+/// The three products of a linear layer's shape. By rows: y (B, U) = x (B, F) · weightᵀ (F, U).
+struct CublasLinearPlan {
+    CublasLinearPlan(Libraries& libraries, const LinearShape& s)
+        : forward(libraries,
+                  {.m = s.units, .n = s.batch, .k = features_of(s), .transpose_a = true, .transpose_b = false},
+                  s.precision),
+          data(libraries, {.m = features_of(s), .n = s.batch, .k = s.units, .transpose_a = false, .transpose_b = false},
+               s.precision),
+          weights(libraries,
+                  {.m = features_of(s), .n = s.units, .k = s.batch, .transpose_a = false, .transpose_b = true},
+                  s.precision) {}
+    Product forward, data, weights;
+};
+
+namespace {
+
+class CublasLinear : public Operation {
+public:
+    CublasLinear(Stream& stream, const LinearShape& shape)
+        : stream_(stream), shape_(shape), weights_(static_cast<std::size_t>(shape.units * features_of(shape))) {
+        std::shared_ptr<CublasLinearPlan>& plan = stream.plans().linears[shape];
+        if (!plan) {
+            plan = std::make_shared<CublasLinearPlan>(stream.libraries(), shape);
+        }
+        plan_ = plan;
+        const std::size_t workspace =
+            std::max({plan->forward.workspace_bytes(), plan->data.workspace_bytes(), plan->weights.workspace_bytes()});
+        scratch_ =
+            stream.scratch(std::max({workspace, std::size_t{16}, column_sums_scratch(shape.batch, shape.units)}));
+        if (is_permuted()) {
+            packed_ = stream.allocate(weights_ * sizeof(float));
+            packed_grads_ = stream.allocate(weights_ * sizeof(float));
+        }
+    }
+
+    void pack(const float* parameters) override {
+        parameters_ = parameters;
+        if (is_permuted()) {
+            transpose(stream_.get(), parameters, shape_.units, shape_.channels, pixels(),
+                      static_cast<float*>(packed_.get()));
+        }
+    }
+
+    void forward(const float* x, float* y) override {
+        if (plan_->forward.exists()) {
+            plan_->forward.run(stream_.get(), weights(), x, y, scratch_);
+        } else {
+            general_forward(stream_.get(), as_convolution(shape_), x, weights(), y);
+        }
+        bias_activation(stream_.get(), shape_.activation, y, shape_.units, parameters_ + weights_, y, shape_.batch,
+                        shape_.units);
+    }
+
+    void backward(const float* x, const float* y, float* grad_y, float* grad_x, float* grad_parameters) override {
+        if (shape_.activation != Activation::none) {
+            activation_gradient(stream_.get(), shape_.activation, y, grad_y, shape_.batch, shape_.units, grad_y,
+                                shape_.units);
+        }
+        column_sums(stream_.get(), grad_y, shape_.batch, shape_.units, scratch_, grad_parameters + weights_);
+        float* grads = is_permuted() ? static_cast<float*>(packed_grads_.get()) : grad_parameters;
+        if (plan_->weights.exists()) {
+            plan_->weights.run(stream_.get(), x, grad_y, grads, scratch_);
+        } else {
+            general_weight_gradient(stream_.get(), as_convolution(shape_), x, grad_y, grads);
+        }
+        if (is_permuted()) {
+            transpose(stream_.get(), static_cast<const float*>(grads), shape_.units, pixels(), shape_.channels,
+                      grad_parameters);
+        }
+        if (shape_.needs_input_grad && plan_->data.exists()) {
+            plan_->data.run(stream_.get(), weights(), grad_y, grad_x, scratch_);
+        } else if (shape_.needs_input_grad) {
+            general_data_gradient(stream_.get(), as_convolution(shape_), grad_y, weights(), grad_x);
+        }
+    }
+
+    [[nodiscard]] std::string implementation() const override {
+        return plan_->forward.exists() && plan_->data.exists() && plan_->weights.exists() ? "cublaslt"
+                                                                                          : "cublaslt, finch:general";
+    }
+
+private:
+    [[nodiscard]] std::int64_t pixels() const { return shape_.height * shape_.width; }
+    /// Whether columns in CHW order are others than those in HWC order, in which x comes.
+    [[nodiscard]] bool is_permuted() const { return pixels() > 1 && shape_.channels > 1; }
+    [[nodiscard]] const float* weights() const {
+        return is_permuted() ? static_cast<const float*>(packed_.get()) : parameters_;
+    }
+
+    Stream& stream_;
+    LinearShape shape_;
+    std::shared_ptr<CublasLinearPlan> plan_;
+    std::size_t weights_;  ///< floats
+    void* scratch_ = nullptr;
+    DeviceMemory packed_, packed_grads_;  ///< columns in HWC order
+    const float* parameters_ = nullptr;   ///< canonical
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> make_cublas_linear(Stream& stream, const LinearShape& shape) {
+    return std::make_unique<CublasLinear>(stream, shape);
+}
+
+}  // namespace finch::backend::cuda

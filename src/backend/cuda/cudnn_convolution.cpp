@@ -1,0 +1,376 @@
+#include "finch/base/format.hpp"
+#include "finch/base/log.hpp"
+
+#include "cudnn_plan.hpp"
+#include "general_convolution.hpp"
+#include "layout.hpp"
+#include "operations.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cuda_bf16.h>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace finch::backend::cuda {
+
+/// How one pass of a shape is computed: by cuDNN in some layout, type and padding, or, where `pass` is null, by the
+/// general kernels.
+struct PlannedRung {
+    CudnnRequest request;
+    std::unique_ptr<CudnnPass> pass;
+    std::string name = "finch:general";
+
+    [[nodiscard]] bool is_general() const { return pass == nullptr; }
+    [[nodiscard]] std::int64_t padded_in() const { return request.shape.channels_in; }
+    [[nodiscard]] std::int64_t padded_out() const { return request.shape.channels_out; }
+};
+
+/// What cuDNN chose for a shape, pass by pass. Shared by all operations of the shape.
+struct CudnnConvolutionPlan {
+    PlannedRung forward, data, weights;
+};
+
+namespace {
+
+std::int64_t round_up(std::int64_t value, std::int64_t unit) {
+    return (value + unit - 1) / unit * unit;
+}
+
+CudnnRequest padded(CudnnRequest request, std::int64_t unit) {
+    request.shape.channels_in = round_up(request.shape.channels_in, unit);
+    request.shape.channels_out = round_up(request.shape.channels_out, unit);
+    return request;
+}
+
+/// The requests to try, the best first: as it is, with channels padded to what tensor cores want, and, where the shape
+/// is float32, with planes in place of NHWC. bfloat16 falls back to float32, which is more exact.
+std::vector<CudnnRequest> ladder(ConvolutionPass pass, const ConvolutionShape& shape) {
+    std::vector<CudnnRequest> rungs;
+    const auto add = [&](const CudnnRequest& request) {
+        if (pass == ConvolutionPass::forward) {
+            rungs.push_back(request);
+            rungs.back().is_fused = true;
+        }
+        rungs.push_back(request);
+    };
+    CudnnRequest request{.pass = pass, .shape = shape};
+    if (shape.precision == Precision::bfloat16) {
+        request.type = TensorType::bfloat16;
+        add(padded(request, 8));
+        request.type = TensorType::float32;
+    }
+    add(request);
+    if (const CudnnRequest wider = padded(request, 4); wider.shape != shape) {
+        add(wider);
+    }
+    request.layout = TensorLayout::nchw;
+    rungs.push_back(request);
+    return rungs;
+}
+
+PlannedRung plan_rung(Libraries& libraries, ConvolutionPass pass, const ConvolutionShape& shape) {
+    constexpr std::array pass_names{"forward", "data gradient", "weight gradient"};
+    PlannedRung planned;
+    for (const CudnnRequest& request : ladder(pass, shape)) {
+        if (auto found = plan_cudnn_pass(libraries, request)) {
+            const ConvolutionShape& s = request.shape;
+            planned.name =
+                fmt::format("cudnn:{} {}{}{} ({})", request.layout == TensorLayout::nhwc ? "nhwc" : "nchw",
+                            request.type == TensorType::bfloat16 ? "bfloat16" : "float32",
+                            s == shape ? "" : fmt::format(", channels {}->{}", s.channels_in, s.channels_out),
+                            request.is_fused ? ", fused" : "", found->engine());
+            planned.request = request;
+            planned.pass = std::move(found);
+            break;
+        }
+    }
+    if (planned.is_general()) {
+        planned.request = {.pass = pass, .shape = shape};
+    }
+    spdlog::debug("convolution {}x{}, {}->{} channels, batch {}, {}: {}", shape.kernel, shape.kernel, shape.channels_in,
+                  shape.channels_out, shape.batch, pass_names[static_cast<std::size_t>(pass)], planned.name);
+    return planned;
+}
+
+std::shared_ptr<CudnnConvolutionPlan> plan_for(Stream& stream, const ConvolutionShape& shape) {
+    std::shared_ptr<CudnnConvolutionPlan>& plan = stream.plans().convolutions[shape];
+    if (!plan) {
+        plan = std::make_shared<CudnnConvolutionPlan>();
+        plan->forward = plan_rung(stream.libraries(), ConvolutionPass::forward, shape);
+        plan->weights = plan_rung(stream.libraries(), ConvolutionPass::weight_gradient, shape);
+        if (shape.needs_input_grad) {
+            plan->data = plan_rung(stream.libraries(), ConvolutionPass::data_gradient, shape);
+        }
+    }
+    return plan;
+}
+
+/// One piece of scratch memory after another, each aligned.
+class Pieces {
+public:
+    [[nodiscard]] std::size_t take(std::size_t bytes) {
+        const std::size_t at = size_;
+        size_ += (bytes + 255) / 256 * 256;
+        return at;
+    }
+    [[nodiscard]] std::size_t size() const { return size_; }
+
+private:
+    std::size_t size_ = 0;
+};
+
+/// Where a pass finds its copies within the scratch memory.
+struct Places {
+    std::size_t x = 0, y = 0, weights = 0, workspace = 0, size = 0;
+};
+
+std::size_t bytes_of(TensorType type) {
+    return type == TensorType::bfloat16 ? 2 : 4;
+}
+
+std::size_t elements(std::int64_t pixels, std::int64_t channels) {
+    return static_cast<std::size_t>(pixels * channels);
+}
+
+std::int64_t pixels_in(const ConvolutionShape& s) {
+    return s.batch * s.height * s.width;
+}
+std::int64_t pixels_out(const ConvolutionShape& s) {
+    return s.batch * s.height_out() * s.width_out();
+}
+std::size_t weight_elements(const ConvolutionShape& s) {
+    return elements(s.kernel * s.kernel, s.channels_in * s.channels_out);
+}
+
+Places places_of(const PlannedRung& rung) {
+    if (rung.is_general()) {
+        return {};
+    }
+    const ConvolutionShape& s = rung.request.shape;
+    const std::size_t each = bytes_of(rung.request.type);
+    Pieces pieces;
+    Places places;
+    places.x = pieces.take(each * elements(pixels_in(s), s.channels_in));
+    places.y = pieces.take(each * elements(pixels_out(s), s.channels_out));
+    places.weights = pieces.take(each * weight_elements(s));
+    places.workspace = pieces.take(rung.pass->workspace_bytes());
+    places.size = pieces.size();
+    return places;
+}
+
+class CudnnConvolution : public Operation {
+public:
+    CudnnConvolution(Stream& stream, const ConvolutionShape& shape)
+        : stream_(stream),
+          shape_(shape),
+          plan_(plan_for(stream, shape)),
+          weights_(weight_elements(shape)),
+          forward_places_(places_of(plan_->forward)),
+          data_places_(places_of(plan_->data)),
+          weight_places_(places_of(plan_->weights)) {
+        const std::size_t sums = column_sums_scratch(pixels_out(shape), shape.channels_out);
+        scratch_ = static_cast<std::byte*>(
+            stream.scratch(std::max({forward_places_.size, data_places_.size, weight_places_.size, sums})));
+        allocate_packed(plan_->forward, packed_forward_);
+        allocate_packed(plan_->data, packed_data_);
+        if (plan_->forward.request.is_fused) {
+            padded_bias_ = stream.allocate(static_cast<std::size_t>(plan_->forward.padded_out()) * sizeof(float));
+        }
+    }
+
+    void pack(const float* parameters) override {
+        parameters_ = parameters;
+        pack_for(plan_->forward, packed_forward_);
+        pack_for(plan_->data, packed_data_);
+        if (padded_bias_) {
+            FINCH_CUDA(cudaMemcpyAsync(padded_bias_.get(), parameters + weights_,
+                                       static_cast<std::size_t>(shape_.channels_out) * sizeof(float),
+                                       cudaMemcpyDeviceToDevice, stream_.get()));
+        }
+    }
+
+    void forward(const float* x, float* y) override {
+        const PlannedRung& rung = plan_->forward;
+        const float* bias = parameters_ + weights_;
+        if (rung.is_general()) {
+            general_forward(stream_.get(), shape_, x, parameters_, y);
+            bias_activation(stream_.get(), shape_.activation, y, shape_.channels_out, bias, y, pixels_out(shape_),
+                            shape_.channels_out);
+            return;
+        }
+        void* to = is_plain(rung) ? y : at(forward_places_.y);
+        rung.pass->run(stream_.get(),
+                       {.x = brought_x(rung, forward_places_, x),
+                        .weights = weights_of(rung, packed_forward_),
+                        .bias = padded_bias_.get(),
+                        .y = to},
+                       at(forward_places_.workspace));
+        finish_forward(rung, to, rung.request.is_fused ? nullptr : bias,
+                       rung.request.is_fused ? Activation::none : shape_.activation, y);
+    }
+
+    void backward(const float* x, const float* y, float* grad_y, float* grad_x, float* grad_parameters) override {
+        const std::int64_t rows = pixels_out(shape_);
+        if (shape_.activation != Activation::none) {
+            activation_gradient(stream_.get(), shape_.activation, y, grad_y, rows, shape_.channels_out, grad_y,
+                                shape_.channels_out);
+        }
+        column_sums(stream_.get(), grad_y, rows, shape_.channels_out, scratch_, grad_parameters + weights_);
+        backward_weights(x, grad_y, grad_parameters);
+        if (shape_.needs_input_grad) {
+            backward_data(grad_y, grad_x);
+        }
+    }
+
+    [[nodiscard]] std::string implementation() const override {
+        return plan_->forward.name + "; " + plan_->weights.name +
+               (shape_.needs_input_grad ? "; " + plan_->data.name : "");
+    }
+
+private:
+    /// Whether a pass works on float32 NHWC with the shape's own channels: on the buffers themselves.
+    [[nodiscard]] bool is_plain(const PlannedRung& rung) const {
+        return rung.request.layout == TensorLayout::nhwc && rung.request.type == TensorType::float32 &&
+               rung.request.shape == shape_;
+    }
+    [[nodiscard]] void* at(std::size_t place) const { return scratch_ + place; }
+
+    void allocate_packed(const PlannedRung& rung, DeviceMemory& packed) {
+        if (!rung.is_general() && rung.request.layout == TensorLayout::nhwc) {
+            packed = stream_.allocate(weight_elements(rung.request.shape) * bytes_of(rung.request.type));
+        }
+    }
+    [[nodiscard]] WeightSizes sizes_of(const PlannedRung& rung) const {
+        return {.channels_out = shape_.channels_out,
+                .channels_in = shape_.channels_in,
+                .kernel = shape_.kernel,
+                .padded_out = rung.padded_out(),
+                .padded_in = rung.padded_in()};
+    }
+    void pack_for(const PlannedRung& rung, const DeviceMemory& packed) {
+        if (!packed) {
+            return;
+        }
+        if (rung.request.type == TensorType::bfloat16) {
+            pack_weights(stream_.get(), sizes_of(rung), parameters_, static_cast<__nv_bfloat16*>(packed.get()));
+        } else {
+            pack_weights(stream_.get(), sizes_of(rung), parameters_, static_cast<float*>(packed.get()));
+        }
+    }
+    /// Planes take the canonical weights as they are.
+    [[nodiscard]] void* weights_of(const PlannedRung& rung, const DeviceMemory& packed) const {
+        return rung.request.layout == TensorLayout::nchw ? const_cast<float*>(parameters_) : packed.get();
+    }
+
+    /// (pixels, channels) in the pass's own layout, type and padding.
+    void bring(const PlannedRung& rung, const float* from, std::int64_t pixels_per_image, std::int64_t channels,
+               std::int64_t padded_channels, void* to) const {
+        const std::int64_t rows = shape_.batch * pixels_per_image;
+        if (rung.request.layout == TensorLayout::nchw) {
+            transpose(stream_.get(), from, shape_.batch, pixels_per_image, channels, static_cast<float*>(to));
+        } else if (rung.request.type == TensorType::bfloat16) {
+            copy_channels(stream_.get(), from, rows, channels, static_cast<__nv_bfloat16*>(to), padded_channels);
+        } else {
+            copy_channels(stream_.get(), from, rows, channels, static_cast<float*>(to), padded_channels);
+        }
+    }
+    [[nodiscard]] void* brought_x(const PlannedRung& rung, const Places& places, const float* x) const {
+        if (is_plain(rung)) {
+            return const_cast<float*>(x);
+        }
+        bring(rung, x, shape_.height * shape_.width, shape_.channels_in, rung.padded_in(), at(places.x));
+        return at(places.x);
+    }
+    [[nodiscard]] void* brought_grad(const PlannedRung& rung, const Places& places, const float* grad_y) const {
+        if (is_plain(rung)) {
+            return const_cast<float*>(grad_y);
+        }
+        bring(rung, grad_y, shape_.height_out() * shape_.width_out(), shape_.channels_out, rung.padded_out(),
+              at(places.y));
+        return at(places.y);
+    }
+
+    /// From the pass's own layout to y, with what the pass has left to be done.
+    void finish_forward(const PlannedRung& rung, const void* from, const float* bias, Activation activation, float* y) {
+        const std::int64_t rows = pixels_out(shape_);
+        const std::int64_t channels = shape_.channels_out;
+        if (rung.request.layout == TensorLayout::nchw) {
+            transpose(stream_.get(), static_cast<const float*>(from), shape_.batch, channels,
+                      shape_.height_out() * shape_.width_out(), y);
+            bias_activation(stream_.get(), activation, y, channels, bias, y, rows, channels);
+        } else if (rung.request.type == TensorType::bfloat16) {
+            bias_activation(stream_.get(), activation, static_cast<const __nv_bfloat16*>(from), rung.padded_out(), bias,
+                            y, rows, channels);
+        } else if (from != y || bias != nullptr) {
+            bias_activation(stream_.get(), activation, static_cast<const float*>(from), rung.padded_out(), bias, y,
+                            rows, channels);
+        }
+    }
+
+    void backward_weights(const float* x, const float* grad_y, float* grad_weights) {
+        const PlannedRung& rung = plan_->weights;
+        if (rung.is_general()) {
+            general_weight_gradient(stream_.get(), shape_, x, grad_y, grad_weights);
+            return;
+        }
+        const bool is_canonical = rung.request.layout == TensorLayout::nchw;
+        void* packed = is_canonical ? grad_weights : at(weight_places_.weights);
+        rung.pass->run(stream_.get(),
+                       {.x = brought_x(rung, weight_places_, x),
+                        .weights = packed,
+                        .bias = nullptr,
+                        .y = brought_grad(rung, weight_places_, grad_y)},
+                       at(weight_places_.workspace));
+        if (!is_canonical && rung.request.type == TensorType::bfloat16) {
+            unpack_weights(stream_.get(), sizes_of(rung), static_cast<const __nv_bfloat16*>(packed), grad_weights);
+        } else if (!is_canonical) {
+            unpack_weights(stream_.get(), sizes_of(rung), static_cast<const float*>(packed), grad_weights);
+        }
+    }
+
+    void backward_data(const float* grad_y, float* grad_x) {
+        const PlannedRung& rung = plan_->data;
+        if (rung.is_general()) {
+            general_data_gradient(stream_.get(), shape_, grad_y, parameters_, grad_x);
+            return;
+        }
+        void* to = is_plain(rung) ? grad_x : at(data_places_.x);
+        rung.pass->run(stream_.get(),
+                       {.x = to,
+                        .weights = weights_of(rung, packed_data_),
+                        .bias = nullptr,
+                        .y = brought_grad(rung, data_places_, grad_y)},
+                       at(data_places_.workspace));
+        const std::int64_t channels = shape_.channels_in;
+        if (rung.request.layout == TensorLayout::nchw) {
+            transpose(stream_.get(), static_cast<const float*>(to), shape_.batch, channels,
+                      shape_.height * shape_.width, grad_x);
+        } else if (rung.request.type == TensorType::bfloat16) {
+            copy_channels(stream_.get(), static_cast<const __nv_bfloat16*>(to), pixels_in(shape_), rung.padded_in(),
+                          grad_x, channels);
+        } else if (to != grad_x) {
+            copy_channels(stream_.get(), static_cast<const float*>(to), pixels_in(shape_), rung.padded_in(), grad_x,
+                          channels);
+        }
+    }
+
+    Stream& stream_;
+    ConvolutionShape shape_;
+    std::shared_ptr<CudnnConvolutionPlan> plan_;
+    std::size_t weights_;  ///< floats, canonical
+    Places forward_places_, data_places_, weight_places_;
+    std::byte* scratch_ = nullptr;
+    DeviceMemory packed_forward_, packed_data_;  ///< none where the canonical weights serve
+    DeviceMemory padded_bias_;                   ///< where forward is fused: zeros behind
+    const float* parameters_ = nullptr;          ///< canonical
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> make_cudnn_convolution(Stream& stream, const ConvolutionShape& shape) {
+    return std::make_unique<CudnnConvolution>(stream, shape);
+}
+
+}  // namespace finch::backend::cuda
