@@ -1,5 +1,3 @@
-#include "finch/base/format.hpp"
-
 #include "direct_rules.hpp"
 #include "kernels/convolution_forward.hpp"
 #include "kernels/convolution_weight_gradient.hpp"
@@ -8,7 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -70,41 +68,62 @@ struct Pass {
 };
 
 /// A planned convolution: everything but the pointers.
-struct DirectPass {
-    std::function<void(cudaStream_t, const Pass&)> run;
-    std::string name;
-    std::size_t shared_bytes = 0;
+class DirectPass {
+public:
+    virtual ~DirectPass() = default;
+    virtual void run(cudaStream_t stream, const Pass& pass) const = 0;
+    [[nodiscard]] virtual std::string name() const = 0;
+    [[nodiscard]] virtual std::size_t shared_bytes() const = 0;
 };
 
 template <int kernel, int pixels, int outputs>
-DirectPass plan_pass(const ConvolutionSizes& sizes, std::int64_t batch, int rows, Activation activation,
-                     bool is_gradient) {
+class PassOf : public DirectPass {
+public:
     using Kernel = DirectConvolution<kernel, pixels, outputs>;
-    const int groups = parts_of(sizes.channels_out, outputs);
-    const auto tile_of = [&](int height) { return tile_sizes(height, Kernel::columns(sizes.width_out), kernel); };
-    rows = rows_that_fit(std::min(rows, sizes.height_out), [&](int height) {
-        return Kernel::shared_floats(sizes, tile_of(height), groups) * sizeof(float);
-    });
-    const TileSizes tile = tile_of(rows);
-    const int bands = parts_of(sizes.height_out, rows);
-    const int items = rows * parts_of(sizes.width_out, pixels) * groups;
-    const std::size_t shared_bytes = Kernel::shared_floats(sizes, tile, groups) * sizeof(float);
-    const Grid grid{.blocks_x = batch * bands, .threads = round_up_to_warps(items), .shared_bytes = shared_bytes};
-    auto run = [=](cudaStream_t stream, const Pass& pass) {
-        FINCH_CUDA(launch(stream, grid,
-                          Kernel{.sizes = sizes,
-                                 .tile = tile,
-                                 .bands = bands,
-                                 .groups = groups,
-                                 .is_gradient = is_gradient,
-                                 .activation = activation,
-                                 .x = pass.x,
-                                 .slope_of = pass.slope_of,
-                                 .parameters = pass.parameters,
-                                 .y = pass.y}));
-    };
-    return {run, fmt::format("finch:direct {0}x{0}, {1} pixels x {2} channels", kernel, pixels, outputs), shared_bytes};
-}
+
+    PassOf(const ConvolutionSizes& sizes, std::int64_t batch, int wanted_rows, Activation activation,
+           bool is_gradient) {
+        const int groups = parts_of(sizes.channels_out, outputs);
+        const auto tile_of = [&](int height) { return tile_sizes(height, Kernel::columns(sizes.width_out), kernel); };
+        const auto bytes_of = [&](int height) {
+            return Kernel::shared_floats(sizes, tile_of(height), groups) * sizeof(float);
+        };
+        const int rows = rows_that_fit(std::min(wanted_rows, sizes.height_out), bytes_of);
+        const int bands = parts_of(sizes.height_out, rows);
+        grid_ = Grid{.blocks_x = batch * bands,
+                     .threads = round_up_to_warps(rows * parts_of(sizes.width_out, pixels) * groups),
+                     .shared_bytes = bytes_of(rows)};
+        kernel_ = Kernel{.sizes = sizes,
+                         .tile = tile_of(rows),
+                         .bands = bands,
+                         .groups = groups,
+                         .is_gradient = is_gradient,
+                         .activation = activation,
+                         .x = nullptr,
+                         .slope_of = nullptr,
+                         .parameters = nullptr,
+                         .y = nullptr};
+    }
+
+    void run(cudaStream_t stream, const Pass& pass) const override {
+        Kernel now = kernel_;
+        now.x = pass.x;
+        now.slope_of = pass.slope_of;
+        now.parameters = pass.parameters;
+        now.y = pass.y;
+        FINCH_CUDA(launch(stream, grid_, now));
+    }
+    [[nodiscard]] std::string name() const override {
+        return "finch:direct, " + std::to_string(pixels) + " pixels x " + std::to_string(outputs) + " channels";
+    }
+    [[nodiscard]] std::size_t shared_bytes() const override { return grid_.shared_bytes; }
+
+private:
+    Grid grid_;
+    Kernel kernel_{};
+};
+
+using DirectPassPointer = std::unique_ptr<DirectPass>;
 
 /// The number of channels that a thread computes: few leave more threads, many more products for what they read.
 int outputs_of(int channels, bool many) {
@@ -115,28 +134,28 @@ int outputs_of(int channels, bool many) {
 }
 
 template <int kernel, int pixels>
-DirectPass plan_outputs(const ConvolutionSizes& sizes, std::int64_t batch, const DirectRule& rule,
-                        Activation activation, bool is_gradient) {
+DirectPassPointer plan_outputs(const ConvolutionSizes& sizes, std::int64_t batch, const DirectRule& rule,
+                               Activation activation, bool is_gradient) {
     switch (outputs_of(sizes.channels_out, rule.many_outputs && pixels > 1)) {
         case 5:
-            return plan_pass<kernel, pixels, 5>(sizes, batch, rule.rows, activation, is_gradient);
+            return std::make_unique<PassOf<kernel, pixels, 5>>(sizes, batch, rule.rows, activation, is_gradient);
         case 8:
-            return plan_pass<kernel, pixels, 8>(sizes, batch, rule.rows, activation, is_gradient);
+            return std::make_unique<PassOf<kernel, pixels, 8>>(sizes, batch, rule.rows, activation, is_gradient);
         case 10:
-            return plan_pass<kernel, pixels, 10>(sizes, batch, rule.rows, activation, is_gradient);
+            return std::make_unique<PassOf<kernel, pixels, 10>>(sizes, batch, rule.rows, activation, is_gradient);
         default:
-            return plan_pass<kernel, pixels, 4>(sizes, batch, rule.rows, activation, is_gradient);
+            return std::make_unique<PassOf<kernel, pixels, 4>>(sizes, batch, rule.rows, activation, is_gradient);
     }
 }
 
 template <int kernel>
-DirectPass plan_pixels(const ConvolutionSizes& sizes, std::int64_t batch, const DirectRule& rule, Activation activation,
-                       bool is_gradient) {
+DirectPassPointer plan_pixels(const ConvolutionSizes& sizes, std::int64_t batch, const DirectRule& rule,
+                              Activation activation, bool is_gradient) {
     return rule.pixels == 4 ? plan_outputs<kernel, 4>(sizes, batch, rule, activation, is_gradient)
                             : plan_outputs<kernel, 1>(sizes, batch, rule, activation, is_gradient);
 }
 
-DirectPass plan_direct(const ConvolutionSizes& sizes, const ConvolutionShape& shape, bool is_gradient) {
+DirectPassPointer plan_direct(const ConvolutionSizes& sizes, const ConvolutionShape& shape, bool is_gradient) {
     const DirectRule rule = rule_for(direct_rules, pixels_out(shape));
     switch (shape.kernel) {
         case 1:
@@ -148,81 +167,100 @@ DirectPass plan_direct(const ConvolutionSizes& sizes, const ConvolutionShape& sh
     }
 }
 
-/// The planned gradient of the weights.
-struct WeightPass {
-    std::function<void(cudaStream_t, const float* x, const float* y, const float* grad_y, float* grads)> run;
-    std::size_t shared_bytes = 0;
+/// The planned gradient of the weights: everything but the pointers.
+class WeightPass {
+public:
+    virtual ~WeightPass() = default;
+    /// `partial`: at least partial_bytes() of scratch memory.
+    virtual void run(cudaStream_t stream, const float* x, const float* y, const float* grad_y, float* partial,
+                     float* grads) const = 0;
+    [[nodiscard]] virtual std::size_t shared_bytes() const = 0;
+    [[nodiscard]] virtual std::size_t partial_bytes() const = 0;
 };
 
 template <int kernel, int outputs>
-WeightPass plan_weights(Stream* stream, const ConvolutionShape& shape, const DeviceFacts& facts) {
+class WeightPassOf : public WeightPass {
+public:
     using Kernel = DirectWeightGradient<kernel, outputs>;
-    const WeightGradientRule rule = rule_for(weight_gradient_rules, pixels_out(shape));
-    const ConvolutionSizes sizes = forward_sizes(shape);
-    const int items = sizes.channels * kernel;
-    const int slices = std::max(1, 256 / items);
-    const int threads = round_up_to_warps(slices * items);
-    const auto tile_of = [&](int height) { return tile_sizes(height, sizes.width_out + kernel - 1, kernel); };
-    const int wanted = items < 8 ? std::max(rule.rows, rows_of_few_channels) : rule.rows;
-    const int rows = rows_that_fit(std::min(wanted, sizes.height_out), [&](int height) {
-        return Kernel::shared_floats(sizes, tile_of(height), threads) * sizeof(float);
-    });
-    const TileSizes tile = tile_of(rows);
-    const int bands = parts_of(sizes.height_out, rows);
-    const int piece = parts_of(sizes.width_out, parts_of(sizes.width_out, 8));
-    const auto blocks = static_cast<int>(std::min<std::int64_t>(
-        shape.batch * bands, std::int64_t{facts.multiprocessors} * rule.blocks_per_multiprocessor));
-    const int count = sizes.channels_out * (items * kernel + 1);
-    const std::size_t shared_bytes = Kernel::shared_floats(sizes, tile, threads) * sizeof(float);
-    auto* partial = stream == nullptr
-                        ? nullptr
-                        : static_cast<float*>(stream->scratch(static_cast<std::size_t>(blocks) *
-                                                              static_cast<std::size_t>(count) * sizeof(float)));
-    const Kernel planned{.sizes = sizes,
-                         .tile = tile,
+
+    WeightPassOf(const ConvolutionShape& shape, const DeviceFacts& facts) {
+        const WeightGradientRule rule = rule_for(weight_gradient_rules, pixels_out(shape));
+        const ConvolutionSizes sizes = forward_sizes(shape);
+        const int items = sizes.channels * kernel;
+        const int slices = std::max(1, 256 / items);
+        const int threads = round_up_to_warps(slices * items);
+        const auto tile_of = [&](int height) { return tile_sizes(height, sizes.width_out + kernel - 1, kernel); };
+        const auto bytes_of = [&](int height) {
+            return Kernel::shared_floats(sizes, tile_of(height), threads) * sizeof(float);
+        };
+        const int wanted = items < 8 ? std::max(rule.rows, rows_of_few_channels) : rule.rows;
+        const int rows = rows_that_fit(std::min(wanted, sizes.height_out), bytes_of);
+        const int bands = parts_of(sizes.height_out, rows);
+        const std::int64_t most_blocks = std::int64_t{facts.multiprocessors} * rule.blocks_per_multiprocessor;
+        count_ = sizes.channels_out * (items * kernel + 1);
+        grid_ = Grid{.blocks_x = std::min<std::int64_t>(shape.batch * bands, most_blocks),
+                     .threads = threads,
+                     .shared_bytes = bytes_of(rows)};
+        kernel_ = Kernel{.sizes = sizes,
+                         .tile = tile_of(rows),
                          .batch = whole(shape.batch),
                          .bands = bands,
-                         .piece = piece,
+                         .piece = parts_of(sizes.width_out, parts_of(sizes.width_out, 8)),
                          .slices = slices,
                          .activation = shape.activation,
                          .x = nullptr,
                          .y = nullptr,
                          .grad_y = nullptr,
-                         .partial = partial};
-    auto run = [=](cudaStream_t line, const float* x, const float* y, const float* grad_y, float* grads) {
-        Kernel kernel_now = planned;
-        kernel_now.x = x;
-        kernel_now.y = y;
-        kernel_now.grad_y = grad_y;
-        FINCH_CUDA(launch(line, {.blocks_x = blocks, .threads = threads, .shared_bytes = shared_bytes}, kernel_now));
-        FINCH_CUDA(launch(line, {.blocks_x = parts_of(count, 32), .threads = 256, .shared_bytes = 256 * sizeof(float)},
-                          AddPartials{.partial = partial, .rows = blocks, .count = count, .sums = grads}));
-    };
-    return {run, shared_bytes};
-}
+                         .partial = nullptr};
+    }
+
+    void run(cudaStream_t stream, const float* x, const float* y, const float* grad_y, float* partial,
+             float* grads) const override {
+        Kernel now = kernel_;
+        now.x = x;
+        now.y = y;
+        now.grad_y = grad_y;
+        now.partial = partial;
+        FINCH_CUDA(launch(stream, grid_, now));
+        FINCH_CUDA(
+            launch(stream, {.blocks_x = parts_of(count_, 32), .threads = 256, .shared_bytes = 256 * sizeof(float)},
+                   AddPartials{.partial = partial, .rows = whole(grid_.blocks_x), .count = count_, .sums = grads}));
+    }
+    [[nodiscard]] std::size_t shared_bytes() const override { return grid_.shared_bytes; }
+    [[nodiscard]] std::size_t partial_bytes() const override {
+        return static_cast<std::size_t>(grid_.blocks_x) * static_cast<std::size_t>(count_) * sizeof(float);
+    }
+
+private:
+    Grid grid_;
+    Kernel kernel_{};
+    int count_ = 0;  ///< weights and biases
+};
+
+using WeightPassPointer = std::unique_ptr<WeightPass>;
 
 template <int kernel>
-WeightPass plan_weights(Stream* stream, const ConvolutionShape& shape, const DeviceFacts& facts) {
+WeightPassPointer plan_weights(const ConvolutionShape& shape, const DeviceFacts& facts) {
     if (shape.channels_out <= 4) {
-        return plan_weights<kernel, 4>(stream, shape, facts);
+        return std::make_unique<WeightPassOf<kernel, 4>>(shape, facts);
     }
     if (shape.channels_out <= 8) {
-        return plan_weights<kernel, 8>(stream, shape, facts);
+        return std::make_unique<WeightPassOf<kernel, 8>>(shape, facts);
     }
     if (shape.channels_out <= 10) {
-        return plan_weights<kernel, 10>(stream, shape, facts);
+        return std::make_unique<WeightPassOf<kernel, 10>>(shape, facts);
     }
-    return plan_weights<kernel, 16>(stream, shape, facts);
+    return std::make_unique<WeightPassOf<kernel, 16>>(shape, facts);
 }
 
-WeightPass plan_weights(Stream* stream, const ConvolutionShape& shape, const DeviceFacts& facts) {
+WeightPassPointer plan_weights(const ConvolutionShape& shape, const DeviceFacts& facts) {
     switch (shape.kernel) {
         case 1:
-            return plan_weights<1>(stream, shape, facts);
+            return plan_weights<1>(shape, facts);
         case 3:
-            return plan_weights<3>(stream, shape, facts);
+            return plan_weights<3>(shape, facts);
         default:
-            return plan_weights<5>(stream, shape, facts);
+            return plan_weights<5>(shape, facts);
     }
 }
 
@@ -230,29 +268,32 @@ class DirectConvolutionOperation : public Operation {
 public:
     DirectConvolutionOperation(Stream& stream, const ConvolutionShape& shape)
         : stream_(stream),
-          needs_input_grad_(shape.needs_input_grad),
           forward_(plan_direct(forward_sizes(shape), shape, false)),
-          gradient_(plan_direct(gradient_sizes(shape), shape, true)),
-          weights_(plan_weights(&stream, shape, stream.facts())) {}
+          weights_(plan_weights(shape, stream.facts())),
+          partial_(static_cast<float*>(stream.scratch(weights_->partial_bytes()))) {
+        if (shape.needs_input_grad) {
+            gradient_ = plan_direct(gradient_sizes(shape), shape, true);
+        }
+    }
 
     void pack(const float* parameters) override { parameters_ = parameters; }
     void forward(const float* x, float* y) override {
-        forward_.run(stream_.get(), {.x = x, .slope_of = nullptr, .parameters = parameters_, .y = y});
+        forward_->run(stream_.get(), {.x = x, .slope_of = nullptr, .parameters = parameters_, .y = y});
     }
     void backward(const float* x, const float* y, float* grad_y, float* grad_x, float* grad_parameters) override {
-        weights_.run(stream_.get(), x, y, grad_y, grad_parameters);
-        if (needs_input_grad_) {
-            gradient_.run(stream_.get(), {.x = grad_y, .slope_of = y, .parameters = parameters_, .y = grad_x});
+        weights_->run(stream_.get(), x, y, grad_y, partial_, grad_parameters);
+        if (gradient_) {
+            gradient_->run(stream_.get(), {.x = grad_y, .slope_of = y, .parameters = parameters_, .y = grad_x});
         }
     }
-    [[nodiscard]] std::string implementation() const override { return forward_.name; }
+    [[nodiscard]] std::string implementation() const override { return forward_->name(); }
 
 private:
     Stream& stream_;
-    bool needs_input_grad_;
-    DirectPass forward_;
-    DirectPass gradient_;
-    WeightPass weights_;
+    DirectPassPointer forward_;
+    DirectPassPointer gradient_;  ///< null where the input needs none
+    WeightPassPointer weights_;
+    float* partial_;
     const float* parameters_ = nullptr;  ///< canonical, read where they lie
 };
 
@@ -265,9 +306,9 @@ bool direct_convolution_suits(const ConvolutionShape& shape, const DeviceFacts& 
         pixels_out(shape) > (std::int64_t{1} << 30)) {
         return false;
     }
-    const std::size_t most = std::max({plan_direct(forward_sizes(shape), shape, false).shared_bytes,
-                                       plan_direct(gradient_sizes(shape), shape, true).shared_bytes,
-                                       plan_weights(nullptr, shape, facts).shared_bytes});
+    const std::size_t most = std::max({plan_direct(forward_sizes(shape), shape, false)->shared_bytes(),
+                                       plan_direct(gradient_sizes(shape), shape, true)->shared_bytes(),
+                                       plan_weights(shape, facts)->shared_bytes()});
     return most <= facts.shared_bytes_most;
 }
 

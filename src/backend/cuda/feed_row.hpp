@@ -79,8 +79,8 @@ inline void set_numbers(FeedRow& row, const AdadeltaStep& step) {
 /// Where a feed is. In device memory, one per feed; copied as a whole.
 struct FeedState {
     std::int64_t next = 0;  ///< the row that the present step uses
-    FeedRow current;        ///< the numbers of the step whose loss was last
-    LossSums sums;
+    FeedRow current = {};   ///< the numbers of the step whose loss was last
+    LossSums sums = {};
 };
 
 /// A feed's device memory: what kernels take by value.

@@ -37,17 +37,16 @@ void transpose(cudaStream_t stream, const From* from, std::int64_t batch, std::i
                To* to) {
     using Kernel = Transpose<From, To>;
     const std::int64_t across = groups_of(columns, Kernel::tile);
-    const Grid grid{.blocks_x = across * groups_of(rows, Kernel::tile),
-                    .blocks_y = std::min(batch, Kernel::matrices_per_z),
-                    .blocks_z = groups_of(batch, Kernel::matrices_per_z),
+    const std::int64_t tiles = across * groups_of(rows, Kernel::tile);
+    const Grid grid{.blocks_x = batch * tiles,
                     .threads = Kernel::max_threads,
                     .shared_bytes = Kernel::tile * (Kernel::tile + 1) * sizeof(float)};
     FINCH_CUDA(launch(stream, grid,
                       Kernel{.from = from,
                              .to = to,
-                             .batch = batch,
                              .rows = rows,
                              .columns = columns,
+                             .tiles = static_cast<int>(tiles),
                              .tiles_across = static_cast<int>(across)}));
 }
 

@@ -58,28 +58,24 @@ struct CopyChannels {
 };
 
 /// to (batch, columns, rows) = from (batch, rows, columns), by way of tiles in shared memory so that both sides are
-/// touched in one piece. Blocks: x: tiles of a matrix, `tiles_across` side by side; y and z: the matrices, z · 65535 +
-/// y. 256 threads. Shared memory: tile · (tile + 1) floats.
+/// touched in one piece. A block per tile: of each matrix `tiles`, `tiles_across` of them side by side. 256 threads.
+/// Shared memory: tile · (tile + 1) floats.
 template <class From, class To>
 struct Transpose {
     static constexpr int max_threads = 256;
     static constexpr int tile = 32;
-    static constexpr std::int64_t matrices_per_z = 65535;
     const From* from;
     To* to;
-    std::int64_t batch, rows, columns;
-    int tiles_across;
+    std::int64_t rows, columns;
+    int tiles, tiles_across;
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
-        const std::int64_t matrix = thread.block_z() * matrices_per_z + thread.block_y();
-        if (matrix >= batch) {
-            return;
-        }
+        const std::int64_t base = thread.block_x() / tiles * rows * columns;
+        const int place = thread.block_x() % tiles;
+        const std::int64_t first_row = static_cast<std::int64_t>(place / tiles_across) * tile;
+        const std::int64_t first_column = static_cast<std::int64_t>(place % tiles_across) * tile;
         auto* tiled = thread.template shared<float>();
-        const std::int64_t first_row = static_cast<std::int64_t>(thread.block_x() / tiles_across) * tile;
-        const std::int64_t first_column = static_cast<std::int64_t>(thread.block_x() % tiles_across) * tile;
-        const std::int64_t base = matrix * rows * columns;
         const int lane = thread.index() % tile;
         for (int line = thread.index() / tile; line < tile; line += max_threads / tile) {
             if (first_row + line < rows && first_column + lane < columns) {

@@ -11,6 +11,9 @@
 //
 // so that the tests can run the same body, barriers included, on a CPU: they put another kernel_launch.hpp in the place
 // of this one (tests/support/rehearsal), with a Thread of the same methods.
+//
+// Two things to know of nvcc 13.0: in a template, an assignment `grid = {.threads = 64}` takes the values by position,
+// so name the type, `grid = Grid{.threads = 64}`; and fmt's headers do not compile in a .cu.
 
 #define FINCH_DEVICE __device__ __forceinline__
 #define FINCH_UNROLL _Pragma("unroll")

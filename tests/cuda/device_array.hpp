@@ -1,0 +1,54 @@
+#pragma once
+
+#include "support/rehearsal/fibers.hpp"
+
+#include <cstddef>
+#include <cuda_runtime.h>
+#include <vector>
+
+#include "runtime.hpp"
+
+namespace finch::test {
+
+/// Values in the device's memory; work on them is done at once (rehearsal::Execution::at_once). `ahead` elements before them make them lie askew.
+template <class T>
+class DeviceArray {
+public:
+    explicit DeviceArray(const std::vector<T>& values, std::size_t ahead = 0)
+        : size_(values.size()),
+          ahead_(ahead),
+          memory_(backend::cuda::allocate_device((values.size() + ahead) * sizeof(T))) {
+        copy(data(), values.data(), cudaMemcpyHostToDevice);
+    }
+    [[nodiscard]] T* data() const { return static_cast<T*>(memory_.get()) + ahead_; }
+    [[nodiscard]] std::vector<T> values() const {
+        std::vector<T> result(size_);
+        copy(result.data(), data(), cudaMemcpyDeviceToHost);
+        return result;
+    }
+
+private:
+    void copy(void* to, const void* from, cudaMemcpyKind kind) const {
+        const backend::cuda::UniqueStream stream = backend::cuda::make_stream();
+        FINCH_CUDA(cudaMemcpyAsync(to, from, size_ * sizeof(T), kind, stream.get()));
+        FINCH_CUDA(cudaStreamSynchronize(stream.get()));
+    }
+
+    std::size_t size_;
+    std::size_t ahead_;
+    backend::cuda::DeviceMemory memory_;
+};
+
+/// Whether `work` gives the same in whichever order the threads of a block take their turns; if not, barriers lack.
+template <class Work>
+bool same_in_every_order(Work work) {
+    using rehearsal::ThreadOrder;
+    rehearsal::set_thread_order(ThreadOrder::backward);
+    const auto backward = work();
+    rehearsal::set_thread_order(ThreadOrder::interleaved);
+    const auto interleaved = work();
+    rehearsal::set_thread_order(ThreadOrder::forward);
+    return work() == backward && backward == interleaved;
+}
+
+}  // namespace finch::test

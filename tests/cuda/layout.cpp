@@ -1,0 +1,247 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "layout.hpp"
+
+#include "backend/tensors.hpp"
+#include "cuda/device_array.hpp"
+
+#include <bit>
+#include <cmath>
+#include <doctest/doctest.h>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+using namespace finch;
+using namespace finch::backend;
+using namespace finch::backend::cuda;
+using finch::test::DeviceArray;
+using finch::test::same_in_every_order;
+
+namespace {
+
+using Bfloat16 = __nv_bfloat16;
+
+std::vector<float> random_floats(std::int64_t count, double scale = 1) {
+    RandomStream random(21, Purpose::test, static_cast<std::uint64_t>(count));
+    const reference::Tensor values = normal_tensor(random, static_cast<std::size_t>(count), scale);
+    return {values.begin(), values.end()};
+}
+
+/// The nearest number of 7 bits of mantissa, the even one of two equally near: by the bits of a float.
+float to_bfloat16(float value) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t half = 0x7fffU + (bits >> 16 & 1U);
+    return std::bit_cast<float>((bits + half) & 0xffff0000U);
+}
+
+std::vector<float> widened(const std::vector<Bfloat16>& values) {
+    std::vector<float> result;
+    for (const Bfloat16 value : values) {
+        result.push_back(__bfloat162float(value));
+    }
+    return result;
+}
+std::vector<Bfloat16> narrowed(const std::vector<float>& values) {
+    std::vector<Bfloat16> result;
+    for (const float value : values) {
+        result.push_back(__float2bfloat16_rn(value));
+    }
+    return result;
+}
+std::vector<float> rounded(std::vector<float> values) {
+    for (float& value : values) {
+        value = to_bfloat16(value);
+    }
+    return values;
+}
+
+/// Numbers of `count` elements that a call is to overwrite.
+template <class T>
+std::vector<T> old_values(std::int64_t count) {
+    return std::vector<T>(static_cast<std::size_t>(count), T(77.0F));
+}
+
+std::size_t at(std::int64_t index) {
+    return static_cast<std::size_t>(index);
+}
+
+}  // namespace
+
+TEST_CASE("copy_channels: channels are added as zeros, dropped, kept, and rounded to bfloat16 where it is asked") {
+    for (const auto& [from_channels, to_channels] : {std::pair{10, 16}, {16, 10}, {3, 3}, {1, 8}}) {
+        constexpr std::int64_t rows = 77;
+        const std::vector<float> from = random_floats(rows * from_channels);
+        std::vector<float> expected;
+        for (std::int64_t i = 0; i < rows * to_channels; ++i) {
+            const std::int64_t channel = i % to_channels;
+            expected.push_back(channel < from_channels ? from[at(i / to_channels * from_channels + channel)] : 0.0F);
+        }
+        const UniqueStream stream = make_stream();
+        const DeviceArray device(from);
+        const DeviceArray to(old_values<float>(rows * to_channels));
+        const DeviceArray narrow(old_values<Bfloat16>(rows * to_channels));
+        const DeviceArray back(old_values<float>(rows * to_channels));
+
+        copy_channels(stream.get(), device.data(), rows, from_channels, to.data(), to_channels);
+        copy_channels(stream.get(), device.data(), rows, from_channels, narrow.data(), to_channels);
+        copy_channels(stream.get(), narrow.data(), rows, to_channels, back.data(), to_channels);
+
+        CHECK(to.values() == expected);
+        CHECK(widened(narrow.values()) == rounded(expected));
+        CHECK(back.values() == rounded(expected));
+    }
+}
+
+TEST_CASE("transpose: rows become columns in each matrix, at odd sizes and in both kinds of numbers") {
+    for (const auto& [batch, rows, columns] :
+         {std::tuple{1, 1, 1}, {3, 784, 10}, {3, 10, 784}, {2, 33, 65}, {5, 32, 32}, {40, 7, 3}}) {
+        const std::vector<float> from = random_floats(batch * rows * columns);
+        std::vector<float> expected(from.size());
+        for (std::int64_t n = 0; n < batch; ++n)
+            for (std::int64_t r = 0; r < rows; ++r)
+                for (std::int64_t c = 0; c < columns; ++c) {
+                    expected[at((n * columns + c) * rows + r)] = from[at((n * rows + r) * columns + c)];
+                }
+        const UniqueStream stream = make_stream();
+        const DeviceArray device(from);
+        const DeviceArray device_narrow(narrowed(from));
+        const DeviceArray to(old_values<float>(batch * rows * columns));
+        const DeviceArray narrow(old_values<Bfloat16>(batch * rows * columns));
+        const DeviceArray wide(old_values<float>(batch * rows * columns));
+
+        transpose(stream.get(), device.data(), batch, rows, columns, to.data());
+        transpose(stream.get(), device.data(), batch, rows, columns, narrow.data());
+        transpose(stream.get(), device_narrow.data(), batch, rows, columns, wide.data());
+
+        CHECK(to.values() == expected);
+        CHECK(widened(narrow.values()) == rounded(expected));
+        CHECK(wide.values() == rounded(expected));
+    }
+}
+
+TEST_CASE("pack_weights: every tap of every pair of channels finds its place, and padding is zero") {
+    for (const auto& [out, in, kernel, padded_out, padded_in] :
+         {std::tuple{10, 10, 3, 16, 16}, {5, 3, 5, 8, 4}, {4, 4, 1, 4, 4}, {7, 1, 2, 8, 8}}) {
+        const WeightSizes sizes{
+            .channels_out = out, .channels_in = in, .kernel = kernel, .padded_out = padded_out, .padded_in = padded_in};
+        const std::vector<float> canonical = random_floats(out * in * kernel * kernel);
+        std::vector<float> expected(at(padded_out * kernel * kernel * padded_in));
+        for (std::int64_t o = 0; o < out; ++o)
+            for (std::int64_t i = 0; i < in; ++i)
+                for (std::int64_t row = 0; row < kernel; ++row)
+                    for (std::int64_t column = 0; column < kernel; ++column) {
+                        expected[at(((o * kernel + row) * kernel + column) * padded_in + i)] =
+                            canonical[at(((o * in + i) * kernel + row) * kernel + column)];
+                    }
+        const UniqueStream stream = make_stream();
+        const DeviceArray device(canonical);
+        const DeviceArray packed(old_values<float>(static_cast<std::int64_t>(expected.size())));
+        const DeviceArray narrow(old_values<Bfloat16>(static_cast<std::int64_t>(expected.size())));
+        const DeviceArray back(old_values<float>(static_cast<std::int64_t>(canonical.size())));
+        const DeviceArray narrow_back(old_values<float>(static_cast<std::int64_t>(canonical.size())));
+
+        pack_weights(stream.get(), sizes, device.data(), packed.data());
+        pack_weights(stream.get(), sizes, device.data(), narrow.data());
+        unpack_weights(stream.get(), sizes, packed.data(), back.data());
+        unpack_weights(stream.get(), sizes, narrow.data(), narrow_back.data());
+
+        CHECK(packed.values() == expected);
+        CHECK(widened(narrow.values()) == rounded(expected));
+        CHECK(back.values() == canonical);
+        CHECK(narrow_back.values() == rounded(canonical));
+    }
+}
+
+TEST_CASE("bias_activation: f(x + bias), with surplus channels dropped, in place too, and without a bias") {
+    constexpr std::int64_t rows = 45;
+    for (const Activation activation : {Activation::none, Activation::relu, Activation::sigmoid, Activation::tanh}) {
+        const std::vector<float> from = random_floats(rows * 16);
+        const std::vector<float> bias = random_floats(10);
+        const auto expected = [&](const std::vector<float>& source, std::int64_t stride, bool biased) {
+            reference::Tensor result;
+            for (std::int64_t i = 0; i < rows * 10; ++i) {
+                const double value = static_cast<double>(source[at(i / 10 * stride + i % 10)]);
+                result.push_back(
+                    reference::activate(activation, value + (biased ? static_cast<double>(bias[at(i % 10)]) : 0)));
+            }
+            return result;
+        };
+        const std::vector<float> narrow_source(from.begin(), from.begin() + rows * 10);
+        const UniqueStream stream = make_stream();
+        const DeviceArray device(from);
+        const DeviceArray device_narrow(narrowed(from));
+        const DeviceArray device_bias(bias);
+        const DeviceArray in_place(narrow_source);
+        const DeviceArray y(old_values<float>(rows * 10));
+        const DeviceArray narrow_y(old_values<float>(rows * 10));
+
+        bias_activation(stream.get(), activation, device.data(), 16, device_bias.data(), y.data(), rows, 10);
+        bias_activation(stream.get(), activation, device_narrow.data(), 16, device_bias.data(), narrow_y.data(), rows,
+                        10);
+        bias_activation(stream.get(), activation, in_place.data(), 10, nullptr, in_place.data(), rows, 10);
+
+        CHECK(difference(y.values(), expected(from, 16, true)) < 1e-6);
+        CHECK(difference(narrow_y.values(), expected(rounded(from), 16, true)) < 1e-6);
+        CHECK(difference(in_place.values(), expected(narrow_source, 10, false)) < 1e-6);
+    }
+}
+
+TEST_CASE("activation_gradient: grad_y times the slope at y, with channels added as zeros, in place too") {
+    constexpr std::int64_t rows = 45;
+    for (const Activation activation : {Activation::none, Activation::relu, Activation::sigmoid, Activation::tanh}) {
+        const std::vector<float> y = random_floats(rows * 10, 0.3);
+        const std::vector<float> grad_y = random_floats(rows * 10 + 1);
+        const auto expected = [&](std::int64_t channels) {
+            std::vector<float> result;
+            for (std::int64_t i = 0; i < rows * channels; ++i) {
+                const std::size_t from = at(i / channels * 10 + i % channels);
+                result.push_back(i % channels < 10 ? static_cast<float>(reference::slope(activation, double{y[from]}) *
+                                                                        double{grad_y[from]})
+                                                   : 0.0F);
+            }
+            return result;
+        };
+        const UniqueStream stream = make_stream();
+        const DeviceArray device_y(y);
+        const DeviceArray device_grad(grad_y);
+        const DeviceArray padded(old_values<float>(rows * 16));
+        const DeviceArray narrow(old_values<Bfloat16>(rows * 16));
+
+        activation_gradient(stream.get(), activation, device_y.data(), device_grad.data(), rows, 10, padded.data(), 16);
+        activation_gradient(stream.get(), activation, device_y.data(), device_grad.data(), rows, 10, narrow.data(), 16);
+        activation_gradient(stream.get(), activation, device_y.data(), device_grad.data(), rows, 10, device_grad.data(),
+                            10);
+
+        const std::vector<float> wide = expected(16);
+        CHECK(difference(padded.values(), reference::Tensor(wide.begin(), wide.end())) < 1e-6);
+        CHECK(widened(narrow.values()) == rounded(padded.values()));
+        const std::vector<float> same = expected(10);
+        std::vector<float> in_place = device_grad.values();
+        CHECK(in_place.back() == grad_y.back());  // behind the last row
+        in_place.pop_back();
+        CHECK(difference(in_place, reference::Tensor(same.begin(), same.end())) < 1e-6);
+    }
+}
+
+TEST_CASE("column_sums: every column's sum, in the same order each time") {
+    for (const auto& [rows, channels] : {std::pair{1, 1}, {8, 10}, {1000, 10}, {3000, 3}, {100, 33}, {31, 300}}) {
+        CAPTURE(rows);
+        CAPTURE(channels);
+        const std::vector<float> from = random_floats(rows * channels);
+        reference::Tensor expected(at(channels));
+        for (std::size_t i = 0; i < from.size(); ++i) {
+            expected[i % expected.size()] += static_cast<double>(from[i]);
+        }
+        const auto sums = [&] {
+            const UniqueStream stream = make_stream();
+            const DeviceArray device(from);
+            const DeviceArray scratch(std::vector<unsigned char>(column_sums_scratch(rows, channels)));
+            const DeviceArray to(old_values<float>(channels));
+            column_sums(stream.get(), device.data(), rows, channels, scratch.data(), to.data());
+            return to.values();
+        };
+
+        CHECK(difference(sums(), expected) < 1e-5);
+        CHECK(same_in_every_order(sums));
+    }
+}

@@ -1,0 +1,252 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+// Pooling, activation and the direct linear layer, on GPUs of unlike size.
+#include "backend/tensors.hpp"
+#include "cuda/device_array.hpp"
+#include "operations.hpp"
+
+#include <cmath>
+#include <doctest/doctest.h>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+using namespace finch;
+using namespace finch::backend;
+using namespace finch::backend::cuda;
+using finch::test::DeviceArray;
+using finch::test::same_in_every_order;
+using reference::Tensor;
+
+namespace {
+
+constexpr double tolerance = 1e-5;  ///< of each tensor's largest entry
+constexpr Activation activations[] = {Activation::none, Activation::relu, Activation::sigmoid, Activation::tanh};
+
+std::vector<float> floats(const Tensor& values) {
+    return {values.begin(), values.end()};
+}
+Tensor doubles(const std::vector<float>& values) {
+    return {values.begin(), values.end()};
+}
+
+std::unique_ptr<Operation> make(Stream& stream, const PoolingShape& shape) {
+    return make_pooling(stream, shape);
+}
+std::unique_ptr<Operation> make(Stream& stream, const ActivationShape& shape) {
+    return make_activation(stream, shape);
+}
+std::unique_ptr<Operation> make(Stream& stream, const LinearShape& shape) {
+    return make_direct_linear(stream, shape);
+}
+
+/// What an operation gives for `x`, and for `grad_y` at its own y. Outputs are 77 before.
+struct Outputs {
+    std::vector<float> y, grad_x, grad_parameters;
+    auto operator<=>(const Outputs&) const = default;
+};
+template <class Shape>
+Outputs run(const Shape& shape, const Tensor& x, const Tensor& parameters, const Tensor& grad_y, int multiprocessors) {
+    Stream stream(std::make_shared<Shared>(DeviceFacts{.name = "a GPU", .multiprocessors = multiprocessors}));
+    const auto operation = make(stream, shape);
+    const DeviceArray device_x(floats(x));
+    const DeviceArray device_parameters(floats(parameters));
+    const DeviceArray y(std::vector<float>(grad_y.size(), 77));
+    const DeviceArray device_grad_y(floats(grad_y));
+    const DeviceArray grad_x(std::vector<float>(x.size(), 77));
+    const DeviceArray grad_parameters(std::vector<float>(parameters.size(), 77));
+
+    operation->pack(device_parameters.data());
+    operation->forward(device_x.data(), y.data());
+    operation->backward(device_x.data(), y.data(), device_grad_y.data(), grad_x.data(), grad_parameters.data());
+    return {y.values(), grad_x.values(), grad_parameters.values()};
+}
+
+/// Random numbers for a shape, and the reference's answers.
+template <class Shape>
+struct Example {
+    explicit Example(const Shape& of) : shape(of) {
+        RandomStream random(13, Purpose::test, 1);
+        x = normal_tensor(random, input_size(shape));
+        parameters = normal_tensor(random, parameter_count(shape), 0.2);
+        y = reference::forward(shape, x, parameters);
+        grad_y = normal_tensor(random, y.size());
+    }
+    [[nodiscard]] Outputs run(int multiprocessors) const {
+        return ::run(shape, x, parameters, grad_y, multiprocessors);
+    }
+
+    Shape shape;
+    Tensor x, parameters, y, grad_y;
+};
+
+template <class Shape>
+Outputs check(const Shape& shape, int multiprocessors = 16) {
+    const Example<Shape> example(shape);
+    const Outputs outputs = example.run(multiprocessors);
+    // At the operation's own y: a relu that rounding flips is no fault of backward.
+    const reference::Gradients gradients =
+        reference::backward(shape, example.x, example.parameters, doubles(outputs.y), example.grad_y);
+    CHECK(difference(outputs.y, example.y) < tolerance);
+    bool needs_input_grad = true;
+    if constexpr (requires { shape.needs_input_grad; }) {
+        needs_input_grad = shape.needs_input_grad;
+    }
+    if (needs_input_grad) {
+        CHECK(difference(outputs.grad_x, gradients.x) < tolerance);
+    } else {
+        CHECK(outputs.grad_x == std::vector<float>(outputs.grad_x.size(), 77));
+    }
+    std::size_t biases = 0;
+    if constexpr (requires { shape.units; }) {
+        biases = static_cast<std::size_t>(shape.units);
+    }
+    const auto split = static_cast<std::ptrdiff_t>(outputs.grad_parameters.size() - biases);
+    const Tensor& wanted = gradients.parameters;
+    const std::vector<float>& actual = outputs.grad_parameters;
+    CHECK(difference(Tensor(actual.begin(), actual.begin() + split), Tensor(wanted.begin(), wanted.begin() + split)) <
+          tolerance);
+    CHECK(difference(Tensor(actual.begin() + split, actual.end()), Tensor(wanted.begin() + split, wanted.end())) <
+          tolerance);
+    return outputs;
+}
+
+}  // namespace
+
+TEST_CASE("pooling: windows, strides and padding give the reference's output and gradients") {
+    for (const Pooling kind : {Pooling::max, Pooling::average})
+        for (const std::int64_t channels : {1, 3, 17})
+            for (const auto& [kernel, stride, padding] :
+                 {std::tuple{2, 2, 0}, {2, 1, 0}, {3, 2, 1}, {3, 1, 1}, {5, 2, 2}, {3, 2, 0}, {2, 3, 0}, {3, 4, 1}}) {
+                CAPTURE(static_cast<int>(kind));
+                CAPTURE(channels);
+                CAPTURE(kernel);
+                CAPTURE(stride);
+                check(PoolingShape{.kind = kind,
+                                   .batch = 3,
+                                   .height = 9,
+                                   .width = 12,
+                                   .channels = channels,
+                                   .kernel = kernel,
+                                   .stride = stride,
+                                   .padding = padding});
+            }
+}
+
+TEST_CASE("pooling: rows of more elements than a block has threads, and one window over the whole image") {
+    for (const Pooling kind : {Pooling::max, Pooling::average}) {
+        check(PoolingShape{.kind = kind, .batch = 2, .height = 4, .width = 5, .channels = 300});
+        check(PoolingShape{.kind = kind, .batch = 2, .height = 7, .width = 7, .channels = 5, .kernel = 7, .stride = 7});
+    }
+}
+
+TEST_CASE("max pooling: of equal entries the first takes the gradient") {
+    const PoolingShape shape{.height = 4, .width = 4, .kernel = 3, .stride = 1};
+
+    const Outputs outputs = run(shape, Tensor(16, 0.5), {}, Tensor{1, 2, 4, 8}, 16);
+
+    CHECK(outputs.y == std::vector<float>(4, 0.5F));
+    CHECK(outputs.grad_x == std::vector<float>{1, 2, 0, 0, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+}
+
+TEST_CASE("max pooling: what is not a number wins its window, and no other") {
+    const PoolingShape shape{.height = 2, .width = 4};
+
+    const Outputs outputs = run(shape, Tensor{1, NAN, 3, 2, 9, 1, 1, 1}, {}, Tensor{5, 6}, 16);
+
+    CHECK(std::isnan(outputs.y.at(0)));
+    CHECK(outputs.y.at(1) == 3);
+    CHECK(outputs.grad_x == std::vector<float>{0, 5, 6, 0, 0, 0, 0, 0});
+}
+
+TEST_CASE("max pooling: entries of minus infinity and padding beside them keep within the image") {
+    const PoolingShape shape{.height = 2, .width = 2, .kernel = 2, .stride = 2, .padding = 1};
+
+    const Outputs outputs = run(shape, Tensor(4, -INFINITY), {}, Tensor{1, 2, 3, 4}, 16);
+
+    CHECK(outputs.grad_x == std::vector<float>{1, 2, 3, 4});
+}
+
+TEST_CASE("activation: every kind gives the reference's output and gradient") {
+    for (const Activation activation : activations)
+        for (const std::int64_t count : {1, 17, 1000}) {
+            CAPTURE(static_cast<int>(activation));
+            CAPTURE(count);
+            check(ActivationShape{.count = count, .activation = activation});
+        }
+}
+
+TEST_CASE("direct linear: every number of units gives the reference's output and gradients") {
+    for (std::int64_t units = 1; units <= 32; ++units) {
+        CAPTURE(units);
+        const LinearShape shape{.batch = 9, .height = 3, .width = 4, .channels = 5, .units = units};
+        CHECK(direct_linear_suits(shape));
+        check(shape);
+    }
+    CHECK_FALSE(direct_linear_suits({.units = 33}));
+}
+
+TEST_CASE("direct linear: batches and columns cut for small and large GPUs give the reference's answers") {
+    for (const std::int64_t batch : {1, 8, 33, 150})
+        for (const auto& [height, width, channels] : {std::tuple{1, 1, 1}, {1, 1, 63}, {1, 1, 64}, {6, 5, 10}, {7, 9, 1}})
+            for (const int multiprocessors : {1, 132}) {
+                CAPTURE(batch);
+                CAPTURE(channels);
+                CAPTURE(multiprocessors);
+                check(LinearShape{.batch = batch,
+                                  .height = height,
+                                  .width = width,
+                                  .channels = channels,
+                                  .units = 10,
+                                  .activation = Activation::relu},
+                      multiprocessors);
+            }
+}
+
+TEST_CASE("direct linear: every activation gives the reference's output and gradients") {
+    for (const Activation activation : activations) {
+        CAPTURE(static_cast<int>(activation));
+        check(LinearShape{
+            .batch = 40, .height = 3, .width = 2, .channels = 7, .units = 12, .activation = activation});
+    }
+}
+
+TEST_CASE("direct linear: an input gradient that is not wanted is not written") {
+    check(LinearShape{.batch = 3,
+                      .height = 4,
+                      .width = 5,
+                      .channels = 3,
+                      .units = 7,
+                      .activation = Activation::tanh,
+                      .needs_input_grad = false});
+}
+
+TEST_CASE("direct linear: the tutorial's layer gives the reference's output and gradients") {
+    check(LinearShape{.batch = 8, .height = 28, .width = 28, .channels = 10, .units = 10}, 132);
+}
+
+TEST_CASE("direct linear: gradients do not mind what numbers padding samples hold where theirs are zero") {
+    const LinearShape shape{.batch = 3, .channels = 4, .units = 2};
+    Example<LinearShape> example(shape);
+    example.grad_y[2] = example.grad_y[3] = 0;
+    const Outputs before = example.run(132);
+    for (std::size_t i = 4; i < 8; ++i) {
+        example.x[i] *= 100;
+    }
+
+    CHECK(example.run(132).grad_parameters == before.grad_parameters);
+}
+
+TEST_CASE("operations: the order of threads changes no bit") {
+    for (const Pooling kind : {Pooling::max, Pooling::average}) {
+        const Example pooling(PoolingShape{
+            .kind = kind, .batch = 2, .height = 5, .width = 6, .channels = 3, .kernel = 3, .stride = 1, .padding = 1});
+        CHECK(same_in_every_order([&] { return pooling.run(4); }));
+    }
+    for (const std::int64_t batch : {8, 100}) {
+        const Example linear(LinearShape{.batch = batch, .height = 4, .width = 4, .channels = 10, .units = 10});
+        CHECK(same_in_every_order([&] { return linear.run(132); }));
+    }
+}

@@ -1,0 +1,330 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+// Gather, loss and optimizer: what a training step does beside its layers.
+#include "backend/tensors.hpp"
+#include "cuda/device_array.hpp"
+#include "steps.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <doctest/doctest.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace finch;
+using namespace finch::backend;
+using namespace finch::backend::cuda;
+using finch::test::DeviceArray;
+using finch::test::same_in_every_order;
+using reference::Tensor;
+
+namespace {
+
+constexpr double tolerance = 1e-5;  ///< of each tensor's largest entry
+
+/// Twelve steps of one kind from the same start; `ahead` floats before each array.
+template <class Step, class Advance>
+void check_steps(Step step, std::size_t count, std::size_t ahead, Advance advance) {
+    RandomStream random(14, Purpose::test, count);
+    const UniqueStream stream = make_stream();
+    const Tensor start = normal_tensor(random, count, 0.05);
+    const DeviceArray parameters(std::vector<float>(start.begin(), start.end()), ahead);
+    const DeviceArray state_a(std::vector<float>(count), ahead);
+    const DeviceArray state_b(std::vector<float>(count), ahead);
+    std::vector<reference::OptimizedParameter> expected(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        expected[i].value = start[i];
+    }
+
+    for (int number = 1; number <= 12; ++number) {
+        advance(step, number);
+        const Tensor grads = normal_tensor(random, count, 0.1);
+        const DeviceArray device_grads(std::vector<float>(grads.begin(), grads.end()), ahead);
+        const DeviceArray state(std::vector<FeedState>{{.current = feed_row({.optimizer = step})}});
+        launch_optimizer_step(stream.get(), optimizer_kind(step), state.data(), parameters.data(), device_grads.data(),
+                              state_a.data(), state_b.data(), count);
+        const std::vector<float> updated = parameters.values();
+        Tensor wanted;
+        Tensor moved;
+        for (std::size_t i = 0; i < count; ++i) {
+            expected[i].update(step, grads[i]);
+            wanted.push_back(expected[i].value - start[i]);
+            moved.push_back(static_cast<double>(updated[i]) - start[i]);
+        }
+        CAPTURE(number);
+        CHECK(difference(moved, wanted) < tolerance);
+    }
+}
+
+template <class Step, class Advance>
+void check_steps(Step step, Advance advance) {
+    for (const std::size_t count : {1, 4, 37, 1030})
+        for (const std::size_t ahead : {0, 1}) {
+            CAPTURE(count);
+            CAPTURE(ahead);
+            check_steps(step, count, ahead, advance);
+        }
+}
+
+/// A batch of logits and what its loss gives. Labels go round; every seventh sample is padding.
+struct LossTrial {
+    std::int64_t batch;
+    std::int64_t classes;
+    std::vector<float> logits;
+    std::vector<std::int32_t> labels;   ///< of the data set
+    std::vector<std::int64_t> indices;  ///< of the batch
+    float grad_scale = 0.25F;
+
+    LossTrial(std::int64_t of_batch, std::int64_t of_classes) : batch(of_batch), classes(of_classes) {
+        RandomStream random(15, Purpose::test, static_cast<std::uint64_t>(batch * classes));
+        const Tensor values = normal_tensor(random, static_cast<std::size_t>(batch * classes), 3);
+        logits.assign(values.begin(), values.end());
+        for (std::int64_t n = 0; n < batch; ++n) {
+            labels.push_back(static_cast<std::int32_t>((n * n + 1) % classes));
+            indices.push_back(n % 7 == 5 ? -1 : batch - 1 - n);
+        }
+    }
+
+    struct Result {
+        FeedState state;
+        std::vector<float> grad;
+        bool operator==(const Result& other) const {
+            return state.sums.loss == other.state.sums.loss && state.sums.correct == other.state.sums.correct &&
+                   state.sums.samples == other.state.sums.samples && state.next == other.state.next &&
+                   grad == other.grad;
+        }
+    };
+    /// The second step of a feed of three, after sums of 2, 1 and 10. The other steps' indices are no samples.
+    [[nodiscard]] Result run() const {
+        const UniqueStream stream = make_stream();
+        std::vector<std::int64_t> all(static_cast<std::size_t>(3 * batch), 1 << 30);
+        std::copy(indices.begin(), indices.end(), all.begin() + batch);
+        const DeviceArray rows(std::vector<FeedRow>{{.grad_scale = 7}, {.grad_scale = grad_scale, .rate = 5}, {}});
+        const DeviceArray device_indices(all);
+        const DeviceArray device_labels(labels);
+        const DeviceArray state(std::vector<FeedState>{{.next = 1, .sums = {.loss = 2, .correct = 1, .samples = 10}}});
+        const DeviceArray device_logits(logits);
+        const DeviceArray grad(std::vector<float>(logits.size(), 77));
+        const FeedView view{.rows = rows.data(),
+                            .indices = device_indices.data(),
+                            .state = state.data(),
+                            .labels = device_labels.data(),
+                            .batch = batch};
+        launch_softmax_cross_entropy(stream.get(), view, device_logits.data(), classes, grad.data());
+        return {state.values().front(), grad.values()};
+    }
+};
+
+/// The images of `indices`, the second step of a feed of two.
+std::vector<float> gathered(const std::vector<std::uint8_t>& pixels, std::int64_t per_image,
+                            const std::vector<float>& mean, const std::vector<float>& deviation,
+                            const std::vector<std::int64_t>& indices, std::size_t ahead) {
+    const UniqueStream stream = make_stream();
+    std::vector<std::int64_t> all(indices.size(), 1 << 30);
+    all.insert(all.end(), indices.begin(), indices.end());
+    const DeviceArray device_indices(all);
+    const DeviceArray device_pixels(pixels);
+    const DeviceArray device_mean(mean);
+    const DeviceArray device_deviation(deviation);
+    const DeviceArray state(std::vector<FeedState>{{.next = 1}});
+    const DeviceArray out(std::vector<float>(indices.size() * static_cast<std::size_t>(per_image) + 1, 77), ahead);
+    launch_gather(stream.get(),
+                  {.indices = device_indices.data(),
+                   .state = state.data(),
+                   .pixels = device_pixels.data(),
+                   .mean = device_mean.data(),
+                   .deviation = device_deviation.data(),
+                   .pixels_per_image = per_image,
+                   .channels = static_cast<std::int64_t>(mean.size()),
+                   .batch = static_cast<std::int64_t>(indices.size())},
+                  out.data());
+    return out.values();
+}
+
+constexpr auto nothing = [](auto&, int) {};
+
+}  // namespace
+
+TEST_CASE("sgd: plain, momentum, Nesterov and decay follow PyTorch's definition at any length and alignment") {
+    const auto first = [](SgdStep& step, int number) { step.first = number == 1; };
+
+    check_steps(SgdStep{.learning_rate = 0.1F}, first);
+    check_steps(SgdStep{.learning_rate = 0.1F, .weight_decay = 0.01F}, first);
+    check_steps(SgdStep{.learning_rate = 0.1F, .momentum = 0.9F, .weight_decay = 0.01F}, first);
+    check_steps(SgdStep{.learning_rate = 0.1F, .momentum = 0.9F, .weight_decay = 0.01F, .nesterov = true}, first);
+}
+
+TEST_CASE("sgd: the first step takes nothing from the momentum of a training before") {
+    const UniqueStream stream = make_stream();
+    const SgdStep step{.learning_rate = 0.5F, .momentum = 0.5F, .first = true};
+    const DeviceArray state(std::vector<FeedState>{{.current = feed_row({.optimizer = step})}});
+    const DeviceArray parameters(std::vector<float>{1});
+    const DeviceArray grads(std::vector<float>{2});
+    const DeviceArray momentum(std::vector<float>{1000});
+
+    launch_optimizer_step(stream.get(), optimizer_kind(step), state.data(), parameters.data(), grads.data(),
+                          momentum.data(), nullptr, 1);
+
+    CHECK(parameters.values().front() == 0);
+    CHECK(momentum.values().front() == 2);
+}
+
+TEST_CASE("adam and adamw: with and without decay they follow PyTorch's definition at any length and alignment") {
+    const auto count = [](AdamStep& step, int number) { step.step = number; };
+
+    check_steps(AdamStep{.learning_rate = 0.1F}, count);
+    check_steps(AdamStep{.learning_rate = 0.1F, .weight_decay = 0.1F}, count);
+    check_steps(AdamStep{.learning_rate = 0.1F, .weight_decay = 0.1F, .decoupled = true}, count);
+}
+
+TEST_CASE("adadelta: with and without decay it follows PyTorch's definition at any length and alignment") {
+    check_steps(AdadeltaStep{.learning_rate = 1}, nothing);
+    check_steps(AdadeltaStep{.learning_rate = 10, .rho = 0.8F, .weight_decay = 0.1F}, nothing);
+}
+
+TEST_CASE("plain sgd needs no state") {
+    const UniqueStream stream = make_stream();
+    const DeviceArray state(std::vector<FeedState>{{.current = feed_row({.optimizer = SgdStep{.learning_rate = 0.5F}})}});
+    const DeviceArray parameters(std::vector<float>{1, 2, 3, 4, 5});
+    const DeviceArray grads(std::vector<float>{2, 2, 2, 4, 4});
+
+    launch_optimizer_step(stream.get(), OptimizerKind::sgd, state.data(), parameters.data(), grads.data(), nullptr,
+                          nullptr, 5);
+
+    CHECK(parameters.values() == std::vector<float>{0, 1, 2, 2, 3});
+}
+
+TEST_CASE("softmax_cross_entropy: any batch and number of classes give the reference's loss and gradient") {
+    for (const auto& [batch, classes] :
+         {std::pair{1, 2}, {8, 10}, {6, 1}, {32, 32}, {33, 10}, {70, 5}, {300, 3}, {5, 33}, {20, 700}}) {
+        CAPTURE(batch);
+        CAPTURE(classes);
+        const LossTrial trial(batch, classes);
+        std::vector<std::int32_t> labels;
+        std::vector<float> weights;
+        std::int64_t correct = 1;
+        for (std::int64_t n = 0; n < batch; ++n) {
+            const std::int64_t index = trial.indices.at(static_cast<std::size_t>(n));
+            labels.push_back(index < 0 ? 0 : trial.labels.at(static_cast<std::size_t>(index)));
+            weights.push_back(index < 0 ? 0.0F : 1.0F);
+            const auto row = trial.logits.begin() + n * classes;
+            correct += index >= 0 && std::max_element(row, row + classes) - row == labels.back() ? 1 : 0;
+        }
+        const Tensor logits(trial.logits.begin(), trial.logits.end());
+        Tensor gradient = reference::cross_entropy_gradient(logits, labels, weights, classes);
+        for (double& value : gradient) {
+            value *= 0.25;
+        }
+
+        const LossTrial::Result result = trial.run();
+
+        CHECK(difference(result.grad, gradient) < (classes == 1 ? 1e-12 : tolerance));
+        CHECK(result.state.sums.loss ==
+              doctest::Approx(2 + reference::cross_entropy(logits, labels, weights, classes)).epsilon(1e-9));
+        CHECK(result.state.sums.correct == correct);
+        CHECK(result.state.sums.samples == 10 + std::count(weights.begin(), weights.end(), 1.0F));
+    }
+}
+
+TEST_CASE("softmax_cross_entropy: the step ends, and its numbers become those of the last step") {
+    const LossTrial::Result result = LossTrial(9, 4).run();
+
+    CHECK(result.state.next == 2);
+    CHECK(result.state.current.rate == 5);
+}
+
+TEST_CASE("softmax_cross_entropy: the order of threads changes no bit") {
+    for (const auto& [batch, classes] : {std::pair{8, 10}, {150, 10}, {9, 100}}) {
+        CHECK(same_in_every_order([&] { return LossTrial(batch, classes).run(); }));
+    }
+}
+
+TEST_CASE("softmax_cross_entropy: of equal largest logits the first counts") {
+    for (const std::int64_t classes : {3, 20, 50}) {
+        CAPTURE(classes);
+        LossTrial trial(4, classes);
+        trial.indices = {0, 1, 2, 3};
+        trial.labels = {0, 1, static_cast<std::int32_t>(classes - 1), 1};
+        std::fill(trial.logits.begin(), trial.logits.end(), 0.5F);
+        trial.logits[static_cast<std::size_t>(3 * classes + 1)] = 2;  // sample 3: classes 1 and the last
+        trial.logits[static_cast<std::size_t>(4 * classes - 1)] = 2;
+
+        CHECK(trial.run().state.sums.correct == 1 + 2);  // samples 0 and 3
+    }
+}
+
+TEST_CASE("softmax_cross_entropy: a logit that is not a number makes its own sample's loss and gradient so") {
+    for (const std::int64_t place : {0, 1, 7}) {
+        CAPTURE(place);
+        LossTrial trial(3, 9);
+        trial.indices = {0, 1, 2};
+        trial.logits[static_cast<std::size_t>(9 + place)] = std::nanf("");
+
+        const LossTrial::Result result = trial.run();
+
+        CHECK(std::isnan(result.state.sums.loss));
+        CHECK(std::isnan(result.grad.at(9)));
+        CHECK(std::isfinite(result.grad.at(8)));
+        CHECK(std::isfinite(result.grad.at(18)));
+    }
+}
+
+TEST_CASE("softmax_cross_entropy: what padding holds counts nowhere, even where it is not a number") {
+    LossTrial trial(3, 9);
+    trial.indices = {0, -1, 2};
+    std::fill_n(trial.logits.begin() + 9, 9, std::nanf(""));
+
+    const LossTrial::Result result = trial.run();
+
+    CHECK(std::isfinite(result.state.sums.loss));
+    CHECK(result.state.sums.samples == 12);
+    CHECK(std::vector(result.grad.begin() + 9, result.grad.begin() + 18) == std::vector<float>(9));
+}
+
+TEST_CASE("softmax_cross_entropy: logits of a thousand do not overflow") {
+    LossTrial trial(2, 2);
+    trial.indices = {0, 1};
+    trial.labels = {1, 1};
+    trial.logits = {1000, 0, -1000, 1000};
+    trial.grad_scale = 1;
+
+    const LossTrial::Result result = trial.run();
+
+    CHECK(result.state.sums.loss == doctest::Approx(1002));
+    CHECK(difference(result.grad, {1, -1, 0, 0}) < tolerance);
+}
+
+TEST_CASE("gather: pixels are scaled per channel at any size and alignment; padding becomes zeros") {
+    const std::vector<std::int64_t> indices{2, -1, 0, 1, 2};
+    for (const auto& [per_image, channels] : {std::pair{8, 1}, {7, 1}, {12, 3}, {9, 3}, {2500, 1}, {3 * 40 * 31, 3}})
+        for (const std::size_t ahead : {0, 1}) {
+            CAPTURE(per_image);
+            CAPTURE(channels);
+            const auto size = static_cast<std::size_t>(per_image);
+            std::vector<std::uint8_t> pixels;
+            for (std::size_t i = 0; i < 3 * size; ++i) {
+                pixels.push_back(static_cast<std::uint8_t>((i * i + 3 * i) % 256));
+            }
+            const std::vector<float> mean = channels == 1 ? std::vector{0.2F} : std::vector{0.1F, 0.2F, 0.4F};
+            const std::vector<float> deviation = channels == 1 ? std::vector{0.5F} : std::vector{1.0F, 0.5F, 0.1F};
+            Tensor expected;
+            for (const std::int64_t index : indices) {
+                for (std::size_t i = 0; i < size; ++i) {
+                    const std::size_t c = i % mean.size();
+                    const double pixel = index < 0 ? 0 : pixels[static_cast<std::size_t>(index) * size + i];
+                    expected.push_back(
+                        index < 0 ? 0 : (pixel / 255 - static_cast<double>(mean[c])) / static_cast<double>(deviation[c]));
+                }
+            }
+            expected.push_back(77);  // behind the last image
+
+            const std::vector<float> values = gathered(pixels, per_image, mean, deviation, indices, ahead);
+
+            CHECK(values.back() == 77);
+            double apart = 0;
+            for (std::size_t i = 0; i < expected.size(); ++i) {
+                apart = std::max(apart, std::abs(static_cast<double>(values[i]) - expected[i]));
+            }
+            CHECK(apart < 1e-6 * 9);  // the largest value
+        }
+}
