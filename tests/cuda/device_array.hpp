@@ -1,16 +1,16 @@
 #pragma once
 
+#include "runtime.hpp"
 #include "support/rehearsal/fibers.hpp"
 
 #include <cstddef>
 #include <cuda_runtime.h>
 #include <vector>
 
-#include "runtime.hpp"
-
 namespace finch::test {
 
-/// Values in the device's memory; work on them is done at once (rehearsal::Execution::at_once). `ahead` elements before them make them lie askew.
+/// Values in the device's memory; work on them is done at once (rehearsal::Execution::at_once). `ahead` elements before
+/// them make them lie askew.
 template <class T>
 class DeviceArray {
 public:
@@ -29,6 +29,9 @@ public:
 
 private:
     void copy(void* to, const void* from, cudaMemcpyKind kind) const {
+        if (size_ == 0) {
+            return;
+        }
         const backend::cuda::UniqueStream stream = backend::cuda::make_stream();
         FINCH_CUDA(cudaMemcpyAsync(to, from, size_ * sizeof(T), kind, stream.get()));
         FINCH_CUDA(cudaStreamSynchronize(stream.get()));

@@ -181,7 +181,7 @@ TEST_CASE("activation: every kind gives the reference's output and gradient") {
 TEST_CASE("direct linear: every number of units gives the reference's output and gradients") {
     for (std::int64_t units = 1; units <= 32; ++units) {
         CAPTURE(units);
-        const LinearShape shape{.batch = 9, .height = 3, .width = 4, .channels = 5, .units = units};
+        const LinearShape shape{.batch = 9, .height = 3, .width = 2, .channels = 5, .units = units};
         CHECK(direct_linear_suits(shape));
         check(shape);
     }
@@ -189,9 +189,10 @@ TEST_CASE("direct linear: every number of units gives the reference's output and
 }
 
 TEST_CASE("direct linear: batches and columns cut for small and large GPUs give the reference's answers") {
-    for (const std::int64_t batch : {1, 8, 33, 150})
-        for (const auto& [height, width, channels] : {std::tuple{1, 1, 1}, {1, 1, 63}, {1, 1, 64}, {6, 5, 10}, {7, 9, 1}})
-            for (const int multiprocessors : {1, 132}) {
+    for (const std::int64_t batch : {1, 8, 75})
+        for (const auto& [height, width, channels] :
+             {std::tuple{1, 1, 1}, {1, 1, 63}, {1, 1, 64}, {6, 5, 10}, {7, 9, 1}})
+            for (const int multiprocessors : {1, 40}) {
                 CAPTURE(batch);
                 CAPTURE(channels);
                 CAPTURE(multiprocessors);
@@ -208,8 +209,7 @@ TEST_CASE("direct linear: batches and columns cut for small and large GPUs give 
 TEST_CASE("direct linear: every activation gives the reference's output and gradients") {
     for (const Activation activation : activations) {
         CAPTURE(static_cast<int>(activation));
-        check(LinearShape{
-            .batch = 40, .height = 3, .width = 2, .channels = 7, .units = 12, .activation = activation});
+        check(LinearShape{.batch = 40, .height = 3, .width = 2, .channels = 7, .units = 12, .activation = activation});
     }
 }
 

@@ -184,7 +184,8 @@ TEST_CASE("adadelta: with and without decay it follows PyTorch's definition at a
 
 TEST_CASE("plain sgd needs no state") {
     const UniqueStream stream = make_stream();
-    const DeviceArray state(std::vector<FeedState>{{.current = feed_row({.optimizer = SgdStep{.learning_rate = 0.5F}})}});
+    const DeviceArray state(
+        std::vector<FeedState>{{.current = feed_row({.optimizer = SgdStep{.learning_rate = 0.5F}})}});
     const DeviceArray parameters(std::vector<float>{1, 2, 3, 4, 5});
     const DeviceArray grads(std::vector<float>{2, 2, 2, 4, 4});
 
@@ -312,8 +313,9 @@ TEST_CASE("gather: pixels are scaled per channel at any size and alignment; padd
                 for (std::size_t i = 0; i < size; ++i) {
                     const std::size_t c = i % mean.size();
                     const double pixel = index < 0 ? 0 : pixels[static_cast<std::size_t>(index) * size + i];
-                    expected.push_back(
-                        index < 0 ? 0 : (pixel / 255 - static_cast<double>(mean[c])) / static_cast<double>(deviation[c]));
+                    expected.push_back(index < 0 ? 0
+                                                 : (pixel / 255 - static_cast<double>(mean[c])) /
+                                                       static_cast<double>(deviation[c]));
                 }
             }
             expected.push_back(77);  // behind the last image

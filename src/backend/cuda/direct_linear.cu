@@ -109,12 +109,11 @@ private:
     template <int tile>
     void forward_in_tiles(const float* x, float* y) {
         using Part = LinearForwardPart<tile>;
-        constexpr int warps = Part::max_threads / 32;
         const Grid grid{.blocks_x = cuts_.forward_parts,
                         .blocks_y = groups_of(shape_.batch, Part::samples),
                         .blocks_z = groups_of(shape_.units, tile),
                         .threads = Part::max_threads,
-                        .shared_bytes = warps * Part::samples * tile * sizeof(float)};
+                        .shared_bytes = Part::max_threads * Part::samples * tile * sizeof(float)};
         FINCH_CUDA(launch(stream_, grid, Part{.sizes = sizes_, .x = x, .weight = parameters_, .partial = partial_}));
         const std::int64_t outputs = shape_.batch * shape_.units;
         FINCH_CUDA(launch(

@@ -20,6 +20,8 @@ void set_execution(Execution execution);
 void fail(const std::string& function, int nth, cudaError_t code);
 /// The stream never gets done: cudaStreamQuery says that it is not ready. As if a peer never came.
 void block(cudaStream_t stream);
+/// Lets somebody wait for a blocked stream, which is an error of the program otherwise: for the end of a test.
+void forgive_waiting();
 
 /// How often `function` was called since reset().
 [[nodiscard]] int calls(const std::string& function);

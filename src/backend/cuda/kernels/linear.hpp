@@ -25,7 +25,7 @@ struct LinearSizes {
 };
 
 /// First of two stages: partial (parts, batch, units) = x · weightᵀ over every parts-th block of columns. Blocks: x:
-/// parts, y: tiles of `samples` samples, z: tiles of `tile` units. Shared memory: samples · tile floats per warp.
+/// parts, y: tiles of `samples` samples, z: tiles of `tile` units. Shared memory: samples · tile floats per thread.
 template <int tile>
 struct LinearForwardPart {
     static constexpr int max_threads = 128;
@@ -44,20 +44,14 @@ struct LinearForwardPart {
         for (int f = thread.block_x() * thread.count() + thread.index(); f < sizes.features; f += step) {
             add_column(f, first_sample, first_unit, sums);
         }
-        auto* of_warps = thread.template shared<float>();
+        auto* of_threads = thread.template shared<float>();
         FINCH_UNROLL for (int b = 0; b < samples; ++b) {
             FINCH_UNROLL for (int u = 0; u < tile; ++u) {
-                float sum = sums[b][u];
-                FINCH_UNROLL for (int mask = 1; mask < 32; mask *= 2) {
-                    sum += thread.shuffle_xor(sum, mask);
-                }
-                if (thread.index() % 32 == 0) {
-                    of_warps[(thread.index() / 32 * samples + b) * tile + u] = sum;
-                }
+                of_threads[(b * tile + u) * thread.count() + thread.index()] = sums[b][u];
             }
         }
         thread.sync();
-        store(thread, of_warps, first_sample, first_unit);
+        store(thread, of_threads, first_sample, first_unit);
     }
 
 private:
@@ -77,16 +71,24 @@ private:
         }
     }
 
+    /// A warp for each output: sums what the threads have, always in the same order.
     template <class Thread>
-    FINCH_DEVICE void store(Thread& thread, const float* of_warps, std::int64_t first_sample, int first_unit) const {
-        for (int i = thread.index(); i < samples * tile; i += thread.count()) {
+    FINCH_DEVICE void store(Thread& thread, const float* of_threads, std::int64_t first_sample, int first_unit) const {
+        const int lane = thread.index() % 32;
+        for (int i = thread.index() / 32; i < samples * tile; i += thread.count() / 32) {
             const std::int64_t sample = first_sample + i / tile;
             const int unit = first_unit + i % tile;
-            if (sample < sizes.batch && unit < sizes.units) {
-                float sum = 0.0F;
-                for (int warp = 0; warp < thread.count() / 32; ++warp) {
-                    sum += of_warps[warp * samples * tile + i];
-                }
+            if (sample >= sizes.batch || unit >= sizes.units) {
+                continue;  // the whole warp
+            }
+            float sum = 0.0F;
+            for (int other = lane; other < thread.count(); other += 32) {
+                sum += of_threads[i * thread.count() + other];
+            }
+            FINCH_UNROLL for (int mask = 1; mask < 32; mask *= 2) {
+                sum += thread.shuffle_xor(sum, mask);
+            }
+            if (lane == 0) {
                 partial[(thread.block_x() * sizes.batch + sample) * sizes.units + unit] = sum;
             }
         }

@@ -1,0 +1,157 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+// Every variant of the direct convolution's kernels, on shapes that are odd in every way.
+#include "finch/backend/cuda.hpp"
+
+#include "backend/trial.hpp"
+#include "support/rehearsal/control.hpp"
+#include "support/rehearsal/fibers.hpp"
+
+#include <array>
+#include <doctest/doctest.h>
+#include <tuple>
+#include <utility>
+
+using namespace finch;
+using namespace finch::test;
+
+std::unique_ptr<backend::Device> finch::test::make_device() {
+    return backend::make_cuda_device(0, backend::CudaPath::direct);
+}
+
+namespace {
+
+void check_direct(Device& device, const ConvolutionShape& shape) {
+    CAPTURE(shape.batch);
+    CAPTURE(shape.height);
+    CAPTURE(shape.width);
+    CAPTURE(shape.channels_in);
+    CAPTURE(shape.channels_out);
+    CAPTURE(shape.kernel);
+    CAPTURE(shape.padding_before);
+    CHECK(device.convolution(shape)->implementation().find("finch:direct") == 0);
+    check(device, shape);
+}
+
+}  // namespace
+
+TEST_CASE("one to sixteen channels, in and out, with every kernel") {
+    const auto device = make_device();
+    for (const std::int64_t kernel : {1, 3, 5})
+        for (const auto& [in, out] : {std::pair{1, 1},
+                                      {1, 10},
+                                      {2, 5},
+                                      {3, 16},
+                                      {5, 3},
+                                      {8, 8},
+                                      {10, 10},
+                                      {11, 9},
+                                      {16, 15},
+                                      {16, 16},
+                                      {15, 4}}) {
+            check_direct(*device, {.batch = 3,
+                                   .height = 7,
+                                   .width = 9,
+                                   .channels_in = in,
+                                   .channels_out = out,
+                                   .kernel = kernel,
+                                   .padding_before = kernel / 2,
+                                   .padding_after = kernel / 2,
+                                   .activation = Activation::relu});
+        }
+}
+
+TEST_CASE("images of one row, one column and odd sizes, with all paddings and activations") {
+    const auto device = make_device();
+    const Activation activations[] = {Activation::none, Activation::relu, Activation::sigmoid, Activation::tanh};
+    int number = 0;
+    for (const auto& [height, width] : {std::pair{1, 13}, {13, 1}, {5, 5}, {9, 33}, {30, 17}})
+        for (const auto& [before, after] : {std::pair{0, 0}, {1, 1}, {2, 2}, {0, 2}, {2, 1}}) {
+            const std::int64_t kernel = 3;
+            if (height + before + after < kernel || width + before + after < kernel) {
+                continue;
+            }
+            check_direct(*device, {.batch = 1 + number % 4,
+                                   .height = height,
+                                   .width = width,
+                                   .channels_in = 4,
+                                   .channels_out = 10,
+                                   .kernel = kernel,
+                                   .padding_before = before,
+                                   .padding_after = after,
+                                   .activation = activations[number % 4],
+                                   .needs_input_grad = number % 3 != 0});
+            ++number;
+        }
+}
+
+TEST_CASE("batches so large that other kernels are chosen, with several bands a block") {
+    const auto device = make_device();
+    for (const auto& [batch, size, in, out] :
+         {std::tuple{34, 31, 3, 10}, {34, 31, 10, 3}, {33, 64, 2, 8}, {33, 64, 1, 5}, {600, 8, 4, 16}}) {
+        check_direct(*device, {.batch = batch,
+                               .height = size,
+                               .width = size,
+                               .channels_in = in,
+                               .channels_out = out,
+                               .kernel = 3,
+                               .padding_before = 1,
+                               .padding_after = 1,
+                               .activation = Activation::tanh});
+    }
+}
+
+TEST_CASE("the same bits each time, and whichever thread comes first: no barrier is missing") {
+    const auto device = make_device();
+    for (const auto& [batch, size] : {std::pair{3, 12}, {40, 30}}) {
+        const ConvolutionShape shape{.batch = batch,
+                                     .height = size,
+                                     .width = size,
+                                     .channels_in = 3,
+                                     .channels_out = 10,
+                                     .kernel = 3,
+                                     .padding_before = 1,
+                                     .padding_after = 1,
+                                     .activation = Activation::relu};
+        Trial<ConvolutionShape> trial(*device, shape, 1);
+        const Tensor grad_y = normal_tensor(trial.random, trial.expected.size());
+        const auto results = [&](rehearsal::ThreadOrder order) {
+            rehearsal::set_thread_order(order);
+            const Buffer device_grad_y = on_device(*device, grad_y);
+            const Buffer grad_x = device->allocate(trial.x.size());
+            const Buffer grad_parameters = device->allocate(trial.parameters.size());
+            trial.operation->forward(trial.device_x.data(), trial.device_y.data());
+            trial.operation->backward(trial.device_x.data(), trial.device_y.data(), device_grad_y.data(), grad_x.data(),
+                                      grad_parameters.data());
+            rehearsal::set_thread_order(rehearsal::ThreadOrder::forward);
+            return std::array{from_device(*device, trial.device_y), from_device(*device, grad_x),
+                              from_device(*device, grad_parameters)};
+        };
+
+        const auto first = results(rehearsal::ThreadOrder::forward);
+
+        CHECK(results(rehearsal::ThreadOrder::backward) == first);
+        CHECK(results(rehearsal::ThreadOrder::interleaved) == first);
+    }
+}
+
+TEST_CASE("what does not suit is left to the libraries") {
+    const auto device = make_device();
+    const ConvolutionShape suits{.batch = 2, .height = 8, .width = 8, .channels_in = 4, .channels_out = 4, .kernel = 3};
+    const auto is_direct = [&](const ConvolutionShape& shape) {
+        return device->convolution(shape)->implementation().find("finch:direct") == 0;
+    };
+    CHECK(is_direct(suits));
+    ConvolutionShape shape = suits;
+    shape.stride = 2;
+    CHECK(!is_direct(shape));
+    shape = suits;
+    shape.kernel = 2;
+    CHECK(!is_direct(shape));
+    shape = suits;
+    shape.channels_out = 17;
+    CHECK(!is_direct(shape));
+    shape = suits;
+    shape.width = 20'000;  // a row of 16 channels exceeds shared memory
+    shape.channels_in = 16;
+    CHECK(!is_direct(shape));
+}

@@ -1,0 +1,134 @@
+// NCCL's part: sums in line with the device's work, within a graph, with deadlines.
+#include "finch/backend/cuda.hpp"
+#include "finch/base/error.hpp"
+
+#include "support/rehearsal/control.hpp"
+#include "support/rehearsal/peers.hpp"
+#include "train/world.hpp"
+
+#include <iterator>
+
+using namespace finch;
+using namespace finch::test;
+using train::State;
+
+namespace {
+
+train::Recipe calm_recipe() {
+    train::Recipe recipe = small_recipe(20);
+    recipe.training.optimizer = nn::SgdOptions{};
+    recipe.training.learning_rate = 0.01;
+    return recipe;
+}
+
+std::vector<float> trained_weights(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
+                                   const data::Datasets& datasets, std::int64_t steps) {
+    train::Training training(device, group, all_reduce, datasets, calm_recipe());
+    while (training.advance(steps) == State::running) {
+    }
+    return tensors(training.snapshot(), "weights/");
+}
+
+void start_again() {
+    rehearsal::reset();
+    rehearsal::set_peers(rehearsal::Peers::well);
+}
+
+}  // namespace
+
+TEST_CASE("sums over two ranks are right on both, by calls and replayed as a graph") {
+    start_again();
+    const comm::Group both = first_ranks(2);
+    const auto device = backend::make_cuda_device(0);
+    const auto all_reduce = comm::make_nccl_all_reduce(both, *device, 30);
+    CHECK(all_reduce->name() == "nccl");
+    CHECK(all_reduce->is_in_line());
+    const backend::Buffer buffer = device->allocate(100);
+    device->upload(std::vector<float>(100, 1), buffer.data());
+    const auto program = device->record(
+        [&] {
+            all_reduce->start(buffer.span().first(60));
+            all_reduce->start(buffer.span().subspan(60));
+            all_reduce->wait();
+        },
+        backend::Recording::graph);
+
+    program->run(1);
+    program->run(9);
+    all_reduce->settle();
+    device->synchronize();
+
+    std::vector<float> summed(100);
+    device->download(buffer.data(), summed);
+    CHECK(summed == std::vector<float>(100, 1024));  // ten times doubled
+    CHECK(rehearsal::calls("cudaGraphLaunch") == 9);
+}
+
+TEST_CASE("a training on two ranks is that on one rank within rounding, the same on both, and runs as a graph") {
+    start_again();
+    const comm::Group both = first_ranks(2);
+    const comm::Group one = alone();
+    const auto datasets = bright_rows(90);
+    const auto device = backend::make_cuda_device(0);
+    const auto nccl = comm::make_nccl_all_reduce(both, *device, 30);
+    const auto none = comm::make_mpi_all_reduce(one, 30);
+
+    const std::vector<float> shared = trained_weights(*device, both, *nccl, datasets, 5);
+    CHECK(rehearsal::calls("cudaGraphLaunch") > 20);
+    const std::vector<float> single = trained_weights(*device, one, *none, datasets, 5);
+
+    CHECK(difference(shared, single) < 1e-4);
+    const std::vector<double> mine(shared.begin(), shared.end());
+    const std::vector<double> all = both.gather(mine);
+    CHECK(std::equal(all.begin(), all.begin() + std::ssize(mine), all.begin() + std::ssize(mine)));
+}
+
+TEST_CASE("a communicator of one rank is captured in the step too") {
+    start_again();
+    const comm::Group one = alone();
+    const auto datasets = bright_rows(90);
+    const auto device = backend::make_cuda_device(0);
+    const auto none = comm::make_mpi_all_reduce(one, 30);
+    const int destroyed = rehearsal::communicators_destroyed();
+    {
+        const auto nccl = comm::make_nccl_all_reduce(one, *device, 30);
+        CHECK(trained_weights(*device, one, *nccl, datasets, 5) == trained_weights(*device, one, *none, datasets, 5));
+    }
+    CHECK(rehearsal::communicators_destroyed() == destroyed + 1);
+}
+
+TEST_CASE("peers that do not come to the communicator are told within the deadline") {
+    start_again();
+    const comm::Group both = first_ranks(2);
+    const auto device = backend::make_cuda_device(0);
+    rehearsal::set_peers(rehearsal::Peers::never_come);
+    const int aborted = rehearsal::communicators_aborted();
+
+    CHECK_THROWS_WITH_AS(static_cast<void>(comm::make_nccl_all_reduce(both, *device, 0.5)),
+                         doctest::Contains("workers.timeout_seconds"), Error);
+
+    CHECK(rehearsal::communicators_aborted() == aborted + 1);
+    start_again();
+}
+
+TEST_CASE("sums that get stuck, or an error that NCCL reports, end within the deadline; the communicator is given up") {
+    const comm::Group both = first_ranks(2);
+    for (const auto peers : {rehearsal::Peers::get_stuck, rehearsal::Peers::report_error}) {
+        start_again();
+        rehearsal::forgive_waiting();
+        const auto device = backend::make_cuda_device(0);
+        const backend::Buffer buffer = device->allocate(10);
+        const auto all_reduce = comm::make_nccl_all_reduce(both, *device, 0.5);
+        rehearsal::set_peers(peers);
+        const int aborted = rehearsal::communicators_aborted();
+
+        all_reduce->start(buffer.span());
+        all_reduce->wait();
+        CHECK_THROWS_AS(all_reduce->settle(), Error);
+
+        CHECK(rehearsal::communicators_aborted() == aborted + 1);
+        CHECK_THROWS_WITH_AS(all_reduce->settle(), doctest::Contains("given up"), Error);
+        CHECK_THROWS_WITH_AS(all_reduce->start(buffer.span()), doctest::Contains("given up"), Error);
+    }
+    start_again();
+}

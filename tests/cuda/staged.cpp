@@ -1,0 +1,79 @@
+// Two ranks that share a device: sums by way of the host.
+#include "finch/backend/cuda.hpp"
+
+#include "support/rehearsal/control.hpp"
+#include "train/world.hpp"
+
+using namespace finch;
+using namespace finch::test;
+using train::State;
+
+namespace {
+
+train::Recipe calm_recipe() {
+    train::Recipe recipe = small_recipe(20);
+    recipe.training.optimizer = nn::SgdOptions{};
+    recipe.training.learning_rate = 0.01;
+    return recipe;
+}
+
+std::vector<float> trained_weights(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
+                                   const data::Datasets& datasets) {
+    train::Training training(device, group, all_reduce, datasets, calm_recipe());
+    while (training.advance(4) == State::running) {
+    }
+    return tensors(training.snapshot(), "weights/");
+}
+
+}  // namespace
+
+TEST_CASE("staged sums are MPI's: whole numbers exactly, on all ranks, in every order of arrival") {
+    const comm::Group both = first_ranks(2);
+    for (const auto execution : {rehearsal::Execution::at_once, rehearsal::Execution::late}) {
+        rehearsal::reset();
+        const auto device = backend::make_cuda_device(0);
+        const auto all_reduce = comm::make_staged_all_reduce(both, *device, 30);
+        CHECK(all_reduce->name() == "staged");
+        CHECK(!all_reduce->is_in_line());
+        const backend::Buffer buffer = device->allocate(1000);
+        std::vector<float> mine(1000);
+        for (std::size_t i = 0; i < mine.size(); ++i) {
+            mine[i] = static_cast<float>(i * static_cast<std::size_t>(both.rank() + 1));
+        }
+        rehearsal::set_execution(execution);
+        for (int step = 0; step < 5; ++step) {
+            device->upload(mine, buffer.data());
+            all_reduce->start(buffer.span().first(700));
+            all_reduce->progress();
+            all_reduce->start(buffer.span().subspan(700));
+            all_reduce->wait();
+
+            std::vector<float> summed(1000);
+            device->download(buffer.data(), summed);
+            bool right = true;
+            for (std::size_t i = 0; i < summed.size(); ++i) {
+                right = right && summed[i] == static_cast<float>(3 * i);
+            }
+            CHECK(right);
+        }
+        rehearsal::reset();
+    }
+}
+
+TEST_CASE("a training on two ranks of one device is that on one rank within rounding, and the same on both ranks") {
+    rehearsal::reset();
+    const comm::Group both = first_ranks(2);
+    const comm::Group one = alone();
+    const auto datasets = bright_rows(90);
+    const auto device = backend::make_cuda_device(0);
+    const auto staged = comm::make_staged_all_reduce(both, *device, 30);
+    const auto none = comm::make_mpi_all_reduce(one, 30);
+
+    const std::vector<float> shared = trained_weights(*device, both, *staged, datasets);
+    const std::vector<float> single = trained_weights(*device, one, *none, datasets);
+
+    CHECK(difference(shared, single) < 1e-4);
+    std::vector<double> mine(shared.begin(), shared.end());
+    const std::vector<double> all = both.gather(mine);
+    CHECK(std::equal(all.begin(), all.begin() + std::ssize(mine), all.begin() + std::ssize(mine)));
+}

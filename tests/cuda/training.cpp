@@ -1,0 +1,204 @@
+// Whole trainings on the CUDA device, as far as the stand-ins go: beside the CPU, interrupted, and from one to the
+// other.
+#include "finch/backend/cuda.hpp"
+
+#include "support/rehearsal/control.hpp"
+#include "train/world.hpp"
+
+#include <functional>
+
+using namespace finch;
+using namespace finch::test;
+using train::State;
+
+namespace {
+
+/// Rates at which rounding is not amplified.
+train::Recipe calm_recipe() {
+    train::Recipe recipe = small_recipe(20);
+    recipe.training.optimizer = nn::SgdOptions{};
+    recipe.training.learning_rate = 0.01;
+    return recipe;
+}
+
+struct Trained {
+    NamedArrays snapshot;
+    std::vector<train::Epoch> curve;
+};
+
+Trained finish(train::Training& training, std::int64_t steps = 10) {
+    while (training.advance(steps) == State::running) {
+    }
+    return {training.snapshot(), training.curve()};
+}
+
+Trained train_on(backend::Device& device, const comm::Group& group, const train::Recipe& recipe,
+                 const data::Datasets& datasets, std::int64_t steps = 10) {
+    const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
+    train::Training training(device, group, *all_reduce, datasets, recipe);
+    return finish(training, steps);
+}
+
+void check_close(const Trained& one, const Trained& other) {
+    REQUIRE(one.curve.size() == other.curve.size());
+    for (std::size_t epoch = 0; epoch < one.curve.size(); ++epoch) {
+        CHECK(one.curve[epoch].training_loss == doctest::Approx(other.curve[epoch].training_loss).epsilon(1e-5));
+        CHECK(one.curve[epoch].validation_loss == doctest::Approx(other.curve[epoch].validation_loss).epsilon(1e-5));
+    }
+    CHECK(difference(tensors(one.snapshot, "weights/"), tensors(other.snapshot, "weights/")) < 1e-4);
+}
+
+}  // namespace
+
+TEST_CASE("a training on the device gives the CPU's curve and weights within rounding, on both paths") {
+    rehearsal::reset();
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(90);
+    const auto cpu = backend::make_cpu_device(1);
+    const Trained expected = train_on(*cpu, group, calm_recipe(), datasets);
+
+    for (const backend::CudaPath path : {backend::CudaPath::automatic, backend::CudaPath::library}) {
+        check_close(train_on(*backend::make_cuda_device(0, path), group, calm_recipe(), datasets), expected);
+    }
+}
+
+TEST_CASE("every optimizer gives the CPU's curve and weights within rounding") {
+    rehearsal::reset();
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(60);
+    for (const nn::OptimizerOptions& optimizer :
+         std::vector<nn::OptimizerOptions>{nn::SgdOptions{.momentum = 0.9, .nesterov = true}, nn::AdamOptions{},
+                                           nn::AdamWOptions{}, nn::AdadeltaOptions{}}) {
+        train::Recipe recipe = calm_recipe();
+        recipe.training.optimizer = optimizer;
+        recipe.training.learning_rate = 0.001;
+        const auto cpu = backend::make_cpu_device(1);
+        const auto gpu = backend::make_cuda_device(0);
+
+        check_close(train_on(*gpu, group, recipe, datasets), train_on(*cpu, group, recipe, datasets));
+    }
+}
+
+TEST_CASE("however the batches are cut into calls, done at once or late, the bits are the same") {
+    rehearsal::reset();
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(90);
+    const auto recipe = small_recipe(20);
+    const auto device = backend::make_cuda_device(0);
+    const Trained expected = train_on(*device, group, recipe, datasets, 1000);
+
+    for (const std::int64_t steps : {1, 3, 7, 40}) {
+        CAPTURE(steps);
+        CHECK(equal_but_for_seconds(train_on(*device, group, recipe, datasets, steps).snapshot, expected.snapshot));
+    }
+    rehearsal::set_execution(rehearsal::Execution::late);
+    CHECK(equal_but_for_seconds(train_on(*device, group, recipe, datasets, 5).snapshot, expected.snapshot));
+    rehearsal::reset();
+}
+
+TEST_CASE("stopped anywhere and restored, a training ends with the same bits; on the other device within rounding") {
+    rehearsal::reset();
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(90);
+    const auto recipe = calm_recipe();
+    const auto cpu = backend::make_cpu_device(1);
+    const auto gpu = backend::make_cuda_device(0);
+    const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
+    const Trained expected = train_on(*gpu, group, recipe, datasets);
+
+    for (const int calls : {1, 5, 8, 14}) {
+        CAPTURE(calls);
+        const auto interrupted = [&](backend::Device& device) {
+            train::Training training(device, group, *all_reduce, datasets, recipe);
+            for (int call = 0; call < calls; ++call) {
+                static_cast<void>(training.advance(2));
+            }
+            return training.snapshot();
+        };
+        const auto resumed = [&](backend::Device& device, const NamedArrays& snapshot) {
+            train::Training training(device, group, *all_reduce, datasets, recipe);
+            training.restore(snapshot);
+            return finish(training);
+        };
+
+        CHECK(equal_but_for_seconds(resumed(*gpu, interrupted(*gpu)).snapshot, expected.snapshot));
+        check_close(resumed(*cpu, interrupted(*gpu)), expected);
+        check_close(resumed(*gpu, interrupted(*cpu)), expected);
+    }
+}
+
+TEST_CASE("several trainings at once, each on a stream of its own, end as each alone") {
+    rehearsal::reset();
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(90);
+    const auto device = backend::make_cuda_device(0);
+    const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
+    const auto recipe_of = [](std::uint64_t individual) {
+        train::Recipe recipe = small_recipe(20);
+        recipe.individual = individual;
+        return recipe;
+    };
+    std::vector<std::unique_ptr<backend::Device>> streams;
+    std::vector<std::unique_ptr<train::Training>> trainings;
+    for (std::uint64_t individual = 0; individual < 4; ++individual) {
+        streams.push_back(device->new_stream());
+        trainings.push_back(
+            std::make_unique<train::Training>(*streams.back(), group, *all_reduce, datasets, recipe_of(individual)));
+    }
+    rehearsal::set_execution(rehearsal::Execution::late);
+    for (bool running = true; running;) {
+        running = false;
+        for (const auto& training : trainings) {
+            running = training->advance(5) == State::running || running;
+        }
+    }
+    rehearsal::set_execution(rehearsal::Execution::at_once);
+
+    for (std::uint64_t individual = 0; individual < 4; ++individual) {
+        CHECK(equal_but_for_seconds(trainings[individual]->snapshot(),
+                                    train_on(*device, group, recipe_of(individual), datasets).snapshot));
+    }
+}
+
+TEST_CASE("an individual that finds no memory leaves none behind, and the next one trains") {
+    rehearsal::reset();
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(60);
+    const auto recipe = small_recipe(20);
+    const auto device = backend::make_cuda_device(0);
+    const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
+    { const train::Training warm(*device, group, *all_reduce, datasets, recipe); }
+    const std::size_t before = rehearsal::device_bytes_in_use();
+    int failures = 0;
+    for (int nth = 1; nth < 40; nth += 3) {
+        rehearsal::fail("cudaMalloc", nth, cudaErrorMemoryAllocation);
+        try {
+            const train::Training training(*device, group, *all_reduce, datasets, recipe);
+        } catch (const std::bad_alloc&) {
+            ++failures;
+        }
+        CHECK(rehearsal::device_bytes_in_use() == before);
+    }
+    rehearsal::reset();
+
+    CHECK(failures > 5);
+    CHECK(train_on(*device, group, recipe, datasets).curve.size() == 3);
+}
+
+TEST_CASE("a loss that is not finite is told as diverged, and the device goes on") {
+    rehearsal::reset();
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(60);
+    auto recipe = small_recipe(20);
+    recipe.training.learning_rate = 1e30;
+    const auto device = backend::make_cuda_device(0);
+    const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
+    train::Training training(*device, group, *all_reduce, datasets, recipe);
+    State state = State::running;
+    for (int call = 0; call < 100 && state == State::running; ++call) {
+        state = training.advance(3);
+    }
+
+    CHECK(state == State::diverged);
+    CHECK(train_on(*device, group, small_recipe(20), datasets).curve.size() == 3);
+}

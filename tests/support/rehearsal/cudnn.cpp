@@ -1,0 +1,202 @@
+// In the place of src/backend/cuda/cudnn_plan.cpp, and of cuDNN itself: passes of convolutions, plainly, in the layout
+// and the type that is asked for.
+#include "support/rehearsal/control.hpp"
+#include "support/rehearsal/engines.hpp"
+#include "support/rehearsal/kernel_launch.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cuda_bf16.h>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+using namespace finch::backend;
+using namespace finch::backend::cuda;
+
+namespace finch::rehearsal {
+namespace {
+
+std::function<bool(const CudnnRequest&)> has_engine = [](const CudnnRequest&) { return true; };
+int plans = 0;
+
+/// A tensor of four dimensions (n, c, h, w) in device memory.
+class View {
+public:
+    View(void* data, const CudnnRequest& request, std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w)
+        : data_(data),
+          type_(request.type),
+          is_nhwc_(request.layout == TensorLayout::nhwc),
+          n_(n),
+          c_(c),
+          h_(h),
+          w_(w) {}
+
+    [[nodiscard]] bool is_device_memory() const {
+        const auto size = static_cast<std::size_t>(n_ * c_ * h_ * w_) * (type_ == TensorType::float32 ? 4 : 2);
+        return rehearsal::is_device_memory(data_, size);
+    }
+    [[nodiscard]] double get(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) const {
+        const std::size_t at = place(n, c, h, w);
+        return type_ == TensorType::float32
+                   ? static_cast<double>(static_cast<const float*>(data_)[at])
+                   : static_cast<double>(__bfloat162float(static_cast<const __nv_bfloat16*>(data_)[at]));
+    }
+    void set(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w, double value) const {
+        const std::size_t at = place(n, c, h, w);
+        if (type_ == TensorType::float32) {
+            static_cast<float*>(data_)[at] = static_cast<float>(value);
+        } else {
+            static_cast<__nv_bfloat16*>(data_)[at] = __float2bfloat16(static_cast<float>(value));
+        }
+    }
+
+private:
+    [[nodiscard]] std::size_t place(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) const {
+        return static_cast<std::size_t>(is_nhwc_ ? ((n * h_ + h) * w_ + w) * c_ + c : ((n * c_ + c) * h_ + h) * w_ + w);
+    }
+    void* data_;
+    TensorType type_;
+    bool is_nhwc_;
+    std::int64_t n_, c_, h_, w_;
+};
+
+double activated(Activation activation, double value) {
+    switch (activation) {
+        case Activation::none:
+            break;
+        case Activation::relu:
+            return value > 0 ? value : 0;
+        case Activation::sigmoid:
+            return 1 / (1 + std::exp(-value));
+        case Activation::tanh:
+            return std::tanh(value);
+    }
+    return value;
+}
+
+struct Tensors {
+    View x, weights, y;
+    const float* bias;
+};
+
+/// Calls `each(n, out, row, column, in, kernel row, kernel column, row of x, column of x)` for every product.
+template <class Each>
+void for_each_product(const ConvolutionShape& s, Each&& each) {
+    for (std::int64_t n = 0; n < s.batch; ++n)
+        for (std::int64_t o = 0; o < s.channels_out; ++o)
+            for (std::int64_t r = 0; r < s.height_out(); ++r)
+                for (std::int64_t c = 0; c < s.width_out(); ++c)
+                    for (std::int64_t i = 0; i < s.channels_in; ++i)
+                        for (std::int64_t k = 0; k < s.kernel * s.kernel; ++k) {
+                            const std::int64_t row = r * s.stride - s.padding_before + k / s.kernel;
+                            const std::int64_t column = c * s.stride - s.padding_before + k % s.kernel;
+                            if (row >= 0 && row < s.height && column >= 0 && column < s.width) {
+                                each(n, o, r, c, i, k, row, column);
+                            }
+                        }
+}
+
+void compute(const CudnnRequest& request, const Tensors& t) {
+    const ConvolutionShape& s = request.shape;
+    std::vector<double> sums;
+    const auto add = [&](std::int64_t at, double product) { sums[static_cast<std::size_t>(at)] += product; };
+    if (request.pass == ConvolutionPass::forward) {
+        sums.resize(static_cast<std::size_t>(s.batch * s.channels_out * s.height_out() * s.width_out()));
+        for_each_product(s, [&](auto n, auto o, auto r, auto c, auto i, auto k, auto row, auto column) {
+            add(((n * s.channels_out + o) * s.height_out() + r) * s.width_out() + c,
+                t.x.get(n, i, row, column) * t.weights.get(o, i, k / s.kernel, k % s.kernel));
+        });
+        for (std::int64_t at = 0; at < std::ssize(sums); ++at) {
+            const std::int64_t o = at / s.width_out() / s.height_out() % s.channels_out;
+            const double sum = sums[static_cast<std::size_t>(at)];
+            const double value = request.is_fused ? activated(s.activation, sum + static_cast<double>(t.bias[o])) : sum;
+            t.y.set(at / s.width_out() / s.height_out() / s.channels_out, o, at / s.width_out() % s.height_out(),
+                    at % s.width_out(), value);
+        }
+    } else if (request.pass == ConvolutionPass::data_gradient) {
+        sums.resize(static_cast<std::size_t>(s.batch * s.channels_in * s.height * s.width));
+        for_each_product(s, [&](auto n, auto o, auto r, auto c, auto i, auto k, auto row, auto column) {
+            add(((n * s.channels_in + i) * s.height + row) * s.width + column,
+                t.y.get(n, o, r, c) * t.weights.get(o, i, k / s.kernel, k % s.kernel));
+        });
+        for (std::int64_t at = 0; at < std::ssize(sums); ++at) {
+            t.x.set(at / s.width / s.height / s.channels_in, at / s.width / s.height % s.channels_in,
+                    at / s.width % s.height, at % s.width, sums[static_cast<std::size_t>(at)]);
+        }
+    } else {
+        sums.resize(static_cast<std::size_t>(s.channels_out * s.channels_in * s.kernel * s.kernel));
+        for_each_product(s, [&](auto n, auto o, auto r, auto c, auto i, auto k, auto row, auto column) {
+            add((o * s.channels_in + i) * s.kernel * s.kernel + k, t.y.get(n, o, r, c) * t.x.get(n, i, row, column));
+        });
+        for (std::int64_t at = 0; at < std::ssize(sums); ++at) {
+            t.weights.set(at / s.kernel / s.kernel / s.channels_in, at / s.kernel / s.kernel % s.channels_in,
+                          at / s.kernel % s.kernel, at % s.kernel, sums[static_cast<std::size_t>(at)]);
+        }
+    }
+}
+
+class PlainPass : public CudnnPass {
+public:
+    explicit PlainPass(const CudnnRequest& request) : request_(request) {}
+    [[nodiscard]] std::size_t workspace_bytes() const override { return 1000; }
+    [[nodiscard]] std::string engine() const override { return "stand-in"; }
+    void run(cudaStream_t stream, const CudnnTensors& tensors, void* workspace) override {
+        const ConvolutionShape& s = request_.shape;
+        const Tensors t{{tensors.x, request_, s.batch, s.channels_in, s.height, s.width},
+                        {tensors.weights, request_, s.channels_out, s.channels_in, s.kernel, s.kernel},
+                        {tensors.y, request_, s.batch, s.channels_out, s.height_out(), s.width_out()},
+                        static_cast<const float*>(tensors.bias)};
+        if (!t.x.is_device_memory() || !t.weights.is_device_memory() || !t.y.is_device_memory() ||
+            !is_device_memory(workspace, workspace_bytes())) {
+            throw ApiError("the stand-in of cuDNN was given memory that is not the device's, or too little");
+        }
+        // Whoever keeps something in the workspace loses it.
+        submit(stream, [workspace, this] { std::memset(workspace, 0xff, workspace_bytes()); });
+        submit(stream, [request = request_, t] { compute(request, t); });
+    }
+
+private:
+    CudnnRequest request_;
+};
+
+}  // namespace
+
+void offer_engines(std::function<bool(const CudnnRequest&)> offered) {
+    has_engine = std::move(offered);
+}
+int plans_made() {
+    return plans;
+}
+
+}  // namespace finch::rehearsal
+
+namespace finch::backend::cuda {
+
+std::unique_ptr<CudnnPass> plan_cudnn_pass(Libraries&, const CudnnRequest& request) {
+    if (!rehearsal::has_engine(request)) {
+        return nullptr;
+    }
+    ++rehearsal::plans;
+    return std::make_unique<rehearsal::PlainPass>(request);
+}
+
+}  // namespace finch::backend::cuda
+
+extern "C" {
+
+cudnnStatus_t cudnnCreate(cudnnHandle_t*) {
+    return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnDestroy(cudnnHandle_t) {
+    return CUDNN_STATUS_SUCCESS;
+}
+size_t cudnnGetVersion() {
+    return CUDNN_VERSION;
+}
+const char* cudnnGetErrorString(cudnnStatus_t) {
+    return "an error of the stand-in";
+}
+
+}  // extern "C"

@@ -1,0 +1,168 @@
+// Stands in for NCCL: ranks of one machine meet in shared memory that the unique id names. Sums are made in the order
+// of ranks. As with the real one, calls on a communicator that does not block are under way for a while.
+#include "support/rehearsal/control.hpp"
+#include "support/rehearsal/kernel_launch.hpp"
+#include "support/rehearsal/peers.hpp"
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <nccl.h>
+#include <sched.h>
+#include <string>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace finch::rehearsal {
+namespace {
+
+constexpr int most_ranks = 8;
+constexpr std::size_t most_floats = std::size_t{1} << 20;
+
+/// Shared by the ranks of a communicator; zeros are its beginning.
+struct Meeting {
+    std::atomic<int> arrived;
+    std::atomic<long> posted[most_ranks];  ///< sums to which a rank has given its values
+    std::atomic<long> taken[most_ranks];   ///< sums of which it has taken the result
+    float values[most_ranks][most_floats];
+};
+
+Peers peers = Peers::well;
+int aborted = 0;
+int destroyed = 0;
+
+}  // namespace
+
+void set_peers(Peers of) {
+    peers = of;
+}
+int communicators_aborted() {
+    return aborted;
+}
+int communicators_destroyed() {
+    return destroyed;
+}
+
+}  // namespace finch::rehearsal
+
+using namespace finch::rehearsal;
+
+struct ncclComm {
+    Meeting* meeting = nullptr;
+    std::string name;
+    int rank = 0;
+    int ranks = 1;
+    int looks = 0;  ///< until what is under way is done
+    long sums = 0;
+
+    template <class Counter>
+    void wait_for(const Counter (&counters)[most_ranks], long count) const {
+        for (int other = 0; other < ranks; ++other) {
+            while (counters[other].load() < count) {
+                sched_yield();
+            }
+        }
+    }
+
+    void all_reduce(float* data, std::size_t count) {
+        ++sums;
+        wait_for(meeting->taken, sums - 1);  // nobody still reads what is written now
+        std::memcpy(meeting->values[rank], data, count * sizeof *data);
+        meeting->posted[rank] = sums;
+        wait_for(meeting->posted, sums);
+        for (std::size_t i = 0; i < count; ++i) {
+            float sum = 0;
+            for (int other = 0; other < ranks; ++other) {
+                sum += meeting->values[other][i];
+            }
+            data[i] = sum;
+        }
+        meeting->taken[rank] = sums;
+    }
+};
+
+extern "C" {
+
+ncclResult_t ncclGetVersion(int* version) {
+    *version = NCCL_VERSION_CODE;
+    return ncclSuccess;
+}
+const char* ncclGetErrorString(ncclResult_t result) {
+    return result == ncclRemoteError ? "remote process exited or there was a network error" : "no error";
+}
+const char* ncclGetLastError(ncclComm_t) {
+    return "the stand-in says so";
+}
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+    static int made = 0;
+    std::memset(id, 0, sizeof *id);
+    std::snprintf(id->internal, sizeof id->internal, "/finch-rehearsal-%d-%d", static_cast<int>(getpid()), ++made);
+    return ncclSuccess;
+}
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t* config) {
+    if (config->blocking != 0 || ranks > most_ranks) {
+        return ncclInvalidArgument;  // Finch never waits without a deadline
+    }
+    auto* made = new ncclComm;
+    made->name = id.internal;
+    made->rank = rank;
+    made->ranks = ranks;
+    made->looks = 3;
+    const int file = shm_open(id.internal, O_RDWR | O_CREAT, 0600);
+    if (file < 0 || ftruncate(file, sizeof(Meeting)) != 0) {
+        return ncclSystemError;
+    }
+    made->meeting = static_cast<Meeting*>(mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+    close(file);
+    ++made->meeting->arrived;
+    *communicator = made;
+    return ncclInProgress;
+}
+ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* state) {
+    const bool all_here = communicator->meeting->arrived.load() >= communicator->ranks && peers != Peers::never_come;
+    if (communicator->looks > 0 && all_here) {
+        --communicator->looks;
+    }
+    *state = communicator->looks > 0 || !all_here                     ? ncclInProgress
+             : peers == Peers::report_error && communicator->sums > 0 ? ncclRemoteError
+                                                                      : ncclSuccess;
+    return ncclSuccess;
+}
+ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataType_t type, ncclRedOp_t operation,
+                           ncclComm_t communicator, cudaStream_t stream) {
+    if (from != to || type != ncclFloat || operation != ncclSum || count > most_floats ||
+        !is_device_memory(to, count * sizeof(float))) {
+        return ncclInvalidArgument;
+    }
+    if (peers == Peers::get_stuck || peers == Peers::report_error) {
+        ++communicator->sums;
+        block(stream);
+        return ncclSuccess;
+    }
+    submit(stream, [=] { communicator->all_reduce(static_cast<float*>(to), count); });
+    communicator->looks = 1;
+    return ncclInProgress;
+}
+ncclResult_t ncclCommFinalize(ncclComm_t communicator) {
+    communicator->looks = 2;
+    return ncclInProgress;
+}
+static ncclResult_t take_leave(ncclComm_t communicator) {
+    shm_unlink(communicator->name.c_str());
+    munmap(communicator->meeting, sizeof(Meeting));
+    delete communicator;
+    return ncclSuccess;
+}
+ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
+    ++destroyed;
+    return take_leave(communicator);
+}
+ncclResult_t ncclCommAbort(ncclComm_t communicator) {
+    ++aborted;
+    return take_leave(communicator);
+}
+
+}  // extern "C"

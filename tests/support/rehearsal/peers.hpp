@@ -1,0 +1,17 @@
+#pragma once
+
+namespace finch::rehearsal {
+
+/// What the stand-in of NCCL makes of a worker's other ranks.
+enum class Peers {
+    well,         ///< they come
+    never_come,   ///< a communicator is never made
+    get_stuck,    ///< sums never end
+    report_error  ///< an error shows when it is asked for
+};
+void set_peers(Peers peers);
+/// Communicators that were given up with ncclCommAbort.
+[[nodiscard]] int communicators_aborted();
+[[nodiscard]] int communicators_destroyed();
+
+}  // namespace finch::rehearsal
