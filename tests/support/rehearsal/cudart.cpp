@@ -355,7 +355,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
     return cudaSuccess;
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
-    REHEARSE(cudaStreamEndCapture);
+    const cudaError_t failure = called("cudaStreamEndCapture");
     *graph = nullptr;
     const std::shared_ptr<Capture> capture = of(stream).capture;
     if (!capture || capture->origin != stream) {
@@ -367,6 +367,9 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
         of(joined).capture = nullptr;
     }
     of(stream).capture = nullptr;
+    if (failure != cudaSuccess) {
+        return failure;  // it ends all the same
+    }
     if (capture->invalid || unjoined) {
         return remember(unjoined ? cudaErrorStreamCaptureUnjoined : cudaErrorStreamCaptureInvalidated);
     }

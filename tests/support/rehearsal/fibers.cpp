@@ -1,7 +1,6 @@
 #include "support/rehearsal/fibers.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +13,13 @@ constexpr std::size_t stack_bytes = 64 * 1024;
 constexpr int warp = 32;
 
 ThreadOrder thread_order = ThreadOrder::forward;
+Block* present = nullptr;  ///< that the fibers work for
+
+/// All threads that any block has had so far. They never end: each waits for its next block.
+std::vector<Fiber>& fibers() {
+    static auto* const all = new std::vector<Fiber>(1024);
+    return *all;
+}
 
 /// The turns of so many threads.
 std::vector<int> turns(int threads) {
@@ -34,17 +40,13 @@ void set_thread_order(ThreadOrder order) {
 }
 
 Block::Block(int threads, std::size_t shared_bytes)
-    : fibers_(static_cast<std::size_t>(threads)),
+    : threads_(threads),
       shared_bytes_(shared_bytes),
       shared_(new unsigned char[std::max<std::size_t>(1, shared_bytes)]),
-      slots_(static_cast<std::size_t>((threads + warp - 1) / warp * warp) * slot_bytes) {
-    for (Fiber& fiber : fibers_) {
-        fiber.stack.reset(new unsigned char[stack_bytes]);
-    }
-}
+      slots_(static_cast<std::size_t>(threads) * slot_bytes) {}
 
 unsigned char* Block::slot(int index) {
-    if (index < 0 || static_cast<std::size_t>(index) >= fibers_.size()) {
+    if (index < 0 || index >= threads_) {
         fail("a shuffle with a lane that the block does not have");
     }
     return slots_.data() + static_cast<std::size_t>(index) * slot_bytes;
@@ -52,63 +54,73 @@ unsigned char* Block::slot(int index) {
 
 void Block::run(const std::function<void(int)>& body) {
     body_ = &body;
+    present = this;
     std::memset(shared_.get(), 0xff, shared_bytes_);  // NaN: what nobody has written shows
-    for (Fiber& fiber : fibers_) {
-        getcontext(&fiber.context);
-        fiber.context.uc_stack = {fiber.stack.get(), 0, stack_bytes};
-        fiber.context.uc_link = &scheduler_;
-        fiber.waits = Wait::nothing;
-        const auto self = reinterpret_cast<std::uintptr_t>(this);
-        makecontext(&fiber.context, reinterpret_cast<void (*)()>(&Block::enter), 2, static_cast<unsigned>(self >> 32),
-                    static_cast<unsigned>(self));
+    const std::vector<int> order = turns(threads_);
+    for (const int index : order) {
+        fibers()[static_cast<std::size_t>(index)].waits = Wait::nothing;
     }
-    const std::vector<int> order = turns(static_cast<int>(fibers_.size()));
     do {
         for (const int index : order) {
-            if (fibers_[static_cast<std::size_t>(index)].waits == Wait::nothing) {
+            if (fibers()[static_cast<std::size_t>(index)].waits == Wait::nothing) {
                 resume(index);
             }
         }
     } while (release());
 }
 
-void Block::enter(unsigned high, unsigned low) {
-    auto* block = reinterpret_cast<Block*>((static_cast<std::uintptr_t>(high) << 32) | low);
-    const int index = block->running_;
-    (*block->body_)(index);
-    block->fibers_[static_cast<std::size_t>(index)].waits = Wait::ended;
+/// A fiber's whole life. It has no local variable: what it works on changes from block to block.
+void Block::live() {
+    for (;;) {
+        (*present->body_)(present->running_);
+        present->wait(present->running_, Wait::ended);
+    }
 }
 
 void Block::resume(int index) {
+    Fiber& fiber = fibers()[static_cast<std::size_t>(index)];
     running_ = index;
-    swapcontext(&scheduler_, &fibers_[static_cast<std::size_t>(index)].context);
+    if (_setjmp(scheduler_) != 0) {
+        return;
+    }
+    if (fiber.has_begun) {
+        _longjmp(fiber.place, 1);  // no system call, unlike swapcontext
+    }
+    fiber.has_begun = true;
+    fiber.stack.reset(new unsigned char[stack_bytes]);
+    getcontext(&fiber.first);
+    fiber.first.uc_stack.ss_sp = fiber.stack.get();
+    fiber.first.uc_stack.ss_size = stack_bytes;
+    makecontext(&fiber.first, &Block::live, 0);
+    setcontext(&fiber.first);
 }
 
 void Block::wait(int index, Wait what) {
-    Fiber& fiber = fibers_[static_cast<std::size_t>(index)];
+    Fiber& fiber = fibers()[static_cast<std::size_t>(index)];
     fiber.waits = what;
-    swapcontext(&fiber.context, &scheduler_);
+    if (_setjmp(fiber.place) == 0) {
+        _longjmp(present->scheduler_, 1);
+    }
 }
 
 /// Lets go on whoever has all that it waits for. False where all have ended.
 bool Block::release() {
+    const auto first = fibers().begin();
+    const auto last = first + threads_;
     const auto all_wait_for = [&](auto begin, auto end, Wait what) {
         return std::all_of(begin, end, [&](const Fiber& fiber) { return fiber.waits == what; });
     };
-    if (all_wait_for(fibers_.begin(), fibers_.end(), Wait::ended)) {
+    if (all_wait_for(first, last, Wait::ended)) {
         return false;
     }
-    bool released = false;
-    if (all_wait_for(fibers_.begin(), fibers_.end(), Wait::barrier)) {
-        for (Fiber& fiber : fibers_) {
-            fiber.waits = Wait::nothing;
-        }
+    if (all_wait_for(first, last, Wait::barrier)) {
+        std::for_each(first, last, [](Fiber& fiber) { fiber.waits = Wait::nothing; });
         return true;
     }
-    for (std::size_t begin = 0; begin + warp <= fibers_.size(); begin += warp) {
-        const auto first = fibers_.begin() + static_cast<std::ptrdiff_t>(begin);
-        if (all_wait_for(first, first + warp, Wait::shuffle)) {
-            std::for_each(first, first + warp, [](Fiber& fiber) { fiber.waits = Wait::nothing; });
+    bool released = false;
+    for (auto begin = first; begin + warp <= last; begin += warp) {
+        if (all_wait_for(begin, begin + warp, Wait::shuffle)) {
+            std::for_each(begin, begin + warp, [](Fiber& fiber) { fiber.waits = Wait::nothing; });
             released = true;
         }
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <csetjmp>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -17,7 +18,16 @@ void set_thread_order(ThreadOrder order);
 
 enum class Wait { nothing, barrier, shuffle, ended };
 
-/// Runs blocks of the same size, one after another.
+/// A thread of a block: a stack of its own, which it keeps for the next block.
+struct Fiber {
+    ucontext_t first;  ///< how it begins
+    std::unique_ptr<unsigned char[]> stack;
+    std::jmp_buf place;  ///< where it goes on
+    bool has_begun = false;
+    Wait waits = Wait::nothing;
+};
+
+/// Runs blocks of the same size, one after another. One Block at a time.
 class Block {
 public:
     static constexpr std::size_t slot_bytes = 16;
@@ -35,21 +45,16 @@ public:
     [[nodiscard]] unsigned char* slot(int index);
 
 private:
-    struct Fiber {
-        ucontext_t context;
-        std::unique_ptr<unsigned char[]> stack;
-        Wait waits = Wait::nothing;
-    };
-    static void enter(unsigned high, unsigned low);
+    static void live();
     void resume(int index);
     [[nodiscard]] bool release();
     [[noreturn]] void fail(const std::string& what) const;
 
-    std::vector<Fiber> fibers_;
+    int threads_;
     std::size_t shared_bytes_;
     std::unique_ptr<unsigned char[]> shared_;
     std::vector<unsigned char> slots_;
-    ucontext_t scheduler_;
+    std::jmp_buf scheduler_;
     const std::function<void(int)>* body_ = nullptr;
     int running_ = 0;
 };
