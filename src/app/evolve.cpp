@@ -1,4 +1,5 @@
 #include "finch/app/cnn_evaluator.hpp"
+#include "finch/app/devices.hpp"
 #include "finch/app/ending.hpp"
 #include "finch/app/function_evaluator.hpp"
 #include "finch/app/given.hpp"
@@ -35,7 +36,7 @@ struct Stage {
     const store::RunDirectory& directory;
     const data::Datasets& datasets;
     backend::Device& device;
-    config::CommunicatorChoice communicator;
+    cluster::Communicator communicator;
 
     [[nodiscard]] const cluster::Place& place() const { return placement.mine(session.world_rank()); }
 };
@@ -198,15 +199,6 @@ data::Datasets load_data(const config::Config& config) {
     return datasets;
 }
 
-std::unique_ptr<backend::Device> open_device(const config::Config& config, int threads) {
-    std::unique_ptr<backend::Device> device;
-    together(MPI_COMM_WORLD, [&] {
-        check_device(config);
-        device = backend::make_cpu_device(threads);
-    });
-    return device;
-}
-
 /// Collective over the world. The configuration, once it is known to be a search or one individual of it.
 config::Config load_checked(const RunOptions& options) {
     config::Config config = load_everywhere(options);
@@ -264,16 +256,25 @@ int evolve(comm::Session& session, const RunOptions& options) {
     const comm::Group group(MPI_COMM_WORLD, place.worker, place.group_rank, config.workers.timeout_seconds);
     const comm::Communicator leaders = comm::make_leaders(MPI_COMM_WORLD, group.is_leader(), place.worker);
     comm::check_start(MPI_COMM_WORLD, config.workers.timeout_seconds, placement.node_of_rank);
-    const auto device = open_device(config, placement.threads);
+    const OpenedDevice opened_device = open_device(session, config, placement);
     const data::Datasets datasets = load_data(config);
     if (config.trains()) {
         check_first_weights(config, datasets);
     }
-    log_summary(session, config, placement, device->name());
+    log_summary(session, config, placement, opened_device.description, opened_device.communicator);
     const store::RunDirectory directory(run_directory_of(config, options));
     OpenedRun opened = open_run_everywhere(directory, config, options, slurm, datasets, placement.layout);
-    const Stage stage{session, config,    options,  slurm,   std::move(placement),           group,
-                      leaders, directory, datasets, *device, config::CommunicatorChoice::mpi};
+    const Stage stage{session,
+                      config,
+                      options,
+                      slurm,
+                      std::move(placement),
+                      group,
+                      leaders,
+                      directory,
+                      datasets,
+                      *opened_device.device,
+                      opened_device.communicator};
     if (!group.is_leader()) {
         follow(stage);
         return end_together(island::Ending::complete);

@@ -1,5 +1,6 @@
 #include "finch/app/replay.hpp"
 
+#include "finch/app/devices.hpp"
 #include "finch/app/run.hpp"
 #include "finch/app/startup.hpp"
 #include "finch/app/together.hpp"
@@ -86,6 +87,21 @@ bool compare(const train::Training& training, const search::Individual& recorded
     return equal;
 }
 
+/// Collective over the world. A device of the kind on which the individual was trained; all ranks are one worker.
+OpenedDevice open_as_recorded(const comm::Session& session, config::Config config,
+                              const search::Individual& individual) {
+    config.workers.ranks = session.world_size();
+    config.workers.islands = 1;
+    config.workers.island_sizes.clear();
+    config.workers.slots = 1;
+    config.workers.threads = std::max(1, individual.threads);
+    config.workers.device = individual.device == "cpu" ? config::DeviceChoice::cpu : config::DeviceChoice::cuda;
+    config.workers.communicator = config::CommunicatorChoice::automatic;
+    const Placement placement =
+        place_ranks(session, config, cluster::Slurm::read(cluster::Environment::of_this_process()));
+    return open_device(session, config, placement);
+}
+
 }  // namespace
 
 int replay(comm::Session& session, const std::filesystem::path& run, const std::string& id) {
@@ -100,8 +116,8 @@ int replay(comm::Session& session, const std::filesystem::path& run, const std::
                      session.world_size());
     }
     const comm::Group group(MPI_COMM_WORLD, 0, session.world_rank(), config.workers.timeout_seconds);
-    const auto all_reduce = comm::make_mpi_all_reduce(group, config.workers.timeout_seconds);
-    const auto device = backend::make_cpu_device(std::max(1, individual.threads));
+    const OpenedDevice opened = open_as_recorded(session, config, individual);
+    const auto all_reduce = make_all_reduce(opened.communicator, group, *opened.device, config.workers.timeout_seconds);
     const train::Recipe recipe = config.recipe(individual.genome, individual.id.value);
     data::Datasets datasets;
     together(MPI_COMM_WORLD, [&] { datasets = data::load(recipe.data, config.seed); });
@@ -110,8 +126,9 @@ int replay(comm::Session& session, const std::filesystem::path& run, const std::
                                       recorded.fingerprint, datasets.fingerprint));
     }
     std::unique_ptr<train::Training> training;
-    together(MPI_COMM_WORLD,
-             [&] { training = std::make_unique<train::Training>(*device, group, *all_reduce, datasets, recipe); });
+    together(MPI_COMM_WORLD, [&] {
+        training = std::make_unique<train::Training>(*opened.device, group, *all_reduce, datasets, recipe);
+    });
     std::size_t told = 0;
     while (group.maximum(static_cast<std::int64_t>(training->advance(steps_between_looks))) == 0) {
         if (session.world_rank() == 0 && training->curve().size() > told) {

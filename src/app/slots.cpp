@@ -1,5 +1,6 @@
 #include "finch/app/slots.hpp"
 
+#include "finch/app/devices.hpp"
 #include "finch/base/format.hpp"
 
 #include <exception>
@@ -8,26 +9,8 @@
 
 namespace finch::app {
 
-namespace {
-
-std::unique_ptr<comm::AllReduce> make_all_reduce(config::CommunicatorChoice choice, const comm::Group& group,
-                                                 backend::Device& device, double timeout_seconds) {
-    switch (choice) {
-        case config::CommunicatorChoice::nccl:
-            return comm::make_nccl_all_reduce(group, device, timeout_seconds);
-        case config::CommunicatorChoice::staged:
-            return comm::make_staged_all_reduce(group, device, timeout_seconds);
-        case config::CommunicatorChoice::automatic:
-        case config::CommunicatorChoice::mpi:
-            break;
-    }
-    return comm::make_mpi_all_reduce(group, timeout_seconds);
-}
-
-}  // namespace
-
 Slots::Slots(const config::Config& config, const data::Datasets& datasets, backend::Device& device,
-             const comm::Group& group, config::CommunicatorChoice communicator)
+             const comm::Group& group, cluster::Communicator communicator)
     : config_(config), datasets_(datasets), group_(group), slots_(static_cast<std::size_t>(config.workers.slots)) {
     for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
         streams_.push_back(device.new_stream());

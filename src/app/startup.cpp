@@ -32,19 +32,6 @@ Placement place_ranks(const comm::Session& session, const config::Config& config
     return placement;
 }
 
-void check_device(const config::Config& config) {
-    using config::CommunicatorChoice;
-    using config::DeviceChoice;
-    if (config.workers.device == DeviceChoice::cuda) {
-        static_cast<void>(backend::make_cuda_device(0));
-    }
-    if (config.workers.communicator == CommunicatorChoice::nccl ||
-        config.workers.communicator == CommunicatorChoice::staged) {
-        throw ConfigError(
-            "workers.communicator: nccl and staged need ranks with CUDA devices; here auto and mpi serve");
-    }
-}
-
 void check_first_weights(const config::Config& config, const data::Datasets& datasets) {
     const nn::SampleShape sample{datasets.training.height, datasets.training.width, datasets.training.channels};
     std::string mine = "none";
@@ -73,7 +60,7 @@ void check_first_weights(const config::Config& config, const data::Datasets& dat
 }
 
 void log_summary(const comm::Session& session, const config::Config& config, const Placement& placement,
-                 const std::string& device) {
+                 const std::string& device, cluster::Communicator communicator) {
     const auto visible = cluster::Environment::of_this_process().text("CUDA_VISIBLE_DEVICES");
     const cluster::Place& place = placement.mine(session.world_rank());
     const std::string mine = fmt::format(
@@ -89,7 +76,7 @@ void log_summary(const comm::Session& session, const config::Config& config, con
                  FINCH_VERSION, session.world_size(), nodes.size(), nodes.size() == 1 ? "" : "s",
                  placement.layout.leaders.size(), config.workers.ranks, config.workers.ranks == 1 ? "" : "s",
                  placement.layout.islands, placement.layout.islands == 1 ? "" : "s", device,
-                 config.workers.ranks == 1 ? "none" : "mpi");
+                 cluster::communicator_name(communicator));
     constexpr std::size_t most = 64;
     for (std::size_t i = 0; i < std::min(most, lines.size()); ++i) {
         spdlog::info("  {}", lines[i]);

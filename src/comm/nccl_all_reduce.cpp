@@ -7,11 +7,14 @@
 
 #include "patience.hpp"
 
+#include <chrono>
 #include <cstring>
 #include <cuda_runtime.h>
 #include <exception>
+#include <future>
 #include <nccl.h>
 #include <source_location>
+#include <thread>
 #include <utility>
 
 namespace finch::comm {
@@ -35,97 +38,54 @@ struct EventTraits {
     static void destroy(type event) noexcept { static_cast<void>(cudaEventDestroy(event)); }
 };
 
+UniqueHandle<StreamTraits> make_stream() {
+    cudaStream_t stream = nullptr;
+    FINCH_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    return UniqueHandle<StreamTraits>(stream);
+}
+
 UniqueHandle<EventTraits> make_event() {
     cudaEvent_t event = nullptr;
     FINCH_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
     return UniqueHandle<EventTraits>(event);
 }
 
-/// A communicator that never blocks the host for longer than its deadline. Once something has failed it is aborted, and
-/// every use of it throws.
-class NcclAllReduce : public AllReduce {
+/// NCCL among the ranks of a worker: it never holds the host for longer than its deadline. Once something has failed it
+/// is aborted, and every use of it throws.
+class NcclCommunicator {
 public:
-    NcclAllReduce(const Group& group, backend::Device& device, double timeout_seconds)
-        : group_(group),
-          device_stream_(static_cast<cudaStream_t>(device.stream())),
-          timeout_seconds_(timeout_seconds),
-          exceptions_(std::uncaught_exceptions()),
-          fork_(make_event()),
-          join_(make_event()) {
-        cudaStream_t stream = nullptr;
-        FINCH_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-        stream_.reset(stream);
-        connect();
-    }
+    NcclCommunicator(const Group& group, double timeout_seconds)
+        : group_(group), timeout_seconds_(timeout_seconds), exceptions_(std::uncaught_exceptions()) {}
+    NcclCommunicator(const NcclCommunicator&) = delete;
+    NcclCommunicator& operator=(const NcclCommunicator&) = delete;
 
-    ~NcclAllReduce() override {
-        if (communicator_ == nullptr) {
-            return;
-        }
+    /// Every graph with its sums in it must be gone.
+    ~NcclCommunicator() {
         if (std::uncaught_exceptions() > exceptions_) {
-            static_cast<void>(ncclCommAbort(communicator_));  // the peers may not come
-            return;
+            give_up();  // the peers may not come
+        } else if (communicator_ != nullptr) {
+            try {
+                finish(ncclCommFinalize(communicator_), "ncclCommFinalize");
+                static_cast<void>(ncclCommDestroy(std::exchange(communicator_, nullptr)));
+            } catch (const Error& error) {
+                spdlog::warn("{}", error.what());
+            }
         }
-        try {
-            finish(ncclCommFinalize(communicator_), "ncclCommFinalize");
-            static_cast<void>(ncclCommDestroy(communicator_));
-        } catch (const Error& error) {
-            spdlog::warn("{}", error.what());
-        }
-    }
-
-    [[nodiscard]] std::string name() const override { return "nccl"; }
-    [[nodiscard]] bool is_in_line() const override { return true; }
-
-    void start(std::span<float> bucket) override {
-        require_usable();
-        FINCH_CUDA(cudaEventRecord(fork_.get(), device_stream_));
-        FINCH_CUDA(cudaStreamWaitEvent(stream_.get(), fork_.get(), 0));
-        finish(ncclAllReduce(bucket.data(), bucket.data(), bucket.size(), ncclFloat, ncclSum, communicator_,
-                             stream_.get()),
-               "ncclAllReduce");
-        started_ = true;
-    }
-
-    void progress() override {}
-
-    void wait() override {
-        if (std::exchange(started_, false)) {
-            FINCH_CUDA(cudaEventRecord(join_.get(), stream_.get()));
-            FINCH_CUDA(cudaStreamWaitEvent(device_stream_, join_.get(), 0));
+        if (abort_.valid() && abort_.wait_for(abort_time) != std::future_status::ready) {
+            spdlog::warn("rank {} of {} of this worker: NCCL's communicator does not end", group_.rank(),
+                         group_.size());
         }
     }
 
-    void settle() override {
-        require_usable();
-        Patience patience(timeout_seconds_);
-        for (;;) {
-            const cudaError_t code = cudaStreamQuery(device_stream_);
-            if (code == cudaSuccess) {
-                return;
-            }
-            if (code != cudaErrorNotReady) {
-                fail("the gradients' sums", cudaGetErrorString(code));
-            }
-            ncclResult_t state = ncclSuccess;
-            static_cast<void>(ncclCommGetAsyncError(communicator_, &state));
-            if (state != ncclSuccess && state != ncclInProgress) {
-                fail("the gradients' sums", ncclGetErrorString(state));
-            }
-            if (patience.is_over()) {
-                fail("the gradients' sums", "another rank does not come");
-            }
-        }
-    }
-
-private:
-    /// Collective over the worker. NCCL's words travel by MPI, host memory only.
+    /// Collective over the worker.
     void connect() {
+        static_cast<void>(group_.maximum(0));  // with a deadline, so that the broadcast finds everybody there
         ncclUniqueId id;
         Bytes bytes;
         if (group_.is_leader()) {
             if (const ncclResult_t result = ncclGetUniqueId(&id); result != ncclSuccess) {
-                throw Error(fmt::format("ncclGetUniqueId: {}", ncclGetErrorString(result)));
+                throw Error(
+                    fmt::format("ncclGetUniqueId: {} ({})", ncclGetErrorString(result), ncclGetLastError(nullptr)));
             }
             bytes.resize(sizeof id);
             std::memcpy(bytes.data(), &id, sizeof id);
@@ -143,12 +103,58 @@ private:
                "ncclCommInitRankConfig");
     }
 
+    /// Collective over the worker. Puts the sum in line on `stream`.
+    void sum(std::span<float> values, cudaStream_t stream) {
+        require_usable();
+        finish(ncclAllReduce(values.data(), values.data(), values.size(), ncclFloat, ncclSum, communicator_, stream),
+               "ncclAllReduce");
+    }
+
+    /// Waits until `stream` has done everything.
+    void settle(cudaStream_t stream) {
+        constexpr const char* what = "the gradients' sums";
+        require_usable();
+        Patience patience(timeout_seconds_);
+        for (;;) {
+            const cudaError_t code = cudaStreamQuery(stream);
+            if (code == cudaSuccess) {
+                return;
+            }
+            if (code != cudaErrorNotReady) {
+                fail(what, cudaGetErrorString(code));
+            }
+            ncclResult_t state = ncclSuccess;
+            static_cast<void>(ncclCommGetAsyncError(communicator_, &state));
+            if (state != ncclSuccess && state != ncclInProgress) {
+                fail(what, ncclGetErrorString(state));
+            }
+            if (patience.is_over()) {
+                fail(what, "another rank does not come");
+            }
+        }
+    }
+
     void require_usable() const {
         if (communicator_ == nullptr) {
             throw Error(fmt::format("rank {} of {} of this worker: NCCL's communicator was given up after a failure",
                                     group_.rank(), group_.size()));
         }
     }
+
+    /// ncclCommAbort ends the kernels at once, but returns only when no graph holds sums of the communicator, and those
+    /// that do are about to be unwound by this very thread: another one waits.
+    void give_up() noexcept {
+        if (communicator_ != nullptr) {
+            std::packaged_task<void()> abort([communicator = std::exchange(communicator_, nullptr)] {
+                static_cast<void>(ncclCommAbort(communicator));
+            });
+            abort_ = abort.get_future();
+            std::thread(std::move(abort)).detach();
+        }
+    }
+
+private:
+    static constexpr std::chrono::seconds abort_time{10};  ///< it takes some milliseconds
 
     /// A call on a communicator that does not block may still be under way when it returns.
     void finish(ncclResult_t result, const char* call) {
@@ -168,27 +174,64 @@ private:
 
     /// Gives the communicator up on this rank; the others see it by their own deadlines.
     [[noreturn]] void fail(const char* what, const char* why) {
-        std::string last;
-        if (communicator_ != nullptr) {
-            const char* words = ncclGetLastError(communicator_);
-            last = words != nullptr && *words != '\0' ? fmt::format(" ({})", words) : "";
-            static_cast<void>(ncclCommAbort(std::exchange(communicator_, nullptr)));
-        }
+        const char* words = ncclGetLastError(communicator_);
+        const std::string last = words != nullptr && *words != '\0' ? fmt::format(" ({})", words) : "";
+        give_up();
         throw Error(fmt::format(
             "rank {} of {} of this worker: {}: {}{}, with a deadline of {} s (workers.timeout_seconds). What helps: "
             "NCCL_DEBUG=INFO tells more; NCCL_SOCKET_IFNAME names the network; workers.communicator: staged does "
-            "without NCCL",
+            "without NCCL, as two ranks on one GPU must",
             group_.rank(), group_.size(), what, why, last, timeout_seconds_));
     }
 
     const Group& group_;
-    cudaStream_t device_stream_;
     double timeout_seconds_;
     int exceptions_;  ///< in flight when it was made
+    ncclComm_t communicator_ = nullptr;
+    std::future<void> abort_;
+};
+
+/// Sums on a stream of their own that forks from the device's and joins it again, in a graph as without one.
+class NcclAllReduce : public AllReduce {
+public:
+    NcclAllReduce(const Group& group, backend::Device& device, double timeout_seconds)
+        : device_stream_(static_cast<cudaStream_t>(device.stream())),
+          stream_(make_stream()),
+          fork_(make_event()),
+          join_(make_event()),
+          communicator_(group, timeout_seconds) {
+        communicator_.connect();
+    }
+
+    [[nodiscard]] std::string name() const override { return "nccl"; }
+    [[nodiscard]] bool is_in_line() const override { return true; }
+
+    void start(std::span<float> bucket) override {
+        communicator_.require_usable();
+        FINCH_CUDA(cudaEventRecord(fork_.get(), device_stream_));
+        FINCH_CUDA(cudaStreamWaitEvent(stream_.get(), fork_.get(), 0));
+        communicator_.sum(bucket, stream_.get());
+        started_ = true;
+    }
+
+    void progress() override {}
+
+    void wait() override {
+        if (std::exchange(started_, false)) {
+            FINCH_CUDA(cudaEventRecord(join_.get(), stream_.get()));
+            FINCH_CUDA(cudaStreamWaitEvent(device_stream_, join_.get(), 0));
+        }
+    }
+
+    void settle() override { communicator_.settle(device_stream_); }
+    void give_up() noexcept override { communicator_.give_up(); }
+
+private:
+    cudaStream_t device_stream_;
     UniqueHandle<StreamTraits> stream_;
     UniqueHandle<EventTraits> fork_;
     UniqueHandle<EventTraits> join_;
-    ncclComm_t communicator_ = nullptr;
+    NcclCommunicator communicator_;
     bool started_ = false;  ///< sums that wait() has not ordered before the device's work
 };
 

@@ -189,10 +189,25 @@ std::vector<float> moved(const std::vector<float>& after, const std::vector<floa
     return difference;
 }
 
-/// A relu whose input is nearly 0, or two nearly equal candidates of a maximum, may fall to either side by rounding,
-/// which moves a gradient by 1e-3 in any implementation. So it is where the CPU itself, from weights moved by one part
-/// in 10^7, gives gradients as far from `grads`.
-bool is_at_a_kink(Trainee& cpu, const State& state, std::int64_t number, double rate, std::span<const float> grads) {
+/// `apart` of the worst tensor of a model.
+double worst_tensor(const ModelPlan& plan, const std::vector<float>& actual, const std::vector<float>& expected) {
+    double worst = 0;
+    for (const TensorInfo& tensor : plan.tensors) {
+        const auto part = [&](const std::vector<float>& arena) {
+            return std::span(arena).subspan(static_cast<std::size_t>(tensor.offset),
+                                            static_cast<std::size_t>(tensor.size));
+        };
+        worst = std::max(worst, apart(part(actual), part(expected)));
+    }
+    return worst;
+}
+
+/// A relu whose input is nearly 0, or two nearly equal candidates of a maximum, may fall to either side by rounding;
+/// and where a sample is all but certain, its gradient is a small difference of numbers near 1. There the rounding of
+/// any implementation is larger than the tolerance. So it is where the CPU itself, from weights moved by one part in
+/// 10^7, gives gradients that are a third of the tolerance away from `grads`.
+bool is_ill_conditioned(Trainee& cpu, const State& state, std::int64_t number, double rate,
+                        const std::vector<float>& grads) {
     RandomStream random(22, Purpose::test, static_cast<std::uint64_t>(number));
     for (int attempt = 0; attempt < 30; ++attempt) {
         State shaken = state;
@@ -201,7 +216,7 @@ bool is_at_a_kink(Trainee& cpu, const State& state, std::int64_t number, double 
         }
         cpu.start_from(shaken);
         cpu.take(number, rate);
-        if (apart(cpu.grads(), grads) > tolerance) {
+        if (worst_tensor(cpu.plan(), cpu.grads(), grads) > tolerance / 3) {
             return true;
         }
     }
@@ -227,13 +242,13 @@ Differences compare_step(Trainee& cpu, Trainee& device, std::int64_t number, dou
     const std::vector<float> device_moves = moved(device.weights(), before);
 
     Differences worst;
+    worst.grads = worst_tensor(cpu.plan(), device_grads, cpu_grads);
     worst.loss = std::abs(actual - expected) / std::max(1.0, std::abs(expected));
     for (const TensorInfo& tensor : cpu.plan().tensors) {
         const auto part = [&](const std::vector<float>& arena) {
             return std::span(arena).subspan(static_cast<std::size_t>(tensor.offset),
                                             static_cast<std::size_t>(tensor.size));
         };
-        worst.grads = std::max(worst.grads, apart(part(device_grads), part(cpu_grads)));
         double weight = 0;
         double move = 0;
         for (const float value : part(before)) {
@@ -248,8 +263,8 @@ Differences compare_step(Trainee& cpu, Trainee& device, std::int64_t number, dou
     return worst;
 }
 
-/// Trains on the CPU, and every fourth step is taken on the device too. Returns how many states were compared; those at
-/// a kink are passed over.
+/// Trains on the CPU, and every fourth step is taken on the device too. Returns how many states were compared; those
+/// that are ill-conditioned are passed over.
 int check_states(const Example& example, const OptimizerOptions& options, double rate) {
     const Set set(example.input);
     Trainee cpu(backend::make_cpu_device(1), example, set, options);
@@ -265,7 +280,7 @@ int check_states(const Example& example, const OptimizerOptions& options, double
         }
         const State state = cpu.state();
         const Differences here = compare_step(cpu, device, number, rate);
-        if (!(here.grads < tolerance) && is_at_a_kink(probe, state, number, rate, cpu.grads())) {
+        if (!(here.grads < tolerance) && is_ill_conditioned(probe, state, number, rate, cpu.grads())) {
             ++passed_over;
             continue;
         }

@@ -104,21 +104,28 @@ TEST_CASE("in the steady state a chunk of steps allocates nothing and waits once
     CHECK(rehearsal::calls("cudaGraphLaunch") == launches + 3);
 }
 
-TEST_CASE("work that is done late, when somebody waits, gives the same: nothing is read before") {
+TEST_CASE("work that is done late, or other streams' first, gives the same: nothing is read before") {
     rehearsal::reset();
     const Data data;
     const auto device = make_cuda_device(0);
+    const auto beside = device->new_stream();
     Step at_once(*device, data);
     at_once.run(50);
     at_once.run(7);
-    rehearsal::set_execution(rehearsal::Execution::late);
-    Step late(*device, data);
+    for (const auto execution : {rehearsal::Execution::late, rehearsal::Execution::others_first}) {
+        rehearsal::set_execution(execution);
+        Step late(*device, data);
+        Step other(*beside, data);
 
-    late.run(50);
-    late.run(7);
+        late.run(50);
+        other.run(50);
+        late.run(7);
+        other.run(7);
 
-    CHECK(same(late.sums(), at_once.sums()));
-    rehearsal::reset();
+        CHECK(same(late.sums(), at_once.sums()));
+        CHECK(same(other.sums(), at_once.sums()));
+        rehearsal::reset();
+    }
 }
 
 TEST_CASE("a step that cannot be captured is done call by call, and the stream is left as it was") {

@@ -1,8 +1,13 @@
 // Two ranks that share a device: sums by way of the host.
 #include "finch/backend/cuda.hpp"
+#include "finch/base/error.hpp"
 
 #include "support/rehearsal/control.hpp"
 #include "train/world.hpp"
+
+#include <chrono>
+#include <thread>
+#include <utility>
 
 using namespace finch;
 using namespace finch::test;
@@ -27,20 +32,23 @@ std::vector<float> trained_weights(backend::Device& device, const comm::Group& g
 
 }  // namespace
 
-TEST_CASE("staged sums are MPI's: whole numbers exactly, on all ranks, in every order of arrival") {
-    const comm::Group both = first_ranks(2);
-    for (const auto execution : {rehearsal::Execution::at_once, rehearsal::Execution::late}) {
+TEST_CASE("staged sums are right: whole numbers exactly, on all ranks, whichever rank's copies arrive first") {
+    using enum rehearsal::Execution;
+    const comm::Group all = first_ranks(comm::size_of(MPI_COMM_WORLD));
+    const auto factor = static_cast<std::size_t>(all.size() * (all.size() + 1) / 2);
+    // By rank: all at once, all late, and one against the others.
+    for (const auto& [first, others] : {std::pair{at_once, at_once}, {late, late}, {at_once, late}, {late, at_once}}) {
         rehearsal::reset();
         const auto device = backend::make_cuda_device(0);
-        const auto all_reduce = comm::make_staged_all_reduce(both, *device, 30);
+        const auto all_reduce = comm::make_staged_all_reduce(all, *device, 30);
         CHECK(all_reduce->name() == "staged");
         CHECK(!all_reduce->is_in_line());
         const backend::Buffer buffer = device->allocate(1000);
         std::vector<float> mine(1000);
         for (std::size_t i = 0; i < mine.size(); ++i) {
-            mine[i] = static_cast<float>(i * static_cast<std::size_t>(both.rank() + 1));
+            mine[i] = static_cast<float>(i * static_cast<std::size_t>(all.rank() + 1));
         }
-        rehearsal::set_execution(execution);
+        rehearsal::set_execution(all.rank() == 0 ? first : others);
         for (int step = 0; step < 5; ++step) {
             device->upload(mine, buffer.data());
             all_reduce->start(buffer.span().first(700));
@@ -52,12 +60,35 @@ TEST_CASE("staged sums are MPI's: whole numbers exactly, on all ranks, in every 
             device->download(buffer.data(), summed);
             bool right = true;
             for (std::size_t i = 0; i < summed.size(); ++i) {
-                right = right && summed[i] == static_cast<float>(3 * i);
+                right = right && summed[i] == static_cast<float>(factor * i);
             }
             CHECK(right);
         }
         rehearsal::reset();
     }
+}
+
+TEST_CASE("staged: a peer that does not come is told within the deadline, and what MPI holds is not freed") {
+    rehearsal::reset();
+    const comm::Group both = first_ranks(2);
+    const auto device = backend::make_cuda_device(0);
+    const backend::Buffer buffer = device->allocate(1000);
+    const std::size_t before = rehearsal::pinned_bytes_in_use();
+    const bool late = both.rank() == 1;
+    {
+        const auto all_reduce = comm::make_staged_all_reduce(both, *device, late ? 30 : 0.3);
+        if (late) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(600));
+        }
+        all_reduce->start(buffer.span());
+        if (late || both.size() == 1) {
+            CHECK_NOTHROW(all_reduce->wait());
+        } else {
+            CHECK_THROWS_WITH_AS(all_reduce->wait(), doctest::Contains("workers.timeout_seconds"), Error);
+        }
+    }
+    CHECK(rehearsal::pinned_bytes_in_use() == before + (late || both.size() == 1 ? 0 : 1000 * sizeof(float)));
+    static_cast<void>(both.maximum(0));
 }
 
 TEST_CASE("a training on two ranks of one device is that on one rank within rounding, and the same on both ranks") {

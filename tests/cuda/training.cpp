@@ -91,9 +91,11 @@ TEST_CASE("however the batches are cut into calls, done at once or late, the bit
         CAPTURE(steps);
         CHECK(equal_but_for_seconds(train_on(*device, group, recipe, datasets, steps).snapshot, expected.snapshot));
     }
-    rehearsal::set_execution(rehearsal::Execution::late);
-    CHECK(equal_but_for_seconds(train_on(*device, group, recipe, datasets, 5).snapshot, expected.snapshot));
-    rehearsal::reset();
+    for (const auto execution : {rehearsal::Execution::late, rehearsal::Execution::others_first}) {
+        rehearsal::set_execution(execution);
+        CHECK(equal_but_for_seconds(train_on(*device, group, recipe, datasets, 5).snapshot, expected.snapshot));
+        rehearsal::reset();
+    }
 }
 
 TEST_CASE("stopped anywhere and restored, a training ends with the same bits; on the other device within rounding") {

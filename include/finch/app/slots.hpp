@@ -2,6 +2,7 @@
 
 #include "finch/app/order.hpp"
 #include "finch/backend/device.hpp"
+#include "finch/cluster/device_map.hpp"
 #include "finch/comm/all_reduce.hpp"
 #include "finch/comm/group.hpp"
 #include "finch/config/config.hpp"
@@ -18,10 +19,10 @@ namespace finch::app {
 /// The trainings of one worker on this rank, a slot each. Every rank of the worker has one and obeys the same Orders.
 class Slots {
 public:
-    /// Collective over the worker. All must outlive it. `communicator`: mpi, staged or nccl. Each slot has a line of
+    /// Collective over the worker. All must outlive it. Each slot has a line of
     /// work of its own on `device`.
     Slots(const config::Config& config, const data::Datasets& datasets, backend::Device& device,
-          const comm::Group& group, config::CommunicatorChoice communicator);
+          const comm::Group& group, cluster::Communicator communicator);
 
     /// Whether advance() returns before the steps are done.
     [[nodiscard]] bool runs_ahead() const { return streams_.front()->runs_ahead(); }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "finch/cluster/device_map.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/cluster/layout.hpp"
 #include "finch/comm/mpi.hpp"
@@ -25,16 +26,12 @@ struct Placement {
 [[nodiscard]] Placement place_ranks(const comm::Session& session, const config::Config& config,
                                     const cluster::Slurm& slurm);
 
-/// The device and communicator that the configuration asks for can be had here and suit what it asks of them. Throws
-/// ConfigError.
-void check_device(const config::Config& config);
-
 /// Collective over the world. Every rank makes the first weights of one same individual and compares their checksums.
 void check_first_weights(const config::Config& config, const data::Datasets& datasets);
 
 /// Collective over the world. Logs, on world rank 0, version, ranks, workers, islands, nodes, and a line for each rank.
 void log_summary(const comm::Session& session, const config::Config& config, const Placement& placement,
-                 const std::string& device);
+                 const std::string& device, cluster::Communicator communicator);
 
 /// What `finch plan` prints for a layout: rank, node, worker, island, and the memory of one training.
 [[nodiscard]] std::string plan_text(const config::Config& config, const cluster::Layout& layout, int gpus_per_node,

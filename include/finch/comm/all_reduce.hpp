@@ -32,6 +32,9 @@ public:
     /// Waits until the device has done all that it was asked for, sums among it. Throws Error where it does not within
     /// the timeout, or where the library says that a peer has failed. Nothing to do for ranks without a device.
     virtual void settle() = 0;
+    /// While unwinding, before what the sums use is freed: ends those under way, so that nobody waits for the device
+    /// while the device waits for a peer. Every later use throws.
+    virtual void give_up() noexcept {}
 };
 
 /// MPI_Iallreduce over `group`, which must outlive it. All ranks get the same bits. One rank: nothing to do.

@@ -1,5 +1,6 @@
 #include "resident_images.hpp"
 
+#include <algorithm>
 #include <new>
 
 namespace finch::backend::cuda {
@@ -15,7 +16,9 @@ DeviceMemory bring(Stream& stream, std::span<const T> values) {
 }  // namespace
 
 std::shared_ptr<const ResidentImages> ResidentSets::get(Stream& stream, const Images& images) {
-    std::weak_ptr<const ResidentImages>& known = sets_[{images.pixels.data(), images.pixels.size()}];
+    std::erase_if(sets_, [](const auto& set) { return set.second.expired(); });
+    std::weak_ptr<const ResidentImages>& known =
+        sets_[{images.pixels.data(), images.labels.data(), images.pixels.size()}];
     if (auto there = known.lock()) {
         return there;
     }

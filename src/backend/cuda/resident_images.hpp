@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <utility>
+#include <tuple>
 
 namespace finch::backend::cuda {
 
@@ -25,7 +25,7 @@ public:
     [[nodiscard]] std::shared_ptr<const ResidentImages> get(Stream& stream, const Images& images);
 
 private:
-    using Key = std::pair<const void*, std::size_t>;  ///< where its pixels lie on the host, and how many
+    using Key = std::tuple<const void*, const void*, std::size_t>;  ///< where its pixels and labels lie on the host
     std::map<Key, std::weak_ptr<const ResidentImages>> sets_;
 };
 

@@ -13,8 +13,10 @@ void reset();
 
 void set_devices(int count);
 void set_memory(std::size_t bytes);  ///< of each device
-/// At once: asked for is done. Late: only when somebody waits for it, so that who does not wait reads old values.
-enum class Execution { at_once, late };
+/// When streams do their work. At once: asked for is done. Late: only what somebody waits for, so that who does not
+/// wait, or does not let one stream wait for the other, reads old values. Others first: late too, but all other streams
+/// go ahead of the one that is waited for, as far as they have been told to wait for nothing.
+enum class Execution { at_once, late, others_first };
 void set_execution(Execution execution);
 /// The `nth` call of `function` from now on (1 is the next) returns `code` and does nothing.
 void fail(const std::string& function, int nth, cudaError_t code);

@@ -1,5 +1,6 @@
 // Stands in for NCCL: ranks of one machine meet in shared memory that the unique id names. Sums are made in the order
-// of ranks. As with the real one, calls on a communicator that does not block are under way for a while.
+// of ranks. As with the real one, calls on a communicator that does not block are under way for a while, and its end
+// waits for all graphs that hold sums of it.
 #include "support/rehearsal/control.hpp"
 #include "support/rehearsal/kernel_launch.hpp"
 #include "support/rehearsal/peers.hpp"
@@ -9,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <memory>
 #include <nccl.h>
 #include <sched.h>
 #include <string>
@@ -30,8 +32,8 @@ struct Meeting {
 };
 
 Peers peers = Peers::well;
-int aborted = 0;
-int destroyed = 0;
+std::atomic<int> aborted = 0;  // by whichever thread
+std::atomic<int> destroyed = 0;
 
 }  // namespace
 
@@ -56,6 +58,7 @@ struct ncclComm {
     int ranks = 1;
     int looks = 0;  ///< until what is under way is done
     long sums = 0;
+    std::shared_ptr<int> work = std::make_shared<int>();  ///< also held by every sum that is in line or in a graph
 
     template <class Counter>
     void wait_for(const Counter (&counters)[most_ranks], long count) const {
@@ -142,7 +145,9 @@ ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataTyp
         block(stream);
         return ncclSuccess;
     }
-    submit(stream, [=] { communicator->all_reduce(static_cast<float*>(to), count); });
+    submit(stream, [communicator, to, count, held = communicator->work] {
+        communicator->all_reduce(static_cast<float*>(to), count);
+    });
     communicator->looks = 1;
     return ncclInProgress;
 }
@@ -151,18 +156,23 @@ ncclResult_t ncclCommFinalize(ncclComm_t communicator) {
     return ncclInProgress;
 }
 static ncclResult_t take_leave(ncclComm_t communicator) {
+    while (communicator->work.use_count() > 1) {
+        sched_yield();
+    }
     shm_unlink(communicator->name.c_str());
     munmap(communicator->meeting, sizeof(Meeting));
     delete communicator;
     return ncclSuccess;
 }
 ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
+    const ncclResult_t result = take_leave(communicator);
     ++destroyed;
-    return take_leave(communicator);
+    return result;
 }
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
+    const ncclResult_t result = take_leave(communicator);
     ++aborted;
-    return take_leave(communicator);
+    return result;
 }
 
 }  // extern "C"

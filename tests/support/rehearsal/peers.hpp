@@ -10,7 +10,7 @@ enum class Peers {
     report_error  ///< an error shows when it is asked for
 };
 void set_peers(Peers peers);
-/// Communicators that were given up with ncclCommAbort.
+/// Communicators that ended by ncclCommAbort, and by ncclCommDestroy. Neither ends while a graph holds sums of it.
 [[nodiscard]] int communicators_aborted();
 [[nodiscard]] int communicators_destroyed();
 

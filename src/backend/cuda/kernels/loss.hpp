@@ -40,8 +40,7 @@ struct SoftmaxCrossEntropy {
             const std::int64_t index = there ? indices[sample] : -1;
             one_sample(thread, sample, index, there, feed.rows[step].grad_scale, own);
         }
-        const BlockSums sums = block_sums(thread, own);
-        thread.sync();  // all have read which step this is
+        const BlockSums sums = block_sums(thread, own);  // behind its barrier all have read which step this is
         if (thread.index() == 0) {
             feed.state->sums.loss += sums.loss;
             feed.state->sums.correct += sums.correct;

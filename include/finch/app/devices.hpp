@@ -1,0 +1,34 @@
+#pragma once
+
+#include "finch/app/startup.hpp"
+#include "finch/backend/device.hpp"
+#include "finch/cluster/device_map.hpp"
+#include "finch/comm/all_reduce.hpp"
+#include "finch/comm/group.hpp"
+#include "finch/comm/mpi.hpp"
+#include "finch/config/config.hpp"
+
+#include <memory>
+#include <string>
+
+namespace finch::app {
+
+/// This rank's device and how its worker sums.
+struct OpenedDevice {
+    std::unique_ptr<backend::Device> device;
+    cluster::Communicator communicator = cluster::Communicator::none;
+    std::string description;  ///< for the log: "cuda:1 NVIDIA H200 (GPU-…)", "cpu"
+};
+
+/// Collective over the world. Finds out who sees which devices, decides who computes where, and opens this rank's.
+/// Throws ConfigError on every rank where it cannot be as configured, or where the configuration's precision needs a
+/// GPU.
+[[nodiscard]] OpenedDevice open_device(const comm::Session& session, const config::Config& config,
+                                       const Placement& placement);
+
+/// Collective over the worker. The sums that were decided on, for the line of work `device`.
+[[nodiscard]] std::unique_ptr<comm::AllReduce> make_all_reduce(cluster::Communicator communicator,
+                                                               const comm::Group& group, backend::Device& device,
+                                                               double timeout_seconds);
+
+}  // namespace finch::app

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "finch/cluster/layout.hpp"
+
+#include <string>
+#include <vector>
+
+namespace finch::cluster {
+
+/// How a worker's ranks sum their gradients. none: there is one rank.
+enum class Communicator { none, mpi, staged, nccl };
+[[nodiscard]] const char* communicator_name(Communicator communicator) noexcept;
+
+/// What the configuration asks for.
+struct DeviceWishes {
+    enum class Device { automatic, cpu, cuda };
+    enum class Sums { automatic, nccl, staged, mpi };
+    Device device = Device::automatic;
+    Sums communicator = Sums::automatic;
+    bool share_device = false;
+    int slots = 1;
+    int ranks_per_worker = 1;
+};
+
+/// What one rank sees.
+struct SeenDevices {
+    std::vector<std::string> uuids;  ///< of the devices that it sees, by index
+    std::string problem;             ///< why it sees none, in CUDA's words
+    bool has_nccl = false;           ///< the program was built with NCCL
+};
+
+constexpr int no_device = -1;
+
+struct DeviceMap {
+    std::vector<int> device;  ///< by world rank: the index to use, or no_device: the CPU
+    Communicator communicator = Communicator::none;
+    std::vector<std::string> notes;     ///< for the log
+    std::vector<std::string> warnings;  ///< likewise
+    [[nodiscard]] bool uses_devices() const noexcept { return !device.empty() && device.front() != no_device; }
+};
+
+/// Who computes on which device. A pure function of what all ranks see, so that all come to the same answer. `places`
+/// and `seen`: by world rank. A rank's device is that of its local rank among those it sees, or the only one. Throws
+/// ConfigError, with a table where two ranks would share a device, and naming the ranks and nodes without one.
+[[nodiscard]] DeviceMap map_devices(const std::vector<Place>& places, const std::vector<SeenDevices>& seen,
+                                    const DeviceWishes& wishes);
+
+}  // namespace finch::cluster

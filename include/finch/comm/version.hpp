@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+namespace finch::comm {
+
+struct MpiVersion {
+    std::string library;    ///< "Open MPI v4.1.4, …", the first line of what it says
+    std::string threading;  ///< what it gives: "single", "funneled", "serialized", "multiple"
+    int ranks = 1;          ///< of the world
+};
+/// Between MPI_Init and MPI_Finalize.
+[[nodiscard]] MpiVersion mpi_version();
+
+/// As NCCL counts: 10000 · major + 100 · minor + patch. Both 0 where the program is built without it.
+struct NcclVersion {
+    int built = 0;
+    int loaded = 0;
+};
+[[nodiscard]] NcclVersion nccl_version();
+
+}  // namespace finch::comm

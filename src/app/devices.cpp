@@ -1,0 +1,146 @@
+#include "finch/app/devices.hpp"
+
+#include "finch/app/together.hpp"
+#include "finch/backend/cuda.hpp"
+#include "finch/base/bytes.hpp"
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+#include "finch/base/log.hpp"
+
+#include <span>
+#include <vector>
+
+namespace finch::app {
+namespace {
+
+std::string pack(const std::vector<backend::DeviceDescription>& devices) {
+    Bytes bytes;
+    ByteWriter writer(bytes);
+    writer.put(static_cast<std::uint64_t>(devices.size()));
+    for (const backend::DeviceDescription& device : devices) {
+        writer.put_text(device.uuid);
+    }
+    writer.put_text(devices.empty() ? backend::cuda_versions().problem : std::string());
+    writer.put(static_cast<std::uint64_t>(comm::has_nccl() ? 1 : 0));
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+cluster::SeenDevices unpack(const std::string& packed) {
+    ByteReader reader(std::as_bytes(std::span(packed)));
+    cluster::SeenDevices seen;
+    for (auto left = reader.get<std::uint64_t>(); left > 0; --left) {
+        seen.uuids.push_back(reader.get_text());
+    }
+    seen.problem = reader.get_text();
+    seen.has_nccl = reader.get<std::uint64_t>() != 0;
+    return seen;
+}
+
+cluster::DeviceWishes wishes_of(const config::Config& config) {
+    using Wishes = cluster::DeviceWishes;
+    Wishes wishes{.share_device = config.workers.share_device,
+                  .slots = config.workers.slots,
+                  .ranks_per_worker = config.workers.ranks};
+    switch (config.workers.device) {
+        case config::DeviceChoice::automatic:
+            wishes.device = Wishes::Device::automatic;
+            break;
+        case config::DeviceChoice::cpu:
+            wishes.device = Wishes::Device::cpu;
+            break;
+        case config::DeviceChoice::cuda:
+            wishes.device = Wishes::Device::cuda;
+            break;
+    }
+    switch (config.workers.communicator) {
+        case config::CommunicatorChoice::automatic:
+            wishes.communicator = Wishes::Sums::automatic;
+            break;
+        case config::CommunicatorChoice::nccl:
+            wishes.communicator = Wishes::Sums::nccl;
+            break;
+        case config::CommunicatorChoice::staged:
+            wishes.communicator = Wishes::Sums::staged;
+            break;
+        case config::CommunicatorChoice::mpi:
+            wishes.communicator = Wishes::Sums::mpi;
+            break;
+    }
+    return wishes;
+}
+
+cluster::DeviceMap map_everywhere(const config::Config& config, const Placement& placement,
+                                  const std::vector<backend::DeviceDescription>& mine) {
+    std::vector<cluster::SeenDevices> seen;
+    for (const std::string& packed : comm::gather_all(MPI_COMM_WORLD, pack(mine))) {
+        seen.push_back(unpack(packed));
+    }
+    return cluster::map_devices(placement.layout.places, seen, wishes_of(config));
+}
+
+void check_precision(const config::Config& config, const backend::Device& device) {
+    if (!config.trains()) {
+        return;
+    }
+    RandomStream random(config.seed, Purpose::test);
+    const train::Recipe recipe = config.recipe(search::random_genome(config.space, random), 0);
+    if (!device.supports(recipe.training.precision)) {
+        throw ConfigError(
+            "training.precision: the CPU computes in float32 only; write float32, or use GPUs (workers.device: cuda)");
+    }
+}
+
+}  // namespace
+
+OpenedDevice open_device(const comm::Session& session, const config::Config& config, const Placement& placement) {
+    const bool may_use_cuda = config.trains() && config.workers.device != config::DeviceChoice::cpu;
+    std::vector<backend::DeviceDescription> mine;
+    together(MPI_COMM_WORLD, [&] {
+        if (may_use_cuda) {
+            mine = backend::cuda_devices();
+        }
+    });
+    cluster::DeviceMap map;
+    map.device.assign(placement.layout.places.size(), cluster::no_device);
+    if (config.trains()) {
+        map = map_everywhere(config, placement, mine);
+    }
+    if (session.world_rank() == 0) {
+        for (const std::string& note : map.notes) {
+            spdlog::info("{}", note);
+        }
+        for (const std::string& warning : map.warnings) {
+            spdlog::warn("{}", warning);
+        }
+    }
+    OpenedDevice opened;
+    opened.communicator = map.communicator;
+    const int index = map.device.at(static_cast<std::size_t>(session.world_rank()));
+    together(MPI_COMM_WORLD, [&] {
+        opened.device = index == cluster::no_device ? backend::make_cpu_device(placement.threads)
+                                                    : backend::make_cuda_device(index);
+        check_precision(config, *opened.device);
+    });
+    opened.description = opened.device->name();
+    if (index != cluster::no_device) {
+        opened.description =
+            fmt::format("cuda:{} {} ({})", index, opened.device->name(), mine.at(static_cast<std::size_t>(index)).uuid);
+    }
+    return opened;
+}
+
+std::unique_ptr<comm::AllReduce> make_all_reduce(cluster::Communicator communicator, const comm::Group& group,
+                                                 backend::Device& device, double timeout_seconds) {
+    switch (communicator) {
+        case cluster::Communicator::nccl:
+            return comm::make_nccl_all_reduce(group, device, timeout_seconds);
+        case cluster::Communicator::staged:
+            return comm::make_staged_all_reduce(group, device, timeout_seconds);
+        case cluster::Communicator::none:
+        case cluster::Communicator::mpi:
+            break;
+    }
+    return comm::make_mpi_all_reduce(group, timeout_seconds);
+}
+
+}  // namespace finch::app

@@ -1,0 +1,223 @@
+#include "finch/cluster/device_map.hpp"
+
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace finch::cluster {
+namespace {
+
+class Mapping {
+public:
+    Mapping(const std::vector<Place>& places, const std::vector<SeenDevices>& seen, const DeviceWishes& wishes)
+        : places_(places), seen_(seen), wishes_(wishes) {}
+
+    DeviceMap make() {
+        map_.device.assign(places_.size(), no_device);
+        if (devices_are_used()) {
+            choose_devices();
+            check_sharing();
+            check_slots();
+            warn_of_hidden_devices();
+        }
+        choose_communicator();
+        return std::move(map_);
+    }
+
+private:
+    using Device = DeviceWishes::Device;
+    using Sums = DeviceWishes::Sums;
+
+    [[nodiscard]] std::string name_of(std::size_t rank) const {
+        return fmt::format("rank {} on {}", rank, places_[rank].node);
+    }
+
+    /// True where every rank has one; ConfigError where some have, or one was asked for in vain.
+    bool devices_are_used() {
+        if (wishes_.device == Device::cpu) {
+            return false;
+        }
+        std::vector<std::string> without;
+        std::set<std::string> reasons;
+        for (std::size_t rank = 0; rank < seen_.size(); ++rank) {
+            if (seen_[rank].uuids.empty()) {
+                without.push_back(name_of(rank));
+                reasons.insert(seen_[rank].problem.empty() ? "none is visible" : seen_[rank].problem);
+            }
+        }
+        if (without.empty()) {
+            return true;
+        }
+        const std::string why = fmt::format("{}", fmt::join(reasons, "; "));
+        if (without.size() == seen_.size() && wishes_.device == Device::automatic) {
+            map_.notes.push_back(fmt::format("no CUDA device ({}): the CPU serves", why));
+            return false;
+        }
+        const std::size_t count = without.size();
+        without.resize(std::min<std::size_t>(count, 8));
+        throw ConfigError(fmt::format(
+            "workers.device: {}: {} of {} ranks have no CUDA device ({}): {}{}. Ask Slurm for them (--gpus-per-node=N "
+            "--ntasks-per-node=N), look at CUDA_VISIBLE_DEVICES, or write workers.device: cpu; finch doctor tells more",
+            wishes_.device == Device::cuda ? "cuda" : "auto", count, seen_.size(), why, fmt::join(without, ", "),
+            count > without.size() ? fmt::format(" and {} more", count - without.size()) : ""));
+    }
+
+    void choose_devices() {
+        for (std::size_t rank = 0; rank < seen_.size(); ++rank) {
+            const auto visible = static_cast<int>(seen_[rank].uuids.size());
+            const int local = places_[rank].local_rank;
+            map_.device[rank] = visible == 1 ? 0 : wishes_.share_device ? local % visible : local;
+            if (map_.device[rank] >= visible) {
+                throw ConfigError(fmt::format(
+                    "workers.device: {} is number {} of its node and sees {} devices: more ranks than devices. Use "
+                    "--ntasks-per-node={}, or let ranks share them: workers.share_device: true\n{}",
+                    name_of(rank), local, visible, visible, table()));
+            }
+        }
+    }
+
+    [[nodiscard]] std::string uuid_of(std::size_t rank) const {
+        const int index = map_.device[rank];
+        const auto& uuids = seen_[rank].uuids;
+        return index >= 0 && static_cast<std::size_t>(index) < uuids.size() ? uuids[static_cast<std::size_t>(index)]
+                                                                            : "none";
+    }
+
+    /// The ranks of the first node whose devices do not suffice, a line each.
+    [[nodiscard]] std::string table() const {
+        std::string text =
+            fmt::format("{:>6}  {:<16} {:>6} {:>8} {:>7}  {}\n", "rank", "node", "local", "visible", "device", "UUID");
+        constexpr std::size_t most = 64;
+        for (std::size_t rank = 0; rank < std::min(most, seen_.size()); ++rank) {
+            text += fmt::format("{:>6}  {:<16} {:>6} {:>8} {:>7}  {}\n", rank, places_[rank].node,
+                                places_[rank].local_rank, seen_[rank].uuids.size(), map_.device[rank], uuid_of(rank));
+        }
+        return text;
+    }
+
+    void check_sharing() {
+        std::map<std::pair<std::string, std::string>, std::size_t> owner;  // of a node's UUID
+        for (std::size_t rank = 0; rank < seen_.size(); ++rank) {
+            const auto [first, is_new] = owner.try_emplace({places_[rank].node, uuid_of(rank)}, rank);
+            if (is_new) {
+                continue;
+            }
+            shared_ = true;
+            if (!wishes_.share_device) {
+                throw ConfigError(fmt::format(
+                    "workers.device: ranks {} and {} would share the device {} of {}. Use as many ranks per node as "
+                    "devices (--gpus-per-node=N --ntasks-per-node=N), or write workers.share_device: true\n{}",
+                    first->second, rank, uuid_of(rank), places_[rank].node, table()));
+            }
+        }
+    }
+
+    void check_slots() const {
+        if (wishes_.slots > 1 && wishes_.ranks_per_worker > 1) {
+            throw ConfigError(fmt::format(
+                "workers.slots: {} needs workers.ranks: 1 on GPUs (here {}): the sums of several slots on one "
+                "communicator run one after another, and in another order on two ranks they would wait for ever",
+                wishes_.slots, wishes_.ranks_per_worker));
+        }
+    }
+
+    /// Each rank sees one device, and not the same: --gpus-per-task hides the others, and with them direct access.
+    void warn_of_hidden_devices() {
+        if (wishes_.ranks_per_worker == 1 || shared_) {
+            return;
+        }
+        for (std::size_t rank = 0; rank < seen_.size(); ++rank) {
+            if (seen_[rank].uuids.size() == 1 && places_[rank].local_ranks > 1) {
+                map_.warnings.push_back(fmt::format(
+                    "{} sees one device of several of its node: with --gpus-per-task or --tres-bind the ranks of a "
+                    "worker cannot reach each other's memory directly; --gpus-per-node=N lets them",
+                    name_of(rank)));
+                return;
+            }
+        }
+    }
+
+    void choose_communicator() {
+        const bool devices = map_.uses_devices();
+        const bool nccl = std::all_of(seen_.begin(), seen_.end(), [](const SeenDevices& one) { return one.has_nccl; });
+        check_communicator(devices, nccl);
+        if (wishes_.ranks_per_worker == 1) {
+            map_.communicator = Communicator::none;
+        } else if (!devices) {
+            map_.communicator = Communicator::mpi;
+        } else if (wishes_.communicator == Sums::staged || shared_ || !nccl) {
+            map_.communicator = Communicator::staged;
+        } else {
+            map_.communicator = Communicator::nccl;
+        }
+        if (wishes_.communicator == Sums::automatic && map_.communicator == Communicator::staged) {
+            map_.notes.push_back(shared_ ? "ranks share devices: their sums go by way of the host (staged)"
+                                         : "built without NCCL: sums go by way of the host (staged)");
+        }
+    }
+
+    void check_communicator(bool devices, bool nccl) const {
+        const auto refuse = [](const char* what, const char* why, const char* fits) {
+            throw ConfigError(fmt::format("workers.communicator: {}: {}; here {} fit", what, why, fits));
+        };
+        switch (wishes_.communicator) {
+            case Sums::automatic:
+                break;
+            case Sums::nccl:
+                if (!devices) {
+                    refuse("nccl", "it sums on CUDA devices, and the ranks compute on CPUs", "auto and mpi");
+                } else if (!nccl) {
+                    refuse("nccl", "this program was built without NCCL", "auto and staged");
+                } else if (shared_) {
+                    refuse("nccl", "it does not let two ranks share a device", "auto and staged");
+                }
+                break;
+            case Sums::staged:
+                if (!devices) {
+                    refuse("staged", "it takes sums from CUDA devices to MPI, and the ranks compute on CPUs",
+                           "auto and mpi");
+                }
+                break;
+            case Sums::mpi:
+                if (devices) {
+                    refuse("mpi", "MPI carries host memory only, and the ranks compute on CUDA devices",
+                           nccl && !shared_ ? "auto, nccl and staged" : "auto and staged");
+                }
+                break;
+        }
+    }
+
+    const std::vector<Place>& places_;
+    const std::vector<SeenDevices>& seen_;
+    const DeviceWishes& wishes_;
+    DeviceMap map_;
+    bool shared_ = false;  ///< some device has several ranks
+};
+
+}  // namespace
+
+const char* communicator_name(Communicator communicator) noexcept {
+    switch (communicator) {
+        case Communicator::none:
+            return "none";
+        case Communicator::mpi:
+            return "mpi";
+        case Communicator::staged:
+            return "staged";
+        case Communicator::nccl:
+            return "nccl";
+    }
+    return "none";
+}
+
+DeviceMap map_devices(const std::vector<Place>& places, const std::vector<SeenDevices>& seen,
+                      const DeviceWishes& wishes) {
+    return Mapping(places, seen, wishes).make();
+}
+
+}  // namespace finch::cluster

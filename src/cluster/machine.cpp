@@ -1,0 +1,168 @@
+#include "finch/cluster/machine.hpp"
+
+#include "finch/base/format.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <fstream>
+#include <memory>
+#include <sched.h>
+#include <sstream>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace finch::cluster {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string text_of(const fs::path& path) {
+    std::ifstream in(path);
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+/// The value of the first line "KEY : value" of /proc/cpuinfo.
+std::string value_of(const std::string& text, const std::string& key) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        const std::size_t colon = line.find(':');
+        if (colon != std::string::npos && line.rfind(key, 0) == 0 &&
+            line.find_first_not_of(" \t", key.size()) == colon) {
+            const std::size_t begin = line.find_first_not_of(' ', colon + 1);
+            return begin == std::string::npos ? "" : line.substr(begin);
+        }
+    }
+    return "";
+}
+
+struct CpuSetDeleter {
+    void operator()(cpu_set_t* set) const noexcept { CPU_FREE(set); }
+};
+
+std::vector<int> own_cpus() {
+    // A machine may have more CPUs than a plain cpu_set_t has bits; the kernel then says EINVAL.
+    for (int capacity = CPU_SETSIZE; capacity <= CPU_SETSIZE * 64; capacity *= 2) {
+        const std::unique_ptr<cpu_set_t, CpuSetDeleter> set(CPU_ALLOC(static_cast<std::size_t>(capacity)));
+        const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(capacity));
+        if (::sched_getaffinity(0, bytes, set.get()) == 0) {
+            std::vector<int> cpus;
+            for (int cpu = 0; cpu < capacity; ++cpu) {
+                if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, set.get())) {
+                    cpus.push_back(cpu);
+                }
+            }
+            return cpus;
+        }
+        if (errno != EINVAL) {
+            break;
+        }
+    }
+    return {};
+}
+
+/// 0 where the resource has no limit.
+template <class Resource>
+std::int64_t soft_limit(Resource resource) {
+    struct rlimit limit {};
+    if (::getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+        return 0;
+    }
+    return static_cast<std::int64_t>(limit.rlim_cur);
+}
+
+/// 0 where the file holds no number ("max") or what version 1 writes for none: a number near 2^63.
+std::int64_t limit_in(const fs::path& file) {
+    const std::string text = text_of(file);
+    std::int64_t value = 0;
+    if (std::from_chars(text.data(), text.data() + text.size(), value).ec != std::errc{}) {
+        return 0;
+    }
+    constexpr std::int64_t none = std::int64_t{1} << 60;
+    return value < none ? value : 0;
+}
+
+std::int64_t least(std::int64_t a, std::int64_t b) {
+    return a == 0 ? b : b == 0 ? a : std::min(a, b);
+}
+
+int nvidia_device_files() {
+    int count = 0;
+    while (fs::exists(fmt::format("/dev/nvidia{}", count))) {
+        ++count;
+    }
+    return count;
+}
+
+}  // namespace
+
+std::string vector_instructions(const std::string& flags) {
+    std::istringstream words(flags);
+    std::vector<std::string> known;
+    for (std::string word; words >> word;) {
+        known.push_back(word);
+    }
+    const auto has = [&known](const char* word) { return std::find(known.begin(), known.end(), word) != known.end(); };
+    return has("avx512f") ? "AVX-512" : has("avx2") ? "AVX2" : has("avx") ? "AVX" : has("sse2") ? "SSE" : "";
+}
+
+std::int64_t memory_limit_of_groups(const std::string& groups, const fs::path& root) {
+    std::int64_t limit = 0;
+    std::istringstream lines(groups);
+    for (std::string line; std::getline(lines, line);) {
+        // "0::/path" in version 2; "9:memory:/path" or "4:cpu,memory:/path" in version 1.
+        const std::size_t first = line.find(':');
+        const std::size_t second = line.find(':', first + 1);
+        if (first == std::string::npos || second == std::string::npos) {
+            continue;
+        }
+        const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+        const bool is_second_version = controllers == ",,";
+        if (!is_second_version && controllers.find(",memory,") == std::string::npos) {
+            continue;
+        }
+        const fs::path mount = is_second_version ? root : root / "memory";
+        const char* name = is_second_version ? "memory.max" : "memory.limit_in_bytes";
+        // The limits of all groups above count too.
+        fs::path inside = fs::path(line.substr(second + 1)).relative_path();
+        limit = least(limit, limit_in(mount / name));
+        for (; !inside.empty(); inside = inside.parent_path()) {
+            limit = least(limit, limit_in(mount / inside / name));
+        }
+    }
+    return limit;
+}
+
+std::string cpu_list(const std::vector<int>& cpus) {
+    std::string text;
+    for (std::size_t i = 0; i < cpus.size();) {
+        std::size_t last = i;
+        while (last + 1 < cpus.size() && cpus[last + 1] == cpus[last] + 1) {
+            ++last;
+        }
+        text += text.empty() ? "" : ",";
+        text += last == i ? fmt::format("{}", cpus[i]) : fmt::format("{}-{}", cpus[i], cpus[last]);
+        i = last + 1;
+    }
+    return text;
+}
+
+Machine this_machine() {
+    const std::string about = text_of("/proc/cpuinfo");
+    Machine machine;
+    machine.cpu = value_of(about, "model name");
+    machine.instructions = vector_instructions(value_of(about, "flags"));
+    machine.cpus = own_cpus();
+    machine.cpus_online = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
+    machine.memory_bytes = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+    machine.memory_limit_bytes = memory_limit_of_groups(text_of("/proc/self/cgroup"), "/sys/fs/cgroup");
+    machine.address_space_bytes = soft_limit(RLIMIT_AS);
+    machine.locked_bytes = soft_limit(RLIMIT_MEMLOCK);
+    machine.open_files = soft_limit(RLIMIT_NOFILE);
+    machine.nvidia_devices = nvidia_device_files();
+    return machine;
+}
+
+}  // namespace finch::cluster

@@ -1,0 +1,188 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+// Feeds as the device sees them: where images come from, and when.
+#include "feed.hpp"
+
+#include "finch/base/error.hpp"
+
+#include "libraries.hpp"
+#include "support/rehearsal/control.hpp"
+
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <memory>
+#include <vector>
+
+using namespace finch;
+using namespace finch::backend;
+using namespace finch::backend::cuda;
+using rehearsal::Execution;
+
+namespace {
+
+constexpr Execution executions[] = {Execution::at_once, Execution::late, Execution::others_first};
+
+/// Images that differ in their bytes, and their labels.
+struct Data {
+    std::int64_t pixels_per_image;
+    std::vector<std::uint8_t> pixels;
+    std::vector<std::int32_t> labels;
+
+    Data(std::int64_t count, std::int64_t size)
+        : pixels_per_image(size), pixels(static_cast<std::size_t>(count * size)) {
+        for (std::int64_t image = 0; image < count; ++image) {
+            labels.push_back(static_cast<std::int32_t>(100 + image));
+            std::fill_n(pixels.begin() + image * size, size, static_cast<std::uint8_t>(image + 1));
+        }
+    }
+    [[nodiscard]] Images images() const {
+        return {.pixels = pixels, .labels = labels, .pixels_per_image = pixels_per_image};
+    }
+};
+
+/// What the kernels of a step find at each of the feed's indices: image and label, or nothing.
+struct Seen {
+    std::vector<std::uint8_t> pixels;
+    std::int32_t label = -1;
+    bool operator==(const Seen&) const = default;
+};
+
+template <class T>
+std::vector<T> from_device(cudaStream_t stream, const T* from, std::size_t count) {
+    std::vector<T> values(count);
+    FINCH_CUDA(cudaMemcpyAsync(values.data(), from, count * sizeof(T), cudaMemcpyDeviceToHost, stream));
+    FINCH_CUDA(cudaStreamSynchronize(stream));
+    return values;
+}
+
+std::vector<Seen> seen(Stream& stream, const CudaFeed& feed, std::size_t count) {
+    const FeedView& view = feed.view();
+    std::vector<Seen> all;
+    for (const std::int64_t index : from_device(stream.get(), view.indices, count)) {
+        Seen image;
+        if (index >= 0) {
+            image.pixels = from_device(stream.get(), view.pixels + index * view.pixels_per_image,
+                                       static_cast<std::size_t>(view.pixels_per_image));
+            image.label = from_device(stream.get(), view.labels + index, 1).front();
+        }
+        all.push_back(std::move(image));
+    }
+    return all;
+}
+
+std::vector<Seen> expected(const Data& data, const std::vector<std::int64_t>& indices) {
+    std::vector<Seen> all;
+    for (const std::int64_t index : indices) {
+        Seen image;
+        if (index >= 0) {
+            image.pixels.assign(static_cast<std::size_t>(data.pixels_per_image), static_cast<std::uint8_t>(index + 1));
+            image.label = static_cast<std::int32_t>(100 + index);
+        }
+        all.push_back(std::move(image));
+    }
+    return all;
+}
+
+std::shared_ptr<Shared> new_device() {
+    return std::make_shared<Shared>(DeviceFacts{.name = "stand-in of a GPU"});
+}
+
+}  // namespace
+
+TEST_CASE("streamed images go through two pinned buffers in turn, none overwritten before it is copied") {
+    const Data data(48, 1 << 20);  // four images to a buffer
+    std::vector<std::int64_t> indices{47, 0,  -1, 3, 3,  8,  21, 22, 23, 24, 25, -1,
+                                      30, 31, 2,  1, 40, 41, 42, 43, 44, 5,  6};
+    indices.resize(24, -1);
+    for (const Execution execution : executions) {
+        rehearsal::reset();
+        rehearsal::set_memory(std::size_t{130} << 20);  // 48 are more than a third
+        Stream stream(new_device());
+        CudaFeed feed(stream, data.images(), 4);
+        rehearsal::set_execution(execution);
+
+        feed.fill(indices, std::vector<StepNumbers>(6));
+
+        CHECK(seen(stream, feed, indices.size()) == expected(data, indices));
+        CHECK(rehearsal::pinned_bytes_in_use() < (std::size_t{10} << 20));
+        rehearsal::reset();
+    }
+}
+
+TEST_CASE("a data set that one stream has brought is there for all others") {
+    const Data data(10, 7);
+    const std::vector<std::int64_t> indices{9, 0, 4};
+    for (const Execution execution : executions) {
+        rehearsal::reset();
+        rehearsal::set_execution(execution);
+        const auto device = new_device();
+        Stream first(device);
+        Stream second(device);
+
+        const auto brought = device->sets->get(first, data.images());
+        CudaFeed using_it(second, data.images(), 1);
+        using_it.fill(indices, std::vector<StepNumbers>(3));
+
+        REQUIRE(brought != nullptr);
+        CHECK(using_it.view().pixels == brought->pixels.get());
+        CHECK(seen(second, using_it, 3) == expected(data, indices));
+        rehearsal::reset();
+    }
+}
+
+TEST_CASE("the same pixels with other labels are another data set") {
+    rehearsal::reset();
+    const Data data(10, 7);
+    const std::vector<std::int32_t> other_labels(10, 5);
+    Images relabelled = data.images();
+    relabelled.labels = other_labels;
+    Stream stream(new_device());
+    CudaFeed first(stream, data.images(), 1);
+    CudaFeed second(stream, relabelled, 1);
+
+    second.fill(std::vector<std::int64_t>{3}, std::vector<StepNumbers>(1));
+
+    CHECK(seen(stream, second, 1).front().label == 5);
+}
+
+TEST_CASE("a fill takes as many steps as the capacity says, of whole batches") {
+    rehearsal::reset();
+    const Data data(10, 7);
+    Stream stream(new_device());
+    for (const auto& [batch, capacity] :
+         {std::pair<std::int64_t, std::int64_t>{1, 1024}, {64, 1024}, {1000, 65}, {100'000, 1}}) {
+        CudaFeed feed(stream, data.images(), batch);
+        const auto fill = [&, size = batch](std::int64_t steps, std::int64_t indices) {
+            feed.fill(std::vector<std::int64_t>(static_cast<std::size_t>(indices), -1),
+                      std::vector<StepNumbers>(static_cast<std::size_t>(steps)));
+        };
+        CAPTURE(batch);
+        CHECK(feed.capacity() == capacity);
+        CHECK_NOTHROW(fill(capacity, capacity * batch));
+        CHECK_THROWS_AS(fill(capacity + 1, (capacity + 1) * batch), Error);
+        CHECK_THROWS_AS(fill(1, batch + 1), Error);
+    }
+}
+
+TEST_CASE("sums come back as they were set, and a refilled feed begins with its first step") {
+    for (const Execution execution : executions) {
+        rehearsal::reset();
+        rehearsal::set_execution(execution);
+        const Data data(10, 7);
+        Stream stream(new_device());
+        CudaFeed feed(stream, data.images(), 2);
+        CHECK(feed.sums().samples == 0);
+        feed.set_sums({.loss = 2.5, .correct = 3, .samples = 1'000'000'000'000});
+        FeedState state;
+        state.next = 7;
+        FINCH_CUDA(cudaMemcpyAsync(&feed.view().state->next, &state.next, sizeof state.next, cudaMemcpyHostToDevice,
+                                   stream.get()));
+
+        feed.fill(std::vector<std::int64_t>{1, 2}, std::vector<StepNumbers>(1));
+
+        CHECK(feed.sums().loss == 2.5);
+        CHECK(feed.sums().correct == 3);
+        CHECK(feed.sums().samples == 1'000'000'000'000);
+        CHECK(from_device(stream.get(), &feed.view().state->next, 1).front() == 0);
+        rehearsal::reset();
+    }
+}

@@ -1,0 +1,162 @@
+// Stands in for the CUDA runtime in tests: the machine, its devices, its errors, and what a test sets.
+#include "support/rehearsal/machine.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace finch::rehearsal {
+
+Machine::Machine() {
+    read_environment();
+}
+void Machine::read_environment() {
+    const char* count = std::getenv("FINCH_REHEARSAL_DEVICES");
+    const char* bytes = std::getenv("FINCH_REHEARSAL_MEMORY");
+    devices = count != nullptr ? std::atoi(count) : 1;
+    memory = bytes != nullptr ? std::strtoull(bytes, nullptr, 10) : std::size_t{1} << 30;
+}
+
+Machine& machine() {
+    static auto* const one = new Machine;
+    return *one;
+}
+
+cudaError_t remember(cudaError_t code) {
+    if (code != cudaSuccess) {
+        machine().last_error = code;
+    }
+    return code;
+}
+
+void fault(const char* what) {
+    std::fprintf(stderr, "rehearsal: %s\n", what);
+    std::abort();
+}
+
+void reset() {
+    drain_all();
+    machine().counts.clear();
+    machine().failures.clear();
+    machine().execution = Execution::at_once;
+    machine().last_error = cudaSuccess;
+    machine().forgives = false;
+    machine().read_environment();
+}
+void set_devices(int count) {
+    machine().devices = count;
+}
+void set_memory(std::size_t bytes) {
+    machine().memory = bytes;
+}
+void set_execution(Execution execution) {
+    drain_all();
+    machine().execution = execution;
+}
+void fail(const std::string& function, int nth, cudaError_t code) {
+    machine().failures[function] = {nth, code};
+}
+void forgive_waiting() {
+    machine().forgives = true;
+}
+int calls(const std::string& function) {
+    return machine().counts[function];
+}
+std::size_t nodes_of_last_graph() {
+    return machine().last_graph;
+}
+
+cudaError_t called(const std::string& function) {
+    ++machine().counts[function];
+    const auto failure = machine().failures.find(function);
+    if (failure != machine().failures.end() && --failure->second.first == 0) {
+        const cudaError_t code = failure->second.second;
+        machine().failures.erase(failure);
+        return remember(code);
+    }
+    return cudaSuccess;
+}
+
+}  // namespace finch::rehearsal
+
+using namespace finch::rehearsal;
+
+extern "C" {
+
+cudaError_t cudaGetDeviceCount(int* count) {
+    REHEARSE(cudaGetDeviceCount);
+    *count = machine().devices;
+    return machine().devices > 0 ? cudaSuccess : remember(cudaErrorNoDevice);
+}
+cudaError_t cudaSetDevice(int index) {
+    REHEARSE(cudaSetDevice);
+    if (index < 0 || index >= machine().devices) {
+        return remember(cudaErrorInvalidDevice);
+    }
+    machine().current = index;
+    return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int* index) {
+    *index = machine().current;
+    return cudaSuccess;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int index) {
+    REHEARSE(cudaGetDeviceProperties);
+    if (index < 0 || index >= machine().devices) {
+        return remember(cudaErrorInvalidDevice);
+    }
+    *properties = {};
+    std::snprintf(properties->name, sizeof properties->name, "stand-in of a GPU");
+    properties->major = 9;
+    properties->minor = 0;
+    properties->multiProcessorCount = 132;
+    properties->totalGlobalMem = machine().memory;
+    properties->sharedMemPerBlockOptin = 227 * 1024;
+    properties->uuid.bytes[15] = static_cast<char>(index + 1);
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int index) {
+    REHEARSE(cudaDeviceGetPCIBusId);
+    std::snprintf(text, static_cast<std::size_t>(length), "0000:%02x:00.0", index + 1);
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+    REHEARSE(cudaDeviceGetAttribute);
+    *value = attribute == cudaDevAttrComputeCapabilityMajor ? 9 : 0;
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
+    REHEARSE(cudaDeviceCanAccessPeer);
+    *can = 1;
+    return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int* version) {
+    *version = 13000;
+    return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int* version) {
+    *version = CUDART_VERSION;
+    return cudaSuccess;
+}
+cudaError_t cudaGetLastError() {
+    return std::exchange(machine().last_error, cudaSuccess);
+}
+cudaError_t cudaPeekAtLastError() {
+    return machine().last_error;
+}
+const char* cudaGetErrorString(cudaError_t code) {
+    switch (code) {
+        case cudaSuccess:
+            return "no error";
+        case cudaErrorMemoryAllocation:
+            return "out of memory";
+        case cudaErrorNoDevice:
+            return "no CUDA-capable device is detected";
+        default:
+            return "an error of the stand-in";
+    }
+}
+const char* cudaGetErrorName(cudaError_t code) {
+    return code == cudaErrorMemoryAllocation ? "cudaErrorMemoryAllocation" : "cudaError";
+}
+
+}  // extern "C"

@@ -1,0 +1,167 @@
+// Stands in for the CUDA runtime in tests: memory. It is the host's, but known apart, between red zones, and never zero
+// by chance. Copies from and to memory that is not what the call says are refused.
+#include "support/rehearsal/kernel_launch.hpp"
+#include "support/rehearsal/machine.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+namespace finch::rehearsal {
+namespace {
+
+constexpr std::size_t zone = 256;  ///< bytes of a red zone on both sides, and the alignment
+constexpr unsigned char zone_byte = 0xA5;
+
+std::size_t total(const Pieces& pieces) {
+    std::size_t sum = 0;
+    for (const auto& [address, bytes] : pieces) {
+        sum += bytes;
+    }
+    return sum;
+}
+
+/// Memory full of NaN.
+void* take(Pieces& pieces, std::size_t bytes) {
+    auto* whole = static_cast<unsigned char*>(std::aligned_alloc(zone, (bytes + 3 * zone - 1) / zone * zone));
+    std::memset(whole, zone_byte, zone);
+    std::memset(whole + zone, 0xff, bytes);
+    std::memset(whole + zone + bytes, zone_byte, zone);
+    pieces[whole + zone] = bytes;
+    return whole + zone;
+}
+
+cudaError_t give_back(Pieces& pieces, void* address) {
+    if (address == nullptr) {
+        return cudaSuccess;
+    }
+    const auto found = pieces.find(static_cast<const unsigned char*>(address));
+    if (found == pieces.end()) {
+        return remember(cudaErrorInvalidValue);
+    }
+    auto* first = static_cast<unsigned char*>(address);
+    const auto intact = [](unsigned char byte) { return byte == zone_byte; };
+    if (!std::all_of(first - zone, first, intact) ||
+        !std::all_of(first + found->second, first + found->second + zone, intact)) {
+        fault("something was written outside of its memory");
+    }
+    pieces.erase(found);
+    std::free(first - zone);
+    return cudaSuccess;
+}
+
+/// What CUDA does with host memory that it does not know: it takes a copy of what goes to the device, later; it waits
+/// for what comes from there.
+void copy_pageable(void* to, const void* from, std::size_t bytes, bool to_device, cudaStream_t stream) {
+    if (to_device) {
+        const auto* first = static_cast<const unsigned char*>(from);
+        submit(stream, [to, staged = std::vector<unsigned char>(first, first + bytes)] {
+            std::memcpy(to, staged.data(), staged.size());
+        });
+    } else {
+        drain(stream);
+        std::memcpy(to, from, bytes);
+    }
+}
+
+}  // namespace
+
+bool holds(const Pieces& pieces, const void* address, std::size_t bytes) {
+    const auto* first = static_cast<const unsigned char*>(address);
+    auto after = pieces.upper_bound(first);
+    if (after == pieces.begin()) {
+        return false;
+    }
+    --after;
+    return first + bytes <= after->first + after->second;
+}
+
+std::size_t device_bytes_in_use() {
+    return total(machine().device_memory);
+}
+std::size_t pinned_bytes_in_use() {
+    return total(machine().pinned_memory);
+}
+bool is_device_memory(const void* memory, std::size_t bytes) {
+    return holds(machine().device_memory, memory, bytes);
+}
+
+}  // namespace finch::rehearsal
+
+using namespace finch::rehearsal;
+
+extern "C" {
+
+cudaError_t cudaMalloc(void** memory, size_t bytes) {
+    REHEARSE(cudaMalloc);
+    if (machine().capture) {
+        return refuse_in_capture();
+    }
+    if (bytes > machine().memory || device_bytes_in_use() > machine().memory - bytes) {
+        return remember(cudaErrorMemoryAllocation);
+    }
+    *memory = take(machine().device_memory, bytes);
+    return cudaSuccess;
+}
+cudaError_t cudaFree(void* memory) {
+    REHEARSE(cudaFree);
+    if (machine().capture) {
+        return refuse_in_capture();
+    }
+    drain_all();  // as the real one
+    return give_back(machine().device_memory, memory);
+}
+cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
+    REHEARSE(cudaHostAlloc);
+    if (machine().capture) {
+        return refuse_in_capture();
+    }
+    *memory = take(machine().pinned_memory, bytes);
+    return cudaSuccess;
+}
+cudaError_t cudaFreeHost(void* memory) {
+    REHEARSE(cudaFreeHost);
+    if (machine().capture) {
+        return refuse_in_capture();
+    }
+    drain_all();
+    return give_back(machine().pinned_memory, memory);
+}
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total_bytes) {
+    REHEARSE(cudaMemGetInfo);
+    *total_bytes = machine().memory;
+    *free = machine().memory - std::min(machine().memory, device_bytes_in_use());
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+    REHEARSE(cudaMemcpyAsync);
+    const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+    const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+    if (bytes == 0) {
+        return cudaSuccess;
+    }
+    if (to_device != is_device_memory(to, bytes) || from_device != is_device_memory(from, bytes)) {
+        return remember(cudaErrorInvalidValue);
+    }
+    const void* host = to_device && from_device ? nullptr : to_device ? from : to;
+    if (host == nullptr || holds(machine().pinned_memory, host, bytes)) {
+        submit(stream, [=] { std::memcpy(to, from, bytes); });
+        return cudaSuccess;
+    }
+    if (is_capturing(stream)) {
+        return refuse_in_capture();
+    }
+    copy_pageable(to, from, bytes, to_device, stream);
+    return cudaSuccess;
+}
+cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
+    REHEARSE(cudaMemsetAsync);
+    if (bytes > 0 && !is_device_memory(to, bytes)) {
+        return remember(cudaErrorInvalidValue);
+    }
+    submit(stream, [=] { std::memset(to, value, bytes); });
+    return cudaSuccess;
+}
+
+}  // extern "C"
