@@ -5,10 +5,25 @@
 #include "finch/comm/group.hpp"
 #include "finch/train/training.hpp"
 
+#include <new>
+
 namespace finch::app {
 namespace {
 
-constexpr std::int64_t test_batch = 256;
+/// Loss and accuracy of the best model on the test set, on this rank alone; in small batches where large ones find no
+/// memory, for the test set may be measured on a device that trainings have filled.
+train::Measured measure_on_test_set(backend::Device& device, const train::Recipe& recipe, const NamedArrays& weights,
+                                    const data::Dataset& test) {
+    const comm::Group alone(MPI_COMM_SELF, 0, 0);
+    for (std::int64_t batch = 256; batch > 1; batch /= 8) {
+        try {
+            return train::measure(device, alone, recipe.model, weights, recipe.data, test, batch);
+        } catch (const std::bad_alloc&) {
+            continue;
+        }
+    }
+    return train::measure(device, alone, recipe.model, weights, recipe.data, test, 1);
+}
 
 /// The weights of `best`, from the file of whichever worker trained it, in whichever start.
 std::optional<store::ModelFile> kept_weights(const store::RunDirectory& directory, const search::Individual& best) {
@@ -46,9 +61,7 @@ std::optional<std::string> publish_best(const store::RunDirectory& directory, co
                            directory.state().string());
     }
     const train::Recipe recipe = config.recipe(best->genome, best->id.value);
-    const comm::Group alone(MPI_COMM_SELF, 0, 0);
-    const train::Measured test =
-        train::measure(device, alone, recipe.model, file->arrays, recipe.data, datasets.test, test_batch);
+    const train::Measured test = measure_on_test_set(device, recipe, file->arrays, datasets.test);
     file->individual = *best;
     file->arrays.push_back({"test/loss", {}, std::vector<double>{test.loss}});
     file->arrays.push_back({"test/accuracy", {}, std::vector<double>{test.accuracy}});

@@ -121,6 +121,8 @@ void say_goodbye(const Stage& stage, const island::Worker& worker, const FileArc
             }
         } catch (const ApiError& error) {
             spdlog::warn("models/best.h5 could not be written: {}", error.what());
+        } catch (const std::bad_alloc&) {
+            spdlog::warn("models/best.h5 could not be written: no memory to measure the best model on the test set");
         }
     }
     const bool complete = worker.ending() == island::Ending::complete;

@@ -1,4 +1,5 @@
 // finch: parses the command line, runs one verb, and turns what it throws into a message and an exit code.
+#include "finch/app/doctor.hpp"
 #include "finch/app/replay.hpp"
 #include "finch/app/run.hpp"
 #include "finch/app/verbs.hpp"
@@ -104,6 +105,10 @@ void add_training_verbs(CLI::App& app, CommandLine& line) {
     again->add_option("run", line.options.config, "the run directory")->required();
     again->add_option("id", line.id, "the individual, e.g. 0.3.17")->required();
     with_ranks(again, [&line](comm::Session& session) { return replay(session, line.options.config, line.id); });
+
+    CLI::App* examining = app.add_subcommand(
+        "doctor", "what Finch finds here, what is wrong with it and how to mend it (start it as a run: srun, mpirun)");
+    with_ranks(examining, doctor);
 }
 
 void add_reading_verbs(CLI::App& app, CommandLine& line) {

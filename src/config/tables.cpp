@@ -12,7 +12,7 @@ const std::vector<std::string> data_kinds{"idx", "cifar", "hdf5", "generated"};
 const std::vector<std::string> activations{"none", "relu", "sigmoid", "tanh"};
 const std::vector<std::string> layer_activations{"relu", "sigmoid", "tanh"};
 const std::vector<std::string> scale_learning_rate{"none", "sqrt", "linear"};
-const std::vector<std::string> precisions{"float32", "tf32", "bfloat16", "float16"};
+const std::vector<std::string> precisions{"float32", "tf32", "bfloat16"};
 const std::vector<std::string> scales{"linear", "log"};
 const std::vector<std::string> objectives{"validation_loss", "validation_error"};
 const std::vector<std::string> exchange_kinds{"none", "migration", "pollination"};
@@ -181,7 +181,8 @@ Domain training_section() {
          either({word({"none"}),
                  section({{"patience", "5", whole(1, million), "epochs without a better validation loss"}})}),
          "end a training that does not improve"},
-        {"precision", "float32", word(words::precisions), "of the tensors; all but float32 need a GPU"},
+        {"precision", "float32", word(words::precisions),
+         "of products; sums and memory are float32 in any case; all but float32 need a GPU"},
         {"deterministic", "true", {Flag{}}, "the same bits each time on the same kind of machine"},
     });
 }

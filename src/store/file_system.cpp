@@ -20,11 +20,11 @@ namespace fs = std::filesystem;
 /// By the numbers of statfs(2) and of the file systems' own headers.
 std::string name_of(std::uint32_t type) {
     static const std::vector<std::pair<std::uint32_t, const char*>> known{
-        {0xEF53, "ext"},          {0x58465342, "XFS"},      {0x9123683E, "Btrfs"},      {0x01021994, "tmpfs"},
-        {0x794C7630, "overlay"},  {0x6969, "NFS"},          {0x0BD00BD0, "Lustre"},     {0x47504653, "GPFS"},
-        {0x19830326, "BeeGFS"},   {0x00C36400, "Ceph"},     {0x65735546, "FUSE"},       {0x2FC12FC1, "ZFS"},
-        {0xFF534D42, "CIFS"},     {0xFE534D42, "SMB"},      {0x01021997, "9p"},         {0xAAD7AAEA, "PanFS"},
-        {0x20030528, "OrangeFS"}, {0x858458F6, "ramfs"},    {0x5346414F, "AFS"},        {0x6A656A63, "virtiofs"},
+        {0xEF53, "ext"},          {0x58465342, "XFS"},   {0x9123683E, "Btrfs"},  {0x01021994, "tmpfs"},
+        {0x794C7630, "overlay"},  {0x6969, "NFS"},       {0x0BD00BD0, "Lustre"}, {0x47504653, "GPFS"},
+        {0x19830326, "BeeGFS"},   {0x00C36400, "Ceph"},  {0x65735546, "FUSE"},   {0x2FC12FC1, "ZFS"},
+        {0xFF534D42, "CIFS"},     {0xFE534D42, "SMB"},   {0x01021997, "9p"},     {0xAAD7AAEA, "PanFS"},
+        {0x20030528, "OrangeFS"}, {0x858458F6, "ramfs"}, {0x5346414F, "AFS"},    {0x6A656A63, "virtiofs"},
     };
     for (const auto& [number, name] : known) {
         if (number == type) {

@@ -136,7 +136,7 @@ TEST_CASE("the bounds that the documentation promises") {
                                          "search.propagator.genetic.population=2",
                                          "seed=0",
                                          "workers.islands=[3, 1]",
-                                         "training.precision=float16",
+                                         "training.precision=bfloat16",
                                          "search.space={}",
                                          "data.normalize.deviation=[0.1, 0.2, 0.3]"};
     const std::set<std::string> refused{"training.epochs=0",
@@ -148,6 +148,7 @@ TEST_CASE("the bounds that the documentation promises") {
                                         "workers.islands=[3, 0]",
                                         "workers.islands=[]",
                                         "training.precision=float64",
+                                        "training.precision=float16",
                                         "data.normalize.deviation=0",
                                         "data.normalize.mean=33.3",
                                         "name=a/b"};

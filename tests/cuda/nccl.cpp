@@ -6,7 +6,9 @@
 #include "support/rehearsal/peers.hpp"
 #include "train/world.hpp"
 
+#include <bit>
 #include <cmath>
+#include <cuda_runtime.h>
 #include <iterator>
 #include <span>
 
@@ -98,6 +100,39 @@ TEST_CASE("the sums of all ranks are MPI's: whole numbers exactly, others within
     for (int rank = 0; rank < all.size(); ++rank) {
         CHECK(std::equal(mine.begin(), mine.end(), theirs.begin() + rank * std::ssize(mine)));
     }
+}
+
+TEST_CASE("each bucket is summed after what computed it and before what uses it, in every order that streams allow") {
+    const comm::Group both = first_ranks(2);
+    for (const auto execution : {rehearsal::Execution::late, rehearsal::Execution::others_first}) {
+        start_again();
+        const auto device = backend::make_cuda_device(0);
+        const auto all_reduce = comm::make_nccl_all_reduce(both, *device, 30);
+        const backend::Buffer buffer = device->allocate(3);
+        auto* stream = static_cast<cudaStream_t>(device->stream());
+        const auto program = device->record(
+            [&] {
+                for (const std::size_t bucket : {0, 1}) {
+                    static_cast<void>(cudaMemsetAsync(buffer.data() + bucket, 0x40, sizeof(float), stream));
+                    all_reduce->start(buffer.span().subspan(bucket, 1));
+                }
+                all_reduce->wait();
+                static_cast<void>(cudaMemcpyAsync(buffer.data() + 2, buffer.data() + 1, sizeof(float),
+                                                  cudaMemcpyDeviceToDevice, stream));
+            },
+            backend::Recording::graph);
+        rehearsal::set_execution(execution);
+
+        for (const std::int64_t steps : {1, 1, 40}) {
+            program->run(steps);
+            all_reduce->settle();
+
+            std::vector<float> values(3);
+            device->download(buffer.data(), values);
+            CHECK(values == std::vector<float>(3, 2 * std::bit_cast<float>(0x40404040)));
+        }
+    }
+    start_again();
 }
 
 TEST_CASE("a training on two ranks is that on one rank within rounding, the same on both, and runs as a graph") {

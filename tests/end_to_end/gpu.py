@@ -18,8 +18,8 @@ GPU = TINY.replace("workers: {ranks: 2, islands: 2}", "workers: {ranks: 1, islan
 # Rates at which rounding is not amplified, so that two devices can be compared over whole trainings.
 CALM = GPU.replace("optimizer: adadelta, learning_rate: $lr", "optimizer: {sgd: {momentum: 0}}, learning_rate: 0.001").replace(
     "    lr: {real: [0.1, 1.0], scale: log}\n", "").replace("evaluations: 12", "evaluations: 4")
-LONG = (GPU.replace("samples: 600", "samples: 8000").replace("evaluations: 12", "evaluations: 1")
-        .replace("epochs: 3", "epochs: 6").replace("int: [1, 3]", "int: [2, 3]"))
+LONG = GPU.replace("samples: 600", "samples: 2000").replace("evaluations: 12", "evaluations: 1").replace("int: [1, 3]", "int: [2, 3]")
+CALM_LONG = CALM.replace("samples: 600", "samples: 2000").replace("evaluations: 4", "evaluations: 1").replace("int: [1, 3]", "int: [2, 3]")
 
 
 def devices(count, memory=1 << 30):
@@ -43,9 +43,9 @@ def outcomes(run):
     return [words[row["outcome"]] for row in individuals(run).values()]
 
 
-def interrupted(folder, run, settings, after, ranks=1):
+def interrupted(folder, config, run, after, *settings):
     """Begins `run` and sends USR2 when its training is under way; whether it had not ended by itself before."""
-    process = folder.start(ranks, "evolve", "long.yaml", "--run", run, *settings)
+    process = folder.start(1, "evolve", config, "--run", run, *settings)
     journal = folder.path / run / "state/worker-00000.journal"
     wait_for(lambda: process.poll() is not None or (journal.exists() and journal.stat().st_size > 0), 60, "the training")
     time.sleep(after)
@@ -57,7 +57,7 @@ def interrupted(folder, run, settings, after, ranks=1):
 
 
 with Folder() as folder:
-    for name, text in (("gpu.yaml", GPU), ("calm.yaml", CALM), ("long.yaml", LONG)):
+    for name, text in (("gpu.yaml", GPU), ("calm.yaml", CALM), ("long.yaml", LONG), ("calm-long.yaml", CALM_LONG)):
         folder.write(name, text)
 
     devices(0)
@@ -70,10 +70,11 @@ with Folder() as folder:
         passed("without a device, cuda ends with 2 and one message, and auto trains on the CPU and says so")
 
     devices(2)
-    output = folder.run(1, "evolve", "gpu.yaml", "--run", "runs/gpu")
-    if REAL and "no CUDA device" in output:
+    if REAL and "no CUDA device" in folder.run(1, "evolve", "calm.yaml", "--run", "runs/probe", "--set", "workers.device=auto",
+                                               "--set", "search.budget.evaluations=1"):
         print("skipped: no CUDA device")
         sys.exit(SKIPPED)
+    folder.run(1, "evolve", "gpu.yaml", "--run", "runs/gpu")
     check(outcomes(folder.path / "runs/gpu") == ["evaluated"] * 12, f"a search on a device: {outcomes(folder.path / 'runs/gpu')}")
     folder.run(1, "evolve", "gpu.yaml", "--run", "runs/again")
     check(same_curves(curves(folder.path / "runs/gpu"), curves(folder.path / "runs/again"), 0), "two runs differ in their bits")
@@ -111,18 +112,18 @@ with Folder() as folder:
     folder.run(1, "evolve", "long.yaml", "--run", "runs/straight")
     straight = curves(folder.path / "runs/straight")
     stops = 0
-    while interrupted(folder, "runs/broken", [], 0.3 + 0.1 * stops):
+    while interrupted(folder, "long.yaml", "runs/broken", 0.2 + 0.4 * stops):
         stops += 1
         check(stops < 40, "the run does not get on between interruptions")
     check(stops > 0, "the run was never interrupted")
     check(same_curves(curves(folder.path / "runs/broken"), straight, 0), "USR2 in mid-epoch changed the bits")
     passed(f"USR2 in mid-epoch, {stops} times: the same bits as without")
 
-    calm = ["--set", "training.optimizer={sgd: {momentum: 0}}", "--set", "training.learning_rate=0.001"]
-    there = interrupted(folder, "runs/cross", calm + ["--set", "workers.device=cpu"], 0.3)
-    back = interrupted(folder, "runs/cross", calm, 0.3)
-    folder.run(1, "evolve", "long.yaml", "--run", "runs/cross", *calm, "--set", "workers.device=cpu")
-    folder.run(1, "evolve", "long.yaml", "--run", "runs/calm", *calm)
+    on_cpu = ["--set", "workers.device=cpu"]
+    there = interrupted(folder, "calm-long.yaml", "runs/cross", 0.05, *on_cpu)
+    back = interrupted(folder, "calm-long.yaml", "runs/cross", 0.3)
+    folder.run(1, "evolve", "calm-long.yaml", "--run", "runs/cross", *on_cpu)
+    folder.run(1, "evolve", "calm-long.yaml", "--run", "runs/calm")
     check(there, "the training ended before it could change its device")
     check(same_curves(curves(folder.path / "runs/cross"), curves(folder.path / "runs/calm"), 1e-4), "changing devices changed the curve")
     passed(f"a training begun on the CPU goes on on the device{' and back' if back else ''}, with the same curve within rounding")

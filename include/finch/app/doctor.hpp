@@ -20,9 +20,9 @@ struct RankFacts {
     std::string node;
     cluster::Machine machine;
     backend::CudaVersions cuda;
-    std::vector<backend::DeviceDescription> devices;     ///< that it sees
-    std::map<std::string, std::string> variables;        ///< of the environment, those that matter
-    store::FileSystem file_system;                       ///< of the working directory
+    std::vector<backend::DeviceDescription> devices;  ///< that it sees
+    std::map<std::string, std::string> variables;     ///< of the environment, those that matter
+    store::FileSystem file_system;                    ///< of the working directory
     bool operator==(const RankFacts&) const = default;
 };
 

@@ -28,9 +28,11 @@ struct CudaVersions {
     bool built = false;  ///< whether this program has the backend
     int driver = 0;      ///< the CUDA version that the driver serves
     int runtime = 0;
-    std::int64_t cudnn = 0;  ///< 91900 for 9.19.0
+    std::int64_t cudnn = 0;        ///< 91900 for 9.19.0
+    std::int64_t cudnn_built = 0;  ///< that of the headers
     std::int64_t cublas = 0;
     std::string problem = {};  ///< CUDA's words where it finds no device
+    bool operator==(const CudaVersions&) const = default;
 };
 [[nodiscard]] CudaVersions cuda_versions();
 

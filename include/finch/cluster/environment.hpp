@@ -16,6 +16,7 @@ public:
     [[nodiscard]] std::optional<std::string> text(const std::string& name) const;
     /// A whole number. Nothing where unset, empty or no number.
     [[nodiscard]] std::optional<long long> number(const std::string& name) const;
+    [[nodiscard]] const std::map<std::string, std::string>& all() const noexcept { return variables_; }
 
 private:
     std::map<std::string, std::string> variables_;

@@ -23,7 +23,8 @@ struct Machine {
 };
 [[nodiscard]] Machine this_machine();
 
-/// The widest vectors that the flags of /proc/cpuinfo name: "AVX-512", "AVX2", "AVX", "SSE"; empty where there are none.
+/// The widest vectors that the flags of /proc/cpuinfo name: "AVX-512", "AVX2", "AVX", "SSE"; empty where there are
+/// none.
 [[nodiscard]] std::string vector_instructions(const std::string& flags);
 
 /// The least memory limit of control groups, in bytes; 0 where there is none. `groups`: the text of /proc/self/cgroup

@@ -73,6 +73,7 @@ CudaVersions cuda_versions() {
     static_cast<void>(cudaDriverGetVersion(&versions.driver));
     static_cast<void>(cudaRuntimeGetVersion(&versions.runtime));
     versions.cudnn = cuda::cudnn_version();
+    versions.cudnn_built = CUDNN_VERSION;
     versions.cublas = cuda::cublas_version();
     static_cast<void>(count_devices(versions.problem));
     return versions;

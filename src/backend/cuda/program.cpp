@@ -55,7 +55,6 @@ void GraphProgram::run(std::int64_t times) {
         --times;
     }
     if (by_graph_ && times > 0 && !once_) {
-        FINCH_CUDA(cudaStreamSynchronize(stream_.get()));
         try_to_capture(false);
     }
     if (by_graph_ && times >= many && !many_) {

@@ -40,6 +40,9 @@ void reset() {
     machine().execution = Execution::at_once;
     machine().last_error = cudaSuccess;
     machine().forgives = false;
+    for (const auto& line : machine().lines) {
+        line->blocked = false;
+    }
     machine().read_environment();
 }
 void set_devices(int count) {

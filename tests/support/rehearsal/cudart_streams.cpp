@@ -18,12 +18,26 @@ struct CUevent_st {
     std::shared_ptr<Capture> capture;  ///< in which it was recorded last
     std::shared_ptr<double> seconds = std::make_shared<double>(0);
 };
-struct CUgraph_st {
+/// What was captured. Its work goes with it, though events may still know the lines.
+struct Captured {
     std::shared_ptr<Line> origin;
     std::vector<std::shared_ptr<Line>> joined;
+
+    Captured() = default;
+    Captured(const Captured&) = delete;
+    Captured& operator=(const Captured&) = delete;
+    ~Captured() {
+        joined.push_back(origin);
+        for (const auto& line : joined) {
+            line->items.clear();
+        }
+    }
+};
+struct CUgraph_st {
+    std::shared_ptr<const Captured> captured;
 };
 struct CUgraphExec_st {
-    CUgraph_st graph;
+    std::shared_ptr<const Captured> captured;
 };
 
 namespace finch::rehearsal {
@@ -89,7 +103,7 @@ Place end_of(cudaStream_t stream) {
 /// Puts a graph's work in an order that its lines allow: the origin's first, or that of those that joined.
 class Sequence {
 public:
-    Sequence(const CUgraph_st& graph, bool joined_first) {
+    Sequence(const Captured& graph, bool joined_first) {
         if (joined_first) {
             for (const auto& line : graph.joined) {
                 take(*line, line->end());
@@ -233,7 +247,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     if (!capture || capture->origin != stream) {
         return remember(cudaErrorIllegalState);
     }
-    auto made = std::make_unique<CUgraph_st>();
+    auto made = std::make_shared<Captured>();
     for (const auto& [member, line] : capture->lines) {
         of(member).capture = nullptr;
         if (member == stream) {
@@ -242,6 +256,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
             made->joined.push_back(line);
         }
     }
+    capture->lines.clear();
     capture->ended = true;
     machine().capture = nullptr;
     if (failure != cudaSuccess) {
@@ -253,7 +268,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     if (!Sequence(*made, false).is_whole()) {
         return remember(cudaErrorStreamCaptureUnjoined);
     }
-    *graph = made.release();
+    *graph = new CUgraph_st{std::move(made)};
     return cudaSuccess;
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
@@ -317,13 +332,13 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEve
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
     REHEARSE(cudaGraphInstantiate);
-    machine().last_graph = Sequence(*graph, false).work().size();
-    *exec = new CUgraphExec_st{*graph};
+    machine().last_graph = Sequence(*graph->captured, false).work().size();
+    *exec = new CUgraphExec_st{graph->captured};
     return cudaSuccess;
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
     REHEARSE(cudaGraphLaunch);
-    const Sequence sequence(exec->graph, machine().execution == Execution::others_first);
+    const Sequence sequence(*exec->captured, machine().execution == Execution::others_first);
     for (const auto& work : sequence.work()) {
         submit(stream, work);
     }

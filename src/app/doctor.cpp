@@ -1,0 +1,148 @@
+#include "finch/app/doctor.hpp"
+
+#include "finch/base/bytes.hpp"
+#include "finch/base/format.hpp"
+#include "finch/base/log.hpp"
+#include "finch/cluster/environment.hpp"
+#include "finch/config/config.hpp"
+#include "finch/data/dataset.hpp"
+#include "finch/hdf5/version.hpp"
+#include "finch/search/gene.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <span>
+#include <string_view>
+
+namespace finch::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool begins(std::string_view text, std::string_view start) {
+    return text.substr(0, start.size()) == start;
+}
+
+/// Whether a variable of the environment tells something about how a run goes.
+bool matters(const std::string& name) {
+    static constexpr std::array families{"CUDA_",   "NVIDIA_", "NCCL_", "CUBLAS_", "CUDNN_", "OMP_",  "DNNL_",
+                                         "ONEDNN_", "FINCH_",  "HDF5_", "UCX_",    "GOMP_",  "SLURM_"};
+    static constexpr std::array alone{"LD_LIBRARY_PATH", "LD_PRELOAD",           "PMIX_RANK",
+                                      "PMIX_NAMESPACE",  "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"};
+    // What mpirun sets for itself.
+    static constexpr std::array internal{"OMPI_MCA_orte_", "OMPI_MCA_ess_", "OMPI_MCA_pmix", "OMPI_MCA_initial_wdir",
+                                         "OMPI_MCA_shmem_"};
+    const auto starts = [&name](const char* start) { return begins(name, start); };
+    if (begins(name, "OMPI_MCA_")) {
+        return std::none_of(internal.begin(), internal.end(), starts);
+    }
+    return std::any_of(families.begin(), families.end(), starts) ||
+           std::find(alone.begin(), alone.end(), name) != alone.end();
+}
+
+/// Of Slurm's many variables those that say how a run is laid out.
+bool is_of_use(const std::string& name) {
+    static constexpr std::array of_slurm{"JOB_ID",         "JOB_NODELIST",   "JOB_NUM_NODES",
+                                         "JOB_END_TIME",   "JOB_GPUS",       "JOB_CPUS_PER_NODE",
+                                         "STEP_ID",        "STEP_NUM_TASKS", "STEP_TASKS_PER_NODE",
+                                         "STEP_GPUS",      "NTASKS",         "NTASKS_PER_NODE",
+                                         "TASKS_PER_NODE", "CPUS_PER_TASK",  "CPUS_ON_NODE",
+                                         "CPU_BIND",       "GPUS",           "GPUS_PER_NODE",
+                                         "GPUS_PER_TASK",  "GPUS_ON_NODE",   "TRES_PER_TASK",
+                                         "TRES_BIND",      "MEM_PER_NODE",   "MEM_PER_CPU",
+                                         "MPI_TYPE",       "PROCID",         "LOCALID",
+                                         "NODEID",         "RESTART_COUNT",  "CLUSTER_NAME"};
+    if (!begins(name, "SLURM_")) {
+        return true;
+    }
+    return std::find(of_slurm.begin(), of_slurm.end(), std::string_view(name).substr(6)) != of_slurm.end();
+}
+
+RankFacts rank_facts() {
+    RankFacts facts;
+    facts.cuda = backend::cuda_versions();
+    const comm::NcclVersion nccl = comm::nccl_version();
+    facts.program = fmt::format("Finch {}, {}, {}", FINCH_VERSION,
+                                facts.cuda.built ? "with CUDA for " + backend::cuda_architectures() : "without CUDA",
+                                nccl.built > 0 ? "with NCCL" : "without NCCL");
+    facts.node = cluster::host_name();
+    facts.machine = cluster::this_machine();
+    try {
+        facts.devices = backend::cuda_devices();
+    } catch (const Error& error) {
+        facts.cuda.problem = error.what();
+    }
+    const cluster::Environment environment = cluster::Environment::of_this_process();
+    for (const auto& [name, value] : environment.all()) {
+        if (matters(name) && is_of_use(name)) {
+            facts.variables.emplace(name, value);
+        }
+    }
+    facts.file_system = store::try_file_system(fs::current_path());
+    return facts;
+}
+
+/// What is there of the data that `path` asks for.
+DataFacts data_facts(const fs::path& path) {
+    DataFacts facts{.config = path.string(), .found = "", .problem = ""};
+    try {
+        const config::Config config = config::load(path);
+        if (!config.trains()) {
+            facts.found = "needs no data";
+            return facts;
+        }
+        RandomStream random(config.seed, Purpose::test);
+        const data::Options options = config.recipe(search::random_genome(config.space, random), 0).data;
+        if (options.kind == data::Kind::generated) {
+            facts.found = "draws its data";
+            return facts;
+        }
+        const data::Dataset images = data::load(options, config.seed).training;
+        facts.found = fmt::format("{} images of {}x{}x{} in {}", images.samples(), images.height, images.width,
+                                  images.channels, options.path);
+    } catch (const Error& error) {
+        facts.problem = fmt::format("{}: {}", path.string(), error.what());
+    }
+    return facts;
+}
+
+/// The configurations in ./configs, as they are shipped.
+std::vector<DataFacts> all_data_facts() {
+    std::vector<fs::path> paths;
+    if (fs::is_directory("configs")) {
+        for (const fs::directory_entry& entry : fs::directory_iterator("configs")) {
+            if (entry.path().extension() == ".yaml") {
+                paths.push_back(entry.path());
+            }
+        }
+    }
+    std::sort(paths.begin(), paths.end());
+    std::vector<DataFacts> facts;
+    std::transform(paths.begin(), paths.end(), std::back_inserter(facts), data_facts);
+    return facts;
+}
+
+}  // namespace
+
+int doctor(const comm::Session& session) {
+    DoctorFacts facts;
+    for (const std::string& packed : comm::gather_all(MPI_COMM_WORLD, pack_facts(rank_facts()))) {
+        facts.ranks.push_back(unpack_facts(packed));
+    }
+    facts.architectures = backend::cuda_architectures();
+    facts.mpi = comm::mpi_version();
+    facts.nccl = comm::nccl_version();
+    facts.hdf5 = hdf5::library_version();
+    facts.onednn = backend::onednn_version();
+    std::string verdict;
+    if (session.world_rank() == 0) {
+        facts.data = all_data_facts();
+        const std::vector<Problem> problems = find_problems(facts);
+        fmt::print("{}", doctor_text(facts, problems));
+        verdict = !problems.empty() && problems.front().stops ? "stops" : "runs";
+    }
+    return comm::broadcast(MPI_COMM_WORLD, verdict) == "stops" ? 1 : 0;
+}
+
+}  // namespace finch::app

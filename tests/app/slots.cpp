@@ -1,0 +1,122 @@
+// Many individuals at once on a worker of several ranks, none of which keeps pace with the others. Run with 2 ranks; a
+// test case that hangs is ended by the watchdog of mpi_main.cpp.
+#include "finch/app/cnn_evaluator.hpp"
+#include "finch/base/random.hpp"
+#include "finch/data/dataset.hpp"
+
+#include "support/temporary_folder.hpp"
+#include "support/wrapped_device.hpp"
+
+#include <chrono>
+#include <doctest/doctest.h>
+#include <map>
+#include <thread>
+
+using namespace finch;
+using namespace finch::app;
+
+namespace {
+
+constexpr std::uint64_t individuals = 8;
+constexpr std::int64_t steps_each = 1000;  ///< of training: 20 epochs of 200 samples in batches of 4
+
+constexpr const char* configuration = R"(
+name: slots
+data: {kind: generated, samples: 220, size: 8, validation_samples: 20}
+model: [conv: {channels: $channels, kernel: 3, activation: relu}, max_pool: {kernel: 2}, flatten, linear: {units: classes}]
+training: {epochs: 20, batch_size: 4, optimizer: {sgd: {momentum: 0.9}}, learning_rate: 0.01}
+search: {space: {channels: {int: [1, 8]}}, objective: validation_loss, budget: {evaluations: 8}}
+workers: {ranks: 2, slots: 8}
+)";
+
+/// The CPU, which stops now and then: for how long, and when, differs from rank to rank and from slot to slot.
+class HesitantDevice : public test::WrappedDevice {
+public:
+    HesitantDevice(std::uint64_t seed, bool hesitates)
+        : seed_(seed), hesitates_(hesitates), random_(seed, Purpose::test) {}
+
+    [[nodiscard]] std::unique_ptr<backend::Device> new_stream() override {
+        return std::make_unique<HesitantDevice>(seed_ + ++streams_, hesitates_);
+    }
+    void gather(backend::Feed& feed, float* out) override {
+        hesitate();
+        WrappedDevice::gather(feed, out);
+    }
+    void optimizer_step(backend::Feed& feed, float* parameters, const float* grads, float* state_a, float* state_b,
+                        std::size_t count) override {
+        hesitate();
+        WrappedDevice::optimizer_step(feed, parameters, grads, state_a, state_b, count);
+    }
+
+private:
+    void hesitate() {
+        if (hesitates_ && random_.below(100) == 0) {
+            std::this_thread::sleep_for(std::chrono::microseconds(random_.below(2000)));
+        }
+    }
+
+    std::uint64_t seed_;
+    bool hesitates_;
+    RandomStream random_;
+    std::uint64_t streams_ = 0;
+};
+
+/// Collective over the world. Trains the individuals in so many slots; on the leader each as it ended, by its id.
+std::map<std::uint64_t, search::Individual> train_all(int slot_count, bool hesitates) {
+    const testing::TemporaryFolder folder;
+    config::Config config = config::parse(configuration, "test");
+    config.workers.slots = slot_count;
+    const data::Datasets datasets = data::load(config.recipe({1.0}, 0).data, config.seed);
+    const int rank = comm::rank_of(MPI_COMM_WORLD);
+    const comm::Group group(MPI_COMM_WORLD, 0, rank);
+    HesitantDevice device(1000 * static_cast<std::uint64_t>(rank + 1), hesitates);
+    Slots slots(config, datasets, device, group, cluster::Communicator::mpi);
+    std::map<std::uint64_t, search::Individual> ended;
+    if (!group.is_leader()) {
+        slots.follow();
+        return ended;
+    }
+    CnnEvaluator evaluator(config, slots, group, store::RunDirectory(folder.path()), {0, 1, "here"}, "hesitant",
+                           [] { return 0.0; });
+    evaluator.set_sample_shape({8, 8, 1}, 10);
+    for (std::uint64_t next = 1; next <= individuals || !evaluator.idle();) {
+        while (next <= individuals && evaluator.has_free_slot()) {
+            search::Individual individual;
+            individual.id.value = next;
+            individual.genome = {static_cast<double>(next)};
+            evaluator.start(std::move(individual));
+            ++next;
+        }
+        for (search::Individual& individual : evaluator.advance()) {
+            ended.emplace(individual.id.value, std::move(individual));
+        }
+    }
+    evaluator.dismiss();
+    return ended;
+}
+
+}  // namespace
+
+TEST_CASE("8 slots of 2 ranks train 1 000 steps each with random delays, to the bits of one slot without any") {
+    REQUIRE(comm::size_of(MPI_COMM_WORLD) == 2);
+
+    const auto together = train_all(static_cast<int>(individuals), true);
+    const auto one_by_one = train_all(1, false);
+
+    CHECK(together.size() == one_by_one.size());
+    for (const auto& [id, individual] : together) {
+        CAPTURE(id);
+        CHECK(individual.outcome == search::Outcome::evaluated);
+        CHECK(individual.batch_size == 4);
+        CHECK(individual.epochs * (220 - 20) / individual.batch_size == steps_each);
+        const auto& expected = one_by_one.at(id).curve;
+        REQUIRE(individual.curve.size() == expected.size());
+        for (std::size_t epoch = 0; epoch < expected.size(); ++epoch) {
+            CHECK(individual.curve[epoch].training_loss == expected[epoch].training_loss);
+            CHECK(individual.curve[epoch].validation_loss == expected[epoch].validation_loss);
+        }
+    }
+    if (comm::rank_of(MPI_COMM_WORLD) == 0) {
+        CHECK(together.size() == individuals);
+    }
+}

@@ -1,0 +1,140 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/cluster/device_map.hpp"
+
+#include "finch/base/error.hpp"
+
+#include <algorithm>
+#include <doctest/doctest.h>
+
+using namespace finch;
+using namespace finch::cluster;
+using Device = DeviceWishes::Device;
+using Sums = DeviceWishes::Sums;
+
+namespace {
+
+/// So many ranks on each of so many nodes.
+std::vector<Place> places(int nodes, int ranks_of_node) {
+    std::vector<Place> all;
+    for (int node = 0; node < nodes; ++node) {
+        for (int local = 0; local < ranks_of_node; ++local) {
+            all.push_back({.node = "n" + std::to_string(node), .local_rank = local, .local_ranks = ranks_of_node});
+        }
+    }
+    return all;
+}
+
+/// Every rank sees the first `count` devices of its node, which all nodes call alike.
+std::vector<SeenDevices> sees(std::size_t ranks, int count, bool has_nccl = true) {
+    SeenDevices one{.uuids = {}, .problem = count == 0 ? "no driver" : "", .has_nccl = has_nccl};
+    for (int index = 0; index < count; ++index) {
+        one.uuids.push_back("GPU-" + std::to_string(index));
+    }
+    return std::vector<SeenDevices>(ranks, one);
+}
+
+/// Every rank sees one device alone, its own, as with --gpus-per-task.
+std::vector<SeenDevices> sees_its_own(std::size_t ranks) {
+    auto all = sees(ranks, 1);
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+        all[rank].uuids = {"GPU-" + std::to_string(rank)};
+    }
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("a rank's device is that of its number on its node") {
+    const DeviceMap map = map_devices(places(2, 4), sees(8, 4), {.ranks_per_worker = 2});
+
+    CHECK(map.device == std::vector<int>{0, 1, 2, 3, 0, 1, 2, 3});
+    CHECK(map.communicator == Communicator::nccl);
+    CHECK(map.uses_devices());
+}
+
+TEST_CASE("a rank that sees one device alone takes it, whatever its number; workers of several ranks are warned") {
+    const DeviceMap alone = map_devices(places(1, 4), sees_its_own(4), {});
+    CHECK(alone.device == std::vector<int>{0, 0, 0, 0});
+    CHECK(alone.warnings.empty());
+
+    const DeviceMap together = map_devices(places(1, 4), sees_its_own(4), {.ranks_per_worker = 2});
+    REQUIRE(together.warnings.size() == 1);
+    CHECK(together.warnings[0].find("--gpus-per-node") != std::string::npos);
+}
+
+TEST_CASE("two ranks on one device are refused with a table; with share_device they share it, and sums are staged") {
+    CHECK_THROWS_WITH_AS(static_cast<void>(map_devices(places(1, 2), sees(2, 1), {})),
+                         doctest::Contains("share_device"), ConfigError);
+    CHECK_THROWS_WITH_AS(static_cast<void>(map_devices(places(1, 2), sees(2, 1), {})), doctest::Contains("UUID"),
+                         ConfigError);
+    CHECK_THROWS_WITH_AS(static_cast<void>(map_devices(places(1, 3), sees(3, 2), {})),
+                         doctest::Contains("--ntasks-per-node=2"), ConfigError);
+
+    const DeviceMap shared = map_devices(places(1, 4), sees(4, 2), {.share_device = true, .ranks_per_worker = 2});
+    CHECK(shared.device == std::vector<int>{0, 1, 0, 1});
+    CHECK(shared.communicator == Communicator::staged);
+    CHECK(shared.notes.size() == 1);
+}
+
+TEST_CASE("the same UUID on two nodes is two devices") {
+    CHECK(map_devices(places(2, 1), sees(2, 1), {}).device == std::vector<int>{0, 0});
+}
+
+TEST_CASE("no device anywhere: auto takes the CPU and says so, cuda is refused with the ranks, nodes and reason") {
+    const DeviceMap map = map_devices(places(2, 1), sees(2, 0), {.ranks_per_worker = 2});
+    CHECK(!map.uses_devices());
+    CHECK(map.communicator == Communicator::mpi);
+    REQUIRE(map.notes.size() == 1);
+    CHECK(map.notes[0].find("no driver") != std::string::npos);
+
+    const DeviceWishes wishes{.device = Device::cuda};
+    CHECK_THROWS_WITH_AS(static_cast<void>(map_devices(places(2, 1), sees(2, 0), wishes)),
+                         doctest::Contains("rank 1 on n1"), ConfigError);
+    CHECK_THROWS_WITH_AS(static_cast<void>(map_devices(places(2, 1), sees(2, 0), wishes)),
+                         doctest::Contains("no driver"), ConfigError);
+}
+
+TEST_CASE("some ranks without a device are refused, also with auto, and named") {
+    auto seen = sees(4, 2);
+    seen[3] = sees(1, 0)[0];
+
+    CHECK_THROWS_WITH_AS(static_cast<void>(map_devices(places(2, 2), seen, {})), doctest::Contains("rank 3 on n1"),
+                         ConfigError);
+    CHECK_THROWS_WITH_AS(static_cast<void>(map_devices(places(2, 2), seen, {})), doctest::Contains("1 of 4 ranks"),
+                         ConfigError);
+    CHECK(!map_devices(places(2, 2), seen, {.device = Device::cpu}).uses_devices());
+}
+
+TEST_CASE("several slots on devices need workers of one rank; on CPUs they do not") {
+    const DeviceWishes wishes{.slots = 4, .ranks_per_worker = 2};
+    CHECK_THROWS_WITH_AS(static_cast<void>(map_devices(places(1, 2), sees(2, 2), wishes)),
+                         doctest::Contains("workers.slots"), ConfigError);
+    CHECK(!map_devices(places(1, 2), sees(2, 0), wishes).uses_devices());
+    CHECK(map_devices(places(1, 2), sees(2, 2), {.slots = 4}).uses_devices());
+}
+
+TEST_CASE("a communicator that does not fit is refused with those that do") {
+    const auto refused = [](int devices, bool nccl, bool share, Sums sums) -> std::string {
+        try {
+            static_cast<void>(map_devices(places(1, 2), sees(2, devices, nccl),
+                                          {.communicator = sums, .share_device = share, .ranks_per_worker = 2}));
+        } catch (const ConfigError& error) {
+            return error.what();
+        }
+        return "";
+    };
+
+    CHECK(refused(0, true, false, Sums::nccl).find("auto and mpi fit") != std::string::npos);
+    CHECK(refused(0, true, false, Sums::staged).find("auto and mpi fit") != std::string::npos);
+    CHECK(refused(2, false, false, Sums::nccl).find("auto and staged fit") != std::string::npos);
+    CHECK(refused(1, true, true, Sums::nccl).find("auto and staged fit") != std::string::npos);
+    CHECK(refused(2, true, false, Sums::mpi).find("auto, nccl and staged fit") != std::string::npos);
+    CHECK(refused(2, true, false, Sums::nccl).empty());
+    CHECK(refused(2, true, false, Sums::staged).empty());
+    CHECK(refused(0, true, false, Sums::mpi).empty());
+}
+
+TEST_CASE("without NCCL sums are staged, and one rank sums nothing") {
+    CHECK(map_devices(places(1, 2), sees(2, 2, false), {.ranks_per_worker = 2}).communicator == Communicator::staged);
+    CHECK(map_devices(places(1, 2), sees(2, 2), {}).communicator == Communicator::none);
+}
