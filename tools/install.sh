@@ -3,9 +3,13 @@
 #
 #   tools/install.sh            build and run
 #   tools/install.sh --tests    … and what the tests need
+#   tools/install.sh --cuda     … and it is an error where the CUDA backend cannot be built
 #   tools/install.sh --peers    … and PyTorch, to make the recorded fixtures of the tests anew
 #
 # Does nothing where everything is there, and needs no rights then. Anywhere but on Debian it only says what to look for.
+#
+# CUDA itself, cuDNN and NCCL come with the machine (or from NVIDIA's repositories). Where they are, this script fetches the
+# headers of cudnn-frontend into .cache/, since no distribution that Finch is tested on has them yet.
 set -euo pipefail
 
 # Package and reason, one a line.
@@ -44,14 +48,53 @@ peer_packages="
 python3-torch      the other implementation that recorded fixtures come from
 "
 
+# cudnn-frontend: NVIDIA's C++ layer over cuDNN's graphs; headers only, MIT. Its Python package carries them.
+cuda_packages="
+python3-pip        fetches cudnn-frontend's headers
+"
+frontend_version=1.32.0
+frontend_folder=$(cd "$(dirname "$0")/.." && pwd)/.cache/cudnn-frontend
+
+cuda_is_here() {
+    { command -v nvcc || [ -x /usr/local/cuda/bin/nvcc ]; } >/dev/null &&
+        find /usr/local/cuda/include/ /usr/include ${CPATH:+$(tr : ' ' <<<"$CPATH")} -name cudnn_graph.h -print -quit 2>/dev/null | grep -q .
+}
+
+fetch_frontend() {
+    [ "$(cat "$frontend_folder/version" 2>/dev/null)" != "$frontend_version" ] || return 0
+    echo "install.sh: fetching the headers of cudnn-frontend $frontend_version"
+    local work
+    work=$(mktemp -d)
+    # Any platform's package has the same headers.
+    if python3 -m pip download --quiet --no-deps --only-binary=:all: --implementation cp --python-version 3.11 \
+        --platform manylinux_2_28_x86_64 --dest "$work" "nvidia-cudnn-frontend==$frontend_version" &&
+        python3 -m zipfile -e "$work"/nvidia_cudnn_frontend-*.whl "$work/wheel"; then
+        rm -rf "$frontend_folder"
+        mkdir -p "$frontend_folder"
+        cp -r "$(dirname "$(find "$work/wheel" -name cudnn_frontend.h -print -quit)")" "$frontend_folder/include"
+        echo "$frontend_version" >"$frontend_folder/version"
+        rm -rf "$work"
+    else
+        rm -rf "$work"
+        echo "install.sh: the headers of cudnn-frontend could not be fetched (pip: nvidia-cudnn-frontend==$frontend_version)." >&2
+        echo "  Put the folder that holds cudnn_frontend.h into $frontend_folder/include, or give cmake" >&2
+        echo "  -DFINCH_CUDNN_FRONTEND=FOLDER. Without it Finch is built for CPUs." >&2
+        return 1
+    fi
+}
+
 packages=$build_packages
+cuda=no
 for option in "$@"; do
     case $option in
         --tests) packages+=$test_packages ;;
         --peers) packages+=$test_packages$peer_packages ;;
-        *) echo "usage: tools/install.sh [--tests | --peers]" >&2; exit 2 ;;
+        --cuda) cuda=demanded ;;
+        *) echo "usage: tools/install.sh [--tests | --peers] [--cuda]" >&2; exit 2 ;;
     esac
 done
+if [ $cuda = no ] && cuda_is_here; then cuda=wanted; fi
+if [ $cuda != no ] && ! python3 -m pip --version >/dev/null 2>&1; then packages+=$cuda_packages; fi
 names=$(awk 'NF { print $1 }' <<<"$packages" | sort -u)
 
 if ! command -v dpkg-query >/dev/null; then
@@ -64,14 +107,22 @@ missing=()
 for name in $names; do
     [ "$(dpkg-query --show --showformat='${db:Status-Status}' "$name" 2>/dev/null)" = installed ] || missing+=("$name")
 done
-[ ${#missing[@]} -gt 0 ] || exit 0
-
-if [ "$(id -u)" != 0 ]; then
-    echo "install.sh: these packages are missing, and only an administrator can install them:" >&2
-    echo "  apt-get install --no-install-recommends ${missing[*]}" >&2
-    exit 1
+if [ ${#missing[@]} -gt 0 ]; then
+    if [ "$(id -u)" != 0 ]; then
+        echo "install.sh: these packages are missing, and only an administrator can install them:" >&2
+        echo "  apt-get install --no-install-recommends ${missing[*]}" >&2
+        exit 1
+    fi
+    echo "install.sh: installing ${missing[*]}"
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update --quiet
+    apt-get install --yes --quiet --no-install-recommends "${missing[@]}"
 fi
-echo "install.sh: installing ${missing[*]}"
-export DEBIAN_FRONTEND=noninteractive
-apt-get update --quiet
-apt-get install --yes --quiet --no-install-recommends "${missing[@]}"
+
+case $cuda in
+    demanded)
+        cuda_is_here || { echo "install.sh: --cuda: there is no nvcc, or no cuDNN 9 (cudnn_graph.h)" >&2; exit 1; }
+        fetch_frontend
+        ;;
+    wanted) fetch_frontend || true ;;
+esac

@@ -30,12 +30,12 @@ bool matters(const std::string& name) {
                                          "ONEDNN_", "FINCH_",  "HDF5_", "UCX_",    "GOMP_",  "SLURM_"};
     static constexpr std::array alone{"LD_LIBRARY_PATH", "LD_PRELOAD",           "PMIX_RANK",
                                       "PMIX_NAMESPACE",  "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"};
-    // What mpirun sets for itself.
-    static constexpr std::array internal{"OMPI_MCA_orte_", "OMPI_MCA_ess_", "OMPI_MCA_pmix", "OMPI_MCA_initial_wdir",
+    // What mpirun and MPI_Init set for themselves.
+    static constexpr std::array internal{"OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_pmix", "OMPI_MCA_initial_wdir",
                                          "OMPI_MCA_shmem_"};
     const auto starts = [&name](const char* start) { return begins(name, start); };
     if (begins(name, "OMPI_MCA_")) {
-        return std::none_of(internal.begin(), internal.end(), starts);
+        return name == singleton_variable || std::none_of(internal.begin(), internal.end(), starts);
     }
     return std::any_of(families.begin(), families.end(), starts) ||
            std::find(alone.begin(), alone.end(), name) != alone.end();

@@ -13,11 +13,13 @@ constexpr double gibibyte = 1024.0 * 1024.0 * 1024.0;
 std::string row(const std::string& name, const std::string& value) {
     return fmt::format("  {:<18} {}\n", name, value);
 }
-std::string gibibytes(std::int64_t bytes) {
-    return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / gibibyte);
+std::string size_text(std::int64_t bytes) {
+    const auto number = static_cast<double>(bytes);
+    return number < gibibyte ? fmt::format("{:.3g} MiB", 1024 * number / gibibyte)
+                             : fmt::format("{:.1f} GiB", number / gibibyte);
 }
-std::string limit(std::int64_t bytes) {
-    return bytes == 0 ? "unlimited" : gibibytes(bytes);
+std::string limit_text(std::int64_t bytes) {
+    return bytes == 0 ? "unlimited" : size_text(bytes);
 }
 /// 13020 → "13.2".
 std::string cuda_version(int version) {
@@ -35,10 +37,10 @@ std::string machine_text(const RankFacts& rank) {
                                    machine.instructions.empty() ? "no known vectors" : machine.instructions));
     text += row("cores", fmt::format("{} of {} usable: {}", machine.cpus.size(), machine.cpus_online,
                                      cluster::cpu_list(machine.cpus)));
-    text += row("memory", fmt::format("{}, limit of this job or container: {}", gibibytes(machine.memory_bytes),
-                                      limit(machine.memory_limit_bytes)));
+    text += row("memory", fmt::format("{}, limit of this job or container: {}", size_text(machine.memory_bytes),
+                                      limit_text(machine.memory_limit_bytes)));
     text += row("limits", fmt::format("address space {}, locked memory {}, open files {}",
-                                      limit(machine.address_space_bytes), limit(machine.locked_bytes),
+                                      limit_text(machine.address_space_bytes), limit_text(machine.locked_bytes),
                                       machine.open_files == 0 ? "unlimited" : fmt::format("{}", machine.open_files)));
     return text;
 }
@@ -79,7 +81,7 @@ std::string cuda_text(const DoctorFacts& facts) {
     for (const backend::DeviceDescription& device : zero.devices) {
         text += row(fmt::format("device {}", device.index),
                     fmt::format("{}, {}, {}, capability {}.{}, PCI {}{}", device.name, device.uuid,
-                                gibibytes(device.memory_bytes), device.capability / 10, device.capability % 10,
+                                size_text(device.memory_bytes), device.capability / 10, device.capability % 10,
                                 device.pci_bus_id,
                                 has_code_for(facts.architectures, device.capability) ? "" : ", NO CODE FOR IT"));
     }
@@ -88,12 +90,16 @@ std::string cuda_text(const DoctorFacts& facts) {
 
 std::string libraries_text(const DoctorFacts& facts) {
     const auto& variables = facts.ranks.front().variables;
-    const bool has_pmix = variables.count("PMIX_RANK") > 0 || variables.count("PMIX_NAMESPACE") > 0;
+    const auto launcher = variables.find(singleton_variable);
+    const bool is_alone = launcher != variables.end() && launcher->second == "singleton";
+    const bool has_pmix = variables.count("PMIX_RANK") > 0 && !is_alone;
     std::string text = "libraries\n";
     text += row("MPI", facts.mpi.library);
     text += row("MPI threads", facts.mpi.threading);
     text += row("ranks", fmt::format("{}, {}", facts.mpi.ranks,
-                                     has_pmix ? "started by way of PMIx" : "not started by way of PMIx"));
+                                     is_alone   ? "started by itself, without srun or mpirun"
+                                     : has_pmix ? "started by way of PMIx"
+                                                : "not started by way of PMIx"));
     text += row("HDF5", facts.hdf5);
     text += row("oneDNN", facts.onednn);
     return text;
@@ -112,7 +118,7 @@ std::string files_text(const DoctorFacts& facts) {
     const auto word = [](bool works) { return works ? "yes" : "NO"; };
     std::string text = "files\n";
     text +=
-        row("working directory", fmt::format("{} ({}, {} free)", files.path, files.kind, gibibytes(files.free_bytes)));
+        row("working directory", fmt::format("{} ({}, {} free)", files.path, files.kind, size_text(files.free_bytes)));
     text +=
         row("can", fmt::format("write: {}, lock: {}, sync: {} (1 MiB in {:.1f} ms), hard links: {}", word(files.writes),
                                word(files.locks), word(files.syncs), 1e3 * files.sync_seconds, word(files.hard_links)));

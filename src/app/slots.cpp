@@ -11,12 +11,22 @@ namespace finch::app {
 
 Slots::Slots(const config::Config& config, const data::Datasets& datasets, backend::Device& device,
              const comm::Group& group, cluster::Communicator communicator)
-    : config_(config), datasets_(datasets), group_(group), slots_(static_cast<std::size_t>(config.workers.slots)) {
+    : config_(config),
+      datasets_(datasets),
+      group_(group),
+      exceptions_(std::uncaught_exceptions()),
+      slots_(static_cast<std::size_t>(config.workers.slots)) {
     for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
         streams_.push_back(device.new_stream());
     }
     // Several slots on one communicator of several ranks are the CPU's alone, whose Orders fix the order of the sums.
     all_reduce_ = make_all_reduce(communicator, group, *streams_.front(), config.workers.timeout_seconds);
+}
+
+Slots::~Slots() {
+    if (std::uncaught_exceptions() > exceptions_) {
+        all_reduce_->give_up();
+    }
 }
 
 std::vector<Status> Slots::obey(const Order& order) {

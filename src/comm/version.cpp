@@ -13,7 +13,7 @@ MpiVersion mpi_version() {
     int length = 0;
     FINCH_MPI(MPI_Get_library_version(text.data(), &length));
     version.library.assign(text.data(), static_cast<std::size_t>(length));
-    version.library.resize(std::min(version.library.find_first_of("\n"), version.library.size()));
+    version.library.resize(std::min(version.library.find_first_of(",\n"), version.library.size()));
     int threading = MPI_THREAD_SINGLE;
     FINCH_MPI(MPI_Query_thread(&threading));
     version.threading = threading == MPI_THREAD_MULTIPLE     ? "multiple"

@@ -237,6 +237,24 @@ TEST_CASE("a failure ends within the deadline though graphs hold sums, which NCC
     start_again();
 }
 
+TEST_CASE("a training whose peers do not come, from the first step on, waits only with a deadline") {
+    start_again();
+    const comm::Group both = first_ranks(2);
+    const auto datasets = bright_rows(90);
+    const auto device = backend::make_cuda_device(0);
+    const auto nccl = comm::make_nccl_all_reduce(both, *device, 0.5);
+    auto training = std::make_unique<train::Training>(*device, both, *nccl, datasets, calm_recipe());
+    rehearsal::set_peers(rehearsal::Peers::get_stuck);
+
+    // The stand-in ends the program where somebody waits without one.
+    CHECK_THROWS_WITH_AS(
+        for (int i = 0; i < 3; ++i) { training->advance(5); }, doctest::Contains("workers.timeout_seconds"), Error);
+
+    rehearsal::forgive_waiting();
+    training.reset();
+    start_again();
+}
+
 TEST_CASE("a communicator that is given up, or unwound, is aborted and waits for no peer") {
     start_again();
     const comm::Group both = first_ranks(2);

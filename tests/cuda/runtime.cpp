@@ -104,6 +104,19 @@ TEST_CASE("in the steady state a chunk of steps allocates nothing and waits once
     CHECK(rehearsal::calls("cudaGraphLaunch") == launches + 3);
 }
 
+TEST_CASE("a run asks and does not wait, not even the first one, which captures: who waits may have a deadline") {
+    rehearsal::reset();
+    const Data data;
+    const auto device = make_cuda_device(0);
+    Step step(*device, data);
+    const int waits = rehearsal::calls("cudaStreamSynchronize") + rehearsal::calls("cudaEventSynchronize");
+
+    step.run(70);
+
+    CHECK(rehearsal::calls("cudaGraphLaunch") > 0);
+    CHECK(rehearsal::calls("cudaStreamSynchronize") + rehearsal::calls("cudaEventSynchronize") == waits + 1);
+}
+
 TEST_CASE("work that is done late, or other streams' first, gives the same: nothing is read before") {
     rehearsal::reset();
     const Data data;

@@ -51,6 +51,9 @@ struct Problem {
     bool operator==(const Problem&) const = default;
 };
 
+/// Open MPI sets it to "singleton" in a process that no launcher started; it sets the variables of PMIx there, too.
+inline constexpr const char* singleton_variable = "OMPI_MCA_ess";
+
 /// Everything that is wrong, what stops a run first. A pure function.
 [[nodiscard]] std::vector<Problem> find_problems(const DoctorFacts& facts);
 

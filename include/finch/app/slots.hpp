@@ -23,6 +23,11 @@ public:
     /// work of its own on `device`.
     Slots(const config::Config& config, const data::Datasets& datasets, backend::Device& device,
           const comm::Group& group, cluster::Communicator communicator);
+    /// While unwinding it gives the communicator up: the trainings' ends wait for the device, which may wait for a
+    /// peer.
+    ~Slots();
+    Slots(const Slots&) = delete;
+    Slots& operator=(const Slots&) = delete;
 
     /// Whether advance() returns before the steps are done.
     [[nodiscard]] bool runs_ahead() const { return streams_.front()->runs_ahead(); }
@@ -49,6 +54,7 @@ private:
     const config::Config& config_;
     const data::Datasets& datasets_;
     const comm::Group& group_;
+    int exceptions_;                                         ///< in flight when it was made
     std::vector<std::unique_ptr<backend::Device>> streams_;  ///< by slot
     std::unique_ptr<comm::AllReduce> all_reduce_;
     std::vector<std::unique_ptr<train::Training>> slots_;

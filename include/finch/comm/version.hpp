@@ -5,7 +5,7 @@
 namespace finch::comm {
 
 struct MpiVersion {
-    std::string library;    ///< "Open MPI v4.1.4, …", the first line of what it says
+    std::string library;    ///< "Open MPI v4.1.4": what it says up to the first comma or line
     std::string threading;  ///< what it gives: "single", "funneled", "serialized", "multiple"
     int ranks = 1;          ///< of the world
 };

@@ -1,0 +1,65 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/cluster/machine.hpp"
+
+#include "finch/cluster/environment.hpp"
+
+#include "support/temporary_folder.hpp"
+
+#include <doctest/doctest.h>
+#include <fstream>
+
+using namespace finch;
+using namespace finch::cluster;
+
+namespace {
+
+void write(const std::filesystem::path& path, const char* text) {
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+}
+
+}  // namespace
+
+TEST_CASE("cpu_list: neighbours are joined, as taskset writes them") {
+    CHECK(cpu_list({}) == "");
+    CHECK(cpu_list({3}) == "3");
+    CHECK(cpu_list({0, 1, 2, 3, 8, 10, 11}) == "0-3,8,10-11");
+}
+
+TEST_CASE("vector_instructions: the widest that the flags name, by whole words") {
+    CHECK(vector_instructions("fpu sse2 avx avx2 avx512f avx512vl") == "AVX-512");
+    CHECK(vector_instructions("fpu sse2 avx avx2") == "AVX2");
+    CHECK(vector_instructions("fpu sse2 avx") == "AVX");
+    CHECK(vector_instructions("fpu sse2 avx512fnot") == "SSE");
+    CHECK(vector_instructions("") == "");
+}
+
+TEST_CASE("memory_limit_of_groups: the least of the own group and all above it; 'max' is none") {
+    const testing::TemporaryFolder folder;
+    write(folder.path() / "slurm" / "memory.max", "4000\n");
+    write(folder.path() / "slurm" / "job_7" / "memory.max", "max\n");
+    write(folder.path() / "slurm" / "job_7" / "step_0" / "memory.max", "5000\n");
+    write(folder.path() / "other" / "memory.max", "1\n");
+
+    CHECK(memory_limit_of_groups("0::/slurm/job_7/step_0\n", folder.path()) == 4000);
+    CHECK(memory_limit_of_groups("0::/nowhere\n", folder.path()) == 0);
+    CHECK(memory_limit_of_groups("", folder.path()) == 0);
+}
+
+TEST_CASE("memory_limit_of_groups: version 1, where a number near 2^63 is none") {
+    const testing::TemporaryFolder folder;
+    write(folder.path() / "memory" / "memory.limit_in_bytes", "9223372036854771712\n");
+    write(folder.path() / "memory" / "slurm" / "job_7" / "memory.limit_in_bytes", "6000\n");
+    const char* groups = "9:memory:/slurm/job_7\n4:cpu,cpuacct:/other\n";
+
+    CHECK(memory_limit_of_groups(groups, folder.path()) == 6000);
+    CHECK(memory_limit_of_groups("9:memory:/\n", folder.path()) == 0);
+}
+
+TEST_CASE("this_machine: as many CPUs as usable_cpus() counts, and memory") {
+    const Machine machine = this_machine();
+
+    CHECK(static_cast<int>(machine.cpus.size()) == usable_cpus());
+    CHECK(machine.cpus_online >= static_cast<int>(machine.cpus.size()));
+    CHECK(machine.memory_bytes > std::int64_t{1} << 26);
+}
