@@ -108,9 +108,11 @@ std::string libraries_text(const DoctorFacts& facts) {
 std::string variables_text(const RankFacts& rank) {
     std::string text = "environment\n";
     for (const auto& [name, value] : rank.variables) {
-        text += fmt::format("  {}={}\n", name, value);
+        if (name != singleton_variable) {
+            text += fmt::format("  {}={}\n", name, value);
+        }
     }
-    return text + (rank.variables.empty() ? "  nothing that matters is set\n" : "");
+    return text;
 }
 
 std::string files_text(const DoctorFacts& facts) {

@@ -24,8 +24,8 @@ struct StepPlan {
 /// A model, its optimizer and its data on this rank: everything whose size depends on the batch. Does steps, many at a
 /// time; where the device runs ahead they are done when settle() returns.
 ///
-/// Where the host has a part in the sums over ranks, what a computation throws is kept, and from then on the collectives
-/// run with zeros and the losses are NaN: the other ranks are not left waiting. throw_failure() then tells.
+/// Where the host has a part in the sums over ranks, what a computation throws is kept, and from then on the
+/// collectives run with zeros and the losses are NaN: the other ranks are not left waiting. throw_failure() then tells.
 class Learner {
 public:
     /// `device`, `all_reduce` and `dataset` must outlive it. Throws std::bad_alloc.
