@@ -6,6 +6,7 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/cluster/environment.hpp"
 
 #include <span>
 #include <vector>
@@ -21,7 +22,8 @@ std::string pack(const std::vector<backend::DeviceDescription>& devices) {
         writer.put_text(device.uuid);
     }
     writer.put_text(devices.empty() ? backend::cuda_versions().problem : std::string());
-    writer.put(static_cast<std::uint64_t>(comm::has_nccl() ? 1 : 0));
+    writer.put(comm::has_nccl());
+    writer.put_text(cluster::Environment::of_this_process().text("NCCL_HOSTID").value_or(""));
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -32,7 +34,8 @@ cluster::SeenDevices unpack(const std::string& packed) {
         seen.uuids.push_back(reader.get_text());
     }
     seen.problem = reader.get_text();
-    seen.has_nccl = reader.get<std::uint64_t>() != 0;
+    seen.has_nccl = reader.get<bool>();
+    seen.nccl_host_id = reader.get_text();
     return seen;
 }
 

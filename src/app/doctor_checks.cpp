@@ -149,7 +149,7 @@ void check_map(const DoctorFacts& facts, Problems& problems) {
     std::vector<cluster::SeenDevices> seen;
     for (const RankFacts& rank : facts.ranks) {
         nodes.push_back(rank.node);
-        cluster::SeenDevices devices{{}, rank.cuda.problem, facts.nccl.built > 0};
+        cluster::SeenDevices devices{{}, rank.cuda.problem, facts.nccl.built > 0, ""};
         for (const backend::DeviceDescription& device : rank.devices) {
             devices.uuids.push_back(device.uuid);
         }

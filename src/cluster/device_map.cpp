@@ -142,15 +142,26 @@ private:
         }
     }
 
+    /// Whether each rank has an NCCL_HOSTID of its own: NCCL then takes them for ranks of different hosts.
+    [[nodiscard]] bool have_host_ids() const {
+        std::set<std::string> ids;
+        for (const SeenDevices& one : seen_) {
+            ids.insert(one.nccl_host_id);
+        }
+        return ids.size() == seen_.size() && !ids.contains("");
+    }
+
     void choose_communicator() {
         const bool devices = map_.uses_devices();
         const bool nccl = std::all_of(seen_.begin(), seen_.end(), [](const SeenDevices& one) { return one.has_nccl; });
         check_communicator(devices, nccl);
+        const bool wants_nccl = wishes_.communicator == Sums::nccl;
         if (wishes_.ranks_per_worker == 1) {
-            map_.communicator = Communicator::none;
+            // One rank sums nothing; who asks for NCCL by name sees it at work, in one slot.
+            map_.communicator = wants_nccl && wishes_.slots == 1 ? Communicator::nccl : Communicator::none;
         } else if (!devices) {
             map_.communicator = Communicator::mpi;
-        } else if (wishes_.communicator == Sums::staged || shared_ || !nccl) {
+        } else if (wishes_.communicator == Sums::staged || (shared_ && !wants_nccl) || !nccl) {
             map_.communicator = Communicator::staged;
         } else {
             map_.communicator = Communicator::nccl;
@@ -161,7 +172,7 @@ private:
         }
     }
 
-    void check_communicator(bool devices, bool nccl) const {
+    void check_communicator(bool devices, bool nccl) {
         const auto refuse = [](const char* what, const char* why, const char* fits) {
             throw ConfigError(fmt::format("workers.communicator: {}: {}; here {} fit", what, why, fits));
         };
@@ -173,8 +184,11 @@ private:
                     refuse("nccl", "it sums on CUDA devices, and the ranks compute on CPUs", "auto and mpi");
                 } else if (!nccl) {
                     refuse("nccl", "this program was built without NCCL", "auto and staged");
-                } else if (shared_) {
+                } else if (shared_ && !have_host_ids()) {
                     refuse("nccl", "it does not let two ranks share a device", "auto and staged");
+                } else if (shared_) {
+                    map_.warnings.emplace_back(
+                        "NCCL_HOSTID lets ranks share a device by NCCL: slow, and for trying things out only");
                 }
                 break;
             case Sums::staged:

@@ -26,7 +26,7 @@ std::vector<Place> places(int nodes, int ranks_of_node) {
 
 /// Every rank sees the first `count` devices of its node, which all nodes call alike.
 std::vector<SeenDevices> sees(std::size_t ranks, int count, bool has_nccl = true) {
-    SeenDevices one{.uuids = {}, .problem = count == 0 ? "no driver" : "", .has_nccl = has_nccl};
+    SeenDevices one{.uuids = {}, .problem = count == 0 ? "no driver" : "", .has_nccl = has_nccl, .nccl_host_id = ""};
     for (int index = 0; index < count; ++index) {
         one.uuids.push_back("GPU-" + std::to_string(index));
     }
@@ -137,4 +137,21 @@ TEST_CASE("a communicator that does not fit is refused with those that do") {
 TEST_CASE("without NCCL sums are staged, and one rank sums nothing") {
     CHECK(map_devices(places(1, 2), sees(2, 2, false), {.ranks_per_worker = 2}).communicator == Communicator::staged);
     CHECK(map_devices(places(1, 2), sees(2, 2), {}).communicator == Communicator::none);
+}
+
+TEST_CASE("NCCL on a shared device is let through where each rank has an NCCL_HOSTID of its own") {
+    const DeviceWishes wishes{.communicator = Sums::nccl, .share_device = true, .ranks_per_worker = 2};
+    auto seen = sees(2, 1);
+    seen[0].nccl_host_id = "one";
+    CHECK_THROWS_AS(static_cast<void>(map_devices(places(1, 2), seen, wishes)), ConfigError);
+    seen[1].nccl_host_id = "one";
+    CHECK_THROWS_AS(static_cast<void>(map_devices(places(1, 2), seen, wishes)), ConfigError);
+    seen[1].nccl_host_id = "two";
+    CHECK(map_devices(places(1, 2), seen, wishes).communicator == Communicator::nccl);
+}
+
+TEST_CASE("a worker of one rank that asks for NCCL by name gets it, in one slot") {
+    CHECK(map_devices(places(1, 2), sees(2, 2), {.communicator = Sums::nccl}).communicator == Communicator::nccl);
+    CHECK(map_devices(places(1, 2), sees(2, 2), {.communicator = Sums::nccl, .slots = 2}).communicator ==
+          Communicator::none);
 }

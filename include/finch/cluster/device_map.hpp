@@ -27,6 +27,7 @@ struct SeenDevices {
     std::vector<std::string> uuids;  ///< of the devices that it sees, by index
     std::string problem;             ///< why it sees none, in CUDA's words
     bool has_nccl = false;           ///< the program was built with NCCL
+    std::string nccl_host_id;        ///< NCCL_HOSTID: ranks with different ones may share a device, for tests
 };
 
 constexpr int no_device = -1;

@@ -136,16 +136,19 @@ int outputs_of(int channels, bool many) {
 template <int kernel, int pixels>
 DirectPassPointer plan_outputs(const ConvolutionSizes& sizes, std::int64_t batch, const DirectRule& rule,
                                Activation activation, bool is_gradient) {
-    switch (outputs_of(sizes.channels_out, rule.many_outputs && pixels > 1)) {
-        case 5:
-            return std::make_unique<PassOf<kernel, pixels, 5>>(sizes, batch, rule.rows, activation, is_gradient);
-        case 8:
-            return std::make_unique<PassOf<kernel, pixels, 8>>(sizes, batch, rule.rows, activation, is_gradient);
-        case 10:
+    const int outputs = outputs_of(sizes.channels_out, rule.many_outputs && pixels > 1);
+    if constexpr (pixels > 1) {
+        if (outputs == 10) {
             return std::make_unique<PassOf<kernel, pixels, 10>>(sizes, batch, rule.rows, activation, is_gradient);
-        default:
-            return std::make_unique<PassOf<kernel, pixels, 4>>(sizes, batch, rule.rows, activation, is_gradient);
+        }
+        if (outputs == 8) {
+            return std::make_unique<PassOf<kernel, pixels, 8>>(sizes, batch, rule.rows, activation, is_gradient);
+        }
     }
+    if (outputs == 5) {
+        return std::make_unique<PassOf<kernel, pixels, 5>>(sizes, batch, rule.rows, activation, is_gradient);
+    }
+    return std::make_unique<PassOf<kernel, pixels, 4>>(sizes, batch, rule.rows, activation, is_gradient);
 }
 
 template <int kernel>
