@@ -63,7 +63,8 @@ struct ProductShape {
 /// time: sums over k in one piece or by way of the workspace.
 class Product {
 public:
-    Product(Libraries& libraries, const ProductShape& shape, Precision precision)
+    /// `alignment`: of the matrices' places, in bytes.
+    Product(Libraries& libraries, const ProductShape& shape, Precision precision, std::uint32_t alignment)
         : libraries_(libraries),
           a_(shape.transpose_a ? make_matrix(shape.k, shape.m) : make_matrix(shape.m, shape.k)),
           b_(shape.transpose_b ? make_matrix(shape.n, shape.k) : make_matrix(shape.k, shape.n)),
@@ -73,7 +74,7 @@ public:
         descriptor_.reset(descriptor);
         set_transposed(CUBLASLT_MATMUL_DESC_TRANSA, shape.transpose_a);
         set_transposed(CUBLASLT_MATMUL_DESC_TRANSB, shape.transpose_b);
-        choose();
+        choose(alignment);
     }
 
     /// Whether cuBLASLt has an algorithm at all.
@@ -93,7 +94,7 @@ private:
         FINCH_CUBLAS(cublasLtMatmulDescSetAttribute(descriptor_.get(), which, &operation, sizeof operation));
     }
 
-    void choose() {
+    void choose(std::uint32_t alignment) {
         cublasLtMatmulPreference_t handle = nullptr;
         FINCH_CUBLAS(cublasLtMatmulPreferenceCreate(&handle));
         const Preference preference(handle);
@@ -102,6 +103,11 @@ private:
         const std::uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
         FINCH_CUBLAS(cublasLtMatmulPreferenceSetAttribute(handle, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes,
                                                           sizeof schemes));
+        for (const auto which :
+             {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+              CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+            FINCH_CUBLAS(cublasLtMatmulPreferenceSetAttribute(handle, which, &alignment, sizeof alignment));
+        }
         int found = 0;
         const cublasStatus_t status =
             cublasLtMatmulAlgoGetHeuristic(libraries_.cublas(), descriptor_.get(), a_.get(), b_.get(), c_.get(),
@@ -120,6 +126,17 @@ std::int64_t features_of(const LinearShape& shape) {
     return shape.height * shape.width * shape.channels;
 }
 
+/// Whether columns in CHW order are others than those in HWC order, in which x comes.
+bool is_permuted(const LinearShape& shape) {
+    return shape.height * shape.width > 1 && shape.channels > 1;
+}
+
+/// Of what its products work on, in bytes: packed weights have memory of their own; canonical ones lie anywhere in an
+/// arena of floats, where cuBLASLt's 128-bit loads would fault.
+std::uint32_t alignment_of(const LinearShape& shape) {
+    return is_permuted(shape) ? 256 : sizeof(float);
+}
+
 /// A linear layer as a 1 × 1 convolution of one pixel: for the general kernels, where cuBLASLt has no algorithm.
 ConvolutionShape as_convolution(const LinearShape& shape) {
     return {.batch = shape.batch, .channels_in = features_of(shape), .channels_out = shape.units, .kernel = 1};
@@ -132,12 +149,12 @@ struct CublasLinearPlan {
     CublasLinearPlan(Libraries& libraries, const LinearShape& s)
         : forward(libraries,
                   {.m = s.units, .n = s.batch, .k = features_of(s), .transpose_a = true, .transpose_b = false},
-                  s.precision),
+                  s.precision, alignment_of(s)),
           data(libraries, {.m = features_of(s), .n = s.batch, .k = s.units, .transpose_a = false, .transpose_b = false},
-               s.precision),
+               s.precision, alignment_of(s)),
           weights(libraries,
                   {.m = features_of(s), .n = s.units, .k = s.batch, .transpose_a = false, .transpose_b = true},
-                  s.precision) {}
+                  s.precision, alignment_of(s)) {}
     Product forward, data, weights;
 };
 
@@ -156,7 +173,7 @@ public:
             std::max({plan->forward.workspace_bytes(), plan->data.workspace_bytes(), plan->weights.workspace_bytes()});
         scratch_ =
             stream.scratch(std::max({workspace, std::size_t{16}, column_sums_scratch(shape.batch, shape.units)}));
-        if (is_permuted()) {
+        if (is_permuted(shape_)) {
             packed_ = stream.allocate(weights_ * sizeof(float));
             packed_grads_ = stream.allocate(weights_ * sizeof(float));
         }
@@ -164,7 +181,7 @@ public:
 
     void pack(const float* parameters) override {
         parameters_ = parameters;
-        if (is_permuted()) {
+        if (is_permuted(shape_)) {
             transpose(stream_.get(), parameters, shape_.units, shape_.channels, pixels(),
                       static_cast<float*>(packed_.get()));
         }
@@ -186,13 +203,13 @@ public:
                                 shape_.units);
         }
         column_sums(stream_.get(), grad_y, shape_.batch, shape_.units, scratch_, grad_parameters + weights_);
-        float* grads = is_permuted() ? static_cast<float*>(packed_grads_.get()) : grad_parameters;
+        float* grads = is_permuted(shape_) ? static_cast<float*>(packed_grads_.get()) : grad_parameters;
         if (plan_->weights.exists()) {
             plan_->weights.run(stream_.get(), x, grad_y, grads, scratch_);
         } else {
             general_weight_gradient(stream_.get(), as_convolution(shape_), x, grad_y, grads);
         }
-        if (is_permuted()) {
+        if (is_permuted(shape_)) {
             transpose(stream_.get(), static_cast<const float*>(grads), shape_.units, pixels(), shape_.channels,
                       grad_parameters);
         }
@@ -210,10 +227,8 @@ public:
 
 private:
     [[nodiscard]] std::int64_t pixels() const { return shape_.height * shape_.width; }
-    /// Whether columns in CHW order are others than those in HWC order, in which x comes.
-    [[nodiscard]] bool is_permuted() const { return pixels() > 1 && shape_.channels > 1; }
     [[nodiscard]] const float* weights() const {
-        return is_permuted() ? static_cast<const float*>(packed_.get()) : parameters_;
+        return is_permuted(shape_) ? static_cast<const float*>(packed_.get()) : parameters_;
     }
 
     Stream& stream_;

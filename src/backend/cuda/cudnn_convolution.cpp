@@ -174,9 +174,11 @@ public:
         scratch_ = static_cast<std::byte*>(
             stream.scratch(std::max({forward_places_.size, data_places_.size, weight_places_.size, sums})));
         allocate_packed(plan_->forward, packed_forward_);
-        allocate_packed(plan_->data, packed_data_);
+        if (!data_takes_forwards_weights()) {
+            allocate_packed(plan_->data, packed_data_);
+        }
         if (plan_->forward.request.is_fused) {
-            padded_bias_ = stream.allocate(static_cast<std::size_t>(plan_->forward.padded_out()) * sizeof(float));
+            bias_copy_ = stream.allocate(static_cast<std::size_t>(plan_->forward.padded_out()) * sizeof(float));
         }
     }
 
@@ -184,11 +186,7 @@ public:
         parameters_ = parameters;
         pack_for(plan_->forward, packed_forward_);
         pack_for(plan_->data, packed_data_);
-        if (padded_bias_) {
-            FINCH_CUDA(cudaMemcpyAsync(padded_bias_.get(), parameters + weights_,
-                                       static_cast<std::size_t>(shape_.channels_out) * sizeof(float),
-                                       cudaMemcpyDeviceToDevice, stream_.get()));
-        }
+        pack_bias(parameters + weights_);
     }
 
     void forward(const float* x, float* y) override {
@@ -201,12 +199,10 @@ public:
             return;
         }
         void* to = is_plain(rung) ? y : at(forward_places_.y);
-        rung.pass->run(stream_.get(),
-                       {.x = brought_x(rung, forward_places_, x),
-                        .weights = weights_of(rung, packed_forward_),
-                        .bias = padded_bias_.get(),
-                        .y = to},
-                       at(forward_places_.workspace));
+        rung.pass->run(
+            stream_.get(),
+            {.x = brought_x(rung, forward_places_, x), .weights = packed_forward_.get(), .bias = fused_bias_, .y = to},
+            at(forward_places_.workspace));
         finish_forward(rung, to, rung.request.is_fused ? nullptr : bias,
                        rung.request.is_fused ? Activation::none : shape_.activation, y);
     }
@@ -235,10 +231,30 @@ private:
         return rung.request.layout == TensorLayout::nhwc && rung.request.type == TensorType::float32 &&
                rung.request.shape == shape_;
     }
+    /// cuDNN takes the bias where it lies, if that is a place aligned as it wants, and it needs no padding.
+    void pack_bias(const float* bias) {
+        if (!bias_copy_) {
+            return;
+        }
+        const bool is_aligned = reinterpret_cast<std::uintptr_t>(bias) % 16 == 0;
+        const bool as_it_is = is_aligned && plan_->forward.padded_out() == shape_.channels_out;
+        fused_bias_ = as_it_is ? const_cast<float*>(bias) : bias_copy_.get();
+        if (!as_it_is) {
+            copy(bias, bias_copy_.get(), static_cast<std::size_t>(shape_.channels_out));
+        }
+    }
+
+    /// Whether both passes want the weights alike, so that they are packed once.
+    [[nodiscard]] bool data_takes_forwards_weights() const {
+        const CudnnRequest& forward = plan_->forward.request;
+        const CudnnRequest& data = plan_->data.request;
+        return !plan_->forward.is_general() && !plan_->data.is_general() && forward.layout == data.layout &&
+               forward.type == data.type && forward.shape == data.shape;
+    }
     [[nodiscard]] void* at(std::size_t place) const { return scratch_ + place; }
 
     void allocate_packed(const PlannedRung& rung, DeviceMemory& packed) {
-        if (!rung.is_general() && rung.request.layout == TensorLayout::nhwc) {
+        if (!rung.is_general()) {
             packed = stream_.allocate(weight_elements(rung.request.shape) * bytes_of(rung.request.type));
         }
     }
@@ -253,15 +269,16 @@ private:
         if (!packed) {
             return;
         }
-        if (rung.request.type == TensorType::bfloat16) {
+        if (rung.request.layout == TensorLayout::nchw) {
+            copy(parameters_, packed.get(), weights_);
+        } else if (rung.request.type == TensorType::bfloat16) {
             pack_weights(stream_.get(), sizes_of(rung), parameters_, static_cast<__nv_bfloat16*>(packed.get()));
         } else {
             pack_weights(stream_.get(), sizes_of(rung), parameters_, static_cast<float*>(packed.get()));
         }
     }
-    /// Planes take the canonical weights as they are.
-    [[nodiscard]] void* weights_of(const PlannedRung& rung, const DeviceMemory& packed) const {
-        return rung.request.layout == TensorLayout::nchw ? const_cast<float*>(parameters_) : packed.get();
+    void copy(const float* from, void* to, std::size_t floats) const {
+        FINCH_CUDA(cudaMemcpyAsync(to, from, floats * sizeof(float), cudaMemcpyDeviceToDevice, stream_.get()));
     }
 
     /// (pixels, channels) in the pass's own layout, type and padding.
@@ -315,17 +332,18 @@ private:
             general_weight_gradient(stream_.get(), shape_, x, grad_y, grad_weights);
             return;
         }
-        const bool is_canonical = rung.request.layout == TensorLayout::nchw;
-        void* packed = is_canonical ? grad_weights : at(weight_places_.weights);
+        void* packed = at(weight_places_.weights);
         rung.pass->run(stream_.get(),
                        {.x = brought_x(rung, weight_places_, x),
                         .weights = packed,
                         .bias = nullptr,
                         .y = brought_grad(rung, weight_places_, grad_y)},
                        at(weight_places_.workspace));
-        if (!is_canonical && rung.request.type == TensorType::bfloat16) {
+        if (rung.request.layout == TensorLayout::nchw) {
+            copy(static_cast<const float*>(packed), grad_weights, weights_);
+        } else if (rung.request.type == TensorType::bfloat16) {
             unpack_weights(stream_.get(), sizes_of(rung), static_cast<const __nv_bfloat16*>(packed), grad_weights);
-        } else if (!is_canonical) {
+        } else {
             unpack_weights(stream_.get(), sizes_of(rung), static_cast<const float*>(packed), grad_weights);
         }
     }
@@ -339,7 +357,7 @@ private:
         void* to = is_plain(rung) ? grad_x : at(data_places_.x);
         rung.pass->run(stream_.get(),
                        {.x = to,
-                        .weights = weights_of(rung, packed_data_),
+                        .weights = data_takes_forwards_weights() ? packed_forward_.get() : packed_data_.get(),
                         .bias = nullptr,
                         .y = brought_grad(rung, data_places_, grad_y)},
                        at(data_places_.workspace));
@@ -362,9 +380,11 @@ private:
     std::size_t weights_;  ///< floats, canonical
     Places forward_places_, data_places_, weight_places_;
     std::byte* scratch_ = nullptr;
-    DeviceMemory packed_forward_, packed_data_;  ///< none where the canonical weights serve
-    DeviceMemory padded_bias_;                   ///< where forward is fused: zeros behind
-    const float* parameters_ = nullptr;          ///< canonical
+    // cuDNN wants its tensors aligned to 16 bytes, which the canonical arenas do not promise.
+    DeviceMemory packed_forward_, packed_data_;  ///< none where the general kernels serve, or one serves both
+    DeviceMemory bias_copy_;                     ///< where forward is fused: zeros behind
+    void* fused_bias_ = nullptr;
+    const float* parameters_ = nullptr;  ///< canonical
 };
 
 }  // namespace

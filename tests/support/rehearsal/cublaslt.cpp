@@ -20,6 +20,10 @@ struct Product {
     bool transpose_b = false;
 };
 
+struct Preference {
+    std::uint32_t alignment = 256;  ///< bytes, unless it is told otherwise: the real one's default
+};
+
 template <class Own, class Opaque>
 Own& own(Opaque* handle) {
     return *reinterpret_cast<Own*>(handle);
@@ -48,8 +52,9 @@ void multiply(const Product& product, const float* a, const Matrix& of_a, const 
     }
 }
 
-bool is_device_matrix(const void* data, const Matrix& matrix) {
-    return is_device_memory(data, static_cast<std::size_t>(matrix.leading) * matrix.columns * sizeof(float));
+bool is_device_matrix(const void* data, const Matrix& matrix, std::uint64_t alignment) {
+    return reinterpret_cast<std::uintptr_t>(data) % alignment == 0 &&
+           is_device_memory(data, static_cast<std::size_t>(matrix.leading) * matrix.columns * sizeof(float));
 }
 
 }  // namespace
@@ -105,34 +110,40 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product, cubl
     return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
-    *preference = reinterpret_cast<cublasLtMatmulPreference_t>(new int);
+    *preference = reinterpret_cast<cublasLtMatmulPreference_t>(new Preference);
     return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
-    delete &own<int>(preference);
+    delete &own<Preference>(preference);
     return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t,
-                                                    const void*, size_t) {
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
+                                                    cublasLtMatmulPreferenceAttributes_t which, const void* value,
+                                                    size_t) {
+    if (which == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES) {
+        std::memcpy(&own<Preference>(preference).alignment, value, sizeof(std::uint32_t));
+    }
     return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                                              cublasLtMatmulPreference_t, int, cublasLtMatmulHeuristicResult_t* results,
-                                              int* found) {
+                                              cublasLtMatmulPreference_t preference, int,
+                                              cublasLtMatmulHeuristicResult_t* results, int* found) {
     *found = has_algorithm ? 1 : 0;
     results[0] = {};
     results[0].workspaceSize = 100;
+    results[0].algo.data[0] = own<Preference>(preference).alignment;
     results[0].state = CUBLAS_STATUS_SUCCESS;
     return has_algorithm ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, const void*, const void* a,
                               cublasLtMatrixLayout_t of_a, const void* b, cublasLtMatrixLayout_t of_b, const void*,
                               const void*, cublasLtMatrixLayout_t, void* c, cublasLtMatrixLayout_t of_c,
-                              const cublasLtMatmulAlgo_t*, void* workspace, size_t workspace_bytes,
+                              const cublasLtMatmulAlgo_t* algorithm, void* workspace, size_t workspace_bytes,
                               cudaStream_t stream) {
-    if (!is_device_matrix(a, own<Matrix>(of_a)) || !is_device_matrix(b, own<Matrix>(of_b)) ||
-        !is_device_matrix(c, own<Matrix>(of_c)) || !is_device_memory(workspace, workspace_bytes)) {
+    if (!is_device_matrix(a, own<Matrix>(of_a), algorithm->data[0]) ||
+        !is_device_matrix(b, own<Matrix>(of_b), algorithm->data[0]) ||
+        !is_device_matrix(c, own<Matrix>(of_c), algorithm->data[0]) || !is_device_memory(workspace, workspace_bytes)) {
         return CUBLAS_STATUS_INVALID_VALUE;
     }
     submit(stream, [=, how = own<Product>(product), matrix_a = own<Matrix>(of_a), matrix_b = own<Matrix>(of_b),

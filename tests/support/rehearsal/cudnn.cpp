@@ -33,9 +33,10 @@ public:
           h_(h),
           w_(w) {}
 
+    /// And aligned as cuDNN wants it.
     [[nodiscard]] bool is_device_memory() const {
         const auto size = static_cast<std::size_t>(n_ * c_ * h_ * w_) * (type_ == TensorType::float32 ? 4 : 2);
-        return rehearsal::is_device_memory(data_, size);
+        return rehearsal::is_device_memory(data_, size) && reinterpret_cast<std::uintptr_t>(data_) % 16 == 0;
     }
     [[nodiscard]] double get(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) const {
         const std::size_t at = place(n, c, h, w);
@@ -149,8 +150,9 @@ public:
                         {tensors.y, request_, s.batch, s.channels_out, s.height_out(), s.width_out()},
                         static_cast<const float*>(tensors.bias)};
         if (!t.x.is_device_memory() || !t.weights.is_device_memory() || !t.y.is_device_memory() ||
-            !is_device_memory(workspace, workspace_bytes())) {
-            throw ApiError("the stand-in of cuDNN was given memory that is not the device's, or too little");
+            !is_device_memory(workspace, workspace_bytes()) ||
+            (request_.is_fused && reinterpret_cast<std::uintptr_t>(tensors.bias) % 16 != 0)) {
+            throw ApiError("the stand-in of cuDNN was given memory that is not the device's, too little, or askew");
         }
         // Whoever keeps something in the workspace loses it.
         submit(stream, [workspace, this] { std::memset(workspace, 0xff, workspace_bytes()); });

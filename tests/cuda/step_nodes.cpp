@@ -1,0 +1,62 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+// How many kernels and copies a training step of the tutorial's network takes: with networks this small, a GPU's time
+// goes into starting them (some 1.5 µs each).
+#include "finch/backend/cuda.hpp"
+#include "finch/nn/model.hpp"
+#include "finch/nn/optimizer.hpp"
+
+#include "support/rehearsal/control.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace finch;
+
+namespace {
+
+/// Nodes of the graph of one step.
+std::size_t nodes(std::int64_t layers, std::int64_t batch, backend::CudaPath path) {
+    rehearsal::reset();
+    const auto device = backend::make_cuda_device(0, path);
+    nn::Model model(*device, nn::plan_model({nn::ConvLayer{.activation = backend::Activation::relu, .repeat = layers},
+                                             nn::FlattenLayer{}, nn::LinearLayer{}},
+                                            {28, 28, 1}, 10, batch));
+    nn::Optimizer optimizer(*device, nn::AdadeltaOptions{}, model.plan().parameters);
+    const std::vector<std::uint8_t> pixels(784);
+    const std::vector<std::int32_t> labels(1);
+    const auto feed = device->make_feed({.pixels = pixels, .labels = labels, .pixels_per_image = 784}, batch);
+    model.pack();
+    const auto program = device->record(
+        [&] {
+            device->gather(*feed, model.input());
+            model.forward();
+            device->softmax_cross_entropy(*feed, model.logits(), 10, model.grad_logits());
+            model.backward([](std::int64_t, std::int64_t) {});
+            optimizer.apply(*feed, model.parameters(), model.grads());
+            model.pack();
+        },
+        backend::Recording::graph);
+    const std::vector<backend::StepNumbers> steps(2, {.grad_scale = 1, .optimizer = backend::AdadeltaStep{}});
+    feed->fill(std::vector<std::int64_t>(static_cast<std::size_t>(2 * batch)), steps);
+    program->run(2);
+    device->synchronize();
+    return rehearsal::nodes_of_last_graph();
+}
+
+}  // namespace
+
+TEST_CASE("a step of the tutorial's network with Finch's own kernels takes few nodes") {
+    const std::size_t two = nodes(2, 8, backend::CudaPath::automatic);
+    const std::size_t six = nodes(6, 8, backend::CudaPath::automatic);
+    MESSAGE("nodes of a step, batch 8: " << two << " with 2 layers, " << six << " with 6");
+
+    CHECK((six - two) % 4 == 0);
+    CHECK((six - two) / 4 <= 4);  // of a layer: forward, two stages of the weights' gradient, the input's
+    CHECK(six <= 32);
+}
+
+TEST_CASE("a step through the libraries takes more") {
+    const std::size_t six = nodes(6, 8, backend::CudaPath::library);
+    MESSAGE("nodes of a step, batch 8, 6 layers, by the libraries' stand-ins: " << six);
+
+    CHECK(six <= 90);
+}
