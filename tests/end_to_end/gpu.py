@@ -19,7 +19,9 @@ GPU = TINY.replace("workers: {ranks: 2, islands: 2}", "workers: {ranks: 1, islan
 CALM = GPU.replace("optimizer: adadelta, learning_rate: $lr", "optimizer: {sgd: {momentum: 0}}, learning_rate: 0.001").replace(
     "    lr: {real: [0.1, 1.0], scale: log}\n", "").replace("evaluations: 12", "evaluations: 4")
 LONG = GPU.replace("samples: 600", "samples: 2000").replace("evaluations: 12", "evaluations: 1").replace("int: [1, 3]", "int: [2, 3]")
-CALM_LONG = CALM.replace("samples: 600", "samples: 2000").replace("evaluations: 4", "evaluations: 1").replace("int: [1, 3]", "int: [2, 3]")
+# Some seconds on a CPU.
+CALM_LONG = (CALM.replace("samples: 600, size: 12", "samples: 12000, size: 20").replace("epochs: 3", "epochs: 6")
+             .replace("evaluations: 4", "evaluations: 1").replace("int: [1, 3]", "int: [3, 4]"))
 
 
 def devices(count, memory=1 << 30):
@@ -120,10 +122,10 @@ with Folder() as folder:
     passed(f"USR2 in mid-epoch, {stops} times: the same bits as without")
 
     on_cpu = ["--set", "workers.device=cpu"]
-    there = interrupted(folder, "calm-long.yaml", "runs/cross", 0.05, *on_cpu)
-    back = interrupted(folder, "calm-long.yaml", "runs/cross", 0.3)
+    there = interrupted(folder, "calm-long.yaml", "runs/cross", 0.3, *on_cpu)
+    back = interrupted(folder, "calm-long.yaml", "runs/cross", 0.5)
     folder.run(1, "evolve", "calm-long.yaml", "--run", "runs/cross", *on_cpu)
-    folder.run(1, "evolve", "calm-long.yaml", "--run", "runs/calm")
+    folder.run(1, "evolve", "calm-long.yaml", "--run", "runs/calm", *on_cpu)
     check(there, "the training ended before it could change its device")
     check(same_curves(curves(folder.path / "runs/cross"), curves(folder.path / "runs/calm"), 1e-4), "changing devices changed the curve")
     passed(f"a training begun on the CPU goes on on the device{' and back' if back else ''}, with the same curve within rounding")

@@ -102,10 +102,12 @@ head_node() {
     sleep $lifetime_seconds
 }
 
-# Process id, in the caller's namespace, of the cluster's first process.
+# Process id, in the caller's namespace, of the cluster's first process. What a cluster that is long gone has left behind
+# may name another's process by now: this one's names the folder.
 first_process() {
     local outer
-    outer=$(cat "$dir/unshare.pid" 2>/dev/null) && cat "/proc/$outer/task/$outer/children" 2>/dev/null | tr -d ' '
+    outer=$(cat "$dir/unshare.pid" 2>/dev/null) && tr '\0' ' ' <"/proc/$outer/cmdline" 2>/dev/null | grep -qF "$dir" &&
+        cat "/proc/$outer/task/$outer/children" 2>/dev/null | tr -d ' '
 }
 
 enter() {
@@ -118,7 +120,7 @@ enter() {
 start() {
     local idle end=$((SECONDS + 30))
     require
-    if [ -n "$(first_process)" ]; then stop; fi
+    if [ -e "$dir/unshare.pid" ]; then stop; fi  # also what a cluster left behind that ended without it
     mkdir -p "$dir"/{state,log,munge}
     chmod 711 "$dir/munge"
     write_configuration
