@@ -8,6 +8,7 @@
 
 #include <array>
 #include <doctest/doctest.h>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -84,10 +85,38 @@ TEST_CASE("images of one row, one column and odd sizes, with all paddings and ac
         }
 }
 
-TEST_CASE("batches so large that other kernels are chosen, with several bands a block") {
+TEST_CASE("many pixels: each kernel that computes four of a row, forward and as the gradient of the input") {
     const auto device = make_device();
-    for (const auto& [batch, size, in, out] :
-         {std::tuple{34, 31, 3, 10}, {34, 31, 10, 3}, {33, 64, 2, 8}, {33, 64, 1, 5}, {600, 8, 4, 16}}) {
+    const std::tuple few{9, 61, 63};    // 32 768 pixels and more
+    const std::tuple many{30, 66, 67};  // 131 072 and more
+    for (const std::int64_t kernel : {1, 3, 5})
+        for (const auto& [sizes, in, out, outputs] : {std::tuple{few, 3, 10, "5"},
+                                                      {few, 10, 3, "4"},
+                                                      {many, 1, 10, "10"},
+                                                      {many, 10, 1, "4"},
+                                                      {many, 1, 7, "8"},
+                                                      {many, 7, 1, "4"},
+                                                      {many, 1, 5, "5"},
+                                                      {many, 5, 1, "4"}}) {
+            const auto& [batch, height, width] = sizes;
+            const ConvolutionShape shape{.batch = batch,
+                                         .height = height,
+                                         .width = width,
+                                         .channels_in = in,
+                                         .channels_out = out,
+                                         .kernel = kernel,
+                                         .padding_before = kernel / 2,
+                                         .padding_after = kernel / 2,
+                                         .activation = Activation::tanh};
+            CHECK(device->convolution(shape)->implementation() ==
+                  std::string("finch:direct, 4 pixels x ") + outputs + " channels");
+            check_direct(*device, shape);
+        }
+}
+
+TEST_CASE("more bands of rows than blocks, and images of fewer rows than a band") {
+    const auto device = make_device();
+    for (const auto& [batch, size, in, out] : {std::tuple{600, 8, 4, 16}, {33, 64, 2, 8}}) {
         check_direct(*device, {.batch = batch,
                                .height = size,
                                .width = size,
@@ -98,6 +127,22 @@ TEST_CASE("batches so large that other kernels are chosen, with several bands a 
                                .padding_after = 1,
                                .activation = Activation::tanh});
     }
+}
+
+TEST_CASE("a kernel of 5 with any padding that is narrower than it") {
+    const auto device = make_device();
+    for (const auto& [before, after] : {std::pair{0, 0}, {4, 4}, {0, 4}, {4, 0}, {1, 3}})
+        for (const auto& [batch, height, width] : {std::tuple{2, 6, 7}, {130, 17, 18}}) {
+            check_direct(*device, {.batch = batch,
+                                   .height = height,
+                                   .width = width,
+                                   .channels_in = 2,
+                                   .channels_out = 3,
+                                   .kernel = 5,
+                                   .padding_before = before,
+                                   .padding_after = after,
+                                   .activation = Activation::sigmoid});
+        }
 }
 
 TEST_CASE("the same bits each time, and whichever thread comes first: no barrier is missing") {
