@@ -70,10 +70,12 @@ Status Slots::advance(std::uint32_t slot, std::int64_t steps) {
         mine = Status::failed;
         text = error.what();
     }
-    if (mine >= Status::out_of_memory) {
+    const Status all = agree(mine, text);
+    if (all >= Status::out_of_memory) {
+        // On every rank: a peer may wait on its device for sums that the one that failed never began.
         check_health(slot);
     }
-    return agree(mine, text);
+    return all;
 }
 
 /// Throws where a failure was not the individual's own: a device or a communicator that failed would fail all that

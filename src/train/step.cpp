@@ -21,11 +21,9 @@ Learner::Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::Model
     validation_.feed = device.make_feed(images, model_.plan().batch);
     validation_.program = device.record(
         [this] {
-            attempt([this] {
-                device_.gather(*validation_.feed, model_.input());
-                model_.forward();
-                device_.softmax_cross_entropy(*validation_.feed, model_.logits(), model_.plan().classes, nullptr);
-            });
+            device_.gather(*validation_.feed, model_.input());
+            model_.forward();
+            device_.softmax_cross_entropy(*validation_.feed, model_.logits(), model_.plan().classes, nullptr);
         },
         backend::Recording::graph);
 }
@@ -61,7 +59,7 @@ void Learner::train(std::span<const std::int64_t> indices, std::span<const StepP
 
 void Learner::validate(std::span<const std::int64_t> indices) {
     numbers_.assign(indices.size() / static_cast<std::size_t>(model_.plan().batch), {});
-    run(validation_, indices);
+    attempt([&] { run(validation_, indices); });
 }
 
 void Learner::run(Work& work, std::span<const std::int64_t> indices) {

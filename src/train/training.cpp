@@ -2,6 +2,7 @@
 
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/log.hpp"
 #include "finch/nn/initialization.hpp"
 
 #include "implementation.hpp"
@@ -51,7 +52,13 @@ public:
     BorrowedWeights(Learner& learner, std::span<const float> weights) : learner_(learner), own_(learner.weights()) {
         learner_.set_weights(weights);
     }
-    ~BorrowedWeights() { learner_.set_weights(own_); }
+    ~BorrowedWeights() {
+        try {
+            learner_.set_weights(own_);
+        } catch (const std::exception& error) {
+            spdlog::warn("a training could not take its weights back: {}", error.what());
+        }
+    }
     BorrowedWeights(const BorrowedWeights&) = delete;
     BorrowedWeights& operator=(const BorrowedWeights&) = delete;
 

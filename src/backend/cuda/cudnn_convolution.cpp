@@ -95,16 +95,17 @@ PlannedRung plan_rung(Libraries& libraries, ConvolutionPass pass, const Convolut
 }
 
 std::shared_ptr<CudnnConvolutionPlan> plan_for(Stream& stream, const ConvolutionShape& shape) {
-    std::shared_ptr<CudnnConvolutionPlan>& plan = stream.plans().convolutions[shape];
-    if (!plan) {
-        plan = std::make_shared<CudnnConvolutionPlan>();
+    std::shared_ptr<CudnnConvolutionPlan>& known = stream.plans().convolutions[shape];
+    if (!known) {
+        const auto plan = std::make_shared<CudnnConvolutionPlan>();
         plan->forward = plan_rung(stream.libraries(), ConvolutionPass::forward, shape);
         plan->weights = plan_rung(stream.libraries(), ConvolutionPass::weight_gradient, shape);
         if (shape.needs_input_grad) {
             plan->data = plan_rung(stream.libraries(), ConvolutionPass::data_gradient, shape);
         }
+        known = plan;  // complete: what threw on the way is tried again by the next who asks
     }
-    return plan;
+    return known;
 }
 
 /// One piece of scratch memory after another, each aligned.

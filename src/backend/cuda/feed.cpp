@@ -26,7 +26,7 @@ CudaFeed::CudaFeed(Stream& stream, const Images& images, std::int64_t batch)
     : stream_(stream),
       images_(images),
       resident_(stream.shared()->sets->get(stream, images)),
-      capacity_(steps_that_fit(images, batch, resident_ == nullptr)),
+      capacity_(steps_that_fit(images, batch)),
       batch_(static_cast<std::size_t>(batch)) {
     view_.pixels_per_image = images.pixels_per_image;
     view_.channels = std::ssize(images.mean);
@@ -46,12 +46,11 @@ CudaFeed::~CudaFeed() {
     static_cast<void>(cudaStreamSynchronize(stream_.get()));
 }
 
-std::int64_t CudaFeed::steps_that_fit(const Images& images, std::int64_t batch, bool is_streamed) {
-    std::int64_t steps = std::min(most_steps, most_indices / batch);
-    if (is_streamed) {
-        steps = std::min(steps, most_brought / std::max<std::int64_t>(1, batch * images.pixels_per_image));
-    }
-    return std::max<std::int64_t>(1, steps);
+/// The same whether the images are streamed or resident, which each rank of a worker finds out for itself: all must ask
+/// for the same steps.
+std::int64_t CudaFeed::steps_that_fit(const Images& images, std::int64_t batch) {
+    const std::int64_t bytes = std::max<std::int64_t>(1, batch * images.pixels_per_image);
+    return std::max<std::int64_t>(1, std::min({most_steps, most_indices / batch, most_brought / bytes}));
 }
 
 void CudaFeed::allocate_steps() {

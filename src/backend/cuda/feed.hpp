@@ -32,7 +32,7 @@ public:
     [[nodiscard]] OptimizerKind optimizer() const noexcept { return optimizer_; }
 
 private:
-    [[nodiscard]] static std::int64_t steps_that_fit(const Images& images, std::int64_t batch, bool is_streamed);
+    [[nodiscard]] static std::int64_t steps_that_fit(const Images& images, std::int64_t batch);
     void allocate_steps();
     void allocate_staging();
     void bring_images(std::span<const std::int64_t> indices, std::span<std::int64_t> positions);
