@@ -106,7 +106,8 @@ head_node() {
 # may name another's process by now: this one's names the folder.
 first_process() {
     local outer
-    outer=$(cat "$dir/unshare.pid" 2>/dev/null) && tr '\0' ' ' <"/proc/$outer/cmdline" 2>/dev/null | grep -qF "$dir" &&
+    outer=$(cat "$dir/unshare.pid" 2>/dev/null) &&
+        [[ $(tr '\0' ' ' 2>/dev/null <"/proc/$outer/cmdline") == *"$dir"* ]] &&
         cat "/proc/$outer/task/$outer/children" 2>/dev/null | tr -d ' '
 }
 
