@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Makes a run directory such as an interrupted job leaves it: tests/compatibility/make.sh FINCH FOLDER
+# Two starts on 2 workers: the first is stopped in good order (models/best.h5), the second is killed with journals that
+# no archive holds and with an unfinished training's snapshot. Every program whose files differ from those of the one
+# before gets such a folder, named by its commit; tests/compatibility/resume.py resumes, shows and replays them all.
+set -euo pipefail
+finch=$(realpath "$1")
+mkdir -p "$2"
+cd "$2"
+cat >tiny.yaml <<'YAML'
+name: tiny
+seed: 3
+data: {kind: generated, samples: 3000, size: 16, validation_samples: 303, normalize: {mean: 0.13, deviation: 0.31}}
+model:
+  - conv: {channels: 4, kernel: 3, activation: $activation, repeat: $layers}
+  - max_pool: {kernel: 2}
+  - flatten
+  - linear: {units: classes}
+training: {epochs: 30, batch_size: 16, optimizer: adadelta, learning_rate: $lr}
+search:
+  space:
+    layers: {int: [1, 3]}
+    activation: {choice: [relu, sigmoid, tanh]}
+    lr: {real: [0.001, 0.01], scale: log}
+  objective: validation_loss
+  propagator: {genetic: {population: 4}}
+  budget: {evaluations: 20}
+workers: {ranks: 1, islands: 2, threads: 1}
+checkpoint: {archive_seconds: 1000, training_seconds: 0.2}
+YAML
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+    OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_hwloc_base_binding_policy=none
+
+settled() { "$finch" status run 2>/dev/null | sed -n 's/.*run, \([0-9]*\) of.*/\1/p' || true; }
+ranks() { pgrep --parent "$1"; }
+
+start_until() {  # COUNT SIGNAL: starts the run and sends SIGNAL to its ranks once COUNT individuals are settled
+    mpirun -n 2 "$finch" evolve tiny.yaml --run run >/dev/null 2>&1 &
+    local launcher=$! now
+    until now=$(settled) && [ "${now:-0}" -ge "$1" ]; do sleep 0.05; done
+    if [ "$2" = KILL ]; then
+        until compgen -G 'run/state/training-*.h5' >/dev/null; do sleep 0.01; done
+    fi
+    # shellcheck disable=SC2046
+    kill -"$2" $(ranks $launcher)
+    wait $launcher || true
+}
+
+start_until 3 USR2
+start_until 7 KILL
+rm -rf run/log run/lock
+"$finch" show run --csv >show.csv
+"$finch" --version >version.txt
