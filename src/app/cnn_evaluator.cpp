@@ -120,6 +120,7 @@ void CnnEvaluator::start(search::Individual individual) {
     individual.threads = place_.threads;
     individual.started = individual.started > 0 ? individual.started : unix_seconds();
     order.individual = individual;
+    die_of(individual.id);
     order.snapshot = saved_training(individual).value_or(NamedArrays{});
     Status status = command(order).front();
     if (status == Status::failed && !order.snapshot.empty()) {
@@ -257,8 +258,9 @@ void CnnEvaluator::settled(const search::Individual& individual) {
     store::remove_model(directory_.training(individual.id));
 }
 
-void CnnEvaluator::checkpoint() {
+std::vector<search::Individual> CnnEvaluator::checkpoint() {
     const double begin = steady_seconds();
+    std::vector<search::Individual> saved;
     for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
         if (!running_[slot].used) {
             continue;
@@ -268,33 +270,20 @@ void CnnEvaluator::checkpoint() {
         order.slot = slot;
         command(order);
         delay_snapshot(place_.worker);
-        const search::Individual& individual = running_[slot].individual;
+        search::Individual individual = running_[slot].individual;
+        individual.progress = slots_.training(slot).progress();
         NamedArrays arrays = slots_.take_snapshot();
-        arrays.push_back({"progress", {}, std::vector<double>{slots_.training(slot).progress()}});
         try {
             store::write_model(directory_.training(individual.id),
                                {individual, search::genome_text(config_.space, individual.genome), std::move(arrays)});
+            saved.push_back(std::move(individual));
         } catch (const ApiError& error) {
             spdlog::warn("the snapshot of {} could not be written, the one before stands: {}", to_text(individual.id),
                          error.what());
         }
     }
     checkpoint_seconds_ = steady_seconds() - begin;
-}
-
-std::vector<search::Individual> CnnEvaluator::stop_all() {
-    std::vector<search::Individual> stopped = std::exchange(failed_, {});
-    if (waiting_) {
-        waiting_->outcome = search::Outcome::stopped;
-        waiting_->finished = unix_seconds();
-        stopped.push_back(*std::exchange(waiting_, std::nullopt));
-    }
-    for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
-        if (running_[slot].used) {
-            stopped.push_back(ended(slot, Status::running));
-        }
-    }
-    return stopped;
+    return saved;
 }
 
 void CnnEvaluator::dismiss() {

@@ -12,6 +12,7 @@
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/cluster/end_notes.hpp"
 #include "finch/cluster/signals.hpp"
 #include "finch/comm/mpi_mailbox.hpp"
 #include "finch/report/tables.hpp"
@@ -60,8 +61,11 @@ island::Setup make_setup(const Stage& stage, const OpenedRun& run) {
     setup.restart = run.facts.restarts;
     setup.self = stage.place().worker;
     setup.island_of_worker = stage.placement.layout.island_of_worker;
-    setup.workers_before = run.workers_before;
+    setup.earlier = run.earlier;
     setup.hours_before = run.hours_before;
+    setup.node_hours_before = run.node_hours_before;
+    setup.nodes = stage.placement.nodes();
+    setup.one_at_a_time = run.one_at_a_time;
     setup.budget = stage.config.budget;
     setup.exchange = stage.config.exchange;
     setup.archive_seconds = stage.config.checkpoint.archive_seconds;
@@ -163,7 +167,7 @@ island::Ending lead(const Stage& stage, OpenedRun opened) {
     if (ending == island::Ending::urgent) {
         evaluator->dismiss();
         if (archive) {
-            archive->set_state("stopped");
+            archive->set_state("terminated");
             archive->write(worker.population());
         }
         return ending;
@@ -214,17 +218,20 @@ config::Config load_checked(const RunOptions& options) {
     return config;
 }
 
-/// Collective over the world. World rank 0 opens the run directory, and says what it found.
+/// Collective over the world. World rank 0 opens the run directory, and says what it found; the others know the number
+/// of this start.
 OpenedRun open_run_everywhere(const store::RunDirectory& directory, const config::Config& config,
                               const RunOptions& options, const cluster::Slurm& slurm, const data::Datasets& datasets,
-                              const cluster::Layout& layout) {
+                              const Placement& placement) {
+    const cluster::Layout& layout = placement.layout;
     OpenedRun opened;
-    static_cast<void>(on_rank_zero(MPI_COMM_WORLD, [&] {
+    const std::string restart = on_rank_zero(MPI_COMM_WORLD, [&] {
         opened = open_run(directory, config, options, slurm, datasets.fingerprint,
-                          static_cast<int>(layout.leaders.size()), layout.islands);
+                          static_cast<int>(layout.leaders.size()), layout.islands, placement.nodes());
         spdlog::info("{}", opened.greeting);
-        return std::string();
-    }));
+        return std::to_string(opened.facts.restarts);
+    });
+    opened.facts.restarts = static_cast<std::uint32_t>(std::stoul(restart));
     return opened;
 }
 
@@ -265,7 +272,12 @@ int evolve(comm::Session& session, const RunOptions& options) {
     }
     log_summary(session, config, placement, opened_device.description, opened_device.communicator);
     const store::RunDirectory directory(run_directory_of(config, options));
-    OpenedRun opened = open_run_everywhere(directory, config, options, slurm, datasets, placement.layout);
+    OpenedRun opened = open_run_everywhere(directory, config, options, slurm, datasets, placement);
+    try {
+        cluster::keep_end_notes(directory.end_notes(), session.world_rank(), opened.facts.restarts, place.worker);
+    } catch (const ApiError& error) {
+        spdlog::warn("{}: should this process die, the next start cannot tell which individual it was", error.what());
+    }
     const Stage stage{session,
                       config,
                       options,

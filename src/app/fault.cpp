@@ -3,6 +3,7 @@
 #include "finch/cluster/environment.hpp"
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <thread>
 
@@ -14,6 +15,14 @@ void delay_snapshot(int worker) {
     double seconds = 0;
     if (text && std::sscanf(text->c_str(), "%d:%lf", &whose, &seconds) == 2 && whose == worker) {
         std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    }
+}
+
+void die_of(search::Id id) {
+    const auto wanted = cluster::Environment::of_this_process().text("FINCH_TEST_POISON");
+    const std::size_t colon = wanted ? wanted->find(':') : std::string::npos;
+    if (colon != std::string::npos && wanted->substr(0, colon) == search::to_text(id)) {
+        std::raise(std::stoi(wanted->substr(colon + 1)));
     }
 }
 

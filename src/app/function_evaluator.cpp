@@ -1,5 +1,6 @@
 #include "finch/app/function_evaluator.hpp"
 
+#include "finch/app/fault.hpp"
 #include "finch/app/order.hpp"
 #include "finch/base/clock.hpp"
 
@@ -24,6 +25,7 @@ void FunctionEvaluator::start(search::Individual individual) {
     const double seconds =
         objective_.seconds > 0 ? objective_.seconds * std::exp(objective_.spread * random.normal()) : 0;
     individual.started = unix_seconds();
+    die_of(individual.id);
     running_.push_back({std::move(individual), steady_seconds() + seconds});
 }
 
@@ -54,17 +56,6 @@ bool FunctionEvaluator::wants_soon() const {
     const double soon = steady_seconds() + 0.05;
     return has_free_slot() ||
            std::any_of(running_.begin(), running_.end(), [soon](const Running& running) { return running.due < soon; });
-}
-
-std::vector<search::Individual> FunctionEvaluator::stop_all() {
-    std::vector<search::Individual> ended;
-    for (Running& running : running_) {
-        running.individual.outcome = search::Outcome::stopped;
-        running.individual.finished = unix_seconds();
-        ended.push_back(std::move(running.individual));
-    }
-    running_.clear();
-    return ended;
 }
 
 void FunctionEvaluator::dismiss() {

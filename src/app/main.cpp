@@ -6,6 +6,7 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/cluster/end_notes.hpp"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -44,6 +45,7 @@ int on_all_ranks(int argc, char** argv, const std::function<int(comm::Session&)>
         }
         code = exit_input;
     } catch (const std::exception& error) {
+        cluster::note_end(cluster::EndKind::excused);  // unless it was a training's fault, which was noted before
         fmt::print(stderr, "finch: rank {}: {}\n", session.world_rank(), error.what());
         std::fflush(nullptr);
         MPI_Abort(MPI_COMM_WORLD, exit_fault);

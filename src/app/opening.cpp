@@ -4,6 +4,8 @@
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/cluster/end_notes.hpp"
+#include "finch/search/attempts.hpp"
 #include "finch/search/record.hpp"
 #include "finch/store/resume.hpp"
 
@@ -57,6 +59,31 @@ void remove_other_journals(const store::RunDirectory& directory, int workers) {
     }
 }
 
+/// Where the last start broke off: counts deaths against those that were in training (search::charge_deaths), and says
+/// so. Returns how many starts in a row have now ended without a note and in vain.
+int look_at_last_end(search::Population& population, const store::ArchiveFacts& facts,
+                     const store::RunDirectory& directory) {
+    if ((facts.state != "running" && facts.state != "terminated") || facts.starts.empty()) {
+        return 0;
+    }
+    search::EndNotes notes;
+    for (const cluster::EndNote& note : cluster::read_end_notes(directory.end_notes(), facts.restarts)) {
+        search::WorkerEnd& end = notes[note.worker];
+        ++(note.kind == cluster::EndKind::guilty ? end.guilty : end.excused);
+    }
+    const store::Start& last = facts.starts.back();
+    const bool was_in_vain = !(search::progress_of(population) > last.progress + 1e-9);
+    const bool one_at_a_time = last.silent_ends >= search::most_silent_ends;
+    for (const search::Individual& charged :
+         search::charge_deaths(population, facts.restarts, notes, one_at_a_time, unix_seconds())) {
+        spdlog::warn("individual {} was in training on worker {} when that worker's process died in start {}: {}",
+                     to_text(charged.id), charged.attempt.worker, charged.attempt.restart + 1,
+                     charged.finished_training() ? "given up, " + charged.problem : "it is tried once more, alone");
+        population.merge(charged);
+    }
+    return !notes.empty() || !was_in_vain ? 0 : one_at_a_time ? last.silent_ends : last.silent_ends + 1;
+}
+
 /// Merges what an earlier start left into `run`.
 void resume(OpenedRun& run, store::Recovered recovered, const store::RunDirectory& directory,
             const config::Config& config, const std::string& data_fingerprint) {
@@ -68,10 +95,17 @@ void resume(OpenedRun& run, store::Recovered recovered, const store::RunDirector
         run.population.merge(record);
     }
     const std::string before = recovered.facts.config;
-    run.workers_before = recovered.facts.workers;
-    run.hours_before = hours_used(recovered.facts);
+    recovered.facts.starts = starts_so_far(recovered.facts);
+    for (const store::Start& start : recovered.facts.starts) {
+        run.earlier.push_back({start.restart, start.workers});
+        run.hours_before += start.seconds / 3600;
+        run.node_hours_before += start.nodes * start.seconds / 3600;
+    }
+    const int silent_ends = look_at_last_end(run.population, recovered.facts, directory);
+    run.one_at_a_time = silent_ends >= search::most_silent_ends;
     run.facts = std::move(recovered.facts);
     ++run.facts.restarts;
+    run.facts.starts.push_back({.restart = run.facts.restarts, .silent_ends = silent_ends});
     run.greeting =
         fmt::format("resuming {}: {} evaluated, {} unfinished, start number {}", directory.root().string(),
                     run.population.settled(), run.population.size() - run.population.settled(), run.facts.restarts + 1);
@@ -83,20 +117,20 @@ void resume(OpenedRun& run, store::Recovered recovered, const store::RunDirector
 
 }  // namespace
 
-double hours_used(const store::ArchiveFacts& facts) {
-    std::map<std::uint32_t, double> longest;
-    for (const auto& [key, report] : facts.reports) {
-        longest[key.first] = std::max(longest[key.first], report.up_seconds);
+std::vector<store::Start> starts_so_far(const store::ArchiveFacts& facts) {
+    std::vector<store::Start> starts = facts.starts;
+    for (store::Start& start : starts) {
+        for (auto report = facts.reports.lower_bound({start.restart, 0});
+             report != facts.reports.end() && report->first.first == start.restart; ++report) {
+            start.seconds = std::max(start.seconds, report->second.up_seconds);
+        }
     }
-    double seconds = 0;
-    for (const auto& [restart, up] : longest) {
-        seconds += up;
-    }
-    return seconds / 3600;
+    return starts;
 }
 
 OpenedRun open_run(const store::RunDirectory& directory, const config::Config& config, const RunOptions& options,
-                   const cluster::Slurm& slurm, const std::string& data_fingerprint, int workers, int islands) {
+                   const cluster::Slurm& slurm, const std::string& data_fingerprint, int workers, int islands,
+                   int nodes) {
     OpenedRun run;
     run.population = search::Population(config.exchange.kind, islands);
     if (options.fresh && slurm.restart_count == 0 && directory.holds_a_run()) {
@@ -111,6 +145,7 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
         resume(run, std::move(*recovered), directory, config, data_fingerprint);
     } else {
         run.facts.run = new_run_number();
+        run.facts.starts.emplace_back();
         run.greeting = fmt::format("a new run in {}", directory.root().string());
     }
     run.facts.seed = config.seed;
@@ -118,6 +153,11 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     run.facts.data_fingerprint = data_fingerprint;
     run.facts.workers = workers;
     run.facts.islands = islands;
+    store::Start& start = run.facts.starts.back();
+    start.workers = workers;
+    start.nodes = nodes;
+    start.began = unix_seconds();
+    start.progress = search::progress_of(run.population);
     run.facts.state = "running";
     run.facts.budget_evaluations = config.budget.evaluations.value_or(-1);
     run.facts.events.push_back({unix_seconds(), 0, run.facts.restarts == 0 ? "start" : "restart", run.greeting});
@@ -135,8 +175,10 @@ std::string pack_run(const OpenedRun& run) {
     ByteWriter writer(bytes);
     writer.put(run.facts.run);
     writer.put(run.facts.restarts);
-    writer.put(run.workers_before);
+    writer.put_all(std::span<const island::EarlierStart>(run.earlier));
     writer.put(run.hours_before);
+    writer.put(run.node_hours_before);
+    writer.put(run.one_at_a_time);
     const auto add = [&](const search::Record& record) {
         const Bytes encoded = search::encode(record, run.facts.run);
         bytes.insert(bytes.end(), encoded.begin(), encoded.end());
@@ -164,8 +206,10 @@ OpenedRun unpack_run(const std::string& packed, search::ExchangeKind kind, int i
     OpenedRun run;
     run.facts.run = reader.get<std::uint64_t>();
     run.facts.restarts = reader.get<std::uint32_t>();
-    run.workers_before = reader.get<int>();
+    run.earlier = reader.get_all<island::EarlierStart>();
     run.hours_before = reader.get<double>();
+    run.node_hours_before = reader.get<double>();
+    run.one_at_a_time = reader.get<bool>();
     run.population = search::Population(kind, islands);
     search::RecordReader records(bytes.subspan(bytes.size() - reader.left()), run.facts.run,
                                  "what world rank 0 recovered");

@@ -2,12 +2,32 @@
 
 #include "finch/app/devices.hpp"
 #include "finch/base/format.hpp"
+#include "finch/cluster/end_notes.hpp"
 
 #include <exception>
 #include <new>
 #include <utility>
 
 namespace finch::app {
+namespace {
+
+/// What escapes while an Order is obeyed ends the process: the next start then counts it against those in training.
+class BlameWhileUnwinding {
+public:
+    BlameWhileUnwinding() = default;
+    ~BlameWhileUnwinding() {
+        if (std::uncaught_exceptions() > exceptions_) {
+            cluster::note_end(cluster::EndKind::guilty);
+        }
+    }
+    BlameWhileUnwinding(const BlameWhileUnwinding&) = delete;
+    BlameWhileUnwinding& operator=(const BlameWhileUnwinding&) = delete;
+
+private:
+    int exceptions_ = std::uncaught_exceptions();
+};
+
+}  // namespace
 
 Slots::Slots(const config::Config& config, const data::Datasets& datasets, backend::Device& device,
              const comm::Group& group, cluster::Communicator communicator)
@@ -30,6 +50,7 @@ Slots::~Slots() {
 }
 
 std::vector<Status> Slots::obey(const Order& order) {
+    const BlameWhileUnwinding blame;
     switch (order.kind) {
         case Order::Kind::start:
             return {start(order)};

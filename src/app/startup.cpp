@@ -16,6 +16,10 @@ cluster::LayoutOptions layout_options(const config::Config& config) {
     return {config.workers.ranks, config.workers.islands, config.workers.island_sizes};
 }
 
+int Placement::nodes() const {
+    return static_cast<int>(std::set<std::string>(node_of_rank.begin(), node_of_rank.end()).size());
+}
+
 Placement place_ranks(const comm::Session& session, const config::Config& config, const cluster::Slurm& slurm) {
     Placement placement;
     placement.node_of_rank = comm::gather_all(MPI_COMM_WORLD, cluster::host_name());
@@ -71,12 +75,11 @@ void log_summary(const comm::Session& session, const config::Config& config, con
     if (session.world_rank() != 0) {
         return;
     }
-    const std::set<std::string> nodes(placement.node_of_rank.begin(), placement.node_of_rank.end());
+    const int nodes = placement.nodes();
     spdlog::info("Finch {}: {} ranks on {} node{}, {} workers of {} rank{}, {} island{}, device {}, communicator {}",
-                 FINCH_VERSION, session.world_size(), nodes.size(), nodes.size() == 1 ? "" : "s",
-                 placement.layout.leaders.size(), config.workers.ranks, config.workers.ranks == 1 ? "" : "s",
-                 placement.layout.islands, placement.layout.islands == 1 ? "" : "s", device,
-                 cluster::communicator_name(communicator));
+                 FINCH_VERSION, session.world_size(), nodes, nodes == 1 ? "" : "s", placement.layout.leaders.size(),
+                 config.workers.ranks, config.workers.ranks == 1 ? "" : "s", placement.layout.islands,
+                 placement.layout.islands == 1 ? "" : "s", device, cluster::communicator_name(communicator));
     constexpr std::size_t most = 64;
     for (std::size_t i = 0; i < std::min(most, lines.size()); ++i) {
         spdlog::info("  {}", lines[i]);

@@ -1,5 +1,6 @@
 #include "finch/app/storage.hpp"
 
+#include "finch/base/clock.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/log.hpp"
 
@@ -9,7 +10,7 @@ namespace finch::app {
 
 FileArchive::FileArchive(const store::RunDirectory& directory, const search::Space& space, store::ArchiveFacts facts,
                          store::RunLock& lock)
-    : directory_(directory), space_(space), facts_(std::move(facts)), lock_(lock) {}
+    : directory_(directory), space_(space), facts_(std::move(facts)), lock_(lock), began_(steady_seconds()) {}
 
 void FileArchive::event(const search::Event& event) {
     facts_.events.push_back(event);
@@ -26,6 +27,9 @@ void FileArchive::report(const search::WorkerReport& report) {
 bool FileArchive::write(const search::Population& population) {
     try {
         lock_.heartbeat();
+        if (!facts_.starts.empty()) {
+            facts_.starts.back().seconds = steady_seconds() - began_;
+        }
         store::write_archive(directory_.archive(), space_, population, facts_);
         return true;
     } catch (const ApiError& error) {

@@ -1,6 +1,7 @@
 #include "finch/cluster/signals.hpp"
 
 #include "finch/base/error.hpp"
+#include "finch/cluster/end_notes.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -43,6 +44,7 @@ void raise_request(StopRequest request) noexcept {
 }
 
 extern "C" void finch_on_stop_signal(int signal) {
+    note_end(EndKind::excused);
     const bool again = stop_request() != StopRequest::none;
     const bool urgent = signal == SIGTERM || (signal == SIGINT && again);
     raise_request(urgent ? StopRequest::urgent : StopRequest::orderly);

@@ -218,6 +218,8 @@ Domain budget_section() {
         {"evaluations", "null", either({{Null{}}, whole(1, 4000 * million)}), "of the whole run, exact, over restarts"},
         {"generations", "null", either({{Null{}}, whole(1, 4000 * million)}), "evaluations of each worker"},
         {"hours", "null", either({{Null{}}, above(0, million)}), "wall time, summed over restarts"},
+        {"node_hours", "null", either({{Null{}}, above(0, million)}),
+         "distinct nodes times wall time, summed over restarts"},
         {"target_loss", "null", either({{Null{}}, real(-1e300, 1e300)}), "end once the best loss is this or smaller"},
     });
 }

@@ -30,9 +30,9 @@ RunState state_of(const store::RunDirectory& directory, const std::string& recor
     if (store::is_locked(directory)) {
         return RunState::running;
     }
-    return recorded == "complete"  ? RunState::complete
-           : recorded == "stopped" ? RunState::stopped_early
-                                   : RunState::interrupted;
+    return recorded == "complete"                              ? RunState::complete
+           : recorded == "stopped" || recorded == "terminated" ? RunState::stopped_early
+                                                               : RunState::interrupted;
 }
 
 }  // namespace

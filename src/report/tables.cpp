@@ -33,7 +33,9 @@ std::map<std::uint32_t, double> seconds_of_starts(const store::ArchiveFacts& fac
 }
 
 std::string state_words(const std::string& state) {
-    return state == "stopped" ? "stopped early" : state == "running" ? "running or interrupted" : state;
+    return state == "stopped" || state == "terminated" ? "stopped early"
+           : state == "running"                        ? "running or interrupted"
+                                                       : state;
 }
 
 std::string heading(const store::Recovered& recovered, const search::Population& population, const std::string& run) {

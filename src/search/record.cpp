@@ -130,7 +130,9 @@ void put(const Tickets& record, Bytes& out) {
 }
 
 void put(const Archived& record, Bytes& out) {
-    ByteWriter(out).put(record.records);
+    ByteWriter writer(out);
+    writer.put(record.records);
+    writer.put(record.seconds);
 }
 
 void put(const Halt& record, Bytes& out) {
@@ -191,8 +193,9 @@ void get(ByteReader& reader, Tickets& record, std::uint16_t) {
     record.seconds_per_evaluation = reader.get<double>();
 }
 
-void get(ByteReader& reader, Archived& record, std::uint16_t) {
+void get(ByteReader& reader, Archived& record, std::uint16_t written_in) {
     record.records = reader.get<std::uint64_t>();
+    record.seconds = written_in >= 2 ? reader.get<double>() : 0;
 }
 
 void get(ByteReader& reader, Halt& record, std::uint16_t) {

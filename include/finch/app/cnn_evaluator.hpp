@@ -31,9 +31,8 @@ public:
     void start(search::Individual individual) override;
     [[nodiscard]] std::vector<search::Individual> advance() override;
     void settled(const search::Individual& individual) override;
-    void checkpoint() override;
+    [[nodiscard]] std::vector<search::Individual> checkpoint() override;
     [[nodiscard]] double checkpoint_seconds() const override { return checkpoint_seconds_; }
-    [[nodiscard]] std::vector<search::Individual> stop_all() override;
     void dismiss() override;
 
     /// The shape and number of classes of the data, for can_exist().

@@ -21,9 +21,8 @@ public:
     void start(search::Individual individual) override;
     [[nodiscard]] std::vector<search::Individual> advance() override;
     void settled(const search::Individual&) override {}
-    void checkpoint() override {}
+    [[nodiscard]] std::vector<search::Individual> checkpoint() override { return {}; }
     [[nodiscard]] double checkpoint_seconds() const override { return 0; }
-    [[nodiscard]] std::vector<search::Individual> stop_all() override;
     void dismiss() override;
 
 private:

@@ -17,6 +17,7 @@ struct Placement {
     cluster::Layout layout;
     std::vector<std::string> node_of_rank;
     int threads = 1;
+    [[nodiscard]] int nodes() const;  ///< distinct ones
     [[nodiscard]] const cluster::Place& mine(int world_rank) const {
         return layout.places.at(static_cast<std::size_t>(world_rank));
     }

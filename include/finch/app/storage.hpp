@@ -33,7 +33,8 @@ public:
     void event(const search::Event& event) override;
     void report(const search::WorkerReport& report) override;
     bool write(const search::Population& population) override;
-    /// "running", "complete" or "stopped": what the next write says of the run.
+    /// "running", "complete", "stopped" or "terminated" (with seconds left, or a peer dead): what the next write says
+    /// of the run.
     void set_state(const std::string& state) { facts_.state = state; }
     [[nodiscard]] const store::ArchiveFacts& facts() const noexcept { return facts_; }
 
@@ -42,6 +43,7 @@ private:
     const search::Space& space_;
     store::ArchiveFacts facts_;
     store::RunLock& lock_;
+    double began_;  ///< steady
 };
 
 }  // namespace finch::app

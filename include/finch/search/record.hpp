@@ -70,8 +70,10 @@ struct Tickets {
 /// predecessor.
 struct Archived {
     std::uint64_t records = 0;
+    double seconds = 0;  ///< that the archive took
 };
-/// World rank 0 to all leaders: start nothing more. `reached` says whether what runs ends now too.
+/// World rank 0 to all leaders: save what runs and start nothing more. `end_running`: a budget is used, so that the run
+/// is complete; else it is stopped, to be resumed.
 struct Halt {
     bool end_running = false;
     std::string why;

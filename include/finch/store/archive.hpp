@@ -33,7 +33,7 @@ struct ArchiveFacts {
     std::string data_fingerprint;
     int workers = 1;
     int islands = 1;
-    std::string state;                     ///< running | complete | stopped
+    std::string state;  ///< running | complete | stopped | terminated (by TERM: a peer may have died)
     std::int64_t budget_evaluations = -1;  ///< −1: none
     std::vector<Start> starts;             ///< in their order; the last is this one
     std::vector<search::Event> events;

@@ -20,6 +20,7 @@ public:
     [[nodiscard]] std::filesystem::path journal(int worker) const;      ///< state/worker-00000.journal
     [[nodiscard]] std::filesystem::path worker_best(int worker) const;  ///< state/worker-00000-best.h5
     [[nodiscard]] std::filesystem::path training(search::Id id) const;  ///< state/training-ID.h5
+    [[nodiscard]] std::filesystem::path end_notes() const { return state() / "end-notes"; }
     [[nodiscard]] std::filesystem::path best_model() const { return root_ / "models" / "best.h5"; }
     [[nodiscard]] std::filesystem::path lock() const { return root_ / "lock"; }
     [[nodiscard]] std::filesystem::path log() const { return root_ / "log"; }
