@@ -99,7 +99,7 @@ Status Slots::start(const Order& order) {
     } catch (const std::bad_alloc&) {
         mine = Status::out_of_memory;
         text = fmt::format("out of memory on rank {} of the worker", group_.rank());
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
         mine = Status::failed;
         text = error.what();
     }
