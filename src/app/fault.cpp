@@ -17,4 +17,8 @@ void delay_snapshot(int worker) {
     }
 }
 
+std::int64_t test_memory_limit(std::int64_t limit) {
+    return cluster::Environment::of_this_process().number("FINCH_TEST_MEMORY_LIMIT").value_or(limit);
+}
+
 }  // namespace finch::app
