@@ -41,7 +41,9 @@ cluster::SeenDevices unpack(const std::string& packed) {
     return seen;
 }
 
-cluster::DeviceWishes wishes_of(const config::Config& config) {
+}  // namespace
+
+cluster::DeviceWishes device_wishes(const config::Config& config) {
     using Wishes = cluster::DeviceWishes;
     Wishes wishes{.share_device = config.workers.share_device,
                   .slots = config.workers.slots,
@@ -74,14 +76,18 @@ cluster::DeviceWishes wishes_of(const config::Config& config) {
     return wishes;
 }
 
+namespace {
+
 cluster::DeviceMap map_everywhere(const config::Config& config, const Placement& placement,
                                   const std::vector<backend::DeviceDescription>& mine) {
     std::vector<cluster::SeenDevices> seen;
     for (const std::string& packed : comm::gather_all(MPI_COMM_WORLD, pack(mine))) {
         seen.push_back(unpack(packed));
     }
-    return cluster::map_devices(placement.layout.places, seen, wishes_of(config));
+    return cluster::map_devices(placement.layout.places, seen, device_wishes(config));
 }
+
+}  // namespace
 
 void check_precision(const config::Config& config, const backend::Device& device) {
     if (!config.trains()) {
@@ -94,6 +100,8 @@ void check_precision(const config::Config& config, const backend::Device& device
             "training.precision: the CPU computes in float32 only; write float32, or use GPUs (workers.device: cuda)");
     }
 }
+
+namespace {
 
 /// Tells what this rank may still take of its node's memory.
 std::function<std::int64_t()> free_memory(int ranks_on_node) {
