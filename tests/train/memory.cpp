@@ -35,7 +35,10 @@ public:
     }
     [[nodiscard]] bool can_be_measured() const { return can_be_measured_; }
     [[nodiscard]] std::int64_t highest() const { return status("VmHWM:") - before_; }
-    [[nodiscard]] std::int64_t now() const { return status("VmRSS:") - before_; }
+    [[nodiscard]] std::int64_t now() const {
+        ::malloc_trim(0);  // what is freed is not counted
+        return status("VmRSS:") - before_;
+    }
 
 private:
     std::int64_t before_ = 0;
