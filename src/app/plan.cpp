@@ -17,9 +17,10 @@ namespace {
 
 // Measured (docs/measurements.md, "Memory of a rank").
 constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
-constexpr std::int64_t program_bytes = 36 * mebibyte;  ///< a rank with its libraries and no data
-constexpr std::int64_t plans_bytes = 20 * mebibyte;    ///< code and scratch of the networks' operations
+constexpr std::int64_t program_bytes = 34 * mebibyte;  ///< a rank with its libraries and no data
+constexpr std::int64_t plans_bytes = 6 * mebibyte;     ///< code and scratch of the networks' operations
 constexpr bool every_rank_holds_the_data = true;       ///< else one rank of each node
+constexpr std::int64_t test_batch = 256;  ///< in which world rank 0 measures the best network on the test set
 /// memory_left() keeps a twentieth of the node's limit for others than the ranks.
 constexpr double asked_per_used = 20.0 / 19.0;
 
@@ -97,6 +98,7 @@ struct Networks {
     std::int64_t most_parameters = 0;
     std::int64_t training_bytes = 0;  ///< of the one that takes most, on one rank
     std::int64_t snapshot_bytes = 0;
+    std::int64_t test_bytes = 0;  ///< of the one that takes most on the test set
 };
 
 Networks try_networks(const config::Config& config, const data::Dataset& images) {
@@ -115,6 +117,8 @@ Networks try_networks(const config::Config& config, const data::Dataset& images)
             networks.most_parameters = std::max(networks.most_parameters, plan.parameters);
             networks.training_bytes = std::max(networks.training_bytes, plan.bytes);
             networks.snapshot_bytes = std::max(networks.snapshot_bytes, plan.snapshot_bytes);
+            const nn::ModelPlan test = nn::plan_model(recipe.model, plan.input, plan.classes, test_batch);
+            networks.test_bytes = std::max(networks.test_bytes, test.bytes);
             ++networks.possible;
         } catch (const ConfigError&) {
             continue;  // check_data() knows that some can exist
@@ -132,15 +136,16 @@ std::int64_t mebibytes(double bytes) {
 }
 
 /// What to ask Slurm for: per node, and per CPU.
+/// `bytes_of_rank`: of each; world rank 0 takes `bytes_of_first` besides.
 std::string memory_text(const config::Config& config, const cluster::Layout& layout, std::int64_t bytes_of_rank,
-                        std::int64_t bytes_of_data) {
+                        std::int64_t bytes_of_data, std::int64_t bytes_of_first) {
     std::map<std::string, int> ranks_of_node;
     int most_ranks = 0;
     for (const cluster::Place& place : layout.places) {
         most_ranks = std::max(most_ranks, ++ranks_of_node[place.node]);
     }
     const int copies = every_rank_holds_the_data ? most_ranks : 1;
-    const auto node = static_cast<double>(most_ranks * bytes_of_rank + copies * bytes_of_data);
+    const auto node = static_cast<double>(most_ranks * bytes_of_rank + copies * bytes_of_data + bytes_of_first);
     const auto slurm = cluster::Slurm::read(cluster::Environment::of_this_process());
     const auto cpus = config.workers.threads > 0 ? config.workers.threads : slurm.cpus_per_task.value_or(1);
     return fmt::format(
@@ -167,8 +172,10 @@ std::string training_text(const config::Config& config, const cluster::Layout& l
         return text + fmt::format("memory: at most {} MiB of each GPU, {} slot(s); that of the nodes is not known\n",
                                   mebibytes(static_cast<double>(trainings)), config.workers.slots);
     }
-    return text + memory_text(config, layout, program_bytes + plans_bytes + trainings + networks.snapshot_bytes,
-                              bytes_of(datasets.training) + bytes_of(datasets.test));
+    const std::int64_t searching = trainings + networks.snapshot_bytes;
+    return text + memory_text(config, layout, program_bytes + plans_bytes + searching,
+                              bytes_of(datasets.training) + bytes_of(datasets.test),
+                              std::max<std::int64_t>(0, networks.test_bytes - searching));
 }
 
 }  // namespace
@@ -181,7 +188,7 @@ int plan(const PlanOptions& options) {
     const cluster::DeviceMap devices = map_devices(config, layout, question.gpus_per_node);
     std::string text = table(config, layout, devices);
     text += config.trains() ? training_text(config, layout, devices.uses_devices())
-                            : memory_text(config, layout, program_bytes, 0);
+                            : memory_text(config, layout, program_bytes, 0, 0);
     for (const auto* warnings : {&layout.warnings, &devices.warnings}) {
         for (const std::string& warning : *warnings) {
             text += "warning: " + warning + "\n";

@@ -45,7 +45,7 @@ with Folder() as folder:
                                              output).groups())
     check(node < asked <= 4 * of_cpu < 1.1 * node, f"memory: {node}, {asked}, {of_cpu}")
     two = re.search(r"at most (\d+) MiB on a node of 2 ranks", folder.run(0, "plan", "tiny.yaml", "--nodes", "2", "--ranks-per-node", "2"))
-    check(two and abs(2 * int(two[1]) - node) <= 2, "two ranks on a node do not take half of four")
+    check(two and 0 <= 2 * int(two[1]) - node <= 10, "two ranks on a node do not take half of four, and what world rank 0 takes besides")
     check(data in folder.run(4, "evolve", "tiny.yaml", "--set", "search.budget.evaluations=2"), "evolve does not say what the data are")
 
     folder.write("later.yaml", REFUSED["missing path"](TINY).replace("kind: idx", "kind: idx, path: data/mnist"))
