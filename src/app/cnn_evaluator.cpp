@@ -91,8 +91,10 @@ bool CnnEvaluator::can_exist(const search::Genome& genome) const {
 }
 
 std::vector<Status> CnnEvaluator::command(const Order& order) {
-    Bytes bytes = encode(order);
-    group_.broadcast(bytes);
+    {
+        Bytes bytes = encode(order);  // gone when the order is obeyed: a snapshot may be in it
+        group_.broadcast(bytes);
+    }
     return slots_.obey(order);
 }
 

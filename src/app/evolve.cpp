@@ -1,3 +1,4 @@
+#include "finch/app/checks.hpp"
 #include "finch/app/cnn_evaluator.hpp"
 #include "finch/app/devices.hpp"
 #include "finch/app/ending.hpp"
@@ -192,14 +193,9 @@ data::Datasets load_data(const config::Config& config) {
     if (!config.trains()) {
         return datasets;
     }
-    RandomStream random(config.seed, Purpose::test);
-    const data::Options options = config.recipe(search::random_genome(config.space, random), 0).data;
-    together(MPI_COMM_WORLD, [&] { datasets = data::load(options, config.seed); });
+    together(MPI_COMM_WORLD, [&] { datasets = data::load(data_options(config), config.seed); });
     static_cast<void>(on_rank_zero(MPI_COMM_WORLD, [&] {
-        const data::Dataset& images = datasets.training;
-        static_cast<void>(
-            data::split(options, images.samples(), config.seed));  // refuses what leaves nothing to train on
-        config::check_models(config, {images.height, images.width, images.channels}, images.classes);
+        check_data(config, datasets);
         return std::string();
     }));
     return datasets;
@@ -208,13 +204,7 @@ data::Datasets load_data(const config::Config& config) {
 /// Collective over the world. The configuration, once it is known to be a search or one individual of it.
 config::Config load_checked(const RunOptions& options) {
     config::Config config = load_everywhere(options);
-    if (!options.genes && config.space.size() == 0) {
-        throw ConfigError(
-            "search.space: a search needs at least one gene; finch train trains one individual without a search");
-    }
-    if (options.genes) {
-        static_cast<void>(make_given(config.space, *options.genes));  // says what is wrong with the genes
-    }
+    check_search(config, options.genes);
     return config;
 }
 
@@ -271,6 +261,9 @@ int evolve(comm::Session& session, const RunOptions& options) {
         check_first_weights(config, datasets);
     }
     log_summary(session, config, placement, opened_device.description, opened_device.communicator);
+    if (config.trains() && session.world_rank() == 0) {
+        spdlog::info("{}", data_text(config, datasets));
+    }
     const store::RunDirectory directory(run_directory_of(config, options));
     OpenedRun opened = open_run_everywhere(directory, config, options, slurm, datasets, placement);
     try {

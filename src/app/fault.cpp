@@ -26,4 +26,8 @@ void die_of(search::Id id) {
     }
 }
 
+std::int64_t test_memory_limit(std::int64_t limit) {
+    return cluster::Environment::of_this_process().number("FINCH_TEST_MEMORY_LIMIT").value_or(limit);
+}
+
 }  // namespace finch::app

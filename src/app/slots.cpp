@@ -4,9 +4,12 @@
 #include "finch/base/format.hpp"
 #include "finch/cluster/end_notes.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <new>
+#include <span>
 #include <utility>
+#include <variant>
 
 namespace finch::app {
 namespace {
@@ -26,6 +29,21 @@ public:
 private:
     int exceptions_ = std::uncaught_exceptions();
 };
+
+std::int64_t bytes_of(const NamedArrays& arrays) {
+    std::size_t bytes = 0;
+    for (const NamedArray& array : arrays) {
+        std::visit([&](const auto& values) { bytes += std::span(values).size_bytes(); }, array.values);
+    }
+    return static_cast<std::int64_t>(bytes);
+}
+
+/// Receives an Order; its bytes are gone when it is obeyed.
+Order receive_order(const comm::Group& group) {
+    Bytes bytes;
+    group.broadcast(bytes);
+    return decode_order(bytes);
+}
 
 }  // namespace
 
@@ -56,6 +74,9 @@ std::vector<Status> Slots::obey(const Order& order) {
             return {start(order)};
         case Order::Kind::snapshot:
             snapshot_ = slots_.at(order.slot)->snapshot();
+            if (!group_.is_leader()) {
+                snapshot_.clear();  // the leader writes it
+            }
             return {Status::running};
         case Order::Kind::release:
             slots_.at(order.slot).reset();
@@ -106,6 +127,14 @@ void Slots::check_health(std::uint32_t slot) {
     streams_.at(slot)->synchronize();
 }
 
+std::int64_t Slots::largest_snapshot() const {
+    std::int64_t largest = 0;
+    for (const auto& training : slots_) {
+        largest = std::max(largest, training ? training->plan().snapshot_bytes : 0);
+    }
+    return largest;
+}
+
 /// Allocates everything, then answers: a follower that has no memory is heard, and all give the slot up together.
 Status Slots::start(const Order& order) {
     Status mine = Status::running;
@@ -113,14 +142,15 @@ Status Slots::start(const Order& order) {
     try {
         slots_.at(order.slot) =
             std::make_unique<train::Training>(*streams_.at(order.slot), group_, *all_reduce_, datasets_,
-                                              config_.recipe(order.individual.genome, order.individual.id.value));
+                                              config_.recipe(order.individual.genome, order.individual.id.value),
+                                              train::HostMemory{largest_snapshot(), bytes_of(order.snapshot)});
         if (!order.snapshot.empty()) {
             slots_.at(order.slot)->restore(order.snapshot);
         }
     } catch (const std::bad_alloc&) {
         mine = Status::out_of_memory;
         text = fmt::format("out of memory on rank {} of the worker", group_.rank());
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
         mine = Status::failed;
         text = error.what();
     }
@@ -148,9 +178,7 @@ Status Slots::agree(Status mine, const std::string& text) {
 void Slots::follow() {
     Order order;
     do {
-        Bytes bytes;
-        group_.broadcast(bytes);
-        order = decode_order(bytes);
+        order = receive_order(group_);
         obey(order);
     } while (order.kind != Order::Kind::dismiss);
 }

@@ -92,27 +92,4 @@ void log_summary(const comm::Session& session, const config::Config& config, con
     }
 }
 
-std::string plan_text(const config::Config& config, const cluster::Layout& layout, int gpus_per_node,
-                      std::int64_t training_bytes) {
-    std::string text = fmt::format("{} ranks, {} workers of {} ranks, {} islands\n", layout.places.size(),
-                                   layout.leaders.size(), config.workers.ranks, layout.islands);
-    text += fmt::format("{:>6}  {:<20} {:>6} {:>8} {:>6} {:>7}  {}\n", "rank", "node", "local", "worker", "group",
-                        "island", "device");
-    for (std::size_t rank = 0; rank < layout.places.size(); ++rank) {
-        const cluster::Place& place = layout.places[rank];
-        const bool has_gpu = config.workers.device != config::DeviceChoice::cpu && place.local_rank < gpus_per_node;
-        text += fmt::format("{:>6}  {:<20} {:>6} {:>8} {:>6} {:>7}  {}\n", rank, place.node, place.local_rank,
-                            place.worker, place.group_rank == 0 ? "leads" : std::to_string(place.group_rank),
-                            place.island, has_gpu ? fmt::format("cuda:{}", place.local_rank) : "cpu");
-    }
-    if (training_bytes > 0) {
-        text += fmt::format("memory of one training: at most {:.1f} MiB on each rank, {} slot(s)\n",
-                            static_cast<double>(training_bytes) / (1024.0 * 1024.0), config.workers.slots);
-    }
-    for (const std::string& warning : layout.warnings) {
-        text += "warning: " + warning + "\n";
-    }
-    return text;
-}
-
 }  // namespace finch::app

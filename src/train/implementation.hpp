@@ -36,7 +36,7 @@ struct PartialSums {
 class Training::Implementation {
 public:
     Implementation(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
-                   const data::Datasets& datasets, Recipe recipe);
+                   const data::Datasets& datasets, Recipe recipe, HostMemory memory);
 
     State advance(std::int64_t steps);
     [[nodiscard]] State state() const noexcept;
@@ -57,6 +57,7 @@ private:
     struct Verdict;
 
     [[nodiscard]] std::unique_ptr<Learner> make_learner(std::int64_t global_batch) const;
+    void check_memory(const nn::ModelPlan& plan) const;
     [[nodiscard]] std::int64_t training_samples() const noexcept;
     [[nodiscard]] std::int64_t validation_samples() const noexcept;
     std::int64_t ask_for_training(std::int64_t steps);
@@ -78,6 +79,7 @@ private:
     comm::AllReduce& all_reduce_;
     const data::Dataset& dataset_;
     Recipe recipe_;
+    HostMemory memory_;
     data::Split split_;
     std::int64_t global_batch_;
     double initial_rate_;  ///< scaled

@@ -152,18 +152,20 @@ void Training::Implementation::restore(const NamedArrays& snapshot) {
     if (global_batch < 1) {
         throw FileError(fmt::format("the snapshot's global batch is {}", global_batch));
     }
-    auto learner = make_learner(global_batch);
     std::vector<float> weights(best_weights_.size());
     nn::read_tensors(plan(), snapshot, "weights/", weights);
     std::vector<float> best_weights(best_weights_.size());
     if (stopping.best_epoch > 0) {
         nn::read_tensors(plan(), snapshot, "best_weights/", best_weights);
     }
-    learner->optimizer().set_state(snapshot);
-    learner->set_weights(weights);
-    learner->set_sums(sums.training, sums.validation);
+    if (global_batch != global_batch_) {
+        learner_.reset();  // there may be no memory for two
+        learner_ = make_learner(global_batch);
+    }
+    learner_->optimizer().set_state(snapshot);
+    learner_->set_weights(weights);
+    learner_->set_sums(sums.training, sums.validation);
 
-    learner_ = std::move(learner);
     best_weights_ = std::move(best_weights);
     global_batch_ = global_batch;
     initial_rate_ = initial_rate;

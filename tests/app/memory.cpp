@@ -6,6 +6,7 @@
 #include "support/wrapped_device.hpp"
 
 #include <doctest/doctest.h>
+#include <stdexcept>
 
 using namespace finch;
 using namespace finch::app;
@@ -21,6 +22,8 @@ search: {space: {channels: {int: [1, 400]}}, objective: validation_loss, budget:
 workers: {slots: 3}
 )";
 
+constexpr std::int64_t channels_refused = 77;  ///< a library throws its own exception at this number
+
 /// The CPU, with so much memory and no more: free_bytes() and allocate() know of it.
 class SmallDevice : public test::WrappedDevice {
 public:
@@ -31,6 +34,12 @@ public:
         return std::make_unique<SmallDevice>(free_);
     }
     [[nodiscard]] std::int64_t free_bytes() const override { return *free_; }
+    [[nodiscard]] std::unique_ptr<backend::Operation> convolution(const backend::ConvolutionShape& shape) override {
+        if (shape.channels_out == channels_refused) {
+            throw std::runtime_error("could not create a primitive");
+        }
+        return test::WrappedDevice::convolution(shape);
+    }
     [[nodiscard]] backend::Buffer allocate(std::size_t floats) override {
         const auto bytes = static_cast<std::int64_t>(floats * sizeof(float));
         if (bytes > *free_) {
@@ -148,4 +157,19 @@ TEST_CASE("stopped while it waits for memory, an individual is told as stopped")
     CHECK(stopped[0].outcome == search::Outcome::stopped);
     CHECK(stopped[1].outcome == search::Outcome::stopped);
     CHECK(world.evaluator.idle());
+}
+
+TEST_CASE("an individual at which a library throws its own exception ends as failed, with its text; the others go on") {
+    World world(bytes_of(100) * 3);
+
+    world.start(1, 10);
+    world.start(2, channels_refused);
+    const std::vector<search::Individual> ended = world.finish();
+
+    REQUIRE(ended.size() == 2);
+    for (const search::Individual& individual : ended) {
+        const bool refused = individual.id.value == 2;
+        CHECK(individual.outcome == (refused ? search::Outcome::failed : search::Outcome::evaluated));
+        CHECK(individual.problem == (refused ? "could not create a primitive" : ""));
+    }
 }

@@ -34,10 +34,6 @@ void check_first_weights(const config::Config& config, const data::Datasets& dat
 void log_summary(const comm::Session& session, const config::Config& config, const Placement& placement,
                  const std::string& device, cluster::Communicator communicator);
 
-/// What `finch plan` prints for a layout: rank, node, worker, island, and the memory of one training.
-[[nodiscard]] std::string plan_text(const config::Config& config, const cluster::Layout& layout, int gpus_per_node,
-                                    std::int64_t training_bytes);
-
 /// The layout options that a configuration asks for.
 [[nodiscard]] cluster::LayoutOptions layout_options(const config::Config& config);
 

@@ -102,6 +102,8 @@ public:
 
     /// Throws std::bad_alloc.
     [[nodiscard]] virtual Buffer allocate(std::size_t floats) = 0;
+    /// Whether its memory is the host's, so that the host's copies of a training (snapshots) come out of it too.
+    [[nodiscard]] virtual bool is_host() const { return false; }
     /// Bytes that allocate() can still give, about.
     [[nodiscard]] virtual std::int64_t free_bytes() const = 0;
     /// Both wait: `from` may go, and `to` is there, when they return.
@@ -133,8 +135,9 @@ public:
     virtual void synchronize() = 0;
 };
 
-/// oneDNN on `threads` threads. Sets flush-to-zero on the calling thread.
-[[nodiscard]] std::unique_ptr<Device> make_cpu_device(int threads);
+/// oneDNN on `threads` threads. Sets flush-to-zero on the calling thread. `free_memory`: what the process may still
+/// take, for free_bytes(); without it, there is no limit.
+[[nodiscard]] std::unique_ptr<Device> make_cpu_device(int threads, std::function<std::int64_t()> free_memory = {});
 
 /// Throws ConfigError "built without CUDA" where the backend is not built.
 [[nodiscard]] std::unique_ptr<Device> make_cuda_device(int index);

@@ -63,6 +63,12 @@ struct Measured {
     std::vector<std::int32_t> predictions;  ///< by sample, on every rank
 };
 
+/// What a training that is to begin must know of the host's memory besides how much is free.
+struct HostMemory {
+    std::int64_t reserved = 0;   ///< bytes that another training may need for its snapshot
+    std::int64_t returning = 0;  ///< bytes that the caller holds until the training stands
+};
+
 /// One individual's training on this rank, an object that is advanced. Every method but the accessors is collective
 /// over the worker, and all ranks call them in the same order with the same arguments.
 class Training {
@@ -71,10 +77,10 @@ public:
 
     /// Plans and allocates everything; `device`, `group`, `all_reduce` and `datasets` must outlive it. Throws
     /// ConfigError (the network cannot exist, there is nothing to validate on, the device has not that precision) and
-    /// std::bad_alloc, at once where the device has less free memory than plan().bytes. Local: not collective, so that
-    /// a rank that fails can be heard.
+    /// std::bad_alloc, at once where the device has less free memory than plan().bytes, and room for a snapshot where
+    /// that is the host's. Local: not collective, so that a rank that fails can be heard.
     Training(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
-             const data::Datasets& datasets, Recipe recipe);
+             const data::Datasets& datasets, Recipe recipe, HostMemory memory = {});
     ~Training();
     Training(const Training&) = delete;
     Training& operator=(const Training&) = delete;
@@ -113,7 +119,8 @@ public:
     /// same arrays on every rank.
     [[nodiscard]] NamedArrays snapshot();
     /// Local. Goes on from a snapshot: to the same bits where the number of ranks is the same, else at the same global
-    /// batch and learning rate. Throws FileError where it does not fit the recipe, and std::bad_alloc.
+    /// batch and learning rate. Throws FileError where it does not fit the recipe, and std::bad_alloc,
+    /// after which it can only be destroyed.
     void restore(const NamedArrays& snapshot);
 
     /// Local. The weights of the best epoch under PyTorch's names; before the first epoch's end the present ones.
