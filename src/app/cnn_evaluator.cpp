@@ -48,7 +48,7 @@ std::vector<search::EpochMetrics> curve_of(const train::Training& training) {
 
 CnnEvaluator::CnnEvaluator(const config::Config& config, Slots& slots, const comm::Group& group,
                            store::RunDirectory directory, Place place, std::string device,
-                           std::function<double()> best_known)
+                           std::function<std::optional<search::Standing>()> best_known)
     : config_(config),
       slots_(slots),
       group_(group),
@@ -102,7 +102,12 @@ std::optional<NamedArrays> CnnEvaluator::saved_training(const search::Individual
     for (const std::string& problem : problems) {
         spdlog::warn("{}", problem);
     }
-    if (!file || file->individual.id != individual.id || file->individual.genome != individual.genome) {
+    if (!file) {
+        return std::nullopt;
+    }
+    if (!file->is(individual, place_.run)) {
+        spdlog::warn("{} is of another individual or run: {} begins anew", directory_.training(individual.id).string(),
+                     to_text(individual.id));
         return std::nullopt;
     }
     return std::move(file->arrays);
@@ -208,9 +213,9 @@ void CnnEvaluator::describe(search::Individual& individual, train::Training& tra
     if (individual.best_epoch > 0) {
         const search::EpochMetrics& best = individual.curve.at(static_cast<std::size_t>(individual.best_epoch - 1));
         individual.accuracy = best.validation_accuracy;
-        const bool by_error =
-            std::get<config::LossObjective>(config_.objective) == config::LossObjective::validation_error;
-        individual.loss = by_error ? 1 - best.validation_accuracy : best.validation_loss;
+        individual.loss =
+            train::objective_value(std::get<train::Objective>(config_.objective),
+                                   training.curve().at(static_cast<std::size_t>(individual.best_epoch - 1)));
     }
 }
 
@@ -232,13 +237,18 @@ search::Individual CnnEvaluator::ended(std::uint32_t slot, Status status) {
 
 /// Before its record is written: whoever reads that this is the best will find its weights.
 void CnnEvaluator::keep_best(const search::Individual& individual, train::Training& training) {
-    if (!(individual.loss < best_known_())) {
+    const search::Standing mine = search::standing(individual);
+    const auto beats = [&mine](const std::optional<search::Standing>& other) {
+        return !other || search::better(mine, *other);
+    };
+    if (!mine.ranks_by_loss || !beats(best_known_()) || !beats(kept_)) {
         return;
     }
     const store::ModelFile file{individual, search::genome_text(config_.space, individual.genome),
-                                training.best_weights()};
+                                training.best_weights(), place_.run};
     try {
         store::write_model(directory_.worker_best(place_.worker), file);
+        kept_ = mine;
     } catch (const ApiError& error) {
         spdlog::warn("the weights of {} could not be kept: {}", to_text(individual.id), error.what());
     }
@@ -272,8 +282,9 @@ void CnnEvaluator::checkpoint() {
         NamedArrays arrays = slots_.take_snapshot();
         arrays.push_back({"progress", {}, std::vector<double>{slots_.training(slot).progress()}});
         try {
-            store::write_model(directory_.training(individual.id),
-                               {individual, search::genome_text(config_.space, individual.genome), std::move(arrays)});
+            store::write_model(
+                directory_.training(individual.id),
+                {individual, search::genome_text(config_.space, individual.genome), std::move(arrays), place_.run});
         } catch (const ApiError& error) {
             spdlog::warn("the snapshot of {} could not be written, the one before stands: {}", to_text(individual.id),
                          error.what());

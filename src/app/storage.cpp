@@ -8,8 +8,8 @@
 namespace finch::app {
 
 FileArchive::FileArchive(const store::RunDirectory& directory, const search::Space& space, store::ArchiveFacts facts,
-                         store::RunLock& lock)
-    : directory_(directory), space_(space), facts_(std::move(facts)), lock_(lock) {}
+                         store::RunLock& lock, Written written)
+    : directory_(directory), space_(space), facts_(std::move(facts)), lock_(lock), written_(std::move(written)) {}
 
 void FileArchive::event(const search::Event& event) {
     facts_.events.push_back(event);
@@ -27,6 +27,7 @@ bool FileArchive::write(const search::Population& population) {
     try {
         lock_.heartbeat();
         store::write_archive(directory_.archive(), space_, population, facts_);
+        written_(population);
         return true;
     } catch (const ApiError& error) {
         spdlog::warn("{}", error.what());

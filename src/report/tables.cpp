@@ -59,14 +59,14 @@ std::string heading(const store::Recovered& recovered, const search::Population&
 }  // namespace
 
 std::string best_table(const search::Space& space, const search::Population& population,
-                       const store::ArchiveFacts& facts, int top) {
+                       const store::ArchiveFacts& facts, int top, const std::string& fitness) {
     std::string text;
     for (int island = 0; island < population.islands(); ++island) {
         const auto best = population.best(island, static_cast<std::size_t>(std::max(0, top)));
         text += fmt::format("island {}: the best {} of {}{}\n", island, best.size(),
                             plural(population.active(island), "individual"),
                             facts.restarts > 0 ? fmt::format(", after {} starts", facts.restarts + 1) : "");
-        Grid grid({"id", "loss", "accuracy", "epochs", "generation", "seconds", "genes"});
+        Grid grid({"id", fitness, "accuracy", "epochs", "generation", "seconds", "genes"});
         for (const search::Individual* individual : best) {
             grid.add({to_text(individual->id), fmt::format("{:.6g}", individual->loss), percent(individual->accuracy),
                       std::to_string(individual->epochs), std::to_string(individual->generation),
@@ -139,10 +139,11 @@ double evaluations_per_hour(const store::ArchiveFacts& facts) {
     return seconds > 0 ? static_cast<double>(evaluations) * 3600 / seconds : 0;
 }
 
-std::string overview(const store::Recovered& recovered, const std::string& run, int top) {
-    const search::Population population = population_of(recovered);
+std::string overview(const store::Recovered& recovered, const std::string& run, int top, search::ExchangeKind exchange,
+                     const std::string& fitness) {
+    const search::Population population = population_of(recovered, exchange);
     std::string text = heading(recovered, population, run) + outcome_table(population) + "\n" +
-                       best_table(recovered.space, population, recovered.facts, top) + "\n" +
+                       best_table(recovered.space, population, recovered.facts, top, fitness) + "\n" +
                        worker_table(recovered.facts) + "\n" + event_list(recovered.facts, shown_events);
     if (!recovered.problems.empty()) {
         text += "\nproblems\n";

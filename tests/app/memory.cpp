@@ -52,7 +52,7 @@ struct World {
           device(device_bytes),
           slots(config, datasets, device, group, cluster::Communicator::none),
           evaluator(config, slots, group, store::RunDirectory(folder.path()), {0, 1, "here"}, "small",
-                    [] { return 0.0; }) {
+                    [] { return search::Standing{true, 0, {}}; }) {
         evaluator.set_sample_shape({12, 12, 1}, 10);
     }
 

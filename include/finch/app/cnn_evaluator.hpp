@@ -18,11 +18,13 @@ public:
         int worker = 0;
         int threads = 1;
         std::string node;
+        std::uint64_t run = 0;  ///< the run's number: files of another are not used
     };
 
-    /// `best_known`: the smallest loss that anybody is known to have; weights are kept on disk only where they beat it.
+    /// `best_known`: the best individual that this leader knows of, if any; weights are kept on disk only where they
+    /// beat it. As it knows what it has told itself, the best of all is always kept by whoever trained it.
     CnnEvaluator(const config::Config& config, Slots& slots, const comm::Group& group, store::RunDirectory directory,
-                 Place place, std::string device, std::function<double()> best_known);
+                 Place place, std::string device, std::function<std::optional<search::Standing>()> best_known);
 
     [[nodiscard]] bool has_free_slot() const override;
     [[nodiscard]] bool idle() const override;
@@ -66,7 +68,8 @@ private:
     store::RunDirectory directory_;
     Place place_;
     std::string device_;
-    std::function<double()> best_known_;
+    std::function<std::optional<search::Standing>()> best_known_;
+    std::optional<search::Standing> kept_;  ///< whose weights this start has kept: maybe not told of yet
     nn::SampleShape sample_;
     std::int64_t classes_ = 0;
     std::vector<Running> running_;
