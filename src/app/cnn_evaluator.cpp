@@ -38,8 +38,9 @@ search::Outcome outcome_of(Status status) {
 std::vector<search::EpochMetrics> curve_of(const train::Training& training) {
     std::vector<search::EpochMetrics> curve;
     for (const train::Epoch& epoch : training.curve()) {
-        curve.push_back({static_cast<std::int32_t>(epoch.epoch), 0, epoch.training_loss, epoch.training_accuracy,
-                         epoch.validation_loss, epoch.validation_accuracy, epoch.learning_rate, epoch.seconds});
+        curve.push_back({static_cast<std::int32_t>(epoch.epoch), static_cast<std::int32_t>(epoch.ranks),
+                         epoch.training_loss, epoch.training_accuracy, epoch.validation_loss, epoch.validation_accuracy,
+                         epoch.learning_rate, epoch.seconds});
     }
     return curve;
 }
@@ -96,7 +97,7 @@ std::vector<Status> CnnEvaluator::command(const Order& order) {
     return slots_.obey(order);
 }
 
-std::optional<NamedArrays> CnnEvaluator::saved_training(const search::Individual& individual) const {
+std::optional<store::ModelFile> CnnEvaluator::saved_training(const search::Individual& individual) const {
     std::vector<std::string> problems;
     auto file = store::read_model(directory_.training(individual.id), problems);
     for (const std::string& problem : problems) {
@@ -110,7 +111,7 @@ std::optional<NamedArrays> CnnEvaluator::saved_training(const search::Individual
                      to_text(individual.id));
         return std::nullopt;
     }
-    return std::move(file->arrays);
+    return file;
 }
 
 void CnnEvaluator::start(search::Individual individual) {
@@ -123,9 +124,13 @@ void CnnEvaluator::start(search::Individual individual) {
     individual.device = device_;
     individual.ranks = group_.size();
     individual.threads = place_.threads;
+    auto saved = saved_training(individual);
+    if (saved && saved->individual.started > 0) {
+        individual.started = saved->individual.started;  // in an earlier start of the run
+    }
     individual.started = individual.started > 0 ? individual.started : unix_seconds();
     order.individual = individual;
-    order.snapshot = saved_training(individual).value_or(NamedArrays{});
+    order.snapshot = saved ? std::move(saved->arrays) : NamedArrays{};
     Status status = command(order).front();
     if (status == Status::failed && !order.snapshot.empty()) {
         spdlog::warn("the snapshot of {} cannot be used ({}); it begins anew", to_text(individual.id),
@@ -147,7 +152,6 @@ void CnnEvaluator::start(search::Individual individual) {
     }
     *free = Running{};
     free->used = true;
-    free->samples_before = slots_.training(order.slot).samples_trained();
     free->individual = std::move(individual);
     free->progress = slots_.training(order.slot).progress();
     if (!order.snapshot.empty()) {
@@ -210,6 +214,10 @@ void CnnEvaluator::describe(search::Individual& individual, train::Training& tra
     individual.epochs = static_cast<std::int32_t>(individual.curve.size());
     individual.best_epoch = static_cast<std::int32_t>(training.best_epoch());
     individual.batch_size = training.global_batch();
+    individual.training_seconds = training.training_seconds();
+    individual.samples_per_second = individual.training_seconds > 0
+                                        ? static_cast<double>(training.samples_trained()) / individual.training_seconds
+                                        : 0;
     if (individual.best_epoch > 0) {
         const search::EpochMetrics& best = individual.curve.at(static_cast<std::size_t>(individual.best_epoch - 1));
         individual.accuracy = best.validation_accuracy;
@@ -223,8 +231,6 @@ search::Individual CnnEvaluator::ended(std::uint32_t slot, Status status) {
     Running& running = running_[slot];
     train::Training& training = slots_.training(slot);
     describe(running.individual, training, outcome_of(status));
-    const auto samples = static_cast<double>(training.samples_trained() - running.samples_before);
-    running.individual.samples_per_second = running.training_seconds > 0 ? samples / running.training_seconds : 0;
     if (status == Status::finished) {
         keep_best(running.individual, training);
     } else if (status >= Status::out_of_memory) {
@@ -278,9 +284,11 @@ void CnnEvaluator::checkpoint() {
         order.slot = slot;
         command(order);
         delay_snapshot(place_.worker);
-        const search::Individual& individual = running_[slot].individual;
+        search::Individual& individual = running_[slot].individual;
         NamedArrays arrays = slots_.take_snapshot();
-        arrays.push_back({"progress", {}, std::vector<double>{slots_.training(slot).progress()}});
+        individual.progress = slots_.training(slot).progress();
+        individual.training_seconds = slots_.training(slot).training_seconds();
+        arrays.push_back({"progress", {}, std::vector<double>{individual.progress}});
         try {
             store::write_model(
                 directory_.training(individual.id),

@@ -45,9 +45,13 @@ std::optional<store::ModelFile> kept_in(const std::filesystem::path& path, const
 
 using Paths = std::vector<std::filesystem::path>;
 
-/// The file of whoever bred it: most often it was trained there too.
+/// The files of whoever trained it last and of whoever bred it.
 Paths likely_files(const store::RunDirectory& directory, const search::Individual& best) {
-    return {directory.worker_best(static_cast<int>(best.id.worker()))};
+    Paths files{directory.worker_best(static_cast<int>(best.id.worker()))};
+    if (best.attempt.worker >= 0) {
+        files.insert(files.begin(), directory.worker_best(best.attempt.worker));
+    }
+    return files;
 }
 
 /// Those of all workers of all starts.

@@ -23,8 +23,7 @@ std::string score_text(const search::Individual& individual, const std::string& 
         text += fmt::format(", accuracy {:.2f} %", 100 * individual.accuracy);
     }
     if (individual.epochs > 0) {
-        text += fmt::format(", {} epochs in {}", individual.epochs,
-                            duration_text(individual.finished - individual.started));
+        text += fmt::format(", {} epochs in {}", individual.epochs, duration_text(individual.training_seconds));
     }
     return individual.problem.empty() ? text : text + ": " + individual.problem;
 }

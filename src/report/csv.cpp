@@ -46,11 +46,11 @@ std::vector<std::string> head(const search::Space& space) {
     for (const search::Gene& gene : space.genes) {
         names.push_back(gene.name);
     }
-    for (const char* name : {"outcome",  "loss",    "accuracy",   "epochs",   "best_epoch",
-                             "island",   "islands", "generation", "parent_1", "parent_2",
-                             "operator", "born",    "started",    "finished", "samples_per_second",
-                             "ranks",    "threads", "batch_size", "node",     "device",
-                             "problem"}) {
+    for (const char* name : {"outcome",          "loss",    "accuracy",   "epochs",     "best_epoch",
+                             "island",           "islands", "generation", "parent_1",   "parent_2",
+                             "operator",         "born",    "started",    "finished",   "samples_per_second",
+                             "training_seconds", "ranks",   "threads",    "batch_size", "node",
+                             "device",           "problem"}) {
         names.emplace_back(name);
     }
     return names;
@@ -76,6 +76,7 @@ std::vector<std::string> line(const search::Space& space, const search::Individu
                                         number(one.started),
                                         number(one.finished),
                                         number(one.samples_per_second),
+                                        number(one.training_seconds),
                                         std::to_string(one.ranks),
                                         std::to_string(one.threads),
                                         std::to_string(one.batch_size),

@@ -32,6 +32,11 @@ std::map<std::uint32_t, double> seconds_of_starts(const store::ArchiveFacts& fac
     return longest;
 }
 
+/// Of its training over all starts; of what was recorded without it, from the last start to the end.
+double seconds_of(const search::Individual& individual) {
+    return individual.training_seconds > 0 ? individual.training_seconds : individual.finished - individual.started;
+}
+
 std::string state_words(const std::string& state) {
     return state == "stopped" ? "stopped early" : state == "running" ? "running or interrupted" : state;
 }
@@ -70,8 +75,7 @@ std::string best_table(const search::Space& space, const search::Population& pop
         for (const search::Individual* individual : best) {
             grid.add({to_text(individual->id), fmt::format("{:.6g}", individual->loss), percent(individual->accuracy),
                       std::to_string(individual->epochs), std::to_string(individual->generation),
-                      fmt::format("{:.1f}", individual->finished - individual->started),
-                      search::genome_text(space, individual->genome)});
+                      fmt::format("{:.1f}", seconds_of(*individual)), search::genome_text(space, individual->genome)});
         }
         text += grid.empty() ? "  none yet\n" : grid.text();
     }

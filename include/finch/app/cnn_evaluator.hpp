@@ -2,6 +2,7 @@
 
 #include "finch/app/slots.hpp"
 #include "finch/island/evaluator.hpp"
+#include "finch/store/model_file.hpp"
 #include "finch/store/run_directory.hpp"
 
 #include <functional>
@@ -48,13 +49,12 @@ private:
         double seconds_per_step = 0;  ///< 0: not measured yet
         double seconds_left = 0;      ///< estimated; 0: unknown
         double progress = 0;
-        std::int64_t samples_before = 0;  ///< trained in earlier starts
-        double training_seconds = 0;      ///< in this start, by the device's clock
-        std::int64_t steps_done = 0;      ///< in this start
+        double training_seconds = 0;  ///< in this start, by the device's clock
+        std::int64_t steps_done = 0;  ///< in this start
     };
 
     std::vector<Status> command(const Order& order);
-    [[nodiscard]] std::optional<NamedArrays> saved_training(const search::Individual& individual) const;
+    [[nodiscard]] std::optional<store::ModelFile> saved_training(const search::Individual& individual) const;
     [[nodiscard]] search::Individual ended(std::uint32_t slot, Status status);
     void describe(search::Individual& individual, train::Training& training, search::Outcome outcome) const;
     void keep_best(const search::Individual& individual, train::Training& training);
