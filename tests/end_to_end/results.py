@@ -37,7 +37,7 @@ def best_of(run):
 
 def published(run):
     with h5py.File(run / "models/best.h5", "r") as file:
-        restart, worker, sequence = (int(part) for part in file.attrs["id"].decode().split("."))
+        restart, worker, sequence = (int(part) for part in file.attrs["id"].split("."))
         return restart << 52 | worker << 32 | sequence, "test" in file
 
 
@@ -52,7 +52,7 @@ def stopped_at_once(folder, name, stop):
     check((run / "models/best.h5").exists(), f"{name}: no models/best.h5\n{output}")
     check("stopped early, to be resumed" in output, f"{name}: no closing line\n{output}")
     with h5py.File(run / "population.h5", "r") as file:
-        events = [row["text"].decode() for row in file["events"][:]]
+        events = [str(row["text"]) for row in file["events"][:]]
     check(any("asked to stop at once" in text for text in events), f"{name}: no event of the stop: {events}")
     folder.run(0, "status", f"runs/{name}", expect=STOPPED)
     check(published(run)[0] == best_of(run), f"{name}: models/best.h5 is not the best of population.h5\n{output}")
