@@ -58,8 +58,9 @@ Paths likely_files(const store::RunDirectory& directory, const search::Individua
 Paths all_files(const store::RunDirectory& directory) {
     std::set<std::filesystem::path> found;
     std::error_code none;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(directory.state(), none)) {
-        std::string name = entry.path().string();
+    std::filesystem::recursive_directory_iterator entry(directory.state(), none);
+    for (; entry != std::filesystem::recursive_directory_iterator(); entry.increment(none)) {
+        std::string name = entry->path().string();
         if (name.ends_with(hdf5::previous_suffix)) {
             name.erase(name.size() - std::string_view(hdf5::previous_suffix).size());
         }
