@@ -12,7 +12,7 @@ void check_search(const config::Config& config, const std::optional<std::vector<
             "search.space: a search needs at least one gene; finch train trains one individual without a search");
     }
     if (genes) {
-        static_cast<void>(make_given(config.space, *genes));  // says what is wrong with the genes
+        static_cast<void>(given_genome(config.space, *genes));  // says what is wrong with the genes
     }
 }
 

@@ -38,8 +38,9 @@ search::Outcome outcome_of(Status status) {
 std::vector<search::EpochMetrics> curve_of(const train::Training& training) {
     std::vector<search::EpochMetrics> curve;
     for (const train::Epoch& epoch : training.curve()) {
-        curve.push_back({static_cast<std::int32_t>(epoch.epoch), 0, epoch.training_loss, epoch.training_accuracy,
-                         epoch.validation_loss, epoch.validation_accuracy, epoch.learning_rate, epoch.seconds});
+        curve.push_back({static_cast<std::int32_t>(epoch.epoch), static_cast<std::int32_t>(epoch.ranks),
+                         epoch.training_loss, epoch.training_accuracy, epoch.validation_loss, epoch.validation_accuracy,
+                         epoch.learning_rate, epoch.seconds});
     }
     return curve;
 }
@@ -48,7 +49,7 @@ std::vector<search::EpochMetrics> curve_of(const train::Training& training) {
 
 CnnEvaluator::CnnEvaluator(const config::Config& config, Slots& slots, const comm::Group& group,
                            store::RunDirectory directory, Place place, std::string device,
-                           std::function<double()> best_known)
+                           std::function<std::optional<search::Standing>()> best_known)
     : config_(config),
       slots_(slots),
       group_(group),
@@ -98,16 +99,21 @@ std::vector<Status> CnnEvaluator::command(const Order& order) {
     return slots_.obey(order);
 }
 
-std::optional<NamedArrays> CnnEvaluator::saved_training(const search::Individual& individual) const {
+std::optional<store::ModelFile> CnnEvaluator::saved_training(const search::Individual& individual) const {
     std::vector<std::string> problems;
     auto file = store::read_model(directory_.training(individual.id), problems);
     for (const std::string& problem : problems) {
         spdlog::warn("{}", problem);
     }
-    if (!file || file->individual.id != individual.id || file->individual.genome != individual.genome) {
+    if (!file) {
         return std::nullopt;
     }
-    return std::move(file->arrays);
+    if (!file->is(individual, place_.run)) {
+        spdlog::warn("{} is of another individual or run: {} begins anew", directory_.training(individual.id).string(),
+                     to_text(individual.id));
+        return std::nullopt;
+    }
+    return file;
 }
 
 void CnnEvaluator::start(search::Individual individual) {
@@ -120,10 +126,14 @@ void CnnEvaluator::start(search::Individual individual) {
     individual.device = device_;
     individual.ranks = group_.size();
     individual.threads = place_.threads;
+    auto saved = saved_training(individual);
+    if (saved && saved->individual.started > 0) {
+        individual.started = saved->individual.started;  // in an earlier start of the run
+    }
     individual.started = individual.started > 0 ? individual.started : unix_seconds();
     order.individual = individual;
     die_of(individual.id);
-    order.snapshot = saved_training(individual).value_or(NamedArrays{});
+    order.snapshot = saved ? std::move(saved->arrays) : NamedArrays{};
     Status status = command(order).front();
     if (status == Status::failed && !order.snapshot.empty()) {
         spdlog::warn("the snapshot of {} cannot be used ({}); it begins anew", to_text(individual.id),
@@ -145,7 +155,6 @@ void CnnEvaluator::start(search::Individual individual) {
     }
     *free = Running{};
     free->used = true;
-    free->samples_before = slots_.training(order.slot).samples_trained();
     free->individual = std::move(individual);
     free->progress = slots_.training(order.slot).progress();
     if (!order.snapshot.empty()) {
@@ -208,12 +217,16 @@ void CnnEvaluator::describe(search::Individual& individual, train::Training& tra
     individual.epochs = static_cast<std::int32_t>(individual.curve.size());
     individual.best_epoch = static_cast<std::int32_t>(training.best_epoch());
     individual.batch_size = training.global_batch();
+    individual.training_seconds = training.training_seconds();
+    individual.samples_per_second = individual.training_seconds > 0
+                                        ? static_cast<double>(training.samples_trained()) / individual.training_seconds
+                                        : 0;
     if (individual.best_epoch > 0) {
         const search::EpochMetrics& best = individual.curve.at(static_cast<std::size_t>(individual.best_epoch - 1));
         individual.accuracy = best.validation_accuracy;
-        const bool by_error =
-            std::get<config::LossObjective>(config_.objective) == config::LossObjective::validation_error;
-        individual.loss = by_error ? 1 - best.validation_accuracy : best.validation_loss;
+        individual.loss =
+            train::objective_value(std::get<train::Objective>(config_.objective),
+                                   training.curve().at(static_cast<std::size_t>(individual.best_epoch - 1)));
     }
 }
 
@@ -221,8 +234,6 @@ search::Individual CnnEvaluator::ended(std::uint32_t slot, Status status) {
     Running& running = running_[slot];
     train::Training& training = slots_.training(slot);
     describe(running.individual, training, outcome_of(status));
-    const auto samples = static_cast<double>(training.samples_trained() - running.samples_before);
-    running.individual.samples_per_second = running.training_seconds > 0 ? samples / running.training_seconds : 0;
     if (status == Status::finished) {
         keep_best(running.individual, training);
     } else if (status >= Status::out_of_memory) {
@@ -235,13 +246,18 @@ search::Individual CnnEvaluator::ended(std::uint32_t slot, Status status) {
 
 /// Before its record is written: whoever reads that this is the best will find its weights.
 void CnnEvaluator::keep_best(const search::Individual& individual, train::Training& training) {
-    if (!(individual.loss < best_known_())) {
+    const search::Standing mine = search::standing(individual);
+    const auto beats = [&mine](const std::optional<search::Standing>& other) {
+        return !other || search::better(mine, *other);
+    };
+    if (!mine.ranks_by_loss || !beats(best_known_()) || !beats(kept_)) {
         return;
     }
     const store::ModelFile file{individual, search::genome_text(config_.space, individual.genome),
-                                training.best_weights()};
+                                training.best_weights(), place_.run};
     try {
         store::write_model(directory_.worker_best(place_.worker), file);
+        kept_ = mine;
     } catch (const ApiError& error) {
         spdlog::warn("the weights of {} could not be kept: {}", to_text(individual.id), error.what());
     }
@@ -272,13 +288,15 @@ std::vector<search::Individual> CnnEvaluator::checkpoint() {
         order.slot = slot;
         command(order);
         delay_snapshot(place_.worker);
-        search::Individual individual = running_[slot].individual;
-        individual.progress = slots_.training(slot).progress();
+        search::Individual& individual = running_[slot].individual;
         NamedArrays arrays = slots_.take_snapshot();
+        individual.progress = slots_.training(slot).progress();
+        individual.training_seconds = slots_.training(slot).training_seconds();
         try {
-            store::write_model(directory_.training(individual.id),
-                               {individual, search::genome_text(config_.space, individual.genome), std::move(arrays)});
-            saved.push_back(std::move(individual));
+            store::write_model(
+                directory_.training(individual.id),
+                {individual, search::genome_text(config_.space, individual.genome), std::move(arrays), place_.run});
+            saved.push_back(individual);
         } catch (const ApiError& error) {
             spdlog::warn("the snapshot of {} could not be written, the one before stands: {}", to_text(individual.id),
                          error.what());

@@ -19,7 +19,6 @@
 #include "finch/report/tables.hpp"
 
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -102,13 +101,13 @@ void close_orderly(const Stage& stage, const island::Worker& worker, FileJournal
     }
 }
 
-std::unique_ptr<island::Evaluator> make_evaluator(const Stage& stage, Slots& slots,
-                                                  std::function<double()> best_known) {
+std::unique_ptr<island::Evaluator> make_evaluator(const Stage& stage, Slots& slots, std::uint64_t run,
+                                                  std::function<std::optional<search::Standing>()> best_known) {
     if (const auto* function = std::get_if<config::FunctionObjective>(&stage.config.objective)) {
         return std::make_unique<FunctionEvaluator>(*function, stage.config.seed, stage.config.workers.slots,
                                                    stage.group);
     }
-    const CnnEvaluator::Place place{stage.place().worker, stage.placement.threads, stage.place().node};
+    const CnnEvaluator::Place place{stage.place().worker, stage.placement.threads, stage.place().node, run};
     auto evaluator = std::make_unique<CnnEvaluator>(stage.config, slots, stage.group, stage.directory, place,
                                                     stage.device.name(), std::move(best_known));
     const data::Dataset& images = stage.datasets.training;
@@ -116,12 +115,42 @@ std::unique_ptr<island::Evaluator> make_evaluator(const Stage& stage, Slots& slo
     return evaluator;
 }
 
+std::string closing_line(const Stage& stage, const island::Worker& worker) {
+    return fmt::format("{}: {} evaluated, {} unfinished; look at {} with h5dump or finch show",
+                       worker.ending() == island::Ending::complete ? "complete" : "stopped early, to be resumed",
+                       worker.population().settled(), worker.population().size() - worker.population().settled(),
+                       stage.directory.archive().string());
+}
+
+/// World rank 0, with seconds left and maybe no peer alive: what it knows, and before anything that waits for others.
+void close_urgently(const Stage& stage, const island::Worker& worker, FileArchive& archive) {
+    LiveLine::clear();
+    archive.event({unix_seconds(), 0, "stop", "a signal asked to stop at once"});
+    archive.set_state("terminated");
+    archive.write(worker.population());
+    spdlog::info("{}", closing_line(stage, worker));
+}
+
+/// Keeps models/best.h5 as new as the archive, so that it is there whatever ends the run.
+FileArchive::Written publisher(const Stage& stage, std::uint64_t run) {
+    return [&stage, run, last = search::Id{}](const search::Population& population) mutable {
+        const search::Individual* best = stage.config.trains() ? population.best() : nullptr;
+        try {
+            if (best != nullptr && best->id != last && publish_weights(stage.directory, run, population)) {
+                last = best->id;
+            }
+        } catch (const ApiError& error) {
+            spdlog::warn("models/best.h5 could not be written: {}", error.what());
+        }
+    };
+}
+
 void say_goodbye(const Stage& stage, const island::Worker& worker, const FileArchive& archive) {
     LiveLine::clear();
     if (stage.config.trains()) {
         try {
-            if (const auto said =
-                    publish_best(stage.directory, stage.config, stage.datasets, stage.device, worker.population())) {
+            if (const auto said = publish_best(stage.directory, archive.facts().run, stage.config, stage.datasets,
+                                               stage.device, worker.population())) {
                 spdlog::info("{}", *said);
             }
         } catch (const ApiError& error) {
@@ -130,11 +159,9 @@ void say_goodbye(const Stage& stage, const island::Worker& worker, const FileArc
             spdlog::warn("models/best.h5 could not be written: no memory to measure the best model on the test set");
         }
     }
-    const bool complete = worker.ending() == island::Ending::complete;
-    spdlog::info("{}: {} evaluated, {} unfinished; look at {} with h5dump or finch show",
-                 complete ? "complete" : "stopped early, to be resumed", worker.population().settled(),
-                 worker.population().size() - worker.population().settled(), stage.directory.archive().string());
-    fmt::print("\n{}", report::best_table(stage.config.space, worker.population(), archive.facts(), 3));
+    spdlog::info("{}", closing_line(stage, worker));
+    fmt::print("\n{}", report::best_table(stage.config.space, worker.population(), archive.facts(), 3,
+                                          fitness_name(stage.config.objective)));
 }
 
 /// Leaders: the search itself. Collective over the leaders at its beginning and its orderly end.
@@ -146,17 +173,17 @@ island::Ending lead(const Stage& stage, OpenedRun opened) {
     FileJournal journal(stage.directory.journal(stage.place().worker), run.facts.run);
     std::optional<FileArchive> archive;
     if (is_zero) {
-        archive.emplace(stage.directory, stage.config.space, run.facts, *run.lock);
+        archive.emplace(stage.directory, stage.config.space, run.facts, *run.lock, publisher(stage, run.facts.run));
     }
     const auto mailbox = comm::make_mpi_mailbox(stage.leaders.get());
     std::optional<Slots> slots;
     slots.emplace(stage.config, stage.datasets, stage.device, stage.group, stage.communicator);
     const search::Population* population = nullptr;
-    const auto evaluator = make_evaluator(stage, *slots, [&population] {
+    const auto evaluator = make_evaluator(stage, *slots, run.facts.run, [&population] {
         const search::Individual* best = population->best();
-        return best != nullptr ? best->loss : std::numeric_limits<double>::infinity();
+        return best != nullptr ? std::optional(search::standing(*best)) : std::nullopt;
     });
-    const auto propagator = stage.options.genes ? make_given(stage.config.space, *stage.options.genes)
+    const auto propagator = stage.options.genes ? make_given(given_genome(stage.config.space, *stage.options.genes))
                                                 : search::make_propagator(stage.config.propagator, stage.config.space);
     Progress progress(stage.config, is_zero, run.population.settled(), run.hours_before);
     island::Worker worker(
@@ -166,11 +193,10 @@ island::Ending lead(const Stage& stage, OpenedRun opened) {
     population = &worker.population();
     const island::Ending ending = worker.run();
     if (ending == island::Ending::urgent) {
-        evaluator->dismiss();
         if (archive) {
-            archive->set_state("terminated");
-            archive->write(worker.population());
+            close_urgently(stage, worker, *archive);
         }
+        evaluator->dismiss();
         return ending;
     }
     evaluator->dismiss();
@@ -239,7 +265,17 @@ int end_together(island::Ending ending) {
 }  // namespace
 
 std::filesystem::path run_directory_of(const config::Config& config, const RunOptions& options) {
-    return options.run ? *options.run : std::filesystem::path("runs") / config.name;
+    if (options.run) {
+        return *options.run;
+    }
+    std::string name = config.name;
+    if (options.genes) {
+        // Other genes are another training, with a directory of its own.
+        name += "-train";
+        name +=
+            options.genes->empty() ? "" : "-" + short_name(config.space, given_genome(config.space, *options.genes));
+    }
+    return std::filesystem::path("runs") / name;
 }
 
 int evolve(comm::Session& session, const RunOptions& options) {
@@ -293,11 +329,6 @@ int train_one(comm::Session& session, RunOptions options) {
     options.settings.insert(options.settings.end(),
                             {fmt::format("workers.ranks={}", session.world_size()), "workers.islands=1",
                              "workers.slots=1", "search.exchange.kind=none", "search.budget={evaluations: 1}"});
-    if (!options.run) {
-        const std::string name = on_rank_zero(
-            MPI_COMM_WORLD, [&] { return config::load(options.config, options.settings).name + "-train"; });
-        options.run = std::filesystem::path("runs") / name;
-    }
     return evolve(session, options);
 }
 

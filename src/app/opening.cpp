@@ -1,5 +1,6 @@
 #include "finch/app/opening.hpp"
 
+#include "finch/app/given.hpp"
 #include "finch/base/bytes.hpp"
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
@@ -49,6 +50,18 @@ void write_config(const store::RunDirectory& directory, const config::Config& co
         throw ConfigError(fmt::format("{}: cannot be written", beside.string()));
     }
     std::filesystem::rename(beside, directory.config());
+}
+
+/// A published model without its run's archive: the new run's is not there yet, and nobody shall take this one for it.
+void set_stale_model_aside(const store::RunDirectory& directory) {
+    const std::filesystem::path model = directory.best_model();
+    std::error_code none;
+    if (std::filesystem::exists(model, none)) {
+        const std::filesystem::path aside = model.parent_path() / "best-of-an-earlier-run.h5";
+        std::filesystem::rename(model, aside, none);
+        spdlog::warn("{} is of an earlier run, of which there is no archive: it is now {}", model.string(),
+                     aside.filename().string());
+    }
 }
 
 /// The journals of workers that do not exist any more: what they hold is in the archive and its predecessor.
@@ -143,7 +156,12 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     run.lock = std::make_unique<store::RunLock>(directory, slurm.job_id.value_or(""));
     if (auto recovered = store::recover(directory)) {
         resume(run, std::move(*recovered), directory, config, data_fingerprint);
+        if (options.genes) {
+            check_same_genes(config.space, given_genome(config.space, *options.genes), run.population,
+                             directory.root().string());
+        }
     } else {
+        set_stale_model_aside(directory);
         run.facts.run = new_run_number();
         run.facts.starts.emplace_back();
         run.greeting = fmt::format("a new run in {}", directory.root().string());

@@ -9,8 +9,13 @@
 namespace finch::app {
 
 FileArchive::FileArchive(const store::RunDirectory& directory, const search::Space& space, store::ArchiveFacts facts,
-                         store::RunLock& lock)
-    : directory_(directory), space_(space), facts_(std::move(facts)), lock_(lock), began_(steady_seconds()) {}
+                         store::RunLock& lock, Written written)
+    : directory_(directory),
+      space_(space),
+      facts_(std::move(facts)),
+      lock_(lock),
+      began_(steady_seconds()),
+      written_(std::move(written)) {}
 
 void FileArchive::event(const search::Event& event) {
     facts_.events.push_back(event);
@@ -31,6 +36,7 @@ bool FileArchive::write(const search::Population& population) {
             facts_.starts.back().seconds = steady_seconds() - began_;
         }
         store::write_archive(directory_.archive(), space_, population, facts_);
+        written_(population);
         return true;
     } catch (const ApiError& error) {
         spdlog::warn("{}", error.what());

@@ -1,5 +1,6 @@
 #include "finch/app/verbs.hpp"
 
+#include "finch/app/progress.hpp"
 #include "finch/base/format.hpp"
 #include "finch/report/csv.hpp"
 #include "finch/report/status.hpp"
@@ -26,8 +27,11 @@ int show(const ShowOptions& options) {
     if (!recovered) {
         throw ConfigError(fmt::format("{}: there is no run here (no population.h5)", options.run.string()));
     }
-    fmt::print("{}",
-               options.csv ? report::csv(*recovered) : report::overview(*recovered, options.run.string(), options.top));
+    const config::Config config = config::parse(recovered->facts.config, options.run.string());
+    const search::ExchangeKind exchange = config.exchange.kind;
+    fmt::print("{}", options.csv ? report::csv(*recovered, exchange)
+                                 : report::overview(*recovered, options.run.string(), options.top, exchange,
+                                                    fitness_name(config.objective)));
     return exit_done;
 }
 

@@ -179,7 +179,7 @@ Domain training_section() {
         {"schedule", "constant", schedule(), "how the rate changes from epoch to epoch"},
         {"early_stopping", "none",
          either({word({"none"}),
-                 section({{"patience", "5", whole(1, million), "epochs without a better validation loss"}})}),
+                 section({{"patience", "5", whole(1, million), "epochs without a better value of the objective"}})}),
          "end a training that does not improve"},
         {"precision", "float32", word(words::precisions),
          "of products; sums and memory are float32 in any case; all but float32 need a GPU"},

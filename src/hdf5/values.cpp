@@ -77,6 +77,10 @@ std::uint64_t read_unsigned_attribute(hid_t at, const std::string& name) {
     return value;
 }
 
+bool has_attribute(hid_t at, const std::string& name) {
+    return H5Aexists(at, name.c_str()) > 0;
+}
+
 void write_text(hid_t at, const std::string& name, const std::string& text) {
     const Hid links(check(H5Pcreate(H5P_LINK_CREATE), "H5Pcreate"));
     check(H5Pset_create_intermediate_group(links.get(), 1), "H5Pset_create_intermediate_group");

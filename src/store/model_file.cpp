@@ -63,6 +63,7 @@ ModelFile read(hid_t file) {
                                     version, format_name, oldest_version, format_version));
     }
     ModelFile model;
+    model.run = hdf5::has_attribute(file, "run") ? hdf5::read_unsigned_attribute(file, "run") : 0;
     model.individual = individual_of(hdf5::read_array(file, record_name), version);
     model.genome = hdf5::read_text(file, genome_name);
     model.arrays = hdf5::read_arrays(file);
@@ -72,6 +73,11 @@ ModelFile read(hid_t file) {
 
 }  // namespace
 
+bool ModelFile::is(const search::Individual& other, std::uint64_t number) const {
+    const bool same_loss = !other.ranks_by_loss() || individual.loss == other.loss;
+    return (run == number || run == 0) && individual.id == other.id && individual.genome == other.genome && same_loss;
+}
+
 void write_model(const std::filesystem::path& path, const ModelFile& model) {
     if (std::any_of(model.arrays.begin(), model.arrays.end(), is_own)) {
         throw Error(fmt::format("{}: an array's name begins with {}", path.string(), own_group));
@@ -80,6 +86,7 @@ void write_model(const std::filesystem::path& path, const ModelFile& model) {
         hdf5::write_attribute(file, "format", format_name);
         hdf5::write_attribute(file, "version", format_version);
         hdf5::write_attribute(file, "program_version", FINCH_VERSION);
+        hdf5::write_unsigned_attribute(file, "run", model.run);
         describe(file, model.individual);
         hdf5::write_text(file, genome_name, model.genome);
         hdf5::write_array(file, record_of(model.individual));

@@ -80,7 +80,8 @@ Training::Implementation::Implementation(backend::Device& device, const comm::Gr
       split_(data::split(recipe_.data, dataset_.samples(), recipe_.seed)),
       global_batch_(initial_global_batch(recipe_.training, group.size())),
       initial_rate_(scaled_rate(recipe_.training, group.size())),
-      stopping_{.patience = recipe_.training.patience} {
+      stopping_{.patience = recipe_.training.patience},
+      epoch_ranks_(group.size()) {
     check(recipe_.training, split_);
     if (!device.supports(recipe_.training.precision)) {
         throw ConfigError(
@@ -221,6 +222,10 @@ std::int64_t Training::Implementation::samples_trained() const noexcept {
            (position_.phase == Phase::training ? position_.sample : training_samples());
 }
 
+double Training::Implementation::training_seconds() const noexcept {
+    return seconds_before_ + step_seconds_;
+}
+
 double Training::Implementation::progress() const noexcept {
     if (ended_) {
         return 1;
@@ -277,6 +282,9 @@ std::int64_t Training::steps_done() const noexcept {
 }
 double Training::step_seconds() const noexcept {
     return implementation_->step_seconds();
+}
+double Training::training_seconds() const noexcept {
+    return implementation_->training_seconds();
 }
 NamedArrays Training::snapshot() {
     return implementation_->snapshot();

@@ -60,8 +60,9 @@ struct World {
           datasets(data::load(config.recipe(genome(1), 0).data, config.seed)),
           device(device_bytes),
           slots(config, datasets, device, group, cluster::Communicator::none),
-          evaluator(config, slots, group, store::RunDirectory(folder.path()), {0, 1, "here"}, "small",
-                    [] { return 0.0; }) {
+          evaluator(config, slots, group, store::RunDirectory(folder.path()), {0, 1, "here"}, "small", [] {
+              return search::Standing{true, 0, {}};
+          }) {
         evaluator.set_sample_shape({12, 12, 1}, 10);
     }
 

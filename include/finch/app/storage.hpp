@@ -6,6 +6,7 @@
 #include "finch/store/run_directory.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <string>
 
 namespace finch::app {
@@ -27,8 +28,10 @@ private:
 /// population.h5, kept by world rank 0, with the sign of life of the run's lock.
 class FileArchive : public island::Archive {
 public:
+    using Written = std::function<void(const search::Population&)>;
+    /// `written` is called after each archive with what it holds.
     FileArchive(const store::RunDirectory& directory, const search::Space& space, store::ArchiveFacts facts,
-                store::RunLock& lock);
+                store::RunLock& lock, Written written);
 
     void event(const search::Event& event) override;
     void report(const search::WorkerReport& report) override;
@@ -44,6 +47,7 @@ private:
     store::ArchiveFacts facts_;
     store::RunLock& lock_;
     double began_;  ///< steady
+    Written written_;
 };
 
 }  // namespace finch::app

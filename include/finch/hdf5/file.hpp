@@ -63,6 +63,7 @@ void write_unsigned_attribute(hid_t at, const std::string& name, std::uint64_t v
 [[nodiscard]] std::int64_t read_int_attribute(hid_t at, const std::string& name);
 [[nodiscard]] double read_double_attribute(hid_t at, const std::string& name);
 [[nodiscard]] std::uint64_t read_unsigned_attribute(hid_t at, const std::string& name);
+[[nodiscard]] bool has_attribute(hid_t at, const std::string& name);
 /// Throws Error where the shape does not fit the number of values.
 void write_array(hid_t at, const NamedArray& array);
 /// Numbers come in the smallest of the four kinds that holds them all: uint8 as such, other whole numbers as int64,

@@ -3,6 +3,7 @@
 #include "finch/base/named_array.hpp"
 #include "finch/search/individual.hpp"
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -15,6 +16,10 @@ struct ModelFile {
     search::Individual individual;
     std::string genome;  ///< in words
     NamedArrays arrays;
+    std::uint64_t run = 0;  ///< the run's number; 0: not recorded (format 1)
+
+    /// Whether this is `other` of the run `number`, trained to the same loss or not yet.
+    [[nodiscard]] bool is(const search::Individual& other, std::uint64_t number) const;
 };
 
 void write_model(const std::filesystem::path& path, const ModelFile& model);

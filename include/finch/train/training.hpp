@@ -33,10 +33,15 @@ struct Options {
     bool deterministic = true;
 };
 
+/// What a training minimises. It decides which epoch is the best one, whose weights are kept, and what early stopping
+/// waits for.
+enum class Objective { validation_loss, validation_error };
+
 /// What an individual's training is a function of, beside the data.
 struct Recipe {
     std::uint64_t seed = 1;
     std::uint64_t individual = 0;  ///< its id's value
+    Objective objective = Objective::validation_loss;
     Options training;
     data::Options data;
     nn::ModelSpec model;
@@ -50,8 +55,12 @@ struct Epoch {
     double validation_loss = 0;
     double validation_accuracy = 0;
     double learning_rate = 0;
-    double seconds = 0;  ///< of its batches, by the leader's device; goes on over interruptions
+    double seconds = 0;      ///< of its batches, by the leader's device; goes on over interruptions
+    std::int64_t ranks = 0;  ///< that trained it; 0: different numbers of ranks, or not recorded
 };
+
+/// What `epoch` gave, as the objective sees it: smaller is better.
+[[nodiscard]] double objective_value(Objective objective, const Epoch& epoch) noexcept;
 
 enum class State { running, finished, diverged };
 
@@ -100,7 +109,7 @@ public:
     [[nodiscard]] State state() const noexcept;
     /// The epochs that ended so far, first first.
     [[nodiscard]] const std::vector<Epoch>& curve() const noexcept;
-    /// The epoch with the smallest validation loss, 1 is the first; 0: none yet.
+    /// The epoch with the smallest value of the objective, the first of equal ones, 1 is the first; 0: none yet.
     [[nodiscard]] std::int64_t best_epoch() const noexcept;
     /// Samples of one optimizer step over the whole group. Fixed at the start, whatever the number of ranks is later.
     [[nodiscard]] std::int64_t global_batch() const noexcept;
@@ -113,14 +122,17 @@ public:
     /// made.
     [[nodiscard]] std::int64_t steps_done() const noexcept;
     [[nodiscard]] double step_seconds() const noexcept;
+    /// The seconds of all batches so far, those before a restore() included, by the leader's
+    /// device. Leader only.
+    [[nodiscard]] double training_seconds() const noexcept;
 
     /// Collective over the worker. Takes in what is under way; then everything that is needed to go on, on any number
     /// of ranks: weights, optimizer, the best epoch's weights, position, partial sums per rank, patience, curve. The
     /// same arrays on every rank.
     [[nodiscard]] NamedArrays snapshot();
     /// Local. Goes on from a snapshot: to the same bits where the number of ranks is the same, else at the same global
-    /// batch and learning rate. Throws FileError where it does not fit the recipe, and std::bad_alloc,
-    /// after which it can only be destroyed.
+    /// batch and learning rate. Throws FileError where it does not fit the recipe or keeps the weights of another epoch
+    /// than the objective's best, and std::bad_alloc, after which it can only be destroyed.
     void restore(const NamedArrays& snapshot);
 
     /// Local. The weights of the best epoch under PyTorch's names; before the first epoch's end the present ones.
