@@ -98,7 +98,7 @@ std::vector<Status> CnnEvaluator::command(const Order& order) {
 
 std::optional<NamedArrays> CnnEvaluator::saved_training(const search::Individual& individual) const {
     std::vector<std::string> problems;
-    auto file = store::read_model(directory_.training(individual.id), problems);
+    auto file = store::read_model(directory_.training(individual.id), problems, hdf5::OnDamage::set_aside);
     for (const std::string& problem : problems) {
         spdlog::warn("{}", problem);
     }
@@ -230,18 +230,15 @@ search::Individual CnnEvaluator::ended(std::uint32_t slot, Status status) {
     return individual;
 }
 
-/// Before its record is written: whoever reads that this is the best will find its weights.
+/// Before its record is written: whoever reads that this is the best will find its weights. Throws StorageError, and
+/// then there is no record either.
 void CnnEvaluator::keep_best(const search::Individual& individual, train::Training& training) {
     if (!(individual.loss < best_known_())) {
         return;
     }
     const store::ModelFile file{individual, search::genome_text(config_.space, individual.genome),
                                 training.best_weights()};
-    try {
-        store::write_model(directory_.worker_best(place_.worker), file);
-    } catch (const ApiError& error) {
-        spdlog::warn("the weights of {} could not be kept: {}", to_text(individual.id), error.what());
-    }
+    store::write_model(directory_.worker_best(place_.worker), file);
 }
 
 void CnnEvaluator::release(std::uint32_t slot) {

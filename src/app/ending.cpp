@@ -1,5 +1,6 @@
 #include "finch/app/ending.hpp"
 
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/comm/group.hpp"
@@ -27,13 +28,12 @@ train::Measured measure_on_test_set(backend::Device& device, const train::Recipe
 
 /// The weights of `best`, from the file of whichever worker trained it, in whichever start.
 std::optional<store::ModelFile> kept_weights(const store::RunDirectory& directory, const search::Individual& best) {
-    std::error_code none;
-    for (const auto& entry : std::filesystem::directory_iterator(directory.state(), none)) {
-        if (!entry.path().filename().string().ends_with("-best.h5")) {
+    for (const std::filesystem::path& path : list_folder(directory.state())) {
+        if (!path.filename().string().ends_with("-best.h5")) {
             continue;
         }
         std::vector<std::string> problems;
-        auto file = store::read_model(entry.path(), problems);
+        auto file = store::read_model(path, problems, hdf5::OnDamage::set_aside);
         if (file && file->individual.id == best.id) {
             return file;
         }
@@ -51,14 +51,14 @@ std::optional<std::string> publish_best(const store::RunDirectory& directory, co
         return std::nullopt;
     }
     std::vector<std::string> problems;
-    if (const auto published = store::read_model(directory.best_model(), problems);
+    if (const auto published = store::read_model(directory.best_model(), problems, hdf5::OnDamage::set_aside);
         published && published->individual.id == best->id) {
         return std::nullopt;
     }
     auto file = kept_weights(directory, *best);
     if (!file) {
-        return fmt::format("the weights of the best individual {} are in no file of {}", to_text(best->id),
-                           directory.state().string());
+        throw FileError(fmt::format("the weights of the best individual {} are in no file of {}", to_text(best->id),
+                                    directory.state().string()));
     }
     const train::Recipe recipe = config.recipe(best->genome, best->id.value);
     const train::Measured test = measure_on_test_set(device, recipe, file->arrays, datasets.test);

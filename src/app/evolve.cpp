@@ -10,6 +10,7 @@
 #include "finch/app/storage.hpp"
 #include "finch/app/together.hpp"
 #include "finch/base/clock.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/cluster/signals.hpp"
@@ -83,20 +84,6 @@ void follow(const Stage& stage) {
     }
 }
 
-/// Leaders: after an orderly end everything is in one synced archive, and the journals are emptied. Collective over the
-/// leaders.
-void close_orderly(const Stage& stage, const island::Worker& worker, FileJournal& journal, FileArchive* archive) {
-    std::string written;
-    if (archive != nullptr) {
-        archive->set_state(worker.ending() == island::Ending::complete ? "complete" : "stopped");
-        // Twice, so that the predecessor holds all of it too.
-        written = archive->write(worker.population()) && archive->write(worker.population()) ? "yes" : "no";
-    }
-    if (comm::broadcast(stage.leaders.get(), written) == "yes") {
-        journal.forget_all();
-    }
-}
-
 std::unique_ptr<island::Evaluator> make_evaluator(const Stage& stage, Slots& slots,
                                                   std::function<double()> best_known) {
     if (const auto* function = std::get_if<config::FunctionObjective>(&stage.config.objective)) {
@@ -111,25 +98,78 @@ std::unique_ptr<island::Evaluator> make_evaluator(const Stage& stage, Slots& slo
     return evaluator;
 }
 
-void say_goodbye(const Stage& stage, const island::Worker& worker, const FileArchive& archive) {
-    LiveLine::clear();
-    if (stage.config.trains()) {
-        try {
-            if (const auto said =
-                    publish_best(stage.directory, stage.config, stage.datasets, stage.device, worker.population())) {
-                spdlog::info("{}", *said);
-            }
-        } catch (const ApiError& error) {
-            spdlog::warn("models/best.h5 could not be written: {}", error.what());
-        } catch (const std::bad_alloc&) {
-            spdlog::warn("models/best.h5 could not be written: no memory to measure the best model on the test set");
-        }
+/// World rank 0. False where models/best.h5 should be there and is not.
+bool publish(const Stage& stage, const search::Population& population) {
+    if (!stage.config.trains()) {
+        return true;
     }
-    const bool complete = worker.ending() == island::Ending::complete;
-    spdlog::info("{}: {} evaluated, {} unfinished; look at {} with h5dump or finch show",
-                 complete ? "complete" : "stopped early, to be resumed", worker.population().settled(),
-                 worker.population().size() - worker.population().settled(), stage.directory.archive().string());
-    fmt::print("\n{}", report::best_table(stage.config.space, worker.population(), archive.facts(), 3));
+    try {
+        if (const auto said =
+                publish_best(stage.directory, stage.config, stage.datasets, stage.device, population)) {
+            spdlog::info("{}", *said);
+        }
+        return true;
+    } catch (const Error& error) {
+        spdlog::warn("models/best.h5 could not be written: {}", error.what());
+    } catch (const std::bad_alloc&) {
+        spdlog::warn("models/best.h5 could not be written: no memory to measure the best model on the test set");
+    }
+    return false;
+}
+
+/// World rank 0. Twice, so that the predecessor holds all of it too.
+bool write_last_archive(FileArchive& archive, const search::Population& population, const char* state) {
+    archive.set_state(state);
+    return archive.write(population) && archive.write(population);
+}
+
+/// World rank 0: what is left to write after an orderly end. A run is complete once all of it is there.
+island::Ending close_run(const Stage& stage, const island::Worker& worker, FileArchive& archive) {
+    LiveLine::clear();
+    const search::Population& population = worker.population();
+    if (worker.ending() == island::Ending::complete) {
+        const bool is_published = publish(stage, population);
+        const bool is_written = write_last_archive(archive, population, is_published ? "complete" : "stopped");
+        return is_published && is_written ? island::Ending::complete : island::Ending::storage;
+    }
+    if (!write_last_archive(archive, population, "stopped")) {
+        return island::Ending::storage;
+    }
+    publish(stage, population);
+    return worker.ending();
+}
+
+void say_goodbye(const Stage& stage, const island::Worker& worker, const FileArchive& archive, island::Ending ending) {
+    const search::Population& population = worker.population();
+    const std::string where = stage.directory.root().string();
+    const std::size_t unfinished = population.size() - population.settled();
+    if (ending == island::Ending::storage) {
+        spdlog::warn("stopped: {} cannot be written any more (see above), but no result is lost: mend that, then start "
+                     "it again to go on. {} evaluated, {} unfinished",
+                     where, population.settled(), unfinished);
+    } else {
+        spdlog::info("{}: {} evaluated, {} unfinished; look at {} with h5dump or finch show",
+                     ending == island::Ending::complete ? "complete" : "stopped early, to be resumed",
+                     population.settled(), unfinished, stage.directory.archive().string());
+    }
+    fmt::print("\n{}", report::best_table(stage.config.space, population, archive.facts(), 3));
+}
+
+/// Leaders: after an orderly end everything is in one synced archive, and the journals are emptied. Collective over the
+/// leaders. Returns how the run as a whole ended.
+island::Ending close_orderly(const Stage& stage, const island::Worker& worker, FileJournal& journal,
+                             FileArchive* archive) {
+    island::Ending ending = worker.ending();
+    bool is_written = false;
+    if (archive != nullptr) {
+        ending = close_run(stage, worker, *archive);
+        is_written = archive->is_current();
+        say_goodbye(stage, worker, *archive, ending);
+    }
+    if (comm::broadcast(stage.leaders.get(), is_written ? "yes" : "no") == "yes") {
+        journal.forget_all();
+    }
+    return ending;
 }
 
 /// Leaders: the search itself. Collective over the leaders at its beginning and its orderly end.
@@ -169,11 +209,7 @@ island::Ending lead(const Stage& stage, OpenedRun opened) {
         return ending;
     }
     evaluator->dismiss();
-    close_orderly(stage, worker, journal, archive ? &*archive : nullptr);
-    if (is_zero) {
-        say_goodbye(stage, worker, *archive);
-    }
-    return ending;
+    return close_orderly(stage, worker, journal, archive ? &*archive : nullptr);
 }
 
 /// Collective over the world. The same configuration on every rank, read by world rank 0 alone.
@@ -265,7 +301,13 @@ int evolve(comm::Session& session, const RunOptions& options) {
     }
     log_summary(session, config, placement, opened_device.description, opened_device.communicator);
     const store::RunDirectory directory(run_directory_of(config, options));
-    OpenedRun opened = open_run_everywhere(directory, config, options, slurm, datasets, placement.layout);
+    OpenedRun opened;
+    try {
+        opened = open_run_everywhere(directory, config, options, slurm, datasets, placement.layout);
+    } catch (const StorageError& error) {
+        spdlog::error("the run cannot be opened now, so this start ends: {}", error.what());
+        return exit_stopped;
+    }
     const Stage stage{session,
                       config,
                       options,

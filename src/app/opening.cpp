@@ -2,15 +2,18 @@
 
 #include "finch/base/bytes.hpp"
 #include "finch/base/clock.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/hdf5/replace.hpp"
 #include "finch/search/record.hpp"
+#include "finch/store/model_file.hpp"
 #include "finch/store/resume.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <random>
+#include <span>
 
 namespace finch::app {
 namespace {
@@ -39,14 +42,8 @@ void check_same_search(const config::Config& config, const store::ArchiveFacts& 
 }
 
 void write_config(const store::RunDirectory& directory, const config::Config& config) {
-    const std::filesystem::path beside = directory.config().string() + ".new";
-    std::ofstream out(beside);
-    out << config.text();
-    out.close();
-    if (!out) {
-        throw ConfigError(fmt::format("{}: cannot be written", beside.string()));
-    }
-    std::filesystem::rename(beside, directory.config());
+    const std::string text = config.text();
+    hdf5::replace_file(directory.config(), {std::as_bytes(std::span(text))}, hdf5::Predecessor::drop);
 }
 
 /// The journals of workers that do not exist any more: what they hold is in the archive and its predecessor.
@@ -54,6 +51,17 @@ void remove_other_journals(const store::RunDirectory& directory, int workers) {
     std::error_code none;
     for (int worker = workers; std::filesystem::exists(directory.journal(worker), none); ++worker) {
         std::filesystem::remove(directory.journal(worker), none);
+    }
+}
+
+/// Snapshots of individuals that are settled: a kill came between the record and the removal.
+void remove_settled_trainings(const store::RunDirectory& directory, const search::Population& population) {
+    for (const std::filesystem::path& path : list_folder(directory.state())) {
+        const std::optional<search::Id> id = store::RunDirectory::id_of_training(path);
+        const search::Individual* individual = id ? population.find(*id) : nullptr;
+        if (individual != nullptr && individual->finished_training()) {
+            store::remove_model(path);
+        }
     }
 }
 
@@ -107,7 +115,7 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     }
     directory.create();
     run.lock = std::make_unique<store::RunLock>(directory, slurm.job_id.value_or(""));
-    if (auto recovered = store::recover(directory)) {
+    if (auto recovered = store::recover(directory, hdf5::OnDamage::set_aside)) {
         resume(run, std::move(*recovered), directory, config, data_fingerprint);
     } else {
         run.facts.run = new_run_number();
@@ -126,6 +134,7 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     store::write_archive(directory.archive(), config.space, run.population, run.facts);
     store::write_archive(directory.archive(), config.space, run.population, run.facts);
     remove_other_journals(directory, workers);
+    remove_settled_trainings(directory, run.population);
     write_config(directory, config);
     return run;
 }

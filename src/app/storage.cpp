@@ -1,11 +1,35 @@
 #include "finch/app/storage.hpp"
 
-#include "finch/base/error.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/log.hpp"
 
+#include <limits>
 #include <utility>
 
 namespace finch::app {
+
+void FileJournal::write(const Bytes& record) {
+    if (!journal_) {
+        journal_.emplace(path_, run_);
+    }
+    journal_->write(record);
+}
+
+void FileJournal::sync(bool now) {
+    if (journal_) {
+        journal_->sync(now);
+    }
+}
+
+void FileJournal::forget(std::uint64_t records) {
+    if (journal_) {
+        journal_->forget(records);
+    }
+}
+
+void FileJournal::forget_all() {
+    forget(std::numeric_limits<std::uint64_t>::max());
+}
 
 FileArchive::FileArchive(const store::RunDirectory& directory, const search::Space& space, store::ArchiveFacts facts,
                          store::RunLock& lock)
@@ -16,7 +40,11 @@ void FileArchive::event(const search::Event& event) {
 }
 
 void FileArchive::report(const search::WorkerReport& report) {
-    lock_.heartbeat();
+    try {
+        lock_.heartbeat();
+    } catch (const StorageError& error) {
+        spdlog::warn("{}", error.what());  // write() tries it too, and says so where it fails
+    }
     search::WorkerReport& known = facts_.reports[{report.restart, report.worker}];
     if (report.time >= known.time) {
         known = report;
@@ -25,13 +53,14 @@ void FileArchive::report(const search::WorkerReport& report) {
 
 bool FileArchive::write(const search::Population& population) {
     try {
-        lock_.heartbeat();
+        lock_.renew();
         store::write_archive(directory_.archive(), space_, population, facts_);
-        return true;
+        is_current_ = true;
     } catch (const ApiError& error) {
         spdlog::warn("{}", error.what());
-        return false;
+        is_current_ = false;
     }
+    return is_current_;
 }
 
 }  // namespace finch::app

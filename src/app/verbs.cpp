@@ -83,7 +83,7 @@ int plan(const PlanOptions& options) {
 }
 
 int show(const ShowOptions& options) {
-    const auto recovered = store::recover(store::RunDirectory(options.run));
+    const auto recovered = store::recover(store::RunDirectory(options.run), hdf5::OnDamage::leave);
     if (!recovered) {
         throw ConfigError(fmt::format("{}: there is no run here (no population.h5)", options.run.string()));
     }

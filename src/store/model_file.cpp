@@ -2,7 +2,6 @@
 
 #include "finch/base/format.hpp"
 #include "finch/hdf5/file.hpp"
-#include "finch/hdf5/replace.hpp"
 
 #include <algorithm>
 
@@ -88,11 +87,12 @@ void write_model(const std::filesystem::path& path, const ModelFile& model) {
     });
 }
 
-std::optional<ModelFile> read_model(const std::filesystem::path& path, std::vector<std::string>& problems) {
+std::optional<ModelFile> read_model(const std::filesystem::path& path, std::vector<std::string>& problems,
+                                    hdf5::OnDamage on_damage) {
     try {
-        const auto file = hdf5::open_file_or_previous(path, problems);
+        const auto file = hdf5::open_file_or_previous(path, problems, on_damage);
         return file ? std::optional(read(file->get())) : std::nullopt;
-    } catch (const FileError& error) {
+    } catch (const Error& error) {
         problems.push_back(path.string() + ": " + error.what());
         return std::nullopt;
     }

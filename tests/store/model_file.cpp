@@ -31,7 +31,7 @@ TEST_CASE("an individual and its arrays come back to the last bit, under the nam
     std::vector<std::string> problems;
 
     write_model(folder / "best.h5", written);
-    const auto read = read_model(folder / "best.h5", problems);
+    const auto read = read_model(folder / "best.h5", problems, hdf5::OnDamage::set_aside);
 
     REQUIRE(read);
     CHECK(problems.empty());
@@ -63,20 +63,20 @@ TEST_CASE("a damaged model is replaced by its predecessor; without one there is 
     const TemporaryFolder folder;
     const auto path = folder / "a.h5";
     std::vector<std::string> problems;
-    CHECK_FALSE(read_model(path, problems));
+    CHECK_FALSE(read_model(path, problems, hdf5::OnDamage::set_aside));
     CHECK(problems.empty());
 
     write_model(path, model(3));
     write_model(path, model(4));
     testing::put_contents(path, "rubbish");
-    const auto read = read_model(path, problems);
+    const auto read = read_model(path, problems, hdf5::OnDamage::set_aside);
     REQUIRE(read);
     CHECK(read->individual.id == model(3).individual.id);
     CHECK_FALSE(problems.empty());
 
     problems.clear();
     testing::put_contents(folder / "b.h5", "rubbish");
-    CHECK_FALSE(read_model(folder / "b.h5", problems));
+    CHECK_FALSE(read_model(folder / "b.h5", problems, hdf5::OnDamage::set_aside));
     CHECK(problems.size() == 1);
 }
 

@@ -33,7 +33,7 @@ public:
         }
     }
     Recovered recovered() const {
-        auto found = recover(directory);
+        auto found = recover(directory, hdf5::OnDamage::set_aside);
         REQUIRE(found);
         return std::move(*found);
     }
@@ -156,12 +156,12 @@ TEST_CASE("a damaged archive is made good by its predecessor and the journals") 
 TEST_CASE("a directory without a run gives nothing; one whose archive is lost throws each time") {
     const TemporaryFolder folder;
     const RunDirectory directory(folder / "run");
-    CHECK_FALSE(recover(directory));
+    CHECK_FALSE(recover(directory, hdf5::OnDamage::set_aside));
     directory.create();
-    CHECK_FALSE(recover(directory));
+    CHECK_FALSE(recover(directory, hdf5::OnDamage::set_aside));
 
     put_contents(directory.archive(), "rubbish");
 
-    CHECK_THROWS_AS(static_cast<void>(recover(directory)), FileError);
-    CHECK_THROWS_AS(static_cast<void>(recover(directory)), FileError);
+    CHECK_THROWS_AS(static_cast<void>(recover(directory, hdf5::OnDamage::set_aside)), FileError);
+    CHECK_THROWS_AS(static_cast<void>(recover(directory, hdf5::OnDamage::set_aside)), FileError);
 }

@@ -98,6 +98,8 @@ private:
     void halt(const search::Halt& asked);
     void tell_of(const search::Halt& halt);
     void save_and_stop(Ending ending);
+    void stop_for_storage(const std::string& why);
+    void sync_journal(bool now);
     void end_running();
     void fill_slots();
     void start_bred();

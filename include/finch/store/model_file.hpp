@@ -1,6 +1,7 @@
 #pragma once
 
 #include "finch/base/named_array.hpp"
+#include "finch/hdf5/replace.hpp"
 #include "finch/search/individual.hpp"
 
 #include <filesystem>
@@ -20,8 +21,8 @@ struct ModelFile {
 void write_model(const std::filesystem::path& path, const ModelFile& model);
 
 /// Takes the predecessor where the file is damaged; nothing where neither can be read, with the reasons in `problems`.
-[[nodiscard]] std::optional<ModelFile> read_model(const std::filesystem::path& path,
-                                                  std::vector<std::string>& problems);
+[[nodiscard]] std::optional<ModelFile> read_model(const std::filesystem::path& path, std::vector<std::string>& problems,
+                                                  hdf5::OnDamage on_damage);
 
 /// Removes a file, its predecessor and what an interrupted write left of it.
 void remove_model(const std::filesystem::path& path);
