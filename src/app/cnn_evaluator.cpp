@@ -2,6 +2,7 @@
 
 #include "finch/app/fault.hpp"
 #include "finch/base/clock.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/store/model_file.hpp"
@@ -102,7 +103,11 @@ std::optional<NamedArrays> CnnEvaluator::saved_training(const search::Individual
     for (const std::string& problem : problems) {
         spdlog::warn("{}", problem);
     }
-    if (!file || file->individual.id != individual.id || file->individual.genome != individual.genome) {
+    if (!file) {
+        return std::nullopt;
+    }
+    if (const std::string why = store::why_foreign(*file, place_.run, individual); !why.empty()) {
+        spdlog::warn("{}: {}; the training begins anew", directory_.training(individual.id).string(), why);
         return std::nullopt;
     }
     return std::move(file->arrays);
@@ -237,8 +242,12 @@ void CnnEvaluator::keep_best(const search::Individual& individual, train::Traini
         return;
     }
     const store::ModelFile file{individual, search::genome_text(config_.space, individual.genome),
-                                training.best_weights()};
-    store::write_model(directory_.worker_best(place_.worker), file);
+                                training.best_weights(), place_.run};
+    try {
+        store::write_model(directory_.worker_best(place_.worker), file);
+    } catch (const ApiError& error) {
+        throw StorageError(fmt::format("the weights of {} cannot be kept: {}", to_text(individual.id), error.what()));
+    }
 }
 
 void CnnEvaluator::release(std::uint32_t slot) {
@@ -269,8 +278,9 @@ void CnnEvaluator::checkpoint() {
         NamedArrays arrays = slots_.take_snapshot();
         arrays.push_back({"progress", {}, std::vector<double>{slots_.training(slot).progress()}});
         try {
-            store::write_model(directory_.training(individual.id),
-                               {individual, search::genome_text(config_.space, individual.genome), std::move(arrays)});
+            store::write_model(
+                directory_.training(individual.id),
+                {individual, search::genome_text(config_.space, individual.genome), std::move(arrays), place_.run});
         } catch (const ApiError& error) {
             spdlog::warn("the snapshot of {} could not be written, the one before stands: {}", to_text(individual.id),
                          error.what());

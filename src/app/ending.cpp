@@ -27,14 +27,17 @@ train::Measured measure_on_test_set(backend::Device& device, const train::Recipe
 }
 
 /// The weights of `best`, from the file of whichever worker trained it, in whichever start.
-std::optional<store::ModelFile> kept_weights(const store::RunDirectory& directory, const search::Individual& best) {
+std::optional<store::ModelFile> kept_weights(const store::RunDirectory& directory, std::uint64_t run,
+                                             const search::Individual& best) {
     for (const std::filesystem::path& path : list_folder(directory.state())) {
-        if (!path.filename().string().ends_with("-best.h5")) {
+        // A file that was replaced just before a kill, by weights of which there is no record, has its predecessor.
+        const std::string name = path.filename().string();
+        if (!name.ends_with("-best.h5") && !name.ends_with("-best.h5.previous")) {
             continue;
         }
         std::vector<std::string> problems;
-        auto file = store::read_model(path, problems, hdf5::OnDamage::set_aside);
-        if (file && file->individual.id == best.id) {
+        auto file = store::read_model(path, problems, hdf5::OnDamage::leave);
+        if (file && store::why_foreign(*file, run, best).empty()) {
             return file;
         }
     }
@@ -43,19 +46,19 @@ std::optional<store::ModelFile> kept_weights(const store::RunDirectory& director
 
 }  // namespace
 
-std::optional<std::string> publish_best(const store::RunDirectory& directory, const config::Config& config,
-                                        const data::Datasets& datasets, backend::Device& device,
-                                        const search::Population& population) {
+std::optional<std::string> publish_best(const store::RunDirectory& directory, std::uint64_t run,
+                                        const config::Config& config, const data::Datasets& datasets,
+                                        backend::Device& device, const search::Population& population) {
     const search::Individual* best = population.best();
     if (best == nullptr) {
         return std::nullopt;
     }
     std::vector<std::string> problems;
     if (const auto published = store::read_model(directory.best_model(), problems, hdf5::OnDamage::set_aside);
-        published && published->individual.id == best->id) {
+        published && store::why_foreign(*published, run, *best).empty()) {
         return std::nullopt;
     }
-    auto file = kept_weights(directory, *best);
+    auto file = kept_weights(directory, run, *best);
     if (!file) {
         throw FileError(fmt::format("the weights of the best individual {} are in no file of {}", to_text(best->id),
                                     directory.state().string()));
@@ -63,6 +66,7 @@ std::optional<std::string> publish_best(const store::RunDirectory& directory, co
     const train::Recipe recipe = config.recipe(best->genome, best->id.value);
     const train::Measured test = measure_on_test_set(device, recipe, file->arrays, datasets.test);
     file->individual = *best;
+    file->run = run;
     file->arrays.push_back({"test/loss", {}, std::vector<double>{test.loss}});
     file->arrays.push_back({"test/accuracy", {}, std::vector<double>{test.accuracy}});
     file->arrays.push_back({"test/predictions",

@@ -84,13 +84,13 @@ void follow(const Stage& stage) {
     }
 }
 
-std::unique_ptr<island::Evaluator> make_evaluator(const Stage& stage, Slots& slots,
+std::unique_ptr<island::Evaluator> make_evaluator(const Stage& stage, std::uint64_t run, Slots& slots,
                                                   std::function<double()> best_known) {
     if (const auto* function = std::get_if<config::FunctionObjective>(&stage.config.objective)) {
         return std::make_unique<FunctionEvaluator>(*function, stage.config.seed, stage.config.workers.slots,
                                                    stage.group);
     }
-    const CnnEvaluator::Place place{stage.place().worker, stage.placement.threads, stage.place().node};
+    const CnnEvaluator::Place place{stage.place().worker, stage.placement.threads, stage.place().node, run};
     auto evaluator = std::make_unique<CnnEvaluator>(stage.config, slots, stage.group, stage.directory, place,
                                                     stage.device.name(), std::move(best_known));
     const data::Dataset& images = stage.datasets.training;
@@ -99,13 +99,13 @@ std::unique_ptr<island::Evaluator> make_evaluator(const Stage& stage, Slots& slo
 }
 
 /// World rank 0. False where models/best.h5 should be there and is not.
-bool publish(const Stage& stage, const search::Population& population) {
+bool publish(const Stage& stage, std::uint64_t run, const search::Population& population) {
     if (!stage.config.trains()) {
         return true;
     }
     try {
         if (const auto said =
-                publish_best(stage.directory, stage.config, stage.datasets, stage.device, population)) {
+                publish_best(stage.directory, run, stage.config, stage.datasets, stage.device, population)) {
             spdlog::info("{}", *said);
         }
         return true;
@@ -128,14 +128,14 @@ island::Ending close_run(const Stage& stage, const island::Worker& worker, FileA
     LiveLine::clear();
     const search::Population& population = worker.population();
     if (worker.ending() == island::Ending::complete) {
-        const bool is_published = publish(stage, population);
+        const bool is_published = publish(stage, archive.facts().run, population);
         const bool is_written = write_last_archive(archive, population, is_published ? "complete" : "stopped");
         return is_published && is_written ? island::Ending::complete : island::Ending::storage;
     }
     if (!write_last_archive(archive, population, "stopped")) {
         return island::Ending::storage;
     }
-    publish(stage, population);
+    static_cast<void>(publish(stage, archive.facts().run, population));
     return worker.ending();
 }
 
@@ -144,9 +144,10 @@ void say_goodbye(const Stage& stage, const island::Worker& worker, const FileArc
     const std::string where = stage.directory.root().string();
     const std::size_t unfinished = population.size() - population.settled();
     if (ending == island::Ending::storage) {
-        spdlog::warn("stopped: {} cannot be written any more (see above), but no result is lost: mend that, then start "
-                     "it again to go on. {} evaluated, {} unfinished",
-                     where, population.settled(), unfinished);
+        spdlog::warn(
+            "stopped: {} cannot be written any more (see above), but no result is lost: mend that, then start "
+            "it again to go on. {} evaluated, {} unfinished",
+            where, population.settled(), unfinished);
     } else {
         spdlog::info("{}: {} evaluated, {} unfinished; look at {} with h5dump or finch show",
                      ending == island::Ending::complete ? "complete" : "stopped early, to be resumed",
@@ -187,7 +188,7 @@ island::Ending lead(const Stage& stage, OpenedRun opened) {
     std::optional<Slots> slots;
     slots.emplace(stage.config, stage.datasets, stage.device, stage.group, stage.communicator);
     const search::Population* population = nullptr;
-    const auto evaluator = make_evaluator(stage, *slots, [&population] {
+    const auto evaluator = make_evaluator(stage, run.facts.run, *slots, [&population] {
         const search::Individual* best = population->best();
         return best != nullptr ? best->loss : std::numeric_limits<double>::infinity();
     });
@@ -305,7 +306,9 @@ int evolve(comm::Session& session, const RunOptions& options) {
     try {
         opened = open_run_everywhere(directory, config, options, slurm, datasets, placement.layout);
     } catch (const StorageError& error) {
-        spdlog::error("the run cannot be opened now, so this start ends: {}", error.what());
+        if (session.world_rank() == 0) {
+            fmt::print(stderr, "finch: the run cannot be opened now, start it again to go on: {}\n", error.what());
+        }
         return exit_stopped;
     }
     const Stage stage{session,

@@ -1,6 +1,5 @@
 #include "finch/base/files.hpp"
 
-
 #include <algorithm>
 #include <cstring>
 #include <fcntl.h>

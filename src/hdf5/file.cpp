@@ -195,4 +195,8 @@ std::optional<Hid> open_file_or_previous(const fs::path& path, std::vector<std::
     return open_plain_file(previous);
 }
 
+bool has_attribute(hid_t at, const std::string& name) {
+    return H5Aexists(at, name.c_str()) > 0;
+}
+
 }  // namespace finch::hdf5

@@ -87,8 +87,7 @@ std::string set_aside(const fs::path& path) {
 
 void sync_folder(const fs::path& folder) {
     const fs::path named = folder.empty() ? fs::path(".") : folder;
-    const FileDescriptor descriptor(
-        retry([&] { return ::open(named.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+    const FileDescriptor descriptor(retry([&] { return ::open(named.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
     // Some file systems cannot sync a folder and say so with EINVAL: there is nothing to be done about it.
     if (!descriptor || (retry([&] { return ::fsync(descriptor.get()); }) != 0 && errno != EINVAL)) {
         throw_storage("cannot sync " + named.string());

@@ -62,6 +62,7 @@ ModelFile read(hid_t file) {
                                     version, format_name, oldest_version, format_version));
     }
     ModelFile model;
+    model.run = hdf5::has_attribute(file, "run") ? hdf5::read_unsigned_attribute(file, "run") : 0;
     model.individual = individual_of(hdf5::read_array(file, record_name), version);
     model.genome = hdf5::read_text(file, genome_name);
     model.arrays = hdf5::read_arrays(file);
@@ -79,6 +80,7 @@ void write_model(const std::filesystem::path& path, const ModelFile& model) {
         hdf5::write_attribute(file, "format", format_name);
         hdf5::write_attribute(file, "version", format_version);
         hdf5::write_attribute(file, "program_version", FINCH_VERSION);
+        hdf5::write_unsigned_attribute(file, "run", model.run);
         describe(file, model.individual);
         hdf5::write_text(file, genome_name, model.genome);
         hdf5::write_array(file, record_of(model.individual));
@@ -97,6 +99,19 @@ std::optional<ModelFile> read_model(const std::filesystem::path& path, std::vect
         problems.push_back(path.string() + ": " + error.what());
         return std::nullopt;
     }
+}
+
+std::string why_foreign(const ModelFile& model, std::uint64_t run, const search::Individual& individual) {
+    if (model.run != 0 && model.run != run) {
+        return fmt::format("it is of another run, {:016x}, not of {:016x}", model.run, run);
+    }
+    if (model.individual.id != individual.id) {
+        return fmt::format("it is of individual {}, not of {}", to_text(model.individual.id), to_text(individual.id));
+    }
+    if (model.individual.genome != individual.genome) {
+        return fmt::format("its individual {} has other genes", to_text(individual.id));
+    }
+    return "";
 }
 
 void remove_model(const std::filesystem::path& path) {

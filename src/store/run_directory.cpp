@@ -27,8 +27,7 @@ constexpr std::string_view training_prefix = "training-";
 void make_folder(const fs::path& folder) {
     std::error_code failure;
     fs::create_directories(folder, failure);
-    std::error_code other;
-    if (failure || !fs::is_directory(folder, other)) {
+    if (failure || !fs::is_directory(folder, failure)) {
         refuse(failure.value(), fmt::format("the run directory {} cannot be made: {}", folder.string(),
                                             failure ? failure.message() : "there is a file of that name"));
     }
@@ -42,8 +41,8 @@ void prove_writable(const fs::path& folder) {
     const int code = errno;
     ::unlink(probe.c_str());
     if (!written) {
-        refuse(code, fmt::format("nothing can be written in the run directory {}: {}", folder.string(),
-                                 std::strerror(code)));
+        refuse(code,
+               fmt::format("nothing can be written in the run directory {}: {}", folder.string(), std::strerror(code)));
     }
 }
 

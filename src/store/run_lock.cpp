@@ -191,9 +191,7 @@ private:
         }
     }
 
-    [[nodiscard]] bool is_of_this_job(const Holder& holder) const {
-        return !me_.job.empty() && holder.job == me_.job;
-    }
+    [[nodiscard]] bool is_of_this_job(const Holder& holder) const { return !me_.job.empty() && holder.job == me_.job; }
 
     FileDescriptor open_lock() const {
         std::string problem;
@@ -234,8 +232,8 @@ private:
         const fs::path beside = path_.string() + "." + me_.token;
         const std::string text = text_of(me_);
         FileDescriptor file = make_file(beside);
-        const bool is_written = file && ::write(file.get(), text.data(), text.size()) ==
-                                            static_cast<ssize_t>(text.size());
+        const bool is_written =
+            file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
         struct flock lock {};
         if (is_written && options_.kind == LockKind::automatic) {
             static_cast<void>(lock_call(file.get(), F_OFD_SETLK, F_WRLCK, lock));  // some file systems have none

@@ -180,8 +180,8 @@ TEST_CASE("an archive that is lost for good is an error at every start, never a 
     testing::put_contents(path, "rubbish");
 
     CHECK_THROWS_AS(static_cast<void>(read_archive(path, problems, hdf5::OnDamage::set_aside)), FileError);
-    CHECK_THROWS_WITH_AS(static_cast<void>(read_archive(path, problems, hdf5::OnDamage::set_aside)), doctest::Contains("population.h5.damaged"),
-                         FileError);
+    CHECK_THROWS_WITH_AS(static_cast<void>(read_archive(path, problems, hdf5::OnDamage::set_aside)),
+                         doctest::Contains("population.h5.damaged"), FileError);
 }
 
 TEST_CASE("a full disk is an ApiError and leaves the old archive") {

@@ -18,6 +18,7 @@ public:
         int worker = 0;
         int threads = 1;
         std::string node;
+        std::uint64_t run = 0;
     };
 
     /// `best_known`: the smallest loss that anybody is known to have; weights are kept on disk only where they beat it.

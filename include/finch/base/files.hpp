@@ -43,9 +43,9 @@ auto retry(Call call) -> decltype(call()) {
 /// What stands in a folder, by name; nothing where there is no such folder. Throws StorageError.
 [[nodiscard]] std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder);
 
-/// Opens a file. None where that fails, with the reason in errno and, in words, in `problem`; EINVAL where it is a folder,
-/// a FIFO, a device or a socket, which it never waits for. `flags` are those of open(2): O_NOFOLLOW among them refuses
-/// links too.
+/// Opens a file. None where that fails, with the reason in errno and, in words, in `problem`; EINVAL where it is a
+/// folder, a FIFO, a device or a socket, which it never waits for. `flags` are those of open(2): O_NOFOLLOW among them
+/// refuses links too.
 [[nodiscard]] FileDescriptor open_regular(const std::filesystem::path& path, int flags, std::string& problem);
 
 /// A new file, open to read and write; what had the name is gone, and a link is not followed. None where that fails,

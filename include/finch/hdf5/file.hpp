@@ -32,7 +32,8 @@ hid_t check_reading(hid_t result, const std::string& what);
 
 /// Writes an HDF5 file as one step: made in memory, with a user block of 512 bytes that holds a CRC-32C of the whole,
 /// then replace_file() with Predecessor::keep. At any moment `path` is the old or the new file. `fill` gets the open
-/// file. Throws StorageError where the disk is full and the like, ApiError for what HDF5 refuses; whole is the file either way.
+/// file. Throws StorageError where the disk is full and the like, ApiError for what HDF5 refuses; whole is the file
+/// either way.
 void write_file(const std::filesystem::path& path, const std::function<void(hid_t file)>& fill);
 
 /// Opens a file read-only after its user block's CRC was checked. Throws FileError that names what is wrong: missing,
@@ -48,12 +49,12 @@ void write_file(const std::filesystem::path& path, const std::function<void(hid_
 [[nodiscard]] std::optional<Hid> open_file_or_previous(const std::filesystem::path& path,
                                                        std::vector<std::string>& problems, OnDamage on_damage);
 
-
 /// Attributes (at most 64 KiB) of the object `at`, and datasets by name ('/' makes groups).
 void write_attribute(hid_t at, const std::string& name, const std::string& value);
 void write_attribute(hid_t at, const std::string& name, std::int64_t value);
 void write_attribute(hid_t at, const std::string& name, double value);
 void write_unsigned_attribute(hid_t at, const std::string& name, std::uint64_t value);
+[[nodiscard]] bool has_attribute(hid_t at, const std::string& name);
 [[nodiscard]] std::string read_text_attribute(hid_t at, const std::string& name);
 [[nodiscard]] std::int64_t read_int_attribute(hid_t at, const std::string& name);
 [[nodiscard]] double read_double_attribute(hid_t at, const std::string& name);

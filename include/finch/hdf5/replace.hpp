@@ -8,7 +8,8 @@
 
 namespace finch::hdf5 {
 
-/// What becomes of a damaged file: set aside by whoever holds the run's lock, left as it is by everybody who only reads.
+/// What becomes of a damaged file: set aside by whoever holds the run's lock, left as it is by everybody who only
+/// reads.
 enum class OnDamage { set_aside, leave };
 
 /// The suffixes of what replace_file() and set_aside() put beside a file.

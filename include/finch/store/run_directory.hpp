@@ -40,8 +40,8 @@ private:
     std::filesystem::path root_;
 };
 
-/// What the kernel's fcntl locks are worth. `automatic`: whatever they say; where the file system has none, or where they
-/// hold on one node only (Lustre with `localflock`), the heartbeat decides. `heartbeat`: they are not asked.
+/// What the kernel's fcntl locks are worth. `automatic`: whatever they say; where the file system has none, or where
+/// they hold on one node only (Lustre with `localflock`), the heartbeat decides. `heartbeat`: they are not asked.
 enum class LockKind { automatic, heartbeat };
 
 /// For tests: another host's name than this one's, and what is done in place of sleeping.
@@ -58,8 +58,8 @@ public:
 };
 
 /// Held by the one process (world rank 0) that may run here: an fcntl lock, and a file that says who it is, whose time
-/// of change is a sign of life. It is free where the kernel says so and its holder is a dead process of this host or was
-/// silent for 60 s. The same job's next start waits for that, up to three minutes: a node that died can leave both
+/// of change is a sign of life. It is free where the kernel says so and its holder is a dead process of this host or
+/// was silent for 60 s. The same job's next start waits for that, up to three minutes: a node that died can leave both
 /// behind, and after its silence the lock is taken over even where the kernel keeps the dead node's.
 class RunLock {
 public:
