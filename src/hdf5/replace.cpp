@@ -62,6 +62,9 @@ void keep_as_previous(const fs::path& path) {
         }
         std::error_code failure;
         if (!fs::copy_file(path, beside, failure)) {
+            if (failure == std::errc::no_such_file_or_directory) {
+                return;  // nor was there anything to link
+            }
             throw StorageError("cannot keep " + path.string() + " as its predecessor: " + failure.message());
         }
     }
