@@ -2,6 +2,7 @@
 
 #include "finch/app/fault.hpp"
 #include "finch/base/clock.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/store/model_file.hpp"
@@ -101,16 +102,15 @@ std::vector<Status> CnnEvaluator::command(const Order& order) {
 
 std::optional<store::ModelFile> CnnEvaluator::saved_training(const search::Individual& individual) const {
     std::vector<std::string> problems;
-    auto file = store::read_model(directory_.training(individual.id), problems);
+    auto file = store::read_model(directory_.training(individual.id), problems, hdf5::OnDamage::set_aside);
     for (const std::string& problem : problems) {
         spdlog::warn("{}", problem);
     }
     if (!file) {
         return std::nullopt;
     }
-    if (!file->is(individual, place_.run)) {
-        spdlog::warn("{} is of another individual or run: {} begins anew", directory_.training(individual.id).string(),
-                     to_text(individual.id));
+    if (const std::string why = store::why_foreign(*file, place_.run, individual); !why.empty()) {
+        spdlog::warn("{}: {}; the training begins anew", directory_.training(individual.id).string(), why);
         return std::nullopt;
     }
     return file;
@@ -244,7 +244,8 @@ search::Individual CnnEvaluator::ended(std::uint32_t slot, Status status) {
     return individual;
 }
 
-/// Before its record is written: whoever reads that this is the best will find its weights.
+/// Before its record is written: whoever reads that this is the best will find its weights. Throws StorageError, and
+/// then there is no record either.
 void CnnEvaluator::keep_best(const search::Individual& individual, train::Training& training) {
     const search::Standing mine = search::standing(individual);
     const auto beats = [&mine](const std::optional<search::Standing>& other) {
@@ -259,7 +260,7 @@ void CnnEvaluator::keep_best(const search::Individual& individual, train::Traini
         store::write_model(directory_.worker_best(place_.worker), file);
         kept_ = mine;
     } catch (const ApiError& error) {
-        spdlog::warn("the weights of {} could not be kept: {}", to_text(individual.id), error.what());
+        throw StorageError(fmt::format("the weights of {} cannot be kept: {}", to_text(individual.id), error.what()));
     }
 }
 

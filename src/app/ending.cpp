@@ -1,5 +1,6 @@
 #include "finch/app/ending.hpp"
 
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/comm/group.hpp"
@@ -35,8 +36,8 @@ std::optional<store::ModelFile> kept_in(const std::filesystem::path& path, const
                                         std::uint64_t run) {
     for (const std::filesystem::path& name : {path, std::filesystem::path(path.string() + hdf5::previous_suffix)}) {
         std::vector<std::string> problems;
-        auto file = store::read_model(name, problems);
-        if (file && file->is(best, run)) {
+        auto file = store::read_model(name, problems, hdf5::OnDamage::leave);
+        if (file && store::why_foreign(*file, run, best).empty()) {
             return file;
         }
     }
@@ -84,8 +85,8 @@ std::optional<store::ModelFile> kept_weights(const Paths& paths, const search::I
 std::optional<store::ModelFile> published(const store::RunDirectory& directory, const search::Individual& best,
                                           std::uint64_t run) {
     std::vector<std::string> problems;
-    auto file = store::read_model(directory.best_model(), problems);
-    return file && file->is(best, run) ? std::move(file) : std::nullopt;
+    auto file = store::read_model(directory.best_model(), problems, hdf5::OnDamage::set_aside);
+    return file && store::why_foreign(*file, run, best).empty() ? std::move(file) : std::nullopt;
 }
 
 bool is_tested(const store::ModelFile& file) {
@@ -126,8 +127,8 @@ std::optional<std::string> publish_best(const store::RunDirectory& directory, st
         file = kept_weights(likely_files(directory, *best), *best, run);
         file = file ? std::move(file) : kept_weights(all_files(directory), *best, run);
         if (!file) {
-            return fmt::format("the weights of the best individual {} are in no file of {}", to_text(best->id),
-                               directory.state().string());
+            throw FileError(fmt::format("the weights of the best individual {} are in no file of {}",
+                                        to_text(best->id), directory.state().string()));
         }
         write(directory, run, *best, *file);  // before the test set is measured, which may take the time that is left
     }

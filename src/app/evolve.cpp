@@ -11,6 +11,7 @@
 #include "finch/app/storage.hpp"
 #include "finch/app/together.hpp"
 #include "finch/base/clock.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/cluster/end_notes.hpp"
@@ -87,21 +88,7 @@ void follow(const Stage& stage) {
     }
 }
 
-/// Leaders: after an orderly end everything is in one synced archive, and the journals are emptied. Collective over the
-/// leaders.
-void close_orderly(const Stage& stage, const island::Worker& worker, FileJournal& journal, FileArchive* archive) {
-    std::string written;
-    if (archive != nullptr) {
-        archive->set_state(worker.ending() == island::Ending::complete ? "complete" : "stopped");
-        // Twice, so that the predecessor holds all of it too.
-        written = archive->write(worker.population()) && archive->write(worker.population()) ? "yes" : "no";
-    }
-    if (comm::broadcast(stage.leaders.get(), written) == "yes") {
-        journal.forget_all();
-    }
-}
-
-std::unique_ptr<island::Evaluator> make_evaluator(const Stage& stage, Slots& slots, std::uint64_t run,
+std::unique_ptr<island::Evaluator> make_evaluator(const Stage& stage, std::uint64_t run, Slots& slots,
                                                   std::function<std::optional<search::Standing>()> best_known) {
     if (const auto* function = std::get_if<config::FunctionObjective>(&stage.config.objective)) {
         return std::make_unique<FunctionEvaluator>(*function, stage.config.seed, stage.config.workers.slots,
@@ -115,9 +102,9 @@ std::unique_ptr<island::Evaluator> make_evaluator(const Stage& stage, Slots& slo
     return evaluator;
 }
 
-std::string closing_line(const Stage& stage, const island::Worker& worker) {
+std::string closing_line(const Stage& stage, const island::Worker& worker, island::Ending ending) {
     return fmt::format("{}: {} evaluated, {} unfinished; look at {} with h5dump or finch show",
-                       worker.ending() == island::Ending::complete ? "complete" : "stopped early, to be resumed",
+                       ending == island::Ending::complete ? "complete" : "stopped early, to be resumed",
                        worker.population().settled(), worker.population().size() - worker.population().settled(),
                        stage.directory.archive().string());
 }
@@ -128,7 +115,7 @@ void close_urgently(const Stage& stage, const island::Worker& worker, FileArchiv
     archive.event({unix_seconds(), 0, "stop", "a signal asked to stop at once"});
     archive.set_state("terminated");
     archive.write(worker.population());
-    spdlog::info("{}", closing_line(stage, worker));
+    spdlog::info("{}", closing_line(stage, worker, worker.ending()));
 }
 
 /// Keeps models/best.h5 as new as the archive, so that it is there whatever ends the run.
@@ -145,23 +132,78 @@ FileArchive::Written publisher(const Stage& stage, std::uint64_t run) {
     };
 }
 
-void say_goodbye(const Stage& stage, const island::Worker& worker, const FileArchive& archive) {
-    LiveLine::clear();
-    if (stage.config.trains()) {
-        try {
-            if (const auto said = publish_best(stage.directory, archive.facts().run, stage.config, stage.datasets,
-                                               stage.device, worker.population())) {
-                spdlog::info("{}", *said);
-            }
-        } catch (const ApiError& error) {
-            spdlog::warn("models/best.h5 could not be written: {}", error.what());
-        } catch (const std::bad_alloc&) {
-            spdlog::warn("models/best.h5 could not be written: no memory to measure the best model on the test set");
-        }
+/// World rank 0. False where models/best.h5 should be there and is not.
+bool publish(const Stage& stage, std::uint64_t run, const search::Population& population) {
+    if (!stage.config.trains()) {
+        return true;
     }
-    spdlog::info("{}", closing_line(stage, worker));
-    fmt::print("\n{}", report::best_table(stage.config.space, worker.population(), archive.facts(), 3,
+    try {
+        if (const auto said =
+                publish_best(stage.directory, run, stage.config, stage.datasets, stage.device, population)) {
+            spdlog::info("{}", *said);
+        }
+        return true;
+    } catch (const Error& error) {
+        spdlog::warn("models/best.h5 could not be written: {}", error.what());
+    } catch (const std::bad_alloc&) {
+        spdlog::warn("models/best.h5 could not be written: no memory to measure the best model on the test set");
+    }
+    return false;
+}
+
+/// World rank 0. Twice, so that the predecessor holds all of it too.
+bool write_last_archive(FileArchive& archive, const search::Population& population, const char* state) {
+    archive.set_state(state);
+    return archive.write(population) && archive.write(population);
+}
+
+/// World rank 0: what is left to write after an orderly end. A run is complete once all of it is there.
+island::Ending close_run(const Stage& stage, const island::Worker& worker, FileArchive& archive) {
+    LiveLine::clear();
+    const search::Population& population = worker.population();
+    if (worker.ending() == island::Ending::complete) {
+        const bool is_published = publish(stage, archive.facts().run, population);
+        const bool is_written = write_last_archive(archive, population, is_published ? "complete" : "stopped");
+        return is_published && is_written ? island::Ending::complete : island::Ending::storage;
+    }
+    if (!write_last_archive(archive, population, "stopped")) {
+        return island::Ending::storage;
+    }
+    static_cast<void>(publish(stage, archive.facts().run, population));
+    return worker.ending();
+}
+
+void say_goodbye(const Stage& stage, const island::Worker& worker, const FileArchive& archive, island::Ending ending) {
+    const search::Population& population = worker.population();
+    const std::string where = stage.directory.root().string();
+    const std::size_t unfinished = population.size() - population.settled();
+    if (ending == island::Ending::storage) {
+        spdlog::warn(
+            "stopped: {} cannot be written any more (see above), but no result is lost: mend that, then start "
+            "it again to go on. {} evaluated, {} unfinished",
+            where, population.settled(), unfinished);
+    } else {
+        spdlog::info("{}", closing_line(stage, worker, ending));
+    }
+    fmt::print("\n{}", report::best_table(stage.config.space, population, archive.facts(), 3,
                                           fitness_name(stage.config.objective)));
+}
+
+/// Leaders: after an orderly end everything is in one synced archive, and the journals are emptied. Collective over the
+/// leaders. Returns how the run as a whole ended.
+island::Ending close_orderly(const Stage& stage, const island::Worker& worker, FileJournal& journal,
+                             FileArchive* archive) {
+    island::Ending ending = worker.ending();
+    bool is_written = false;
+    if (archive != nullptr) {
+        ending = close_run(stage, worker, *archive);
+        is_written = archive->is_current();
+        say_goodbye(stage, worker, *archive, ending);
+    }
+    if (comm::broadcast(stage.leaders.get(), is_written ? "yes" : "no") == "yes") {
+        journal.forget_all();
+    }
+    return ending;
 }
 
 /// Leaders: the search itself. Collective over the leaders at its beginning and its orderly end.
@@ -179,7 +221,7 @@ island::Ending lead(const Stage& stage, OpenedRun opened) {
     std::optional<Slots> slots;
     slots.emplace(stage.config, stage.datasets, stage.device, stage.group, stage.communicator);
     const search::Population* population = nullptr;
-    const auto evaluator = make_evaluator(stage, *slots, run.facts.run, [&population] {
+    const auto evaluator = make_evaluator(stage, run.facts.run, *slots, [&population] {
         const search::Individual* best = population->best();
         return best != nullptr ? std::optional(search::standing(*best)) : std::nullopt;
     });
@@ -200,11 +242,7 @@ island::Ending lead(const Stage& stage, OpenedRun opened) {
         return ending;
     }
     evaluator->dismiss();
-    close_orderly(stage, worker, journal, archive ? &*archive : nullptr);
-    if (is_zero) {
-        say_goodbye(stage, worker, *archive);
-    }
-    return ending;
+    return close_orderly(stage, worker, journal, archive ? &*archive : nullptr);
 }
 
 /// Collective over the world. The same configuration on every rank, read by world rank 0 alone.
@@ -301,7 +339,15 @@ int evolve(comm::Session& session, const RunOptions& options) {
         spdlog::info("{}", data_text(config, datasets));
     }
     const store::RunDirectory directory(run_directory_of(config, options));
-    OpenedRun opened = open_run_everywhere(directory, config, options, slurm, datasets, placement);
+    OpenedRun opened;
+    try {
+        opened = open_run_everywhere(directory, config, options, slurm, datasets, placement);
+    } catch (const StorageError& error) {
+        if (session.world_rank() == 0) {
+            fmt::print(stderr, "finch: the run cannot be opened now, start it again to go on: {}\n", error.what());
+        }
+        return exit_stopped;
+    }
     try {
         cluster::keep_end_notes(directory.end_notes(), session.world_rank(), opened.facts.restarts, place.worker);
     } catch (const ApiError& error) {

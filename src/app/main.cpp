@@ -9,6 +9,7 @@
 #include "finch/cluster/end_notes.hpp"
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <functional>
@@ -34,6 +35,7 @@ int alone(const std::function<int()>& verb) {
 /// Runs a verb on all ranks. A ConfigError reaches every rank and is printed by rank 0; anything else is one rank's
 /// fault, of which the others hear by MPI_Abort. Rank 0 alone returns the code.
 int on_all_ranks(int argc, char** argv, const std::function<int(comm::Session&)>& verb) {
+    std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error of write(2), and the run stops in order
     comm::Session session(argc, argv);
     int code = exit_fault;
     try {

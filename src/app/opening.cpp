@@ -3,17 +3,20 @@
 #include "finch/app/given.hpp"
 #include "finch/base/bytes.hpp"
 #include "finch/base/clock.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/cluster/end_notes.hpp"
 #include "finch/search/attempts.hpp"
+#include "finch/hdf5/replace.hpp"
 #include "finch/search/record.hpp"
+#include "finch/store/model_file.hpp"
 #include "finch/store/resume.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <random>
+#include <span>
 
 namespace finch::app {
 namespace {
@@ -42,14 +45,8 @@ void check_same_search(const config::Config& config, const store::ArchiveFacts& 
 }
 
 void write_config(const store::RunDirectory& directory, const config::Config& config) {
-    const std::filesystem::path beside = directory.config().string() + ".new";
-    std::ofstream out(beside);
-    out << config.text();
-    out.close();
-    if (!out) {
-        throw ConfigError(fmt::format("{}: cannot be written", beside.string()));
-    }
-    std::filesystem::rename(beside, directory.config());
+    const std::string text = config.text();
+    hdf5::replace_file(directory.config(), {std::as_bytes(std::span(text))}, hdf5::Predecessor::drop);
 }
 
 /// A published model without its run's archive: the new run's is not there yet, and nobody shall take this one for it.
@@ -95,6 +92,17 @@ int look_at_last_end(search::Population& population, const store::ArchiveFacts& 
         population.merge(charged);
     }
     return !notes.empty() || !was_in_vain ? 0 : one_at_a_time ? last.silent_ends : last.silent_ends + 1;
+}
+
+/// Snapshots of individuals that are settled: a kill came between the record and the removal.
+void remove_settled_trainings(const store::RunDirectory& directory, const search::Population& population) {
+    for (const std::filesystem::path& path : list_folder(directory.state())) {
+        const std::optional<search::Id> id = store::RunDirectory::id_of_training(path);
+        const search::Individual* individual = id ? population.find(*id) : nullptr;
+        if (individual != nullptr && individual->finished_training()) {
+            store::remove_model(path);
+        }
+    }
 }
 
 /// Merges what an earlier start left into `run`.
@@ -154,7 +162,7 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     }
     directory.create();
     run.lock = std::make_unique<store::RunLock>(directory, slurm.job_id.value_or(""));
-    if (auto recovered = store::recover(directory)) {
+    if (auto recovered = store::recover(directory, hdf5::OnDamage::set_aside)) {
         resume(run, std::move(*recovered), directory, config, data_fingerprint);
         if (options.genes) {
             check_same_genes(config.space, given_genome(config.space, *options.genes), run.population,
@@ -184,6 +192,7 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     store::write_archive(directory.archive(), config.space, run.population, run.facts);
     store::write_archive(directory.archive(), config.space, run.population, run.facts);
     remove_other_journals(directory, workers);
+    remove_settled_trainings(directory, run.population);
     write_config(directory, config);
     return run;
 }

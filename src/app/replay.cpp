@@ -28,7 +28,7 @@ struct Recorded {
 };
 
 std::string pack(const std::filesystem::path& run, const std::string& id) {
-    const auto recovered = store::recover(store::RunDirectory(run));
+    const auto recovered = store::recover(store::RunDirectory(run), hdf5::OnDamage::leave);
     if (!recovered) {
         throw ConfigError(fmt::format("{}: there is no run here", run.string()));
     }

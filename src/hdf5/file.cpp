@@ -2,6 +2,7 @@
 #include "finch/hdf5/file.hpp"
 
 #include "finch/base/bytes.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/hdf5/replace.hpp"
 
@@ -78,12 +79,9 @@ std::span<const std::byte> bytes_of(hid_t file) {
 std::size_t read_some(int file, std::span<std::byte> out, const fs::path& path) {
     std::size_t have = 0;
     while (have < out.size()) {
-        const ssize_t got = ::read(file, out.data() + have, out.size() - have);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
+        const ssize_t got = retry([&] { return ::read(file, out.data() + have, out.size() - have); });
         if (got < 0) {
-            refuse(path, std::string("cannot be read: ") + std::strerror(errno));
+            throw_storage("cannot read " + path.string());
         }
         if (got == 0) {
             break;
@@ -93,17 +91,27 @@ std::size_t read_some(int file, std::span<std::byte> out, const fs::path& path) 
     return have;
 }
 
+/// Whether it is the name or its permissions that are wrong, not the file system.
+bool is_about_the_name(int code) {
+    return code == ENOENT || code == ENOTDIR || code == EACCES || code == EPERM || code == ELOOP || code == EINVAL ||
+           code == ENXIO || code == ENAMETOOLONG;
+}
+
 FileDescriptor open_to_read(const fs::path& path) {
-    FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    std::string problem;
+    FileDescriptor file = open_regular(path, O_RDONLY, problem);
+    if (!file && !is_about_the_name(errno)) {
+        throw_storage("cannot open " + path.string());
+    }
     if (!file) {
-        refuse(path,
-               errno == ENOENT ? "there is no such file" : std::string("cannot be opened: ") + std::strerror(errno));
+        refuse(path, errno == ENOENT ? "there is no such file" : "cannot be opened: " + problem);
     }
     return file;
 }
 
 /// What is wrong with the bytes of `path`; nothing where they are as they were written. Throws FileError where the file
-/// cannot be opened or is of a layout that this program does not know: that is no damage.
+/// cannot be opened or is of a layout that this program does not know: that is no damage. StorageError where it cannot
+/// be read.
 std::optional<std::string> damage_of(const fs::path& path) {
     const FileDescriptor file = open_to_read(path);
     UserBlock block{};
@@ -150,8 +158,12 @@ Hid open_plain_file(const fs::path& path) {
     static_cast<void>(open_to_read(path));
     const Hid access(check(H5Pcreate(H5P_FILE_ACCESS), "H5Pcreate"));
     check(H5Pset_file_locking(access.get(), false, true), "H5Pset_file_locking");
-    return Hid(check_reading(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()),
-                             path.string() + " cannot be opened as HDF5"));
+    errno = 0;
+    const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get());
+    if (file < 0 && errno != 0 && !is_about_the_name(errno)) {
+        throw_storage("cannot open " + path.string());
+    }
+    return Hid(check_reading(file, path.string() + " cannot be opened as HDF5"));
 }
 
 Hid open_file(const fs::path& path) {
@@ -161,20 +173,18 @@ Hid open_file(const fs::path& path) {
     return open_plain_file(path);
 }
 
-std::optional<Hid> open_file_or_previous(const fs::path& path, std::vector<std::string>& problems) {
-    if (fs::exists(path)) {
+std::optional<Hid> open_file_or_previous(const fs::path& path, std::vector<std::string>& problems, OnDamage on_damage) {
+    if (is_there(path)) {
         const auto damage = damage_of(path);
         if (!damage) {
             return open_plain_file(path);
         }
-        const fs::path aside = path.string() + damaged_suffix;
-        std::error_code failure;
-        fs::rename(path, aside, failure);
+        const std::string aside = on_damage == OnDamage::set_aside ? set_aside(path) : "";
         problems.push_back(
-            fmt::format("{}: {}{}", path.string(), *damage, failure ? "" : "; set aside as " + aside.string()));
+            fmt::format("{}: {}{}", path.string(), *damage, aside.empty() ? "" : "; set aside as " + aside));
     }
     const fs::path previous = path.string() + previous_suffix;
-    if (!fs::exists(previous)) {
+    if (!is_there(previous)) {
         return std::nullopt;
     }
     if (const auto damage = damage_of(previous)) {

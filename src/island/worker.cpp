@@ -1,5 +1,6 @@
 #include "finch/island/worker.hpp"
 
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 
 #include <algorithm>
@@ -123,8 +124,12 @@ void Worker::live() {
     fill_slots();
     if (!evaluator_.idle()) {
         did_something_ = true;
-        for (search::Individual& done : evaluator_.advance()) {
-            settle(std::move(done));
+        try {
+            for (search::Individual& done : evaluator_.advance()) {
+                settle(std::move(done));
+            }
+        } catch (const StorageError& error) {
+            stop_for_storage(error.what());
         }
     }
     leave_if_over();
@@ -207,8 +212,7 @@ bool Worker::publish(const search::Record& record, const std::vector<std::int32_
     try {
         journal_.write(*message);
     } catch (const ApiError& error) {
-        observer_.warned(fmt::format("the journal cannot be written, so this run stops: {}", error.what()));
-        save_and_leave(Ending::storage);
+        stop_for_storage(error.what());
         return false;
     }
     take_in(record);

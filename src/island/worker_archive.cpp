@@ -115,7 +115,7 @@ void Worker::save_and_leave(Ending ending) {
     if (ending == Ending::storage) {
         tell_of({false, fmt::format("worker {} cannot write its journal", setup_.self)});
     }
-    journal_.sync(true);
+    sync_journal(true);
     if (ending == Ending::urgent) {
         phase_ = Phase::over;  // a peer may be dead: nobody is waited for
         return;
@@ -138,6 +138,26 @@ void Worker::checkpoint() {
         }
     }
     is_saving_ = false;
+}
+
+/// What this leader has to keep cannot be written: the run stops, to be resumed.
+void Worker::stop_for_storage(const std::string& why) {
+    if (ending_ != Ending::storage) {
+        observer_.warned(fmt::format("the results cannot be kept, so this run stops: {}", why));
+    }
+    save_and_leave(Ending::storage);
+}
+
+void Worker::sync_journal(bool now) {
+    try {
+        journal_.sync(now);
+    } catch (const ApiError& error) {
+        if (phase_ == Phase::living) {
+            stop_for_storage(error.what());
+        } else {
+            observer_.warned(error.what());  // everything was told; it is in the last archive
+        }
+    }
 }
 
 void Worker::event(const std::string& kind, const std::string& text) {
@@ -179,7 +199,7 @@ void Worker::housekeeping() {
     }
     if (phase_ == Phase::living && now - last_checkpoint_ >= setup_.training_seconds) {
         checkpoint();
-        journal_.sync(true);
+        sync_journal(true);
         last_checkpoint_ = surroundings_.steady_seconds();
     }
     // Once the closing has begun, nothing is sent any more; the last archive is written after it.
@@ -187,7 +207,7 @@ void Worker::housekeeping() {
         now - last_archive_ >= std::max(setup_.archive_seconds, 100 * archive_cost_)) {
         archive_now();
     }
-    journal_.sync(false);
+    sync_journal(false);
     observer_.tick(population_);
 }
 

@@ -13,7 +13,7 @@ namespace {
 /// In [0, 1), further where the saved training is further; a result counts 1.
 double progress_of(const store::RunDirectory& directory, search::Id id) {
     std::vector<std::string> problems;
-    const auto file = store::read_model(directory.training(id), problems);
+    const auto file = store::read_model(directory.training(id), problems, hdf5::OnDamage::leave);
     if (!file) {
         return 0;
     }
@@ -38,7 +38,7 @@ RunState state_of(const store::RunDirectory& directory, const std::string& recor
 }  // namespace
 
 Status status(const store::RunDirectory& directory) {
-    const auto recovered = store::recover(directory);
+    const auto recovered = store::recover(directory, hdf5::OnDamage::leave);
     if (!recovered) {
         throw ConfigError(fmt::format("{}: there is no run here (no population.h5)", directory.root().string()));
     }

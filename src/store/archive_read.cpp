@@ -1,3 +1,4 @@
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/hdf5/table.hpp"
 #include "finch/store/archive.hpp"
@@ -296,13 +297,14 @@ ArchiveFacts read_facts(hid_t file) {
 
 }  // namespace
 
-std::optional<Archive> read_archive(const std::filesystem::path& path, std::vector<std::string>& problems) {
+std::optional<Archive> read_archive(const std::filesystem::path& path, std::vector<std::string>& problems,
+                                    hdf5::OnDamage on_damage) {
     std::vector<std::string> found;
-    const auto file = hdf5::open_file_or_previous(path, found);
+    const auto file = hdf5::open_file_or_previous(path, found, on_damage);
     problems.insert(problems.end(), found.begin(), found.end());
     if (!file) {
         const std::filesystem::path aside = path.string() + hdf5::damaged_suffix;
-        if (found.empty() && !std::filesystem::exists(aside)) {
+        if (found.empty() && !is_there(aside)) {
             return std::nullopt;
         }
         throw FileError(

@@ -2,7 +2,6 @@
 
 #include "finch/base/format.hpp"
 #include "finch/hdf5/file.hpp"
-#include "finch/hdf5/replace.hpp"
 
 #include <algorithm>
 
@@ -73,11 +72,6 @@ ModelFile read(hid_t file) {
 
 }  // namespace
 
-bool ModelFile::is(const search::Individual& other, std::uint64_t number) const {
-    const bool same_loss = !other.ranks_by_loss() || individual.loss == other.loss;
-    return (run == number || run == 0) && individual.id == other.id && individual.genome == other.genome && same_loss;
-}
-
 void write_model(const std::filesystem::path& path, const ModelFile& model) {
     if (std::any_of(model.arrays.begin(), model.arrays.end(), is_own)) {
         throw Error(fmt::format("{}: an array's name begins with {}", path.string(), own_group));
@@ -96,14 +90,31 @@ void write_model(const std::filesystem::path& path, const ModelFile& model) {
     });
 }
 
-std::optional<ModelFile> read_model(const std::filesystem::path& path, std::vector<std::string>& problems) {
+std::optional<ModelFile> read_model(const std::filesystem::path& path, std::vector<std::string>& problems,
+                                    hdf5::OnDamage on_damage) {
     try {
-        const auto file = hdf5::open_file_or_previous(path, problems);
+        const auto file = hdf5::open_file_or_previous(path, problems, on_damage);
         return file ? std::optional(read(file->get())) : std::nullopt;
-    } catch (const FileError& error) {
+    } catch (const Error& error) {
         problems.push_back(path.string() + ": " + error.what());
         return std::nullopt;
     }
+}
+
+std::string why_foreign(const ModelFile& model, std::uint64_t run, const search::Individual& individual) {
+    if (model.run != 0 && model.run != run) {
+        return fmt::format("it is of another run, {:016x}, not of {:016x}", model.run, run);
+    }
+    if (model.individual.id != individual.id) {
+        return fmt::format("it is of individual {}, not of {}", to_text(model.individual.id), to_text(individual.id));
+    }
+    if (model.individual.genome != individual.genome) {
+        return fmt::format("its individual {} has other genes", to_text(individual.id));
+    }
+    if (individual.ranks_by_loss() && model.individual.loss != individual.loss) {
+        return fmt::format("its individual {} has another loss", to_text(individual.id));
+    }
+    return "";
 }
 
 void remove_model(const std::filesystem::path& path) {

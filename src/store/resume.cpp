@@ -1,10 +1,10 @@
 #include "finch/store/resume.hpp"
 
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 
 #include "read_bytes.hpp"
 
-#include <algorithm>
 #include <set>
 #include <tuple>
 
@@ -18,19 +18,22 @@ struct JournalFile {
     Bytes bytes;
 };
 
-/// Every worker's, of this layout and of earlier ones, by name.
-std::vector<JournalFile> read_journals(const fs::path& folder, std::vector<std::string>& problems) {
-    std::vector<fs::path> paths;
-    std::error_code none;
-    for (const auto& entry : fs::directory_iterator(folder, none)) {
-        if (entry.path().extension() == ".journal") {
-            paths.push_back(entry.path());
-        }
-    }
-    std::sort(paths.begin(), paths.end());
+/// Every worker's, of this layout and of earlier ones, by name. One that cannot be read stops whoever would empty it.
+std::vector<JournalFile> read_journals(const fs::path& folder, hdf5::OnDamage on_damage,
+                                       std::vector<std::string>& problems) {
     std::vector<JournalFile> journals;
-    for (const fs::path& path : paths) {
-        journals.push_back({path.string(), read_bytes(path, problems)});
+    for (const fs::path& path : list_folder(folder)) {
+        if (path.extension() != ".journal") {
+            continue;
+        }
+        try {
+            journals.push_back({path.string(), read_bytes(path, problems)});
+        } catch (const StorageError& error) {
+            if (on_damage == hdf5::OnDamage::set_aside) {
+                throw;
+            }
+            problems.emplace_back(error.what());
+        }
     }
     return journals;
 }
@@ -121,11 +124,11 @@ search::Record record_of(search::Individual individual) {
 
 }  // namespace
 
-std::optional<Recovered> recover(const RunDirectory& directory) {
+std::optional<Recovered> recover(const RunDirectory& directory, hdf5::OnDamage on_damage) {
     // The journals first: a run that goes on empties them only after what they held is in the archive.
     Recovered recovered;
-    const std::vector<JournalFile> journals = read_journals(directory.state(), recovered.problems);
-    auto archive = read_archive(directory.archive(), recovered.problems);
+    const std::vector<JournalFile> journals = read_journals(directory.state(), on_damage, recovered.problems);
+    auto archive = read_archive(directory.archive(), recovered.problems, on_damage);
     if (!archive) {
         return std::nullopt;
     }

@@ -147,16 +147,16 @@ TEST_CASE("all memory is given back by those that ended, whatever their outcome"
     CHECK(world.device.free_bytes() == before);
 }
 
-TEST_CASE("stopped while it waits for memory, an individual is told as stopped") {
+TEST_CASE("what waits for memory has nothing to save, and is not forgotten") {
     World world(bytes_of(10) * 3 / 2);
     world.start(1, 10);
     world.start(2, 10);
 
-    const std::vector<search::Individual> stopped = world.evaluator.stop_all();
+    const std::vector<search::Individual> saved = world.evaluator.checkpoint();
 
-    REQUIRE(stopped.size() == 2);
-    CHECK(stopped[0].outcome == search::Outcome::stopped);
-    CHECK(stopped[1].outcome == search::Outcome::stopped);
+    REQUIRE(saved.size() == 1);
+    CHECK(saved[0].id.value == 1);
+    CHECK(world.finish().size() == 2);
     CHECK(world.evaluator.idle());
 }
 

@@ -7,7 +7,9 @@
 #include "store/samples.hpp"
 #include "support/temporary_folder.hpp"
 
+#include <algorithm>
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 using namespace finch;
 using namespace finch::store;
@@ -33,7 +35,7 @@ public:
         }
     }
     Recovered recovered() const {
-        auto found = recover(directory);
+        auto found = recover(directory, hdf5::OnDamage::set_aside);
         REQUIRE(found);
         return std::move(*found);
     }
@@ -156,12 +158,60 @@ TEST_CASE("a damaged archive is made good by its predecessor and the journals") 
 TEST_CASE("a directory without a run gives nothing; one whose archive is lost throws each time") {
     const TemporaryFolder folder;
     const RunDirectory directory(folder / "run");
-    CHECK_FALSE(recover(directory));
+    CHECK_FALSE(recover(directory, hdf5::OnDamage::set_aside));
     directory.create();
-    CHECK_FALSE(recover(directory));
+    CHECK_FALSE(recover(directory, hdf5::OnDamage::set_aside));
 
     put_contents(directory.archive(), "rubbish");
 
-    CHECK_THROWS_AS(static_cast<void>(recover(directory)), FileError);
-    CHECK_THROWS_AS(static_cast<void>(recover(directory)), FileError);
+    CHECK_THROWS_AS(static_cast<void>(recover(directory, hdf5::OnDamage::set_aside)), FileError);
+    CHECK_THROWS_AS(static_cast<void>(recover(directory, hdf5::OnDamage::set_aside)), FileError);
+}
+
+TEST_CASE("what is no journal in state/ is named and skipped: a folder, a FIFO, a link to a device, a socket's place") {
+    const Run run(5);
+    run.journal(0, {search::Result{ended(7)}});
+    const auto state = run.directory.state();
+    std::filesystem::create_directory(state / "a.journal");
+    REQUIRE(::mkfifo((state / "b.journal").c_str(), 0600) == 0);
+    std::filesystem::create_symlink("/dev/zero", state / "c.journal");
+    std::filesystem::create_symlink("nowhere", state / "d.journal");
+
+    const Recovered recovered = run.recovered();
+
+    CHECK(merged(recovered).find(ended(7).id) != nullptr);
+    REQUIRE(recovered.problems.size() == 4);
+    CHECK(recovered.problems[0].find("a folder") != std::string::npos);
+    CHECK(recovered.problems[1].find("a FIFO") != std::string::npos);
+    CHECK(recovered.problems[2].find("a device") != std::string::npos);
+    CHECK(recovered.problems[3].find("d.journal") != std::string::npos);
+}
+
+TEST_CASE("a journal without an end is read up to its first GiB, and named") {
+    const Run run(5);
+    run.journal(0, {search::Result{ended(7)}});
+    std::filesystem::resize_file(run.directory.journal(0), std::uintmax_t{1} << 40);
+
+    const Recovered recovered = run.recovered();
+
+    CHECK(merged(recovered).find(ended(7).id) != nullptr);
+    CHECK(std::any_of(recovered.problems.begin(), recovered.problems.end(), [](const std::string& problem) {
+        return problem.find("only its first GiB") != std::string::npos;
+    }));
+}
+
+TEST_CASE("who only reads leaves damaged files where they are; the holder of the lock sets them aside") {
+    const Run run(5);
+    write_archive(run.directory.archive(), space, run.population, samples::facts());
+    testing::put_contents(run.directory.archive(), "rubbish");
+
+    const auto read = recover(run.directory, hdf5::OnDamage::leave);
+
+    REQUIRE(read);
+    CHECK(merged(*read).size() == 5);
+    CHECK_FALSE(read->problems.empty());
+    CHECK(testing::contents(run.directory.archive()) == "rubbish");
+
+    CHECK(merged(run.recovered()).size() == 5);
+    CHECK(testing::contents(run.directory.archive().string() + ".damaged") == "rubbish");
 }

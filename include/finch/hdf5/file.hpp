@@ -2,6 +2,7 @@
 
 #include "finch/base/handle.hpp"
 #include "finch/base/named_array.hpp"
+#include "finch/hdf5/replace.hpp"
 
 #include <filesystem>
 #include <functional>
@@ -31,28 +32,22 @@ hid_t check_reading(hid_t result, const std::string& what);
 
 /// Writes an HDF5 file as one step: made in memory, with a user block of 512 bytes that holds a CRC-32C of the whole,
 /// then replace_file() with Predecessor::keep. At any moment `path` is the old or the new file. `fill` gets the open
-/// file. Throws ApiError, and then the old file stands.
+/// file. Throws StorageError where the disk is full and the like, ApiError for what HDF5 refuses; whole is the file
+/// either way.
 void write_file(const std::filesystem::path& path, const std::function<void(hid_t file)>& fill);
 
 /// Opens a file read-only after its user block's CRC was checked. Throws FileError that names what is wrong: missing,
 /// truncated, not HDF5, the checksum does not fit.
 [[nodiscard]] Hid open_file(const std::filesystem::path& path);
 
-/// Opens a user's own HDF5 file read-only: no user block of ours, no checksum. Throws FileError.
-[[nodiscard]] Hid open_plain_file(const std::filesystem::path& path);
-
 /// Opens a file of somebody else's read-only: no user block is asked for. Throws FileError.
 [[nodiscard]] Hid open_plain_file(const std::filesystem::path& path);
 
-/// open_file(path), else its predecessor: a damaged file is renamed to `path.damaged` and told in `problems`. Nothing
-/// where both are damaged or missing. Throws FileError where one cannot be opened at all (permission, a newer layout):
-/// such a file is left as it is.
+/// open_file(path), else its predecessor. A damaged file is told in `problems`. Nothing where both are damaged or
+/// missing. Throws FileError where one cannot be opened at all (permission, a newer layout): such a file is left as it
+/// is. Throws StorageError where it cannot be told what is there.
 [[nodiscard]] std::optional<Hid> open_file_or_previous(const std::filesystem::path& path,
-                                                       std::vector<std::string>& problems);
-
-/// The suffixes of what write_file() and open_file_or_previous() put beside a file.
-inline constexpr const char* previous_suffix = ".previous";
-inline constexpr const char* damaged_suffix = ".damaged";
+                                                       std::vector<std::string>& problems, OnDamage on_damage);
 
 /// Attributes (at most 64 KiB) of the object `at`, and datasets by name ('/' makes groups).
 void write_attribute(hid_t at, const std::string& name, const std::string& value);

@@ -104,6 +104,8 @@ private:
     void halt(const search::Halt& asked);
     void tell_of(const search::Halt& halt);
     void save_and_leave(Ending ending);
+    void stop_for_storage(const std::string& why);
+    void sync_journal(bool now);
     void checkpoint();
     void fill_slots();
     [[nodiscard]] bool may_go_on_with(const search::Individual& individual) const;

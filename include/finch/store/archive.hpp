@@ -1,5 +1,6 @@
 #pragma once
 
+#include "finch/hdf5/replace.hpp"
 #include "finch/search/population.hpp"
 
 #include <cstdint>
@@ -42,7 +43,7 @@ struct ArchiveFacts {
 
 /// Writes population.h5 (DESIGN, "Files of a run") in one atomic step: /individuals with the genes as typed columns (an
 /// enum for a choice), /curves, /problems, /memberships, /homes, /workers, /events, /space, /choices, /config. Throws
-/// ApiError, and then the old file stands; ConfigError where a row of so many genes and words is more than HDF5 holds.
+/// ApiError, StorageError among them; ConfigError where a row of so many genes and words is more than HDF5 holds.
 void write_archive(const std::filesystem::path& path, const search::Space& space, const search::Population& population,
                    const ArchiveFacts& facts);
 
@@ -56,8 +57,8 @@ struct Archive {
 
 /// Reads it back to equal values. Takes the predecessor where the file is damaged, and says so in `problems`; nothing
 /// where there is no archive. Throws FileError where there was one, but neither it nor its predecessor can be read.
-[[nodiscard]] std::optional<Archive> read_archive(const std::filesystem::path& path,
-                                                  std::vector<std::string>& problems);
+[[nodiscard]] std::optional<Archive> read_archive(const std::filesystem::path& path, std::vector<std::string>& problems,
+                                                  hdf5::OnDamage on_damage);
 
 /// Columns of /individuals that are not genes: names that no gene may have.
 [[nodiscard]] const std::vector<std::string>& reserved_columns();
