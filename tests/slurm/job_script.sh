@@ -30,6 +30,7 @@ run_ranks() {  # until events say otherwise
     trap 'echo "$kind heard TERM" >>"$scratch/calls"; exit 143' TERM
     called "$@"
 }
+signal_all() { kill "-$1" -- "-$script"; kill "-$1" 0; }  # NAME; as Slurm does with a batch step's processes
 wait_for_stop() { for ((i = 0; i < 200; i++)); do [ -z "${stopped:-}" ] || return; /bin/sleep 0.05; done; }
 END
     cat >"$scratch/bin/srun" <<'END'
@@ -93,7 +94,7 @@ during() {  # CALL COMMAND
     printf '[[ "$call" != %s ]] || { %s; }\n' "${1// /\\ }" "$2" >>"$scratch/events"
 }
 
-# Runs the script in a process group of its own: `kill 0` in a stand-in is Slurm's signal to the whole batch step.
+# Runs the script in a process group of its own.
 act() {  # [NAME=VALUE…] [ARGUMENT…]
     local -a variables=()
     while [ $# -gt 0 ] && [[ $1 == [A-Z]*=* ]]; do variables+=("$1"); shift; done
@@ -258,11 +259,14 @@ for signal in USR2 TERM; do
     check "srun, told TERM, would kill the ranks" not_called "srun heard TERM"
     check "$signal while the program runs: its end is waited for, and the job is requeued" requeued
     for call in "status 2" "scontrol-show 1" "scontrol-requeue 1"; do
-        arrange; answers 75:3.5 75:4; during "$call" "kill -$signal 0"; act
+        arrange; answers 75:3.5 75:4; during "$call" "signal_all $signal"; act
         check "$signal to all during $call: the job is requeued" requeued
         check "$signal to all during $call: the script ends with 0" exits 0
     done
 done
+arrange; answers 75:3.5 75:4; during "scontrol-show 1" 'echo COMPLETING >"$scratch/job-state"; signal_all TERM'
+act
+check "a job that is cancelled while the script asks about it does not come back" not_requeued
 arrange; answers 75:3.5 75:4; during "srun 1" 'kill -USR2 $script; wait_for_stop; kill -USR2 $script'; echo 9 >"$scratch/srun-code"
 act
 check "a second USR2 is no harm" requeued
