@@ -35,6 +35,7 @@ wait_for_stop() { for ((i = 0; i < 200; i++)); do [ -z "${stopped:-}" ] || retur
 END
     cat >"$scratch/bin/srun" <<'END'
 run_ranks srun "srun $* deadline=${FINCH_DEADLINE:-none}"
+echo "the ranks have ended" >>"$scratch/calls"
 exit "$(cat "$scratch/srun-code")"
 END
     cat >"$scratch/bin/mpirun" <<'END'
@@ -163,8 +164,7 @@ act SLURM_JOB_ID=8
 check "another job's starts do not count" called "scontrol requeue 8"
 
 arrange; answers 75:100:old/3 75:2:new/1; act --fresh
-act --fresh
-check "after --fresh, progress counts from nothing" requeued
+check "after --fresh, progress counts from nothing" grep -q 'gain some' "$scratch/repository/slurm-7.starts"
 
 arrange; answers 2; echo 2 >"$scratch/srun-code"; act
 check "a wrong configuration ends the job with its code" exits 2
@@ -254,10 +254,13 @@ for signal in USR2 TERM; do
         check "$signal during $call: the program is not started" not_called srun
         check "$signal during $call: the job is requeued" requeued
     done
-    arrange; answers 75:3.5 75:4; during "srun 1" "kill -$signal \$script; wait_for_stop"; act
+    arrange; answers 75:3.5 75:4; during "srun 1" "kill -$signal \$script; wait_for_stop; /bin/sleep 0.3"
+    act
     check "$signal while the program runs reaches it as USR2" called "srun heard USR2"
     check "srun, told TERM, would kill the ranks" not_called "srun heard TERM"
-    check "$signal while the program runs: its end is waited for, and the job is requeued" requeued
+    check "$signal while the program runs: its end is waited for" \
+        [ "$(grep -A 1 "the ranks have ended" "$scratch/calls" | grep -c "finch status")" = 1 ]
+    check "$signal while the program runs: the job is requeued" requeued
     for call in "status 2" "scontrol-show 1" "scontrol-requeue 1"; do
         arrange; answers 75:3.5 75:4; during "$call" "signal_all $signal"; act
         check "$signal to all during $call: the job is requeued" requeued
