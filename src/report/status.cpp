@@ -9,6 +9,24 @@
 namespace finch::report {
 namespace {
 
+/// In a run whose starts die, the search for the individual that kills them takes several starts, and goes on although
+/// none is settled. A settled individual counts 1, a saved step of a training at least 1e-5 or so.
+constexpr double step_of_that_search = 1e-6;
+constexpr std::int32_t most_silent_ends = 8;
+constexpr std::int32_t most_deaths = 2;
+
+double progress_of(const search::Population& population, const store::ArchiveFacts& facts) {
+    auto progress = static_cast<double>(population.settled());
+    for (const search::Individual* individual : population.unfinished()) {
+        progress += 0.999 * std::clamp(individual->progress, 0.0, 1.0) +
+                    step_of_that_search * std::min(individual->attempt.deaths, most_deaths);
+    }
+    if (!facts.starts.empty()) {
+        progress += step_of_that_search * std::min(facts.starts.back().silent_ends, most_silent_ends);
+    }
+    return progress;
+}
+
 RunState state_of(const store::RunDirectory& directory, const std::string& recorded) {
     if (store::is_locked(directory)) {
         return RunState::running;
@@ -41,7 +59,7 @@ Status status(const store::RunDirectory& directory) {
         status.best = *best;
     }
     status.start = fmt::format("{:016x}/{}", recovered->facts.run, recovered->facts.restarts + 1);
-    status.progress = static_cast<double>(population.settled());
+    status.progress = progress_of(population, recovered->facts);
     return status;
 }
 
@@ -70,7 +88,7 @@ std::string status_text(const Status& status) {
 }
 
 std::string progress_text(const Status& status) {
-    return fmt::format("{:.6f} {} {}", status.progress, status.start, status_text(status));
+    return fmt::format("{:.7f} {} {}", status.progress, status.start, status_text(status));
 }
 
 }  // namespace finch::report

@@ -114,7 +114,7 @@ TEST_CASE("a run whose first start ended before it wrote an archive is interrupt
 
     CHECK(status.state == RunState::interrupted);
     CHECK(report::progress_text(status) ==
-          "0.000000 none interrupted: " + run.directory.root().string() + ", 0 evaluations");
+          "0.0000000 none interrupted: " + run.directory.root().string() + ", 0 evaluations");
     const store::RunLock lock(run.directory, "");
     CHECK(report::status(run.directory).state == RunState::running);
 }
@@ -128,7 +128,8 @@ TEST_CASE("the progress line names the run and its last start") {
 
     const store::ArchiveFacts facts = store::samples::facts();
     CHECK(status.start == fmt::format("{:016x}/{}", facts.run, facts.restarts + 1));
-    CHECK(report::progress_text(status) == "1.000000 " + status.start + " " + report::status_text(status));
+    CHECK(report::progress_text(status) ==
+          fmt::format("{:.7f} {} {}", status.progress, status.start, report::status_text(status)));
 }
 
 TEST_CASE("no snapshot is opened, and nothing is written, renamed or removed") {
@@ -175,4 +176,68 @@ TEST_CASE("results in a journal count as those in the archive do") {
     CHECK(status.best->loss == 0.25);
     CHECK(report::status_text(status) == "interrupted: " + run.directory.root().string() +
                                              ", 2 of 200 evaluations, 1 unfinished, best loss 0.25 (0.0.3)");
+}
+
+TEST_CASE("progress grows with every saved step of a training, and with its result once more") {
+    Run run;
+    run.population.merge(bred(1));
+    run.population.merge(bred(2));
+    run.write("running");
+    const std::uint64_t number = store::samples::facts().run;
+    store::Journal journal(run.directory.journal(0), number);
+    const auto save_training = [&](std::uint32_t id, double share) {
+        search::Individual individual = bred(id);
+        individual.progress = share;
+        journal.write(search::encode(search::Started{individual}, number));
+    };
+    std::vector<double> seen{run.progress()};
+
+    save_training(1, 0.25);
+    seen.push_back(run.progress());
+    save_training(1, 0.5);
+    seen.push_back(run.progress());
+    save_training(2, 0.01);
+    seen.push_back(run.progress());
+    save_training(1, 1.0);
+    seen.push_back(run.progress());
+    journal.write(search::encode(search::Result{evaluated(1, 0.5)}, number));
+    seen.push_back(run.progress());
+
+    for (std::size_t i = 1; i < seen.size(); ++i) {
+        CHECK(seen[i] > seen[i - 1]);
+    }
+    CHECK(seen.front() < 0.001);
+    CHECK(seen[2] == doctest::Approx(0.5).epsilon(0.01));
+}
+
+TEST_CASE("deaths in a row are a little progress, less than any saved step, and a bounded number of them") {
+    const auto progress_after = [](std::int32_t deaths, std::int32_t silent_ends, double share) {
+        Run run;
+        search::Individual individual = bred(1);
+        individual.attempt.deaths = deaths;
+        individual.progress = share;
+        run.population.merge(individual);
+        store::ArchiveFacts facts = store::samples::facts();
+        facts.starts.back().silent_ends = silent_ends;
+        store::write_archive(run.directory.archive(), {}, run.population, facts);
+        return run.progress();
+    };
+
+    CHECK(progress_after(1, 0, 0) > progress_after(0, 0, 0));
+    CHECK(progress_after(2, 0, 0) > progress_after(1, 0, 0));
+    CHECK(progress_after(3, 0, 0) == progress_after(2, 0, 0));
+    CHECK(progress_after(0, 1, 0) > progress_after(0, 0, 0));
+    CHECK(progress_after(0, 5, 0) > progress_after(0, 4, 0));
+    CHECK(progress_after(0, 100, 0) == progress_after(0, 50, 0));
+    CHECK(progress_after(0, 0, 0.0001) > progress_after(2, 100, 0));
+}
+
+TEST_CASE("a run of a program that recorded no progress has none but its results") {
+    const store::RunDirectory directory(FINCH_SOURCE_DIR "/tests/compatibility/aba60f9/run");
+
+    const report::Status status = report::status(directory);
+
+    CHECK(status.settled == 7);
+    CHECK(status.unfinished == 2);
+    CHECK(status.progress == 7);
 }

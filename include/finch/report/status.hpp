@@ -25,7 +25,8 @@ struct Status {
     /// itself.
     std::string start = "none";
     /// Grows with every result and every saved training: the settled, and of each unfinished individual the share of
-    /// its training that is saved.
+    /// its training that is saved. (A little, and a bounded number of times, also with starts that only brought the
+    /// program nearer to the individual which ends its processes.)
     double progress = 0;
 };
 
@@ -40,7 +41,8 @@ struct Status {
 /// One line: "complete: runs/mnist, 200 of 200 evaluations, best loss 0.0312 (0.3.17)".
 [[nodiscard]] std::string status_text(const Status& status);
 
-/// The same line behind `progress` and `start`, for scripts: "12.25 00c0ffee00c0ffee/3 stopped early: runs/mnist, …".
+/// The same line behind `progress` and `start`, for scripts: "12.2500000 00c0ffee00c0ffee/3 stopped early: runs/mnist,
+/// …".
 [[nodiscard]] std::string progress_text(const Status& status);
 
 }  // namespace finch::report
