@@ -164,21 +164,22 @@ a_refused_start_fails() {
     [ "$(job "$id" ExitCode)" = 2:0 ] || fail "its exit code is $(job "$id" ExitCode), want 2:0"
 }
 
-ranks_run() { on_head pgrep -x finch >/dev/null; }
+has_restarted() { [ "$(job "$1" Restarts)" = 1 ]; }
 
-# A start that is told to stop as soon as its processes exist, before they can know what USR2 means, maybe before there is
-# a run at all, is not the end of the job.
+# A first start whose ranks die of USR2 before they know what it means, and before there is a run, is not the end of the
+# job.
 a_signal_before_the_handlers() {
     local id
-    id=$(submit)
-    wait_until "the ranks exist" ranks_run
-    on_head scancel --signal=USR2 "$id"
-    wait_until "the job is requeued" job_is "$id" PENDING
-    wait_until "the ended step has left the nodes" no_step_of "$id"
-    sleep 1.1  # as in start_again
-    wait_until "the job may start" on_head scontrol update JobId="$id" StartTime=now
-    wait_for_completion "$id"
-    check_run
+    cat >"$work/early" <<'END'
+#!/bin/bash
+[ "$1" != evolve ] || kill -USR2 $$
+exec "$(dirname "$0")/build/finch" "$@"
+END
+    chmod +x "$work/early"
+    id=$(FINCH=$work/early submit)
+    wait_until "the job is requeued" has_restarted "$id"
+    grep -q "exit code 140\|User defined signal 2" "$work/output" || fail "the ranks did not die of USR2"
+    on_head scancel "$id"
 }
 
 # TERM to the script alone stops the ranks in good order: nothing is lost, and the job goes on later.
