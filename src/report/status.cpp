@@ -10,19 +10,20 @@ namespace finch::report {
 namespace {
 
 /// In a run whose starts die, the search for the individual that kills them takes several starts, and goes on although
-/// none is settled. A settled individual counts 1, a saved step of a training at least 1e-5 or so.
-constexpr double step_of_that_search = 1e-6;
+/// none is settled: first ends without a note are counted, then deaths are charged, and the count of ends begins anew.
+constexpr double progress_of_silent_end = 1e-6;
 constexpr std::int32_t most_silent_ends = 8;
+constexpr double progress_of_death = 1e-5;
 constexpr std::int32_t most_deaths = 2;
 
 double progress_of(const search::Population& population, const store::ArchiveFacts& facts) {
     auto progress = static_cast<double>(population.settled());
     for (const search::Individual* individual : population.unfinished()) {
         progress += 0.999 * std::clamp(individual->progress, 0.0, 1.0) +
-                    step_of_that_search * std::min(individual->attempt.deaths, most_deaths);
+                    progress_of_death * std::min(individual->attempt.deaths, most_deaths);
     }
     if (!facts.starts.empty()) {
-        progress += step_of_that_search * std::min(facts.starts.back().silent_ends, most_silent_ends);
+        progress += progress_of_silent_end * std::min(facts.starts.back().silent_ends, most_silent_ends);
     }
     return progress;
 }

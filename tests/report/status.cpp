@@ -229,6 +229,7 @@ TEST_CASE("deaths in a row are a little progress, less than any saved step, and 
     CHECK(progress_after(0, 1, 0) > progress_after(0, 0, 0));
     CHECK(progress_after(0, 5, 0) > progress_after(0, 4, 0));
     CHECK(progress_after(0, 100, 0) == progress_after(0, 50, 0));
+    CHECK(progress_after(1, 0, 0) > progress_after(0, 100, 0));
     CHECK(progress_after(0, 0, 0.0001) > progress_after(2, 100, 0));
 }
 
