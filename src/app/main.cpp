@@ -140,7 +140,9 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
         "status",
         "complete (exit code 0), stopped early (75), interrupted (76) or running (77), from the run directory alone");
     add_run_options(*asking, line.options);
-    asking->add_flag("--progress", line.progress, "print only a number that grows as the run gets further");
+    asking->add_flag(
+        "--progress", line.progress,
+        "before the line, print a number that grows as the run gets further, and the name of its last start");
     by_itself(asking, [&line] { return status(line.options, line.progress); });
 
     CLI::App* keys = app.add_subcommand("config", "every key of a configuration with its default and meaning");

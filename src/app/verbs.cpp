@@ -38,11 +38,7 @@ int show(const ShowOptions& options) {
 int status(const RunOptions& options, bool progress) {
     const store::RunDirectory directory(directory_asked_about(options));
     const report::Status now = report::status(directory);
-    if (progress) {
-        fmt::print("{}\n", now.progress);
-    } else {
-        fmt::print("{}\n", report::status_text(now));
-    }
+    fmt::print("{}\n", progress ? report::progress_text(now) : report::status_text(now));
     switch (now.state) {
         case report::RunState::complete:
             return status_complete;

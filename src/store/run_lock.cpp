@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 #include <fcntl.h>
+#include <fstream>
 #include <optional>
 #include <random>
 #include <sstream>
@@ -24,6 +25,7 @@ namespace fs = std::filesystem;
 constexpr double beat_seconds = 10;
 constexpr double most_silence_seconds = 60;
 constexpr double patience_seconds = 180;  // a file server keeps a dead client's locks for 90 s
+constexpr double ending_seconds = 5;      // a process of this host may be about to end: its peer has died
 constexpr double look_seconds = 1;
 constexpr double settle_seconds = 0.2;
 
@@ -111,8 +113,17 @@ double silence(const fs::path& path) {
     return now - changed(path);
 }
 
+/// Whether a process of this host has ended and only waits for its parent to hear of it.
+bool is_zombie(pid_t process) {
+    std::ifstream in(fmt::format("/proc/{}/stat", process));
+    std::string line;
+    std::getline(in, line);
+    const std::size_t end = line.rfind(") ");  // of the program's name, which may hold anything
+    return end != std::string::npos && end + 2 < line.size() && line[end + 2] == 'Z';
+}
+
 bool lives_here(const Holder& holder, const Holder& me) {
-    return holder.host == me.host && (::kill(holder.process, 0) == 0 || errno == EPERM);
+    return holder.host == me.host && (::kill(holder.process, 0) == 0 || errno == EPERM) && !is_zombie(holder.process);
 }
 
 bool is_silent(const fs::path& path) {
@@ -141,15 +152,14 @@ public:
         me_.host = options_.host.empty() ? me_.host : options_.host;
         double waited = 0;
         while (const std::optional<Holder> holder = holder_or_take()) {
-            if (!is_of_this_job(*holder) || lives_here(*holder, me_) || waited >= patience_seconds) {
+            if (waited >= patience_for(*holder)) {
                 throw ConfigError(
                     fmt::format("the run directory {} is in use by {}; wait for it, or give this run another one with "
                                 "--run",
                                 directory.root().string(), name_of(*holder)));
             }
             if (waited == 0) {
-                spdlog::info("{}: an earlier start of this job, {}, still seems to hold it; waiting for its end",
-                             path_.string(), name_of(*holder));
+                spdlog::info("{}: {} still seems to hold it; waiting for its end", path_.string(), name_of(*holder));
             }
             pause(look_seconds);
             waited += look_seconds;
@@ -218,6 +228,11 @@ private:
             return holder;
         }
         return take();
+    }
+
+    /// How long its end is waited for.
+    [[nodiscard]] double patience_for(const Holder& holder) const {
+        return lives_here(holder, me_) ? ending_seconds : is_of_this_job(holder) ? patience_seconds : 0;
     }
 
     /// Whether the kernel still keeps the lock of a node that is gone.
