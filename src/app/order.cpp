@@ -1,5 +1,7 @@
 #include "finch/app/order.hpp"
 
+#include "finch/base/format.hpp"
+
 #include <span>
 #include <variant>
 
@@ -27,9 +29,11 @@ NamedArray read_array(ByteReader& reader) {
         case 2:
             array.values = reader.get_all<std::int64_t>();
             break;
-        default:
+        case 3:
             array.values = reader.get_all<std::uint8_t>();
             break;
+        default:
+            throw FileError(fmt::format("array {} is of no kind", array.name));
     }
     return array;
 }
@@ -56,6 +60,9 @@ Order decode_order(const Bytes& bytes) {
     ByteReader reader(bytes);
     Order order;
     order.kind = reader.get<Order::Kind>();
+    if (order.kind > Order::Kind::dismiss) {
+        throw FileError("an order of no kind");
+    }
     order.slot = reader.get<std::uint32_t>();
     order.steps = reader.get_all<Order::Steps>();
     if (order.kind == Order::Kind::start) {

@@ -89,10 +89,14 @@ std::optional<long long> ranks_on_node(const Environment& environment) {
         return by_mpirun;
     }
     if (const auto by_step = environment.text("SLURM_STEP_TASKS_PER_NODE")) {
-        const std::vector<int> tasks = expand_counts(*by_step);
         const long long node = environment.number("SLURM_NODEID").value_or(0);
-        if (node >= 0 && node < static_cast<long long>(tasks.size())) {
-            return tasks[static_cast<std::size_t>(node)];
+        try {
+            const std::vector<int> tasks = expand_counts(*by_step);
+            if (node >= 0 && node < static_cast<long long>(tasks.size())) {
+                return tasks[static_cast<std::size_t>(node)];
+            }
+        } catch (const ConfigError&) {
+            // A list that says nothing sensible says nothing: MPI starts without it.
         }
     }
     return environment.number("SLURM_NTASKS_PER_NODE");

@@ -9,6 +9,7 @@ namespace finch::config {
 
 namespace words {
 const std::vector<std::string> data_kinds{"idx", "cifar", "hdf5", "generated"};
+const std::vector<std::string> data_axes{"auto", "NHWC", "NCHW"};
 const std::vector<std::string> activations{"none", "relu", "sigmoid", "tanh"};
 const std::vector<std::string> layer_activations{"relu", "sigmoid", "tanh"};
 const std::vector<std::string> scale_learning_rate{"none", "sqrt", "linear"};
@@ -68,6 +69,9 @@ Domain data_section() {
          GeneUse::never},
         {"path", "null", either({{Null{}}, path()}),
          "the folder with the files (hdf5: the file), relative to the working directory; generated needs none",
+         GeneUse::never},
+        {"axes", "auto", word(words::data_axes),
+         "hdf5: the order of the images' axes; auto: as their attribute axes says, else the one axis of 1 to 4 is C",
          GeneUse::never},
         {"normalize", "{}",
          section({{"mean", "0", either({real(0, 1), {List{{real(0, 1)}}}}),

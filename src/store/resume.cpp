@@ -5,6 +5,8 @@
 
 #include "read_bytes.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <set>
 #include <tuple>
 
@@ -42,13 +44,17 @@ std::vector<JournalFile> read_journals(const fs::path& folder, hdf5::OnDamage on
 class Gathering {
 public:
     explicit Gathering(Recovered& recovered) : recovered_(recovered) {
+        std::erase_if(recovered.facts.events, [](const search::Event& event) { return !std::isfinite(event.time); });
         for (const search::Event& event : recovered.facts.events) {
             known_events_.insert(key(event));
         }
     }
 
-    void take(search::Record record) {
-        if (const auto* event = std::get_if<search::Event>(&record)) {
+    /// `source` names the file that `record` is from. What cannot be true is named and left out.
+    void take(search::Record record, const std::string& source) {
+        if (const auto problem = problem_of(record)) {
+            recovered_.problems.push_back(fmt::format("{}: {}, skipped", source, *problem));
+        } else if (const auto* event = std::get_if<search::Event>(&record)) {
             if (known_events_.insert(key(*event)).second) {
                 recovered_.facts.events.push_back(*event);
             }
@@ -68,6 +74,34 @@ public:
     }
 
 private:
+    /// What cannot be true of a record; its bytes are as they were written.
+    [[nodiscard]] std::optional<std::string> problem_of(const search::Record& record) const {
+        if (const auto* event = std::get_if<search::Event>(&record)) {
+            return std::isfinite(event->time) ? std::nullopt : std::optional<std::string>("an event without a time");
+        }
+        if (const auto* report = std::get_if<search::WorkerReport>(&record)) {
+            const bool sensible = report->worker >= 0 && report->island >= 0 && report->evaluations >= 0 &&
+                                  std::isfinite(report->time) && report->up_seconds >= 0 && report->busy_seconds >= 0;
+            return sensible ? std::nullopt : std::optional<std::string>("a worker's report that cannot be true");
+        }
+        const auto* move = std::get_if<search::Move>(&record);
+        const auto* copy = std::get_if<search::Copy>(&record);
+        if ((move != nullptr && (move->home.island < 0 || move->home.writer < 0)) ||
+            (copy != nullptr && copy->island < 0)) {
+            return "an individual that goes to no island";
+        }
+        return std::visit(
+            [&](const auto& kind) -> std::optional<std::string> {
+                if constexpr (requires { kind.individual; }) {
+                    if (const auto problem = search::problem_of(kind.individual, recovered_.space)) {
+                        return fmt::format("the individual {} {}", to_text(kind.individual.id), *problem);
+                    }
+                }
+                return std::nullopt;
+            },
+            record);
+    }
+
     using EventKey = std::tuple<double, std::int32_t, std::string, std::string>;
     static EventKey key(const search::Event& event) { return {event.time, event.worker, event.kind, event.text}; }
 
@@ -104,12 +138,13 @@ void add_places(const Archive& archive, std::vector<search::Record>& records) {
             record);
     }
     for (const auto& [id, home] : archive.homes) {
-        if (const auto found = without_curve.find(id); found != without_curve.end()) {
+        const auto found = without_curve.find(id);
+        if (found != without_curve.end() && home.island >= 0 && home.writer >= 0) {
             records.emplace_back(search::Move{found->second, home});
         }
     }
     for (const auto& [id, island] : archive.memberships) {
-        if (const auto found = without_curve.find(id); found != without_curve.end()) {
+        if (const auto found = without_curve.find(id); found != without_curve.end() && island >= 0) {
             records.emplace_back(search::Copy{found->second, island});
         }
     }
@@ -134,14 +169,14 @@ std::optional<Recovered> recover(const RunDirectory& directory, hdf5::OnDamage o
     }
     recovered.facts = std::move(archive->facts);
     recovered.space = std::move(archive->space);
-    for (search::Individual& individual : archive->individuals) {
-        recovered.records.push_back(record_of(std::move(individual)));
-    }
     Gathering gathering(recovered);
+    for (search::Individual& individual : archive->individuals) {
+        gathering.take(record_of(std::move(individual)), directory.archive().string());
+    }
     for (const JournalFile& journal : journals) {
         search::RecordReader reader(journal.bytes, recovered.facts.run, journal.name);
         while (auto record = reader.next()) {
-            gathering.take(std::move(*record));
+            gathering.take(std::move(*record), journal.name);
         }
         recovered.problems.insert(recovered.problems.end(), reader.problems().begin(), reader.problems().end());
     }

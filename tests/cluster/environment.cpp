@@ -94,6 +94,8 @@ TEST_CASE("ranks_on_node: reads mpirun's number and Slurm's short lists") {
         {{}, std::nullopt},
         {{{"OMPI_COMM_WORLD_LOCAL_SIZE", "3"}, {"SLURM_STEP_TASKS_PER_NODE", "1(x2)"}}, 3},
         {{{"SLURM_STEP_TASKS_PER_NODE", "2"}}, 2},
+        {{{"SLURM_STEP_TASKS_PER_NODE", "1e9"}}, std::nullopt},
+        {{{"SLURM_STEP_TASKS_PER_NODE", "2(x1000000000)"}, {"SLURM_NTASKS_PER_NODE", "3"}}, 3},
         {{{"SLURM_STEP_TASKS_PER_NODE", "2(x3),1"}, {"SLURM_NODEID", "2"}}, 2},
         {{{"SLURM_STEP_TASKS_PER_NODE", "2(x3),1"}, {"SLURM_NODEID", "3"}}, 1},
         {{{"SLURM_STEP_TASKS_PER_NODE", "4,2(x2),7"}, {"SLURM_NODEID", "3"}}, 7},

@@ -8,7 +8,10 @@
 #include "support/temporary_folder.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <doctest/doctest.h>
+#include <functional>
+#include <limits>
 #include <sys/stat.h>
 
 using namespace finch;
@@ -214,4 +217,81 @@ TEST_CASE("who only reads leaves damaged files where they are; the holder of the
 
     CHECK(merged(run.recovered()).size() == 5);
     CHECK(testing::contents(run.directory.archive().string() + ".damaged") == "rubbish");
+}
+
+TEST_CASE("a record of what cannot be is named and skipped, and the rest is recovered") {
+    struct Lie {
+        const char* what;
+        std::function<void(search::Individual&)> tell;
+    };
+    const double infinity = std::numeric_limits<double>::infinity();
+    const std::vector<Lie> lies{
+        {"has no id", [](auto& one) { one.id = {}; }},
+        {"has 3 genes, the space 4", [](auto& one) { one.genome.pop_back(); }},
+        {"has 5 genes, the space 4", [](auto& one) { one.genome.push_back(0); }},
+        {"has a gene outside of the space", [](auto& one) { one.genome[2] = 1e300; }},
+        {"has a gene outside of the space", [](auto& one) { one.genome[2] = std::nan(""); }},
+        {"has a gene outside of the space", [](auto& one) { one.genome[0] = 2.5; }},
+        {"has a gene outside of the space", [](auto& one) { one.genome[1] = 3; }},
+        {"its loss is -inf", [&](auto& one) { one.loss = -infinity; }},
+        {"its loss is nan", [](auto& one) { one.loss = std::nan(""); }},
+        {"was born on the island -1", [](auto& one) { one.island = -1; }},
+        {"was born on the island 2147483647", [](auto& one) { one.island = 2147483647; }},
+        {"counts that cannot be", [](auto& one) { one.epochs = -1; }},
+        {"counts that cannot be", [](auto& one) { one.progress = std::nan(""); }},
+        {"has the time inf", [&](auto& one) { one.finished = infinity; }},
+        {"has the time -1", [](auto& one) { one.born = -1; }},
+        {"has the time 1e+300", [](auto& one) { one.started = 1e300; }},
+        {"a learning curve", [](auto& one) { one.curve.push_back({.epoch = 0}); }},
+    };
+    for (const Lie& lie : lies) {
+        CAPTURE(lie.what);
+        const Run run(20);
+        search::Individual individual = ended(101);
+        individual.loss = 0.5;
+        lie.tell(individual);
+        run.journal(0, {search::Result{individual}, search::Result{ended(102)}});
+
+        const Recovered recovered = run.recovered();
+
+        CHECK(recovered.problems.size() == 1);
+        REQUIRE(!recovered.problems.empty());
+        CHECK_MESSAGE(recovered.problems[0].find(lie.what) != std::string::npos, recovered.problems[0]);
+        CHECK(recovered.problems[0].find(run.directory.journal(0).string()) == 0);
+        search::Population expected = run.population;
+        expected.merge(ended(102));
+        CHECK(merged(recovered) == expected);
+    }
+}
+
+TEST_CASE("places, reports and events that cannot be are named and skipped") {
+    const Run run(20);
+    const search::Individual one = ended(101);
+    search::WorkerReport report;
+    report.worker = -1;
+
+    run.journal(0, {search::Move{one, {1, 0, -1}}, search::Move{one, {1, -1, 0}}, search::Copy{one, -5}, report,
+                    search::Event{std::nan(""), 0, "start", "now"}});
+    const Recovered recovered = run.recovered();
+
+    CHECK(recovered.problems.size() == 5);
+    CHECK(merged(recovered) == run.population);
+    CHECK(recovered.facts.events.size() == samples::facts().events.size());
+}
+
+TEST_CASE("an archive with an individual of what cannot be loses that one only") {
+    const Run run(0);
+    search::Population population = samples::population(20, space);
+    search::Individual liar = ended(101);
+    liar.loss = -std::numeric_limits<double>::infinity();
+    population.merge(liar);
+    population.merge_membership(liar.id, 1);
+    write_archive(run.directory.archive(), space, population, samples::facts());
+
+    const Recovered recovered = run.recovered();
+
+    CHECK(merged(recovered) == samples::population(20, space));
+    REQUIRE(recovered.problems.size() == 1);
+    CHECK(recovered.problems[0].find("population.h5: the individual 2.1.102 was evaluated, but its loss is -inf") !=
+          std::string::npos);
 }

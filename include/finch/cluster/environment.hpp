@@ -40,7 +40,7 @@ struct Slurm {
 
 /// How many processes of this MPI job share the node, as far as the launcher tells before MPI_Init: mpirun by
 /// OMPI_COMM_WORLD_LOCAL_SIZE, srun by SLURM_STEP_TASKS_PER_NODE ("2(x3),1", by SLURM_NODEID) or
-/// SLURM_NTASKS_PER_NODE. Nothing where none of them says so. Throws ConfigError where Slurm's list cannot be read.
+/// SLURM_NTASKS_PER_NODE. Nothing where none of them says so; a list that cannot be read says nothing.
 [[nodiscard]] std::optional<long long> ranks_on_node(const Environment& environment);
 
 /// Whether the node has more ranks than cores for them, so that a waiting rank must give its core away.

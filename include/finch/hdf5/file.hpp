@@ -40,7 +40,7 @@ void write_file(const std::filesystem::path& path, const std::function<void(hid_
 /// truncated, not HDF5, the checksum does not fit.
 [[nodiscard]] Hid open_file(const std::filesystem::path& path);
 
-/// Opens a file of somebody else's read-only: no user block is asked for. Throws FileError.
+/// Opens a user's own HDF5 file read-only: no user block of ours, no checksum. Throws FileError.
 [[nodiscard]] Hid open_plain_file(const std::filesystem::path& path);
 
 /// open_file(path), else its predecessor. A damaged file is told in `problems`. Nothing where both are damaged or
@@ -49,7 +49,10 @@ void write_file(const std::filesystem::path& path, const std::function<void(hid_
 [[nodiscard]] std::optional<Hid> open_file_or_previous(const std::filesystem::path& path,
                                                        std::vector<std::string>& problems, OnDamage on_damage);
 
-/// Attributes (at most 64 KiB) of the object `at`, and datasets by name ('/' makes groups).
+/// Attributes (at most 64 KiB) of the object `at`, and datasets by name ('/' makes groups). Reading believes nothing:
+/// it throws FileError that names the object where an attribute or text is no single value of its kind, and where a
+/// dataset is stored outside of the file (external storage or links), virtual, not wholly written, packed by a filter
+/// that is not there, or larger than the file can hold; all that before anything is allocated for it.
 void write_attribute(hid_t at, const std::string& name, const std::string& value);
 void write_attribute(hid_t at, const std::string& name, std::int64_t value);
 void write_attribute(hid_t at, const std::string& name, double value);
@@ -64,6 +67,8 @@ void write_array(hid_t at, const NamedArray& array);
 /// Numbers come in the smallest of the four kinds that holds them all: uint8 as such, other whole numbers as int64,
 /// 16- and 32-bit floats as float, other floats as double. Throws FileError where there is no such dataset of numbers.
 [[nodiscard]] NamedArray read_array(hid_t at, const std::string& name);
+/// The shape of a dataset that read_array() would not refuse for what it claims. Throws FileError.
+[[nodiscard]] std::vector<std::int64_t> read_shape(hid_t at, const std::string& name);
 /// Every dataset of numbers under `at`, names with '/', in the order of the names.
 [[nodiscard]] NamedArrays read_arrays(hid_t at);
 void write_text(hid_t at, const std::string& name, const std::string& text);

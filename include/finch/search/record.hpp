@@ -103,6 +103,7 @@ public:
 
 private:
     bool skip_damage();
+    void note(std::string problem);
     [[nodiscard]] std::optional<Record> understand(std::size_t begin);
 
     std::span<const std::byte> bytes_;
@@ -110,6 +111,7 @@ private:
     std::string source_;
     std::size_t at_ = 0;
     std::size_t good_bytes_ = 0;
+    std::size_t tried_bytes_ = 0;  ///< in vain, by skip_damage()
     bool in_other_run_ = false;
     std::vector<std::string> problems_;
 };
