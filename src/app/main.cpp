@@ -6,6 +6,7 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/cluster/signals.hpp"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -20,6 +21,7 @@ constexpr int exit_fault = 1;
 /// Runs a verb that needs no MPI.
 int alone(const std::function<int()>& verb) {
     try {
+        cluster::release_signals();
         return verb();
     } catch (const ConfigError& error) {
         fmt::print(stderr, "finch: {}\n", error.what());
@@ -104,11 +106,17 @@ void add_training_verbs(CLI::App& app, CommandLine& line) {
     CLI::App* again = app.add_subcommand("replay", "train one individual of a run again and compare every epoch");
     again->add_option("run", line.options.config, "the run directory")->required();
     again->add_option("id", line.id, "the individual, e.g. 0.3.17")->required();
-    with_ranks(again, [&line](comm::Session& session) { return replay(session, line.options.config, line.id); });
+    with_ranks(again, [&line](comm::Session& session) {
+        cluster::release_signals();
+        return replay(session, line.options.config, line.id);
+    });
 
     CLI::App* examining = app.add_subcommand(
         "doctor", "what Finch finds here, what is wrong with it and how to mend it (start it as a run: srun, mpirun)");
-    with_ranks(examining, doctor);
+    with_ranks(examining, [](comm::Session& session) {
+        cluster::release_signals();
+        return doctor(session);
+    });
 }
 
 void add_reading_verbs(CLI::App& app, CommandLine& line) {
@@ -156,6 +164,7 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
 }  // namespace finch::app
 
 int main(int argc, char** argv) {
+    finch::cluster::catch_signals();  // before there is a thread, and before a stop can come too early
     CLI::App app("Finch evolves convolutional networks on a Slurm cluster.", "finch");
     app.set_version_flag("--version", std::string("Finch ") + FINCH_VERSION);
     app.require_subcommand(1);
