@@ -18,6 +18,8 @@ namespace {
 constexpr double seconds_between_looks = 0.005;
 constexpr double seconds_ahead = 0.02;
 constexpr double most_steps = 1000;  ///< of one Order
+/// A leader that reads or writes a training's files is not taken for dead within this time.
+constexpr double seconds_of_files = 600;
 
 search::Outcome outcome_of(Status status) {
     switch (status) {
@@ -93,7 +95,24 @@ bool CnnEvaluator::can_exist(const search::Genome& genome) const {
 std::vector<Status> CnnEvaluator::command(const Order& order) {
     Bytes bytes = encode(order);
     group_.broadcast(bytes);
+    last_order_ = steady_seconds();
     return slots_.obey(order);
+}
+
+void CnnEvaluator::keep_alive(double seconds) {
+    if (seconds > 0 || steady_seconds() - last_order_ > seconds_between_orders) {
+        Order order;
+        order.kind = Order::Kind::wait;
+        order.seconds_to_next = seconds;
+        command(order);
+    }
+}
+
+bool CnnEvaluator::next_may_be_long() const {
+    constexpr double long_step = 1;  // s
+    return std::any_of(running_.begin(), running_.end(), [](const Running& running) {
+        return running.used && (running.seconds_per_step <= 0 || running.seconds_per_step > long_step);
+    });
 }
 
 std::optional<NamedArrays> CnnEvaluator::saved_training(const search::Individual& individual) const {
@@ -120,6 +139,7 @@ void CnnEvaluator::start(search::Individual individual) {
     individual.threads = place_.threads;
     individual.started = individual.started > 0 ? individual.started : unix_seconds();
     order.individual = individual;
+    keep_alive(seconds_of_files);
     order.snapshot = saved_training(individual).value_or(NamedArrays{});
     Status status = command(order).front();
     if (status == Status::failed && !order.snapshot.empty()) {
@@ -235,6 +255,7 @@ void CnnEvaluator::keep_best(const search::Individual& individual, train::Traini
     if (!(individual.loss < best_known_())) {
         return;
     }
+    keep_alive(seconds_of_files);
     const store::ModelFile file{individual, search::genome_text(config_.space, individual.genome),
                                 training.best_weights()};
     try {
@@ -266,6 +287,7 @@ void CnnEvaluator::checkpoint() {
         Order order;
         order.kind = Order::Kind::snapshot;
         order.slot = slot;
+        order.seconds_to_next = seconds_of_files;
         command(order);
         delay_snapshot(place_.worker);
         const search::Individual& individual = running_[slot].individual;

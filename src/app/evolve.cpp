@@ -78,8 +78,7 @@ void follow(const Stage& stage) {
     if (stage.config.trains()) {
         Slots(stage.config, stage.datasets, stage.device, stage.group, stage.communicator).follow();
     } else {
-        Bytes dismissal;
-        stage.group.broadcast(dismissal);
+        follow_without_trainings(stage.group);
     }
 }
 

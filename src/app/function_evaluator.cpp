@@ -67,9 +67,34 @@ std::vector<search::Individual> FunctionEvaluator::stop_all() {
     return ended;
 }
 
+void FunctionEvaluator::keep_alive(double seconds) {
+    if (seconds > 0 || steady_seconds() - last_order_ > seconds_between_orders) {
+        Order order;
+        order.kind = Order::Kind::wait;
+        order.seconds_to_next = seconds;
+        Bytes bytes = encode(order);
+        group_.broadcast(bytes);
+        static_cast<void>(agree(group_, Status::running));
+        last_order_ = steady_seconds();
+    }
+}
+
 void FunctionEvaluator::dismiss() {
     Bytes bytes = encode(Order{});
     group_.broadcast(bytes);
+}
+
+void follow_without_trainings(const comm::Group& group) {
+    Order order;
+    order.kind = Order::Kind::wait;
+    while (order.kind != Order::Kind::dismiss) {
+        Bytes bytes;
+        group.broadcast(bytes, std::max(seconds_of_silence, order.seconds_to_next));
+        order = decode_order(bytes);
+        if (order.kind == Order::Kind::wait) {
+            static_cast<void>(agree(group, Status::running));
+        }
+    }
 }
 
 }  // namespace finch::app

@@ -3,6 +3,7 @@
 #include "finch/app/devices.hpp"
 #include "finch/base/format.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <utility>
@@ -39,6 +40,8 @@ std::vector<Status> Slots::obey(const Order& order) {
         case Order::Kind::release:
             slots_.at(order.slot).reset();
             return {Status::finished};
+        case Order::Kind::wait:
+            return {agree(Status::running, "")};
         case Order::Kind::dismiss:
             return {Status::finished};
         case Order::Kind::advance:
@@ -114,7 +117,7 @@ Status Slots::start(const Order& order) {
 }
 
 Status Slots::agree(Status mine, const std::string& text) {
-    const auto all = static_cast<Status>(group_.maximum(static_cast<std::int64_t>(mine)));
+    const Status all = app::agree(group_, mine);
     problem_.clear();
     if (all >= Status::out_of_memory) {
         for (const std::string& said : comm::gather_all(group_.get(), text)) {
@@ -128,7 +131,7 @@ void Slots::follow() {
     Order order;
     do {
         Bytes bytes;
-        group_.broadcast(bytes);
+        group_.broadcast(bytes, std::max(seconds_of_silence, order.seconds_to_next));
         order = decode_order(bytes);
         obey(order);
     } while (order.kind != Order::Kind::dismiss);

@@ -24,7 +24,7 @@ void Worker::heed_stop() {
         return;
     }
     // A snapshot took `checkpoint_seconds`; a slow file system may take three times that, and the archive follows it.
-    const double needed = 15 + 3 * evaluator_.checkpoint_seconds();
+    const double needed = 5 + 3 * evaluator_.checkpoint_seconds() + 2 * archive_cost_;
     const bool time_is_up =
         surroundings_.end_time > 0 && surroundings_.unix_seconds() + needed > surroundings_.end_time;
     const bool can_stop = phase_ == Phase::living || (archive_ != nullptr && phase_ == Phase::waiting_for_leaders);
@@ -166,6 +166,7 @@ void Worker::housekeeping() {
         report();
     }
     if (phase_ == Phase::living && now - last_checkpoint_ >= setup_.training_seconds) {
+        announce(long_seconds);
         evaluator_.checkpoint();
         journal_.sync(true);
         last_checkpoint_ = surroundings_.steady_seconds();
@@ -182,6 +183,8 @@ void Worker::housekeeping() {
 /// World rank 0: writes the archive, then tells each leader how many of its records are in it and in its predecessor.
 void Worker::archive_now() {
     const double start = surroundings_.steady_seconds();
+    announce(long_seconds);
+    evaluator_.keep_alive(long_seconds);
     const bool written = archive_->write(population_);
     last_archive_ = surroundings_.steady_seconds();
     archive_cost_ = last_archive_ - start;

@@ -138,6 +138,10 @@ void put(const Halt& record, Bytes& out) {
     writer.put_text(record.why);
 }
 
+void put(const Alive& record, Bytes& out) {
+    ByteWriter(out).put(record.seconds);
+}
+
 void get(ByteReader& reader, Started& record) {
     record.individual = read_individual(reader);
 }
@@ -197,6 +201,10 @@ void get(ByteReader& reader, Archived& record) {
 void get(ByteReader& reader, Halt& record) {
     record.end_running = reader.get<std::uint8_t>() != 0;
     record.why = reader.get_text();
+}
+
+void get(ByteReader& reader, Alive& record) {
+    record.seconds = reader.get<double>();
 }
 
 template <class Kind>
