@@ -87,6 +87,7 @@ void FunctionEvaluator::dismiss() {
 void follow_without_trainings(const comm::Group& group) {
     Order order;
     order.kind = Order::Kind::wait;
+    order.seconds_to_next = 600;  // the leader reads the run first
     while (order.kind != Order::Kind::dismiss) {
         Bytes bytes;
         group.broadcast(bytes, std::max(seconds_of_silence, order.seconds_to_next));

@@ -1,11 +1,14 @@
 // finch: parses the command line, runs one verb, and turns what it throws into a message and an exit code.
 #include "finch/app/doctor.hpp"
+#include "finch/app/fault.hpp"
 #include "finch/app/replay.hpp"
 #include "finch/app/run.hpp"
+#include "finch/app/startup.hpp"
 #include "finch/app/verbs.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/cluster/environment.hpp"
 #include "finch/cluster/signals.hpp"
 
 #include <CLI/CLI.hpp>
@@ -32,9 +35,29 @@ int alone(const std::function<int()>& verb) {
     }
 }
 
+/// MPI_Init waits for every rank, for ever if one of them never comes.
+void watch_start(const cluster::Environment& environment) {
+    const double seconds = start_seconds();
+    const auto ranks = cluster::ranks_expected(environment);
+    cluster::watch(
+        fmt::format("finch: a process on {}: MPI_Init did not end within {} s (FINCH_START_SECONDS): {} ranks "
+                    "were expected, and one of them never reached it",
+                    cluster::host_name(), seconds, ranks ? std::to_string(*ranks) : "all"),
+        seconds);
+}
+
 /// Runs a verb on all ranks. A ConfigError reaches every rank and is printed by rank 0; anything else is one rank's
 /// fault, of which the others hear by MPI_Abort. Rank 0 alone returns the code.
 int on_all_ranks(int argc, char** argv, const std::function<int(comm::Session&)>& verb) {
+    const cluster::Environment environment = cluster::Environment::of_this_process();
+    if (const auto problem = cluster::launch_problem(environment)) {
+        if (environment.number("SLURM_PROCID").value_or(0) == 0) {
+            fmt::print(stderr, "finch: {}\n", *problem);
+        }
+        return exit_input;
+    }
+    fall_deaf("init");
+    watch_start(environment);
     comm::Session session(argc, argv);
     int code = exit_fault;
     try {

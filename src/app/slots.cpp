@@ -129,6 +129,7 @@ Status Slots::agree(Status mine, const std::string& text) {
 
 void Slots::follow() {
     Order order;
+    order.seconds_to_next = 600;  // the leader reads the run first
     do {
         Bytes bytes;
         group_.broadcast(bytes, std::max(seconds_of_silence, order.seconds_to_next));

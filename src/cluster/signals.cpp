@@ -218,6 +218,11 @@ void unwatch() noexcept {
     arm_alarm();
 }
 
+double seconds_left_to_stop() noexcept {
+    const long long deadline = state.stop_deadline.load();
+    return deadline == 0 ? 0 : static_cast<double>(std::max(0LL, deadline - monotonic_seconds()));
+}
+
 void ignore_signals() noexcept {
     for (const int signal : stop_signals) {
         ::signal(signal, SIG_IGN);

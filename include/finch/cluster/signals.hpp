@@ -43,6 +43,9 @@ void request_stop(StopRequest request) noexcept;
 void watch(const std::string& text, double seconds);
 void unwatch() noexcept;
 
+/// Seconds until the alarm that ends a stop; 0 if none was asked for.
+[[nodiscard]] double seconds_left_to_stop() noexcept;
+
 /// Ignores USR2, TERM and INT from now on and disarms the alarm: the files are closed and only MPI_Finalize is left.
 void ignore_signals() noexcept;
 
