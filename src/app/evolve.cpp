@@ -254,12 +254,6 @@ int end_together(const comm::Session& session, island::Ending ending) {
     return complete ? exit_done : exit_stopped;
 }
 
-}  // namespace
-
-std::filesystem::path run_directory_of(const config::Config& config, const RunOptions& options) {
-    return options.run ? *options.run : std::filesystem::path("runs") / config.name;
-}
-
 /// Collective over the world. A stop that came so early that nothing has begun.
 int stop_at_start(const comm::Session& session) {
     if (session.world_rank() == 0) {
@@ -267,6 +261,12 @@ int stop_at_start(const comm::Session& session) {
     }
     cluster::ignore_signals();
     return exit_stopped;
+}
+
+}  // namespace
+
+std::filesystem::path run_directory_of(const config::Config& config, const RunOptions& options) {
+    return options.run ? *options.run : std::filesystem::path("runs") / config.name;
 }
 
 int evolve(comm::Session& session, const RunOptions& options) {
