@@ -69,6 +69,8 @@ void Group::finish(MPI_Request& request, const char* what, double seconds) const
     while (done == 0) {
         FINCH_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
         if (done == 0 && patience.is_over()) {
+            (void)buffers_.release();
+            buffers_ = std::make_unique<Buffers>();
             throw Error(
                 fmt::format("{}: {} did not end within {} s (workers.timeout_seconds); of this worker's ranks there "
                             "does not answer: {}",
@@ -82,18 +84,19 @@ void Group::broadcast(Bytes& bytes, double seconds) const {
         return;
     }
     if (is_leader()) {
-        packet_.size = bytes.size();
-        std::copy_n(bytes.begin(), std::min(bytes.size(), packet_.bytes.size()), packet_.bytes.begin());
+        buffers_->packet.size = bytes.size();
+        std::copy_n(bytes.begin(), std::min(bytes.size(), buffers_->packet.bytes.size()),
+                    buffers_->packet.bytes.begin());
     }
     MPI_Request request = MPI_REQUEST_NULL;
-    FINCH_MPI(MPI_Ibcast(&packet_, sizeof packet_, MPI_BYTE, 0, get(), &request));
+    FINCH_MPI(MPI_Ibcast(&buffers_->packet, sizeof buffers_->packet, MPI_BYTE, 0, get(), &request));
     finish(request, is_leader() ? "an order" : "the wait for the leader's next order", seconds);
-    bytes.resize(packet_.size);
-    if (packet_.size > packet_.bytes.size()) {
+    bytes.resize(buffers_->packet.size);
+    if (buffers_->packet.size > buffers_->packet.bytes.size()) {
         FINCH_MPI(MPI_Ibcast(bytes.data(), int_count(bytes.size()), MPI_BYTE, 0, get(), &request));
         finish(request, "a long order");
     } else if (!is_leader()) {
-        std::copy_n(packet_.bytes.begin(), packet_.size, bytes.begin());
+        std::copy_n(buffers_->packet.bytes.begin(), buffers_->packet.size, bytes.begin());
     }
 }
 
@@ -102,13 +105,13 @@ std::int64_t Group::maximum(std::int64_t value) const {
 }
 
 std::array<std::int64_t, 2> Group::maximum(std::array<std::int64_t, 2> values) const {
-    agreement_ = values;
+    buffers_->agreement = values;
     if (size_ > 1) {
         MPI_Request request = MPI_REQUEST_NULL;
-        FINCH_MPI(MPI_Iallreduce(MPI_IN_PLACE, agreement_.data(), 2, MPI_INT64_T, MPI_MAX, get(), &request));
+        FINCH_MPI(MPI_Iallreduce(MPI_IN_PLACE, buffers_->agreement.data(), 2, MPI_INT64_T, MPI_MAX, get(), &request));
         finish(request, "an agreement");
     }
-    return agreement_;
+    return buffers_->agreement;
 }
 
 void Group::sum(std::span<double> values) const {

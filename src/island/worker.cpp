@@ -169,6 +169,13 @@ void Worker::check_liveness() {
     }
 }
 
+/// Before an operation that took `last_seconds` when it was done last; 0: it is done for the first time.
+void Worker::announce_if_long(double last_seconds) {
+    if (last_seconds <= 0 || last_seconds > 1) {
+        announce(long_seconds);
+    }
+}
+
 /// A sign of life, to world rank 0; of world rank 0, to everybody. `seconds`, if not 0: what begins now may take so
 /// long.
 void Worker::announce(double seconds) {

@@ -166,7 +166,7 @@ void Worker::housekeeping() {
         report();
     }
     if (phase_ == Phase::living && now - last_checkpoint_ >= setup_.training_seconds) {
-        announce(long_seconds);
+        announce_if_long(evaluator_.checkpoint_seconds());
         evaluator_.checkpoint();
         journal_.sync(true);
         last_checkpoint_ = surroundings_.steady_seconds();
@@ -183,7 +183,7 @@ void Worker::housekeeping() {
 /// World rank 0: writes the archive, then tells each leader how many of its records are in it and in its predecessor.
 void Worker::archive_now() {
     const double start = surroundings_.steady_seconds();
-    announce(long_seconds);
+    announce_if_long(archive_cost_);
     evaluator_.keep_alive(long_seconds);
     const bool written = archive_->write(population_);
     last_archive_ = surroundings_.steady_seconds();

@@ -8,7 +8,7 @@ import time
 from harness import TINY, Folder, check, end, individuals, passed, ranks_of, wait_for
 
 CONFIG = (TINY.replace("evaluations: 12", "evaluations: 6").replace("samples: 600", "samples: 4000").replace("size: 12", "size: 20")
-          .replace("epochs: 3", "epochs: 6").replace("islands: 2}", "islands: 2, timeout_seconds: 3}"))
+          .replace("epochs: 3", "epochs: 6").replace("islands: 2}", "islands: 2, timeout_seconds: 10}"))
 HOST = socket.gethostname()
 
 
@@ -27,6 +27,7 @@ def started(folder, ranks, *arguments):
     process = folder.start(ranks, "evolve", "tiny.yaml", *arguments)
     wait_for(lambda: len(ranks_of(process)) == ranks and (folder.path / "runs/tiny/population.h5").exists(), 90, "the start")
     wait_for(lambda: all((folder.path / f"runs/tiny/state/worker-0000{worker}.journal").exists() for worker in range(2)), 90, "the journals")
+    wait_for(lambda: len(list((folder.path / "runs/tiny/state").glob("training-*.h5"))) > 1, 90, "the first snapshots")
     time.sleep(0.5)
     return process, by_rank(process)
 
@@ -46,7 +47,7 @@ def stop_one(ranks, victim, named, *arguments):
                 pass
         check(code not in (0, 2, 75), f"a job with a stopped rank ended with {code}\n{folder.output()}")
         check(named in folder.output() and "workers.timeout_seconds" in folder.output(), f"nothing says '{named}'\n{folder.output()}")
-        folder.run(ranks, "evolve", "tiny.yaml", *arguments)
+        folder.run(ranks, "evolve", "tiny.yaml", *arguments, "--set", "workers.timeout_seconds=120")
         check(len(individuals(folder.path / "runs/tiny")) == 6, "the budget was not used exactly after a stopped rank")
 
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -51,9 +52,12 @@ private:
     Communicator communicator_;
     double timeout_seconds_;
     std::vector<std::string> names_;  ///< by rank: "rank 3 on n2", of the world
-    // These live on where a collective gives up and MPI still writes.
-    mutable std::array<std::int64_t, 2> agreement_{};
-    mutable Packet packet_;
+    /// Given to MPI for good where a collective gives up, since MPI still writes there.
+    struct Buffers {
+        std::array<std::int64_t, 2> agreement{};
+        Packet packet;
+    };
+    mutable std::unique_ptr<Buffers> buffers_ = std::make_unique<Buffers>();
     int rank_ = 0;
     int size_ = 1;
 };

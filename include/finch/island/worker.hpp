@@ -113,6 +113,7 @@ private:
     void archive_now();
     void check_liveness();
     void announce(double seconds);
+    void announce_if_long(double last_seconds);
     void event(const std::string& kind, const std::string& text);
 
     /// Journals `record`, then tells `to` and the archivist, each once. False where it could not be written: nobody
