@@ -41,9 +41,9 @@ try:
             name, ranks = list(CONFIGS)[start % 2], 1 + start // 2 % 2
             run = folder.path / f"runs/{name}-{ranks}"
             if (name, ranks) not in expected:
-                folder.run(ranks, "evolve", f"{name}.yaml", "--run", "runs/straight", "--set", f"workers.ranks={ranks}", "--fresh")
+                folder.run(ranks, "evolve", f"{name}.yaml", "--run", "runs/straight", "--set", f"workers.ranks={ranks}", "--set", "workers.threads=1", "--fresh")
                 expected[name, ranks] = curves(folder.path / "runs/straight")
-            process = folder.start(ranks, "evolve", f"{name}.yaml", "--run", run, "--set", f"workers.ranks={ranks}",
+            process = folder.start(ranks, "evolve", f"{name}.yaml", "--run", run, "--set", f"workers.ranks={ranks}", "--set", "workers.threads=1",
                                    *(["--fresh"] if counts.pop((name, ranks), True) else []))
             interrupt(process, dice.uniform(0, 3))
             code = end(process, 240)
