@@ -19,6 +19,8 @@ namespace {
 constexpr double seconds_between_looks = 0.005;
 constexpr double seconds_ahead = 0.02;
 constexpr double most_steps = 1000;  ///< of one Order
+/// A leader that reads or writes a training's files is not taken for dead within this time.
+constexpr double seconds_of_files = 600;
 
 search::Outcome outcome_of(Status status) {
     switch (status) {
@@ -97,7 +99,24 @@ std::vector<Status> CnnEvaluator::command(const Order& order) {
         Bytes bytes = encode(order);  // gone when the order is obeyed: a snapshot may be in it
         group_.broadcast(bytes);
     }
+    last_order_ = steady_seconds();
     return slots_.obey(order);
+}
+
+void CnnEvaluator::keep_alive(double seconds) {
+    if (seconds > 0 || steady_seconds() - last_order_ > seconds_between_orders) {
+        Order order;
+        order.kind = Order::Kind::wait;
+        order.seconds_to_next = seconds;
+        command(order);
+    }
+}
+
+bool CnnEvaluator::next_may_be_long() const {
+    constexpr double long_step = 1;  // s
+    return std::any_of(running_.begin(), running_.end(), [](const Running& running) {
+        return running.used && (running.seconds_per_step <= 0 || running.seconds_per_step > long_step);
+    });
 }
 
 std::optional<store::ModelFile> CnnEvaluator::saved_training(const search::Individual& individual) const {
@@ -126,6 +145,7 @@ void CnnEvaluator::start(search::Individual individual) {
     individual.device = device_;
     individual.ranks = group_.size();
     individual.threads = place_.threads;
+    keep_alive(seconds_of_files);
     auto saved = saved_training(individual);
     if (saved && saved->individual.started > 0) {
         individual.started = saved->individual.started;  // in an earlier start of the run
@@ -254,6 +274,7 @@ void CnnEvaluator::keep_best(const search::Individual& individual, train::Traini
     if (!mine.ranks_by_loss || !beats(best_known_()) || !beats(kept_)) {
         return;
     }
+    keep_alive(seconds_of_files);
     const store::ModelFile file{individual, search::genome_text(config_.space, individual.genome),
                                 training.best_weights(), place_.run};
     try {
@@ -287,6 +308,7 @@ std::vector<search::Individual> CnnEvaluator::checkpoint() {
         Order order;
         order.kind = Order::Kind::snapshot;
         order.slot = slot;
+        order.seconds_to_next = seconds_of_files;
         command(order);
         delay_snapshot(place_.worker);
         search::Individual& individual = running_[slot].individual;

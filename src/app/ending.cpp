@@ -127,8 +127,8 @@ std::optional<std::string> publish_best(const store::RunDirectory& directory, st
         file = kept_weights(likely_files(directory, *best), *best, run);
         file = file ? std::move(file) : kept_weights(all_files(directory), *best, run);
         if (!file) {
-            throw FileError(fmt::format("the weights of the best individual {} are in no file of {}",
-                                        to_text(best->id), directory.state().string()));
+            throw FileError(fmt::format("the weights of the best individual {} are in no file of {}", to_text(best->id),
+                                        directory.state().string()));
         }
         write(directory, run, *best, *file);  // before the test set is measured, which may take the time that is left
     }

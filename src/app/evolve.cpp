@@ -19,12 +19,17 @@
 #include "finch/comm/mpi_mailbox.hpp"
 #include "finch/report/tables.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
 
 namespace finch::app {
 namespace {
+
+/// Others wait as long for what one rank does with files, at the start and at the end.
+constexpr double seconds_of_files = 1800;
+constexpr double seconds_of_end = 1800;
 
 /// Everything that stands when a search begins. Built in order, destroyed in reverse.
 struct Stage {
@@ -75,16 +80,21 @@ island::Setup make_setup(const Stage& stage, const OpenedRun& run) {
     setup.device = stage.device.name();
     setup.ranks = stage.group.size();
     setup.threads = stage.placement.threads;
+    setup.timeout_seconds = stage.config.workers.timeout_seconds;
+    for (const int leader : stage.placement.layout.leaders) {
+        const cluster::Place& place = stage.placement.mine(leader);
+        setup.leader_names.push_back(fmt::format("rank {} on {}", leader, place.node));
+    }
     return setup;
 }
 
 /// Followers: no more than obedience.
 void follow(const Stage& stage) {
+    cluster::unwatch();
     if (stage.config.trains()) {
         Slots(stage.config, stage.datasets, stage.device, stage.group, stage.communicator).follow();
     } else {
-        Bytes dismissal;
-        stage.group.broadcast(dismissal);
+        follow_without_trainings(stage.group);
     }
 }
 
@@ -233,7 +243,9 @@ island::Ending lead(const Stage& stage, OpenedRun opened) {
         *mailbox, is_zero ? &*archive : nullptr, progress,
         {unix_seconds, steady_seconds, stop_asked, stage.slurm.end_time.value_or(0), cluster::request_orderly_stop});
     population = &worker.population();
+    cluster::unwatch();
     const island::Ending ending = worker.run();
+    begin_phase(stage.session, "the end of the search", seconds_of_end);
     if (ending == island::Ending::urgent) {
         if (archive) {
             close_urgently(stage, worker, *archive);
@@ -290,14 +302,26 @@ OpenedRun open_run_everywhere(const store::RunDirectory& directory, const config
 }
 
 /// Collective over the world, but after TERM.
-int end_together(island::Ending ending) {
+int end_together(const comm::Session& session, island::Ending ending) {
     // A follower that was dismissed after TERM leaves as its leader does, without a word to other workers.
     if (ending == island::Ending::urgent || cluster::stop_request() == cluster::StopRequest::urgent) {
+        // A launcher ends the others when the first one leaves, so each waits for those that still save.
+        comm::wait_for_all(MPI_COMM_WORLD, cluster::seconds_left_to_stop() - 2);
         leave_at_once(exit_stopped);
     }
     cluster::ignore_signals();
+    begin_phase(session, "the end of the run", seconds_of_end);
     const bool complete = comm::broadcast(MPI_COMM_WORLD, ending == island::Ending::complete ? "yes" : "no") == "yes";
     return complete ? exit_done : exit_stopped;
+}
+
+/// Collective over the world. A stop that came so early that nothing has begun.
+int stop_at_start(const comm::Session& session) {
+    if (session.world_rank() == 0) {
+        spdlog::info("stopped at the start, to be resumed: a signal asked to stop");
+    }
+    cluster::ignore_signals();
+    return exit_stopped;
 }
 
 }  // namespace
@@ -321,23 +345,36 @@ int evolve(comm::Session& session, const RunOptions& options) {
     if (const auto problem = cluster::launch_problem(slurm, session.world_size())) {
         throw ConfigError(*problem);
     }
-    const config::Config config = load_checked(options);
     cluster::catch_signals(slurm.end_time.value_or(0));
+    call_roll(session);
+    begin_phase(session, "reading the configuration", seconds_of_files);
+    const config::Config config = load_checked(options);
+    const double timeout = std::max(config.workers.timeout_seconds, seconds_of_silence);
+    begin_phase(session, "forming the groups", timeout);
+    if (stop_was_asked()) {
+        return stop_at_start(session);
+    }
     Placement placement = place_ranks(session, config, slurm);
     const cluster::Place& place = placement.mine(session.world_rank());
     set_up_log(config.log, session.world_rank(), place.group_rank == 0);
     const comm::Group group(MPI_COMM_WORLD, place.worker, place.group_rank, config.workers.timeout_seconds);
     const comm::Communicator leaders = comm::make_leaders(MPI_COMM_WORLD, group.is_leader(), place.worker);
     comm::check_start(MPI_COMM_WORLD, config.workers.timeout_seconds, placement.node_of_rank);
+    begin_phase(session, "opening the devices and reading the data", seconds_of_files);
     const OpenedDevice opened_device = open_device(session, config, placement);
     const data::Datasets datasets = load_data(config);
     if (config.trains()) {
         check_first_weights(config, datasets);
     }
+    cluster::catch_signals(slurm.end_time.value_or(0));  // libraries of devices may have installed handlers
+    if (stop_was_asked()) {
+        return stop_at_start(session);
+    }
     log_summary(session, config, placement, opened_device.description, opened_device.communicator);
     if (config.trains() && session.world_rank() == 0) {
         spdlog::info("{}", data_text(config, datasets));
     }
+    begin_phase(session, "opening the run directory", seconds_of_files);
     const store::RunDirectory directory(run_directory_of(config, options));
     OpenedRun opened;
     try {
@@ -366,9 +403,9 @@ int evolve(comm::Session& session, const RunOptions& options) {
                       opened_device.communicator};
     if (!group.is_leader()) {
         follow(stage);
-        return end_together(island::Ending::complete);
+        return end_together(session, island::Ending::complete);
     }
-    return end_together(lead(stage, std::move(opened)));
+    return end_together(session, lead(stage, std::move(opened)));
 }
 
 int train_one(comm::Session& session, RunOptions options) {

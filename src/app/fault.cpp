@@ -30,4 +30,13 @@ std::int64_t test_memory_limit(std::int64_t limit) {
     return cluster::Environment::of_this_process().number("FINCH_TEST_MEMORY_LIMIT").value_or(limit);
 }
 
+void fall_deaf(const std::string& where) {
+    const auto environment = cluster::Environment::of_this_process();
+    const auto rank = environment.text("OMPI_COMM_WORLD_RANK");
+    const auto text = environment.text("FINCH_TEST_DEAF");
+    while (text && rank && *text == *rank + ":" + where) {
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+    }
+}
+
 }  // namespace finch::app

@@ -58,9 +58,35 @@ bool FunctionEvaluator::wants_soon() const {
            std::any_of(running_.begin(), running_.end(), [soon](const Running& running) { return running.due < soon; });
 }
 
+void FunctionEvaluator::keep_alive(double seconds) {
+    if (seconds > 0 || steady_seconds() - last_order_ > seconds_between_orders) {
+        Order order;
+        order.kind = Order::Kind::wait;
+        order.seconds_to_next = seconds;
+        Bytes bytes = encode(order);
+        group_.broadcast(bytes);
+        static_cast<void>(agree(group_, Status::running));
+        last_order_ = steady_seconds();
+    }
+}
+
 void FunctionEvaluator::dismiss() {
     Bytes bytes = encode(Order{});
     group_.broadcast(bytes);
+}
+
+void follow_without_trainings(const comm::Group& group) {
+    Order order;
+    order.kind = Order::Kind::wait;
+    order.seconds_to_next = 600;  // the leader reads the run first
+    while (order.kind != Order::Kind::dismiss) {
+        Bytes bytes;
+        group.broadcast(bytes, std::max(seconds_of_silence, order.seconds_to_next));
+        order = decode_order(bytes);
+        if (order.kind == Order::Kind::wait) {
+            static_cast<void>(agree(group, Status::running));
+        }
+    }
 }
 
 }  // namespace finch::app

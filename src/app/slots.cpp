@@ -39,9 +39,9 @@ std::int64_t bytes_of(const NamedArrays& arrays) {
 }
 
 /// Receives an Order; its bytes are gone when it is obeyed.
-Order receive_order(const comm::Group& group) {
+Order receive_order(const comm::Group& group, double seconds) {
     Bytes bytes;
-    group.broadcast(bytes);
+    group.broadcast(bytes, seconds);
     return decode_order(bytes);
 }
 
@@ -81,6 +81,8 @@ std::vector<Status> Slots::obey(const Order& order) {
         case Order::Kind::release:
             slots_.at(order.slot).reset();
             return {Status::finished};
+        case Order::Kind::wait:
+            return {agree(Status::running, "")};
         case Order::Kind::dismiss:
             return {Status::finished};
         case Order::Kind::advance:
@@ -165,7 +167,7 @@ Status Slots::start(const Order& order) {
 }
 
 Status Slots::agree(Status mine, const std::string& text) {
-    const auto all = static_cast<Status>(group_.maximum(static_cast<std::int64_t>(mine)));
+    const Status all = app::agree(group_, mine);
     problem_.clear();
     if (all >= Status::out_of_memory) {
         for (const std::string& said : comm::gather_all(group_.get(), text)) {
@@ -177,8 +179,9 @@ Status Slots::agree(Status mine, const std::string& text) {
 
 void Slots::follow() {
     Order order;
+    order.seconds_to_next = 600;  // the leader reads the run first
     do {
-        order = receive_order(group_);
+        order = receive_order(group_, std::max(seconds_of_silence, order.seconds_to_next));
         obey(order);
     } while (order.kind != Order::Kind::dismiss);
 }

@@ -1,16 +1,46 @@
 #include "finch/app/startup.hpp"
 
+#include "finch/app/fault.hpp"
 #include "finch/app/together.hpp"
 #include "finch/backend/device.hpp"
 #include "finch/base/bytes.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/cluster/environment.hpp"
+#include "finch/cluster/signals.hpp"
 #include "finch/nn/initialization.hpp"
 
 #include <algorithm>
 #include <set>
 
 namespace finch::app {
+
+double start_seconds() {
+    constexpr long long standard = 120;
+    const auto seconds = cluster::Environment::of_this_process().number("FINCH_START_SECONDS");
+    return static_cast<double>(std::max(1LL, seconds.value_or(standard)));
+}
+
+void call_roll(const comm::Session& session) {
+    const double seconds = start_seconds() / 4;  // all have left MPI_Init by now
+    begin_phase(session, "the roll call", 2 * seconds);
+    fall_deaf("start");
+    const auto environment = cluster::Environment::of_this_process();
+    comm::check_start(MPI_COMM_WORLD, seconds, cluster::nodes_of_ranks(environment, session.world_size()));
+}
+
+void begin_phase(const comm::Session& session, const std::string& what, double seconds) {
+    cluster::watch(fmt::format("finch: rank {} on {}: {} did not end within {} s: another rank is stopped or hangs",
+                               session.world_rank(), cluster::host_name(), what, seconds),
+                   seconds);
+}
+
+bool stop_was_asked() {
+    int request = static_cast<int>(cluster::stop_request());
+    FINCH_MPI(MPI_Allreduce(MPI_IN_PLACE, &request, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
+    cluster::request_stop(static_cast<cluster::StopRequest>(request));
+    return cluster::stop_request() != cluster::StopRequest::none;
+}
 
 cluster::LayoutOptions layout_options(const config::Config& config) {
     return {config.workers.ranks, config.workers.islands, config.workers.island_sizes};

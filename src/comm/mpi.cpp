@@ -4,11 +4,15 @@
 #include "finch/base/log.hpp"
 #include "finch/cluster/environment.hpp"
 
+#include "patience.hpp"
+
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <limits>
 #include <numeric>
+#include <thread>
 #include <utility>
 
 namespace finch::comm {
@@ -119,6 +123,16 @@ std::vector<std::string> gather_all(MPI_Comm communicator, const std::string& mi
         texts.push_back(all.substr(static_cast<std::size_t>(starts[rank]), static_cast<std::size_t>(lengths[rank])));
     }
     return texts;
+}
+
+void wait_for_all(MPI_Comm communicator, double seconds) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    FINCH_MPI(MPI_Ibarrier(communicator, &request));
+    Patience patience(seconds);
+    for (int done = 0; done == 0 && !patience.is_over();) {
+        FINCH_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
 }
 
 std::string broadcast(MPI_Comm communicator, const std::string& text) {

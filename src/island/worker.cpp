@@ -68,7 +68,8 @@ Worker::Worker(Setup setup, const search::Space& space, search::Population popul
       observer_(observer),
       surroundings_(std::move(surroundings)),
       generation_(bred_by(population_, setup_.self)),
-      began_(surroundings_.steady_seconds()) {
+      began_(surroundings_.steady_seconds()),
+      liveness_(setup_.self, workers(), setup_.timeout_seconds, began_) {
     auto dealt = deal(population_, setup_);
     if (archive_ != nullptr) {
         std::vector<std::int64_t> counts;
@@ -104,6 +105,7 @@ bool Worker::step() {
         phase_ = Phase::over;
     }
     if (phase_ != Phase::over) {
+        check_liveness();
         housekeeping();
     }
     return phase_ != Phase::over;
@@ -124,6 +126,9 @@ void Worker::live() {
     fill_slots();
     if (!evaluator_.idle()) {
         did_something_ = true;
+        if (evaluator_.next_may_be_long()) {
+            announce(long_seconds);
+        }
         try {
             for (search::Individual& done : evaluator_.advance()) {
                 settle(std::move(done));
@@ -138,6 +143,7 @@ void Worker::live() {
 void Worker::receive() {
     for (const comm::Envelope& envelope : mailbox_.take()) {
         did_something_ = true;
+        liveness_.heard(envelope.from, surroundings_.steady_seconds());
         search::RecordReader reader(envelope.bytes, setup_.run, fmt::format("message of worker {}", envelope.from));
         while (const auto record = reader.next()) {
             handle(*record, envelope.from);
@@ -156,6 +162,8 @@ void Worker::handle(const search::Record& record, int from) {
         archive_cost_ = archived->seconds;
     } else if (const auto* asked = std::get_if<search::Halt>(&record)) {
         archive_ != nullptr ? halt(*asked) : obey(*asked);
+    } else if (const auto* sign = std::get_if<search::Alive>(&record)) {
+        liveness_.heard(from, surroundings_.steady_seconds(), sign->seconds);
     } else {
         if (archive_ != nullptr && !std::holds_alternative<search::WorkerReport>(record)) {
             ++taken_in_from_[static_cast<std::size_t>(from)];
@@ -189,6 +197,43 @@ void Worker::answer_held_requests() {
         if (const auto answer = office_->answer(request)) {
             send(request.worker, *answer);
         }
+    }
+}
+
+/// Tells those who watch this leader that it lives, and throws if one of those that it watches does not.
+void Worker::check_liveness() {
+    evaluator_.keep_alive(0);
+    const double now = surroundings_.steady_seconds();
+    if (liveness_.sign_is_due(now)) {
+        announce(0);
+    }
+    if (const auto worker = liveness_.silent(now)) {
+        const auto at = static_cast<std::size_t>(*worker);
+        throw Error(
+            fmt::format("worker {} ({}) gave no sign of life for {} s (workers.timeout_seconds, at least three "
+                        "report intervals): it is stopped or hangs",
+                        *worker, at < setup_.leader_names.size() ? setup_.leader_names[at] : "of unknown place",
+                        liveness_.limit()));
+    }
+}
+
+/// Before an operation that took `last_seconds` when it was done last; 0: it is done for the first time.
+void Worker::announce_if_long(double last_seconds) {
+    if (last_seconds <= 0 || last_seconds > 1) {
+        announce(long_seconds);
+    }
+}
+
+/// A sign of life, to world rank 0; of world rank 0, to everybody. `seconds`, if not 0: what begins now may take so
+/// long.
+void Worker::announce(double seconds) {
+    for (std::int32_t worker = 0; worker < (setup_.self == 0 ? workers() : 1); ++worker) {
+        if (worker != setup_.self) {
+            send(worker, search::Alive{seconds});
+        }
+    }
+    if (seconds > 0) {
+        liveness_.hurry();
     }
 }
 
@@ -247,7 +292,8 @@ void Worker::send_tickets(search::Tickets::Kind kind, std::int64_t count) {
 }
 
 void Worker::send(std::int32_t to, const search::Record& record) {
-    const bool counted = !std::holds_alternative<search::Tickets>(record);
+    const bool counted =
+        !std::holds_alternative<search::Tickets>(record) && !std::holds_alternative<search::Alive>(record);
     mailbox_.send(to, std::make_shared<Bytes>(search::encode(record, setup_.run)), counted);
 }
 

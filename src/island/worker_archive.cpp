@@ -198,6 +198,7 @@ void Worker::housekeeping() {
         report();
     }
     if (phase_ == Phase::living && now - last_checkpoint_ >= setup_.training_seconds) {
+        announce_if_long(evaluator_.checkpoint_seconds());
         checkpoint();
         sync_journal(true);
         last_checkpoint_ = surroundings_.steady_seconds();
@@ -214,6 +215,8 @@ void Worker::housekeeping() {
 /// World rank 0: writes the archive, then tells each leader how many of its records are in it and in its predecessor.
 void Worker::archive_now() {
     const double start = surroundings_.steady_seconds();
+    announce_if_long(archive_cost_);
+    evaluator_.keep_alive(long_seconds);
     const bool written = archive_->write(population_);
     last_archive_ = surroundings_.steady_seconds();
     archive_cost_ = last_archive_ - start;

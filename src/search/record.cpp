@@ -154,6 +154,10 @@ void put(const Halt& record, Bytes& out) {
     writer.put_text(record.why);
 }
 
+void put(const Alive& record, Bytes& out) {
+    ByteWriter(out).put(record.seconds);
+}
+
 void get(ByteReader& reader, Started& record, std::uint16_t written_in) {
     record.individual = read_individual(reader, written_in);
 }
@@ -214,6 +218,10 @@ void get(ByteReader& reader, Archived& record, std::uint16_t written_in) {
 void get(ByteReader& reader, Halt& record, std::uint16_t) {
     record.end_running = reader.get<std::uint8_t>() != 0;
     record.why = reader.get_text();
+}
+
+void get(ByteReader& reader, Alive& record, std::uint16_t /*written_in*/) {
+    record.seconds = reader.get<double>();
 }
 
 template <class Kind>

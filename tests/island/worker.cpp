@@ -44,7 +44,7 @@ public:
             now_ += seconds_per_round;
             bool alive = false;
             for (auto& worker : workers_) {
-                if (worker->ending() == Ending::urgent) {
+                if (worker->ending() == Ending::urgent || worker.get() == stopped) {
                     continue;
                 }
                 alive = worker->step() || alive;
@@ -100,6 +100,8 @@ public:
     double checkpoint_seconds = 0;
     std::vector<int> looks;  ///< that every evaluation of a worker takes; empty: as chance deals them
     Budget budget_;
+    double timeout_seconds = 0;
+    const Worker* stopped = nullptr;  ///< as by SIGSTOP
     std::vector<std::unique_ptr<Worker>> workers_;
     std::vector<std::unique_ptr<SteppedEvaluator>> evaluators_;
     std::vector<std::unique_ptr<LocalMailbox>> mailboxes_;
@@ -131,6 +133,8 @@ private:
             setup.nodes = nodes;
             setup.budget = budget_;
             setup.exchange.kind = kind_;
+            setup.timeout_seconds = timeout_seconds;
+            setup.leader_names = {"rank 0 on n1", "rank 1 on n1", "rank 2 on n2"};
             evaluators_.push_back(std::make_unique<SteppedEvaluator>(slots, 5 + 7 * i));
             evaluators_.back()->exists = exists;
             evaluators_.back()->seconds_of_checkpoint = checkpoint_seconds;
@@ -434,6 +438,39 @@ TEST_CASE("a budget of generations gives every worker as many evaluations") {
         ++bred[id.worker()];
     }
     CHECK(bred == std::map<std::uint32_t, int>{{0, 9}, {1, 9}, {2, 9}});
+}
+
+TEST_CASE("a leader that stops is named with its place by those that watch it; nobody is named where all live") {
+    for (const std::size_t victim : {0U, 2U}) {
+        CAPTURE(victim);
+        World world(3, 1, evaluations(1'000'000), search::ExchangeKind::none);
+        world.timeout_seconds = 5;
+        CHECK_FALSE(world.run(10));
+        CHECK_FALSE(world.go_on(200, 0.5));
+        world.stopped = world.workers_[victim].get();
+        std::string said;
+        double seconds = world.now_;
+
+        try {
+            world.go_on(1000, 0.1);
+        } catch (const Error& error) {
+            said = error.what();
+        }
+
+        seconds = world.now_ - seconds;
+        CHECK(said.find(victim == 0 ? "worker 0 (rank 0 on n1)" : "worker 2 (rank 2 on n2)") != std::string::npos);
+        CHECK((seconds > 20 && seconds < 40));
+    }
+}
+
+TEST_CASE("leaders that only wait for the last training give signs of life") {
+    World world(3, 1, evaluations(3), search::ExchangeKind::none);
+    world.timeout_seconds = 5;
+    CHECK_FALSE(world.run(8));
+
+    CHECK(world.go_on(100000, 0.9));
+
+    CHECK(world.recorded().settled() == 3);
 }
 
 TEST_CASE("an orderly stop saves what runs, all leave, and the next start goes on with it") {

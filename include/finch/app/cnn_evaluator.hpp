@@ -36,6 +36,8 @@ public:
     void settled(const search::Individual& individual) override;
     [[nodiscard]] std::vector<search::Individual> checkpoint() override;
     [[nodiscard]] double checkpoint_seconds() const override { return checkpoint_seconds_; }
+    void keep_alive(double seconds) override;
+    [[nodiscard]] bool next_may_be_long() const override;
     void dismiss() override;
 
     /// The shape and number of classes of the data, for can_exist().
@@ -77,6 +79,7 @@ private:
     std::optional<search::Individual> waiting_;
     bool has_room_ = false;  ///< a slot was given up since the last try
     double checkpoint_seconds_ = 0;
+    double last_order_ = 0;  ///< steady seconds
 };
 
 }  // namespace finch::app

@@ -3,6 +3,7 @@
 #include "finch/search/individual.hpp"
 
 #include <cstdint>
+#include <string>
 
 namespace finch::app {
 
@@ -17,5 +18,9 @@ void die_of(search::Id id);
 /// FINCH_TEST_MEMORY_LIMIT, in bytes, as the limit of a control group that this process is in; `limit` where it is
 /// unset.
 [[nodiscard]] std::int64_t test_memory_limit(std::int64_t limit);
+
+/// Fault injection for the tests: where FINCH_TEST_DEAF is "RANK:WHERE" and names this rank of mpirun and `where`,
+/// sleeps for ever.
+void fall_deaf(const std::string& where);
 
 }  // namespace finch::app

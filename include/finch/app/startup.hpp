@@ -12,6 +12,18 @@
 
 namespace finch::app {
 
+/// How long a start waits in MPI_Init for ranks that never come: FINCH_START_SECONDS, 120 if that is not set.
+[[nodiscard]] double start_seconds();
+
+/// Collective over the world. The first thing after MPI_Init: all ranks are there, or Error names those that are not.
+void call_roll(const comm::Session& session);
+
+/// Ends this process unless the next phase of the start begins within `seconds`, with a message that names `what`.
+void begin_phase(const comm::Session& session, const std::string& what, double seconds);
+
+/// Collective over the world. Whether a signal asked any rank to stop; then it is asked of all of them.
+[[nodiscard]] bool stop_was_asked();
+
 /// Where every rank is, and what this one has.
 struct Placement {
     cluster::Layout layout;

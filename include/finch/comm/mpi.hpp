@@ -50,6 +50,8 @@ private:
 
 /// Collective over `communicator`. Every rank's text, by rank.
 [[nodiscard]] std::vector<std::string> gather_all(MPI_Comm communicator, const std::string& mine);
+/// Collective over `communicator`. Returns when all ranks are here, or after `seconds`: for ranks that leave for good.
+void wait_for_all(MPI_Comm communicator, double seconds);
 /// Collective over `communicator`. The text of rank 0, on every rank.
 [[nodiscard]] std::string broadcast(MPI_Comm communicator, const std::string& text);
 

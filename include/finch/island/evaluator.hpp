@@ -31,6 +31,11 @@ public:
     [[nodiscard]] virtual std::vector<search::Individual> checkpoint() = 0;
     /// Seconds that the last checkpoint took; 0 before the first.
     [[nodiscard]] virtual double checkpoint_seconds() const = 0;
+    /// Called often, so that followers know that their leader lives and it hears of what reached them alone. `seconds`,
+    /// if not 0: something begins now that takes the leader so long at most.
+    virtual void keep_alive(double seconds) { static_cast<void>(seconds); }
+    /// Whether the next advance() may take unusually long, as a training's first steps do.
+    [[nodiscard]] virtual bool next_may_be_long() const { return false; }
     /// Ends the followers' part. Once, at the very end.
     virtual void dismiss() = 0;
 };

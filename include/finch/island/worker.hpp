@@ -3,6 +3,7 @@
 #include "finch/comm/mailbox.hpp"
 #include "finch/island/evaluator.hpp"
 #include "finch/island/journal.hpp"
+#include "finch/island/liveness.hpp"
 #include "finch/island/options.hpp"
 #include "finch/island/tickets.hpp"
 #include "finch/search/exchange.hpp"
@@ -56,6 +57,8 @@ struct Setup {
     std::string device;
     std::int32_t ranks = 1;
     std::int32_t threads = 1;
+    double timeout_seconds = 0;             ///< without a sign of life of another leader; 0: nobody is watched
+    std::vector<std::string> leader_names;  ///< by worker: "rank 4 on n2"
 };
 
 /// Hears what happens, on every leader. World rank 0 hears of every individual of the run.
@@ -119,6 +122,9 @@ private:
     void housekeeping();
     void report();
     void archive_now();
+    void check_liveness();
+    void announce(double seconds);
+    void announce_if_long(double last_seconds);
     void event(const std::string& kind, const std::string& text);
 
     /// Journals `record`, then tells `to` and the archivist, each once. False where it could not be written: nobody
@@ -166,6 +172,7 @@ private:
     int archive_failures_ = 0;
     double last_checkpoint_ = 0;
     double last_report_ = 0;
+    Liveness liveness_;
 };
 
 }  // namespace finch::island

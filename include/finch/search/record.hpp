@@ -79,8 +79,13 @@ struct Halt {
     std::string why;
 };
 
+/// A leader lives, though it has nothing to tell; never in a journal.
+struct Alive {
+    double seconds = 0;  ///< if not 0: something begins now, so the next sign of life may take so long
+};
+
 /// A record's place in this list, from 1, is its kind in the bytes: append only.
-using Record = std::variant<Started, Result, Move, Copy, Event, WorkerReport, Tickets, Archived, Halt>;
+using Record = std::variant<Started, Result, Move, Copy, Event, WorkerReport, Tickets, Archived, Halt, Alive>;
 
 /// A record as it travels and as it is journaled: {magic, kind, version, length, run, CRC-32C of these and the body}
 /// and the body. Only a Result carries its curve. Throws Error where the body is longer than 64 MiB.
