@@ -97,7 +97,7 @@ std::unique_ptr<Learner> Training::Implementation::make_learner(std::int64_t glo
     const nn::SampleShape input{dataset_.height, dataset_.width, dataset_.channels};
     nn::ModelPlan plan = nn::plan_model(recipe_.model, input, dataset_.classes, rank_batch,
                                         {recipe_.training.precision, recipe_.training.deterministic});
-    if (plan.bytes > device_.free_bytes()) {
+    if (nn::memory_bytes(device_, plan) > device_.free_bytes()) {
         throw std::bad_alloc();
     }
     return std::make_unique<Learner>(device_, all_reduce_, std::move(plan), recipe_.training.optimizer, dataset_,
