@@ -79,13 +79,13 @@ end_check() { # STARTED OUTPUT
 
 # Waits for a child; ends it and all that it started after SECONDS, with code 124.
 wait_for() { # PID SECONDS
-    local ticks=0
+    local end=$((SECONDS + $2))
     while kill -0 "$1" 2>/dev/null; do
-        if [ $ticks -ge $((10 * $2)) ]; then
+        if [ $SECONDS -ge $end ]; then
             end_tree "$1"; wait "$1" 2>/dev/null
             return 124
         fi
-        sleep 0.1; ticks=$((ticks + 1))
+        sleep 0.1
     done
     wait "$1"
 }

@@ -75,5 +75,5 @@ ENVIRONMENT
 while read -r test _; do
     [ -x "$out/bin/$test" ] || { echo "gpu_pack.sh: $test is not built (ninja -C $build $test)" >&2; exit 1; }
 done <"$out/gpu_tests.txt"
-tar -C "$(dirname "$out")" -c "$(basename "$out")" | xz -T 0 -9 >"$out.tar.xz"
+tar -C "$(dirname "$out")" -c "$(basename "$out")" | xz -T 0 >"$out.tar.xz"
 du -sm "$out" "$out.tar.xz" | awk '{ print $2 ": " $1 " MiB" }'

@@ -3,7 +3,8 @@
 #
 #   tests/cuda/rehearse_gpu_check.sh [BUILD_FOLDER] [REPORT]      (build, gpu_check_rehearsed.txt); minutes
 #
-# Needs the targets finch_rehearsed_program and test_cuda_NAME of each test_NAME_gpu; a missing one is reported as skipped. In the place
+# Needs the targets finch_rehearsed_program and test_cuda_NAME of each test_NAME_gpu; a missing one is reported as skipped.
+# FINCH names another program; with FINCH_CHECK_DEVICE=cpu one without CUDA does for all but the tests. In the place
 # of compute-sanitizer stands a script that knows its options and starts the program.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -12,7 +13,7 @@ report=$(realpath -m "${2:-gpu_check_rehearsed.txt}")
 folder=$(mktemp -d "${TMPDIR:-/tmp}/finch-rehearsal.XXXXXX")
 trap 'rm -rf "$folder"' EXIT
 mkdir -p "$folder/tests" "$folder/path"
-ln -s "$(find "$build" -name finch_rehearsed_program -type f | head -n 1)" "$folder/finch"
+ln -s "${FINCH:-$(find "$build" -name finch_rehearsed_program -type f | head -n 1)}" "$folder/finch"
 cp "$build/gpu_tests.txt" "$folder/"
 while read -r test _; do
     name=${test#test_}
