@@ -105,7 +105,7 @@ std::unique_ptr<Learner> Training::Implementation::make_learner(std::int64_t glo
 }
 
 void Training::Implementation::check_memory(const nn::ModelPlan& plan) const {
-    std::int64_t needed = plan.bytes;
+    std::int64_t needed = nn::memory_bytes(device_, plan);
     if (device_.is_host()) {
         // Snapshots are made one after the other: there is room for the largest.
         needed += std::max(plan.snapshot_bytes, memory_.reserved) - memory_.returning;

@@ -111,6 +111,10 @@ public:
     virtual void download(const float* from, std::span<float> to) = 0;
 
     [[nodiscard]] virtual std::unique_ptr<Operation> convolution(const ConvolutionShape& shape) = 0;
+    /// Bytes that an operation of this shape needs beside its inputs, outputs and parameters. The operations of a
+    /// stream share them: a model needs the most of its layers'.
+    [[nodiscard]] virtual std::int64_t scratch_bytes(const ConvolutionShape& /*shape*/) { return 0; }
+    [[nodiscard]] virtual std::int64_t scratch_bytes(const LinearShape& /*shape*/) { return 0; }
     [[nodiscard]] virtual std::unique_ptr<Operation> pooling(const PoolingShape& shape) = 0;
     [[nodiscard]] virtual std::unique_ptr<Operation> linear(const LinearShape& shape) = 0;
     [[nodiscard]] virtual std::unique_ptr<Operation> activation(const ActivationShape& shape) = 0;
