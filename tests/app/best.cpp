@@ -155,7 +155,7 @@ TEST_CASE("a snapshot of another run is not gone on with, one of this run is") {
     while (world.slots.training(0).samples_trained() == 0) {
         REQUIRE(evaluator.advance().empty());
     }
-    evaluator.checkpoint();
+    static_cast<void>(evaluator.checkpoint());
     const std::int64_t trained = world.slots.training(0).samples_trained();
     const double seconds = world.slots.training(0).training_seconds();
 
