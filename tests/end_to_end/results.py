@@ -11,7 +11,7 @@ from harness import TINY, Folder, check, end, individuals, outcome_words, passed
 
 STOPPED = 75
 # Enough trainings to be in the middle of them, and no archive before the end: what is there then, the stop has written.
-LONG = (TINY.replace("evaluations: 12", "evaluations: 4000").replace("samples: 600", "samples: 3000")
+LONG = (TINY.replace("evaluations: 12", "evaluations: 4000").replace("samples: 600", "samples: 3000").replace("epochs: 3,", "epochs: 20,")
         .replace("archive_seconds: 0.2", "archive_seconds: 1000").replace("ranks: 2, islands: 2", "ranks: 1, islands: 2"))
 SPHERE = """
 name: sphere
@@ -74,7 +74,8 @@ with Folder() as folder:
     folder.write("sphere.yaml", SPHERE)
 
     stopped_at_once(folder, "TERM", term_all)
-    os.environ["OMPI_MCA_odls_base_sigkill_timeout"] = "30"  # mpirun kills one second after Ctrl-C by default
+    # mpirun tells its ranks so long after Ctrl-C, and kills them as long after that: one second by default.
+    os.environ["OMPI_MCA_odls_base_sigkill_timeout"] = "12"
     (folder.path / "output").write_text("")
     stopped_at_once(folder, "Ctrl-C", lambda process: process.send_signal(signal.SIGINT))
 
