@@ -3,6 +3,7 @@
 #include "finch/app/ending.hpp"
 #include "finch/app/function_evaluator.hpp"
 #include "finch/app/given.hpp"
+#include "finch/app/load_data.hpp"
 #include "finch/app/opening.hpp"
 #include "finch/app/progress.hpp"
 #include "finch/app/run.hpp"
@@ -183,22 +184,21 @@ config::Config load_everywhere(const RunOptions& options) {
     return config::parse(text, options.config.string());
 }
 
-data::Datasets load_data(const config::Config& config) {
-    data::Datasets datasets;
+LoadedData load_data(const config::Config& config) {
     if (!config.trains()) {
-        return datasets;
+        return {};
     }
     RandomStream random(config.seed, Purpose::test);
     const data::Options options = config.recipe(search::random_genome(config.space, random), 0).data;
-    together(MPI_COMM_WORLD, [&] { datasets = data::load(options, config.seed); });
+    LoadedData loaded = load_on_each_node(options, config.seed);
     static_cast<void>(on_rank_zero(MPI_COMM_WORLD, [&] {
-        const data::Dataset& images = datasets.training;
+        const data::Dataset& images = loaded.sets.training;
         static_cast<void>(
             data::split(options, images.samples(), config.seed));  // refuses what leaves nothing to train on
         config::check_models(config, {images.height, images.width, images.channels}, images.classes);
         return std::string();
     }));
-    return datasets;
+    return loaded;
 }
 
 /// Collective over the world. The configuration, once it is known to be a search or one individual of it.
@@ -259,7 +259,8 @@ int evolve(comm::Session& session, const RunOptions& options) {
     const comm::Communicator leaders = comm::make_leaders(MPI_COMM_WORLD, group.is_leader(), place.worker);
     comm::check_start(MPI_COMM_WORLD, config.workers.timeout_seconds, placement.node_of_rank);
     const OpenedDevice opened_device = open_device(session, config, placement);
-    const data::Datasets datasets = load_data(config);
+    const LoadedData loaded = load_data(config);
+    const data::Datasets& datasets = loaded.sets;
     if (config.trains()) {
         check_first_weights(config, datasets);
     }

@@ -1,6 +1,7 @@
 #include "finch/app/replay.hpp"
 
 #include "finch/app/devices.hpp"
+#include "finch/app/load_data.hpp"
 #include "finch/app/run.hpp"
 #include "finch/app/startup.hpp"
 #include "finch/app/together.hpp"
@@ -119,8 +120,8 @@ int replay(comm::Session& session, const std::filesystem::path& run, const std::
     const OpenedDevice opened = open_as_recorded(session, config, individual);
     const auto all_reduce = make_all_reduce(opened.communicator, group, *opened.device, config.workers.timeout_seconds);
     const train::Recipe recipe = config.recipe(individual.genome, individual.id.value);
-    data::Datasets datasets;
-    together(MPI_COMM_WORLD, [&] { datasets = data::load(recipe.data, config.seed); });
+    const LoadedData loaded = load_on_each_node(recipe.data, config.seed);
+    const data::Datasets& datasets = loaded.sets;
     if (datasets.fingerprint != recorded.fingerprint) {
         throw ConfigError(fmt::format("the data are others than the run's (checksum {} then, {} now)",
                                       recorded.fingerprint, datasets.fingerprint));

@@ -63,7 +63,7 @@ void Group::broadcast(Bytes& bytes) const {
     FINCH_MPI(MPI_Bcast(&packet, sizeof packet, MPI_BYTE, 0, get()));
     bytes.resize(packet.size);
     if (packet.size > packet.bytes.size()) {
-        FINCH_MPI(MPI_Bcast(bytes.data(), int_count(bytes.size()), MPI_BYTE, 0, get()));
+        broadcast_bytes(get(), 0, bytes);
     } else if (!is_leader()) {
         std::copy_n(packet.bytes.begin(), packet.size, bytes.begin());
     }

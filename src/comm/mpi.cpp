@@ -4,10 +4,11 @@
 #include "finch/base/log.hpp"
 #include "finch/cluster/environment.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <exception>
-#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -22,13 +23,6 @@ void give_cores_away_when_idle() {
     if (!environment.text(yield_variable) && cluster::node_is_crowded(environment, cluster::usable_cpus())) {
         ::setenv(yield_variable, "1", 1);
     }
-}
-
-int int_size(std::size_t size) {
-    if (size > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-        throw Error(fmt::format("{} bytes are too many for one MPI call", size));
-    }
-    return static_cast<int>(size);
 }
 
 }  // namespace
@@ -103,30 +97,45 @@ int size_of(MPI_Comm communicator) {
     return size;
 }
 
-std::vector<std::string> gather_all(MPI_Comm communicator, const std::string& mine) {
+void broadcast_bytes(MPI_Comm communicator, int root, std::span<std::byte> bytes, std::size_t most) {
+    for (std::size_t at = 0; at < bytes.size(); at += most) {
+        const auto count = static_cast<int>(std::min(most, bytes.size() - at));
+        FINCH_MPI(MPI_Bcast(bytes.data() + at, count, MPI_BYTE, root, communicator));
+    }
+}
+
+std::vector<std::string> gather_all(MPI_Comm communicator, const std::string& mine, std::size_t most) {
     const auto ranks = static_cast<std::size_t>(size_of(communicator));
-    const int length = int_size(mine.size());
-    std::vector<int> lengths(ranks);
-    FINCH_MPI(MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, communicator));
-    (void)int_size(std::accumulate(lengths.begin(), lengths.end(), std::size_t{0}));
-    std::vector<int> starts(ranks);
-    std::exclusive_scan(lengths.begin(), lengths.end(), starts.begin(), 0);
-    std::string all(static_cast<std::size_t>(starts.back() + lengths.back()), '\0');
-    FINCH_MPI(MPI_Allgatherv(mine.data(), length, MPI_CHAR, all.data(), lengths.data(), starts.data(), MPI_CHAR,
-                             communicator));
+    const std::uint64_t length = mine.size();
+    std::vector<std::uint64_t> lengths(ranks);
+    FINCH_MPI(MPI_Allgather(&length, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, communicator));
     std::vector<std::string> texts;
+    if (std::accumulate(lengths.begin(), lengths.end(), std::uint64_t{0}) > most) {
+        for (std::size_t rank = 0; rank < ranks; ++rank) {
+            std::string& text = texts.emplace_back(mine);
+            text.resize(lengths[rank]);
+            broadcast_bytes(communicator, static_cast<int>(rank), std::as_writable_bytes(std::span(text)), most);
+        }
+        return texts;
+    }
+    const std::vector<int> counts(lengths.begin(), lengths.end());
+    std::vector<int> starts(ranks);
+    std::exclusive_scan(counts.begin(), counts.end(), starts.begin(), 0);
+    std::string all(static_cast<std::size_t>(starts.back() + counts.back()), '\0');
+    FINCH_MPI(MPI_Allgatherv(mine.data(), static_cast<int>(length), MPI_CHAR, all.data(), counts.data(), starts.data(),
+                             MPI_CHAR, communicator));
     for (std::size_t rank = 0; rank < ranks; ++rank) {
-        texts.push_back(all.substr(static_cast<std::size_t>(starts[rank]), static_cast<std::size_t>(lengths[rank])));
+        texts.push_back(all.substr(static_cast<std::size_t>(starts[rank]), static_cast<std::size_t>(counts[rank])));
     }
     return texts;
 }
 
 std::string broadcast(MPI_Comm communicator, const std::string& text) {
-    int length = rank_of(communicator) == 0 ? int_size(text.size()) : 0;
-    FINCH_MPI(MPI_Bcast(&length, 1, MPI_INT, 0, communicator));
+    std::uint64_t length = text.size();
+    FINCH_MPI(MPI_Bcast(&length, 1, MPI_UINT64_T, 0, communicator));
     std::string received = text;
-    received.resize(static_cast<std::size_t>(length));
-    FINCH_MPI(MPI_Bcast(received.data(), length, MPI_CHAR, 0, communicator));
+    received.resize(length);
+    broadcast_bytes(communicator, 0, std::as_writable_bytes(std::span(received)));
     return received;
 }
 

@@ -27,7 +27,7 @@ double squared_distance(const double* a, const std::uint8_t* b) {
 }
 
 /// The share of `test` that the nearest of `references` (flat, with their labels) classifies rightly.
-double nearest_accuracy(const std::vector<double>& references, const std::vector<std::int32_t>& labels,
+double nearest_accuracy(const std::vector<double>& references, const data::Elements<std::int32_t>& labels,
                         const Dataset& test) {
     std::int64_t right = 0;
     for (std::size_t image = 0; image < test.labels.size(); ++image) {

@@ -3,8 +3,10 @@
 #include "finch/base/error.hpp"
 #include "finch/base/handle.hpp"
 
+#include <cstddef>
 #include <mpi.h>
 #include <source_location>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,8 +50,16 @@ private:
 [[nodiscard]] int rank_of(MPI_Comm communicator);
 [[nodiscard]] int size_of(MPI_Comm communicator);
 
-/// Collective over `communicator`. Every rank's text, by rank.
-[[nodiscard]] std::vector<std::string> gather_all(MPI_Comm communicator, const std::string& mine);
+/// The largest message: MPI counts in int, and its buffers should stay small beside what they carry.
+inline constexpr std::size_t most_message_bytes = std::size_t{1} << 28;
+
+/// Collective over `communicator`. The bytes of rank `root`, on every rank, which have room for as many; in messages of
+/// at most `most` bytes.
+void broadcast_bytes(MPI_Comm communicator, int root, std::span<std::byte> bytes,
+                     std::size_t most = most_message_bytes);
+/// Collective over `communicator`. Every rank's text, by rank; in messages of at most `most` bytes.
+[[nodiscard]] std::vector<std::string> gather_all(MPI_Comm communicator, const std::string& mine,
+                                                  std::size_t most = most_message_bytes);
 /// Collective over `communicator`. The text of rank 0, on every rank.
 [[nodiscard]] std::string broadcast(MPI_Comm communicator, const std::string& text);
 
