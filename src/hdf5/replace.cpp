@@ -86,16 +86,21 @@ void sync_folder(const fs::path& folder) {
 
 void replace_file(const fs::path& path, std::initializer_list<std::span<const std::byte>> parts,
                   Predecessor predecessor) {
+    replace_file(
+        path, [&parts](const fs::path& beside) { write_new(beside, parts); }, predecessor);
+}
+
+void replace_file(const fs::path& path, const std::function<void(const fs::path&)>& write, Predecessor predecessor) {
     const fs::path beside = unfinished_name(path);
     try {
-        write_new(beside, parts);
+        write(beside);
         if (predecessor == Predecessor::keep) {
             keep_as_previous(path);
         }
         if (::rename(beside.c_str(), path.c_str()) != 0) {
             throw_errno("cannot rename " + beside.string());
         }
-    } catch (const ApiError&) {
+    } catch (const std::exception&) {
         ::unlink(beside.c_str());
         throw;
     }
