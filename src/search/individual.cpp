@@ -79,7 +79,9 @@ Id parse_id(const std::string& text) {
 
 bool supersedes(const Individual& a, const Individual& b) {
     const auto reach = [](const Individual& individual) {
-        return std::tuple(individual.finished_training(), individual.epochs, individual.curve.size());
+        const Attempt& attempt = individual.attempt;
+        return std::tuple(individual.finished_training(), individual.epochs, individual.curve.size(), attempt.restart,
+                          individual.progress, attempt.progress_at_death, attempt.deaths, attempt.worker);
     };
     if (reach(a) != reach(b)) {
         return reach(a) > reach(b);
@@ -115,10 +117,16 @@ void write_individual(const Individual& individual, bool with_curve, Bytes& out)
     writer.put(individual.batch_size);
     writer.put_text(individual.node);
     writer.put_text(individual.device);
+    writer.put(individual.training_seconds);
+    writer.put(individual.progress);
+    writer.put(individual.attempt.restart);
+    writer.put(individual.attempt.worker);
+    writer.put(individual.attempt.deaths);
+    writer.put(individual.attempt.progress_at_death);
     writer.put_all(with_curve ? std::span<const EpochMetrics>(individual.curve) : std::span<const EpochMetrics>());
 }
 
-Individual read_individual(ByteReader& reader) {
+Individual read_individual(ByteReader& reader, std::uint16_t version) {
     Individual individual;
     individual.id = {reader.get<std::uint64_t>()};
     individual.island = reader.get<std::int32_t>();
@@ -142,6 +150,14 @@ Individual read_individual(ByteReader& reader) {
     individual.batch_size = reader.get<std::int64_t>();
     individual.node = reader.get_text();
     individual.device = reader.get_text();
+    if (version >= 2) {
+        individual.training_seconds = reader.get<double>();
+        individual.progress = reader.get<double>();
+        individual.attempt.restart = reader.get<std::uint32_t>();
+        individual.attempt.worker = reader.get<std::int32_t>();
+        individual.attempt.deaths = reader.get<std::int32_t>();
+        individual.attempt.progress_at_death = reader.get<double>();
+    }
     individual.curve = reader.get_all<EpochMetrics>();
     return individual;
 }

@@ -12,7 +12,8 @@ namespace finch::search {
 namespace {
 
 constexpr std::array<std::byte, 4> magic{std::byte{'F'}, std::byte{'N'}, std::byte{'C'}, std::byte{'H'}};
-constexpr std::uint16_t version = 1;
+constexpr std::uint16_t version = individual_version;
+constexpr std::uint16_t oldest_version = 1;
 constexpr std::uint32_t most_body_bytes = 64U << 20;
 
 /// What stands before each body, in this order and without gaps.
@@ -138,34 +139,34 @@ void put(const Halt& record, Bytes& out) {
     writer.put_text(record.why);
 }
 
-void get(ByteReader& reader, Started& record) {
-    record.individual = read_individual(reader);
+void get(ByteReader& reader, Started& record, std::uint16_t written_in) {
+    record.individual = read_individual(reader, written_in);
 }
 
-void get(ByteReader& reader, Result& record) {
-    record.individual = read_individual(reader);
+void get(ByteReader& reader, Result& record, std::uint16_t written_in) {
+    record.individual = read_individual(reader, written_in);
 }
 
-void get(ByteReader& reader, Move& record) {
-    record.individual = read_individual(reader);
+void get(ByteReader& reader, Move& record, std::uint16_t written_in) {
+    record.individual = read_individual(reader, written_in);
     record.home.version = reader.get<std::uint32_t>();
     record.home.writer = reader.get<std::int32_t>();
     record.home.island = reader.get<std::int32_t>();
 }
 
-void get(ByteReader& reader, Copy& record) {
-    record.individual = read_individual(reader);
+void get(ByteReader& reader, Copy& record, std::uint16_t written_in) {
+    record.individual = read_individual(reader, written_in);
     record.island = reader.get<std::int32_t>();
 }
 
-void get(ByteReader& reader, Event& record) {
+void get(ByteReader& reader, Event& record, std::uint16_t) {
     record.time = reader.get<double>();
     record.worker = reader.get<std::int32_t>();
     record.kind = reader.get_text();
     record.text = reader.get_text();
 }
 
-void get(ByteReader& reader, WorkerReport& record) {
+void get(ByteReader& reader, WorkerReport& record, std::uint16_t) {
     record.restart = reader.get<std::uint32_t>();
     record.worker = reader.get<std::int32_t>();
     record.island = reader.get<std::int32_t>();
@@ -179,7 +180,7 @@ void get(ByteReader& reader, WorkerReport& record) {
     record.evaluations = reader.get<std::int64_t>();
 }
 
-void get(ByteReader& reader, Tickets& record) {
+void get(ByteReader& reader, Tickets& record, std::uint16_t) {
     const auto kind = reader.get<std::uint32_t>();
     if (kind > static_cast<std::uint32_t>(Tickets::Kind::done)) {
         throw FileError(fmt::format("{} is no kind of ticket message", kind));
@@ -190,19 +191,19 @@ void get(ByteReader& reader, Tickets& record) {
     record.seconds_per_evaluation = reader.get<double>();
 }
 
-void get(ByteReader& reader, Archived& record) {
+void get(ByteReader& reader, Archived& record, std::uint16_t) {
     record.records = reader.get<std::uint64_t>();
 }
 
-void get(ByteReader& reader, Halt& record) {
+void get(ByteReader& reader, Halt& record, std::uint16_t) {
     record.end_running = reader.get<std::uint8_t>() != 0;
     record.why = reader.get_text();
 }
 
 template <class Kind>
-Record read_body(ByteReader& reader) {
+Record read_body(ByteReader& reader, std::uint16_t written_in) {
     Kind record;
-    get(reader, record);
+    get(reader, record, written_in);
     if (reader.left() != 0) {
         throw FileError(fmt::format("{} bytes too many", reader.left()));
     }
@@ -284,14 +285,15 @@ std::optional<Record> RecordReader::understand(std::size_t begin) {
         return std::nullopt;
     }
     in_other_run_ = false;
-    if (header.version != version || header.kind < 1 || header.kind > body_readers.size()) {
+    if (header.version < oldest_version || header.version > version || header.kind < 1 ||
+        header.kind > body_readers.size()) {
         problems_.push_back(fmt::format("{}: the record at byte {} has kind {} and version {}, unknown here, skipped",
                                         source_, begin, header.kind, header.version));
         return std::nullopt;
     }
     try {
         ByteReader reader(bytes_.subspan(begin + header_bytes, header.length));
-        return body_readers[header.kind - 1U](reader);
+        return body_readers[header.kind - 1U](reader, header.version);
     } catch (const FileError& error) {
         problems_.push_back(
             fmt::format("{}: the record at byte {} cannot be read ({}), skipped", source_, begin, error.what()));

@@ -4,6 +4,9 @@
 
 #include "archive_layout.hpp"
 
+#include <algorithm>
+#include <map>
+#include <set>
 #include <unordered_map>
 
 namespace finch::store {
@@ -87,14 +90,47 @@ void read_words(const hdf5::TableReader& table, std::vector<Individual>& individ
     }
 }
 
+struct Parents {
+    std::vector<std::uint64_t> first;
+    std::vector<std::uint64_t> second;
+};
+
+/// Version 1 had both in one column.
+Parents read_parents(const hdf5::TableReader& table) {
+    if (table.has("parent_1")) {
+        return {table.column<std::uint64_t>("parent_1"), table.column<std::uint64_t>("parent_2")};
+    }
+    Parents parents;
+    for (const hdf5::Pair& pair : table.column<hdf5::Pair>("parents")) {
+        parents.first.push_back(pair[0]);
+        parents.second.push_back(pair[1]);
+    }
+    return parents;
+}
+
+/// Columns that version 1 has not.
+void read_attempts(const hdf5::TableReader& table, std::vector<Individual>& all) {
+    if (!table.has("last_restart")) {
+        return;
+    }
+    fill<double>(table, "training_seconds", all, [](Individual& one) -> double& { return one.training_seconds; });
+    fill<double>(table, "progress", all, [](Individual& one) -> double& { return one.progress; });
+    fill<std::uint32_t>(table, "last_restart", all,
+                        [](Individual& one) -> std::uint32_t& { return one.attempt.restart; });
+    fill<std::int32_t>(table, "last_worker", all, [](Individual& one) -> std::int32_t& { return one.attempt.worker; });
+    fill<std::int32_t>(table, "deaths", all, [](Individual& one) -> std::int32_t& { return one.attempt.deaths; });
+    fill<double>(table, "progress_at_death", all,
+                 [](Individual& one) -> double& { return one.attempt.progress_at_death; });
+}
+
 std::vector<Individual> read_individuals(hid_t file, const search::Space& space) {
     const hdf5::TableReader table(file, "individuals");
     std::vector<Individual> all(table.rows());
     const auto ids = table.column<std::uint64_t>("id");
-    const auto parents = table.column<hdf5::Pair>("parents");
+    const Parents parents = read_parents(table);
     for (std::size_t i = 0; i < all.size(); ++i) {
         all[i].id = {ids[i]};
-        all[i].parents = {search::Id{parents[i][0]}, search::Id{parents[i][1]}};
+        all[i].parents = {search::Id{parents.first[i]}, search::Id{parents.second[i]}};
     }
     read_genes(table, space, all);
     read_words(table, all);
@@ -111,6 +147,7 @@ std::vector<Individual> read_individuals(hid_t file, const search::Space& space)
     fill<std::int32_t>(table, "ranks", all, [](Individual& one) -> std::int32_t& { return one.ranks; });
     fill<std::int32_t>(table, "threads", all, [](Individual& one) -> std::int32_t& { return one.threads; });
     fill<std::int64_t>(table, "batch_size", all, [](Individual& one) -> std::int64_t& { return one.batch_size; });
+    read_attempts(table, all);
     return all;
 }
 
@@ -142,9 +179,11 @@ void read_details(hid_t file, std::vector<Individual>& individuals) {
     const auto validation_accuracy = curves.column<double>("validation_accuracy");
     const auto learning_rate = curves.column<double>("learning_rate");
     const auto seconds = curves.column<double>("seconds");
+    const auto ranks = curves.has("ranks") ? curves.column<std::int32_t>("ranks")
+                                           : std::vector<std::int32_t>(curves.rows());  // version 1
     for (std::size_t i = 0; i < curves.rows(); ++i) {
         owner(ids[i], "curves")
-            .curve.push_back({epoch[i], 0, training_loss[i], training_accuracy[i], validation_loss[i],
+            .curve.push_back({epoch[i], ranks[i], training_loss[i], training_accuracy[i], validation_loss[i],
                               validation_accuracy[i], learning_rate[i], seconds[i]});
     }
 }
@@ -185,6 +224,42 @@ void read_workers(hid_t file, ArchiveFacts& facts) {
     }
 }
 
+/// Version 1 has none: what the workers reported then says it.
+std::vector<Start> starts_of(const ArchiveFacts& facts) {
+    std::map<std::uint32_t, Start> starts;
+    std::map<std::uint32_t, std::set<std::string>> nodes;
+    for (const auto& [key, report] : facts.reports) {
+        Start& start = starts[key.first];
+        start.restart = key.first;
+        ++start.workers;
+        start.began = start.began == 0 ? report.time - report.up_seconds : start.began;
+        start.seconds = std::max(start.seconds, report.up_seconds);
+        nodes[key.first].insert(report.node);
+    }
+    std::vector<Start> all;
+    for (auto& [restart, start] : starts) {
+        start.nodes = static_cast<std::int32_t>(nodes[restart].size());
+        all.push_back(start);
+    }
+    return all;
+}
+
+std::vector<Start> read_starts(hid_t file) {
+    const hdf5::TableReader table(file, "starts");
+    const auto restart = table.column<std::uint32_t>("restart");
+    const auto workers = table.column<std::int32_t>("workers");
+    const auto nodes = table.column<std::int32_t>("nodes");
+    const auto began = table.column<double>("began");
+    const auto seconds = table.column<double>("seconds");
+    const auto progress = table.column<double>("progress");
+    const auto silent_ends = table.column<std::int32_t>("silent_ends");
+    std::vector<Start> starts;
+    for (std::size_t i = 0; i < table.rows(); ++i) {
+        starts.push_back({restart[i], workers[i], nodes[i], began[i], seconds[i], progress[i], silent_ends[i]});
+    }
+    return starts;
+}
+
 void read_events(hid_t file, ArchiveFacts& facts) {
     const hdf5::TableReader table(file, "events");
     const auto time = table.column<double>("time");
@@ -199,9 +274,9 @@ void read_events(hid_t file, ArchiveFacts& facts) {
 ArchiveFacts read_facts(hid_t file) {
     const std::string format = hdf5::read_text_attribute(file, "format");
     const std::int64_t version = hdf5::read_int_attribute(file, "version");
-    if (format != archive_format || version != archive_version) {
-        throw FileError(fmt::format("is \"{}\" version {}; this program reads \"{}\" version {}", format, version,
-                                    archive_format, archive_version));
+    if (format != archive_format || version < oldest_archive_version || version > archive_version) {
+        throw FileError(fmt::format("is \"{}\" version {}; this program reads \"{}\" versions {} to {}", format,
+                                    version, archive_format, oldest_archive_version, archive_version));
     }
     ArchiveFacts facts;
     facts.run = hdf5::read_unsigned_attribute(file, "run");
@@ -214,6 +289,7 @@ ArchiveFacts read_facts(hid_t file) {
     facts.state = hdf5::read_text_attribute(file, "state");
     facts.budget_evaluations = hdf5::read_int_attribute(file, "budget_evaluations");
     read_workers(file, facts);
+    facts.starts = version >= 2 ? read_starts(file) : starts_of(facts);
     read_events(file, facts);
     return facts;
 }

@@ -54,9 +54,8 @@ void add_lineage(hdf5::TableWriter& table, const Individuals& all) {
     table.column("worker", [&all](std::size_t row) { return all[row]->id.worker(); });
     table.column("sequence", [&all](std::size_t row) { return all[row]->id.sequence(); });
     table.column("generation", [&all](std::size_t row) { return all[row]->generation; });
-    table.column("parents", [&all](std::size_t row) {
-        return hdf5::Pair{all[row]->parents[0].value, all[row]->parents[1].value};
-    });
+    table.column("parent_1", [&all](std::size_t row) { return all[row]->parents[0].value; });
+    table.column("parent_2", [&all](std::size_t row) { return all[row]->parents[1].value; });
     table.enumeration("operator", words_of(search::operator_names),
                       [&all](std::size_t row) { return static_cast<std::int32_t>(all[row]->bred_by); });
 }
@@ -66,6 +65,12 @@ void add_circumstances(hdf5::TableWriter& table, const Individuals& all) {
     table.column("started", [&all](std::size_t row) { return all[row]->started; });
     table.column("finished", [&all](std::size_t row) { return all[row]->finished; });
     table.column("samples_per_second", [&all](std::size_t row) { return all[row]->samples_per_second; });
+    table.column("training_seconds", [&all](std::size_t row) { return all[row]->training_seconds; });
+    table.column("progress", [&all](std::size_t row) { return all[row]->progress; });
+    table.column("last_restart", [&all](std::size_t row) { return all[row]->attempt.restart; });
+    table.column("last_worker", [&all](std::size_t row) { return all[row]->attempt.worker; });
+    table.column("deaths", [&all](std::size_t row) { return all[row]->attempt.deaths; });
+    table.column("progress_at_death", [&all](std::size_t row) { return all[row]->attempt.progress_at_death; });
     table.column("ranks", [&all](std::size_t row) { return all[row]->ranks; });
     table.column("threads", [&all](std::size_t row) { return all[row]->threads; });
     table.column("batch_size", [&all](std::size_t row) { return all[row]->batch_size; });
@@ -126,6 +131,7 @@ void write_curves(hid_t file, const Individuals& all) {
     table.column("validation_accuracy", [&](std::size_t row) { return points[row].metrics->validation_accuracy; });
     table.column("learning_rate", [&](std::size_t row) { return points[row].metrics->learning_rate; });
     table.column("seconds", [&](std::size_t row) { return points[row].metrics->seconds; });
+    table.column("ranks", [&](std::size_t row) { return points[row].metrics->ranks; });
     table.write(file, "curves");
 }
 
@@ -164,6 +170,18 @@ void write_workers(hid_t file, const ArchiveFacts& facts) {
     table.column("busy_seconds", [&](std::size_t row) { return all[row]->busy_seconds; });
     table.column("evaluations", [&](std::size_t row) { return all[row]->evaluations; });
     table.write(file, "workers");
+}
+
+void write_starts(hid_t file, const std::vector<Start>& starts) {
+    hdf5::TableWriter table(starts.size());
+    table.column("restart", [&](std::size_t row) { return starts[row].restart; });
+    table.column("workers", [&](std::size_t row) { return starts[row].workers; });
+    table.column("nodes", [&](std::size_t row) { return starts[row].nodes; });
+    table.column("began", [&](std::size_t row) { return starts[row].began; });
+    table.column("seconds", [&](std::size_t row) { return starts[row].seconds; });
+    table.column("progress", [&](std::size_t row) { return starts[row].progress; });
+    table.column("silent_ends", [&](std::size_t row) { return starts[row].silent_ends; });
+    table.write(file, "starts");
 }
 
 void write_events(hid_t file, const std::vector<search::Event>& events) {
@@ -260,6 +278,7 @@ void write_archive(const std::filesystem::path& path, const search::Space& space
         write_problems(file, all);
         write_places(file, population);
         write_workers(file, facts);
+        write_starts(file, facts.starts);
         write_events(file, facts.events);
         write_space(file, space);
     });

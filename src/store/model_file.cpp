@@ -10,7 +10,8 @@ namespace finch::store {
 namespace {
 
 constexpr const char* format_name = "finch model";
-constexpr std::int64_t format_version = 1;
+constexpr std::int64_t format_version = 2;
+constexpr std::int64_t oldest_version = 1;
 /// Where the individual itself stands: no array's name may begin so.
 constexpr const char* own_group = "finch/";
 constexpr const char* record_name = "finch/individual";
@@ -45,24 +46,24 @@ NamedArray record_of(const search::Individual& individual) {
     return {record_name, {static_cast<std::int64_t>(values.size())}, std::move(values)};
 }
 
-search::Individual individual_of(const NamedArray& record) {
+search::Individual individual_of(const NamedArray& record, std::int64_t version) {
     const auto* bytes = std::get_if<std::vector<std::uint8_t>>(&record.values);
     if (bytes == nullptr) {
         throw FileError(fmt::format("{} is not made of bytes", record_name));
     }
     ByteReader reader(std::as_bytes(std::span(*bytes)));
-    return search::read_individual(reader);
+    return search::read_individual(reader, static_cast<std::uint16_t>(version));
 }
 
 ModelFile read(hid_t file) {
     const std::string format = hdf5::read_text_attribute(file, "format");
     const std::int64_t version = hdf5::read_int_attribute(file, "version");
-    if (format != format_name || version != format_version) {
-        throw FileError(fmt::format("is \"{}\" version {}; this program reads \"{}\" version {}", format, version,
-                                    format_name, format_version));
+    if (format != format_name || version < oldest_version || version > format_version) {
+        throw FileError(fmt::format("is \"{}\" version {}; this program reads \"{}\" versions {} to {}", format,
+                                    version, format_name, oldest_version, format_version));
     }
     ModelFile model;
-    model.individual = individual_of(hdf5::read_array(file, record_name));
+    model.individual = individual_of(hdf5::read_array(file, record_name), version);
     model.genome = hdf5::read_text(file, genome_name);
     model.arrays = hdf5::read_arrays(file);
     std::erase_if(model.arrays, is_own);

@@ -43,12 +43,15 @@ inline Individual complete(std::uint32_t number) {
     individual.started = 11;
     individual.finished = 12;
     individual.samples_per_second = 1234.5;
+    individual.training_seconds = 6.5;
+    individual.progress = 0.5;
+    individual.attempt = {3, 1, 1, 0.25};
     individual.ranks = 2;
     individual.threads = 4;
     individual.batch_size = 16;
     individual.node = "n01";
     individual.device = "cpu";
-    individual.curve = {{1, 0, 2.0, 0.25, 1.5, 0.5, 0.1, 3.5}, {2, 0, 1.0, 0.5, 1.25, 0.75, 0.05, 3.25}};
+    individual.curve = {{1, 2, 2.0, 0.25, 1.5, 0.5, 0.1, 3.5}, {2, 0, 1.0, 0.5, 1.25, 0.75, 0.05, 3.25}};
     return individual;
 }
 

@@ -102,6 +102,7 @@ TEST_CASE("the facts come back, events and reports with them") {
     CHECK(facts.islands == written.islands);
     CHECK(facts.state == written.state);
     CHECK(facts.budget_evaluations == written.budget_evaluations);
+    CHECK(facts.starts == written.starts);
     REQUIRE(facts.events.size() == written.events.size());
     for (std::size_t i = 0; i < facts.events.size(); ++i) {
         CHECK(samples::same(facts.events[i], written.events[i]));

@@ -44,14 +44,19 @@ inline search::Individual individual(std::uint32_t number, const search::Space& 
     one.started = number % 5 == 0 ? std::numeric_limits<double>::infinity() : one.born + 0.1;
     one.finished = one.born + 12.345;
     one.samples_per_second = 5e-324;
+    one.training_seconds = 0.1 * number;
+    one.progress = random.uniform();
+    one.attempt = {number % 3, static_cast<std::int32_t>(number % 4) - 1, static_cast<std::int32_t>(number % 2),
+                   random.uniform()};
     one.ranks = static_cast<std::int32_t>(number % 9);
     one.threads = 1 + static_cast<std::int32_t>(number % 3);
     one.batch_size = std::int64_t{1} << (number % 62);
     one.node = "node-" + std::to_string(number % 12);
     one.device = number % 2 == 0 ? "" : "CPU mit Größe";
     for (std::uint32_t epoch = 0; epoch < number % 4; ++epoch) {
-        one.curve.push_back({static_cast<std::int32_t>(epoch + 1), 0, random.normal(), random.uniform(),
-                             epoch == 1 ? strange_nan() : random.normal(), random.uniform(), 1e-3, 0.25});
+        one.curve.push_back({static_cast<std::int32_t>(epoch + 1), static_cast<std::int32_t>(number % 5),
+                             random.normal(), random.uniform(), epoch == 1 ? strange_nan() : random.normal(),
+                             random.uniform(), 1e-3, 0.25});
     }
     return one;
 }
@@ -80,6 +85,7 @@ inline ArchiveFacts facts() {
     some.islands = 4;
     some.state = "stopped";
     some.budget_evaluations = 200;
+    some.starts = {{0, 4, 2, 1e9, 12.5, 0, 0}, {3, 7, 1, 2e9, 0.25, 3.5, 2}};
     some.events = {
         {1.5, 0, "start", "hello"}, {2.5, 3, "failure", "a \"quoted\" text,\nof two lines"}, {3.5, 0, "", ""}};
     some.reports[{2, 5}] = {2, 5, 1, 2, 4, "n01", "cpu", 100.5, 90.25, 80.125, 12};

@@ -43,13 +43,23 @@ inline constexpr std::array<std::string_view, 3> operator_names{"random", "cross
 /// One line of a learning curve: what one epoch gave.
 struct EpochMetrics {
     std::int32_t epoch = 0;  ///< 1 is the first
-    std::int32_t reserved = 0;
+    std::int32_t ranks = 0;  ///< that trained it; 0: more than one number of ranks did, or it was not recorded
     double training_loss = 0;
     double training_accuracy = 0;  ///< in [0, 1]
     double validation_loss = 0;
     double validation_accuracy = 0;  ///< in [0, 1]
     double learning_rate = 0;
     double seconds = 0;  ///< of this epoch, validation included
+};
+
+/// The last time that a training was begun or gone on with, and how often it took its process down. What a restart
+/// after a crash needs to find the individual that caused it.
+struct Attempt {
+    std::uint32_t restart = 0;     ///< start of the run
+    std::int32_t worker = -1;      ///< that made it; -1: none yet, or not recorded
+    std::int32_t deaths = 0;       ///< attempts in a row that ended with the worker's process, without progress
+    double progress_at_death = 0;  ///< the individual's, at the last of them
+    bool operator==(const Attempt&) const = default;
 };
 
 /// A genome with its lineage and its outcome. Plain data.
@@ -74,6 +84,9 @@ struct Individual {
     double started = 0;   ///< Unix seconds
     double finished = 0;  ///< Unix seconds
     double samples_per_second = 0;
+    double training_seconds = 0;  ///< of its steps, by the device's clock, over all starts of the run
+    double progress = 0;          ///< share of its training that a snapshot holds, in [0, 1]; of an unfinished one
+    Attempt attempt;
     std::int32_t ranks = 0;
     std::int32_t threads = 0;     ///< of one rank
     std::int64_t batch_size = 0;  ///< global
@@ -113,7 +126,8 @@ struct Standing {
 }
 
 /// Of two records of one id, whether `a` is to be kept rather than `b`: finished before unfinished, further trained
-/// before nearer, the longer curve (a record may travel without it), then the smaller bytes. Equal records: false.
+/// before nearer, the longer curve (a record may travel without it), the later attempt, more progress, then the smaller
+/// bytes. Equal records: false.
 /// A strict total order over different records.
 [[nodiscard]] bool supersedes(const Individual& a, const Individual& b);
 
@@ -121,8 +135,9 @@ struct Standing {
 [[nodiscard]] bool identical(const Individual& a, const Individual& b);
 
 /// Appends the individual to `out`, the curve only where `with_curve`. read_individual() reads either, and throws
-/// FileError where the bytes mean no individual.
+/// FileError where the bytes mean no individual. `version`: 1 has no training seconds, progress and attempt.
+inline constexpr std::uint16_t individual_version = 2;
 void write_individual(const Individual& individual, bool with_curve, Bytes& out);
-[[nodiscard]] Individual read_individual(ByteReader& reader);
+[[nodiscard]] Individual read_individual(ByteReader& reader, std::uint16_t version = individual_version);
 
 }  // namespace finch::search

@@ -11,6 +11,19 @@
 
 namespace finch::store {
 
+/// One start of the run.
+struct Start {
+    std::uint32_t restart = 0;
+    std::int32_t workers = 0;
+    std::int32_t nodes = 0;  ///< distinct ones
+    double began = 0;        ///< Unix seconds
+    double seconds = 0;      ///< that it lasted, as far as is known
+    double progress = 0;     ///< of the run when it began: settled individuals and shares of the unfinished
+    std::int32_t silent_ends =
+        0;  ///< starts in a row right before it that brought nothing, and left no note of their end
+    bool operator==(const Start&) const = default;
+};
+
 /// What /memberships, /workers and /events hold beside the individuals, and the run's own facts.
 struct ArchiveFacts {
     std::uint64_t run = 0;  ///< random number of the run, in every record
@@ -22,6 +35,7 @@ struct ArchiveFacts {
     int islands = 1;
     std::string state;                     ///< running | complete | stopped
     std::int64_t budget_evaluations = -1;  ///< −1: none
+    std::vector<Start> starts;             ///< in their order; the last is this one
     std::vector<search::Event> events;
     std::map<std::pair<std::uint32_t, std::int32_t>, search::WorkerReport> reports;  ///< by (restart, worker)
 };
