@@ -28,14 +28,16 @@ train::Measured measure_on_test_set(backend::Device& device, const train::Recipe
 /// The weights of `best`, from the file of whichever worker trained it, in whichever start.
 std::optional<store::ModelFile> kept_weights(const store::RunDirectory& directory, const search::Individual& best) {
     std::error_code none;
-    for (const auto& entry : std::filesystem::directory_iterator(directory.state(), none)) {
-        if (!entry.path().filename().string().ends_with("-best.h5")) {
-            continue;
-        }
-        std::vector<std::string> problems;
-        auto file = store::read_model(entry.path(), problems);
-        if (file && file->individual.id == best.id) {
-            return file;
+    for (const auto& folder : directory.state_folders()) {
+        for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+            if (!entry.path().filename().string().ends_with("-best.h5")) {
+                continue;
+            }
+            std::vector<std::string> problems;
+            auto file = store::read_model(entry.path(), problems);
+            if (file && file->individual.id == best.id) {
+                return file;
+            }
         }
     }
     return std::nullopt;
@@ -62,7 +64,11 @@ std::optional<std::string> publish_best(const store::RunDirectory& directory, co
     }
     const train::Recipe recipe = config.recipe(best->genome, best->id.value);
     const train::Measured test = measure_on_test_set(device, recipe, file->arrays, datasets.test);
+    auto curve = std::move(file->individual.curve);
     file->individual = *best;
+    if (file->individual.curve.empty()) {
+        file->individual.curve = std::move(curve);  // the archivist keeps it on the disk alone
+    }
     file->arrays.push_back({"test/loss", {}, std::vector<double>{test.loss}});
     file->arrays.push_back({"test/accuracy", {}, std::vector<double>{test.accuracy}});
     file->arrays.push_back({"test/predictions",

@@ -7,6 +7,7 @@
 #include "finch/app/opening.hpp"
 #include "finch/app/progress.hpp"
 #include "finch/app/run.hpp"
+#include "finch/app/share_run.hpp"
 #include "finch/app/startup.hpp"
 #include "finch/app/storage.hpp"
 #include "finch/app/together.hpp"
@@ -62,6 +63,8 @@ island::Setup make_setup(const Stage& stage, const OpenedRun& run) {
     setup.self = stage.place().worker;
     setup.island_of_worker = stage.placement.layout.island_of_worker;
     setup.workers_before = run.workers_before;
+    const auto self = static_cast<std::size_t>(setup.self);
+    setup.bred_before = self < run.bred_before.size() ? run.bred_before[self] : 0;
     setup.hours_before = run.hours_before;
     setup.budget = stage.config.budget;
     setup.exchange = stage.config.exchange;
@@ -136,9 +139,8 @@ void say_goodbye(const Stage& stage, const island::Worker& worker, const FileArc
 /// Leaders: the search itself. Collective over the leaders at its beginning and its orderly end.
 island::Ending lead(const Stage& stage, OpenedRun opened) {
     const bool is_zero = stage.session.world_rank() == 0;
-    const std::string packed = comm::broadcast(stage.leaders.get(), is_zero ? pack_run(opened) : std::string());
-    OpenedRun run =
-        is_zero ? std::move(opened) : unpack_run(packed, stage.config.exchange.kind, stage.placement.layout.islands);
+    OpenedRun run = share_run(stage.leaders.get(), std::move(opened), stage.placement.layout.island_of_worker,
+                              stage.config.exchange.kind, stage.placement.layout.islands);
     FileJournal journal(stage.directory.journal(stage.place().worker), run.facts.run);
     std::optional<FileArchive> archive;
     if (is_zero) {

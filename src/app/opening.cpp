@@ -4,7 +4,6 @@
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
-#include "finch/search/record.hpp"
 #include "finch/store/resume.hpp"
 
 #include <algorithm>
@@ -57,6 +56,16 @@ void remove_other_journals(const store::RunDirectory& directory, int workers) {
     }
 }
 
+/// How many individuals each worker has bred in all starts of the run.
+std::vector<std::int32_t> bred_by_workers(const search::Population& population) {
+    std::vector<std::int32_t> bred;
+    for (const auto& [id, individual] : population.individuals()) {
+        bred.resize(std::max<std::size_t>(bred.size(), id.worker() + 1));
+        ++bred[id.worker()];
+    }
+    return bred;
+}
+
 /// Merges what an earlier start left into `run`.
 void resume(OpenedRun& run, store::Recovered recovered, const store::RunDirectory& directory,
             const config::Config& config, const std::string& data_fingerprint) {
@@ -64,9 +73,11 @@ void resume(OpenedRun& run, store::Recovered recovered, const store::RunDirector
     for (const std::string& problem : recovered.problems) {
         spdlog::warn("{}", problem);
     }
-    for (const search::Record& record : recovered.records) {
-        run.population.merge(record);
+    for (search::Record& record : recovered.records) {
+        run.population.merge(std::move(record));
     }
+    recovered.records = {};
+    recovered.merge_into(run.population);
     const std::string before = recovered.facts.config;
     run.workers_before = recovered.facts.workers;
     run.hours_before = hours_used(recovered.facts);
@@ -105,9 +116,9 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
         }
         spdlog::info("--fresh: the earlier run is now {}", directory.move_aside().string());
     }
-    directory.create();
+    directory.create(workers);
     run.lock = std::make_unique<store::RunLock>(directory, slurm.job_id.value_or(""));
-    if (auto recovered = store::recover(directory)) {
+    if (auto recovered = store::recover(directory, store::Curves::leave)) {
         resume(run, std::move(*recovered), directory, config, data_fingerprint);
     } else {
         run.facts.run = new_run_number();
@@ -125,6 +136,12 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     // predecessor holds all of it too: the journals begin anew.
     store::write_archive(directory.archive(), config.space, run.population, run.facts);
     store::write_archive(directory.archive(), config.space, run.population, run.facts);
+    for (const auto& [id, individual] : run.population.individuals()) {
+        if (!individual.curve.empty()) {
+            run.population.forget_curve(id);
+        }
+    }
+    run.bred_before = bred_by_workers(run.population);
     remove_other_journals(directory, workers);
     write_config(directory, config);
     return run;
@@ -137,41 +154,19 @@ std::string pack_run(const OpenedRun& run) {
     writer.put(run.facts.restarts);
     writer.put(run.workers_before);
     writer.put(run.hours_before);
-    const auto add = [&](const search::Record& record) {
-        const Bytes encoded = search::encode(record, run.facts.run);
-        bytes.insert(bytes.end(), encoded.begin(), encoded.end());
-    };
-    for (const auto& [id, individual] : run.population.individuals()) {
-        add(individual.finished_training() ? search::Record(search::Result{individual})
-                                           : search::Record(search::Started{individual}));
-    }
-    for (const auto& [id, home] : run.population.homes()) {
-        if (const search::Individual* individual = run.population.find(id)) {
-            add(search::Move{*individual, home});
-        }
-    }
-    for (const auto& [id, island] : run.population.memberships()) {
-        if (const search::Individual* individual = run.population.find(id)) {
-            add(search::Copy{*individual, island});
-        }
-    }
+    writer.put_all(std::span<const std::int32_t>(run.bred_before));
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 OpenedRun unpack_run(const std::string& packed, search::ExchangeKind kind, int islands) {
-    const auto bytes = std::as_bytes(std::span(packed));
-    ByteReader reader(bytes);
+    ByteReader reader(std::as_bytes(std::span(packed)));
     OpenedRun run;
     run.facts.run = reader.get<std::uint64_t>();
     run.facts.restarts = reader.get<std::uint32_t>();
     run.workers_before = reader.get<int>();
     run.hours_before = reader.get<double>();
+    run.bred_before = reader.get_all<std::int32_t>();
     run.population = search::Population(kind, islands);
-    search::RecordReader records(bytes.subspan(bytes.size() - reader.left()), run.facts.run,
-                                 "what world rank 0 recovered");
-    while (const auto record = records.next()) {
-        run.population.merge(*record);
-    }
     return run;
 }
 

@@ -35,15 +35,14 @@ std::string pack(const std::filesystem::path& run, const std::string& id) {
     }
     const search::Id wanted = search::parse_id(id);
     search::Population population(search::ExchangeKind::none, 1);
-    for (const search::Record& record : recovered->records) {
-        population.merge(record);
-    }
+    recovered->merge_into(population);
     const search::Individual* individual = population.find(wanted);
     if (individual == nullptr) {
         throw ConfigError(
             fmt::format("{}: there is no individual {}; finch show --csv lists them all", run.string(), id));
     }
     Bytes bytes;
+    bytes.reserve(recovered->facts.config.size() + 1024);
     ByteWriter writer(bytes);
     writer.put_text(recovered->facts.config);
     writer.put_text(recovered->facts.data_fingerprint);

@@ -27,6 +27,12 @@ bool FileArchive::write(const search::Population& population) {
     try {
         lock_.heartbeat();
         store::write_archive(directory_.archive(), space_, population, facts_);
+        curves_kept_ = std::exchange(curves_in_newest_, {});
+        for (const auto& [id, individual] : population.individuals()) {
+            if (!individual.curve.empty()) {
+                curves_in_newest_.push_back(id);
+            }
+        }
         return true;
     } catch (const ApiError& error) {
         spdlog::warn("{}", error.what());

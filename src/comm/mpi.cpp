@@ -15,6 +15,7 @@
 namespace finch::comm {
 namespace {
 
+constexpr int bytes_tag = 31415;
 constexpr const char* yield_variable = "OMPI_MCA_mpi_yield_when_idle";
 
 /// A rank that waits by spinning takes the core from the one that it waits for.
@@ -64,6 +65,12 @@ Communicator duplicate(MPI_Comm communicator) {
     MPI_Comm copy = MPI_COMM_NULL;
     FINCH_MPI(MPI_Comm_dup(communicator, &copy));
     return own(copy);
+}
+
+Communicator split(MPI_Comm communicator, int color) {
+    MPI_Comm part = MPI_COMM_NULL;
+    FINCH_MPI(MPI_Comm_split(communicator, color, rank_of(communicator), &part));
+    return own(part);
 }
 
 Session::Session(int& argc, char**& argv) : exceptions_(std::uncaught_exceptions()) {
@@ -128,6 +135,30 @@ std::vector<std::string> gather_all(MPI_Comm communicator, const std::string& mi
         texts.push_back(all.substr(static_cast<std::size_t>(starts[rank]), static_cast<std::size_t>(counts[rank])));
     }
     return texts;
+}
+
+void broadcast(MPI_Comm communicator, Bytes& bytes) {
+    std::uint64_t size = bytes.size();
+    FINCH_MPI(MPI_Bcast(&size, 1, MPI_UINT64_T, 0, communicator));
+    bytes.resize(size);
+    broadcast_bytes(communicator, 0, bytes);
+}
+
+void send_bytes(MPI_Comm communicator, int to, std::span<const std::byte> bytes) {
+    if (bytes.size() > most_message_bytes) {
+        throw Error(fmt::format("a message of {} bytes is too long", bytes.size()));
+    }
+    FINCH_MPI(MPI_Send(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, bytes_tag, communicator));
+}
+
+Bytes receive_bytes(MPI_Comm communicator, int from) {
+    MPI_Status status;
+    int size = 0;
+    FINCH_MPI(MPI_Probe(from, bytes_tag, communicator, &status));
+    FINCH_MPI(MPI_Get_count(&status, MPI_BYTE, &size));
+    Bytes bytes(static_cast<std::size_t>(size));
+    FINCH_MPI(MPI_Recv(bytes.data(), size, MPI_BYTE, from, bytes_tag, communicator, MPI_STATUS_IGNORE));
+    return bytes;
 }
 
 std::string broadcast(MPI_Comm communicator, const std::string& text) {

@@ -10,9 +10,7 @@ namespace finch::report {
 /// Every individual on the island of its birth.
 inline search::Population population_of(const store::Recovered& recovered) {
     search::Population population(search::ExchangeKind::none, std::max(1, recovered.facts.islands));
-    for (const search::Record& record : recovered.records) {
-        population.merge(record);
-    }
+    recovered.merge_into(population);
     return population;
 }
 

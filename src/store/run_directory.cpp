@@ -4,6 +4,7 @@
 #include "finch/base/format.hpp"
 #include "finch/hdf5/file.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -13,6 +14,9 @@ namespace finch::store {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// A parallel file system serves one folder from one server.
+constexpr int workers_per_folder = 256;
 
 void make_folder(const fs::path& folder) {
     std::error_code failure;
@@ -38,16 +42,33 @@ void prove_writable(const fs::path& folder) {
 
 }  // namespace
 
+fs::path RunDirectory::state_of(int worker) const {
+    return worker < workers_per_folder ? state() : state() / fmt::format("{:03}", worker / workers_per_folder);
+}
+
+std::vector<fs::path> RunDirectory::state_folders() const {
+    std::vector<fs::path> folders{state()};
+    std::error_code none;
+    for (const auto& entry : fs::directory_iterator(state(), none)) {
+        const std::string name = entry.path().filename().string();
+        if (name.size() >= 3 && name.find_first_not_of("0123456789") == std::string::npos && entry.is_directory(none)) {
+            folders.push_back(entry.path());
+        }
+    }
+    std::sort(folders.begin(), folders.end());
+    return folders;
+}
+
 fs::path RunDirectory::journal(int worker) const {
-    return state() / fmt::format("worker-{:05}.journal", worker);
+    return state_of(worker) / fmt::format("worker-{:05}.journal", worker);
 }
 
 fs::path RunDirectory::worker_best(int worker) const {
-    return state() / fmt::format("worker-{:05}-best.h5", worker);
+    return state_of(worker) / fmt::format("worker-{:05}-best.h5", worker);
 }
 
 fs::path RunDirectory::training(search::Id id) const {
-    return state() / fmt::format("training-{}.h5", to_text(id));
+    return state_of(static_cast<int>(id.worker())) / fmt::format("training-{}.h5", to_text(id));
 }
 
 bool RunDirectory::holds_a_run() const {
@@ -55,9 +76,12 @@ bool RunDirectory::holds_a_run() const {
     return fs::exists(name) || fs::exists(name + hdf5::previous_suffix) || fs::exists(name + hdf5::damaged_suffix);
 }
 
-void RunDirectory::create() const {
+void RunDirectory::create(int workers) const {
     for (const fs::path& folder : {root_, state(), best_model().parent_path(), log()}) {
         make_folder(folder);
+    }
+    for (int worker = workers_per_folder; worker < workers; worker += workers_per_folder) {
+        make_folder(state_of(worker));
     }
     prove_writable(root_);
     prove_writable(state());

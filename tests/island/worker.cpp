@@ -69,6 +69,7 @@ public:
     Stop stop = Stop::none;
     double now_ = 1;
     int slots = 1;
+    std::size_t epochs = 0;
     std::vector<std::unique_ptr<Worker>> workers_;
     std::vector<std::unique_ptr<SteppedEvaluator>> evaluators_;
     std::vector<std::unique_ptr<LocalMailbox>> mailboxes_;
@@ -100,6 +101,7 @@ private:
             setup.exchange.kind = kind_;
             evaluators_.push_back(std::make_unique<SteppedEvaluator>(slots, 5 + 7 * i));
             evaluators_.back()->exists = exists;
+            evaluators_.back()->epochs = epochs;
             mailboxes_.push_back(std::make_unique<LocalMailbox>(*post_, i));
             files_.push_back(std::make_unique<MemoryJournal>(journals_[static_cast<std::size_t>(i)]));
             workers_.push_back(std::make_unique<Worker>(
@@ -168,6 +170,22 @@ TEST_CASE("at the end every leader of an island knows the same of it, and the ar
         }
         for (const auto& mailbox : world.mailboxes_) {
             CHECK_FALSE(mailbox->sent_after_closing);
+        }
+    }
+}
+
+TEST_CASE("learning curves go to the archivist alone") {
+    World world(4, 2, evaluations(60), search::ExchangeKind::pollination);
+    world.epochs = 3;
+
+    CHECK(world.run(plenty));
+
+    CHECK(world.workers_[0]->population() == world.recorded());
+    for (std::size_t i = 0; i < 4; ++i) {
+        const search::Population& population = world.workers_[i]->population();
+        CHECK(population.size() > 15);
+        for (const auto& [id, individual] : population.individuals()) {
+            CHECK(individual.curve.size() == (i == 0 ? 3 : 0));
         }
     }
 }

@@ -104,6 +104,7 @@ public:
                 return false;
             }
             running.individual.outcome = search::Outcome::evaluated;
+            running.individual.curve.resize(epochs);
             running.individual.loss = 0;
             for (const double x : running.individual.genome) {
                 running.individual.loss += x * x;
@@ -129,6 +130,7 @@ public:
 
     std::vector<search::Id> started;
     int checkpoints = 0;
+    std::size_t epochs = 0;  ///< lines of each learning curve
     std::function<bool(const search::Genome&)> exists = [](const search::Genome&) { return true; };
 
 private:

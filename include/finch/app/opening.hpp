@@ -6,8 +6,10 @@
 #include "finch/store/archive.hpp"
 #include "finch/store/run_directory.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace finch::app {
 
@@ -18,7 +20,8 @@ struct OpenedRun {
     int workers_before = 0;     ///< of the last start; 0: there was none
     double hours_before = 0;
     search::Population population{search::ExchangeKind::none, 1};
-    std::string greeting;  ///< "a new run", or what is resumed
+    std::vector<std::int32_t> bred_before;  ///< by worker, in the earlier starts; others bred nothing
+    std::string greeting;                   ///< "a new run", or what is resumed
 };
 
 /// World rank 0 only. Opens or begins the run. Throws ConfigError where it is in use, was made with another
@@ -27,7 +30,8 @@ struct OpenedRun {
                                  const RunOptions& options, const cluster::Slurm& slurm,
                                  const std::string& data_fingerprint, int workers, int islands);
 
-/// What the other leaders need of it, as bytes; and back (without lock, greeting and the facts' texts).
+/// What the other leaders need of it beside the population, as bytes; and back (without lock, greeting and the facts'
+/// texts, the population empty).
 [[nodiscard]] std::string pack_run(const OpenedRun& run);
 [[nodiscard]] OpenedRun unpack_run(const std::string& packed, search::ExchangeKind kind, int islands);
 

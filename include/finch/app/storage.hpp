@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace finch::app {
 
@@ -33,6 +34,7 @@ public:
     void event(const search::Event& event) override;
     void report(const search::WorkerReport& report) override;
     bool write(const search::Population& population) override;
+    [[nodiscard]] std::vector<search::Id> curves_kept() const override { return curves_kept_; }
     /// "running", "complete" or "stopped": what the next write says of the run.
     void set_state(const std::string& state) { facts_.state = state; }
     [[nodiscard]] const store::ArchiveFacts& facts() const noexcept { return facts_; }
@@ -42,6 +44,8 @@ private:
     const search::Space& space_;
     store::ArchiveFacts facts_;
     store::RunLock& lock_;
+    std::vector<search::Id> curves_kept_;
+    std::vector<search::Id> curves_in_newest_;  ///< that were still in memory when it was written
 };
 
 }  // namespace finch::app

@@ -42,6 +42,7 @@ struct Setup {
     std::int32_t self = 0;              ///< worker
     std::vector<int> island_of_worker;  ///< by worker
     int workers_before = 0;             ///< of the last start; 0: there was none
+    std::int32_t bred_before = 0;       ///< by this worker in the earlier starts
     double hours_before = 0;            ///< wall time of the earlier starts
     Budget budget;
     search::ExchangeOptions exchange;
