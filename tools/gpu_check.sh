@@ -1,26 +1,26 @@
 #!/usr/bin/env bash
-# Checks and measures Finch on a machine with a GPU, in under 8 minutes, and writes one report.
+# Tests, checks with compute-sanitizer and measures Finch on a machine with a GPU, in under 10 minutes, and writes one report.
 #
 #   tools/gpu_check.sh [BUILD_FOLDER] [REPORT]      (build, gpu_check.txt)
 #
 # BUILD_FOLDER is a build with CUDA, or what tools/gpu_pack.sh made of one: a bare machine will do (bash and the CUDA libraries; mpirun,
 # python3 with PyTorch, compute-sanitizer and nsys are used where they are). Every check is OK, FAILED or SKIPPED (why); none ends the
-# script. Exit code: 0 where nothing failed.
+# script; a table of them ends the report. Exit code: 0 where nothing failed.
 #   FINCH_CHECK_DEVICE=cpu    tries the script itself without a GPU
-#   FINCH_CHECK_SECONDS=470   for everything; what no longer fits is skipped
+#   FINCH_CHECK_SECONDS=570   for everything; what no longer fits is skipped
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 [ -x "$here/bin/finch" ] && default_build=$here || default_build=$here/../build
 build=$(cd "${1:-$default_build}" && pwd) || exit 2
 report=$(realpath -m "${2:-gpu_check.txt}")
 device=${FINCH_CHECK_DEVICE:-cuda}
-budget=${FINCH_CHECK_SECONDS:-470}
+budget=${FINCH_CHECK_SECONDS:-570}
 [ -f "$build/environment.sh" ] && . "$build/environment.sh"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
 export OMPI_MCA_btl_vader_single_copy_mechanism=none HDF5_USE_FILE_LOCKING=FALSE
 work=$(mktemp -d "${TMPDIR:-/tmp}/finch-gpu.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-failed=0 passed=0 skipped=0
+failed=0 passed=0 skipped=0 table=()
 
 say() { printf '%s\n' "$*" | tee -a "$report"; }
 left() { echo $((budget - SECONDS)); }
@@ -35,40 +35,57 @@ finch=$(program finch) || { echo "gpu_check.sh: $build has no program finch" >&2
 
 # check TITLE SECONDS FUNCTION [ARGUMENTS]: runs it under its own limit. It prints what it found; it returns 0, 77 (skipped) or other.
 check() {
-    local title=$1 limit=$2 code=0 begin=$SECONDS verdict
+    begin_check "$@"
+    end_checks
+}
+# The same, several at once: begin_check for each, then end_checks.
+started=()
+begin_check() {
+    local title=$1 limit=$2 cut=no output
     shift 2
     if [ "$(left)" -lt 10 ]; then
-        skipped=$((skipped + 1)); say "SKIPPED  $title: no time left"; return
+        skipped=$((skipped + 1)); table+=("SKIPPED  $title: no time left"); say "SKIPPED  $title: no time left"; return
     fi
-    local cut=no
     [ "$limit" -gt "$(left)" ] && { limit=$(left); cut=yes; }
-    "$@" >"$work/output" 2>&1 &
-    local child=$!
-    wait_for "$child" "$limit" || code=$?
-    case $code$cut in 124yes) echo "cut off: no time left" >>"$work/output"; code=77 ;; esac
+    output=$work/output.${#started[@]}
+    "$@" >"$output" 2>&1 &
+    started+=("$!|$limit|$cut|$SECONDS|$title")
+}
+end_checks() {
+    local number=0 one
+    for one in "${started[@]}"; do end_check "$one" "$work/output.$number"; number=$((number + 1)); done
+    started=()
+}
+end_check() { # STARTED OUTPUT
+    local child limit cut begin title code=0 verdict
+    IFS='|' read -r child limit cut begin title <<<"$1"
+    limit=$((limit - (SECONDS - begin)))
+    wait_for "$child" "$((limit > 0 ? limit : 0))" || code=$?
+    case $code$cut in 124yes) echo "cut off: no time left" >>"$2"; code=77 ;; esac
     case $code in
         0) verdict=OK; passed=$((passed + 1)) ;;
         77) verdict=SKIPPED; skipped=$((skipped + 1)) ;;
-        124) verdict="FAILED (not done after $limit s)"; failed=$((failed + 1)) ;;
+        124) verdict="FAILED (not done after $((SECONDS - begin)) s)"; failed=$((failed + 1)) ;;
         *) verdict="FAILED (exit code $code)"; failed=$((failed + 1)) ;;
     esac
+    table+=("$verdict  $title  [$((SECONDS - begin)) s]")
     say "$verdict  $title  [$((SECONDS - begin)) s]"
     if [ $code = 0 ] || [ $code = 77 ]; then
-        tail -n "${lines:-12}" "$work/output" | sed 's/^/    /' | tee -a "$report"
+        tail -n "${lines:-12}" "$2" | sed 's/^/    /' | tee -a "$report"
     else
-        tail -n 40 "$work/output" | sed 's/^/    | /' | tee -a "$report"
+        tail -n 40 "$2" | sed 's/^/    | /' | tee -a "$report"
     fi
 }
 
 # Waits for a child; ends it and all that it started after SECONDS, with code 124.
 wait_for() { # PID SECONDS
-    local ticks=0
+    local end=$((SECONDS + $2))
     while kill -0 "$1" 2>/dev/null; do
-        if [ $ticks -ge $((10 * $2)) ]; then
+        if [ $SECONDS -ge $end ]; then
             end_tree "$1"; wait "$1" 2>/dev/null
             return 124
         fi
-        sleep 0.1; ticks=$((ticks + 1))
+        sleep 0.1
     done
     wait "$1"
 }
@@ -144,16 +161,25 @@ close() { # ONE OTHER TOLERANCE: the losses
 # ---- the checks ------------------------------------------------------------------------------------------------------------------------
 
 doctor() { "$finch" doctor; }
-gpu_test() { # PROGRAM: doctest; --no-skip takes the long ones too
-    "$1" --no-skip
+gpu_test() { # PROGRAM RANKS PATH: doctest; --no-skip takes the long ones too
+    export FINCH_TEST_PATH=$3
+    if [ "$2" = 1 ]; then "$1" --no-skip; return; fi
+    command -v mpirun >/dev/null || { echo "no mpirun here"; return 77; }
+    mpirun -n "$2" "$1"
 }
+# Every test program on every path (own kernels, the libraries), as many at once as the processor has fours of cores: most of their
+# time is the float64 reference's.
 all_gpu_tests() {
-    local name path
-    while read -r name; do
-        name=$(basename "$name")
-        path=$(program "$name") || { skipped=$((skipped + 1)); say "SKIPPED  $name: not in $build"; continue; }
-        lines=14 check "$name" 100 gpu_test "$path"
-    done < <(if [ -s "$build/gpu_tests.txt" ]; then cat "$build/gpu_tests.txt"; else ls "$build"/tests/test_*_gpu "$build"/bin/test_*_gpu 2>/dev/null; fi)
+    local name ranks paths kernels path at_once=$(( ($(nproc) + 3) / 4 ))
+    [ -s "$build/gpu_tests.txt" ] || { skipped=$((skipped + 1)); table+=("SKIPPED  tests: no gpu_tests.txt"); say "SKIPPED  tests: no $build/gpu_tests.txt"; return; }
+    while read -r name ranks paths; do
+        path=$(program "$name") || { skipped=$((skipped + 1)); table+=("SKIPPED  $name: not built"); say "SKIPPED  $name: not in $build"; continue; }
+        for kernels in $paths; do
+            begin_check "$name ($kernels)" 150 gpu_test "$path" "$ranks" "$kernels"
+            [ ${#started[@]} -lt "$at_once" ] || lines=8 end_checks
+        done
+    done <"$build/gpu_tests.txt"
+    lines=8 end_checks
 }
 repeatable() {
     run first 1 && run second 1 && same_bits first second || return
@@ -163,6 +189,14 @@ repeatable() {
 }
 like_the_cpu() {
     run calm 1 "${calm[@]}" && run calm-cpu 1 "${calm[@]}" --set workers.device=cpu && close calm calm-cpu 1e-4
+}
+# Two epochs at rates that do not amplify: within what rounding the products' inputs changes.
+precisions() {
+    local precision
+    for precision in tf32 bfloat16; do
+        run "calm-$precision" 1 "${calm[@]}" --set "training.precision=$precision" || return
+    done
+    close calm calm-tf32 5e-3 && close calm calm-bfloat16 3e-2
 }
 # With so large a first generation no genes depend on what ended before them.
 slots() {
@@ -179,13 +213,16 @@ nccl_of_one() {
     [ "$device" = cuda ] || { echo "NCCL needs a GPU"; return 77; }
     run nccl-one 1 "${calm[@]}" --set workers.communicator=nccl || return
     same_bits calm nccl-one || return
+    echo "With one rank NCCL launches nothing for a sum in place: this shows the fork, the join and the communicator, not NCCL's kernels."
     grep -i -m 3 nccl "$work/nccl-one.log" || { echo "the program took no communicator for one rank"; return 77; }
 }
 nccl_of_two() {
     [ "$device" = cuda ] || { echo "NCCL needs a GPU"; return 77; }
+    command -v mpirun >/dev/null || { echo "no mpirun here"; return 77; }
     export NCCL_NET=Socket NCCL_SOCKET_IFNAME=lo
     wrapper=(bash -c 'NCCL_HOSTID=check-$OMPI_COMM_WORLD_RANK exec "$@"' -)
-    two_ranks nccl-two nccl && close staged nccl-two 1e-4
+    two_ranks nccl-two nccl && close staged nccl-two 1e-4 || return
+    ! grep -m 1 "cannot be recorded" "$work/nccl-two.log" || { echo "the sums were not captured"; return 1; }
 }
 # Trains one individual and sends USR2 after SECONDS of training. Prints nothing; returns finch's code, 75 when it was stopped.
 interrupted() { # NAME SECONDS ARGUMENTS
@@ -262,15 +299,11 @@ sanitizer() { # TOOL SECONDS COMMAND
     shift
     "$found" --tool "$tool" --error-exitcode 9 --print-limit 5 "$@"
 }
-operations_test() {
-    local name
-    name=$( (cat "$build/gpu_tests.txt" 2>/dev/null; ls "$build"/tests "$build"/bin 2>/dev/null) | grep -m 1 'operations.*gpu') || return 1
-    program "$(basename "$name")"
-}
-sanitized_operations() {
-    local path
-    path=$(operations_test) || { echo "no test of operations for a GPU in $build"; return 77; }
-    sanitizer "$1" "$path"
+sanitized_test() { # TOOL PROGRAM [ARGUMENTS]
+    local tool=$1 path
+    path=$(program "$2") || { echo "no $2 in $build"; return 77; }
+    shift 2
+    sanitizer "$tool" "$path" "$@"
 }
 sanitized_training() {
     (cd "$work" && sanitizer "$1" "$finch" train tiny.yaml --run "sanitized-$1" --gene layers=2 --gene activation=relu \
@@ -310,19 +343,29 @@ lines=60 check "finch doctor" 60 doctor
 all_gpu_tests
 check "a search, twice and replayed: the same bits" 60 repeatable
 check "the device's losses are the CPU's" 60 like_the_cpu
+check "tf32 and bfloat16: losses near float32's" 60 precisions
 check "two ranks on one device, staged, are one rank" 60 staged
-check "NCCL of one rank, in the recorded step" 40 nccl_of_one
-check "two ranks on one device by NCCL are one rank, and staged" 60 nccl_of_two
+check "NCCL of one rank: fork and join in the recorded step" 40 nccl_of_one
+check "two ranks on one device by NCCL, captured, are one rank, and staged" 90 nccl_of_two
 check "USR2 in mid-epoch: resumed to the same bits" 90 resumed
 check "a training goes from the CPU to the device and back" 90 across_devices
 check "four slots: the bits of one" 60 slots
 check "too large and diverging individuals hurt no other" 60 survives
-share=$(( $(left) * 45 / 100 ))
+share=$(( $(left) * 40 / 100 ))
 lines=80 check "speed" $((share + 25)) speed "$share"
-for tool in memcheck racecheck; do
-    lines=4 check "compute-sanitizer $tool: operations" $(( ($(left) + 30) / 4 )) sanitized_operations $tool
-    lines=4 check "compute-sanitizer $tool: a short training" $(( ($(left) + 30) / 3 )) sanitized_training $tool
+# The three tools beside each other: on small shapes the processor is what they wait for.
+for part in "test_direct_convolution_gpu -tc=one*sixteen*,images*of*one*row*,a*kernel*of*5*" "test_own_operations_gpu" "test_step_kernels_gpu" \
+    "test_layout_gpu" "test_operations_gpu -tc=convolution*padding*,linear*odd*,pooling*"; do
+    for tool in memcheck racecheck synccheck; do
+        # shellcheck disable=SC2086 # a program and its arguments
+        begin_check "compute-sanitizer $tool: ${part%% *}" $(( ($(left) + 60) / 4 )) sanitized_test $tool $part
+    done
+    lines=4 end_checks
 done
+for tool in memcheck racecheck synccheck; do begin_check "compute-sanitizer $tool: a short training" $(( ($(left) + 30) / 2 )) sanitized_training $tool; done
+lines=4 end_checks
 lines=30 check "profile of L = 6, B = 8" 45 profile
+say ""
+for line in "${table[@]}"; do say "| $line"; done
 say "$passed OK, $failed FAILED, $skipped SKIPPED in $SECONDS s; the report is $report"
 [ $failed = 0 ]

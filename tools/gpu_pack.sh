@@ -2,7 +2,10 @@
 # Packs a build for a bare x86-64 machine with a GPU: the programs that tools/gpu_check.sh runs, Open MPI, and every shared library that such
 # a machine lacks. CUDA, cuDNN, NCCL, the driver and the C library are the machine's own.
 #
-#   tools/gpu_pack.sh [BUILD_FOLDER] [OUT]        (build, gpu_pack); there: OUT/gpu_check.sh
+#   tools/gpu_pack.sh [BUILD_FOLDER] [OUT]        (build, gpu_pack)
+#
+# makes OUT and OUT.tar.xz. There: tar xf gpu_pack.tar.xz (python3 -m tarfile -e gpu_pack.tar.xz where xz is missing), then
+# gpu_pack/gpu_check.sh.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${1:-$here/../build}" && pwd)
@@ -22,7 +25,7 @@ for program in "${programs[@]}"; do
     cp -L "$program" "$out/bin/"
     strip --strip-debug "$out/bin/$(basename "$program")"
 done
-[ ! -f "$build/gpu_tests.txt" ] || cp "$build/gpu_tests.txt" "$out/"
+cp "$build/gpu_tests.txt" "$out/"
 cp "$here/gpu_check.sh" "$here/bench/gpu_step.py" "$out/"
 
 # Open MPI loads its parts by name from a folder; OPAL_PREFIX says where that now is.
@@ -69,4 +72,8 @@ if [ -x "$_pack/bin/mpirun" ]; then
 fi
 unset _pack _path _library _found
 ENVIRONMENT
-du -sh "$out" | awk -v out="$out" '{ print "packed into " out ": " $1 }'
+while read -r test _; do
+    [ -x "$out/bin/$test" ] || { echo "gpu_pack.sh: $test is not built (ninja -C $build $test)" >&2; exit 1; }
+done <"$out/gpu_tests.txt"
+tar -C "$(dirname "$out")" -c "$(basename "$out")" | xz -T 0 >"$out.tar.xz"
+du -sm "$out" "$out.tar.xz" | awk '{ print $2 ": " $1 " MiB" }'

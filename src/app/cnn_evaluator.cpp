@@ -2,6 +2,7 @@
 
 #include "finch/app/fault.hpp"
 #include "finch/base/clock.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/store/model_file.hpp"
@@ -18,6 +19,8 @@ namespace {
 constexpr double seconds_between_looks = 0.005;
 constexpr double seconds_ahead = 0.02;
 constexpr double most_steps = 1000;  ///< of one Order
+/// A leader that reads or writes a training's files is not taken for dead within this time.
+constexpr double seconds_of_files = 600;
 
 search::Outcome outcome_of(Status status) {
     switch (status) {
@@ -38,8 +41,9 @@ search::Outcome outcome_of(Status status) {
 std::vector<search::EpochMetrics> curve_of(const train::Training& training) {
     std::vector<search::EpochMetrics> curve;
     for (const train::Epoch& epoch : training.curve()) {
-        curve.push_back({static_cast<std::int32_t>(epoch.epoch), 0, epoch.training_loss, epoch.training_accuracy,
-                         epoch.validation_loss, epoch.validation_accuracy, epoch.learning_rate, epoch.seconds});
+        curve.push_back({static_cast<std::int32_t>(epoch.epoch), static_cast<std::int32_t>(epoch.ranks),
+                         epoch.training_loss, epoch.training_accuracy, epoch.validation_loss, epoch.validation_accuracy,
+                         epoch.learning_rate, epoch.seconds});
     }
     return curve;
 }
@@ -48,7 +52,7 @@ std::vector<search::EpochMetrics> curve_of(const train::Training& training) {
 
 CnnEvaluator::CnnEvaluator(const config::Config& config, Slots& slots, const comm::Group& group,
                            store::RunDirectory directory, Place place, std::string device,
-                           std::function<double()> best_known)
+                           std::function<std::optional<search::Standing>()> best_known)
     : config_(config),
       slots_(slots),
       group_(group),
@@ -91,21 +95,44 @@ bool CnnEvaluator::can_exist(const search::Genome& genome) const {
 }
 
 std::vector<Status> CnnEvaluator::command(const Order& order) {
-    Bytes bytes = encode(order);
-    group_.broadcast(bytes);
+    {
+        Bytes bytes = encode(order);  // gone when the order is obeyed: a snapshot may be in it
+        group_.broadcast(bytes);
+    }
+    last_order_ = steady_seconds();
     return slots_.obey(order);
 }
 
-std::optional<NamedArrays> CnnEvaluator::saved_training(const search::Individual& individual) const {
+void CnnEvaluator::keep_alive(double seconds) {
+    if (seconds > 0 || steady_seconds() - last_order_ > seconds_between_orders) {
+        Order order;
+        order.kind = Order::Kind::wait;
+        order.seconds_to_next = seconds;
+        command(order);
+    }
+}
+
+bool CnnEvaluator::next_may_be_long() const {
+    constexpr double long_step = 1;  // s
+    return std::any_of(running_.begin(), running_.end(), [](const Running& running) {
+        return running.used && (running.seconds_per_step <= 0 || running.seconds_per_step > long_step);
+    });
+}
+
+std::optional<store::ModelFile> CnnEvaluator::saved_training(const search::Individual& individual) const {
     std::vector<std::string> problems;
-    auto file = store::read_model(directory_.training(individual.id), problems);
+    auto file = store::read_model(directory_.training(individual.id), problems, hdf5::OnDamage::set_aside);
     for (const std::string& problem : problems) {
         spdlog::warn("{}", problem);
     }
-    if (!file || file->individual.id != individual.id || file->individual.genome != individual.genome) {
+    if (!file) {
         return std::nullopt;
     }
-    return std::move(file->arrays);
+    if (const std::string why = store::why_foreign(*file, place_.run, individual); !why.empty()) {
+        spdlog::warn("{}: {}; the training begins anew", directory_.training(individual.id).string(), why);
+        return std::nullopt;
+    }
+    return file;
 }
 
 void CnnEvaluator::start(search::Individual individual) {
@@ -118,9 +145,15 @@ void CnnEvaluator::start(search::Individual individual) {
     individual.device = device_;
     individual.ranks = group_.size();
     individual.threads = place_.threads;
+    keep_alive(seconds_of_files);
+    auto saved = saved_training(individual);
+    if (saved && saved->individual.started > 0) {
+        individual.started = saved->individual.started;  // in an earlier start of the run
+    }
     individual.started = individual.started > 0 ? individual.started : unix_seconds();
     order.individual = individual;
-    order.snapshot = saved_training(individual).value_or(NamedArrays{});
+    die_of(individual.id);
+    order.snapshot = saved ? std::move(saved->arrays) : NamedArrays{};
     Status status = command(order).front();
     if (status == Status::failed && !order.snapshot.empty()) {
         spdlog::warn("the snapshot of {} cannot be used ({}); it begins anew", to_text(individual.id),
@@ -142,7 +175,6 @@ void CnnEvaluator::start(search::Individual individual) {
     }
     *free = Running{};
     free->used = true;
-    free->samples_before = slots_.training(order.slot).samples_trained();
     free->individual = std::move(individual);
     free->progress = slots_.training(order.slot).progress();
     if (!order.snapshot.empty()) {
@@ -205,12 +237,16 @@ void CnnEvaluator::describe(search::Individual& individual, train::Training& tra
     individual.epochs = static_cast<std::int32_t>(individual.curve.size());
     individual.best_epoch = static_cast<std::int32_t>(training.best_epoch());
     individual.batch_size = training.global_batch();
+    individual.training_seconds = training.training_seconds();
+    individual.samples_per_second = individual.training_seconds > 0
+                                        ? static_cast<double>(training.samples_trained()) / individual.training_seconds
+                                        : 0;
     if (individual.best_epoch > 0) {
         const search::EpochMetrics& best = individual.curve.at(static_cast<std::size_t>(individual.best_epoch - 1));
         individual.accuracy = best.validation_accuracy;
-        const bool by_error =
-            std::get<config::LossObjective>(config_.objective) == config::LossObjective::validation_error;
-        individual.loss = by_error ? 1 - best.validation_accuracy : best.validation_loss;
+        individual.loss =
+            train::objective_value(std::get<train::Objective>(config_.objective),
+                                   training.curve().at(static_cast<std::size_t>(individual.best_epoch - 1)));
     }
 }
 
@@ -218,8 +254,6 @@ search::Individual CnnEvaluator::ended(std::uint32_t slot, Status status) {
     Running& running = running_[slot];
     train::Training& training = slots_.training(slot);
     describe(running.individual, training, outcome_of(status));
-    const auto samples = static_cast<double>(training.samples_trained() - running.samples_before);
-    running.individual.samples_per_second = running.training_seconds > 0 ? samples / running.training_seconds : 0;
     if (status == Status::finished) {
         keep_best(running.individual, training);
     } else if (status >= Status::out_of_memory) {
@@ -230,17 +264,24 @@ search::Individual CnnEvaluator::ended(std::uint32_t slot, Status status) {
     return individual;
 }
 
-/// Before its record is written: whoever reads that this is the best will find its weights.
+/// Before its record is written: whoever reads that this is the best will find its weights. Throws StorageError, and
+/// then there is no record either.
 void CnnEvaluator::keep_best(const search::Individual& individual, train::Training& training) {
-    if (!(individual.loss < best_known_())) {
+    const search::Standing mine = search::standing(individual);
+    const auto beats = [&mine](const std::optional<search::Standing>& other) {
+        return !other || search::better(mine, *other);
+    };
+    if (!mine.ranks_by_loss || !beats(best_known_()) || !beats(kept_)) {
         return;
     }
+    keep_alive(seconds_of_files);
     const store::ModelFile file{individual, search::genome_text(config_.space, individual.genome),
-                                training.best_weights()};
+                                training.best_weights(), place_.run};
     try {
         store::write_model(directory_.worker_best(place_.worker), file);
+        kept_ = mine;
     } catch (const ApiError& error) {
-        spdlog::warn("the weights of {} could not be kept: {}", to_text(individual.id), error.what());
+        throw StorageError(fmt::format("the weights of {} cannot be kept: {}", to_text(individual.id), error.what()));
     }
 }
 
@@ -257,8 +298,9 @@ void CnnEvaluator::settled(const search::Individual& individual) {
     store::remove_model(directory_.training(individual.id));
 }
 
-void CnnEvaluator::checkpoint() {
+std::vector<search::Individual> CnnEvaluator::checkpoint() {
     const double begin = steady_seconds();
+    std::vector<search::Individual> saved;
     for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
         if (!running_[slot].used) {
             continue;
@@ -266,35 +308,25 @@ void CnnEvaluator::checkpoint() {
         Order order;
         order.kind = Order::Kind::snapshot;
         order.slot = slot;
+        order.seconds_to_next = seconds_of_files;
         command(order);
         delay_snapshot(place_.worker);
-        const search::Individual& individual = running_[slot].individual;
+        search::Individual& individual = running_[slot].individual;
         NamedArrays arrays = slots_.take_snapshot();
-        arrays.push_back({"progress", {}, std::vector<double>{slots_.training(slot).progress()}});
+        individual.progress = slots_.training(slot).progress();
+        individual.training_seconds = slots_.training(slot).training_seconds();
         try {
-            store::write_model(directory_.training(individual.id),
-                               {individual, search::genome_text(config_.space, individual.genome), std::move(arrays)});
+            store::write_model(
+                directory_.training(individual.id),
+                {individual, search::genome_text(config_.space, individual.genome), std::move(arrays), place_.run});
+            saved.push_back(individual);
         } catch (const ApiError& error) {
             spdlog::warn("the snapshot of {} could not be written, the one before stands: {}", to_text(individual.id),
                          error.what());
         }
     }
     checkpoint_seconds_ = steady_seconds() - begin;
-}
-
-std::vector<search::Individual> CnnEvaluator::stop_all() {
-    std::vector<search::Individual> stopped = std::exchange(failed_, {});
-    if (waiting_) {
-        waiting_->outcome = search::Outcome::stopped;
-        waiting_->finished = unix_seconds();
-        stopped.push_back(*std::exchange(waiting_, std::nullopt));
-    }
-    for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
-        if (running_[slot].used) {
-            stopped.push_back(ended(slot, Status::running));
-        }
-    }
-    return stopped;
+    return saved;
 }
 
 void CnnEvaluator::dismiss() {

@@ -1,5 +1,6 @@
 #include "finch/app/devices.hpp"
 
+#include "finch/app/fault.hpp"
 #include "finch/app/together.hpp"
 #include "finch/backend/cuda.hpp"
 #include "finch/base/bytes.hpp"
@@ -7,6 +8,7 @@
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/cluster/environment.hpp"
+#include "finch/cluster/machine.hpp"
 
 #include <span>
 #include <vector>
@@ -39,7 +41,9 @@ cluster::SeenDevices unpack(const std::string& packed) {
     return seen;
 }
 
-cluster::DeviceWishes wishes_of(const config::Config& config) {
+}  // namespace
+
+cluster::DeviceWishes device_wishes(const config::Config& config) {
     using Wishes = cluster::DeviceWishes;
     Wishes wishes{.share_device = config.workers.share_device,
                   .slots = config.workers.slots,
@@ -72,14 +76,18 @@ cluster::DeviceWishes wishes_of(const config::Config& config) {
     return wishes;
 }
 
+namespace {
+
 cluster::DeviceMap map_everywhere(const config::Config& config, const Placement& placement,
                                   const std::vector<backend::DeviceDescription>& mine) {
     std::vector<cluster::SeenDevices> seen;
     for (const std::string& packed : comm::gather_all(MPI_COMM_WORLD, pack(mine))) {
         seen.push_back(unpack(packed));
     }
-    return cluster::map_devices(placement.layout.places, seen, wishes_of(config));
+    return cluster::map_devices(placement.layout.places, seen, device_wishes(config));
 }
+
+}  // namespace
 
 void check_precision(const config::Config& config, const backend::Device& device) {
     if (!config.trains()) {
@@ -91,6 +99,17 @@ void check_precision(const config::Config& config, const backend::Device& device
         throw ConfigError(
             "training.precision: the CPU computes in float32 only; write float32, or use GPUs (workers.device: cuda)");
     }
+}
+
+namespace {
+
+/// Tells what this rank may still take of its node's memory.
+std::function<std::int64_t()> free_memory(int ranks_on_node) {
+    cluster::Machine machine = cluster::this_machine();
+    machine.memory_limit_bytes = test_memory_limit(machine.memory_limit_bytes);
+    return [machine = std::move(machine), ranks_on_node] {
+        return cluster::memory_left(machine, cluster::held_memory(), ranks_on_node);
+    };
 }
 
 }  // namespace
@@ -120,8 +139,10 @@ OpenedDevice open_device(const comm::Session& session, const config::Config& con
     opened.communicator = map.communicator;
     const int index = map.device.at(static_cast<std::size_t>(session.world_rank()));
     together(MPI_COMM_WORLD, [&] {
-        opened.device = index == cluster::no_device ? backend::make_cpu_device(placement.threads)
-                                                    : backend::make_cuda_device(index);
+        opened.device = index == cluster::no_device
+                            ? backend::make_cpu_device(placement.threads,
+                                                       free_memory(placement.mine(session.world_rank()).local_ranks))
+                            : backend::make_cuda_device(index);
         check_precision(config, *opened.device);
     });
     opened.description = opened.device->name();

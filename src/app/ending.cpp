@@ -1,11 +1,16 @@
 #include "finch/app/ending.hpp"
 
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/comm/group.hpp"
+#include "finch/hdf5/file.hpp"
 #include "finch/train/training.hpp"
 
+#include <algorithm>
 #include <new>
+#include <set>
+#include <string_view>
 
 namespace finch::app {
 namespace {
@@ -25,56 +30,123 @@ train::Measured measure_on_test_set(backend::Device& device, const train::Recipe
     return train::measure(device, alone, recipe.model, weights, recipe.data, test, 1);
 }
 
-/// The weights of `best`, from the file of whichever worker trained it, in whichever start.
-std::optional<store::ModelFile> kept_weights(const store::RunDirectory& directory, const search::Individual& best) {
-    std::error_code none;
-    for (const auto& folder : directory.state_folders()) {
-        for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
-            if (!entry.path().filename().string().ends_with("-best.h5")) {
-                continue;
-            }
-            std::vector<std::string> problems;
-            auto file = store::read_model(entry.path(), problems);
-            if (file && file->individual.id == best.id) {
-                return file;
-            }
+/// The weights of `best` in one leader's file or its predecessor, which holds what a result displaced that was killed
+/// before it was recorded.
+std::optional<store::ModelFile> kept_in(const std::filesystem::path& path, const search::Individual& best,
+                                        std::uint64_t run) {
+    for (const std::filesystem::path& name : {path, std::filesystem::path(path.string() + hdf5::previous_suffix)}) {
+        std::vector<std::string> problems;
+        auto file = store::read_model(name, problems, hdf5::OnDamage::leave);
+        if (file && store::why_foreign(*file, run, best).empty()) {
+            return file;
         }
     }
     return std::nullopt;
 }
 
+using Paths = std::vector<std::filesystem::path>;
+
+/// The files of whoever trained it last and of whoever bred it.
+Paths likely_files(const store::RunDirectory& directory, const search::Individual& best) {
+    Paths files{directory.worker_best(static_cast<int>(best.id.worker()))};
+    if (best.attempt.worker >= 0) {
+        files.insert(files.begin(), directory.worker_best(best.attempt.worker));
+    }
+    return files;
+}
+
+/// Those of all workers of all starts.
+Paths all_files(const store::RunDirectory& directory) {
+    std::set<std::filesystem::path> found;
+    std::error_code none;
+    std::filesystem::recursive_directory_iterator entry(directory.state(), none);
+    for (; entry != std::filesystem::recursive_directory_iterator(); entry.increment(none)) {
+        std::string name = entry->path().string();
+        if (name.ends_with(hdf5::previous_suffix)) {
+            name.erase(name.size() - std::string_view(hdf5::previous_suffix).size());
+        }
+        if (name.ends_with("-best.h5")) {
+            found.insert(name);
+        }
+    }
+    return {found.begin(), found.end()};
+}
+
+std::optional<store::ModelFile> kept_weights(const Paths& paths, const search::Individual& best, std::uint64_t run) {
+    for (const std::filesystem::path& path : paths) {
+        if (auto file = kept_in(path, best, run)) {
+            return file;
+        }
+    }
+    return std::nullopt;
+}
+
+/// What models/best.h5 holds now, if it is `best`.
+std::optional<store::ModelFile> published(const store::RunDirectory& directory, const search::Individual& best,
+                                          std::uint64_t run) {
+    std::vector<std::string> problems;
+    auto file = store::read_model(directory.best_model(), problems, hdf5::OnDamage::set_aside);
+    return file && store::why_foreign(*file, run, best).empty() ? std::move(file) : std::nullopt;
+}
+
+bool is_tested(const store::ModelFile& file) {
+    return std::any_of(file.arrays.begin(), file.arrays.end(),
+                       [](const NamedArray& array) { return array.name == "test/loss"; });
+}
+
+void write(const store::RunDirectory& directory, std::uint64_t run, const search::Individual& best,
+           store::ModelFile& file) {
+    auto curve = std::move(file.individual.curve);
+    file.individual = best;
+    if (file.individual.curve.empty()) {
+        file.individual.curve = std::move(curve);  // the archivist keeps it on the disk alone
+    }
+    file.run = run;
+    store::write_model(directory.best_model(), file);
+}
+
 }  // namespace
 
-std::optional<std::string> publish_best(const store::RunDirectory& directory, const config::Config& config,
-                                        const data::Datasets& datasets, backend::Device& device,
-                                        const search::Population& population) {
+bool publish_weights(const store::RunDirectory& directory, std::uint64_t run, const search::Population& population) {
+    const search::Individual* best = population.best();
+    if (best == nullptr || published(directory, *best, run)) {
+        return true;
+    }
+    auto file = kept_weights(likely_files(directory, *best), *best, run);
+    if (file) {
+        write(directory, run, *best, *file);
+    }
+    return file.has_value();
+}
+
+std::optional<std::string> publish_best(const store::RunDirectory& directory, std::uint64_t run,
+                                        const config::Config& config, const data::Datasets& datasets,
+                                        backend::Device& device, const search::Population& population) {
     const search::Individual* best = population.best();
     if (best == nullptr) {
         return std::nullopt;
     }
-    std::vector<std::string> problems;
-    if (const auto published = store::read_model(directory.best_model(), problems);
-        published && published->individual.id == best->id) {
-        return std::nullopt;
-    }
-    auto file = kept_weights(directory, *best);
+    auto file = published(directory, *best, run);
     if (!file) {
-        return fmt::format("the weights of the best individual {} are in no file of {}", to_text(best->id),
-                           directory.state().string());
+        file = kept_weights(likely_files(directory, *best), *best, run);
+        file = file ? std::move(file) : kept_weights(all_files(directory), *best, run);
+        if (!file) {
+            throw FileError(fmt::format("the weights of the best individual {} are in no file of {}", to_text(best->id),
+                                        directory.state().string()));
+        }
+        write(directory, run, *best, *file);  // before the test set is measured, which may take the time that is left
+    }
+    if (is_tested(*file)) {
+        return std::nullopt;
     }
     const train::Recipe recipe = config.recipe(best->genome, best->id.value);
     const train::Measured test = measure_on_test_set(device, recipe, file->arrays, datasets.test);
-    auto curve = std::move(file->individual.curve);
-    file->individual = *best;
-    if (file->individual.curve.empty()) {
-        file->individual.curve = std::move(curve);  // the archivist keeps it on the disk alone
-    }
     file->arrays.push_back({"test/loss", {}, std::vector<double>{test.loss}});
     file->arrays.push_back({"test/accuracy", {}, std::vector<double>{test.accuracy}});
     file->arrays.push_back({"test/predictions",
                             {datasets.test.samples()},
                             std::vector<std::int64_t>(test.predictions.begin(), test.predictions.end())});
-    store::write_model(directory.best_model(), *file);
+    write(directory, run, *best, *file);
     return fmt::format("best individual {}: test loss {:.5g}, test accuracy {:.2f} % ({} images) -> {}",
                        to_text(best->id), test.loss, 100 * test.accuracy, datasets.test.samples(),
                        directory.best_model().string());

@@ -1,3 +1,4 @@
+#include "finch/app/checks.hpp"
 #include "finch/app/cnn_evaluator.hpp"
 #include "finch/app/devices.hpp"
 #include "finch/app/ending.hpp"
@@ -12,19 +13,25 @@
 #include "finch/app/storage.hpp"
 #include "finch/app/together.hpp"
 #include "finch/base/clock.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/cluster/end_notes.hpp"
 #include "finch/cluster/signals.hpp"
 #include "finch/comm/mpi_mailbox.hpp"
 #include "finch/report/tables.hpp"
 
+#include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <utility>
 
 namespace finch::app {
 namespace {
+
+/// Others wait as long for what one rank does with files, at the start and at the end.
+constexpr double seconds_of_files = 1800;
+constexpr double seconds_of_end = 1800;
 
 /// Everything that stands when a search begins. Built in order, destroyed in reverse.
 struct Stage {
@@ -62,10 +69,13 @@ island::Setup make_setup(const Stage& stage, const OpenedRun& run) {
     setup.restart = run.facts.restarts;
     setup.self = stage.place().worker;
     setup.island_of_worker = stage.placement.layout.island_of_worker;
-    setup.workers_before = run.workers_before;
+    setup.earlier = run.earlier;
     const auto self = static_cast<std::size_t>(setup.self);
     setup.bred_before = self < run.bred_before.size() ? run.bred_before[self] : 0;
     setup.hours_before = run.hours_before;
+    setup.node_hours_before = run.node_hours_before;
+    setup.nodes = stage.placement.nodes();
+    setup.one_at_a_time = run.one_at_a_time;
     setup.budget = stage.config.budget;
     setup.exchange = stage.config.exchange;
     setup.archive_seconds = stage.config.checkpoint.archive_seconds;
@@ -74,40 +84,31 @@ island::Setup make_setup(const Stage& stage, const OpenedRun& run) {
     setup.device = stage.device.name();
     setup.ranks = stage.group.size();
     setup.threads = stage.placement.threads;
+    setup.timeout_seconds = stage.config.workers.timeout_seconds;
+    for (const int leader : stage.placement.layout.leaders) {
+        const cluster::Place& place = stage.placement.mine(leader);
+        setup.leader_names.push_back(fmt::format("rank {} on {}", leader, place.node));
+    }
     return setup;
 }
 
 /// Followers: no more than obedience.
 void follow(const Stage& stage) {
+    cluster::unwatch();
     if (stage.config.trains()) {
         Slots(stage.config, stage.datasets, stage.device, stage.group, stage.communicator).follow();
     } else {
-        Bytes dismissal;
-        stage.group.broadcast(dismissal);
+        follow_without_trainings(stage.group);
     }
 }
 
-/// Leaders: after an orderly end everything is in one synced archive, and the journals are emptied. Collective over the
-/// leaders.
-void close_orderly(const Stage& stage, const island::Worker& worker, FileJournal& journal, FileArchive* archive) {
-    std::string written;
-    if (archive != nullptr) {
-        archive->set_state(worker.ending() == island::Ending::complete ? "complete" : "stopped");
-        // Twice, so that the predecessor holds all of it too.
-        written = archive->write(worker.population()) && archive->write(worker.population()) ? "yes" : "no";
-    }
-    if (comm::broadcast(stage.leaders.get(), written) == "yes") {
-        journal.forget_all();
-    }
-}
-
-std::unique_ptr<island::Evaluator> make_evaluator(const Stage& stage, Slots& slots,
-                                                  std::function<double()> best_known) {
+std::unique_ptr<island::Evaluator> make_evaluator(const Stage& stage, std::uint64_t run, Slots& slots,
+                                                  std::function<std::optional<search::Standing>()> best_known) {
     if (const auto* function = std::get_if<config::FunctionObjective>(&stage.config.objective)) {
         return std::make_unique<FunctionEvaluator>(*function, stage.config.seed, stage.config.workers.slots,
                                                    stage.group);
     }
-    const CnnEvaluator::Place place{stage.place().worker, stage.placement.threads, stage.place().node};
+    const CnnEvaluator::Place place{stage.place().worker, stage.placement.threads, stage.place().node, run};
     auto evaluator = std::make_unique<CnnEvaluator>(stage.config, slots, stage.group, stage.directory, place,
                                                     stage.device.name(), std::move(best_known));
     const data::Dataset& images = stage.datasets.training;
@@ -115,25 +116,108 @@ std::unique_ptr<island::Evaluator> make_evaluator(const Stage& stage, Slots& slo
     return evaluator;
 }
 
-void say_goodbye(const Stage& stage, const island::Worker& worker, const FileArchive& archive) {
+std::string closing_line(const Stage& stage, const island::Worker& worker, island::Ending ending) {
+    return fmt::format("{}: {} evaluated, {} unfinished; look at {} with h5dump or finch show",
+                       ending == island::Ending::complete ? "complete" : "stopped early, to be resumed",
+                       worker.population().settled(), worker.population().size() - worker.population().settled(),
+                       stage.directory.archive().string());
+}
+
+/// World rank 0, with seconds left and maybe no peer alive: what it knows, and before anything that waits for others.
+void close_urgently(const Stage& stage, const island::Worker& worker, FileArchive& archive) {
     LiveLine::clear();
-    if (stage.config.trains()) {
+    archive.event({unix_seconds(), 0, "stop", "a signal asked to stop at once"});
+    archive.set_state("terminated");
+    archive.write(worker.population());
+    spdlog::info("{}", closing_line(stage, worker, worker.ending()));
+}
+
+/// Keeps models/best.h5 as new as the archive, so that it is there whatever ends the run.
+FileArchive::Written publisher(const Stage& stage, std::uint64_t run) {
+    return [&stage, run, last = search::Id{}](const search::Population& population) mutable {
+        const search::Individual* best = stage.config.trains() ? population.best() : nullptr;
         try {
-            if (const auto said =
-                    publish_best(stage.directory, stage.config, stage.datasets, stage.device, worker.population())) {
-                spdlog::info("{}", *said);
+            if (best != nullptr && best->id != last && publish_weights(stage.directory, run, population)) {
+                last = best->id;
             }
         } catch (const ApiError& error) {
             spdlog::warn("models/best.h5 could not be written: {}", error.what());
-        } catch (const std::bad_alloc&) {
-            spdlog::warn("models/best.h5 could not be written: no memory to measure the best model on the test set");
         }
+    };
+}
+
+/// World rank 0. False where models/best.h5 should be there and is not.
+bool publish(const Stage& stage, std::uint64_t run, const search::Population& population) {
+    if (!stage.config.trains()) {
+        return true;
     }
-    const bool complete = worker.ending() == island::Ending::complete;
-    spdlog::info("{}: {} evaluated, {} unfinished; look at {} with h5dump or finch show",
-                 complete ? "complete" : "stopped early, to be resumed", worker.population().settled(),
-                 worker.population().size() - worker.population().settled(), stage.directory.archive().string());
-    fmt::print("\n{}", report::best_table(stage.config.space, worker.population(), archive.facts(), 3));
+    try {
+        if (const auto said =
+                publish_best(stage.directory, run, stage.config, stage.datasets, stage.device, population)) {
+            spdlog::info("{}", *said);
+        }
+        return true;
+    } catch (const Error& error) {
+        spdlog::warn("models/best.h5 could not be written: {}", error.what());
+    } catch (const std::bad_alloc&) {
+        spdlog::warn("models/best.h5 could not be written: no memory to measure the best model on the test set");
+    }
+    return false;
+}
+
+/// World rank 0. Twice, so that the predecessor holds all of it too.
+bool write_last_archive(FileArchive& archive, const search::Population& population, const char* state) {
+    archive.set_state(state);
+    return archive.write(population) && archive.write(population);
+}
+
+/// World rank 0: what is left to write after an orderly end. A run is complete once all of it is there.
+island::Ending close_run(const Stage& stage, const island::Worker& worker, FileArchive& archive) {
+    LiveLine::clear();
+    const search::Population& population = worker.population();
+    if (worker.ending() == island::Ending::complete) {
+        const bool is_published = publish(stage, archive.facts().run, population);
+        const bool is_written = write_last_archive(archive, population, is_published ? "complete" : "stopped");
+        return is_published && is_written ? island::Ending::complete : island::Ending::storage;
+    }
+    if (!write_last_archive(archive, population, "stopped")) {
+        return island::Ending::storage;
+    }
+    static_cast<void>(publish(stage, archive.facts().run, population));
+    return worker.ending();
+}
+
+void say_goodbye(const Stage& stage, const island::Worker& worker, const FileArchive& archive, island::Ending ending) {
+    const search::Population& population = worker.population();
+    const std::string where = stage.directory.root().string();
+    const std::size_t unfinished = population.size() - population.settled();
+    if (ending == island::Ending::storage) {
+        spdlog::warn(
+            "stopped: {} cannot be written any more (see above), but no result is lost: mend that, then start "
+            "it again to go on. {} evaluated, {} unfinished",
+            where, population.settled(), unfinished);
+    } else {
+        spdlog::info("{}", closing_line(stage, worker, ending));
+    }
+    fmt::print("\n{}", report::best_table(stage.config.space, population, archive.facts(), 3,
+                                          fitness_name(stage.config.objective)));
+}
+
+/// Leaders: after an orderly end everything is in one synced archive, and the journals are emptied. Collective over the
+/// leaders. Returns how the run as a whole ended.
+island::Ending close_orderly(const Stage& stage, const island::Worker& worker, FileJournal& journal,
+                             FileArchive* archive) {
+    island::Ending ending = worker.ending();
+    bool is_written = false;
+    if (archive != nullptr) {
+        ending = close_run(stage, worker, *archive);
+        is_written = archive->is_current();
+        say_goodbye(stage, worker, *archive, ending);
+    }
+    if (comm::broadcast(stage.leaders.get(), is_written ? "yes" : "no") == "yes") {
+        journal.forget_all();
+    }
+    return ending;
 }
 
 /// Leaders: the search itself. Collective over the leaders at its beginning and its orderly end.
@@ -144,17 +228,17 @@ island::Ending lead(const Stage& stage, OpenedRun opened) {
     FileJournal journal(stage.directory.journal(stage.place().worker), run.facts.run);
     std::optional<FileArchive> archive;
     if (is_zero) {
-        archive.emplace(stage.directory, stage.config.space, run.facts, *run.lock);
+        archive.emplace(stage.directory, stage.config.space, run.facts, *run.lock, publisher(stage, run.facts.run));
     }
     const auto mailbox = comm::make_mpi_mailbox(stage.leaders.get());
     std::optional<Slots> slots;
     slots.emplace(stage.config, stage.datasets, stage.device, stage.group, stage.communicator);
     const search::Population* population = nullptr;
-    const auto evaluator = make_evaluator(stage, *slots, [&population] {
+    const auto evaluator = make_evaluator(stage, run.facts.run, *slots, [&population] {
         const search::Individual* best = population->best();
-        return best != nullptr ? best->loss : std::numeric_limits<double>::infinity();
+        return best != nullptr ? std::optional(search::standing(*best)) : std::nullopt;
     });
-    const auto propagator = stage.options.genes ? make_given(stage.config.space, *stage.options.genes)
+    const auto propagator = stage.options.genes ? make_given(given_genome(stage.config.space, *stage.options.genes))
                                                 : search::make_propagator(stage.config.propagator, stage.config.space);
     Progress progress(stage.config, is_zero, run.population.settled(), run.hours_before);
     island::Worker worker(
@@ -162,21 +246,18 @@ island::Ending lead(const Stage& stage, OpenedRun opened) {
         *mailbox, is_zero ? &*archive : nullptr, progress,
         {unix_seconds, steady_seconds, stop_asked, stage.slurm.end_time.value_or(0), cluster::request_orderly_stop});
     population = &worker.population();
+    cluster::unwatch();
     const island::Ending ending = worker.run();
+    begin_phase(stage.session, "the end of the search", seconds_of_end);
     if (ending == island::Ending::urgent) {
-        evaluator->dismiss();
         if (archive) {
-            archive->set_state("stopped");
-            archive->write(worker.population());
+            close_urgently(stage, worker, *archive);
         }
+        evaluator->dismiss();
         return ending;
     }
     evaluator->dismiss();
-    close_orderly(stage, worker, journal, archive ? &*archive : nullptr);
-    if (is_zero) {
-        say_goodbye(stage, worker, *archive);
-    }
-    return ending;
+    return close_orderly(stage, worker, journal, archive ? &*archive : nullptr);
 }
 
 /// Collective over the world. The same configuration on every rank, read by world rank 0 alone.
@@ -190,14 +271,9 @@ LoadedData load_data(const config::Config& config) {
     if (!config.trains()) {
         return {};
     }
-    RandomStream random(config.seed, Purpose::test);
-    const data::Options options = config.recipe(search::random_genome(config.space, random), 0).data;
-    LoadedData loaded = load_on_each_node(options, config.seed);
+    LoadedData loaded = load_on_each_node(data_options(config), config.seed);
     static_cast<void>(on_rank_zero(MPI_COMM_WORLD, [&] {
-        const data::Dataset& images = loaded.sets.training;
-        static_cast<void>(
-            data::split(options, images.samples(), config.seed));  // refuses what leaves nothing to train on
-        config::check_models(config, {images.height, images.width, images.channels}, images.classes);
+        check_data(config, loaded.sets);
         return std::string();
     }));
     return loaded;
@@ -206,45 +282,64 @@ LoadedData load_data(const config::Config& config) {
 /// Collective over the world. The configuration, once it is known to be a search or one individual of it.
 config::Config load_checked(const RunOptions& options) {
     config::Config config = load_everywhere(options);
-    if (!options.genes && config.space.size() == 0) {
-        throw ConfigError(
-            "search.space: a search needs at least one gene; finch train trains one individual without a search");
-    }
-    if (options.genes) {
-        static_cast<void>(make_given(config.space, *options.genes));  // says what is wrong with the genes
-    }
+    check_search(config, options.genes);
     return config;
 }
 
-/// Collective over the world. World rank 0 opens the run directory, and says what it found.
+/// Collective over the world. World rank 0 opens the run directory, and says what it found; the others know the number
+/// of this start.
 OpenedRun open_run_everywhere(const store::RunDirectory& directory, const config::Config& config,
                               const RunOptions& options, const cluster::Slurm& slurm, const data::Datasets& datasets,
-                              const cluster::Layout& layout) {
+                              const Placement& placement) {
+    const cluster::Layout& layout = placement.layout;
     OpenedRun opened;
-    static_cast<void>(on_rank_zero(MPI_COMM_WORLD, [&] {
+    const std::string restart = on_rank_zero(MPI_COMM_WORLD, [&] {
         opened = open_run(directory, config, options, slurm, datasets.fingerprint,
-                          static_cast<int>(layout.leaders.size()), layout.islands);
+                          static_cast<int>(layout.leaders.size()), layout.islands, placement.nodes());
         spdlog::info("{}", opened.greeting);
-        return std::string();
-    }));
+        return std::to_string(opened.facts.restarts);
+    });
+    opened.facts.restarts = static_cast<std::uint32_t>(std::stoul(restart));
     return opened;
 }
 
 /// Collective over the world, but after TERM.
-int end_together(island::Ending ending) {
+int end_together(const comm::Session& session, island::Ending ending) {
     // A follower that was dismissed after TERM leaves as its leader does, without a word to other workers.
     if (ending == island::Ending::urgent || cluster::stop_request() == cluster::StopRequest::urgent) {
+        // A launcher ends the others when the first one leaves, so each waits for those that still save.
+        comm::wait_for_all(MPI_COMM_WORLD, cluster::seconds_left_to_stop() - 2);
         leave_at_once(exit_stopped);
     }
     cluster::ignore_signals();
+    begin_phase(session, "the end of the run", seconds_of_end);
     const bool complete = comm::broadcast(MPI_COMM_WORLD, ending == island::Ending::complete ? "yes" : "no") == "yes";
     return complete ? exit_done : exit_stopped;
+}
+
+/// Collective over the world. A stop that came so early that nothing has begun.
+int stop_at_start(const comm::Session& session) {
+    if (session.world_rank() == 0) {
+        spdlog::info("stopped at the start, to be resumed: a signal asked to stop");
+    }
+    cluster::ignore_signals();
+    return exit_stopped;
 }
 
 }  // namespace
 
 std::filesystem::path run_directory_of(const config::Config& config, const RunOptions& options) {
-    return options.run ? *options.run : std::filesystem::path("runs") / config.name;
+    if (options.run) {
+        return *options.run;
+    }
+    std::string name = config.name;
+    if (options.genes) {
+        // Other genes are another training, with a directory of its own.
+        name += "-train";
+        name +=
+            options.genes->empty() ? "" : "-" + short_name(config.space, given_genome(config.space, *options.genes));
+    }
+    return std::filesystem::path("runs") / name;
 }
 
 int evolve(comm::Session& session, const RunOptions& options) {
@@ -252,23 +347,52 @@ int evolve(comm::Session& session, const RunOptions& options) {
     if (const auto problem = cluster::launch_problem(slurm, session.world_size())) {
         throw ConfigError(*problem);
     }
-    const config::Config config = load_checked(options);
     cluster::catch_signals(slurm.end_time.value_or(0));
+    call_roll(session);
+    begin_phase(session, "reading the configuration", seconds_of_files);
+    const config::Config config = load_checked(options);
+    const double timeout = std::max(config.workers.timeout_seconds, seconds_of_silence);
+    begin_phase(session, "forming the groups", timeout);
+    if (stop_was_asked()) {
+        return stop_at_start(session);
+    }
     Placement placement = place_ranks(session, config, slurm);
     const cluster::Place& place = placement.mine(session.world_rank());
     set_up_log(config.log, session.world_rank(), place.group_rank == 0);
     const comm::Group group(MPI_COMM_WORLD, place.worker, place.group_rank, config.workers.timeout_seconds);
     const comm::Communicator leaders = comm::make_leaders(MPI_COMM_WORLD, group.is_leader(), place.worker);
     comm::check_start(MPI_COMM_WORLD, config.workers.timeout_seconds, placement.node_of_rank);
+    begin_phase(session, "opening the devices and reading the data", seconds_of_files);
     const OpenedDevice opened_device = open_device(session, config, placement);
     const LoadedData loaded = load_data(config);
     const data::Datasets& datasets = loaded.sets;
     if (config.trains()) {
         check_first_weights(config, datasets);
     }
+    cluster::catch_signals(slurm.end_time.value_or(0));  // libraries of devices may have installed handlers
+    if (stop_was_asked()) {
+        return stop_at_start(session);
+    }
     log_summary(session, config, placement, opened_device.description, opened_device.communicator);
+    if (config.trains() && session.world_rank() == 0) {
+        spdlog::info("{}", data_text(config, datasets));
+    }
+    begin_phase(session, "opening the run directory", seconds_of_files);
     const store::RunDirectory directory(run_directory_of(config, options));
-    OpenedRun opened = open_run_everywhere(directory, config, options, slurm, datasets, placement.layout);
+    OpenedRun opened;
+    try {
+        opened = open_run_everywhere(directory, config, options, slurm, datasets, placement);
+    } catch (const StorageError& error) {
+        if (session.world_rank() == 0) {
+            fmt::print(stderr, "finch: the run cannot be opened now, start it again to go on: {}\n", error.what());
+        }
+        return exit_stopped;
+    }
+    try {
+        cluster::keep_end_notes(directory.end_notes(), session.world_rank(), opened.facts.restarts, place.worker);
+    } catch (const ApiError& error) {
+        spdlog::warn("{}: should this process die, the next start cannot tell which individual it was", error.what());
+    }
     const Stage stage{session,
                       config,
                       options,
@@ -282,20 +406,15 @@ int evolve(comm::Session& session, const RunOptions& options) {
                       opened_device.communicator};
     if (!group.is_leader()) {
         follow(stage);
-        return end_together(island::Ending::complete);
+        return end_together(session, island::Ending::complete);
     }
-    return end_together(lead(stage, std::move(opened)));
+    return end_together(session, lead(stage, std::move(opened)));
 }
 
 int train_one(comm::Session& session, RunOptions options) {
     options.settings.insert(options.settings.end(),
                             {fmt::format("workers.ranks={}", session.world_size()), "workers.islands=1",
                              "workers.slots=1", "search.exchange.kind=none", "search.budget={evaluations: 1}"});
-    if (!options.run) {
-        const std::string name = on_rank_zero(
-            MPI_COMM_WORLD, [&] { return config::load(options.config, options.settings).name + "-train"; });
-        options.run = std::filesystem::path("runs") / name;
-    }
     return evolve(session, options);
 }
 

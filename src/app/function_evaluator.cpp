@@ -1,5 +1,6 @@
 #include "finch/app/function_evaluator.hpp"
 
+#include "finch/app/fault.hpp"
 #include "finch/app/order.hpp"
 #include "finch/base/clock.hpp"
 
@@ -24,6 +25,7 @@ void FunctionEvaluator::start(search::Individual individual) {
     const double seconds =
         objective_.seconds > 0 ? objective_.seconds * std::exp(objective_.spread * random.normal()) : 0;
     individual.started = unix_seconds();
+    die_of(individual.id);
     running_.push_back({std::move(individual), steady_seconds() + seconds});
 }
 
@@ -56,20 +58,35 @@ bool FunctionEvaluator::wants_soon() const {
            std::any_of(running_.begin(), running_.end(), [soon](const Running& running) { return running.due < soon; });
 }
 
-std::vector<search::Individual> FunctionEvaluator::stop_all() {
-    std::vector<search::Individual> ended;
-    for (Running& running : running_) {
-        running.individual.outcome = search::Outcome::stopped;
-        running.individual.finished = unix_seconds();
-        ended.push_back(std::move(running.individual));
+void FunctionEvaluator::keep_alive(double seconds) {
+    if (seconds > 0 || steady_seconds() - last_order_ > seconds_between_orders) {
+        Order order;
+        order.kind = Order::Kind::wait;
+        order.seconds_to_next = seconds;
+        Bytes bytes = encode(order);
+        group_.broadcast(bytes);
+        static_cast<void>(agree(group_, Status::running));
+        last_order_ = steady_seconds();
     }
-    running_.clear();
-    return ended;
 }
 
 void FunctionEvaluator::dismiss() {
     Bytes bytes = encode(Order{});
     group_.broadcast(bytes);
+}
+
+void follow_without_trainings(const comm::Group& group) {
+    Order order;
+    order.kind = Order::Kind::wait;
+    order.seconds_to_next = 600;  // the leader reads the run first
+    while (order.kind != Order::Kind::dismiss) {
+        Bytes bytes;
+        group.broadcast(bytes, std::max(seconds_of_silence, order.seconds_to_next));
+        order = decode_order(bytes);
+        if (order.kind == Order::Kind::wait) {
+            static_cast<void>(agree(group, Status::running));
+        }
+    }
 }
 
 }  // namespace finch::app

@@ -1,12 +1,15 @@
 #include "finch/app/given.hpp"
 
+#include "finch/base/bytes.hpp"
 #include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
 
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <span>
 #include <utility>
 
 namespace finch::app {
@@ -25,7 +28,7 @@ private:
 
 }  // namespace
 
-std::unique_ptr<search::Propagator> make_given(const search::Space& space, const std::vector<std::string>& genes) {
+search::Genome given_genome(const search::Space& space, const std::vector<std::string>& genes) {
     search::Genome genome(space.size(), std::numeric_limits<double>::quiet_NaN());
     for (const std::string& assignment : genes) {
         const std::size_t equals = assignment.find('=');
@@ -49,7 +52,36 @@ std::unique_ptr<search::Propagator> make_given(const search::Space& space, const
     if (!missing.empty()) {
         throw ConfigError("--gene is missing for " + join(missing) + ": one individual needs a value for every gene");
     }
+    return genome;
+}
+
+std::unique_ptr<search::Propagator> make_given(search::Genome genome) {
     return std::make_unique<Given>(std::move(genome));
+}
+
+std::string short_name(const search::Space& space, const search::Genome& genome) {
+    const std::string text = search::genome_text(space, genome);
+    return fmt::format("{:08x}", crc32c(std::as_bytes(std::span(text))));
+}
+
+void check_same_genes(const search::Space& space, const search::Genome& genome, const search::Population& population,
+                      const std::string& place) {
+    for (const auto& [id, individual] : population.individuals()) {
+        std::vector<std::string> changes;
+        for (std::size_t i = 0; i < space.size(); ++i) {
+            const std::string before = search::value_text(space.genes[i], individual.genome.at(i));
+            const std::string now = search::value_text(space.genes[i], genome.at(i));
+            if (before != now) {
+                changes.push_back(fmt::format("{}: {} → {}", space.genes[i].name, before, now));
+            }
+        }
+        if (!changes.empty()) {
+            throw ConfigError(
+                fmt::format("{}: this run holds the individual {} with other genes ({}); other genes are another "
+                            "training: begin another run with --run DIR, or set the old one aside with --fresh",
+                            place, to_text(id), fmt::join(changes, ", ")));
+        }
+    }
 }
 
 void leave_at_once(int code) {

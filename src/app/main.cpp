@@ -1,13 +1,19 @@
 // finch: parses the command line, runs one verb, and turns what it throws into a message and an exit code.
 #include "finch/app/doctor.hpp"
+#include "finch/app/fault.hpp"
 #include "finch/app/replay.hpp"
 #include "finch/app/run.hpp"
+#include "finch/app/startup.hpp"
 #include "finch/app/verbs.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/cluster/end_notes.hpp"
+#include "finch/cluster/environment.hpp"
+#include "finch/cluster/signals.hpp"
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <functional>
@@ -20,6 +26,7 @@ constexpr int exit_fault = 1;
 /// Runs a verb that needs no MPI.
 int alone(const std::function<int()>& verb) {
     try {
+        cluster::release_signals();
         return verb();
     } catch (const ConfigError& error) {
         fmt::print(stderr, "finch: {}\n", error.what());
@@ -30,9 +37,29 @@ int alone(const std::function<int()>& verb) {
     }
 }
 
+/// MPI_Init waits for every rank, for ever if one of them never comes.
+void watch_start(const cluster::Environment& environment) {
+    const double seconds = start_seconds();
+    const auto ranks = cluster::ranks_expected(environment);
+    cluster::watch(
+        fmt::format("finch: a process on {}: MPI_Init did not end within {} s (FINCH_START_SECONDS): {} ranks "
+                    "were expected, and one of them never reached it",
+                    cluster::host_name(), seconds, ranks ? std::to_string(*ranks) : "all"),
+        seconds);
+}
+
 /// Runs a verb on all ranks. A ConfigError reaches every rank and is printed by rank 0; anything else is one rank's
 /// fault, of which the others hear by MPI_Abort. Rank 0 alone returns the code.
 int on_all_ranks(int argc, char** argv, const std::function<int(comm::Session&)>& verb) {
+    const cluster::Environment environment = cluster::Environment::of_this_process();
+    if (const auto problem = cluster::launch_problem(environment)) {
+        if (environment.number("SLURM_PROCID").value_or(0) == 0) {
+            fmt::print(stderr, "finch: {}\n", *problem);
+        }
+        return exit_input;
+    }
+    fall_deaf("init");
+    watch_start(environment);
     comm::Session session(argc, argv);
     int code = exit_fault;
     try {
@@ -44,6 +71,7 @@ int on_all_ranks(int argc, char** argv, const std::function<int(comm::Session&)>
         }
         code = exit_input;
     } catch (const std::exception& error) {
+        cluster::note_end(cluster::EndKind::excused);  // unless it was a training's fault, which was noted before
         fmt::print(stderr, "finch: rank {}: {}\n", session.world_rank(), error.what());
         std::fflush(nullptr);
         MPI_Abort(MPI_COMM_WORLD, exit_fault);
@@ -104,11 +132,17 @@ void add_training_verbs(CLI::App& app, CommandLine& line) {
     CLI::App* again = app.add_subcommand("replay", "train one individual of a run again and compare every epoch");
     again->add_option("run", line.options.config, "the run directory")->required();
     again->add_option("id", line.id, "the individual, e.g. 0.3.17")->required();
-    with_ranks(again, [&line](comm::Session& session) { return replay(session, line.options.config, line.id); });
+    with_ranks(again, [&line](comm::Session& session) {
+        cluster::release_signals();
+        return replay(session, line.options.config, line.id);
+    });
 
     CLI::App* examining = app.add_subcommand(
         "doctor", "what Finch finds here, what is wrong with it and how to mend it (start it as a run: srun, mpirun)");
-    with_ranks(examining, doctor);
+    with_ranks(examining, [](comm::Session& session) {
+        cluster::release_signals();
+        return doctor(session);
+    });
 }
 
 void add_reading_verbs(CLI::App& app, CommandLine& line) {
@@ -136,7 +170,9 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
         "status",
         "complete (exit code 0), stopped early (75), interrupted (76) or running (77), from the run directory alone");
     add_run_options(*asking, line.options);
-    asking->add_flag("--progress", line.progress, "print only a number that grows as the run gets further");
+    asking->add_flag(
+        "--progress", line.progress,
+        "before the line, print a number that grows as the run gets further, and the name of its last start");
     by_itself(asking, [&line] { return status(line.options, line.progress); });
 
     CLI::App* keys = app.add_subcommand("config", "every key of a configuration with its default and meaning");
@@ -156,6 +192,7 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
 }  // namespace finch::app
 
 int main(int argc, char** argv) {
+    finch::cluster::catch_signals();  // before there is a thread, and before a stop can come too early
     CLI::App app("Finch evolves convolutional networks on a Slurm cluster.", "finch");
     app.set_version_flag("--version", std::string("Finch ") + FINCH_VERSION);
     app.require_subcommand(1);

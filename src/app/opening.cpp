@@ -1,15 +1,21 @@
 #include "finch/app/opening.hpp"
 
+#include "finch/app/given.hpp"
 #include "finch/base/bytes.hpp"
 #include "finch/base/clock.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/cluster/end_notes.hpp"
+#include "finch/hdf5/replace.hpp"
+#include "finch/search/attempts.hpp"
+#include "finch/store/model_file.hpp"
 #include "finch/store/resume.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <random>
+#include <span>
 
 namespace finch::app {
 namespace {
@@ -38,14 +44,20 @@ void check_same_search(const config::Config& config, const store::ArchiveFacts& 
 }
 
 void write_config(const store::RunDirectory& directory, const config::Config& config) {
-    const std::filesystem::path beside = directory.config().string() + ".new";
-    std::ofstream out(beside);
-    out << config.text();
-    out.close();
-    if (!out) {
-        throw ConfigError(fmt::format("{}: cannot be written", beside.string()));
+    const std::string text = config.text();
+    hdf5::replace_file(directory.config(), {std::as_bytes(std::span(text))}, hdf5::Predecessor::drop);
+}
+
+/// A published model without its run's archive: the new run's is not there yet, and nobody shall take this one for it.
+void set_stale_model_aside(const store::RunDirectory& directory) {
+    const std::filesystem::path model = directory.best_model();
+    std::error_code none;
+    if (std::filesystem::exists(model, none)) {
+        const std::filesystem::path aside = model.parent_path() / "best-of-an-earlier-run.h5";
+        std::filesystem::rename(model, aside, none);
+        spdlog::warn("{} is of an earlier run, of which there is no archive: it is now {}", model.string(),
+                     aside.filename().string());
     }
-    std::filesystem::rename(beside, directory.config());
 }
 
 /// The journals of workers that do not exist any more: what they hold is in the archive and its predecessor.
@@ -66,6 +78,44 @@ std::vector<std::int32_t> bred_by_workers(const search::Population& population) 
     return bred;
 }
 
+/// Where the last start broke off: counts deaths against those that were in training (search::charge_deaths), and says
+/// so. Returns how many starts in a row have now ended without a note and in vain.
+int look_at_last_end(search::Population& population, const store::ArchiveFacts& facts,
+                     const store::RunDirectory& directory) {
+    if ((facts.state != "running" && facts.state != "terminated") || facts.starts.empty()) {
+        return 0;
+    }
+    search::EndNotes notes;
+    for (const cluster::EndNote& note : cluster::read_end_notes(directory.end_notes(), facts.restarts)) {
+        search::WorkerEnd& end = notes[note.worker];
+        ++(note.kind == cluster::EndKind::guilty ? end.guilty : end.excused);
+    }
+    const store::Start& last = facts.starts.back();
+    const bool was_in_vain = !(search::progress_of(population) > last.progress + 1e-9);
+    const bool one_at_a_time = last.silent_ends >= search::most_silent_ends;
+    for (const search::Individual& charged :
+         search::charge_deaths(population, facts.restarts, notes, one_at_a_time, unix_seconds())) {
+        spdlog::warn("individual {} was in training on worker {} when that worker's process died in start {}: {}",
+                     to_text(charged.id), charged.attempt.worker, charged.attempt.restart + 1,
+                     charged.finished_training() ? "given up, " + charged.problem : "it is tried once more, alone");
+        population.merge(charged);
+    }
+    return !notes.empty() || !was_in_vain ? 0 : one_at_a_time ? last.silent_ends : last.silent_ends + 1;
+}
+
+/// Snapshots of individuals that are settled: a kill came between the record and the removal.
+void remove_settled_trainings(const store::RunDirectory& directory, const search::Population& population) {
+    for (const std::filesystem::path& folder : directory.state_folders()) {
+        for (const std::filesystem::path& path : list_folder(folder)) {
+            const std::optional<search::Id> id = store::RunDirectory::id_of_training(path);
+            const search::Individual* individual = id ? population.find(*id) : nullptr;
+            if (individual != nullptr && individual->finished_training()) {
+                store::remove_model(path);
+            }
+        }
+    }
+}
+
 /// Merges what an earlier start left into `run`.
 void resume(OpenedRun& run, store::Recovered recovered, const store::RunDirectory& directory,
             const config::Config& config, const std::string& data_fingerprint) {
@@ -79,10 +129,17 @@ void resume(OpenedRun& run, store::Recovered recovered, const store::RunDirector
     recovered.records = {};
     recovered.merge_into(run.population);
     const std::string before = recovered.facts.config;
-    run.workers_before = recovered.facts.workers;
-    run.hours_before = hours_used(recovered.facts);
+    recovered.facts.starts = starts_so_far(recovered.facts);
+    for (const store::Start& start : recovered.facts.starts) {
+        run.earlier.push_back({start.restart, start.workers});
+        run.hours_before += start.seconds / 3600;
+        run.node_hours_before += start.nodes * start.seconds / 3600;
+    }
+    const int silent_ends = look_at_last_end(run.population, recovered.facts, directory);
+    run.one_at_a_time = silent_ends >= search::most_silent_ends;
     run.facts = std::move(recovered.facts);
     ++run.facts.restarts;
+    run.facts.starts.push_back({.restart = run.facts.restarts, .silent_ends = silent_ends});
     run.greeting =
         fmt::format("resuming {}: {} evaluated, {} unfinished, start number {}", directory.root().string(),
                     run.population.settled(), run.population.size() - run.population.settled(), run.facts.restarts + 1);
@@ -94,20 +151,20 @@ void resume(OpenedRun& run, store::Recovered recovered, const store::RunDirector
 
 }  // namespace
 
-double hours_used(const store::ArchiveFacts& facts) {
-    std::map<std::uint32_t, double> longest;
-    for (const auto& [key, report] : facts.reports) {
-        longest[key.first] = std::max(longest[key.first], report.up_seconds);
+std::vector<store::Start> starts_so_far(const store::ArchiveFacts& facts) {
+    std::vector<store::Start> starts = facts.starts;
+    for (store::Start& start : starts) {
+        for (auto report = facts.reports.lower_bound({start.restart, 0});
+             report != facts.reports.end() && report->first.first == start.restart; ++report) {
+            start.seconds = std::max(start.seconds, report->second.up_seconds);
+        }
     }
-    double seconds = 0;
-    for (const auto& [restart, up] : longest) {
-        seconds += up;
-    }
-    return seconds / 3600;
+    return starts;
 }
 
 OpenedRun open_run(const store::RunDirectory& directory, const config::Config& config, const RunOptions& options,
-                   const cluster::Slurm& slurm, const std::string& data_fingerprint, int workers, int islands) {
+                   const cluster::Slurm& slurm, const std::string& data_fingerprint, int workers, int islands,
+                   int nodes) {
     OpenedRun run;
     run.population = search::Population(config.exchange.kind, islands);
     if (options.fresh && slurm.restart_count == 0 && directory.holds_a_run()) {
@@ -118,10 +175,16 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     }
     directory.create(workers);
     run.lock = std::make_unique<store::RunLock>(directory, slurm.job_id.value_or(""));
-    if (auto recovered = store::recover(directory, store::Curves::leave)) {
+    if (auto recovered = store::recover(directory, hdf5::OnDamage::set_aside, store::Curves::leave)) {
         resume(run, std::move(*recovered), directory, config, data_fingerprint);
+        if (options.genes) {
+            check_same_genes(config.space, given_genome(config.space, *options.genes), run.population,
+                             directory.root().string());
+        }
     } else {
+        set_stale_model_aside(directory);
         run.facts.run = new_run_number();
+        run.facts.starts.emplace_back();
         run.greeting = fmt::format("a new run in {}", directory.root().string());
     }
     run.facts.seed = config.seed;
@@ -129,6 +192,11 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     run.facts.data_fingerprint = data_fingerprint;
     run.facts.workers = workers;
     run.facts.islands = islands;
+    store::Start& start = run.facts.starts.back();
+    start.workers = workers;
+    start.nodes = nodes;
+    start.began = unix_seconds();
+    start.progress = search::progress_of(run.population);
     run.facts.state = "running";
     run.facts.budget_evaluations = config.budget.evaluations.value_or(-1);
     run.facts.events.push_back({unix_seconds(), 0, run.facts.restarts == 0 ? "start" : "restart", run.greeting});
@@ -143,6 +211,7 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     }
     run.bred_before = bred_by_workers(run.population);
     remove_other_journals(directory, workers);
+    remove_settled_trainings(directory, run.population);
     write_config(directory, config);
     return run;
 }
@@ -152,8 +221,10 @@ std::string pack_run(const OpenedRun& run) {
     ByteWriter writer(bytes);
     writer.put(run.facts.run);
     writer.put(run.facts.restarts);
-    writer.put(run.workers_before);
+    writer.put_all(std::span<const island::EarlierStart>(run.earlier));
     writer.put(run.hours_before);
+    writer.put(run.node_hours_before);
+    writer.put(run.one_at_a_time);
     writer.put_all(std::span<const std::int32_t>(run.bred_before));
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -163,8 +234,10 @@ OpenedRun unpack_run(const std::string& packed, search::ExchangeKind kind, int i
     OpenedRun run;
     run.facts.run = reader.get<std::uint64_t>();
     run.facts.restarts = reader.get<std::uint32_t>();
-    run.workers_before = reader.get<int>();
+    run.earlier = reader.get_all<island::EarlierStart>();
     run.hours_before = reader.get<double>();
+    run.node_hours_before = reader.get<double>();
+    run.one_at_a_time = reader.get<bool>();
     run.bred_before = reader.get_all<std::int32_t>();
     run.population = search::Population(kind, islands);
     return run;

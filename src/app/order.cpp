@@ -1,5 +1,8 @@
 #include "finch/app/order.hpp"
 
+#include "finch/base/format.hpp"
+#include "finch/cluster/signals.hpp"
+
 #include <span>
 #include <variant>
 
@@ -27,14 +30,23 @@ NamedArray read_array(ByteReader& reader) {
         case 2:
             array.values = reader.get_all<std::int64_t>();
             break;
-        default:
+        case 3:
             array.values = reader.get_all<std::uint8_t>();
             break;
+        default:
+            throw FileError(fmt::format("array {} is of no kind", array.name));
     }
     return array;
 }
 
 }  // namespace
+
+Status agree(const comm::Group& group, Status mine) {
+    const auto all =
+        group.maximum({static_cast<std::int64_t>(mine), static_cast<std::int64_t>(cluster::stop_request())});
+    cluster::request_stop(static_cast<cluster::StopRequest>(all[1]));
+    return static_cast<Status>(all[0]);
+}
 
 Bytes encode(const Order& order) {
     Bytes bytes;
@@ -42,6 +54,7 @@ Bytes encode(const Order& order) {
     writer.put(order.kind);
     writer.put(order.slot);
     writer.put_all(std::span<const Order::Steps>(order.steps));
+    writer.put(order.seconds_to_next);
     if (order.kind == Order::Kind::start) {
         search::write_individual(order.individual, true, bytes);
         writer.put(static_cast<std::uint32_t>(order.snapshot.size()));
@@ -56,8 +69,12 @@ Order decode_order(const Bytes& bytes) {
     ByteReader reader(bytes);
     Order order;
     order.kind = reader.get<Order::Kind>();
+    if (order.kind > Order::Kind::dismiss) {
+        throw FileError("an order of no kind");
+    }
     order.slot = reader.get<std::uint32_t>();
     order.steps = reader.get_all<Order::Steps>();
+    order.seconds_to_next = reader.get<double>();
     if (order.kind == Order::Kind::start) {
         order.individual = search::read_individual(reader);
         const auto arrays = reader.get<std::uint32_t>();

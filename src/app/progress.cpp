@@ -14,22 +14,26 @@ namespace {
 constexpr double live_seconds = 0.2;  ///< between two pictures of the live line
 constexpr double line_seconds = 0.1;  ///< individuals that end faster than this are told of in summaries
 
-std::string score_text(const search::Individual& individual) {
+std::string score_text(const search::Individual& individual, const std::string& fitness) {
     std::string text = fmt::format("{}", search::outcome_names[static_cast<std::size_t>(individual.outcome)]);
     if (std::isfinite(individual.loss)) {
-        text += fmt::format(", loss {:.5g}", individual.loss);
+        text += fmt::format(", {} {:.5g}", fitness, individual.loss);
     }
     if (std::isfinite(individual.accuracy)) {
         text += fmt::format(", accuracy {:.2f} %", 100 * individual.accuracy);
     }
     if (individual.epochs > 0) {
-        text += fmt::format(", {} epochs in {}", individual.epochs,
-                            duration_text(individual.finished - individual.started));
+        text += fmt::format(", {} epochs in {}", individual.epochs, duration_text(individual.training_seconds));
     }
     return individual.problem.empty() ? text : text + ": " + individual.problem;
 }
 
 }  // namespace
+
+std::string fitness_name(const config::Objective& objective) {
+    const auto* measured = std::get_if<train::Objective>(&objective);
+    return measured != nullptr && *measured == train::Objective::validation_error ? "error" : "loss";
+}
 
 Progress::Progress(const config::Config& config, bool is_rank_zero, std::size_t settled_before, double hours_before)
     : config_(config),
@@ -59,8 +63,10 @@ std::string Progress::summary(const search::Population& population) const {
     const search::Individual* best = population.best();
     return fmt::format("{}{}{}, {:.0f} evaluations/h{}", settled,
                        config_.budget.evaluations ? fmt::format("/{}", *config_.budget.evaluations) : "",
-                       best != nullptr ? fmt::format(", best {:.5g} ({})", best->loss, to_text(best->id)) : "", hourly,
-                       time_left(settled));
+                       best != nullptr ? fmt::format(", best {} {:.5g} ({})", fitness_name(config_.objective),
+                                                     best->loss, to_text(best->id))
+                                       : "",
+                       hourly, time_left(settled));
 }
 
 void Progress::settled(const search::Individual& individual, const search::Population& population) {
@@ -75,7 +81,8 @@ void Progress::settled(const search::Individual& individual, const search::Popul
     last_line_ = now;
     const std::string more = unsaid_ > 0 ? fmt::format(" (and {} more)", unsaid_) : "";
     unsaid_ = 0;
-    spdlog::info("{} on island {}: {} [{}]{} | {}", to_text(individual.id), individual.island, score_text(individual),
+    spdlog::info("{} on island {}: {} [{}]{} | {}", to_text(individual.id), individual.island,
+                 score_text(individual, fitness_name(config_.objective)),
                  search::genome_text(config_.space, individual.genome), more, summary(population));
 }
 

@@ -1,5 +1,6 @@
 #include "finch/app/replay.hpp"
 
+#include "finch/app/comparison.hpp"
 #include "finch/app/devices.hpp"
 #include "finch/app/load_data.hpp"
 #include "finch/app/run.hpp"
@@ -14,7 +15,6 @@
 #include "finch/store/resume.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace finch::app {
 namespace {
@@ -29,7 +29,7 @@ struct Recorded {
 };
 
 std::string pack(const std::filesystem::path& run, const std::string& id) {
-    const auto recovered = store::recover(store::RunDirectory(run));
+    const auto recovered = store::recover(store::RunDirectory(run), hdf5::OnDamage::leave);
     if (!recovered) {
         throw ConfigError(fmt::format("{}: there is no run here", run.string()));
     }
@@ -42,7 +42,6 @@ std::string pack(const std::filesystem::path& run, const std::string& id) {
             fmt::format("{}: there is no individual {}; finch show --csv lists them all", run.string(), id));
     }
     Bytes bytes;
-    bytes.reserve(recovered->facts.config.size() + 1024);
     ByteWriter writer(bytes);
     writer.put_text(recovered->facts.config);
     writer.put_text(recovered->facts.data_fingerprint);
@@ -59,32 +58,23 @@ Recorded unpack(const std::string& packed) {
     return recorded;
 }
 
-bool same_bits(double a, double b) {
-    return std::memcmp(&a, &b, sizeof a) == 0;
-}
-
-bool same_epoch(const train::Epoch& again, const search::EpochMetrics& recorded) {
-    return same_bits(again.training_loss, recorded.training_loss) &&
-           same_bits(again.training_accuracy, recorded.training_accuracy) &&
-           same_bits(again.validation_loss, recorded.validation_loss) &&
-           same_bits(again.validation_accuracy, recorded.validation_accuracy);
-}
-
-/// Prints both curves side by side. Returns whether they are equal to the last bit.
-bool compare(const train::Training& training, const search::Individual& recorded) {
-    bool equal = training.curve().size() == recorded.curve.size();
-    fmt::print("{:>6} {:>20} {:>20}\n", "epoch", "recorded loss", "loss now");
-    for (std::size_t i = 0; i < std::max(training.curve().size(), recorded.curve.size()); ++i) {
-        const bool both = i < training.curve().size() && i < recorded.curve.size();
-        const bool same = both && same_epoch(training.curve()[i], recorded.curve[i]);
-        equal = equal && same;
-        fmt::print("{:>6} {:>20} {:>20} {}\n", i + 1,
-                   i < recorded.curve.size() ? fmt::format("{:.17g}", recorded.curve[i].validation_loss) : "-",
-                   i < training.curve().size() ? fmt::format("{:.17g}", training.curve()[i].validation_loss) : "-",
-                   same ? "equal" : "differs");
+/// Says before a long training what can come of it.
+void warn_of_ranks(const search::Individual& individual, int ranks) {
+    const std::size_t comparable = comparable_epochs(individual, ranks);
+    const std::size_t epochs = individual.curve.size();
+    if (comparable == epochs && (epochs > 0 || individual.ranks == ranks)) {
+        return;
     }
-    fmt::print("{}\n", equal ? "equal to the last bit" : "not equal");
-    return equal;
+    if (comparable > 0) {
+        spdlog::warn(
+            "{} was trained by {} ranks until epoch {}, then by others: only epochs 1 to {} are compared bit "
+            "for bit",
+            to_text(individual.id), ranks, comparable, comparable);
+        return;
+    }
+    const std::int32_t first = epochs > 0 ? individual.curve.front().ranks : 0;
+    spdlog::warn("{} was begun by {} ranks, now by {}: the last bits will differ", to_text(individual.id),
+                 first > 0 ? first : individual.ranks, ranks);
 }
 
 /// Collective over the world. A device of the kind on which the individual was trained; all ranks are one worker.
@@ -111,9 +101,8 @@ int replay(comm::Session& session, const std::filesystem::path& run, const std::
     if (!config.trains()) {
         throw ConfigError("replay trains a network again; this run's objective is a function");
     }
-    if (session.world_rank() == 0 && (session.world_size() != individual.ranks)) {
-        spdlog::warn("{} was trained by {} ranks, now by {}: the last bits will differ", id, individual.ranks,
-                     session.world_size());
+    if (session.world_rank() == 0) {
+        warn_of_ranks(individual, session.world_size());
     }
     const comm::Group group(MPI_COMM_WORLD, 0, session.world_rank(), config.workers.timeout_seconds);
     const OpenedDevice opened = open_as_recorded(session, config, individual);
@@ -137,8 +126,12 @@ int replay(comm::Session& session, const std::filesystem::path& run, const std::
                          training->curve().back().validation_loss);
         }
     }
-    const bool equal = session.world_rank() != 0 || compare(*training, individual);
-    return equal ? exit_done : 1;
+    if (session.world_rank() != 0) {
+        return exit_done;
+    }
+    const Comparison comparison = compare(training->curve(), individual, session.world_size());
+    fmt::print("{}", comparison.text);
+    return comparison.equal ? exit_done : 1;
 }
 
 }  // namespace finch::app

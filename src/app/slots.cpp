@@ -2,12 +2,50 @@
 
 #include "finch/app/devices.hpp"
 #include "finch/base/format.hpp"
+#include "finch/cluster/end_notes.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <new>
+#include <span>
 #include <utility>
+#include <variant>
 
 namespace finch::app {
+namespace {
+
+/// What escapes while an Order is obeyed ends the process: the next start then counts it against those in training.
+class BlameWhileUnwinding {
+public:
+    BlameWhileUnwinding() = default;
+    ~BlameWhileUnwinding() {
+        if (std::uncaught_exceptions() > exceptions_) {
+            cluster::note_end(cluster::EndKind::guilty);
+        }
+    }
+    BlameWhileUnwinding(const BlameWhileUnwinding&) = delete;
+    BlameWhileUnwinding& operator=(const BlameWhileUnwinding&) = delete;
+
+private:
+    int exceptions_ = std::uncaught_exceptions();
+};
+
+std::int64_t bytes_of(const NamedArrays& arrays) {
+    std::size_t bytes = 0;
+    for (const NamedArray& array : arrays) {
+        std::visit([&](const auto& values) { bytes += std::span(values).size_bytes(); }, array.values);
+    }
+    return static_cast<std::int64_t>(bytes);
+}
+
+/// Receives an Order; its bytes are gone when it is obeyed.
+Order receive_order(const comm::Group& group, double seconds) {
+    Bytes bytes;
+    group.broadcast(bytes, seconds);
+    return decode_order(bytes);
+}
+
+}  // namespace
 
 Slots::Slots(const config::Config& config, const data::Datasets& datasets, backend::Device& device,
              const comm::Group& group, cluster::Communicator communicator)
@@ -30,15 +68,21 @@ Slots::~Slots() {
 }
 
 std::vector<Status> Slots::obey(const Order& order) {
+    const BlameWhileUnwinding blame;
     switch (order.kind) {
         case Order::Kind::start:
             return {start(order)};
         case Order::Kind::snapshot:
             snapshot_ = slots_.at(order.slot)->snapshot();
+            if (!group_.is_leader()) {
+                snapshot_.clear();  // the leader writes it
+            }
             return {Status::running};
         case Order::Kind::release:
             slots_.at(order.slot).reset();
             return {Status::finished};
+        case Order::Kind::wait:
+            return {agree(Status::running, "")};
         case Order::Kind::dismiss:
             return {Status::finished};
         case Order::Kind::advance:
@@ -85,6 +129,14 @@ void Slots::check_health(std::uint32_t slot) {
     streams_.at(slot)->synchronize();
 }
 
+std::int64_t Slots::largest_snapshot() const {
+    std::int64_t largest = 0;
+    for (const auto& training : slots_) {
+        largest = std::max(largest, training ? training->plan().snapshot_bytes : 0);
+    }
+    return largest;
+}
+
 /// Allocates everything, then answers: a follower that has no memory is heard, and all give the slot up together.
 Status Slots::start(const Order& order) {
     Status mine = Status::running;
@@ -92,14 +144,15 @@ Status Slots::start(const Order& order) {
     try {
         slots_.at(order.slot) =
             std::make_unique<train::Training>(*streams_.at(order.slot), group_, *all_reduce_, datasets_,
-                                              config_.recipe(order.individual.genome, order.individual.id.value));
+                                              config_.recipe(order.individual.genome, order.individual.id.value),
+                                              train::HostMemory{largest_snapshot(), bytes_of(order.snapshot)});
         if (!order.snapshot.empty()) {
             slots_.at(order.slot)->restore(order.snapshot);
         }
     } catch (const std::bad_alloc&) {
         mine = Status::out_of_memory;
         text = fmt::format("out of memory on rank {} of the worker", group_.rank());
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
         mine = Status::failed;
         text = error.what();
     }
@@ -114,7 +167,7 @@ Status Slots::start(const Order& order) {
 }
 
 Status Slots::agree(Status mine, const std::string& text) {
-    const auto all = static_cast<Status>(group_.maximum(static_cast<std::int64_t>(mine)));
+    const Status all = app::agree(group_, mine);
     problem_.clear();
     if (all >= Status::out_of_memory) {
         for (const std::string& said : comm::gather_all(group_.get(), text)) {
@@ -126,10 +179,9 @@ Status Slots::agree(Status mine, const std::string& text) {
 
 void Slots::follow() {
     Order order;
+    order.seconds_to_next = 600;  // the leader reads the run first
     do {
-        Bytes bytes;
-        group_.broadcast(bytes);
-        order = decode_order(bytes);
+        order = receive_order(group_, std::max(seconds_of_silence, order.seconds_to_next));
         obey(order);
     } while (order.kind != Order::Kind::dismiss);
 }

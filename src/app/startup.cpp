@@ -1,10 +1,13 @@
 #include "finch/app/startup.hpp"
 
+#include "finch/app/fault.hpp"
 #include "finch/app/together.hpp"
 #include "finch/backend/device.hpp"
 #include "finch/base/bytes.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/cluster/environment.hpp"
+#include "finch/cluster/signals.hpp"
 #include "finch/nn/initialization.hpp"
 
 #include <algorithm>
@@ -12,8 +15,39 @@
 
 namespace finch::app {
 
+double start_seconds() {
+    constexpr long long standard = 120;
+    const auto seconds = cluster::Environment::of_this_process().number("FINCH_START_SECONDS");
+    return static_cast<double>(std::max(1LL, seconds.value_or(standard)));
+}
+
+void call_roll(const comm::Session& session) {
+    const double seconds = start_seconds() / 4;  // all have left MPI_Init by now
+    begin_phase(session, "the roll call", 2 * seconds);
+    fall_deaf("start");
+    const auto environment = cluster::Environment::of_this_process();
+    comm::check_start(MPI_COMM_WORLD, seconds, cluster::nodes_of_ranks(environment, session.world_size()));
+}
+
+void begin_phase(const comm::Session& session, const std::string& what, double seconds) {
+    cluster::watch(fmt::format("finch: rank {} on {}: {} did not end within {} s: another rank is stopped or hangs",
+                               session.world_rank(), cluster::host_name(), what, seconds),
+                   seconds);
+}
+
+bool stop_was_asked() {
+    int request = static_cast<int>(cluster::stop_request());
+    FINCH_MPI(MPI_Allreduce(MPI_IN_PLACE, &request, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
+    cluster::request_stop(static_cast<cluster::StopRequest>(request));
+    return cluster::stop_request() != cluster::StopRequest::none;
+}
+
 cluster::LayoutOptions layout_options(const config::Config& config) {
     return {config.workers.ranks, config.workers.islands, config.workers.island_sizes};
+}
+
+int Placement::nodes() const {
+    return static_cast<int>(std::set<std::string>(node_of_rank.begin(), node_of_rank.end()).size());
 }
 
 Placement place_ranks(const comm::Session& session, const config::Config& config, const cluster::Slurm& slurm) {
@@ -71,12 +105,11 @@ void log_summary(const comm::Session& session, const config::Config& config, con
     if (session.world_rank() != 0) {
         return;
     }
-    const std::set<std::string> nodes(placement.node_of_rank.begin(), placement.node_of_rank.end());
+    const int nodes = placement.nodes();
     spdlog::info("Finch {}: {} ranks on {} node{}, {} workers of {} rank{}, {} island{}, device {}, communicator {}",
-                 FINCH_VERSION, session.world_size(), nodes.size(), nodes.size() == 1 ? "" : "s",
-                 placement.layout.leaders.size(), config.workers.ranks, config.workers.ranks == 1 ? "" : "s",
-                 placement.layout.islands, placement.layout.islands == 1 ? "" : "s", device,
-                 cluster::communicator_name(communicator));
+                 FINCH_VERSION, session.world_size(), nodes, nodes == 1 ? "" : "s", placement.layout.leaders.size(),
+                 config.workers.ranks, config.workers.ranks == 1 ? "" : "s", placement.layout.islands,
+                 placement.layout.islands == 1 ? "" : "s", device, cluster::communicator_name(communicator));
     constexpr std::size_t most = 64;
     for (std::size_t i = 0; i < std::min(most, lines.size()); ++i) {
         spdlog::info("  {}", lines[i]);
@@ -87,29 +120,6 @@ void log_summary(const comm::Session& session, const config::Config& config, con
     for (const std::string& warning : placement.layout.warnings) {
         spdlog::warn("{}", warning);
     }
-}
-
-std::string plan_text(const config::Config& config, const cluster::Layout& layout, int gpus_per_node,
-                      std::int64_t training_bytes) {
-    std::string text = fmt::format("{} ranks, {} workers of {} ranks, {} islands\n", layout.places.size(),
-                                   layout.leaders.size(), config.workers.ranks, layout.islands);
-    text += fmt::format("{:>6}  {:<20} {:>6} {:>8} {:>6} {:>7}  {}\n", "rank", "node", "local", "worker", "group",
-                        "island", "device");
-    for (std::size_t rank = 0; rank < layout.places.size(); ++rank) {
-        const cluster::Place& place = layout.places[rank];
-        const bool has_gpu = config.workers.device != config::DeviceChoice::cpu && place.local_rank < gpus_per_node;
-        text += fmt::format("{:>6}  {:<20} {:>6} {:>8} {:>6} {:>7}  {}\n", rank, place.node, place.local_rank,
-                            place.worker, place.group_rank == 0 ? "leads" : std::to_string(place.group_rank),
-                            place.island, has_gpu ? fmt::format("cuda:{}", place.local_rank) : "cpu");
-    }
-    if (training_bytes > 0) {
-        text += fmt::format("memory of one training: at most {:.1f} MiB on each rank, {} slot(s)\n",
-                            static_cast<double>(training_bytes) / (1024.0 * 1024.0), config.workers.slots);
-    }
-    for (const std::string& warning : layout.warnings) {
-        text += "warning: " + warning + "\n";
-    }
-    return text;
 }
 
 }  // namespace finch::app

@@ -1,12 +1,12 @@
 #include "finch/app/together.hpp"
 
-#include "finch/base/error.hpp"
+#include "finch/base/files.hpp"
 #include "finch/comm/mpi.hpp"
 
 namespace finch::app {
 namespace {
 
-enum class Kind : char { fine = '0', config = '1', other = '2' };
+enum class Kind : char { fine = '0', config = '1', storage = '2', other = '3' };
 
 /// `work` as a text that travels: a letter for its kind, then its result or what it threw.
 std::string attempt(const std::function<std::string()>& work) {
@@ -14,6 +14,8 @@ std::string attempt(const std::function<std::string()>& work) {
         return static_cast<char>(Kind::fine) + work();
     } catch (const ConfigError& error) {
         return static_cast<char>(Kind::config) + std::string(error.what());
+    } catch (const StorageError& error) {
+        return static_cast<char>(Kind::storage) + std::string(error.what());
     } catch (const Error& error) {
         return static_cast<char>(Kind::other) + std::string(error.what());
     }
@@ -23,6 +25,8 @@ std::string unwrap(const std::string& told) {
     switch (static_cast<Kind>(told.front())) {
         case Kind::config:
             throw ConfigError(told.substr(1));
+        case Kind::storage:
+            throw StorageError(told.substr(1));
         case Kind::other:
             throw Error(told.substr(1));
         case Kind::fine:

@@ -3,19 +3,26 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 namespace finch::cluster {
 namespace {
 
+constexpr std::size_t longest_name = 255;     // of a host
+constexpr std::size_t longest_number = 10;    // in digits
+constexpr std::size_t shown_characters = 80;  // of a text that is refused
+
 [[noreturn]] void refuse(const std::string& what, const std::string& text) {
-    throw ConfigError(fmt::format("'{}' is no {}", text, what));
+    const bool cut = text.size() > shown_characters;
+    throw ConfigError(fmt::format("'{}{}' is no {}", text.substr(0, shown_characters), cut ? "…" : "", what));
 }
 
 int number(const std::string& digits, const std::string& whole, const std::string& what) {
     int value = 0;
     const char* end = digits.data() + digits.size();
-    if (digits.empty() || std::from_chars(digits.data(), end, value).ptr != end) {
+    const auto [stopped, error] = std::from_chars(digits.data(), end, value);
+    if (digits.size() > longest_number || error != std::errc{} || stopped != end || value < 0) {
         refuse(what, whole);
     }
     return value;
@@ -42,6 +49,9 @@ std::vector<std::string> expand_range(const std::string& range, const std::strin
     const std::string first = range.substr(0, dash);
     const int low = number(first, whole, "host list");
     const int high = dash == std::string::npos ? low : number(range.substr(dash + 1), whole, "host list");
+    if (high < low || static_cast<std::size_t>(high - low) >= most_nodes) {
+        refuse(fmt::format("host list of at most {} nodes", most_nodes), whole);
+    }
     std::vector<std::string> numbers;
     for (int i = low; i <= high; ++i) {
         numbers.push_back(fmt::format("{:0{}}", i, first.size()));
@@ -54,6 +64,9 @@ std::vector<std::string> expand_range(const std::string& range, const std::strin
 std::vector<std::string> expand_host_list(const std::string& list) {
     std::vector<std::string> hosts;
     for (const std::string& part : split(list)) {
+        if (hosts.size() >= most_nodes) {
+            refuse(fmt::format("host list of at most {} nodes", most_nodes), list);
+        }
         const std::size_t open = part.find('[');
         if (open == std::string::npos) {
             hosts.push_back(part);
@@ -63,8 +76,15 @@ std::vector<std::string> expand_host_list(const std::string& list) {
         if (close == std::string::npos || part.find('[', close) != std::string::npos) {
             refuse("host list with at most one bracket per name", list);
         }
+        if (part.size() - (close - open) > longest_name) {
+            refuse("host list: a name is longer than any host's", list);
+        }
         for (const std::string& range : split(part.substr(open + 1, close - open - 1))) {
-            for (const std::string& digits : expand_range(range, list)) {
+            const auto numbers = expand_range(range, list);
+            if (numbers.size() > most_nodes - std::min(most_nodes, hosts.size())) {
+                refuse(fmt::format("host list of at most {} nodes", most_nodes), list);
+            }
+            for (const std::string& digits : numbers) {
                 hosts.push_back(part.substr(0, open) + digits + part.substr(close + 1));
             }
         }
@@ -74,6 +94,7 @@ std::vector<std::string> expand_host_list(const std::string& list) {
 
 std::vector<int> expand_counts(const std::string& counts) {
     std::vector<int> expanded;
+    std::size_t ranks = 0;
     for (const std::string& part : split(counts)) {
         const std::size_t times = part.find("(x");
         const int count = number(part.substr(0, times), counts, "SLURM_TASKS_PER_NODE");
@@ -84,7 +105,13 @@ std::vector<int> expand_counts(const std::string& counts) {
             }
             repeat = number(part.substr(times + 2, part.size() - times - 3), counts, "SLURM_TASKS_PER_NODE");
         }
-        expanded.insert(expanded.end(), static_cast<std::size_t>(repeat), count);
+        const auto nodes = static_cast<std::size_t>(repeat);
+        const auto on_each = static_cast<std::size_t>(count);
+        if (nodes == 0 || on_each == 0 || on_each > most_ranks || nodes > (most_ranks - ranks) / on_each) {
+            refuse(fmt::format("SLURM_TASKS_PER_NODE: expected 1 to {} tasks in all", most_ranks), counts);
+        }
+        ranks += nodes * on_each;
+        expanded.insert(expanded.end(), nodes, count);
     }
     return expanded;
 }

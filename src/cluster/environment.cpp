@@ -84,15 +84,52 @@ std::optional<std::string> launch_problem(const Slurm& slurm, int world_size) {
         tasks);
 }
 
+std::optional<std::string> launch_problem(const Environment& environment) {
+    for (const char* name : {"PMIX_NAMESPACE", "PMIX_RANK", "PMI_RANK", "PMI_FD", "OMPI_COMM_WORLD_SIZE"}) {
+        if (environment.text(name)) {
+            return std::nullopt;
+        }
+    }
+    return launch_problem(Slurm::read(environment), 1);
+}
+
+std::optional<long long> ranks_expected(const Environment& environment) {
+    for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+        if (const auto ranks = environment.number(name)) {
+            return ranks;
+        }
+    }
+    return std::nullopt;
+}
+
+std::vector<std::string> nodes_of_ranks(const Environment& environment, int world_size) {
+    const auto ranks = static_cast<std::size_t>(world_size);
+    if (environment.number("OMPI_COMM_WORLD_LOCAL_SIZE") == world_size) {
+        return std::vector<std::string>(ranks, host_name());
+    }
+    const auto list = environment.text("SLURM_STEP_NODELIST");
+    const auto tasks = environment.text("SLURM_STEP_TASKS_PER_NODE");
+    if (!list || !tasks || environment.text("SLURM_DISTRIBUTION").value_or("block").rfind("block", 0) != 0) {
+        return {};
+    }
+    std::vector<std::string> nodes =
+        ranks_of_allocation(Environment({{"SLURM_JOB_NODELIST", *list}, {"SLURM_TASKS_PER_NODE", *tasks}}));
+    return nodes.size() == ranks ? nodes : std::vector<std::string>();
+}
+
 std::optional<long long> ranks_on_node(const Environment& environment) {
     if (const auto by_mpirun = environment.number("OMPI_COMM_WORLD_LOCAL_SIZE")) {
         return by_mpirun;
     }
     if (const auto by_step = environment.text("SLURM_STEP_TASKS_PER_NODE")) {
-        const std::vector<int> tasks = expand_counts(*by_step);
         const long long node = environment.number("SLURM_NODEID").value_or(0);
-        if (node >= 0 && node < static_cast<long long>(tasks.size())) {
-            return tasks[static_cast<std::size_t>(node)];
+        try {
+            const std::vector<int> tasks = expand_counts(*by_step);
+            if (node >= 0 && node < static_cast<long long>(tasks.size())) {
+                return tasks[static_cast<std::size_t>(node)];
+            }
+        } catch (const ConfigError&) {
+            // A list that says nothing sensible says nothing: MPI starts without it.
         }
     }
     return environment.number("SLURM_NTASKS_PER_NODE");

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <fstream>
+#include <limits>
+#include <malloc.h>
 #include <memory>
 #include <sched.h>
 #include <sstream>
@@ -88,6 +91,12 @@ std::int64_t least(std::int64_t a, std::int64_t b) {
     return a == 0 ? b : b == 0 ? a : std::min(a, b);
 }
 
+/// The number behind "Pss:" in kB, in bytes; 0 where the kernel does not tell.
+std::int64_t kilobytes_of(const std::string& text, const std::string& key) {
+    const std::size_t at = text.find(key);
+    return at == std::string::npos ? 0 : std::atoll(text.c_str() + at + key.size()) * 1024;
+}
+
 int nvidia_device_files() {
     int count = 0;
     while (fs::exists(fmt::format("/dev/nvidia{}", count))) {
@@ -133,6 +142,29 @@ std::int64_t memory_limit_of_groups(const std::string& groups, const fs::path& r
         }
     }
     return limit;
+}
+
+HeldMemory held_memory() {
+#if defined(__GLIBC__)
+    ::malloc_trim(0);
+#endif
+    const std::string status = text_of("/proc/self/status");
+    const std::int64_t shared_in_parts = kilobytes_of(text_of("/proc/self/smaps_rollup"), "\nPss:");
+    return {.resident_bytes = shared_in_parts > 0 ? shared_in_parts : kilobytes_of(status, "\nVmRSS:"),
+            .address_space_bytes = kilobytes_of(status, "\nVmSize:")};
+}
+
+std::int64_t memory_left(const Machine& machine, const HeldMemory& held, int ranks) {
+    constexpr std::int64_t libraries = std::int64_t{16} << 20;  // code and scratch of planned operations
+    std::int64_t left = std::numeric_limits<std::int64_t>::max();
+    if (const std::int64_t shared = least(machine.memory_bytes, machine.memory_limit_bytes); shared > 0) {
+        const std::int64_t reserve = shared / 20;
+        left = (shared - reserve) / std::max(1, ranks) - held.resident_bytes - libraries;
+    }
+    if (machine.address_space_bytes > 0) {
+        left = std::min(left, machine.address_space_bytes - held.address_space_bytes - libraries);
+    }
+    return std::max<std::int64_t>(0, left);
 }
 
 std::string cpu_list(const std::vector<int>& cpus) {

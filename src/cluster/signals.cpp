@@ -1,15 +1,24 @@
 #include "finch/cluster/signals.hpp"
 
 #include "finch/base/error.hpp"
+#include "finch/cluster/end_notes.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <csignal>
+#include <cstring>
 #include <ctime>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <span>
+#include <sys/auxv.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-// Everything that the handler calls is async-signal-safe (signal-safety(7)): alarm, time, lock-free atomics.
+// Everything that a handler calls is async-signal-safe (signal-safety(7)): alarm, write, _exit, time, clock_gettime,
+// lock-free atomics.
 
 namespace finch::cluster {
 namespace {
@@ -17,48 +26,117 @@ namespace {
 constexpr unsigned urgent_seconds = 10;
 constexpr unsigned orderly_seconds_least = 5;
 constexpr unsigned orderly_seconds_most = 120;
-constexpr long long reserve_seconds = 15;
+constexpr long long reserve_seconds = 5;
+constexpr int exit_fault = 1;
+constexpr int exit_stopped = 75;
+constexpr std::size_t handler_bytes = std::size_t{64} << 10U;
+constexpr std::array stop_signals{SIGUSR2, SIGTERM, SIGINT};
+constexpr std::array synchronous_signals{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
 
-std::atomic<int> request_so_far{static_cast<int>(StopRequest::none)};
-std::atomic<long long> end_of_time{0};
-static_assert(std::atomic<int>::is_always_lock_free && std::atomic<long long>::is_always_lock_free);
+/// What a handler reads and writes. The deadlines are seconds of the monotonic clock; 0: none.
+struct State {
+    std::atomic<int> request{static_cast<int>(StopRequest::none)};
+    std::atomic<int> taken{0};  ///< the last signal
+    std::atomic<long long> end_time{0};
+    std::atomic<long long> stop_deadline{0};
+    std::atomic<long long> watch_deadline{0};
+    std::atomic<bool> starting{false};  ///< from the first watch() to unwatch()
+    std::array<char, 1024> watch_text{};
+    std::atomic<std::size_t> watch_length{0};
+};
+State state;
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<long long>::is_always_lock_free &&
+              std::atomic<std::size_t>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
-void arm_alarm(unsigned seconds) noexcept {
-    const unsigned left = ::alarm(seconds);
-    if (left != 0 && left < seconds) {
-        ::alarm(left);
-    }
+long long monotonic_seconds() noexcept {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+/// One alarm for whichever deadline comes first.
+void arm_alarm() noexcept {
+    const long long stop = state.stop_deadline.load();
+    const long long watched = state.watch_deadline.load();
+    const long long first = stop == 0 || watched == 0 ? std::max(stop, watched) : std::min(stop, watched);
+    ::alarm(first == 0 ? 0U : static_cast<unsigned>(std::max(1LL, first - monotonic_seconds())));
 }
 
 void raise_request(StopRequest request) noexcept {
     const int wanted = static_cast<int>(request);
-    int before = request_so_far.load();
-    while (before < wanted && !request_so_far.compare_exchange_weak(before, wanted)) {
+    int before = state.request.load();
+    while (before < wanted && !state.request.compare_exchange_weak(before, wanted)) {
     }
     if (before >= wanted) {
         return;
     }
-    arm_alarm(request == StopRequest::urgent ? urgent_seconds
-                                             : seconds_for_orderly_stop(end_of_time.load(), ::time(nullptr)));
+    const unsigned seconds = request == StopRequest::urgent
+                                 ? urgent_seconds
+                                 : seconds_for_orderly_stop(state.end_time.load(), ::time(nullptr));
+    const long long deadline = monotonic_seconds() + seconds;
+    const long long earlier = state.stop_deadline.load();
+    state.stop_deadline = earlier == 0 ? deadline : std::min(earlier, deadline);
+    arm_alarm();
 }
 
 extern "C" void finch_on_stop_signal(int signal) {
+    note_end(EndKind::excused);
     const bool again = stop_request() != StopRequest::none;
     const bool urgent = signal == SIGTERM || (signal == SIGINT && again);
+    state.taken = signal;
     raise_request(urgent ? StopRequest::urgent : StopRequest::orderly);
 }
 
-void set_action(int signal, void (*handler)(int)) {
-    struct sigaction action {};
-    action.sa_handler = handler;
-    // A handler does not interrupt another, and a write(2) to a journal goes on after it.
-    action.sa_flags = SA_RESTART;
-    ::sigemptyset(&action.sa_mask);
-    for (const int other : {SIGUSR2, SIGTERM, SIGINT}) {
-        ::sigaddset(&action.sa_mask, other);
+extern "C" void finch_on_alarm(int signal) {
+    if (state.starting.load() && stop_request() != StopRequest::none) {
+        ::_exit(exit_stopped);
     }
-    if (::sigaction(signal, &action, nullptr) != 0) {
-        throw_errno("sigaction");
+    if (const std::size_t length = state.watch_length.load(); length > 0 && stop_request() == StopRequest::none) {
+        (void)!::write(STDERR_FILENO, state.watch_text.data(), length);
+        ::_exit(exit_fault);
+    }
+    ::signal(signal, SIG_DFL);
+    ::raise(signal);  // takes effect when this handler returns
+}
+
+sigset_t set_of(std::span<const int> signals) noexcept {
+    sigset_t set;
+    ::sigemptyset(&set);
+    for (const int signal : signals) {
+        ::sigaddset(&set, signal);
+    }
+    return set;
+}
+
+/// Gives the calling thread its alternate stack, unless it has one of enough bytes. It is never freed: handlers may run
+/// until the process ends. With AMX a frame is larger than SIGSTKSZ; the kernel tells how large, and refuses programs
+/// the use of AMX if an alternate stack is too small for it.
+void make_alternate_stack() {
+    const std::size_t bytes = std::max<std::size_t>(::getauxval(AT_MINSIGSTKSZ), MINSIGSTKSZ) + handler_bytes;
+    stack_t present{};
+    if (::sigaltstack(nullptr, &present) == 0 && (present.ss_flags & SS_DISABLE) == 0 && present.ss_size >= bytes) {
+        return;
+    }
+    stack_t stack{};
+    stack.ss_size = bytes;
+    stack.ss_sp = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (stack.ss_sp == MAP_FAILED) {
+        throw_errno("mmap");
+    }
+    if (::sigaltstack(&stack, nullptr) != 0) {
+        throw_errno("sigaltstack");
+    }
+}
+
+/// Handlers that others have installed (Open MPI, profilers) run on this thread too.
+void move_handlers_to_alternate_stack() {
+    for (int signal = 1; signal <= SIGRTMAX; ++signal) {
+        struct sigaction action {};
+        if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_DFL &&
+            action.sa_handler != SIG_IGN && (action.sa_flags & SA_ONSTACK) == 0) {
+            action.sa_flags |= SA_ONSTACK;
+            ::sigaction(signal, &action, nullptr);
+        }
     }
 }
 
@@ -72,35 +150,107 @@ unsigned seconds_for_orderly_stop(long long end_time, long long now) noexcept {
         std::clamp<long long>(end_time - now - reserve_seconds, orderly_seconds_least, orderly_seconds_most));
 }
 
+void set_handler(int signal, void (*handler)(int)) {
+    struct sigaction action {};
+    action.sa_handler = handler;
+    // A write(2) to a journal goes on after the handler.
+    action.sa_flags = SA_RESTART | SA_ONSTACK;
+    action.sa_mask = set_of(stop_signals);  // a handler does not interrupt another
+    if (::sigaction(signal, &action, nullptr) != 0) {
+        throw_errno("sigaction");
+    }
+}
+
 void catch_signals(double end_time) {
-    end_of_time = end_time > 0 ? std::llround(end_time) : 0;
-    set_action(SIGALRM, SIG_DFL);
-    for (const int signal : {SIGUSR2, SIGTERM, SIGINT}) {
-        set_action(signal, finch_on_stop_signal);
+    state.end_time = end_time > 0 ? std::llround(end_time) : 0;
+    make_alternate_stack();
+    move_handlers_to_alternate_stack();
+    set_handler(SIGALRM, finch_on_alarm);
+    for (const int signal : stop_signals) {
+        set_handler(signal, finch_on_stop_signal);
     }
-    sigset_t ours;
-    ::sigemptyset(&ours);
-    for (const int signal : {SIGUSR2, SIGTERM, SIGINT, SIGALRM}) {
-        ::sigaddset(&ours, signal);
-    }
+    ::signal(SIGXFSZ, SIG_IGN);
+    sigset_t ours = set_of(stop_signals);
+    ::sigaddset(&ours, SIGALRM);
     if (::pthread_sigmask(SIG_UNBLOCK, &ours, nullptr) != 0) {
         throw_errno("pthread_sigmask");
     }
 }
 
+void release_signals() {
+    ::alarm(0);
+    for (const int signal : stop_signals) {
+        ::signal(signal, SIG_DFL);
+    }
+    ::signal(SIGALRM, SIG_DFL);
+    if (const int signal = state.taken.load(); signal != 0) {
+        ::raise(signal);
+    }
+}
+
 StopRequest stop_request() noexcept {
-    return static_cast<StopRequest>(request_so_far.load());
+    return static_cast<StopRequest>(state.request.load());
 }
 
 void request_orderly_stop() noexcept {
     raise_request(StopRequest::orderly);
 }
 
+void request_stop(StopRequest request) noexcept {
+    if (request != StopRequest::none) {
+        raise_request(request);
+    }
+}
+
+void watch(const std::string& text, double seconds) {
+    state.watch_length = 0;  // a handler in between finds no half text
+    const std::size_t length = std::min(text.size(), state.watch_text.size() - 1);
+    std::copy_n(text.begin(), length, state.watch_text.begin());
+    state.watch_text[length] = '\n';
+    state.watch_length = length + 1;
+    state.starting = true;
+    state.watch_deadline = monotonic_seconds() + std::max(1LL, std::llround(std::ceil(seconds)));
+    arm_alarm();
+}
+
+void unwatch() noexcept {
+    state.starting = false;
+    state.watch_length = 0;
+    state.watch_deadline = 0;
+    arm_alarm();
+}
+
+double seconds_left_to_stop() noexcept {
+    const long long deadline = state.stop_deadline.load();
+    return deadline == 0 ? 0 : static_cast<double>(std::max(0LL, deadline - monotonic_seconds()));
+}
+
 void ignore_signals() noexcept {
-    for (const int signal : {SIGUSR2, SIGTERM, SIGINT}) {
+    for (const int signal : stop_signals) {
         ::signal(signal, SIG_IGN);
     }
+    state.watch_deadline = 0;
+    state.stop_deadline = 0;
     ::alarm(0);
 }
 
 }  // namespace finch::cluster
+
+/// In front of the C library's: every thread that anybody makes (OpenMP, MPI, CUDA) starts with all asynchronous
+/// signals blocked, so handlers run on the main thread alone, which has the alternate stack. OpenMP makes and ends
+/// threads whenever a team changes its size, so no single place in the program could do this.
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*body)(void*),
+                              void* argument) noexcept {
+    using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+    static const auto create = reinterpret_cast<Create>(::dlsym(RTLD_NEXT, "pthread_create"));
+    sigset_t blocked;
+    sigset_t before;
+    ::sigfillset(&blocked);
+    for (const int signal : finch::cluster::synchronous_signals) {
+        ::sigdelset(&blocked, signal);
+    }
+    ::pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    const int code = create(thread, attributes, body, argument);
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return code;
+}

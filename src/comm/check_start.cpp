@@ -76,9 +76,8 @@ void call_the_roll(MPI_Comm world, double timeout_seconds, std::span<const std::
         return count == is_here.size();
     };
     if (!wait_until(everybody_came, timeout_seconds)) {
-        throw Error(
-            fmt::format("the start failed: {} of {} ranks did not come within {} s (workers.timeout_seconds): {}",
-                        is_here.size() - count, is_here.size(), timeout_seconds, missing_text(is_here, node_of_rank)));
+        throw Error(fmt::format("the start failed: {} of {} ranks did not come within {} s: {}", is_here.size() - count,
+                                is_here.size(), timeout_seconds, missing_text(is_here, node_of_rank)));
     }
     for (int rank = 1; rank < static_cast<int>(is_here.size()); ++rank) {
         send_word(world, rank, all_here_tag);
@@ -89,10 +88,8 @@ void answer_the_roll(MPI_Comm world, double timeout_seconds, std::span<const std
     send_word(world, 0, here_tag);
     const double seconds = timeout_seconds * 1.25;
     if (!wait_until([&] { return take_word(world, 0, all_here_tag) == 0; }, seconds)) {
-        throw Error(
-            fmt::format("the start failed: rank 0 on {} did not say within {} s (workers.timeout_seconds and a "
-                        "quarter) that all ranks are there",
-                        node_of_rank.empty() ? "an unknown node" : node_of_rank[0], seconds));
+        throw Error(fmt::format("the start failed: rank 0 on {} did not say within {} s that all ranks are there",
+                                node_of_rank.empty() ? "an unknown node" : node_of_rank[0], seconds));
     }
 }
 

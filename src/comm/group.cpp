@@ -2,6 +2,7 @@
 
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/cluster/environment.hpp"
 
 #include "patience.hpp"
 
@@ -13,11 +14,8 @@
 namespace finch::comm {
 namespace {
 
-/// What one MPI_Bcast carries: an Order nearly always fits, and a second call would double its time.
-struct Packet {
-    std::uint64_t size = 0;
-    std::array<std::byte, 248> bytes;
-};
+constexpr int waiting_tag = 31415;       // to every rank of the worker: I wait, too
+constexpr double seconds_to_answer = 2;  // ranks that wait for the same give up at nearly the same time
 
 int int_count(std::size_t count) {
     if (count > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
@@ -34,49 +32,90 @@ Group::Group(MPI_Comm world, int worker, int group_rank, double timeout_seconds)
     communicator_ = own(communicator);
     rank_ = rank_of(communicator);
     size_ = size_of(communicator);
+    names_ = gather_all(communicator, fmt::format("rank {} on {}", rank_of(world), cluster::host_name()));
+}
+
+std::string Group::who_is_missing() const {
+    std::vector<char> is_here(static_cast<std::size_t>(size_), 0);
+    is_here[static_cast<std::size_t>(rank_)] = 1;
+    for (int to = 0; to < size_; ++to) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        FINCH_MPI(MPI_Isend(nullptr, 0, MPI_BYTE, to, waiting_tag, get(), &request));
+        FINCH_MPI(MPI_Request_free(&request));
+    }
+    for (Patience patience(seconds_to_answer); !patience.is_over();) {
+        int there = 0;
+        MPI_Status status;
+        FINCH_MPI(MPI_Iprobe(MPI_ANY_SOURCE, waiting_tag, get(), &there, &status));
+        if (there != 0) {
+            FINCH_MPI(MPI_Recv(nullptr, 0, MPI_BYTE, status.MPI_SOURCE, waiting_tag, get(), MPI_STATUS_IGNORE));
+            is_here[static_cast<std::size_t>(status.MPI_SOURCE)] = 1;
+        }
+    }
+    std::vector<std::string> missing;
+    for (std::size_t rank = 0; rank < is_here.size(); ++rank) {
+        if (is_here[rank] == 0) {
+            missing.push_back(names_[rank]);
+        }
+    }
+    return missing.empty() ? "no rank (the network may be slow)" : fmt::format("{}", fmt::join(missing, ", "));
 }
 
 /// Waits with a deadline: a peer that was stopped or hangs must not hold the whole job until its time limit.
-void Group::finish(MPI_Request& request, const char* what) const {
-    Patience patience(timeout_seconds_);
+void Group::finish(MPI_Request& request, const char* what, double seconds) const {
+    const double limit = std::max(seconds, timeout_seconds_);
+    Patience patience(limit);
     int done = 0;
     while (done == 0) {
         FINCH_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
         if (done == 0 && patience.is_over()) {
+            (void)buffers_.release();
+            buffers_ = std::make_unique<Buffers>();
             throw Error(
-                fmt::format("rank {} of {} of this worker: {} did not end within {} s (workers.timeout_seconds): "
-                            "another rank does not come",
-                            rank_, size_, what, timeout_seconds_));
+                fmt::format("{}: {} did not end within {} s (workers.timeout_seconds); of this worker's ranks there "
+                            "does not answer: {}",
+                            names_[static_cast<std::size_t>(rank_)], what, limit, who_is_missing()));
         }
     }
 }
 
-void Group::broadcast(Bytes& bytes) const {
+void Group::broadcast(Bytes& bytes, double seconds) const {
     if (size_ == 1) {
         return;
     }
-    Packet packet;
     if (is_leader()) {
-        packet.size = bytes.size();
-        std::copy_n(bytes.begin(), std::min(bytes.size(), packet.bytes.size()), packet.bytes.begin());
+        buffers_->packet.size = bytes.size();
+        std::copy_n(bytes.begin(), std::min(bytes.size(), buffers_->packet.bytes.size()),
+                    buffers_->packet.bytes.begin());
     }
-    FINCH_MPI(MPI_Bcast(&packet, sizeof packet, MPI_BYTE, 0, get()));
-    bytes.resize(packet.size);
-    if (packet.size > packet.bytes.size()) {
-        broadcast_bytes(get(), 0, bytes);
+    MPI_Request request = MPI_REQUEST_NULL;
+    FINCH_MPI(MPI_Ibcast(&buffers_->packet, sizeof buffers_->packet, MPI_BYTE, 0, get(), &request));
+    finish(request, is_leader() ? "an order" : "the wait for the leader's next order", seconds);
+    bytes.resize(buffers_->packet.size);
+    if (buffers_->packet.size > buffers_->packet.bytes.size()) {
+        for (std::span<std::byte> rest(bytes); !rest.empty();) {
+            const auto part = rest.first(std::min(rest.size(), most_message_bytes));
+            FINCH_MPI(MPI_Ibcast(part.data(), int_count(part.size()), MPI_BYTE, 0, get(), &request));
+            finish(request, "a long order");
+            rest = rest.subspan(part.size());
+        }
     } else if (!is_leader()) {
-        std::copy_n(packet.bytes.begin(), packet.size, bytes.begin());
+        std::copy_n(buffers_->packet.bytes.begin(), buffers_->packet.size, bytes.begin());
     }
 }
 
 std::int64_t Group::maximum(std::int64_t value) const {
-    agreement_ = value;
+    return maximum(std::array{value, std::numeric_limits<std::int64_t>::min()})[0];
+}
+
+std::array<std::int64_t, 2> Group::maximum(std::array<std::int64_t, 2> values) const {
+    buffers_->agreement = values;
     if (size_ > 1) {
         MPI_Request request = MPI_REQUEST_NULL;
-        FINCH_MPI(MPI_Iallreduce(MPI_IN_PLACE, &agreement_, 1, MPI_INT64_T, MPI_MAX, get(), &request));
+        FINCH_MPI(MPI_Iallreduce(MPI_IN_PLACE, buffers_->agreement.data(), 2, MPI_INT64_T, MPI_MAX, get(), &request));
         finish(request, "an agreement");
     }
-    return agreement_;
+    return buffers_->agreement;
 }
 
 void Group::sum(std::span<double> values) const {

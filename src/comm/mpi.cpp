@@ -4,12 +4,16 @@
 #include "finch/base/log.hpp"
 #include "finch/cluster/environment.hpp"
 
+#include "patience.hpp"
+
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <numeric>
+#include <thread>
 #include <utility>
 
 namespace finch::comm {
@@ -135,6 +139,16 @@ std::vector<std::string> gather_all(MPI_Comm communicator, const std::string& mi
         texts.push_back(all.substr(static_cast<std::size_t>(starts[rank]), static_cast<std::size_t>(counts[rank])));
     }
     return texts;
+}
+
+void wait_for_all(MPI_Comm communicator, double seconds) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    FINCH_MPI(MPI_Ibarrier(communicator, &request));
+    Patience patience(seconds);
+    for (int done = 0; done == 0 && !patience.is_over();) {
+        FINCH_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
 }
 
 void broadcast(MPI_Comm communicator, Bytes& bytes) {

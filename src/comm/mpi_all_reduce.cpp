@@ -72,8 +72,9 @@ private:
         }
         throw Error(
             fmt::format("rank {} of {} of this worker: the gradients' bucket {} of {} ({} values) was not summed "
-                        "within {} s (workers.timeout_seconds): another rank does not come",
-                        group_.rank(), group_.size(), bucket + 1, requests_.size(), sizes_[bucket], timeout_seconds_));
+                        "within {} s (workers.timeout_seconds); of this worker's ranks there does not answer: {}",
+                        group_.rank(), group_.size(), bucket + 1, requests_.size(), sizes_[bucket], timeout_seconds_,
+                        group_.who_is_missing()));
     }
 
     const Group& group_;

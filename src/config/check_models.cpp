@@ -1,6 +1,7 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/random.hpp"
+#include "finch/config/trial_genomes.hpp"
 
 #include "sections.hpp"
 
@@ -71,6 +72,15 @@ struct Reason {
 
 }  // namespace
 
+std::vector<search::Genome> trial_genomes(const Config& config) {
+    std::vector<search::Genome> genomes = corners(config.space);
+    RandomStream random(config.seed, Purpose::breeding);
+    for (int trial = 0; trial < random_trials && config.space.size() > 0; ++trial) {
+        genomes.push_back(search::random_genome(config.space, random));
+    }
+    return genomes;
+}
+
 void check_models(const Config& config, nn::SampleShape sample, std::int64_t classes) {
     Reason best;
     const auto can_exist = [&](const search::Genome& genome) {
@@ -84,11 +94,7 @@ void check_models(const Config& config, nn::SampleShape sample, std::int64_t cla
             return false;
         }
     };
-    std::vector<search::Genome> genomes = corners(config.space);
-    RandomStream random(config.seed, Purpose::breeding);
-    for (int trial = 0; trial < random_trials && config.space.size() > 0; ++trial) {
-        genomes.push_back(search::random_genome(config.space, random));
-    }
+    const std::vector<search::Genome> genomes = trial_genomes(config);
     for (const search::Genome& genome : genomes) {
         if (can_exist(genome)) {
             return;

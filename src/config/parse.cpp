@@ -15,6 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uintmax_t largest_file = 1 << 20;  // bytes
+constexpr std::size_t most_settings = 1000;
 
 /// `from`'s keys alone, in that order, where they are there.
 Tree only(const Tree& from, const std::vector<std::string>& keys) {
@@ -98,6 +99,9 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
     Tree given = parse_yaml(yaml, source);
     if (given.kind == Tree::Kind::null) {
         throw ConfigError(fmt::format("{}: is empty; `finch config` prints every key with its default", source));
+    }
+    if (settings.size() > most_settings) {
+        throw ConfigError(fmt::format("{} settings by --set; accepted: up to {}", settings.size(), most_settings));
     }
     for (const std::string& setting : settings) {
         apply_setting(given, setting);

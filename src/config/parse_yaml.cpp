@@ -10,7 +10,9 @@
 namespace finch::config {
 namespace {
 
-constexpr std::size_t most_values = 100000;  // aliases of aliases could make any number
+constexpr std::size_t most_values =
+    100000;                              // aliases of aliases could make any number; what an anchor keeps counts too
+constexpr std::size_t most_keys = 4096;  // of one section: each is compared with those before it
 
 /// Builds a Tree from yaml-cpp's events, which carry every line; yaml-cpp's own nodes would hide duplicate keys.
 class TreeBuilder final : public YAML::EventHandler {
@@ -109,6 +111,7 @@ private:
     }
     void add(Tree tree, const YAML::Mark& mark, YAML::anchor_t anchor) {
         if (anchor != 0) {
+            count(mark, values_in(tree));
             anchors_[anchor] = tree;
         }
         count(mark, 1);
@@ -127,6 +130,9 @@ private:
     void add_key(Frame& frame, const Tree& tree, const YAML::Mark& mark) const {
         if (tree.kind != Tree::Kind::scalar || tree.text.empty()) {
             refuse(mark, "a key must be a word");
+        }
+        if (frame.tree.keys.size() == most_keys) {
+            refuse(mark, fmt::format("more than {} keys in one section", most_keys));
         }
         const Tree* const before = frame.tree.find(tree.text);
         frame.tree.keys.push_back(tree.text);

@@ -51,10 +51,12 @@ island::Budget read_budget(const Tree& tree) {
     const island::Budget budget{.evaluations = optional_whole_of(tree["evaluations"]),
                                 .generations = optional_whole_of(tree["generations"]),
                                 .hours = real_number(tree["hours"]),
+                                .node_hours = real_number(tree["node_hours"]),
                                 .target_loss = real_number(tree["target_loss"])};
-    if (!budget.evaluations && !budget.generations && !budget.hours && !budget.target_loss) {
+    if (!budget.evaluations && !budget.generations && !budget.hours && !budget.node_hours && !budget.target_loss) {
         fail(tree, "search.budget",
-             "never ends; accepted: at least one of evaluations, generations, hours, target_loss with a number");
+             "never ends; accepted: at least one of evaluations, generations, hours, node_hours, target_loss with a "
+             "number");
     }
     return budget;
 }

@@ -118,6 +118,7 @@ data::Options read_data(const Tree& data) {
     data::Options options;
     options.kind = word_of<data::Kind>(data["kind"], words::data_kinds);
     options.path = data["path"].text;
+    options.axes = word_of<data::Axes>(data["axes"], words::data_axes);
     options.mean = numbers_of(data["normalize"]["mean"]);
     options.deviation = numbers_of(data["normalize"]["deviation"]);
     options.training_samples = optional_whole_of(data["training_samples"]);

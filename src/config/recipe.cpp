@@ -13,6 +13,7 @@ train::Recipe Config::recipe(const search::Genome& genome, std::uint64_t individ
     const Sections values = substitute(*sections_, space, genome);
     return {.seed = seed,
             .individual = individual,
+            .objective = std::get<LossObjective>(objective),
             .training = read_training(values.training),
             .data = read_data(values.data),
             .model = read_model(values.model)};

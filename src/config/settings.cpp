@@ -7,6 +7,8 @@
 namespace finch::config {
 namespace {
 
+constexpr std::size_t longest_path = 64;  // keys: no configuration is nested so deeply
+
 void set_place(Tree& tree, const std::string& place) {
     tree.place = place;
     for (Tree& item : tree.items) {
@@ -66,6 +68,10 @@ void apply_setting(Tree& root, const std::string& setting) {
     if (equals == std::string::npos ||
         std::any_of(parts.begin(), parts.end(), [](const std::string& part) { return part.empty(); })) {
         throw ConfigError(fmt::format("--set {}: expected path.to.key=value", setting));
+    }
+    if (parts.size() > longest_path) {
+        throw ConfigError(fmt::format("--set {}…: a path of {} keys; accepted: up to {}", path.substr(0, 40),
+                                      parts.size(), longest_path));
     }
     Tree value = parse_yaml(setting.substr(equals + 1), place);
     set_place(value, place);

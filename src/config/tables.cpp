@@ -9,6 +9,7 @@ namespace finch::config {
 
 namespace words {
 const std::vector<std::string> data_kinds{"idx", "cifar", "hdf5", "generated"};
+const std::vector<std::string> data_axes{"auto", "NHWC", "NCHW"};
 const std::vector<std::string> activations{"none", "relu", "sigmoid", "tanh"};
 const std::vector<std::string> layer_activations{"relu", "sigmoid", "tanh"};
 const std::vector<std::string> scale_learning_rate{"none", "sqrt", "linear"};
@@ -68,6 +69,9 @@ Domain data_section() {
          GeneUse::never},
         {"path", "null", either({{Null{}}, path()}),
          "the folder with the files (hdf5: the file), relative to the working directory; generated needs none",
+         GeneUse::never},
+        {"axes", "auto", word(words::data_axes),
+         "hdf5: the order of the images' axes; auto: as their attribute axes says, else the one axis of 1 to 4 is C",
          GeneUse::never},
         {"normalize", "{}",
          section({{"mean", "0", either({real(0, 1), {List{{real(0, 1)}}}}),
@@ -179,7 +183,7 @@ Domain training_section() {
         {"schedule", "constant", schedule(), "how the rate changes from epoch to epoch"},
         {"early_stopping", "none",
          either({word({"none"}),
-                 section({{"patience", "5", whole(1, million), "epochs without a better validation loss"}})}),
+                 section({{"patience", "5", whole(1, million), "epochs without a better value of the objective"}})}),
          "end a training that does not improve"},
         {"precision", "float32", word(words::precisions),
          "of products; sums and memory are float32 in any case; all but float32 need a GPU"},
@@ -218,6 +222,8 @@ Domain budget_section() {
         {"evaluations", "null", either({{Null{}}, whole(1, 4000 * million)}), "of the whole run, exact, over restarts"},
         {"generations", "null", either({{Null{}}, whole(1, 4000 * million)}), "evaluations of each worker"},
         {"hours", "null", either({{Null{}}, above(0, million)}), "wall time, summed over restarts"},
+        {"node_hours", "null", either({{Null{}}, above(0, million)}),
+         "distinct nodes times wall time, summed over restarts"},
         {"target_loss", "null", either({{Null{}}, real(-1e300, 1e300)}), "end once the best loss is this or smaller"},
     });
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 
 namespace finch::data {
 namespace {
@@ -19,15 +18,18 @@ constexpr std::int64_t record = 1 + planes * side * side;  // a label, then the 
 constexpr std::int64_t classes = 10;
 
 std::vector<std::uint8_t> read_bytes(const fs::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) {
+    if (!fs::exists(path)) {
         refuse(path, fmt::format("cannot be opened; expected the binary version of CIFAR-10: {}", how_to_get));
     }
-    std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    const auto size = static_cast<std::int64_t>(bytes.size());
+    const std::int64_t size = size_of(path);
     if (size == 0 || size % record != 0) {
         refuse(path, fmt::format("has {} bytes; expected a multiple of {} (a label and {} x {} x {} pixels)", size,
                                  record, side, side, planes));
+    }
+    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size));
+    std::ifstream file(path, std::ios::binary);
+    if (!file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size))) {
+        refuse(path, "cannot be read to its end");
     }
     return bytes;
 }

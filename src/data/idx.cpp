@@ -25,9 +25,9 @@ struct GzipTraits {
 using Gzip = UniqueHandle<GzipTraits>;
 
 constexpr const char* how_to_get = "tools/fetch_mnist.sh DIR fetches MNIST, finch data generate DIR draws digits";
-constexpr std::int64_t largest_file = std::int64_t{1} << 40;  // bytes; no header may claim more
-constexpr std::int64_t chunk = 1 << 20;                       // bytes read at once
-constexpr std::uint8_t unsigned_byte = 8;                     // IDX's code of its element type
+constexpr std::int64_t largest_packing = 1100;  // gzip packs 1032 bytes into one at best
+constexpr std::int64_t chunk = 1 << 20;         // bytes read at once
+constexpr std::uint8_t unsigned_byte = 8;       // IDX's code of its element type
 
 /// The first of the usual names of `stem` that is there: train-images-idx3-ubyte, train-images.idx3-ubyte, each plain
 /// or .gz.
@@ -47,7 +47,8 @@ fs::path find_file(const fs::path& folder, const std::string& stem, int dimensio
 /// 32-bit numbers, the elements.
 class IdxReader {
 public:
-    explicit IdxReader(fs::path path) : path_(std::move(path)), file_(gzopen(path_.c_str(), "rb")) {
+    explicit IdxReader(fs::path path)
+        : path_(std::move(path)), file_bytes_(size_of(path_)), file_(gzopen(path_.c_str(), "rb")) {
         if (!file_) {
             refuse(path_, fmt::format("cannot be opened ({})", std::generic_category().message(errno)));
         }
@@ -78,9 +79,11 @@ public:
         return sizes;
     }
 
-    /// The rest of the file, which must be exactly `count` bytes. Allocates as it reads: a header may lie.
+    /// The rest of the file, which must be exactly `count` bytes.
     std::vector<std::uint8_t> elements(std::int64_t count) {
+        need_memory(path_, count);
         std::vector<std::uint8_t> bytes;
+        bytes.reserve(static_cast<std::size_t>(std::min(count, file_bytes_)));  // a packed header may lie
         while (static_cast<std::int64_t>(bytes.size()) < count) {
             const std::size_t before = bytes.size();
             const auto wanted = std::min(chunk, count - static_cast<std::int64_t>(before));
@@ -118,16 +121,21 @@ private:
     void check_sizes(const std::vector<std::int64_t>& sizes) const {
         std::int64_t total = 1;
         for (const std::int64_t size : sizes) {
-            if (size == 0 || size > largest_file / total) {
-                refuse(path_, fmt::format("its header announces {} elements; expected at least one, and no more than "
-                                          "fit into memory",
-                                          fmt::join(sizes, " x ")));
+            if (size == 0 || __builtin_mul_overflow(total, size, &total)) {
+                total = 0;
+                break;
             }
-            total *= size;
+        }
+        const std::int64_t most = gzdirect(file_.get()) != 0 ? file_bytes_ : file_bytes_ * largest_packing;
+        if (total == 0 || total > most) {
+            refuse(path_, fmt::format("its header announces {} elements; expected at least one, and no more than a "
+                                      "file of {} bytes can hold; fetch it again",
+                                      fmt::join(sizes, " x "), file_bytes_));
         }
     }
 
     fs::path path_;
+    std::int64_t file_bytes_;
     Gzip file_;
 };
 

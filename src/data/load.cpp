@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <new>
+#include <system_error>
+#include <unistd.h>
 
 namespace finch::data {
 namespace {
@@ -23,7 +26,7 @@ Sets read_sets(const Options& options, std::uint64_t seed) {
         case Kind::cifar:
             return read_cifar(options.path);
         case Kind::hdf5:
-            return read_hdf5(options.path);
+            return read_hdf5(options.path, options.axes);
         case Kind::generated:
             break;
     }
@@ -84,18 +87,39 @@ void refuse(const fs::path& file, const std::string& what) {
     throw ConfigError(fmt::format("{}: {}", file.string(), what));
 }
 
+std::int64_t size_of(const fs::path& file) {
+    std::error_code failure;
+    const bool regular = fs::is_regular_file(file, failure);
+    const auto bytes = regular ? fs::file_size(file, failure) : 0;
+    if (!regular || failure) {
+        refuse(file, fmt::format("cannot be read{}", failure ? " (" + failure.message() + ")" : ": it is no file"));
+    }
+    need_memory(file, static_cast<std::int64_t>(bytes));
+    return static_cast<std::int64_t>(bytes);
+}
+
+void need_memory(const fs::path& file, std::int64_t bytes) {
+    const std::int64_t memory = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+    if (memory > 0 && bytes > memory) {
+        refuse(file,
+               fmt::format("holds {} bytes of data, more than the {} bytes of this machine's memory", bytes, memory));
+    }
+}
+
 void need_folder(const fs::path& folder, const std::string& hint) {
     if (!fs::is_directory(folder)) {
         refuse(folder, fmt::format("{}; {}", fs::exists(folder) ? "is no folder" : "there is no such folder", hint));
     }
 }
 
-Datasets load(const Options& options, std::uint64_t seed) {
+Datasets load(const Options& options, std::uint64_t seed) try {
     Sets sets = read_sets(options, seed);
     count_classes(sets);
     check(options, sets);
     std::string mark = fingerprint(sets);
     return {std::move(sets.training), std::move(sets.test), std::move(mark)};
+} catch (const std::bad_alloc&) {
+    refuse(options.path, "there is not enough memory for its images");
 }
 
 void generate(const Options& options, std::uint64_t seed, const std::string& folder) {

@@ -20,7 +20,8 @@ struct Sets {
 [[nodiscard]] Sets read_cifar(const std::filesystem::path& folder);
 
 /// Reads the datasets training/images, training/labels, test/images and test/labels of one HDF5 file.
-[[nodiscard]] Sets read_hdf5(const std::filesystem::path& file);
+/// Images of (N, C, H, W) are put into Finch's order; `axes` or their attribute says so.
+[[nodiscard]] Sets read_hdf5(const std::filesystem::path& file, Axes axes);
 
 /// Draws `options.generated_samples` training images and a sixth of that number of test images.
 [[nodiscard]] Sets generate_sets(const Options& options, std::uint64_t seed);
@@ -30,6 +31,13 @@ void write_idx(const Dataset& set, const std::filesystem::path& images, const st
 
 /// Throws ConfigError "FILE: what is wrong".
 [[noreturn]] void refuse(const std::filesystem::path& file, const std::string& what);
+
+/// The size of a file. Throws ConfigError where it is none (a folder, a pipe, a device), or larger than the memory of
+/// this machine.
+[[nodiscard]] std::int64_t size_of(const std::filesystem::path& file);
+
+/// Throws ConfigError where so many bytes from `file` are more than the memory of this machine.
+void need_memory(const std::filesystem::path& file, std::int64_t bytes);
 
 /// Throws ConfigError unless `folder` is a folder; `hint` says how to get the files.
 void need_folder(const std::filesystem::path& folder, const std::string& hint);

@@ -2,8 +2,9 @@
 #include "finch/base/format.hpp"
 #include "finch/hdf5/file.hpp"
 
-#include <functional>
-#include <numeric>
+#include "stored.hpp"
+
+#include <algorithm>
 
 namespace finch::hdf5 {
 namespace {
@@ -21,11 +22,6 @@ hid_t native(const std::vector<std::uint8_t>&) {
     return H5T_NATIVE_UINT8;
 }
 
-std::size_t elements(const std::vector<std::int64_t>& shape) {
-    return static_cast<std::size_t>(
-        std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<std::int64_t>()));
-}
-
 Hid space_of(const std::vector<std::int64_t>& shape) {
     if (shape.empty()) {
         return Hid(check(H5Screate(H5S_SCALAR), "H5Screate"));
@@ -34,22 +30,21 @@ Hid space_of(const std::vector<std::int64_t>& shape) {
     return Hid(check(H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), nullptr), "H5Screate_simple"));
 }
 
-std::vector<std::int64_t> shape_of(hid_t dataset) {
-    const Hid space(check_reading(H5Dget_space(dataset), "H5Dget_space"));
-    std::vector<hsize_t> sizes(
-        static_cast<std::size_t>(check_reading(H5Sget_simple_extent_ndims(space.get()), "H5Sget_simple_extent_ndims")));
-    check_reading(H5Sget_simple_extent_dims(space.get(), sizes.data(), nullptr), "H5Sget_simple_extent_dims");
-    return {sizes.begin(), sizes.end()};
-}
-
 using Values = decltype(NamedArray::values);
 
-/// Empty values of the kind that holds a dataset's numbers; nothing where it holds no numbers.
+constexpr std::ptrdiff_t deepest = 16;      // groups within groups
+constexpr std::uint64_t most_widening = 8;  // bytes of memory for one in the file: an 8-bit number comes as 64 bits
+
+/// Empty values of the kind that holds a dataset's numbers; nothing where it holds no numbers of up to 64 bits (floats:
+/// 128).
 std::optional<Values> kind_of(hid_t dataset) {
     const Hid type(check_reading(H5Dget_type(dataset), "H5Dget_type"));
     const std::size_t bytes = H5Tget_size(type.get());
     switch (H5Tget_class(type.get())) {
         case H5T_INTEGER:
+            if (bytes > sizeof(std::int64_t)) {
+                return std::nullopt;
+            }
             if (bytes == 1 && H5Tget_sign(type.get()) == H5T_SGN_NONE) {
                 return Values(std::vector<std::uint8_t>());
             }
@@ -58,23 +53,27 @@ std::optional<Values> kind_of(hid_t dataset) {
             if (bytes <= sizeof(float)) {
                 return Values(std::vector<float>());
             }
+            if (bytes > sizeof(long double)) {
+                return std::nullopt;
+            }
             return Values(std::vector<double>());
         default:
             return std::nullopt;
     }
 }
 
-/// H5Lvisit's: notes the name of every link.
+/// H5Lvisit's: notes the name of every link. It ends the visit before it goes deeper than its stack can bear.
 herr_t note_name(hid_t, const char* name, const H5L_info_t*, void* names) {
-    static_cast<std::vector<std::string>*>(names)->emplace_back(name);
-    return 0;
+    const std::string text = name;
+    static_cast<std::vector<std::string>*>(names)->push_back(text);
+    return std::count(text.begin(), text.end(), '/') < deepest ? 0 : -1;
 }
 
 }  // namespace
 
 void write_array(hid_t at, const NamedArray& array) {
     const std::size_t size = std::visit([](const auto& values) { return values.size(); }, array.values);
-    if (size != elements(array.shape)) {
+    if (size != product(array.shape, "array " + array.name)) {
         throw Error(
             fmt::format("array {} has {} values, but the shape ({})", array.name, size, fmt::join(array.shape, ", ")));
     }
@@ -93,14 +92,14 @@ void write_array(hid_t at, const NamedArray& array) {
 }
 
 NamedArray read_array(hid_t at, const std::string& name) {
-    const Hid dataset(check_reading(H5Dopen2(at, name.c_str(), H5P_DEFAULT), "there is no array " + name));
+    const Hid dataset = open_dataset(at, name);
     auto kind = kind_of(dataset.get());
     if (!kind) {
         throw FileError(name + " does not hold numbers");
     }
     NamedArray array{name, shape_of(dataset.get()), std::move(*kind)};
     const auto read = [&](auto& values) {
-        values.resize(elements(array.shape));
+        values.resize(product(array.shape, name));
         if (!values.empty()) {
             check_reading(H5Dread(dataset.get(), native(values), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()),
                           "array " + name + " cannot be read");
@@ -110,14 +109,24 @@ NamedArray read_array(hid_t at, const std::string& name) {
     return array;
 }
 
+std::vector<std::int64_t> read_shape(hid_t at, const std::string& name) {
+    return shape_of(open_dataset(at, name).get());
+}
+
 NamedArrays read_arrays(hid_t at) {
     std::vector<std::string> names;
-    check_reading(H5Lvisit(at, H5_INDEX_NAME, H5_ITER_INC, note_name, &names), "H5Lvisit");
+    check_reading(H5Lvisit(at, H5_INDEX_NAME, H5_ITER_INC, note_name, &names), "groups are nested too deeply");
     NamedArrays arrays;
+    std::uint64_t bytes = 0;
     for (const std::string& name : names) {
-        const Hid object(check_reading(H5Oopen(at, name.c_str(), H5P_DEFAULT), name + " cannot be opened"));
+        const Hid object(
+            check_reading(H5Oopen(at, name.c_str(), within_this_file().get()), name + " is not in this file"));
         if (H5Iget_type(object.get()) == H5I_DATASET && kind_of(object.get())) {
             arrays.push_back(read_array(at, name));
+            std::visit([&](const auto& values) { bytes += values.size() * sizeof values[0]; }, arrays.back().values);
+        }
+        if (bytes > most_widening * file_bytes(at)) {
+            throw FileError(name + " and the arrays before it claim more than a file of this size can hold");
         }
     }
     return arrays;

@@ -2,6 +2,7 @@
 #include "finch/hdf5/file.hpp"
 
 #include "finch/base/bytes.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/hdf5/replace.hpp"
 
@@ -90,12 +91,9 @@ Hid new_file(const fs::path& path) {
 std::size_t read_some(int file, std::span<std::byte> out, const fs::path& path) {
     std::size_t have = 0;
     while (have < out.size()) {
-        const ssize_t got = ::read(file, out.data() + have, out.size() - have);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
+        const ssize_t got = retry([&] { return ::read(file, out.data() + have, out.size() - have); });
         if (got < 0) {
-            refuse(path, std::string("cannot be read: ") + std::strerror(errno));
+            throw_storage("cannot read " + path.string());
         }
         if (got == 0) {
             break;
@@ -105,11 +103,20 @@ std::size_t read_some(int file, std::span<std::byte> out, const fs::path& path) 
     return have;
 }
 
+/// Whether it is the name or its permissions that are wrong, not the file system.
+bool is_about_the_name(int code) {
+    return code == ENOENT || code == ENOTDIR || code == EACCES || code == EPERM || code == ELOOP || code == EINVAL ||
+           code == ENXIO || code == ENAMETOOLONG;
+}
+
 FileDescriptor open_to_read(const fs::path& path) {
-    FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    std::string problem;
+    FileDescriptor file = open_regular(path, O_RDONLY, problem);
+    if (!file && !is_about_the_name(errno)) {
+        throw_storage("cannot open " + path.string());
+    }
     if (!file) {
-        refuse(path,
-               errno == ENOENT ? "there is no such file" : std::string("cannot be opened: ") + std::strerror(errno));
+        refuse(path, errno == ENOENT ? "there is no such file" : "cannot be opened: " + problem);
     }
     return file;
 }
@@ -129,34 +136,50 @@ Rest checksum_rest(int file, std::uint32_t crc, const fs::path& path) {
     return rest;
 }
 
-/// Writes the user block of a finished file, and syncs the whole.
+/// Writes the user block of a finished file, and syncs the whole. Throws StorageError.
 void seal(const fs::path& path) {
-    FileDescriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+    std::string problem;
+    FileDescriptor file = open_regular(path, O_RDWR | O_NOFOLLOW, problem);
     struct stat found {};
     if (!file || ::fstat(file.get(), &found) != 0 ||
         ::lseek(file.get(), user_block_bytes, SEEK_SET) != user_block_bytes) {
-        throw_errno("cannot seal " + path.string());
+        throw_storage("cannot seal " + path.string());
     }
     Seal seal{magic, layout_version, 0, static_cast<std::uint64_t>(found.st_size) - user_block_bytes};
-    try {
-        seal.crc = checksum_rest(file.get(), crc32c(block_of(seal)), path).crc;
-    } catch (const FileError& error) {
-        throw ApiError(error.what());
-    }
+    seal.crc = checksum_rest(file.get(), crc32c(block_of(seal)), path).crc;
     const UserBlock block = block_of(seal);
-    if (::pwrite(file.get(), block.data(), block.size(), 0) != static_cast<ssize_t>(block.size())) {
-        throw_errno("cannot seal " + path.string());
+    if (retry([&] { return ::pwrite(file.get(), block.data(), block.size(), 0); }) !=
+        static_cast<ssize_t>(block.size())) {
+        throw_storage("cannot seal " + path.string());
     }
-    if (::fsync(file.get()) != 0) {
-        throw_errno("cannot sync " + path.string());
+    if (retry([&] { return ::fsync(file.get()); }) != 0) {
+        throw_storage("cannot sync " + path.string());
     }
     if (::close(file.release()) != 0) {
-        throw_errno("cannot close " + path.string());
+        throw_storage("cannot close " + path.string());
+    }
+}
+
+/// Fills a new HDF5 file on the disk. What the library cannot write, or cannot copy from a file that was whole when it
+/// was opened, is the file system's fault.
+void fill_file(const fs::path& path, const std::function<void(hid_t file)>& fill) {
+    try {
+        Hid file = new_file(path);
+        fill(file.get());
+        check(H5Fflush(file.get(), H5F_SCOPE_LOCAL), "cannot write " + path.string());
+        check(H5Fclose(file.release()), "cannot close " + path.string());
+    } catch (const StorageError&) {
+        throw;
+    } catch (const ApiError& error) {
+        throw StorageError(error.what());
+    } catch (const FileError& error) {
+        throw StorageError(error.what());
     }
 }
 
 /// What is wrong with the bytes of `path`; nothing where they are as they were written. Throws FileError where the file
-/// cannot be opened or is of a layout that this program does not know: that is no damage.
+/// cannot be opened or is of a layout that this program does not know: that is no damage. StorageError where it cannot
+/// be read.
 std::optional<std::string> damage_of(const fs::path& path) {
     const FileDescriptor file = open_to_read(path);
     UserBlock block{};
@@ -197,10 +220,7 @@ void write_large_file(const fs::path& path, const std::function<void(hid_t file)
     replace_file(
         path,
         [&fill](const fs::path& beside) {
-            Hid file = new_file(beside);
-            fill(file.get());
-            check(H5Fflush(file.get(), H5F_SCOPE_LOCAL), "cannot write " + beside.string());
-            check(H5Fclose(file.release()), "cannot close " + beside.string());
+            fill_file(beside, fill);
             seal(beside);
         },
         Predecessor::keep);
@@ -211,8 +231,12 @@ Hid open_plain_file(const fs::path& path) {
     static_cast<void>(open_to_read(path));
     const Hid access(check(H5Pcreate(H5P_FILE_ACCESS), "H5Pcreate"));
     check(H5Pset_file_locking(access.get(), false, true), "H5Pset_file_locking");
-    return Hid(check_reading(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()),
-                             path.string() + " cannot be opened as HDF5"));
+    errno = 0;
+    const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get());
+    if (file < 0 && errno != 0 && !is_about_the_name(errno)) {
+        throw_storage("cannot open " + path.string());
+    }
+    return Hid(check_reading(file, path.string() + " cannot be opened as HDF5"));
 }
 
 Hid open_file(const fs::path& path) {
@@ -222,20 +246,18 @@ Hid open_file(const fs::path& path) {
     return open_plain_file(path);
 }
 
-std::optional<Hid> open_file_or_previous(const fs::path& path, std::vector<std::string>& problems) {
-    if (fs::exists(path)) {
+std::optional<Hid> open_file_or_previous(const fs::path& path, std::vector<std::string>& problems, OnDamage on_damage) {
+    if (is_there(path)) {
         const auto damage = damage_of(path);
         if (!damage) {
             return open_plain_file(path);
         }
-        const fs::path aside = path.string() + damaged_suffix;
-        std::error_code failure;
-        fs::rename(path, aside, failure);
+        const std::string aside = on_damage == OnDamage::set_aside ? set_aside(path) : "";
         problems.push_back(
-            fmt::format("{}: {}{}", path.string(), *damage, failure ? "" : "; set aside as " + aside.string()));
+            fmt::format("{}: {}{}", path.string(), *damage, aside.empty() ? "" : "; set aside as " + aside));
     }
     const fs::path previous = path.string() + previous_suffix;
-    if (!fs::exists(previous)) {
+    if (!is_there(previous)) {
         return std::nullopt;
     }
     if (const auto damage = damage_of(previous)) {

@@ -1,8 +1,7 @@
 #include "finch/hdf5/replace.hpp"
 
-#include "finch/base/error.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/handle.hpp"
-#include "finch/hdf5/file.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -21,30 +20,33 @@ fs::path with_suffix(const fs::path& path, const char* suffix) {
 
 void write_whole(int file, std::span<const std::byte> bytes, const fs::path& path) {
     while (!bytes.empty()) {
-        const ssize_t written = ::write(file, bytes.data(), bytes.size());
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
+        const ssize_t written = retry([&] { return ::write(file, bytes.data(), bytes.size()); });
         if (written < 0) {
-            throw_errno("cannot write " + path.string());
+            throw_storage("cannot write " + path.string());
         }
         bytes = bytes.subspan(static_cast<std::size_t>(written));
     }
 }
 
 void write_new(const fs::path& path, std::initializer_list<std::span<const std::byte>> parts) {
-    FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    FileDescriptor file = make_file(path);
     if (!file) {
-        throw_errno("cannot write " + path.string());
+        throw_storage("cannot write " + path.string());
     }
     for (const auto part : parts) {
         write_whole(file.get(), part, path);
     }
-    if (::fsync(file.get()) != 0) {
-        throw_errno("cannot sync " + path.string());
+    if (retry([&] { return ::fsync(file.get()); }) != 0) {
+        throw_storage("cannot sync " + path.string());
     }
     if (::close(file.release()) != 0) {
-        throw_errno("cannot close " + path.string());
+        throw_storage("cannot close " + path.string());
+    }
+}
+
+void rename_file(const fs::path& from, const fs::path& to) {
+    if (retry([&] { return ::rename(from.c_str(), to.c_str()); }) != 0) {
+        throw_storage("cannot rename " + from.string());
     }
 }
 
@@ -54,18 +56,19 @@ void keep_as_previous(const fs::path& path) {
     const fs::path previous = with_suffix(path, previous_suffix);
     const fs::path beside = unfinished_name(previous);
     ::unlink(beside.c_str());
-    if (::link(path.c_str(), beside.c_str()) != 0) {
+    if (retry([&] { return ::link(path.c_str(), beside.c_str()); }) != 0) {
         if (errno == ENOENT) {
             return;
         }
         std::error_code failure;
         if (!fs::copy_file(path, beside, failure)) {
-            throw ApiError("cannot keep " + path.string() + " as its predecessor: " + failure.message());
+            if (failure == std::errc::no_such_file_or_directory) {
+                return;  // nor was there anything to link
+            }
+            throw StorageError("cannot keep " + path.string() + " as its predecessor: " + failure.message());
         }
     }
-    if (::rename(beside.c_str(), previous.c_str()) != 0) {
-        throw_errno("cannot rename " + beside.string());
-    }
+    rename_file(beside, previous);
     ::unlink(beside.c_str());  // rename does nothing where both names were the same file already
 }
 
@@ -75,12 +78,22 @@ fs::path unfinished_name(const fs::path& path) {
     return with_suffix(path, ".new");
 }
 
+std::string set_aside(const fs::path& path) {
+    for (int number = 1; number < 10; ++number) {
+        const std::string aside = path.string() + damaged_suffix + (number > 1 ? std::to_string(number) : "");
+        if (::rename(path.c_str(), aside.c_str()) == 0) {
+            return aside;
+        }
+    }
+    return "";
+}
+
 void sync_folder(const fs::path& folder) {
     const fs::path named = folder.empty() ? fs::path(".") : folder;
-    const FileDescriptor descriptor(::open(named.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const FileDescriptor descriptor(retry([&] { return ::open(named.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
     // Some file systems cannot sync a folder and say so with EINVAL: there is nothing to be done about it.
-    if (!descriptor || (::fsync(descriptor.get()) != 0 && errno != EINVAL)) {
-        throw_errno("cannot sync " + named.string());
+    if (!descriptor || (retry([&] { return ::fsync(descriptor.get()); }) != 0 && errno != EINVAL)) {
+        throw_storage("cannot sync " + named.string());
     }
 }
 
@@ -97,9 +110,7 @@ void replace_file(const fs::path& path, const std::function<void(const fs::path&
         if (predecessor == Predecessor::keep) {
             keep_as_previous(path);
         }
-        if (::rename(beside.c_str(), path.c_str()) != 0) {
-            throw_errno("cannot rename " + beside.string());
-        }
+        rename_file(beside, path);
     } catch (const std::exception&) {
         ::unlink(beside.c_str());
         throw;

@@ -1,6 +1,9 @@
 #include "finch/hdf5/table.hpp"
 
+#include "stored.hpp"
+
 #include <algorithm>
+#include <new>
 
 namespace finch::hdf5 {
 namespace {
@@ -29,32 +32,47 @@ std::map<std::int32_t, std::int32_t> places(hid_t type, std::span<const std::str
 }  // namespace
 
 TableReader::TableReader(hid_t at, std::string name) : name_(std::move(name)) {
-    const Hid dataset(check_reading(H5Dopen2(at, name_.c_str(), H5P_DEFAULT), "there is no table " + name_));
+    const Hid dataset = open_dataset(at, name_);
     type_ = Hid(check_reading(H5Dget_type(dataset.get()), "H5Dget_type"));
-    space_ = Hid(check_reading(H5Dget_space(dataset.get()), "H5Dget_space"));
-    if (H5Tget_class(type_.get()) != H5T_COMPOUND || H5Sget_simple_extent_ndims(space_.get()) != 1) {
+    const Hid space(check_reading(H5Dget_space(dataset.get()), "H5Dget_space"));
+    if (H5Tget_class(type_.get()) != H5T_COMPOUND || H5Sget_simple_extent_ndims(space.get()) != 1) {
         throw FileError(name_ + " is not a table");
     }
-    rows_ = static_cast<std::size_t>(H5Sget_simple_extent_npoints(space_.get()));
+    rows_ = static_cast<std::size_t>(product(shape_of(dataset.get()), name_));
     row_bytes_ = H5Tget_size(type_.get());
     const int members = H5Tget_nmembers(type_.get());
     for (int i = 0; i < members; ++i) {
         const auto member = static_cast<unsigned>(i);
-        columns_.emplace(taken(H5Tget_member_name(type_.get(), member)),
-                         Column{H5Tget_member_offset(type_.get(), member),
-                                Hid(check_reading(H5Tget_member_type(type_.get(), member), "H5Tget_member_type"))});
+        const std::string column = taken(H5Tget_member_name(type_.get(), member));
+        const std::size_t offset = H5Tget_member_offset(type_.get(), member);
+        Hid type(check_reading(H5Tget_member_type(type_.get(), member), "H5Tget_member_type"));
+        if (offset > row_bytes_ || H5Tget_size(type.get()) > row_bytes_ - offset) {
+            refuse(column, "goes beyond the row");
+        }
+        columns_.emplace(column, Column{offset, std::move(type)});
     }
-    auto bytes = std::make_unique<std::byte[]>(rows_ * row_bytes_);
-    if (rows_ > 0) {
-        check_reading(H5Dread(dataset.get(), type_.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.get()),
-                      "table " + name_ + " cannot be read");
+    bytes_ = std::make_unique<std::byte[]>(rows_ * row_bytes_);
+    if (rows_ == 0) {
+        return;
     }
-    bytes_ = std::move(bytes);
+    texts_.bytes_left = file_bytes(at);
+    const Hid transfer(check(H5Pcreate(H5P_DATASET_XFER), "H5Pcreate"));
+    check(H5Pset_vlen_mem_manager(transfer.get(), Texts::allocate, &texts_, Texts::keep, nullptr),
+          "H5Pset_vlen_mem_manager");
+    check_reading(H5Dread(dataset.get(), type_.get(), H5S_ALL, H5S_ALL, transfer.get(), bytes_.get()),
+                  "table " + name_ + " cannot be read");
 }
 
-TableReader::~TableReader() {
-    if (rows_ > 0) {
-        H5Dvlen_reclaim(type_.get(), space_.get(), H5P_DEFAULT, bytes_.get());
+void* TableReader::Texts::allocate(std::size_t size, void* texts) {
+    auto& self = *static_cast<Texts*>(texts);
+    if (size > self.bytes_left) {
+        return nullptr;
+    }
+    self.bytes_left -= size;
+    try {
+        return self.memory.allocate(size);
+    } catch (const std::bad_alloc&) {
+        return nullptr;
     }
 }
 

@@ -2,6 +2,8 @@
 #include "finch/base/error.hpp"
 #include "finch/hdf5/file.hpp"
 
+#include "stored.hpp"
+
 namespace finch::hdf5 {
 namespace {
 
@@ -22,16 +24,53 @@ void write_value(hid_t at, const std::string& name, hid_t type, const void* valu
     check(H5Awrite(attribute.get(), type, value), "attribute " + name + " cannot be written");
 }
 
-void read_value(hid_t at, const std::string& name, hid_t type, void* value) {
-    const Hid attribute(check_reading(H5Aopen(at, name.c_str(), H5P_DEFAULT), "there is no attribute " + name));
-    check_reading(H5Aread(attribute.get(), type, value), "attribute " + name + " cannot be read");
+/// Throws FileError unless `space` holds one element and `type` is of the class `wanted`.
+void check_single(hid_t space, hid_t type, H5T_class_t wanted, const std::string& what) {
+    if (H5Sget_simple_extent_type(space) != H5S_SCALAR || H5Tget_class(type) != wanted) {
+        throw FileError(what + " is no single " + (wanted == H5T_STRING ? "text" : "number"));
+    }
 }
 
-/// Takes over a text that HDF5 allocated.
-std::string taken(char* text) {
-    std::string result = text == nullptr ? "" : text;
-    H5free_memory(text);
-    return result;
+/// Opens the attribute `name` and checks that it is one value of the class `wanted`, whose type goes to `type`.
+Hid open_attribute(hid_t at, const std::string& name, H5T_class_t wanted, Hid& type) {
+    const std::string what = "attribute " + name;
+    Hid attribute(check_reading(H5Aopen(at, name.c_str(), H5P_DEFAULT), "there is no " + what));
+    const Hid space(check_reading(H5Aget_space(attribute.get()), "H5Aget_space"));
+    type = Hid(check_reading(H5Aget_type(attribute.get()), "H5Aget_type"));
+    check_single(space.get(), type.get(), wanted, what);
+    return attribute;
+}
+
+template <class Number>
+Number read_number(hid_t at, const std::string& name, H5T_class_t wanted, hid_t memory_type) {
+    Hid type;
+    const Hid attribute = open_attribute(at, name, wanted, type);
+    Number value = 0;
+    if (H5Tget_size(type.get()) > sizeof value) {
+        throw FileError("attribute " + name + " is a number of more than 64 bits");
+    }
+    check_reading(H5Aread(attribute.get(), memory_type, &value), "attribute " + name + " cannot be read");
+    return value;
+}
+
+/// One text of fixed or variable length, at most `most` bytes; `read(type, to)` fetches it.
+template <class Read>
+std::string read_one_text(hid_t type, std::uint64_t most, const std::string& what, Read read) {
+    if (H5Tis_variable_str(type) > 0) {
+        char* text = nullptr;
+        check_reading(read(type, static_cast<void*>(&text)), what + " cannot be read");
+        std::string result = text == nullptr ? "" : text;
+        H5free_memory(text);
+        return result;
+    }
+    const std::size_t size = H5Tget_size(type);
+    if (size > most) {
+        throw FileError(what + " is longer than the file can hold");
+    }
+    std::string text(size, '\0');
+    check_reading(read(type, static_cast<void*>(text.data())), what + " cannot be read");
+    text.resize(text.find_last_not_of(H5Tget_strpad(type) == H5T_STR_SPACEPAD ? ' ' : '\0') + 1);
+    return text.substr(0, text.find('\0'));
 }
 
 }  // namespace
@@ -54,27 +93,26 @@ void write_unsigned_attribute(hid_t at, const std::string& name, std::uint64_t v
 }
 
 std::string read_text_attribute(hid_t at, const std::string& name) {
-    char* text = nullptr;
-    read_value(at, name, text_type().get(), &text);
-    return taken(text);
+    Hid type;
+    const Hid attribute = open_attribute(at, name, H5T_STRING, type);
+    return read_one_text(type.get(), file_bytes(at), "attribute " + name,
+                         [&](hid_t as, void* to) { return H5Aread(attribute.get(), as, to); });
 }
 
 std::int64_t read_int_attribute(hid_t at, const std::string& name) {
-    std::int64_t value = 0;
-    read_value(at, name, H5T_NATIVE_INT64, &value);
-    return value;
+    return read_number<std::int64_t>(at, name, H5T_INTEGER, H5T_NATIVE_INT64);
 }
 
 double read_double_attribute(hid_t at, const std::string& name) {
-    double value = 0;
-    read_value(at, name, H5T_NATIVE_DOUBLE, &value);
-    return value;
+    return read_number<double>(at, name, H5T_FLOAT, H5T_NATIVE_DOUBLE);
 }
 
 std::uint64_t read_unsigned_attribute(hid_t at, const std::string& name) {
-    std::uint64_t value = 0;
-    read_value(at, name, H5T_NATIVE_UINT64, &value);
-    return value;
+    return read_number<std::uint64_t>(at, name, H5T_INTEGER, H5T_NATIVE_UINT64);
+}
+
+bool has_attribute(hid_t at, const std::string& name) {
+    return H5Aexists(at, name.c_str()) > 0;
 }
 
 void write_text(hid_t at, const std::string& name, const std::string& text) {
@@ -90,11 +128,13 @@ void write_text(hid_t at, const std::string& name, const std::string& text) {
 }
 
 std::string read_text(hid_t at, const std::string& name) {
-    const Hid dataset(check_reading(H5Dopen2(at, name.c_str(), H5P_DEFAULT), "there is no text " + name));
-    char* text = nullptr;
-    check_reading(H5Dread(dataset.get(), text_type().get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, &text),
-                  "text " + name + " cannot be read");
-    return taken(text);
+    const Hid dataset = open_dataset(at, name);
+    const Hid space(check_reading(H5Dget_space(dataset.get()), "H5Dget_space"));
+    const Hid type(check_reading(H5Dget_type(dataset.get()), "H5Dget_type"));
+    check_single(space.get(), type.get(), H5T_STRING, "text " + name);
+    return read_one_text(type.get(), file_bytes(at), "text " + name, [&](hid_t as, void* to) {
+        return H5Dread(dataset.get(), as, H5S_ALL, H5S_ALL, H5P_DEFAULT, to);
+    });
 }
 
 }  // namespace finch::hdf5

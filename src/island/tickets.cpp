@@ -1,39 +1,68 @@
 #include "finch/island/tickets.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <queue>
+#include <utility>
 
 namespace finch::island {
 
-std::vector<std::int64_t> generation_quotas(std::int64_t generations, const search::Population& population,
-                                            int workers_before, int workers) {
-    std::vector<std::int64_t> quotas(static_cast<std::size_t>(workers), generations);
-    if (workers_before == 0 || population.size() == 0) {
-        return quotas;
-    }
-    if (workers_before != workers) {
-        const std::int64_t left = generations * workers_before - static_cast<std::int64_t>(population.size());
-        const std::int64_t each = std::max<std::int64_t>(0, (left + workers_before - 1) / workers_before);
-        std::fill(quotas.begin(), quotas.end(), each);
-        return quotas;
-    }
+namespace {
+
+/// The share of a budget of `generations` that the earlier starts used.
+double share_used(std::int64_t generations, const search::Population& population,
+                  std::span<const EarlierStart> earlier) {
+    std::map<std::uint32_t, std::int64_t> settled;
     for (const auto& [id, individual] : population.individuals()) {
-        if (id.worker() < static_cast<std::uint32_t>(workers)) {
-            std::int64_t& quota = quotas[id.worker()];
-            quota = std::max<std::int64_t>(0, quota - 1);
+        if (individual.finished_training()) {
+            const bool is_recorded = individual.attempt.worker >= 0;
+            ++settled[is_recorded ? individual.attempt.restart : id.restart()];
         }
+    }
+    double share = 0;
+    for (const EarlierStart& start : earlier) {
+        const auto whole = static_cast<double>(generations) * std::max(1, start.workers);
+        share += static_cast<double>(settled[start.restart]) / whole;
+    }
+    return share;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> generation_quotas(std::int64_t generations, const search::Population& population,
+                                            std::span<const EarlierStart> earlier,
+                                            std::span<const std::int64_t> dealt) {
+    const auto whole = static_cast<double>(generations) * static_cast<double>(dealt.size());
+    const auto quota = std::llround(whole * std::max(0.0, 1 - share_used(generations, population, earlier)));
+    std::vector<std::int64_t> quotas(dealt.size(), 0);
+    // The next evaluation goes to the worker with the fewest, the first of them.
+    using Load = std::pair<std::int64_t, std::size_t>;
+    std::priority_queue<Load, std::vector<Load>, std::greater<>> loads;
+    std::int64_t left = quota;
+    for (std::size_t worker = 0; worker < dealt.size(); ++worker) {
+        loads.emplace(dealt[worker], worker);
+        left -= dealt[worker];
+    }
+    for (; left > 0; --left) {
+        const auto [load, worker] = loads.top();
+        loads.pop();
+        ++quotas[worker];
+        loads.emplace(load + 1, worker);
     }
     return quotas;
 }
 
-TicketOffice::TicketOffice(const Budget& budget, const search::Population& population, int workers_before, int workers)
-    : done_(static_cast<std::size_t>(workers), 0) {
+TicketOffice::TicketOffice(const Budget& budget, const search::Population& population,
+                           std::span<const EarlierStart> earlier, std::span<const std::int64_t> dealt)
+    : done_(dealt.size(), 0) {
     if (budget.evaluations) {
         // An individual that is unfinished goes on and holds its ticket still, so everybody known counts.
         remaining_ = std::max<std::int64_t>(0, *budget.evaluations - static_cast<std::int64_t>(population.size()));
     }
     if (budget.generations) {
-        quotas_ = generation_quotas(*budget.generations, population, workers_before, workers);
+        quotas_ = generation_quotas(*budget.generations, population, earlier, dealt);
     }
 }
 

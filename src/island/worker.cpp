@@ -1,10 +1,13 @@
 #include "finch/island/worker.hpp"
 
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
+#include <map>
 #include <thread>
 #include <utility>
 
@@ -21,16 +24,33 @@ search::Record without_curve(search::Record record) {
     return record;
 }
 
-/// The unfinished individuals that fall to `self`: dealt out in the order of ids, the same way by every leader.
-std::deque<search::Individual> dealt_to(const search::Population& population, std::int32_t self, int workers) {
-    std::deque<search::Individual> mine;
-    std::int32_t turn = 0;
-    for (const search::Individual* individual : population.unfinished()) {
-        if (turn++ % workers == self) {
-            mine.push_back(*individual);
-        }
+/// The unfinished individuals by the worker that goes on with each: those of an island are dealt out to its workers in
+/// the order of ids, the same way by every leader. One that has taken its process down comes after the others.
+std::vector<std::deque<search::Individual>> deal(const search::Population& population, const Setup& setup) {
+    std::vector<std::deque<search::Individual>> dealt(setup.island_of_worker.size());
+    std::map<int, std::vector<std::size_t>> workers_of;
+    for (std::size_t worker = 0; worker < dealt.size(); ++worker) {
+        workers_of[setup.island_of_worker[worker]].push_back(worker);
     }
-    return mine;
+    std::map<int, std::size_t> turn;
+    for (const search::Individual* individual : population.unfinished()) {
+        const int island = population.island_now(individual->island);
+        const std::vector<std::size_t>& workers = workers_of[island];
+        const bool to_worker_0 = setup.one_at_a_time || workers.empty();
+        dealt[to_worker_0 ? 0 : workers[turn[island]++ % workers.size()]].push_back(*individual);
+    }
+    for (auto& mine : dealt) {
+        std::stable_partition(mine.begin(), mine.end(),
+                              [](const search::Individual& one) { return one.attempt.deaths == 0; });
+    }
+    return dealt;
+}
+
+/// In [0, 1), far apart for workers that are near each other (the golden ratio's multiples): when in a period each
+/// writes its snapshots, so that not all write at once.
+double phase_of(std::int32_t worker) {
+    const double turns = 0.6180339887498949 * worker;
+    return turns - std::floor(turns);
 }
 
 }  // namespace
@@ -48,15 +68,22 @@ Worker::Worker(Setup setup, const search::Space& space, search::Population popul
       archive_(archive),
       observer_(observer),
       surroundings_(std::move(surroundings)),
-      unfinished_(dealt_to(population_, setup_.self, workers())),
       generation_(setup_.bred_before),
-      began_(surroundings_.steady_seconds()) {
+      began_(surroundings_.steady_seconds()),
+      liveness_(setup_.self, workers(), setup_.timeout_seconds, began_) {
+    auto dealt = deal(population_, setup_);
     if (archive_ != nullptr) {
-        office_.emplace(setup_.budget, population_, setup_.workers_before, workers());
+        std::vector<std::int64_t> counts;
+        for (const auto& one : dealt) {
+            counts.push_back(std::ssize(one));
+        }
+        office_.emplace(setup_.budget, population_, setup_.earlier, counts);
         taken_in_from_.assign(static_cast<std::size_t>(workers()), 0);
         in_last_archive_ = taken_in_from_;
     }
-    last_archive_ = last_checkpoint_ = last_report_ = began_;
+    unfinished_ = std::move(dealt[static_cast<std::size_t>(setup_.self)]);
+    last_archive_ = last_report_ = began_;
+    last_checkpoint_ = began_ - phase_of(setup_.self) * setup_.training_seconds;
     report();
 }
 
@@ -66,7 +93,10 @@ bool Worker::step() {
     heed_stop();
     if (phase_ == Phase::living) {
         live();
+    } else if (phase_ == Phase::waiting_for_leaders && archive_ != nullptr) {
+        heed_budget();  // for those that still train
     }
+    answer_held_requests();
     if (phase_ == Phase::waiting_for_leaders && (!office_ || office_->all_done())) {
         mailbox_.begin_closing();
         phase_ = Phase::closing;
@@ -76,6 +106,7 @@ bool Worker::step() {
         phase_ = Phase::over;
     }
     if (phase_ != Phase::over) {
+        check_liveness();
         housekeeping();
     }
     return phase_ != Phase::over;
@@ -96,8 +127,15 @@ void Worker::live() {
     fill_slots();
     if (!evaluator_.idle()) {
         did_something_ = true;
-        for (search::Individual& done : evaluator_.advance()) {
-            settle(std::move(done));
+        if (evaluator_.next_may_be_long()) {
+            announce(long_seconds);
+        }
+        try {
+            for (search::Individual& done : evaluator_.advance()) {
+                settle(std::move(done));
+            }
+        } catch (const StorageError& error) {
+            stop_for_storage(error.what());
         }
     }
     leave_if_over();
@@ -106,6 +144,7 @@ void Worker::live() {
 void Worker::receive() {
     for (const comm::Envelope& envelope : mailbox_.take()) {
         did_something_ = true;
+        liveness_.heard(envelope.from, surroundings_.steady_seconds());
         search::RecordReader reader(envelope.bytes, setup_.run, fmt::format("message of worker {}", envelope.from));
         while (const auto record = reader.next()) {
             handle(*record, envelope.from);
@@ -121,10 +160,13 @@ void Worker::handle(const search::Record& record, int from) {
         handle_tickets(*tickets);
     } else if (const auto* archived = std::get_if<search::Archived>(&record)) {
         journal_.forget(archived->records);
+        archive_cost_ = archived->seconds;
     } else if (const auto* asked = std::get_if<search::Halt>(&record)) {
         archive_ != nullptr ? halt(*asked) : obey(*asked);
+    } else if (const auto* sign = std::get_if<search::Alive>(&record)) {
+        liveness_.heard(from, surroundings_.steady_seconds(), sign->seconds);
     } else {
-        if (archive_ != nullptr) {
+        if (archive_ != nullptr && !std::holds_alternative<search::WorkerReport>(record)) {
             ++taken_in_from_[static_cast<std::size_t>(from)];
         }
         take_in(record);
@@ -140,8 +182,59 @@ void Worker::handle_tickets(const search::Tickets& tickets) {
         }
         return;
     }
-    if (const auto answer = office_->answer(tickets)) {
+    if (tickets.kind == Kind::request && setup_.one_at_a_time && !halted_ && (alone_ || !unfinished_.empty())) {
+        held_requests_.push_back(tickets);
+    } else if (const auto answer = office_->answer(tickets)) {
         send(tickets.worker, *answer);
+    }
+}
+
+/// World rank 0: once the unfinished of earlier starts are through.
+void Worker::answer_held_requests() {
+    if (held_requests_.empty() || (!halted_ && (alone_ || !unfinished_.empty()))) {
+        return;
+    }
+    for (const search::Tickets& request : std::exchange(held_requests_, {})) {
+        if (const auto answer = office_->answer(request)) {
+            send(request.worker, *answer);
+        }
+    }
+}
+
+/// Tells those who watch this leader that it lives, and throws if one of those that it watches does not.
+void Worker::check_liveness() {
+    evaluator_.keep_alive(0);
+    const double now = surroundings_.steady_seconds();
+    if (liveness_.sign_is_due(now)) {
+        announce(0);
+    }
+    if (const auto worker = liveness_.silent(now)) {
+        const auto at = static_cast<std::size_t>(*worker);
+        throw Error(
+            fmt::format("worker {} ({}) gave no sign of life for {} s (workers.timeout_seconds, at least three "
+                        "report intervals): it is stopped or hangs",
+                        *worker, at < setup_.leader_names.size() ? setup_.leader_names[at] : "of unknown place",
+                        liveness_.limit()));
+    }
+}
+
+/// Before an operation that took `last_seconds` when it was done last; 0: it is done for the first time.
+void Worker::announce_if_long(double last_seconds) {
+    if (last_seconds <= 0 || last_seconds > 1) {
+        announce(long_seconds);
+    }
+}
+
+/// A sign of life, to world rank 0; of world rank 0, to everybody. `seconds`, if not 0: what begins now may take so
+/// long.
+void Worker::announce(double seconds) {
+    for (std::int32_t worker = 0; worker < (setup_.self == 0 ? workers() : 1); ++worker) {
+        if (worker != setup_.self) {
+            send(worker, search::Alive{seconds});
+        }
+    }
+    if (seconds > 0) {
+        liveness_.hurry();
     }
 }
 
@@ -165,8 +258,7 @@ bool Worker::publish(const search::Record& record, const std::vector<std::int32_
     try {
         journal_.write(*message);
     } catch (const ApiError& error) {
-        observer_.warned(fmt::format("the journal cannot be written, so this run stops: {}", error.what()));
-        save_and_stop(Ending::storage);
+        stop_for_storage(error.what());
         return false;
     }
     const search::Record told = without_curve(record);
@@ -203,29 +295,43 @@ void Worker::send_tickets(search::Tickets::Kind kind, std::int64_t count) {
 }
 
 void Worker::send(std::int32_t to, const search::Record& record) {
-    const bool counted = !std::holds_alternative<search::Tickets>(record);
+    const bool counted =
+        !std::holds_alternative<search::Tickets>(record) && !std::holds_alternative<search::Alive>(record);
     mailbox_.send(to, std::make_shared<Bytes>(search::encode(record, setup_.run)), counted);
 }
 
 void Worker::fill_slots() {
-    while (phase_ == Phase::living && evaluator_.has_free_slot() && !unfinished_.empty()) {
+    while (phase_ == Phase::living && !halted_ && !unfinished_.empty() && may_go_on_with(unfinished_.front())) {
+        did_something_ = true;
         search::Individual individual = std::move(unfinished_.front());
         unfinished_.pop_front();
-        if (halted_) {
-            individual.outcome = search::Outcome::stopped;
-            individual.finished = surroundings_.unix_seconds();
-            settle(std::move(individual));
-        } else {
-            evaluator_.start(std::move(individual));
+        if (individual.attempt.deaths > 0 || setup_.one_at_a_time) {
+            alone_ = individual.id;
         }
-        did_something_ = true;
+        start(std::move(individual));
     }
-    while (phase_ == Phase::living && !halted_ && evaluator_.has_free_slot() && purse_.take()) {
+    while (phase_ == Phase::living && !halted_ && !alone_ && evaluator_.has_free_slot() && purse_.take()) {
         did_something_ = true;
         start_bred();
     }
-    if (!halted_ && unfinished_.empty() && purse_.should_ask(evaluator_.wants_soon())) {
+    if (!halted_ && !alone_ && unfinished_.empty() && purse_.should_ask(evaluator_.wants_soon())) {
         send_tickets(search::Tickets::Kind::request, 0);
+    }
+}
+
+/// One that took its process down trains with nothing beside it, so that no other is taken for the cause.
+bool Worker::may_go_on_with(const search::Individual& individual) const {
+    const bool is_to_be_alone = individual.attempt.deaths > 0 || setup_.one_at_a_time;
+    return !alone_ && evaluator_.has_free_slot() && (!is_to_be_alone || evaluator_.idle());
+}
+
+/// Recorded before it begins: should the process die of it, the next start knows who was in training.
+void Worker::start(search::Individual individual) {
+    individual.attempt.restart = setup_.restart;
+    individual.attempt.worker = setup_.self;
+    individual.ranks = setup_.ranks;
+    if (publish(search::Started{individual}, {})) {
+        evaluator_.start(std::move(individual));
     }
 }
 
@@ -239,6 +345,7 @@ void Worker::start_bred() {
     individual.device = setup_.device;
     individual.ranks = setup_.ranks;
     individual.threads = setup_.threads;
+    individual.attempt = {setup_.restart, setup_.self};
     bool exists = false;
     for (std::uint32_t attempt = 0; attempt < breeding_attempts && !exists; ++attempt) {
         RandomStream random(setup_.seed, Purpose::breeding, individual.id.value, attempt);
@@ -253,8 +360,8 @@ void Worker::start_bred() {
         individual.problem = fmt::format("no network that can exist in {} breedings", breeding_attempts);
         individual.finished = surroundings_.unix_seconds();
         settle(std::move(individual));
-    } else if (publish(search::Started{individual}, {})) {
-        evaluator_.start(std::move(individual));
+    } else {
+        start(std::move(individual));
     }
 }
 
@@ -264,7 +371,11 @@ void Worker::settle(search::Individual individual) {
     if (individual.started > 0 && seconds >= 0) {
         seconds_per_evaluation_ = std::max(seconds, 1e-9);
     }
-    if (!publish(search::Result{individual}, leaders_of(island()))) {
+    if (alone_ == individual.id) {
+        alone_.reset();
+    }
+    // Of an earlier start it may be another island's: whose leaders breed with it.
+    if (!publish(search::Result{individual}, leaders_of(population_.island_now(individual.island)))) {
         return;
     }
     ++evaluations_;

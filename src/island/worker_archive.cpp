@@ -10,6 +10,7 @@ namespace finch::island {
 namespace {
 
 constexpr double report_seconds = 10;
+constexpr double reports_per_second = 100;  ///< that world rank 0 takes in at most
 constexpr int archive_tries = 3;
 
 }  // namespace
@@ -20,11 +21,13 @@ void Worker::heed_stop() {
     }
     const Stop stop = surroundings_.stop();
     if (stop == Stop::urgent) {
-        save_and_stop(Ending::urgent);
+        save_and_leave(Ending::urgent);
         return;
     }
-    // A snapshot took `checkpoint_seconds`; a slow file system may take three times that, and the archive follows it.
-    const double needed = 15 + 3 * evaluator_.checkpoint_seconds();
+    constexpr double margin = 5;       // s
+    constexpr double unmeasured = 10;  // s, for a snapshot that nobody has seen yet
+    const double snapshot = evaluator_.checkpoint_seconds();
+    const double needed = margin + archive_cost_ + (snapshot > 0 ? snapshot : unmeasured);
     const bool time_is_up =
         surroundings_.end_time > 0 && surroundings_.unix_seconds() + needed > surroundings_.end_time;
     const bool can_stop = phase_ == Phase::living || (archive_ != nullptr && phase_ == Phase::waiting_for_leaders);
@@ -33,25 +36,32 @@ void Worker::heed_stop() {
     }
 }
 
-/// The budgets in hours and loss. World rank 0 decides for all; a leader that knows of a good enough loss starts
-/// nothing more.
-void Worker::heed_budget() {
-    if (halted_) {
-        return;
-    }
+/// What says that a budget other than one of tickets is used; nothing where none is.
+std::optional<std::string> Worker::used_budget() const {
+    const Budget& budget = setup_.budget;
     const search::Individual* best = population_.best();
-    if (setup_.budget.target_loss && best != nullptr && best->loss <= *setup_.budget.target_loss) {
-        halt({true, fmt::format("the target loss is reached: {}", best->loss)});
-        return;
+    if (budget.target_loss && best != nullptr && best->loss <= *budget.target_loss) {
+        return fmt::format("the target loss is reached: {}", best->loss);
     }
-    const double hours = setup_.hours_before + (surroundings_.steady_seconds() - began_) / 3600;
-    if (archive_ != nullptr && setup_.budget.hours && hours >= *setup_.budget.hours) {
-        halt({true, fmt::format("the budget of {} hours is used", *setup_.budget.hours)});
+    const double hours = (surroundings_.steady_seconds() - began_) / 3600;
+    if (budget.hours && setup_.hours_before + hours >= *budget.hours) {
+        return fmt::format("the budget of {} hours is used", *budget.hours);
+    }
+    if (budget.node_hours && setup_.node_hours_before + setup_.nodes * hours >= *budget.node_hours) {
+        return fmt::format("the budget of {} node hours is used", *budget.node_hours);
+    }
+    return std::nullopt;
+}
+
+/// World rank 0 decides for all, until the last leader is done; another leader that knows of it starts nothing more.
+void Worker::heed_budget() {
+    if (const auto why = halted_ ? std::nullopt : used_budget()) {
+        halt({true, *why});
     }
 }
 
-/// Ends or stops the whole run. World rank 0 tells every leader; another leader tells world rank 0, and obeys at once.
-/// A stop may follow an end, not the other way round.
+/// Ends or stops the whole run. World rank 0 tells every leader, once; another leader tells world rank 0, and obeys at
+/// once. A stop may follow an end, not the other way round.
 void Worker::halt(const search::Halt& asked) {
     if (ending_ != Ending::complete || (halted_ && asked.end_running)) {
         return;
@@ -75,60 +85,78 @@ void Worker::tell_of(const search::Halt& halt) {
 }
 
 void Worker::obey(const search::Halt& halt) {
-    if (phase_ != Phase::living) {
+    if (ending_ != Ending::complete || (halted_ && halt.end_running)) {
+        return;
+    }
+    const Ending ending = halt.end_running ? Ending::complete : Ending::stopped;
+    if (phase_ == Phase::living) {
+        save_and_leave(ending);
+    } else {
         // This worker has nothing left to train; but a stop means that the run as a whole may not be complete.
-        ending_ = !halt.end_running && ending_ == Ending::complete ? Ending::stopped : ending_;
-        return;
-    }
-    if (halt.end_running) {
-        end_running();
-    } else if (ending_ == Ending::complete) {
-        save_and_stop(Ending::stopped);
+        halted_ = true;
+        ending_ = ending;
     }
 }
 
-/// What runs ends now, as `stopped`; what was to go on never starts.
-void Worker::end_running() {
-    if (halted_) {
-        return;
-    }
-    halted_ = true;
-    for (search::Individual& individual : evaluator_.stop_all()) {
-        settle(std::move(individual));
-    }
-    while (!unfinished_.empty() && phase_ == Phase::living) {
-        fill_slots();
-    }
-    if (const std::int64_t left = purse_.empty(); left > 0) {
-        send_tickets(search::Tickets::Kind::give_back, left);
-    }
-}
-
-/// Saves what runs and leaves; the unfinished go on at the next start.
-void Worker::save_and_stop(Ending ending) {
+/// Saves what runs and leaves; the unfinished go on at the next start, after an end where the budget is raised.
+void Worker::save_and_leave(Ending ending) {
     if (ending_ == Ending::urgent || ending_ == Ending::storage) {
         return;
     }
     ending_ = ending;
     halted_ = true;
     unfinished_.clear();
-    if (surroundings_.stopping) {
+    if (ending != Ending::complete && surroundings_.stopping) {
         surroundings_.stopping();
     }
     if (phase_ == Phase::living) {
-        evaluator_.checkpoint();
+        checkpoint();
     }
     if (ending == Ending::storage) {
         tell_of({false, fmt::format("worker {} cannot write its journal", setup_.self)});
     }
-    journal_.sync(true);
+    sync_journal(true);
     if (ending == Ending::urgent) {
         phase_ = Phase::over;  // a peer may be dead: nobody is waited for
         return;
     }
     if (phase_ == Phase::living) {
+        report();
         send_tickets(search::Tickets::Kind::done, purse_.empty());
         phase_ = Phase::waiting_for_leaders;
+    }
+}
+
+/// Saves what runs, then records how far each is.
+void Worker::checkpoint() {
+    if (std::exchange(is_saving_, true)) {
+        return;  // a record could not be written, and the worker leaves: the snapshots are there already
+    }
+    for (const search::Individual& saved : evaluator_.checkpoint()) {
+        if (ending_ != Ending::storage) {
+            publish(search::Started{saved}, {});
+        }
+    }
+    is_saving_ = false;
+}
+
+/// What this leader has to keep cannot be written: the run stops, to be resumed.
+void Worker::stop_for_storage(const std::string& why) {
+    if (ending_ != Ending::storage) {
+        observer_.warned(fmt::format("the results cannot be kept, so this run stops: {}", why));
+    }
+    save_and_leave(Ending::storage);
+}
+
+void Worker::sync_journal(bool now) {
+    try {
+        journal_.sync(now);
+    } catch (const ApiError& error) {
+        if (phase_ == Phase::living) {
+            stop_for_storage(error.what());
+        } else {
+            observer_.warned(error.what());  // everything was told; it is in the last archive
+        }
     }
 }
 
@@ -152,7 +180,11 @@ void Worker::report() {
     told.busy_seconds = busy_seconds_;
     told.evaluations = evaluations_;
     last_report_ = now;
-    publish(told, {});
+    if (archive_ != nullptr) {
+        take_in(told);
+    } else {
+        send(0, told);  // not journaled: the next one says it all again
+    }
 }
 
 /// What is due now and then: utilisation, snapshots, the archive, the log.
@@ -162,12 +194,13 @@ void Worker::housekeeping() {
         busy_seconds_ += now - busy_since_;
     }
     busy_since_ = phase_ == Phase::living && !evaluator_.idle() ? now : 0;
-    if (phase_ == Phase::living && now - last_report_ >= report_seconds) {
+    if (phase_ == Phase::living && now - last_report_ >= std::max(report_seconds, workers() / reports_per_second)) {
         report();
     }
     if (phase_ == Phase::living && now - last_checkpoint_ >= setup_.training_seconds) {
-        evaluator_.checkpoint();
-        journal_.sync(true);
+        announce_if_long(evaluator_.checkpoint_seconds());
+        checkpoint();
+        sync_journal(true);
         last_checkpoint_ = surroundings_.steady_seconds();
     }
     // Once the closing has begun, nothing is sent any more; the last archive is written after it.
@@ -175,13 +208,15 @@ void Worker::housekeeping() {
         now - last_archive_ >= std::max(setup_.archive_seconds, 100 * archive_cost_)) {
         archive_now();
     }
-    journal_.sync(false);
+    sync_journal(false);
     observer_.tick(population_);
 }
 
 /// World rank 0: writes the archive, then tells each leader how many of its records are in it and in its predecessor.
 void Worker::archive_now() {
     const double start = surroundings_.steady_seconds();
+    announce_if_long(archive_cost_);
+    evaluator_.keep_alive(long_seconds);
     const bool written = archive_->write(population_);
     last_archive_ = surroundings_.steady_seconds();
     archive_cost_ = last_archive_ - start;
@@ -201,7 +236,7 @@ void Worker::archive_now() {
     // A leader keeps what the archive's predecessor does not hold: should the newest file be damaged, nothing is lost.
     const std::vector<std::uint64_t> safe = std::exchange(in_last_archive_, taken_in_from_);
     for (std::int32_t worker = 0; worker < workers(); ++worker) {
-        const search::Archived archived{safe[static_cast<std::size_t>(worker)]};
+        const search::Archived archived{safe[static_cast<std::size_t>(worker)], archive_cost_};
         if (worker == setup_.self) {
             journal_.forget(archived.records);
         } else {

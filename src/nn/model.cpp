@@ -26,6 +26,20 @@ std::unique_ptr<backend::Operation> plan_operation(backend::Device& device, cons
 
 }  // namespace
 
+std::int64_t memory_bytes(backend::Device& device, const ModelPlan& plan) {
+    std::int64_t scratch = 0;
+    for (const PlannedLayer& layer : plan.layers) {
+        std::visit(
+            [&](const auto& shape) {
+                if constexpr (requires { device.scratch_bytes(shape); }) {
+                    scratch = std::max(scratch, device.scratch_bytes(shape));
+                }
+            },
+            layer.shape);
+    }
+    return plan.bytes + scratch;
+}
+
 Model::Model(backend::Device& device, ModelPlan plan)
     : device_(device),
       plan_(std::move(plan)),

@@ -51,6 +51,18 @@ std::int64_t repetitions(const AnyLayer& layer) {
     }
 }
 
+bool needs_input_grad(const PlannedLayer& layer) {
+    return std::visit(
+        [](const auto& shape) {
+            if constexpr (requires { shape.needs_input_grad; }) {
+                return shape.needs_input_grad;
+            } else {
+                return false;
+            }
+        },
+        layer.shape);
+}
+
 template <class AnyLayer>
 backend::Activation fused_activation(const AnyLayer& layer) {
     if constexpr (requires { layer.activation; }) {
@@ -268,17 +280,24 @@ private:
             first->shape);
     }
 
-    /// Arenas for parameters, gradients, two optimizer states, the best epoch's copy and two packed copies; then the
-    /// input, every layer's output, and two buffers in which their gradients take turns.
+    /// Arenas for parameters, gradients, two optimizer states, the best epoch's copy, and weights packed for forward
+    /// and for their gradient; where a gradient of the input is needed, packed for that too. Then the input, every
+    /// layer's output, which input a maximum came from, and two buffers in which the outputs' gradients take turns.
+    /// A snapshot is weights, best weights and optimizer states, as arrays and as the bytes of a file.
     void count_bytes() {
         constexpr std::int64_t arenas = 7;
+        constexpr std::int64_t snapshot_arenas = 8;
         std::int64_t floats = arenas * plan_.parameters + plan_.batch * plan_.input.size();
         std::int64_t largest = 0;
         for (const PlannedLayer& layer : plan_.layers) {
-            floats += plan_.batch * layer.out.size();
-            largest = std::max(largest, plan_.batch * layer.out.size());
+            const std::int64_t outputs = plan_.batch * layer.out.size();
+            const auto* pooling = std::get_if<backend::PoolingShape>(&layer.shape);
+            floats += pooling != nullptr && pooling->kind == backend::Pooling::max ? 2 * outputs : outputs;
+            floats += needs_input_grad(layer) ? layer.parameters : 0;
+            largest = std::max(largest, outputs);
         }
         plan_.bytes = (floats + 2 * largest) * static_cast<std::int64_t>(sizeof(float));
+        plan_.snapshot_bytes = snapshot_arenas * plan_.parameters * static_cast<std::int64_t>(sizeof(float));
     }
 
     ModelPlan plan_;

@@ -7,9 +7,10 @@
 
 namespace finch::report {
 
-/// Every individual on the island of its birth.
-inline search::Population population_of(const store::Recovered& recovered) {
-    search::Population population(search::ExchangeKind::none, std::max(1, recovered.facts.islands));
+/// Every individual on the islands on which it is active under `exchange`.
+inline search::Population population_of(const store::Recovered& recovered,
+                                        search::ExchangeKind exchange = search::ExchangeKind::none) {
+    search::Population population(exchange, std::max(1, recovered.facts.islands));
     recovered.merge_into(population);
     return population;
 }

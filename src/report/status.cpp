@@ -2,7 +2,7 @@
 
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
-#include "finch/store/model_file.hpp"
+#include "finch/search/attempts.hpp"
 #include "finch/store/resume.hpp"
 
 #include "population_of.hpp"
@@ -10,52 +10,47 @@
 namespace finch::report {
 namespace {
 
-/// In [0, 1), further where the saved training is further; a result counts 1.
-double progress_of(const store::RunDirectory& directory, search::Id id) {
-    std::vector<std::string> problems;
-    const auto file = store::read_model(directory.training(id), problems);
-    if (!file) {
-        return 0;
-    }
-    for (const NamedArray& array : file->arrays) {
-        const auto* share = std::get_if<std::vector<double>>(&array.values);
-        if (array.name == "progress" && share != nullptr && share->size() == 1) {
-            return 0.999 * std::clamp(share->front(), 0.0, 1.0);
-        }
-    }
-    return 0;
+/// In a run whose starts die, the search for the individual that kills them takes several starts, and goes on although
+/// none is settled: ends without a note are counted, until the unfinished go on one at a time and deaths are charged.
+double progress_of(const search::Population& population, const store::ArchiveFacts& facts) {
+    constexpr double of_silent_end = 1e-6;
+    const int silent_ends = facts.starts.empty() ? 0 : facts.starts.back().silent_ends;
+    return search::progress_of(population) + of_silent_end * std::min(silent_ends, search::most_silent_ends);
 }
 
 RunState state_of(const store::RunDirectory& directory, const std::string& recorded) {
     if (store::is_locked(directory)) {
         return RunState::running;
     }
-    return recorded == "complete"  ? RunState::complete
-           : recorded == "stopped" ? RunState::stopped_early
-                                   : RunState::interrupted;
+    return recorded == "complete"                              ? RunState::complete
+           : recorded == "stopped" || recorded == "terminated" ? RunState::stopped_early
+                                                               : RunState::interrupted;
 }
 
 }  // namespace
 
 Status status(const store::RunDirectory& directory) {
-    const auto recovered = store::recover(directory);
+    Status status;
+    status.run = directory.root().string();
+    const auto recovered = store::recover(directory, hdf5::OnDamage::leave);
     if (!recovered) {
-        throw ConfigError(fmt::format("{}: there is no run here (no population.h5)", directory.root().string()));
+        std::error_code none;
+        if (!std::filesystem::is_directory(directory.state(), none)) {
+            throw ConfigError(fmt::format("{}: there is no run here (no population.h5)", status.run));
+        }
+        status.state = state_of(directory, "running");
+        return status;
     }
     const search::Population population = population_of(*recovered);
-    Status status;
     status.state = state_of(directory, recovered->facts.state);
-    status.run = directory.root().string();
     status.settled = population.settled();
     status.unfinished = population.size() - population.settled();
     status.budget_evaluations = recovered->facts.budget_evaluations;
     if (const search::Individual* best = population.best()) {
         status.best = *best;
     }
-    status.progress = static_cast<double>(population.settled());
-    for (const search::Individual* individual : population.unfinished()) {
-        status.progress += progress_of(directory, individual->id);
-    }
+    status.start = fmt::format("{:016x}/{}", recovered->facts.run, recovered->facts.restarts + 1);
+    status.progress = progress_of(population, recovered->facts);
     return status;
 }
 
@@ -81,6 +76,10 @@ std::string status_text(const Status& status) {
         status.best ? fmt::format(", best loss {:.6g} ({})", status.best->loss, search::to_text(status.best->id)) : "";
     return fmt::format("{}: {}, {}{} evaluations{}{}", to_text(status.state), status.run, status.settled, budget,
                        unfinished, best);
+}
+
+std::string progress_text(const Status& status) {
+    return fmt::format("{:.7f} {} {}", status.progress, status.start, status_text(status));
 }
 
 }  // namespace finch::report

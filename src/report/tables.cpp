@@ -32,8 +32,15 @@ std::map<std::uint32_t, double> seconds_of_starts(const store::ArchiveFacts& fac
     return longest;
 }
 
+/// Of its training over all starts; of what was recorded without it, from the last start to the end.
+double seconds_of(const search::Individual& individual) {
+    return individual.training_seconds > 0 ? individual.training_seconds : individual.finished - individual.started;
+}
+
 std::string state_words(const std::string& state) {
-    return state == "stopped" ? "stopped early" : state == "running" ? "running or interrupted" : state;
+    return state == "stopped" || state == "terminated" ? "stopped early"
+           : state == "running"                        ? "running or interrupted"
+                                                       : state;
 }
 
 std::string heading(const store::Recovered& recovered, const search::Population& population, const std::string& run) {
@@ -59,19 +66,18 @@ std::string heading(const store::Recovered& recovered, const search::Population&
 }  // namespace
 
 std::string best_table(const search::Space& space, const search::Population& population,
-                       const store::ArchiveFacts& facts, int top) {
+                       const store::ArchiveFacts& facts, int top, const std::string& fitness) {
     std::string text;
     for (int island = 0; island < population.islands(); ++island) {
         const auto best = population.best(island, static_cast<std::size_t>(std::max(0, top)));
         text += fmt::format("island {}: the best {} of {}{}\n", island, best.size(),
                             plural(population.active(island), "individual"),
                             facts.restarts > 0 ? fmt::format(", after {} starts", facts.restarts + 1) : "");
-        Grid grid({"id", "loss", "accuracy", "epochs", "generation", "seconds", "genes"});
+        Grid grid({"id", fitness, "accuracy", "epochs", "generation", "seconds", "genes"});
         for (const search::Individual* individual : best) {
             grid.add({to_text(individual->id), fmt::format("{:.6g}", individual->loss), percent(individual->accuracy),
                       std::to_string(individual->epochs), std::to_string(individual->generation),
-                      fmt::format("{:.1f}", individual->finished - individual->started),
-                      search::genome_text(space, individual->genome)});
+                      fmt::format("{:.1f}", seconds_of(*individual)), search::genome_text(space, individual->genome)});
         }
         text += grid.empty() ? "  none yet\n" : grid.text();
     }
@@ -139,10 +145,11 @@ double evaluations_per_hour(const store::ArchiveFacts& facts) {
     return seconds > 0 ? static_cast<double>(evaluations) * 3600 / seconds : 0;
 }
 
-std::string overview(const store::Recovered& recovered, const std::string& run, int top) {
-    const search::Population population = population_of(recovered);
+std::string overview(const store::Recovered& recovered, const std::string& run, int top, search::ExchangeKind exchange,
+                     const std::string& fitness) {
+    const search::Population population = population_of(recovered, exchange);
     std::string text = heading(recovered, population, run) + outcome_table(population) + "\n" +
-                       best_table(recovered.space, population, recovered.facts, top) + "\n" +
+                       best_table(recovered.space, population, recovered.facts, top, fitness) + "\n" +
                        worker_table(recovered.facts) + "\n" + event_list(recovered.facts, shown_events);
     if (!recovered.problems.empty()) {
         text += "\nproblems\n";

@@ -14,6 +14,9 @@ namespace {
 constexpr std::uint64_t restart_limit = std::uint64_t{1} << 12;
 constexpr std::uint64_t worker_limit = std::uint64_t{1} << 20;
 
+constexpr std::int32_t most_islands = 1 << 20;  // as many as workers
+constexpr double year_10000 = 253402300800;     // Unix seconds
+
 Bytes bytes_of(const Individual& individual) {
     Bytes bytes;
     write_individual(individual, true, bytes);
@@ -87,6 +90,39 @@ bool supersedes(const Individual& a, const Individual& b) {
         return reach(a) > reach(b);
     }
     return bytes_of(a) < bytes_of(b);
+}
+
+std::optional<std::string> problem_of(const Individual& individual, const Space& space) {
+    if (individual.id.value == 0) {
+        return "has no id";
+    }
+    if (individual.genome.size() != space.size()) {
+        return fmt::format("has {} genes, the space {}", individual.genome.size(), space.size());
+    }
+    if (!space.contains(individual.genome)) {
+        return "has a gene outside of the space";
+    }
+    if (individual.outcome == Outcome::evaluated && !std::isfinite(individual.loss)) {
+        return fmt::format("was evaluated, but its loss is {}", individual.loss);
+    }
+    if (!(individual.island >= 0 && individual.island < most_islands)) {
+        return fmt::format("was born on the island {}", individual.island);
+    }
+    if (std::min({individual.generation, individual.epochs, individual.best_epoch, individual.ranks,
+                  individual.threads}) < 0 ||
+        individual.batch_size < 0 || individual.attempt.deaths < 0 || !(individual.progress >= 0)) {
+        return "has counts that cannot be";
+    }
+    for (const double time : {individual.born, individual.started, individual.finished}) {
+        if (!(0 <= time && time < year_10000)) {
+            return fmt::format("has the time {}", time);
+        }
+    }
+    const auto no_epoch = [](const EpochMetrics& line) { return line.epoch < 1; };
+    if (std::any_of(individual.curve.begin(), individual.curve.end(), no_epoch)) {
+        return "has a learning curve of epochs before the first";
+    }
+    return std::nullopt;
 }
 
 bool identical(const Individual& a, const Individual& b) {

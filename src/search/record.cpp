@@ -15,6 +15,10 @@ constexpr std::array<std::byte, 4> magic{std::byte{'F'}, std::byte{'N'}, std::by
 constexpr std::uint16_t version = individual_version;
 constexpr std::uint16_t oldest_version = 1;
 constexpr std::uint32_t most_body_bytes = 64U << 20;
+/// Bytes that may be checked in vain while looking for the next record, per byte of the file: each place that looks
+/// like a beginning claims a length.
+constexpr std::size_t most_tries = 64;
+constexpr std::size_t most_problems = 1000;
 
 /// What stands before each body, in this order and without gaps.
 struct Header {
@@ -66,6 +70,15 @@ std::size_t whole_record(std::span<const std::byte> bytes) {
     }
     const std::size_t size = header_bytes + header.length;
     return crc_of(bytes.first(size)) == header.crc ? size : 0;
+}
+
+/// How many bytes whole_record() checks the CRC of.
+std::size_t checked_bytes(std::span<const std::byte> bytes) {
+    if (bytes.size() < header_bytes) {
+        return 0;
+    }
+    const Header header = get_header(bytes);
+    return header.magic == magic && header.length <= bytes.size() - header_bytes ? header.length : 0;
 }
 
 /// Whether `rest` looks like the beginning of a record whose writing was cut short.
@@ -130,13 +143,19 @@ void put(const Tickets& record, Bytes& out) {
 }
 
 void put(const Archived& record, Bytes& out) {
-    ByteWriter(out).put(record.records);
+    ByteWriter writer(out);
+    writer.put(record.records);
+    writer.put(record.seconds);
 }
 
 void put(const Halt& record, Bytes& out) {
     ByteWriter writer(out);
     writer.put(static_cast<std::uint8_t>(record.end_running));
     writer.put_text(record.why);
+}
+
+void put(const Alive& record, Bytes& out) {
+    ByteWriter(out).put(record.seconds);
 }
 
 void get(ByteReader& reader, Started& record, std::uint16_t written_in) {
@@ -191,13 +210,18 @@ void get(ByteReader& reader, Tickets& record, std::uint16_t) {
     record.seconds_per_evaluation = reader.get<double>();
 }
 
-void get(ByteReader& reader, Archived& record, std::uint16_t) {
+void get(ByteReader& reader, Archived& record, std::uint16_t written_in) {
     record.records = reader.get<std::uint64_t>();
+    record.seconds = written_in >= 2 ? reader.get<double>() : 0;
 }
 
 void get(ByteReader& reader, Halt& record, std::uint16_t) {
     record.end_running = reader.get<std::uint8_t>() != 0;
     record.why = reader.get_text();
+}
+
+void get(ByteReader& reader, Alive& record, std::uint16_t /*written_in*/) {
+    record.seconds = reader.get<double>();
 }
 
 template <class Kind>
@@ -257,6 +281,14 @@ std::optional<Record> RecordReader::next() {
     return std::nullopt;
 }
 
+void RecordReader::note(std::string problem) {
+    if (problems_.size() < most_problems) {
+        problems_.push_back(std::move(problem));
+    } else if (problems_.size() == most_problems) {
+        problems_.push_back(source_ + ": and more");
+    }
+}
+
 /// Goes to the next whole record after `at_`, or to the end. Whether there was one.
 bool RecordReader::skip_damage() {
     const std::size_t begin = at_;
@@ -265,12 +297,12 @@ bool RecordReader::skip_damage() {
         return static_cast<std::size_t>(std::search(start, bytes_.end(), magic.begin(), magic.end()) - bytes_.begin());
     };
     do {
-        at_ = at_next(at_ + 1);
+        tried_bytes_ += checked_bytes(bytes_.subspan(at_));
+        at_ = tried_bytes_ / most_tries > bytes_.size() ? bytes_.size() : at_next(at_ + 1);
     } while (at_ < bytes_.size() && whole_record(bytes_.subspan(at_)) == 0);
     const bool is_end = at_ == bytes_.size();
     if (!is_end || !is_torn(bytes_.subspan(begin))) {
-        problems_.push_back(
-            fmt::format("{}: {} bytes from byte {} on are damaged, skipped", source_, at_ - begin, begin));
+        note(fmt::format("{}: {} bytes from byte {} on are damaged, skipped", source_, at_ - begin, begin));
     }
     return !is_end;
 }
@@ -280,23 +312,22 @@ std::optional<Record> RecordReader::understand(std::size_t begin) {
     const Header header = get_header(bytes_.subspan(begin));
     if (header.run != run_) {
         if (!std::exchange(in_other_run_, true)) {
-            problems_.push_back(fmt::format("{}: from byte {} on are records of another run, skipped", source_, begin));
+            note(fmt::format("{}: from byte {} on are records of another run, skipped", source_, begin));
         }
         return std::nullopt;
     }
     in_other_run_ = false;
     if (header.version < oldest_version || header.version > version || header.kind < 1 ||
         header.kind > body_readers.size()) {
-        problems_.push_back(fmt::format("{}: the record at byte {} has kind {} and version {}, unknown here, skipped",
-                                        source_, begin, header.kind, header.version));
+        note(fmt::format("{}: the record at byte {} has kind {} and version {}, unknown here, skipped", source_, begin,
+                         header.kind, header.version));
         return std::nullopt;
     }
     try {
         ByteReader reader(bytes_.subspan(begin + header_bytes, header.length));
         return body_readers[header.kind - 1U](reader, header.version);
     } catch (const FileError& error) {
-        problems_.push_back(
-            fmt::format("{}: the record at byte {} cannot be read ({}), skipped", source_, begin, error.what()));
+        note(fmt::format("{}: the record at byte {} cannot be read ({}), skipped", source_, begin, error.what()));
         return std::nullopt;
     }
 }

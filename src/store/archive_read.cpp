@@ -1,3 +1,4 @@
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/hdf5/table.hpp"
 #include "finch/store/archive.hpp"
@@ -13,6 +14,10 @@ namespace finch::store {
 namespace {
 
 using search::Individual;
+
+// What an Id has room for.
+constexpr std::int64_t most_restarts = 1 << 12;
+constexpr std::int64_t most_workers = 1 << 20;
 
 search::Space read_space(hid_t file) {
     const hdf5::TableReader table(file, "space");
@@ -274,6 +279,15 @@ void read_events(hid_t file, ArchiveFacts& facts) {
     }
 }
 
+/// An attribute whose value must be in [low, high].
+std::int64_t read_count(hid_t file, const char* name, std::int64_t low, std::int64_t high) {
+    const std::int64_t value = hdf5::read_int_attribute(file, name);
+    if (value < low || value > high) {
+        throw FileError(fmt::format("attribute {} is {}, which cannot be", name, value));
+    }
+    return value;
+}
+
 ArchiveFacts read_facts(hid_t file) {
     const std::string format = hdf5::read_text_attribute(file, "format");
     const std::int64_t version = hdf5::read_int_attribute(file, "version");
@@ -284,11 +298,11 @@ ArchiveFacts read_facts(hid_t file) {
     ArchiveFacts facts;
     facts.run = hdf5::read_unsigned_attribute(file, "run");
     facts.seed = hdf5::read_unsigned_attribute(file, "seed");
-    facts.restarts = static_cast<std::uint32_t>(hdf5::read_int_attribute(file, "restarts"));
+    facts.restarts = static_cast<std::uint32_t>(read_count(file, "restarts", 0, most_restarts));
     facts.config = hdf5::read_text(file, "config");
     facts.data_fingerprint = hdf5::read_text_attribute(file, "data_fingerprint");
-    facts.workers = static_cast<int>(hdf5::read_int_attribute(file, "workers"));
-    facts.islands = static_cast<int>(hdf5::read_int_attribute(file, "islands"));
+    facts.workers = static_cast<int>(read_count(file, "workers", 1, most_workers));
+    facts.islands = static_cast<int>(read_count(file, "islands", 1, most_workers));
     facts.state = hdf5::read_text_attribute(file, "state");
     facts.budget_evaluations = hdf5::read_int_attribute(file, "budget_evaluations");
     read_workers(file, facts);
@@ -300,13 +314,13 @@ ArchiveFacts read_facts(hid_t file) {
 }  // namespace
 
 std::optional<Archive> read_archive(const std::filesystem::path& path, std::vector<std::string>& problems,
-                                    Curves curves) {
+                                    hdf5::OnDamage on_damage, Curves curves) {
     std::vector<std::string> found;
-    const auto file = hdf5::open_file_or_previous(path, found);
+    const auto file = hdf5::open_file_or_previous(path, found, on_damage);
     problems.insert(problems.end(), found.begin(), found.end());
     if (!file) {
         const std::filesystem::path aside = path.string() + hdf5::damaged_suffix;
-        if (found.empty() && !std::filesystem::exists(aside)) {
+        if (found.empty() && !is_there(aside)) {
             return std::nullopt;
         }
         throw FileError(

@@ -130,7 +130,7 @@ std::optional<hdf5::Hid> open_earlier(const std::filesystem::path& path, std::ui
             if (hdf5::read_unsigned_attribute(file.get(), "run") == run) {
                 return file;
             }
-        } catch (const Error&) {
+        } catch (const FileError&) {
             continue;
         }
     }

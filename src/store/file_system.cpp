@@ -1,6 +1,7 @@
 #include "finch/store/file_system.hpp"
 
 #include "finch/base/clock.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/handle.hpp"
 
@@ -38,7 +39,7 @@ std::string name_of(std::uint32_t type) {
 class Probe {
 public:
     explicit Probe(const fs::path& folder) : path_(folder / fmt::format(".finch-probe-{}", ::getpid())) {
-        file_.reset(::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+        file_ = make_file(path_);
     }
     ~Probe() {
         ::unlink(path_.c_str());

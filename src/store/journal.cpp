@@ -1,15 +1,15 @@
 #include "finch/store/journal.hpp"
 
 #include "finch/base/clock.hpp"
-#include "finch/base/error.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/log.hpp"
-#include "finch/hdf5/file.hpp"
 #include "finch/hdf5/replace.hpp"
 
 #include "read_bytes.hpp"
 
 #include <cerrno>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace finch::store {
@@ -31,49 +31,70 @@ bool has_foreign_parts(const std::filesystem::path& path, std::uint64_t run) {
 }  // namespace
 
 Journal::Journal(std::filesystem::path path, std::uint64_t run) : path_(std::move(path)) {
-    if (std::filesystem::exists(path_) && has_foreign_parts(path_, run)) {
-        std::error_code ignored;
-        std::filesystem::rename(path_, path_.string() + hdf5::damaged_suffix, ignored);
+    std::error_code none;
+    if (std::filesystem::is_symlink(path_, none) || (is_there(path_) && has_foreign_parts(path_, run))) {
+        hdf5::set_aside(path_);
     }
     open(O_CREAT | O_TRUNC);
     hdf5::sync_folder(path_.parent_path());
 }
 
 void Journal::open(int flags) {
-    file_.reset(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | flags, 0666));
+    std::string problem;
+    file_ = open_regular(path_, O_WRONLY | O_APPEND | O_NOFOLLOW | flags, problem);
     if (!file_) {
-        throw_errno("cannot open " + path_.string());
+        throw StorageError("cannot open " + path_.string() + ": " + problem);
     }
+    struct stat about {};
+    if (::fstat(file_.get(), &about) != 0) {
+        throw_storage("cannot open " + path_.string());
+    }
+    file_bytes_ = static_cast<std::uint64_t>(about.st_size);
 }
 
 void Journal::write(const Bytes& record) {
+    if (!file_) {
+        open(0);
+    }
+    cut_torn_end();
+    is_torn_ = true;
     std::size_t written = 0;
     while (written < record.size()) {
-        const ssize_t now = ::write(file_.get(), record.data() + written, record.size() - written);
-        if (now < 0 && errno != EINTR) {
+        const ssize_t now =
+            retry([&] { return ::write(file_.get(), record.data() + written, record.size() - written); });
+        if (now < 0) {
             const int code = errno;
-            // Should this fail too, the torn end is cut off when it is read.
-            static_cast<void>(::ftruncate(file_.get(), static_cast<off_t>(file_bytes_)));
+            // Should this fail too, it is done before the next record, and by whoever reads.
+            is_torn_ = ::ftruncate(file_.get(), static_cast<off_t>(file_bytes_)) != 0;
             errno = code;
-            throw_errno("cannot write " + path_.string());
+            throw_storage("cannot write " + path_.string());
         }
-        written += now < 0 ? 0 : static_cast<std::size_t>(now);
+        written += static_cast<std::size_t>(now);
     }
+    is_torn_ = false;
     kept_.push_back(record);
     kept_bytes_ += record.size();
     file_bytes_ += record.size();
-    dirty_ = true;
+    is_dirty_ = true;
+}
+
+void Journal::cut_torn_end() {
+    if (is_torn_ && retry([&] { return ::ftruncate(file_.get(), static_cast<off_t>(file_bytes_)); }) != 0) {
+        throw_storage("cannot cut a torn record off " + path_.string());
+    }
+    is_torn_ = false;
 }
 
 void Journal::sync(bool now) {
-    if (!dirty_ || (!now && steady_seconds() - last_sync_ < sync_seconds)) {
+    if (!is_dirty_ || (!now && steady_seconds() - last_sync_ < sync_seconds)) {
         return;
     }
-    if (::fdatasync(file_.get()) != 0) {
-        throw_errno("cannot sync " + path_.string());
-    }
     last_sync_ = steady_seconds();
-    dirty_ = false;
+    if (!file_ || retry([&] { return ::fdatasync(file_.get()); }) != 0) {
+        // What could not be synced may be gone from the file though it was written: all of it, once more.
+        rewrite();
+    }
+    is_dirty_ = false;
 }
 
 void Journal::forget(std::uint64_t records) {
@@ -83,27 +104,36 @@ void Journal::forget(std::uint64_t records) {
         ++forgotten_;
     }
     if (kept_.empty() && file_bytes_ > 0) {
-        if (::ftruncate(file_.get(), 0) == 0) {
+        if (file_ && ::ftruncate(file_.get(), 0) == 0) {
             file_bytes_ = 0;
         }
     } else if (file_bytes_ - kept_bytes_ >= worthwhile_bytes) {
         try {
             rewrite();
-        } catch (const ApiError& error) {
+            is_dirty_ = false;
+        } catch (const StorageError& error) {
             spdlog::warn("{}; the longer file stays", error.what());
         }
     }
 }
 
+/// The file anew, of what is kept, and synced. It is open again whatever happens: after a failure the name may stand
+/// for the old file or for the new one.
 void Journal::rewrite() {
     Bytes tail;
     tail.reserve(kept_bytes_);
     for (const Bytes& record : kept_) {
         tail.insert(tail.end(), record.begin(), record.end());
     }
-    hdf5::replace_file(path_, {tail}, hdf5::Predecessor::drop);
-    file_bytes_ = kept_bytes_;
-    dirty_ = false;
+    if (file_) {
+        cut_torn_end();
+    }
+    try {
+        hdf5::replace_file(path_, {tail}, hdf5::Predecessor::drop);
+    } catch (const StorageError&) {
+        open(0);
+        throw;
+    }
     open(0);
 }
 

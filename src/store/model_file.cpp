@@ -2,7 +2,6 @@
 
 #include "finch/base/format.hpp"
 #include "finch/hdf5/file.hpp"
-#include "finch/hdf5/replace.hpp"
 
 #include <algorithm>
 
@@ -63,6 +62,7 @@ ModelFile read(hid_t file) {
                                     version, format_name, oldest_version, format_version));
     }
     ModelFile model;
+    model.run = hdf5::has_attribute(file, "run") ? hdf5::read_unsigned_attribute(file, "run") : 0;
     model.individual = individual_of(hdf5::read_array(file, record_name), version);
     model.genome = hdf5::read_text(file, genome_name);
     model.arrays = hdf5::read_arrays(file);
@@ -80,6 +80,7 @@ void write_model(const std::filesystem::path& path, const ModelFile& model) {
         hdf5::write_attribute(file, "format", format_name);
         hdf5::write_attribute(file, "version", format_version);
         hdf5::write_attribute(file, "program_version", FINCH_VERSION);
+        hdf5::write_unsigned_attribute(file, "run", model.run);
         describe(file, model.individual);
         hdf5::write_text(file, genome_name, model.genome);
         hdf5::write_array(file, record_of(model.individual));
@@ -89,14 +90,31 @@ void write_model(const std::filesystem::path& path, const ModelFile& model) {
     });
 }
 
-std::optional<ModelFile> read_model(const std::filesystem::path& path, std::vector<std::string>& problems) {
+std::optional<ModelFile> read_model(const std::filesystem::path& path, std::vector<std::string>& problems,
+                                    hdf5::OnDamage on_damage) {
     try {
-        const auto file = hdf5::open_file_or_previous(path, problems);
+        const auto file = hdf5::open_file_or_previous(path, problems, on_damage);
         return file ? std::optional(read(file->get())) : std::nullopt;
-    } catch (const FileError& error) {
+    } catch (const Error& error) {
         problems.push_back(path.string() + ": " + error.what());
         return std::nullopt;
     }
+}
+
+std::string why_foreign(const ModelFile& model, std::uint64_t run, const search::Individual& individual) {
+    if (model.run != 0 && model.run != run) {
+        return fmt::format("it is of another run, {:016x}, not of {:016x}", model.run, run);
+    }
+    if (model.individual.id != individual.id) {
+        return fmt::format("it is of individual {}, not of {}", to_text(model.individual.id), to_text(individual.id));
+    }
+    if (model.individual.genome != individual.genome) {
+        return fmt::format("its individual {} has other genes", to_text(individual.id));
+    }
+    if (individual.ranks_by_loss() && model.individual.loss != individual.loss) {
+        return fmt::format("its individual {} has another loss", to_text(individual.id));
+    }
+    return "";
 }
 
 void remove_model(const std::filesystem::path& path) {

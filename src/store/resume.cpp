@@ -1,10 +1,12 @@
 #include "finch/store/resume.hpp"
 
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 
 #include "read_bytes.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <tuple>
 
@@ -18,19 +20,22 @@ struct JournalFile {
     Bytes bytes;
 };
 
-/// Every worker's, of this layout and of earlier ones, by name.
-std::vector<JournalFile> read_journals(const fs::path& folder, std::vector<std::string>& problems) {
-    std::vector<fs::path> paths;
-    std::error_code none;
-    for (const auto& entry : fs::directory_iterator(folder, none)) {
-        if (entry.path().extension() == ".journal") {
-            paths.push_back(entry.path());
-        }
-    }
-    std::sort(paths.begin(), paths.end());
+/// Every worker's, of this layout and of earlier ones, by name. One that cannot be read stops whoever would empty it.
+std::vector<JournalFile> read_journals(const fs::path& folder, hdf5::OnDamage on_damage,
+                                       std::vector<std::string>& problems) {
     std::vector<JournalFile> journals;
-    for (const fs::path& path : paths) {
-        journals.push_back({path.string(), read_bytes(path, problems)});
+    for (const fs::path& path : list_folder(folder)) {
+        if (path.extension() != ".journal") {
+            continue;
+        }
+        try {
+            journals.push_back({path.string(), read_bytes(path, problems)});
+        } catch (const StorageError& error) {
+            if (on_damage == hdf5::OnDamage::set_aside) {
+                throw;
+            }
+            problems.emplace_back(error.what());
+        }
     }
     return journals;
 }
@@ -39,13 +44,17 @@ std::vector<JournalFile> read_journals(const fs::path& folder, std::vector<std::
 class Gathering {
 public:
     explicit Gathering(Recovered& recovered) : recovered_(recovered) {
+        std::erase_if(recovered.facts.events, [](const search::Event& event) { return !std::isfinite(event.time); });
         for (const search::Event& event : recovered.facts.events) {
             known_events_.insert(key(event));
         }
     }
 
-    void take(search::Record record) {
-        if (const auto* event = std::get_if<search::Event>(&record)) {
+    /// `source` names the file that `record` is from. What cannot be true is named and left out.
+    void take(search::Record record, const std::string& source) {
+        if (const auto problem = problem_of(record)) {
+            recovered_.problems.push_back(fmt::format("{}: {}, skipped", source, *problem));
+        } else if (const auto* event = std::get_if<search::Event>(&record)) {
             if (known_events_.insert(key(*event)).second) {
                 recovered_.facts.events.push_back(*event);
             }
@@ -65,6 +74,34 @@ public:
     }
 
 private:
+    /// What cannot be true of a record; its bytes are as they were written.
+    [[nodiscard]] std::optional<std::string> problem_of(const search::Record& record) const {
+        if (const auto* event = std::get_if<search::Event>(&record)) {
+            return std::isfinite(event->time) ? std::nullopt : std::optional<std::string>("an event without a time");
+        }
+        if (const auto* report = std::get_if<search::WorkerReport>(&record)) {
+            const bool sensible = report->worker >= 0 && report->island >= 0 && report->evaluations >= 0 &&
+                                  std::isfinite(report->time) && report->up_seconds >= 0 && report->busy_seconds >= 0;
+            return sensible ? std::nullopt : std::optional<std::string>("a worker's report that cannot be true");
+        }
+        const auto* move = std::get_if<search::Move>(&record);
+        const auto* copy = std::get_if<search::Copy>(&record);
+        if ((move != nullptr && (move->home.island < 0 || move->home.writer < 0)) ||
+            (copy != nullptr && copy->island < 0)) {
+            return "an individual that goes to no island";
+        }
+        return std::visit(
+            [&](const auto& kind) -> std::optional<std::string> {
+                if constexpr (requires { kind.individual; }) {
+                    if (const auto problem = search::problem_of(kind.individual, recovered_.space)) {
+                        return fmt::format("the individual {} {}", to_text(kind.individual.id), *problem);
+                    }
+                }
+                return std::nullopt;
+            },
+            record);
+    }
+
     using EventKey = std::tuple<double, std::int32_t, std::string, std::string>;
     static EventKey key(const search::Event& event) { return {event.time, event.worker, event.kind, event.text}; }
 
@@ -87,27 +124,27 @@ void Recovered::merge_into(search::Population& population) const {
     }
     // Where an individual is nowhere its places have nothing to say.
     for (const auto& [id, home] : homes) {
-        if (population.find(id) != nullptr) {
+        if (population.find(id) != nullptr && home.island >= 0 && home.writer >= 0) {
             population.merge(id, home);
         }
     }
     for (const auto& [id, island] : memberships) {
-        if (population.find(id) != nullptr) {
+        if (population.find(id) != nullptr && island >= 0) {
             population.merge_membership(id, island);
         }
     }
 }
 
-std::optional<Recovered> recover(const RunDirectory& directory, Curves curves) {
+std::optional<Recovered> recover(const RunDirectory& directory, hdf5::OnDamage on_damage, Curves curves) {
     // The journals first: a run that goes on empties them only after what they held is in the archive.
     Recovered recovered;
     std::vector<JournalFile> journals;
     for (const fs::path& folder : directory.state_folders()) {
-        for (JournalFile& journal : read_journals(folder, recovered.problems)) {
+        for (JournalFile& journal : read_journals(folder, on_damage, recovered.problems)) {
             journals.push_back(std::move(journal));
         }
     }
-    auto archive = read_archive(directory.archive(), recovered.problems, curves);
+    auto archive = read_archive(directory.archive(), recovered.problems, on_damage, curves);
     if (!archive) {
         return std::nullopt;
     }
@@ -116,15 +153,15 @@ std::optional<Recovered> recover(const RunDirectory& directory, Curves curves) {
     recovered.homes = std::move(archive->homes);
     recovered.memberships = std::move(archive->memberships);
     recovered.records.reserve(archive->individuals.size());
+    Gathering gathering(recovered);
     for (search::Individual& individual : archive->individuals) {
-        recovered.records.push_back(record_of(std::move(individual)));
+        gathering.take(record_of(std::move(individual)), directory.archive().string());
     }
     archive.reset();
-    Gathering gathering(recovered);
     for (const JournalFile& journal : journals) {
         search::RecordReader reader(journal.bytes, recovered.facts.run, journal.name);
         while (auto record = reader.next()) {
-            gathering.take(std::move(*record));
+            gathering.take(std::move(*record), journal.name);
         }
         recovered.problems.insert(recovered.problems.end(), reader.problems().begin(), reader.problems().end());
     }

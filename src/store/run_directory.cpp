@@ -1,13 +1,13 @@
 #include "finch/store/run_directory.hpp"
 
-#include "finch/base/error.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
-#include "finch/hdf5/file.hpp"
+#include "finch/hdf5/replace.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fcntl.h>
+#include <string_view>
 #include <unistd.h>
 
 namespace finch::store {
@@ -17,26 +17,35 @@ namespace fs = std::filesystem;
 
 /// A parallel file system serves one folder from one server.
 constexpr int workers_per_folder = 256;
+constexpr std::string_view training_prefix = "training-";
+
+/// A full disk or a failing server is no fault of the user's: the same command works later.
+[[noreturn]] void refuse(int code, const std::string& why) {
+    if (code == ENOSPC || code == EDQUOT || code == EIO || code == ESTALE || code == EFBIG) {
+        throw StorageError(why);
+    }
+    throw ConfigError(why);
+}
 
 void make_folder(const fs::path& folder) {
     std::error_code failure;
     fs::create_directories(folder, failure);
-    if (failure || !fs::is_directory(folder)) {
-        throw ConfigError(fmt::format("the run directory {} cannot be made: {}", folder.string(),
-                                      failure ? failure.message() : "there is a file of that name"));
+    if (failure || !fs::is_directory(folder, failure)) {
+        refuse(failure.value(), fmt::format("the run directory {} cannot be made: {}", folder.string(),
+                                            failure ? failure.message() : "there is a file of that name"));
     }
 }
 
 /// Writes and removes a file in `folder`: permissions alone do not tell of a full disk or a read-only mount.
 void prove_writable(const fs::path& folder) {
     const fs::path probe = folder / fmt::format(".probe-{}", ::getpid());
-    const FileDescriptor file(::open(probe.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    const FileDescriptor file = make_file(probe);
     const bool written = file && ::write(file.get(), "finch\n", 6) == 6 && ::fsync(file.get()) == 0;
     const int code = errno;
     ::unlink(probe.c_str());
     if (!written) {
-        throw ConfigError(
-            fmt::format("nothing can be written in the run directory {}: {}", folder.string(), std::strerror(code)));
+        refuse(code,
+               fmt::format("nothing can be written in the run directory {}: {}", folder.string(), std::strerror(code)));
     }
 }
 
@@ -48,14 +57,14 @@ fs::path RunDirectory::state_of(int worker) const {
 
 std::vector<fs::path> RunDirectory::state_folders() const {
     std::vector<fs::path> folders{state()};
-    std::error_code none;
-    for (const auto& entry : fs::directory_iterator(state(), none)) {
-        const std::string name = entry.path().filename().string();
-        if (name.size() >= 3 && name.find_first_not_of("0123456789") == std::string::npos && entry.is_directory(none)) {
-            folders.push_back(entry.path());
+    for (const fs::path& path : list_folder(state())) {
+        const std::string name = path.filename().string();
+        std::error_code none;
+        if (name.size() >= 3 && name.find_first_not_of("0123456789") == std::string::npos &&
+            fs::is_directory(path, none)) {
+            folders.push_back(path);
         }
     }
-    std::sort(folders.begin(), folders.end());
     return folders;
 }
 
@@ -68,12 +77,24 @@ fs::path RunDirectory::worker_best(int worker) const {
 }
 
 fs::path RunDirectory::training(search::Id id) const {
-    return state_of(static_cast<int>(id.worker())) / fmt::format("training-{}.h5", to_text(id));
+    return state_of(static_cast<int>(id.worker())) / fmt::format("{}{}.h5", training_prefix, to_text(id));
+}
+
+std::optional<search::Id> RunDirectory::id_of_training(const fs::path& path) {
+    const std::string stem = path.stem().string();
+    if (path.extension() != ".h5" || !stem.starts_with(training_prefix)) {
+        return std::nullopt;
+    }
+    try {
+        return search::parse_id(stem.substr(training_prefix.size()));
+    } catch (const Error&) {
+        return std::nullopt;
+    }
 }
 
 bool RunDirectory::holds_a_run() const {
     const std::string name = archive().string();
-    return fs::exists(name) || fs::exists(name + hdf5::previous_suffix) || fs::exists(name + hdf5::damaged_suffix);
+    return is_there(name) || is_there(name + hdf5::previous_suffix) || is_there(name + hdf5::damaged_suffix);
 }
 
 void RunDirectory::create(int workers) const {
@@ -94,7 +115,8 @@ fs::path RunDirectory::move_aside() const {
     }
     int number = 1;
     const auto name = [&] { return fs::path(fmt::format("{}.{}", plain.string(), number)); };
-    while (fs::exists(fs::symlink_status(name()))) {
+    std::error_code unknown;
+    while (fs::exists(fs::symlink_status(name(), unknown))) {
         ++number;
     }
     std::error_code failure;

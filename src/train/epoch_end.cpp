@@ -11,13 +11,17 @@ namespace finch::train {
 /// What the leader found at an epoch's end. It travels as it is: every field has 8 bytes.
 struct Training::Implementation::Verdict {
     Epoch epoch;
-    double best_loss = 0;
+    double best = 0;
     std::int64_t best_epoch = 0;
     std::int64_t epochs_without_improvement = 0;
     std::int64_t improved = 0;
     State state = State::running;
     std::int32_t unused = 0;
 };
+
+double objective_value(Objective objective, const Epoch& epoch) noexcept {
+    return objective == Objective::validation_error ? 1 - epoch.validation_accuracy : epoch.validation_loss;
+}
 
 void Training::Implementation::end_epoch() {
     std::array losses{sums_.training.loss, sums_.validation.loss};
@@ -47,22 +51,24 @@ Training::Implementation::Verdict Training::Implementation::judge(std::span<cons
                      .validation_accuracy = mean(counts[2], counts[3]),
                      .learning_rate = nn::learning_rate(recipe_.training.schedule, initial_rate_, position_.epoch,
                                                         recipe_.training.epochs),
-                     .seconds = sums_.seconds};
+                     .seconds = sums_.seconds,
+                     .ranks = epoch_ranks_};
     if (!std::isfinite(verdict.epoch.training_loss) || !std::isfinite(verdict.epoch.validation_loss)) {
         verdict.state = State::diverged;
     } else {
-        verdict.improved = stopping_.improved(verdict.epoch.epoch, verdict.epoch.validation_loss) ? 1 : 0;
+        const double value = objective_value(recipe_.objective, verdict.epoch);
+        verdict.improved = stopping_.improved(verdict.epoch.epoch, value) ? 1 : 0;
         const bool last = verdict.epoch.epoch >= recipe_.training.epochs;
         verdict.state = last || stopping_.exhausted() ? State::finished : State::running;
     }
-    verdict.best_loss = stopping_.best_loss;
+    verdict.best = stopping_.best;
     verdict.best_epoch = stopping_.best_epoch;
     verdict.epochs_without_improvement = stopping_.epochs_without_improvement;
     return verdict;
 }
 
 void Training::Implementation::obey(const Verdict& verdict) {
-    stopping_.best_loss = verdict.best_loss;
+    stopping_.best = verdict.best;
     stopping_.best_epoch = verdict.best_epoch;
     stopping_.epochs_without_improvement = verdict.epochs_without_improvement;
     if (verdict.state != State::diverged) {
@@ -76,6 +82,7 @@ void Training::Implementation::obey(const Verdict& verdict) {
     }
     position_ = {.epoch = position_.epoch + 1};
     sums_ = {};
+    epoch_ranks_ = group_.size();
     learner_->set_sums({}, {});
 }
 

@@ -36,7 +36,7 @@ struct PartialSums {
 class Training::Implementation {
 public:
     Implementation(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
-                   const data::Datasets& datasets, Recipe recipe);
+                   const data::Datasets& datasets, Recipe recipe, HostMemory memory);
 
     State advance(std::int64_t steps);
     [[nodiscard]] State state() const noexcept;
@@ -48,6 +48,7 @@ public:
     [[nodiscard]] double progress() const noexcept;
     [[nodiscard]] std::int64_t steps_done() const noexcept { return steps_done_; }
     [[nodiscard]] double step_seconds() const noexcept { return step_seconds_; }
+    [[nodiscard]] double training_seconds() const noexcept;
     [[nodiscard]] NamedArrays snapshot();
     void restore(const NamedArrays& snapshot);
     [[nodiscard]] NamedArrays best_weights() const;
@@ -57,6 +58,7 @@ private:
     struct Verdict;
 
     [[nodiscard]] std::unique_ptr<Learner> make_learner(std::int64_t global_batch) const;
+    void check_memory(const nn::ModelPlan& plan) const;
     [[nodiscard]] std::int64_t training_samples() const noexcept;
     [[nodiscard]] std::int64_t validation_samples() const noexcept;
     std::int64_t ask_for_training(std::int64_t steps);
@@ -72,12 +74,15 @@ private:
     void check_identity(const NamedArrays& snapshot) const;
     [[nodiscard]] Position read_position(const NamedArrays& snapshot) const;
     [[nodiscard]] PartialSums read_partial_sums(const NamedArrays& snapshot) const;
+    [[nodiscard]] std::vector<Epoch> read_curve(const NamedArrays& snapshot) const;
+    [[nodiscard]] EarlyStopping judged(const std::vector<Epoch>& curve) const;
 
     backend::Device& device_;
     const comm::Group& group_;
     comm::AllReduce& all_reduce_;
     const data::Dataset& dataset_;
     Recipe recipe_;
+    HostMemory memory_;
     data::Split split_;
     std::int64_t global_batch_;
     double initial_rate_;  ///< scaled
@@ -87,10 +92,12 @@ private:
     std::vector<Epoch> curve_;
     Position position_;
     PartialSums sums_;
+    std::int64_t epoch_ranks_;      ///< that trained the present epoch so far; 0: different numbers of them
     std::int64_t steps_asked_ = 0;  ///< for which the device was asked, and which take_in() has not seen done
     bool epoch_is_over_ = false;    ///< with the steps that were asked for
     std::int64_t steps_done_ = 0;
     double step_seconds_ = 0;
+    double seconds_before_ = 0;          ///< of the batches before the last restore()
     std::optional<State> ended_;         ///< what the group agreed on
     std::vector<std::uint32_t> order_;   ///< in which the epoch `order_epoch_` sees its samples
     std::int64_t order_epoch_ = -1;      ///< none

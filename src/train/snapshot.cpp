@@ -3,6 +3,7 @@
 
 #include "implementation.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -13,6 +14,8 @@ namespace finch::train {
 namespace {
 
 constexpr std::size_t row_size = 7;  ///< of partial_sums and of curve
+/// By epoch how many ranks trained it, the epochs that have ended first, the present one last.
+constexpr const char* epoch_ranks_name = "epoch_ranks";
 
 /// One rank's row of "partial_sums". Counts are exact in a double below 2^53.
 std::array<double, row_size> to_row(const PartialSums& sums) {
@@ -79,6 +82,24 @@ const std::vector<double>& read_table(const NamedArrays& arrays, const char* nam
     return *values;
 }
 
+/// Fills in how many ranks trained each epoch of `curve`; returns it for the present one. Snapshots of format 1 do not
+/// say it: 0.
+std::int64_t read_epoch_ranks(const NamedArrays& snapshot, std::vector<Epoch>& curve) {
+    const auto array = std::find_if(snapshot.begin(), snapshot.end(),
+                                    [](const NamedArray& one) { return one.name == epoch_ranks_name; });
+    if (array == snapshot.end()) {
+        return 0;
+    }
+    const auto* ranks = std::get_if<std::vector<std::int64_t>>(&array->values);
+    if (ranks == nullptr || ranks->size() != curve.size() + 1) {
+        throw FileError(fmt::format("the snapshot's array {} is not {} numbers", epoch_ranks_name, curve.size() + 1));
+    }
+    for (std::size_t i = 0; i < curve.size(); ++i) {
+        curve[i].ranks = (*ranks)[i];
+    }
+    return ranks->back();
+}
+
 void require_equal(const char* what, std::int64_t found, std::int64_t expected) {
     if (found != expected) {
         throw FileError(fmt::format("the snapshot's {} is {}, but this training's is {}", what, found, expected));
@@ -109,18 +130,20 @@ NamedArrays Training::Implementation::snapshot() {
                        whole_number("position/phase", static_cast<std::int64_t>(position_.phase)),
                        whole_number("position/sample", position_.sample),
                        whole_number("best/epoch", stopping_.best_epoch),
-                       number("best/loss", stopping_.best_loss),
-                       whole_number("best/epochs_without_improvement", stopping_.epochs_without_improvement),
                        whole_number("epochs_done", static_cast<std::int64_t>(curve_.size())),
                        table("partial_sums", std::move(rows))};
+    std::vector<std::int64_t> epoch_ranks;
     if (!curve_.empty()) {
         std::vector<double> values;
         for (const Epoch& epoch : curve_) {
             const auto columns = to_row(epoch);
             values.insert(values.end(), columns.begin(), columns.end());
+            epoch_ranks.push_back(epoch.ranks);
         }
         arrays.push_back(table("curve", std::move(values)));
     }
+    epoch_ranks.push_back(epoch_ranks_);
+    arrays.push_back({epoch_ranks_name, {static_cast<std::int64_t>(epoch_ranks.size())}, std::move(epoch_ranks)});
     append(arrays, learner_->optimizer().state());
     append(arrays, nn::name_tensors(plan(), learner_->weights(), "weights/"));
     if (best_epoch() > 0) {
@@ -137,43 +160,68 @@ void Training::Implementation::restore(const NamedArrays& snapshot) {
     const auto global_batch = read_scalar<std::int64_t>(snapshot, "global_batch");
     const auto initial_rate = read_scalar<double>(snapshot, "initial_learning_rate");
     const auto state = static_cast<State>(read_scalar<std::int64_t>(snapshot, "state"));
-    EarlyStopping stopping{
-        .patience = recipe_.training.patience,
-        .best_loss = read_scalar<double>(snapshot, "best/loss"),
-        .best_epoch = read_scalar<std::int64_t>(snapshot, "best/epoch"),
-        .epochs_without_improvement = read_scalar<std::int64_t>(snapshot, "best/epochs_without_improvement")};
-    std::vector<Epoch> curve;
-    if (const auto epochs = read_scalar<std::int64_t>(snapshot, "epochs_done"); epochs > 0) {
-        const auto& rows = read_table(snapshot, "curve", static_cast<std::size_t>(epochs));
-        for (std::size_t at = 0; at < rows.size(); at += row_size) {
-            curve.push_back(epoch_from_row(std::span(rows).subspan(at, row_size)));
-        }
-    }
+    std::vector<Epoch> curve = read_curve(snapshot);
+    const EarlyStopping stopping = judged(curve);
+    // Of the epochs that have ended, only the best one's weights are there.
+    require_equal("best epoch", read_scalar<std::int64_t>(snapshot, "best/epoch"), stopping.best_epoch);
+    const std::int64_t epoch_ranks = read_epoch_ranks(snapshot, curve);
     if (global_batch < 1) {
         throw FileError(fmt::format("the snapshot's global batch is {}", global_batch));
     }
-    auto learner = make_learner(global_batch);
     std::vector<float> weights(best_weights_.size());
     nn::read_tensors(plan(), snapshot, "weights/", weights);
     std::vector<float> best_weights(best_weights_.size());
     if (stopping.best_epoch > 0) {
         nn::read_tensors(plan(), snapshot, "best_weights/", best_weights);
     }
-    learner->optimizer().set_state(snapshot);
-    learner->set_weights(weights);
-    learner->set_sums(sums.training, sums.validation);
+    if (global_batch != global_batch_) {
+        learner_.reset();  // there may be no memory for two
+        learner_ = make_learner(global_batch);
+    }
+    learner_->optimizer().set_state(snapshot);
+    learner_->set_weights(weights);
+    learner_->set_sums(sums.training, sums.validation);
 
-    learner_ = std::move(learner);
     best_weights_ = std::move(best_weights);
     global_batch_ = global_batch;
     initial_rate_ = initial_rate;
     stopping_ = stopping;
+    seconds_before_ = sums.seconds - step_seconds_;
+    for (const Epoch& epoch : curve) {
+        seconds_before_ += epoch.seconds;
+    }
     curve_ = std::move(curve);
     position_ = position;
     sums_ = sums;
+    const bool epoch_begun = position.phase != Phase::training || position.sample > 0;
+    epoch_ranks_ = !epoch_begun || epoch_ranks == group_.size() ? group_.size() : 0;
     steps_asked_ = 0;
     epoch_is_over_ = false;
     ended_ = state == State::running ? std::optional<State>() : state;
+}
+
+std::vector<Epoch> Training::Implementation::read_curve(const NamedArrays& snapshot) const {
+    const auto epochs = read_scalar<std::int64_t>(snapshot, "epochs_done");
+    if (epochs < 0 || epochs > recipe_.training.epochs) {
+        throw FileError(fmt::format("the snapshot has {} epochs of {}", epochs, recipe_.training.epochs));
+    }
+    std::vector<Epoch> curve;
+    if (epochs > 0) {
+        const auto& rows = read_table(snapshot, "curve", static_cast<std::size_t>(epochs));
+        for (std::size_t at = 0; at < rows.size(); at += row_size) {
+            curve.push_back(epoch_from_row(std::span(rows).subspan(at, row_size)));
+        }
+    }
+    return curve;
+}
+
+/// What the leader found at the ends of these epochs.
+EarlyStopping Training::Implementation::judged(const std::vector<Epoch>& curve) const {
+    EarlyStopping stopping{.patience = recipe_.training.patience};
+    for (const Epoch& epoch : curve) {
+        stopping.improved(epoch.epoch, objective_value(recipe_.objective, epoch));
+    }
+    return stopping;
 }
 
 void Training::Implementation::check_identity(const NamedArrays& snapshot) const {

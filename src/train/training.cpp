@@ -70,16 +70,18 @@ private:
 }  // namespace
 
 Training::Implementation::Implementation(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
-                                         const data::Datasets& datasets, Recipe recipe)
+                                         const data::Datasets& datasets, Recipe recipe, HostMemory memory)
     : device_(device),
       group_(group),
       all_reduce_(all_reduce),
       dataset_(datasets.training),
       recipe_(std::move(recipe)),
+      memory_(memory),
       split_(data::split(recipe_.data, dataset_.samples(), recipe_.seed)),
       global_batch_(initial_global_batch(recipe_.training, group.size())),
       initial_rate_(scaled_rate(recipe_.training, group.size())),
-      stopping_{.patience = recipe_.training.patience} {
+      stopping_{.patience = recipe_.training.patience},
+      epoch_ranks_(group.size()) {
     check(recipe_.training, split_);
     if (!device.supports(recipe_.training.precision)) {
         throw ConfigError(
@@ -97,11 +99,20 @@ std::unique_ptr<Learner> Training::Implementation::make_learner(std::int64_t glo
     const nn::SampleShape input{dataset_.height, dataset_.width, dataset_.channels};
     nn::ModelPlan plan = nn::plan_model(recipe_.model, input, dataset_.classes, rank_batch,
                                         {recipe_.training.precision, recipe_.training.deterministic});
-    if (plan.bytes > device_.free_bytes()) {
-        throw std::bad_alloc();
-    }
+    check_memory(plan);
     return std::make_unique<Learner>(device_, all_reduce_, std::move(plan), recipe_.training.optimizer, dataset_,
                                      recipe_.data);
+}
+
+void Training::Implementation::check_memory(const nn::ModelPlan& plan) const {
+    std::int64_t needed = nn::memory_bytes(device_, plan);
+    if (device_.is_host()) {
+        // Snapshots are made one after the other: there is room for the largest.
+        needed += std::max(plan.snapshot_bytes, memory_.reserved) - memory_.returning;
+    }
+    if (needed > device_.free_bytes()) {
+        throw std::bad_alloc();
+    }
 }
 
 std::int64_t Training::Implementation::training_samples() const noexcept {
@@ -211,6 +222,10 @@ std::int64_t Training::Implementation::samples_trained() const noexcept {
            (position_.phase == Phase::training ? position_.sample : training_samples());
 }
 
+double Training::Implementation::training_seconds() const noexcept {
+    return seconds_before_ + step_seconds_;
+}
+
 double Training::Implementation::progress() const noexcept {
     if (ended_) {
         return 1;
@@ -232,8 +247,9 @@ Measured Training::Implementation::measure(const data::Dataset& dataset) {
 }
 
 Training::Training(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
-                   const data::Datasets& datasets, Recipe recipe)
-    : implementation_(std::make_unique<Implementation>(device, group, all_reduce, datasets, std::move(recipe))) {}
+                   const data::Datasets& datasets, Recipe recipe, HostMemory memory)
+    : implementation_(
+          std::make_unique<Implementation>(device, group, all_reduce, datasets, std::move(recipe), memory)) {}
 
 Training::~Training() = default;
 
@@ -266,6 +282,9 @@ std::int64_t Training::steps_done() const noexcept {
 }
 double Training::step_seconds() const noexcept {
     return implementation_->step_seconds();
+}
+double Training::training_seconds() const noexcept {
+    return implementation_->training_seconds();
 }
 NamedArrays Training::snapshot() {
     return implementation_->snapshot();

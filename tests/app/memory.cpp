@@ -6,6 +6,7 @@
 #include "support/wrapped_device.hpp"
 
 #include <doctest/doctest.h>
+#include <stdexcept>
 
 using namespace finch;
 using namespace finch::app;
@@ -21,6 +22,8 @@ search: {space: {channels: {int: [1, 400]}}, objective: validation_loss, budget:
 workers: {slots: 3}
 )";
 
+constexpr std::int64_t channels_refused = 77;  ///< a library throws its own exception at this number
+
 /// The CPU, with so much memory and no more: free_bytes() and allocate() know of it.
 class SmallDevice : public test::WrappedDevice {
 public:
@@ -31,6 +34,12 @@ public:
         return std::make_unique<SmallDevice>(free_);
     }
     [[nodiscard]] std::int64_t free_bytes() const override { return *free_; }
+    [[nodiscard]] std::unique_ptr<backend::Operation> convolution(const backend::ConvolutionShape& shape) override {
+        if (shape.channels_out == channels_refused) {
+            throw std::runtime_error("could not create a primitive");
+        }
+        return test::WrappedDevice::convolution(shape);
+    }
     [[nodiscard]] backend::Buffer allocate(std::size_t floats) override {
         const auto bytes = static_cast<std::int64_t>(floats * sizeof(float));
         if (bytes > *free_) {
@@ -51,8 +60,9 @@ struct World {
           datasets(data::load(config.recipe(genome(1), 0).data, config.seed)),
           device(device_bytes),
           slots(config, datasets, device, group, cluster::Communicator::none),
-          evaluator(config, slots, group, store::RunDirectory(folder.path()), {0, 1, "here"}, "small",
-                    [] { return 0.0; }) {
+          evaluator(config, slots, group, store::RunDirectory(folder.path()), {0, 1, "here"}, "small", [] {
+              return search::Standing{true, 0, {}};
+          }) {
         evaluator.set_sample_shape({12, 12, 1}, 10);
     }
 
@@ -137,15 +147,30 @@ TEST_CASE("all memory is given back by those that ended, whatever their outcome"
     CHECK(world.device.free_bytes() == before);
 }
 
-TEST_CASE("stopped while it waits for memory, an individual is told as stopped") {
+TEST_CASE("what waits for memory has nothing to save, and is not forgotten") {
     World world(bytes_of(10) * 3 / 2);
     world.start(1, 10);
     world.start(2, 10);
 
-    const std::vector<search::Individual> stopped = world.evaluator.stop_all();
+    const std::vector<search::Individual> saved = world.evaluator.checkpoint();
 
-    REQUIRE(stopped.size() == 2);
-    CHECK(stopped[0].outcome == search::Outcome::stopped);
-    CHECK(stopped[1].outcome == search::Outcome::stopped);
+    REQUIRE(saved.size() == 1);
+    CHECK(saved[0].id.value == 1);
+    CHECK(world.finish().size() == 2);
     CHECK(world.evaluator.idle());
+}
+
+TEST_CASE("an individual at which a library throws its own exception ends as failed, with its text; the others go on") {
+    World world(bytes_of(100) * 3);
+
+    world.start(1, 10);
+    world.start(2, channels_refused);
+    const std::vector<search::Individual> ended = world.finish();
+
+    REQUIRE(ended.size() == 2);
+    for (const search::Individual& individual : ended) {
+        const bool refused = individual.id.value == 2;
+        CHECK(individual.outcome == (refused ? search::Outcome::failed : search::Outcome::evaluated));
+        CHECK(individual.problem == (refused ? "could not create a primitive" : ""));
+    }
 }

@@ -35,7 +35,9 @@ TEST_CASE("every leader gets what its island needs of a resumed run, world rank 
     if (self == 0) {
         opened.facts.run = 77;
         opened.facts.restarts = 3;
-        opened.workers_before = 5;
+        opened.earlier = {{0, 5}, {1, 4}};
+        opened.node_hours_before = 2.5;
+        opened.one_at_a_time = true;
         opened.hours_before = 1.5;
         opened.bred_before = {1, 2, 3, 4, 5};
         opened.population = all;
@@ -46,7 +48,10 @@ TEST_CASE("every leader gets what its island needs of a resumed run, world rank 
 
     CHECK(run.facts.run == 77);
     CHECK(run.facts.restarts == 3);
-    CHECK(run.workers_before == 5);
+    REQUIRE(run.earlier.size() == 2);
+    CHECK(run.earlier[1].workers == 4);
+    CHECK(run.node_hours_before == 2.5);
+    CHECK(run.one_at_a_time);
     CHECK(run.hours_before == 1.5);
     CHECK(run.bred_before == std::vector<std::int32_t>{1, 2, 3, 4, 5});
     CHECK(run.population.active(island) == all.active(island));

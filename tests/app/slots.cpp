@@ -76,8 +76,9 @@ std::map<std::uint64_t, search::Individual> train_all(int slot_count, bool hesit
         slots.follow();
         return ended;
     }
-    CnnEvaluator evaluator(config, slots, group, store::RunDirectory(folder.path()), {0, 1, "here"}, "hesitant",
-                           [] { return 0.0; });
+    CnnEvaluator evaluator(config, slots, group, store::RunDirectory(folder.path()), {0, 1, "here"}, "hesitant", [] {
+        return search::Standing{true, 0, {}};
+    });
     evaluator.set_sample_shape({8, 8, 1}, 10);
     for (std::uint64_t next = 1; next <= individuals || !evaluator.idle();) {
         while (next <= individuals && evaluator.has_free_slot()) {

@@ -14,7 +14,7 @@ TEST_CASE("a curve may leave memory once the archive and its predecessor hold it
     const search::Space space;
     store::ArchiveFacts facts;
     facts.run = 5;
-    FileArchive archive(directory, space, facts, lock);
+    FileArchive archive(directory, space, facts, lock, [](const search::Population&) {});
     search::Individual one;
     one.id = search::Id::make(0, 0, 1);
     one.outcome = search::Outcome::evaluated;
@@ -33,7 +33,7 @@ TEST_CASE("a curve may leave memory once the archive and its predecessor hold it
     CHECK(archive.curves_kept().empty());
 
     std::vector<std::string> problems;
-    const auto read = store::read_archive(directory.archive(), problems);
+    const auto read = store::read_archive(directory.archive(), problems, hdf5::OnDamage::leave);
     REQUIRE(read);
     CHECK(read->individuals.front().curve.size() == 2);
 }

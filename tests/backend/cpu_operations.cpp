@@ -2,6 +2,7 @@
 #include "backend/trial.hpp"
 
 #include <doctest/doctest.h>
+#include <new>
 #include <string>
 
 using namespace finch;
@@ -47,6 +48,15 @@ TEST_CASE("convolution: gradients have the same bits each time, on two threads t
     for (int again = 0; again < 20; ++again) {
         CHECK(gradient() == first);
     }
+}
+
+TEST_CASE("an operation that oneDNN has no memory for is std::bad_alloc, as everywhere else") {
+    const auto device = make_cpu_device(1);
+    constexpr std::int64_t huge = 8'000'000;  // its weights: more bytes than an address has bits for
+
+    CHECK_THROWS_AS(
+        static_cast<void>(device->linear({.batch = 1, .height = 1, .width = 1, .channels = huge, .units = huge})),
+        std::bad_alloc);
 }
 
 TEST_CASE("the tutorial's layers give the reference's output and gradients, on one thread and on two") {

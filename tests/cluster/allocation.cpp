@@ -24,6 +24,28 @@ TEST_CASE("task counts expand") {
     CHECK_THROWS_AS(expand_counts("many"), ConfigError);
 }
 
+TEST_CASE("lists that stand for more than a cluster can have are refused before they are expanded") {
+    const auto nodes = [](const std::string& list) { return expand_host_list(list); };
+
+    CHECK(nodes("n[000001-262144]").size() == most_nodes);
+    CHECK_THROWS_AS(nodes("n[1-999999999]"), ConfigError);
+    CHECK_THROWS_AS(nodes("n[1-262144],m"), ConfigError);
+    CHECK_THROWS_AS(nodes("n[1-262144],m[1-2]"), ConfigError);
+    CHECK_THROWS_AS(nodes("n[1-99999999999]"), ConfigError);
+    CHECK_THROWS_AS(nodes("n[3-1]"), ConfigError);
+    CHECK_THROWS_AS(nodes("n[-3]"), ConfigError);
+    CHECK_THROWS_AS(nodes("n[" + std::string(100000, '0') + "1-9]"), ConfigError);
+    CHECK_THROWS_AS(nodes(std::string(300, 'n') + "[1-9]"), ConfigError);
+    CHECK(expand_counts("1024(x1024)").size() == 1024);
+    CHECK_THROWS_AS(expand_counts("1024(x1024),1"), ConfigError);
+    CHECK_THROWS_AS(expand_counts("2(x1000000000)"), ConfigError);
+    CHECK_THROWS_AS(expand_counts("1000000000"), ConfigError);
+    CHECK_THROWS_AS(expand_counts("99999999999"), ConfigError);
+    CHECK_THROWS_AS(expand_counts("-3"), ConfigError);
+    CHECK_THROWS_AS(expand_counts("2(x-1)"), ConfigError);
+    CHECK_THROWS_AS(expand_counts("0"), ConfigError);
+}
+
 TEST_CASE("an allocation's ranks lie block by block") {
     const Environment inside({{"SLURM_JOB_NODELIST", "n[1-2]"}, {"SLURM_TASKS_PER_NODE", "2,1"}});
 

@@ -94,6 +94,8 @@ TEST_CASE("ranks_on_node: reads mpirun's number and Slurm's short lists") {
         {{}, std::nullopt},
         {{{"OMPI_COMM_WORLD_LOCAL_SIZE", "3"}, {"SLURM_STEP_TASKS_PER_NODE", "1(x2)"}}, 3},
         {{{"SLURM_STEP_TASKS_PER_NODE", "2"}}, 2},
+        {{{"SLURM_STEP_TASKS_PER_NODE", "1e9"}}, std::nullopt},
+        {{{"SLURM_STEP_TASKS_PER_NODE", "2(x1000000000)"}, {"SLURM_NTASKS_PER_NODE", "3"}}, 3},
         {{{"SLURM_STEP_TASKS_PER_NODE", "2(x3),1"}, {"SLURM_NODEID", "2"}}, 2},
         {{{"SLURM_STEP_TASKS_PER_NODE", "2(x3),1"}, {"SLURM_NODEID", "3"}}, 1},
         {{{"SLURM_STEP_TASKS_PER_NODE", "4,2(x2),7"}, {"SLURM_NODEID", "3"}}, 7},
@@ -149,4 +151,42 @@ TEST_CASE("usable_cpus: follows the process's affinity") {
 TEST_CASE("host_name: is the kernel's node name") {
     CHECK_FALSE(host_name().empty());
     CHECK(host_name().find('\0') == std::string::npos);
+}
+
+namespace {
+
+Environment of(std::map<std::string, std::string> variables) {
+    return Environment(std::move(variables));
+}
+
+}  // namespace
+
+TEST_CASE("launch_problem before MPI_Init: a step of several tasks without PMIx is told what to do, others are not") {
+    const auto problem = launch_problem(of({{"SLURM_STEP_NUM_TASKS", "4"}}));
+
+    REQUIRE(problem.has_value());
+    CHECK(problem->find("srun started 4 tasks") != std::string::npos);
+    CHECK_FALSE(launch_problem(of({{"SLURM_STEP_NUM_TASKS", "4"}, {"PMIX_RANK", "0"}})).has_value());
+    CHECK_FALSE(launch_problem(of({{"SLURM_STEP_NUM_TASKS", "1"}})).has_value());
+    CHECK_FALSE(launch_problem(of({{"SLURM_NTASKS", "4"}})).has_value());
+    CHECK_FALSE(launch_problem(of({{"SLURM_STEP_NUM_TASKS", "2"}, {"OMPI_COMM_WORLD_SIZE", "4"}})).has_value());
+}
+
+TEST_CASE("nodes_of_ranks: Slurm's block layout, one node under mpirun, else nothing") {
+    const std::map<std::string, std::string> step{{"SLURM_STEP_NODELIST", "n[1-2]"},
+                                                  {"SLURM_STEP_TASKS_PER_NODE", "2,1"}};
+    auto cyclic = step;
+    cyclic["SLURM_DISTRIBUTION"] = "cyclic";
+
+    CHECK(nodes_of_ranks(Environment(step), 3) == std::vector<std::string>{"n1", "n1", "n2"});
+    CHECK(nodes_of_ranks(Environment(step), 4).empty());
+    CHECK(nodes_of_ranks(Environment(cyclic), 3).empty());
+    CHECK(nodes_of_ranks(of({{"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}}), 2) == std::vector<std::string>(2, host_name()));
+    CHECK(nodes_of_ranks(of({{"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}}), 4).empty());
+}
+
+TEST_CASE("ranks_expected: what the launcher says") {
+    CHECK(ranks_expected(of({{"OMPI_COMM_WORLD_SIZE", "5"}, {"SLURM_STEP_NUM_TASKS", "1"}})) == 5);
+    CHECK(ranks_expected(of({{"SLURM_STEP_NUM_TASKS", "7"}})) == 7);
+    CHECK_FALSE(ranks_expected(of({})).has_value());
 }

@@ -7,6 +7,9 @@
 
 #include <doctest/doctest.h>
 #include <fstream>
+#include <limits>
+#include <memory>
+#include <vector>
 
 using namespace finch;
 using namespace finch::cluster;
@@ -54,6 +57,36 @@ TEST_CASE("memory_limit_of_groups: version 1, where a number near 2^63 is none")
 
     CHECK(memory_limit_of_groups(groups, folder.path()) == 6000);
     CHECK(memory_limit_of_groups("9:memory:/\n", folder.path()) == 0);
+}
+
+TEST_CASE("memory_left: a rank's share of the least limit, less what it holds and a reserve; what ulimit -v leaves") {
+    constexpr std::int64_t mebibyte = 1 << 20;
+    constexpr std::int64_t libraries = 16;  // MiB
+    Machine machine;
+    const HeldMemory held{.resident_bytes = 20 * mebibyte, .address_space_bytes = 60 * mebibyte};
+
+    CHECK(memory_left(machine, held, 4) == std::numeric_limits<std::int64_t>::max());
+    machine.memory_bytes = 1000 * mebibyte;
+    CHECK(memory_left(machine, held, 4) == ((1000 - 50) * mebibyte) / 4 - (20 + libraries) * mebibyte);
+    machine.memory_limit_bytes = 400 * mebibyte;
+    CHECK(memory_left(machine, held, 4) == ((400 - 20) / 4 - 20 - libraries) * mebibyte);
+    machine.address_space_bytes = 100 * mebibyte;
+    CHECK(memory_left(machine, held, 4) == (100 - 60 - libraries) * mebibyte);
+    machine.memory_limit_bytes = 100 * mebibyte;
+    CHECK(memory_left(machine, held, 4) == 0);
+}
+
+TEST_CASE("held_memory: grows by what is written to, and falls when that is given back") {
+    constexpr std::int64_t mebibyte = 1 << 20;
+    const HeldMemory before = held_memory();
+    auto block = std::make_unique<std::vector<char>>(64 * mebibyte, '1');
+    const HeldMemory with = held_memory();
+    block.reset();
+    const HeldMemory after = held_memory();
+
+    CHECK(with.resident_bytes - before.resident_bytes > 60 * mebibyte);
+    CHECK(with.address_space_bytes - before.address_space_bytes > 60 * mebibyte);
+    CHECK(with.resident_bytes - after.resident_bytes > 60 * mebibyte);
 }
 
 TEST_CASE("this_machine: as many CPUs as usable_cpus() counts, and memory") {

@@ -141,7 +141,7 @@ TEST_CASE("maximum: where a rank does not come, the others throw within the time
     std::string said;
 
     if (world_rank() == 1) {
-        std::this_thread::sleep_for(std::chrono::seconds(2));  // comes too late; its own call then ends at once
+        std::this_thread::sleep_for(std::chrono::seconds(4));  // comes too late; its own call then ends at once
     }
     try {
         static_cast<void>(group.maximum(world_rank()));
@@ -151,4 +151,23 @@ TEST_CASE("maximum: where a rank does not come, the others throw within the time
     FINCH_MPI(MPI_Barrier(MPI_COMM_WORLD));
 
     CHECK((world_rank() == 1 || said.find("workers.timeout_seconds") != std::string::npos));
+    CHECK((world_rank() == 1 || said.find("there does not answer: rank 1 on ") != std::string::npos));
+}
+
+TEST_CASE("broadcast: followers whose leader does not come throw within the timeout and name it") {
+    const Group group(MPI_COMM_WORLD, 0, world_rank(), 0.5);
+    std::string said;
+    Bytes bytes(10);
+
+    if (world_rank() == 0) {
+        std::this_thread::sleep_for(std::chrono::seconds(4));
+    }
+    try {
+        group.broadcast(bytes);
+    } catch (const Error& error) {
+        said = error.what();
+    }
+    FINCH_MPI(MPI_Barrier(MPI_COMM_WORLD));
+
+    CHECK((world_rank() == 0 || said.find("there does not answer: rank 0 on ") != std::string::npos));
 }

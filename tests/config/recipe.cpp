@@ -9,7 +9,7 @@ using namespace finch;
 using namespace finch::test;
 
 const std::string all_kinds = R"(
-data: {kind: idx, path: here, training_samples: $samples, normalize: {mean: [0.1, $mean], deviation: 0.5}}
+data: {kind: idx, path: here, axes: NCHW, training_samples: $samples, normalize: {mean: [0.1, $mean], deviation: 0.5}}
 model:
   - conv: {channels: $channels, kernel: 5, padding: 1, activation: $act, repeat: $layers}
   - $pool
@@ -48,6 +48,7 @@ TEST_CASE("recipe: every kind of gene is replaced by its value, in data, model a
     CHECK(recipe.individual == 77);
     CHECK(recipe.data.kind == data::Kind::idx);
     CHECK(recipe.data.path == "here");
+    CHECK(recipe.data.axes == data::Axes::nchw);
     CHECK(recipe.data.training_samples == 150);
     CHECK(recipe.data.mean == std::vector<double>{0.1, 0.3});
     CHECK(recipe.data.deviation == std::vector<double>{0.5});

@@ -76,6 +76,36 @@ TEST_CASE("parse_yaml: deep nesting and aliases of aliases end in a message, not
     CHECK_THROWS_WITH_AS((void)parse_yaml(bomb, "f.yaml"), doctest::Contains("more than 100000 values"), ConfigError);
 }
 
+TEST_CASE("parse_yaml: anchors within anchors, and very many keys, end in a message") {
+    std::string nested;
+    for (int depth = 0; depth < 300; ++depth) {
+        nested += "[&a" + std::to_string(depth) + " ";
+    }
+    nested += "[";
+    for (int i = 0; i < 20000; ++i) {
+        nested += "x,";
+    }
+    nested += "]" + std::string(300, ']');
+    std::string keys;
+    for (int i = 0; i < 5000; ++i) {
+        keys += "k" + std::to_string(i) + ": 1\n";
+    }
+
+    CHECK_THROWS_WITH_AS((void)parse_yaml(nested, "f.yaml"), doctest::Contains("more than 100000 values"), ConfigError);
+    CHECK_THROWS_WITH_AS((void)parse_yaml(keys, "f.yaml"), doctest::Contains("f.yaml:4097: more than 4096 keys"),
+                         ConfigError);
+}
+
+TEST_CASE("apply_setting: a path deeper than any configuration is refused") {
+    Tree root = parse_yaml("name: x", "f.yaml");
+    std::string path = "a";
+    for (int depth = 0; depth < 50000; ++depth) {
+        path += ".a";
+    }
+
+    CHECK_THROWS_WITH_AS(apply_setting(root, path + "=1"), doctest::Contains("a path of 50001 keys"), ConfigError);
+}
+
 TEST_CASE("parse_yaml: an alias stands for what it names") {
     const Tree tree = parse_yaml("a: &x {b: 1}\nc: *x\n", "f.yaml");
 

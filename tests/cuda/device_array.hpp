@@ -23,6 +23,7 @@ public:
     [[nodiscard]] T* data() const { return static_cast<T*>(memory_.get()) + ahead_; }
     [[nodiscard]] std::vector<T> values() const {
         std::vector<T> result(size_);
+        FINCH_CUDA(cudaDeviceSynchronize());  // whatever stream they come from
         copy(result.data(), data(), cudaMemcpyDeviceToHost);
         return result;
     }

@@ -3,7 +3,7 @@
 #include "finch/backend/cuda.hpp"
 
 #include "backend/trial.hpp"
-#include "support/rehearsal/control.hpp"
+#include "cuda/on_a_gpu.hpp"
 #include "support/rehearsal/fibers.hpp"
 
 #include <array>
@@ -11,6 +11,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 using namespace finch;
 using namespace finch::test;
@@ -112,6 +113,32 @@ TEST_CASE("many pixels: each kernel that computes four of a row, forward and as 
                   std::string("finch:direct, 4 pixels x ") + outputs + " channels");
             check_direct(*device, shape);
         }
+}
+
+TEST_CASE("28 x 28 pixels, where the rules choose each kernel: batches below and above both of their switches") {
+    const auto device = make_device();
+    std::vector<std::int64_t> batches{8, 64, 168};  // 6 272, 50 176 and 131 712 pixels
+    std::vector<std::pair<int, int>> channels{{1, 10}, {10, 10}, {5, 5}, {8, 8}, {4, 4}, {16, 16}, {7, 3}};
+    if (!on_a_gpu()) {  // an hour of the stand-ins
+        batches = {42};
+        channels = {{1, 4}};
+    }
+    for (const std::int64_t batch : batches)
+        for (const std::int64_t kernel : {1, 3, 5})
+            for (const auto& [in, out] : channels) {
+                if (kernel == 5 && batch == 168 && in * out > 25) {
+                    continue;  // minutes of the reference; the others of its kernels are met
+                }
+                check_direct(*device, {.batch = batch,
+                                       .height = 28,
+                                       .width = 28,
+                                       .channels_in = in,
+                                       .channels_out = out,
+                                       .kernel = kernel,
+                                       .padding_before = kernel / 2,
+                                       .padding_after = kernel / 2,
+                                       .activation = Activation::tanh});
+            }
 }
 
 TEST_CASE("more bands of rows than blocks, and images of fewer rows than a band") {

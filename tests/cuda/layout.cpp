@@ -223,6 +223,34 @@ TEST_CASE("activation_gradient: grad_y times the slope at y, with channels added
     }
 }
 
+TEST_CASE("move_images: padding around images and channels is zero, and is cut off again, in both types") {
+    constexpr std::int64_t batch = 3;
+    const ImageSizes small{.height = 5, .width = 4, .channels = 3};
+    const ImageSizes wide{.height = 8, .width = 7, .channels = 8};
+    const std::vector<float> images = random_floats(batch * 5 * 4 * 3);
+    std::vector<float> padded(at(batch * 8 * 7 * 8));
+    for (std::int64_t i = 0; i < std::ssize(images); ++i) {
+        const std::int64_t n = i / 60, row = i / 12 % 5, column = i / 3 % 4, channel = i % 3;
+        padded[at(((n * 8 + row + 1) * 7 + column + 1) * 8 + channel)] = images[at(i)];
+    }
+    const UniqueStream stream = make_stream();
+    const DeviceArray from(images);
+    const DeviceArray to(old_values<float>(std::ssize(padded)));
+    const DeviceArray narrow(old_values<Bfloat16>(std::ssize(padded)));
+    const DeviceArray back(old_values<float>(std::ssize(images)));
+    const DeviceArray narrow_back(old_values<float>(std::ssize(images)));
+
+    move_images(stream.get(), batch, from.data(), small, to.data(), wide, 1);
+    move_images(stream.get(), batch, from.data(), small, narrow.data(), wide, 1);
+    move_images(stream.get(), batch, to.data(), wide, back.data(), small, -1);
+    move_images(stream.get(), batch, narrow.data(), wide, narrow_back.data(), small, -1);
+
+    CHECK(to.values() == padded);
+    CHECK(widened(narrow.values()) == rounded(padded));
+    CHECK(back.values() == images);
+    CHECK(narrow_back.values() == rounded(images));
+}
+
 TEST_CASE("column_sums: every column's sum, in the same order each time") {
     for (const auto& [rows, channels] : {std::pair{1, 1}, {8, 10}, {1000, 10}, {3000, 3}, {100, 33}, {31, 300}}) {
         CAPTURE(rows);

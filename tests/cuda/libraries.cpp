@@ -6,9 +6,13 @@
 #include "support/rehearsal/control.hpp"
 #include "support/rehearsal/engines.hpp"
 
+#include <cuda_bf16.h>
 #include <doctest/doctest.h>
 #include <functional>
 #include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 using namespace finch;
 using namespace finch::test;
@@ -28,8 +32,19 @@ constexpr ConvolutionShape odd{.batch = 3,
                                .kernel = 3,
                                .stride = 2,
                                .padding_before = 1,
-                               .padding_after = 2,
+                               .padding_after = 1,
                                .activation = Activation::sigmoid};
+
+/// "same" with an even kernel: one more row behind than before.
+constexpr ConvolutionShape even{.batch = 3,
+                                .height = 7,
+                                .width = 6,
+                                .channels_in = 3,
+                                .channels_out = 10,
+                                .kernel = 4,
+                                .padding_before = 1,
+                                .padding_after = 2,
+                                .activation = Activation::tanh};
 
 /// Checks all passes where cuDNN has engines only for some requests, and that its part begins with `name`.
 void check_rung(const ConvolutionShape& shape, const std::string& name,
@@ -103,7 +118,7 @@ TEST_CASE("bfloat16: channels are padded to 8, and results are float32's to the 
     shape.precision = Precision::bfloat16;
     const auto device = make_device();
     Trial<ConvolutionShape> trial(*device, shape, 1);
-    CHECK(trial.operation->implementation().find("cudnn:nhwc bfloat16, channels 8->16, fused") == 0);
+    CHECK(trial.operation->implementation().find("cudnn:nhwc bfloat16 to float32, channels 8->16, fused") == 0);
 
     trial.operation->forward(trial.device_x.data(), trial.device_y.data());
 
@@ -120,6 +135,156 @@ TEST_CASE("bfloat16: channels are padded to 8, and results are float32's to the 
                               grad_parameters.data());
     CHECK(difference(from_device(*device, grad_x), gradients.x) < 2e-2);
     CHECK(difference(from_device(*device, grad_parameters), gradients.parameters) < 2e-2);
+}
+
+namespace {
+
+/// The numbers as bfloat16 has them.
+Tensor narrowed(const Tensor& values) {
+    Tensor result;
+    for (const double value : values) {
+        result.push_back(double{__bfloat162float(__float2bfloat16_rn(static_cast<float>(value)))});
+    }
+    return result;
+}
+
+/// How far the gradients of bfloat16 are from the exact ones of what was rounded on the way in: of the weights, of x.
+std::pair<double, double> apart_from_rounded(std::function<bool(const CudnnRequest&)> offered) {
+    rehearsal::offer_engines(std::move(offered));
+    ConvolutionShape shape = odd;
+    shape.precision = Precision::bfloat16;
+    shape.activation = Activation::none;
+    const auto device = make_device();
+    Trial<ConvolutionShape> trial(*device, shape, 1);
+    const Tensor grad_y = normal_tensor(trial.random, trial.expected.size());
+    const auto weights = static_cast<std::ptrdiff_t>(trial.parameters.size() - 10);
+    Tensor narrow_parameters = narrowed(trial.parameters);
+    const auto expected =
+        reference::backward(shape, narrowed(trial.x), narrow_parameters, trial.expected, narrowed(grad_y));
+    const Buffer device_grad_y = on_device(*device, grad_y);
+    const Buffer grad_x = device->allocate(trial.x.size());
+    const Buffer grad_parameters = device->allocate(trial.parameters.size());
+    trial.operation->backward(trial.device_x.data(), trial.device_y.data(), device_grad_y.data(), grad_x.data(),
+                              grad_parameters.data());
+    const std::vector<float> grads = from_device(*device, grad_parameters);
+    return {difference(Tensor(grads.begin(), grads.begin() + weights),
+                       Tensor(expected.parameters.begin(), expected.parameters.begin() + weights)),
+            difference(from_device(*device, grad_x), expected.x)};
+}
+
+}  // namespace
+
+TEST_CASE("bfloat16: gradients are summed and stored in float32") {
+    const auto [weights, x] = apart_from_rounded([](const CudnnRequest&) { return true; });
+
+    CHECK(weights < 1e-6);
+    CHECK(x < 1e-6);
+}
+
+TEST_CASE("bfloat16: where engines write bfloat16 only, the weights' gradients are computed in float32") {
+    const auto [weights, x] = apart_from_rounded([](const CudnnRequest& request) {
+        return request.type == TensorType::float32 || request.output == TensorType::bfloat16;
+    });
+
+    CHECK(weights > 1e-4);  // of numbers that were not rounded
+    CHECK(weights < 2e-2);
+    CHECK(x > 1e-4);  // rounded once more
+    CHECK(x < 2e-2);
+    for (const CudnnRequest& request : rehearsal::requests()) {
+        CHECK((request.pass != ConvolutionPass::weight_gradient || request.output == TensorType::float32));
+    }
+    rehearsal::offer_engines([](const CudnnRequest&) { return true; });
+}
+
+TEST_CASE("even kernels with unlike padding go to cuDNN over padded images, whatever it has engines for") {
+    const auto any = [](const CudnnRequest&) { return true; };
+    check_rung(even, "cudnn:nhwc float32, padded images, fused", any);
+    check_rung(even, "cudnn:nhwc float32, padded images (",
+               [](const CudnnRequest& request) { return !request.is_fused; });
+    check_rung(even, "cudnn:nhwc float32, padded images, channels 4->12, fused",
+               [](const CudnnRequest& request) { return request.shape.channels_in % 4 == 0; });
+    check_rung(even, "finch:general", [](const CudnnRequest&) { return false; });
+    for (const ConvolutionPass alone :
+         {ConvolutionPass::forward, ConvolutionPass::data_gradient, ConvolutionPass::weight_gradient}) {
+        rehearsal::offer_engines([alone](const CudnnRequest& request) { return request.pass == alone; });
+        check(*make_device(), even);
+    }
+    rehearsal::offer_engines(any);
+    for (const auto& [kernel, stride, before, after] :
+         {std::tuple{2, 1, 0, 1}, {2, 2, 0, 1}, {4, 3, 1, 2}, {3, 2, 2, 0}, {5, 1, 0, 4}}) {
+        ConvolutionShape shape = even;
+        shape.kernel = kernel;
+        shape.stride = stride;
+        shape.padding_before = before;
+        shape.padding_after = after;
+        const auto device = make_device();
+        const std::string implementation = device->convolution(shape)->implementation();
+        CAPTURE(implementation);
+        CHECK(implementation.find("general") == std::string::npos);
+        check(*device, shape);
+        shape.precision = Precision::bfloat16;
+        CHECK(device->convolution(shape)->implementation().find("bfloat16 to float32, padded images") !=
+              std::string::npos);
+        const Trial<ConvolutionShape> trial(*device, shape, 1);
+        trial.operation->forward(trial.device_x.data(), trial.device_y.data());
+        CHECK(difference(from_device(*device, trial.device_y), trial.expected) < 2e-2);
+    }
+}
+
+TEST_CASE("engines that narrow inputs or sum in low precision are barred in every precision; so are large workspaces") {
+    const std::vector<rehearsal::Engine> engines{{"narrows", {EngineNote::down_convert_inputs}},
+                                                 {"sums low", {EngineNote::reduced_precision_reduction}},
+                                                 {"greedy", {}, std::int64_t{65} << 20},
+                                                 {"varies", {EngineNote::nondeterministic}},
+                                                 {"tensor cores", {EngineNote::tensor_core}},
+                                                 {"winograd", {EngineNote::winograd}},
+                                                 {"plain", {}}};
+    rehearsal::set_engines(engines);
+    for (const auto& [precision, deterministic, chosen] : {std::tuple{Precision::float32, true, "(plain)"},
+                                                           {Precision::float32, false, "(varies)"},
+                                                           {Precision::tf32, true, "(tensor cores)"},
+                                                           {Precision::tf32, false, "(varies)"},
+                                                           {Precision::bfloat16, true, "(tensor cores)"},
+                                                           {Precision::bfloat16, false, "(varies)"}}) {
+        ConvolutionShape shape = odd;
+        shape.precision = precision;
+        shape.deterministic = deterministic;
+        const std::string implementation = make_device()->convolution(shape)->implementation();
+        CAPTURE(implementation);
+        CHECK(implementation.find(chosen) != std::string::npos);
+    }
+    rehearsal::set_engines({rehearsal::Engine{}});
+}
+
+TEST_CASE("plans that nobody uses are dropped beyond a number; those in use are kept") {
+    const auto device = make_device();
+    const int before = rehearsal::plans_kept();
+    const auto in_use = device->convolution(odd);
+    for (std::int64_t batch = 10; batch < 400; ++batch) {
+        ConvolutionShape shape = odd;
+        shape.batch = batch;
+        static_cast<void>(device->scratch_bytes(shape));
+    }
+
+    CHECK(rehearsal::plans_kept() - before <= 3 * 128);
+    const int made = rehearsal::plans_made();
+    static_cast<void>(device->convolution(odd));
+    CHECK(rehearsal::plans_made() == made);
+}
+
+TEST_CASE("a model's memory counts the scratch memory of its largest operation, workspace included") {
+    const std::int64_t workspace = std::int64_t{5} << 20;
+    rehearsal::set_engines({{"needs some", {}, workspace}});
+    const auto device = make_device();
+    const std::size_t before = rehearsal::device_bytes_in_use();
+    const auto operation = device->convolution(odd);
+
+    CHECK(device->scratch_bytes(odd) >= workspace);
+    const auto taken = static_cast<std::int64_t>(rehearsal::device_bytes_in_use() - before);
+    CHECK(taken >= device->scratch_bytes(odd));
+    CHECK(taken < device->scratch_bytes(odd) + 10'000);  // and the packed weights
+    CHECK(device->scratch_bytes(LinearShape{.batch = 3, .channels = 50, .units = 60}) > 0);
+    rehearsal::set_engines({rehearsal::Engine{}});
 }
 
 TEST_CASE("a shape is planned once for all operations of a device, whatever their stream") {

@@ -2,6 +2,7 @@
 // Pooling, activation and the direct linear layer, on GPUs of unlike size.
 #include "backend/tensors.hpp"
 #include "cuda/device_array.hpp"
+#include "cuda/on_a_gpu.hpp"
 #include "operations.hpp"
 
 #include <cmath>
@@ -17,6 +18,7 @@ using namespace finch;
 using namespace finch::backend;
 using namespace finch::backend::cuda;
 using finch::test::DeviceArray;
+using finch::test::on_a_gpu;
 using finch::test::same_in_every_order;
 using reference::Tensor;
 
@@ -225,6 +227,19 @@ TEST_CASE("direct linear: an input gradient that is not wanted is not written") 
 
 TEST_CASE("direct linear: the tutorial's layer gives the reference's output and gradients") {
     check(LinearShape{.batch = 8, .height = 28, .width = 28, .channels = 10, .units = 10}, 132);
+}
+
+TEST_CASE("direct linear: batches that a second stage adds up, from 64 on, give the reference's answers") {
+    for (const std::int64_t batch : {64, 256, 1024}) {
+        if (batch > 64 && !on_a_gpu()) {
+            continue;  // minutes of the stand-ins
+        }
+        CAPTURE(batch);
+        for (const int units : {10, 32}) {
+            check(LinearShape{.batch = batch, .height = 14, .width = 14, .channels = 10, .units = units}, 132);
+        }
+        check(LinearShape{.batch = batch, .channels = 784, .units = 10, .activation = Activation::relu}, 132);
+    }
 }
 
 TEST_CASE("direct linear: gradients do not mind what numbers padding samples hold where theirs are zero") {

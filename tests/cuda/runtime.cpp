@@ -4,10 +4,16 @@
 #include "finch/base/error.hpp"
 
 #include "backend/make_device.hpp"
+#include "libraries.hpp"
+#include "resident_images.hpp"
+#include "stream.hpp"
 #include "support/rehearsal/control.hpp"
+#include "support/rehearsal/kernel_launch.hpp"
 
 #include <cmath>
+#include <cstdlib>
 #include <doctest/doctest.h>
+#include <functional>
 #include <numeric>
 #include <vector>
 
@@ -93,13 +99,13 @@ TEST_CASE("in the steady state a chunk of steps allocates nothing and waits once
     Step step(*device, data);
     step.run(100);
     step.fill(96);
-    const int allocations = rehearsal::calls("cudaMalloc") + rehearsal::calls("cudaHostAlloc");
+    const int allocations = rehearsal::calls("cudaMallocFromPoolAsync") + rehearsal::calls("cudaHostAlloc");
     const int waits = rehearsal::calls("cudaStreamSynchronize");
     const int launches = rehearsal::calls("cudaGraphLaunch");
 
     step.run(96);
 
-    CHECK(rehearsal::calls("cudaMalloc") + rehearsal::calls("cudaHostAlloc") == allocations);
+    CHECK(rehearsal::calls("cudaMallocFromPoolAsync") + rehearsal::calls("cudaHostAlloc") == allocations);
     CHECK(rehearsal::calls("cudaStreamSynchronize") == waits + 1);
     CHECK(rehearsal::calls("cudaGraphLaunch") == launches + 3);
 }
@@ -231,12 +237,13 @@ TEST_CASE("a data set lies on the device once, for all who use it and no longer"
 TEST_CASE("out of memory at any allocation: std::bad_alloc, nothing leaks, and the device goes on") {
     rehearsal::reset();
     const Data data;
-    const auto device = make_cuda_device(0);
     const std::size_t device_before = rehearsal::device_bytes_in_use();
     const std::size_t pinned_before = rehearsal::pinned_bytes_in_use();
     int failures = 0;
-    for (const char* function : {"cudaMalloc", "cudaHostAlloc"}) {
+    for (const char* function : {"cudaMallocFromPoolAsync", "cudaHostAlloc"}) {
         for (int nth = 1; nth < 20; ++nth) {
+            const auto device = make_cuda_device(0);
+            const std::int64_t free = device->free_bytes();
             rehearsal::fail(function, nth, cudaErrorMemoryAllocation);
             try {
                 Step step(*device, data);
@@ -246,17 +253,148 @@ TEST_CASE("out of memory at any allocation: std::bad_alloc, nothing leaks, and t
             } catch (const std::bad_alloc&) {
                 ++failures;
             }
-            CHECK(rehearsal::pinned_bytes_in_use() == pinned_before);
+            CHECK(device->free_bytes() == free);
+            rehearsal::reset();
+            Step step(*device, data);
+            step.run(5);
+            CHECK(step.sums().samples == 5);
         }
     }
-    rehearsal::reset();
 
     CHECK(failures > 6);
-    Step step(*device, data);
-    step.run(5);
-    CHECK(step.sums().samples == 5);
-    // What operations share of scratch memory stays with the stream.
-    CHECK(rehearsal::device_bytes_in_use() - device_before < 1'000'000);
+    CHECK(rehearsal::device_bytes_in_use() == device_before);
+    CHECK(rehearsal::pinned_bytes_in_use() == pinned_before);
+}
+
+TEST_CASE("what an individual leaves is free for the next, without a call that waits for the device") {
+    rehearsal::reset();
+    const Data data;
+    const auto device = make_cuda_device(0);
+    const auto other = device->new_stream();
+    const auto keeps_the_images = other->make_feed(data.images(), 1);
+    const std::int64_t free = device->free_bytes();
+    { Step(*device, data).run(40); }
+    const std::size_t pinned = rehearsal::pinned_bytes_in_use();
+    for (int individual = 0; individual < 3; ++individual) {
+        Step(*other, data).run(40);
+    }
+
+    CHECK(device->free_bytes() == free);
+    CHECK(rehearsal::pinned_bytes_in_use() == pinned);
+    CHECK(rehearsal::calls("cudaFree") + rehearsal::calls("cudaFreeHost") == 0);
+}
+
+TEST_CASE("memory that lies idle counts as free; the pool keeps at most half of the device's") {
+    rehearsal::reset();
+    rehearsal::set_memory(std::size_t{8} << 20);
+    const auto device = make_cuda_device(0);
+    const std::int64_t before = device->free_bytes();
+    { const Buffer large = device->allocate(std::size_t{6} << 18); }  // 6 MiB
+    CHECK(device->free_bytes() == before);
+
+    std::size_t free = 0;
+    std::size_t total = 0;
+    REQUIRE(cudaMemGetInfo(&free, &total) == cudaSuccess);
+    CHECK(free >= total / 2);
+    CHECK_NOTHROW(static_cast<void>(device->allocate(std::size_t{7} << 18)));
+    rehearsal::reset();
+}
+
+TEST_CASE("a device without memory pools serves too") {
+    rehearsal::reset();
+    rehearsal::take_pools_away();
+    const Data data;
+    const std::size_t before = rehearsal::device_bytes_in_use();
+    {
+        const auto device = make_cuda_device(0);
+        Step step(*device, data);
+        step.run(5);
+        CHECK(step.sums().samples == 5);
+    }
+    CHECK(rehearsal::device_bytes_in_use() == before);
+    rehearsal::reset();
+}
+
+TEST_CASE("scratch memory that is too small is freed, but not what a graph knows; all of it goes with its operations") {
+    rehearsal::reset();
+    const auto shared = std::make_shared<cuda::Shared>(cuda::DeviceFacts{.name = "a GPU"});
+    cuda::Stream stream(shared);
+    const std::size_t before = rehearsal::device_bytes_in_use();
+    auto first = stream.scratch(1000);
+    const auto second = stream.scratch(3000);
+    CHECK(first == second);
+    CHECK(rehearsal::device_bytes_in_use() == before + 3000);
+
+    stream.keep_scratch();
+    const void* captured = first->get();
+    const auto third = stream.scratch(5000);
+    CHECK(third->get() != captured);
+    CHECK(rehearsal::is_device_memory(captured, 3000));
+    CHECK(rehearsal::device_bytes_in_use() == before + 8000);
+}
+
+TEST_CASE("scratch memory goes with its operations") {
+    rehearsal::reset();
+    const auto device = make_cuda_device(0);
+    const std::size_t before = rehearsal::device_bytes_in_use();
+    for (const std::int64_t batch : {4, 8, 16}) {
+        const ConvolutionShape shape{.batch = batch, .height = 9, .width = 9, .channels_in = 4, .channels_out = 20};
+        const auto operation = device->convolution(shape);
+        const auto scratch = static_cast<std::size_t>(device->scratch_bytes(shape));
+        CHECK(scratch > 1000);
+        CHECK(rehearsal::device_bytes_in_use() >= before + scratch);
+    }
+    CHECK(rehearsal::device_bytes_in_use() == before);
+}
+
+namespace {
+
+/// A kernel that asks for a lot of shared memory.
+struct Wide {
+    static constexpr int max_threads = 32;
+    template <class Thread>
+    void operator()(Thread& /*thread*/) const {}
+};
+
+}  // namespace
+
+TEST_CASE("a kernel that is captured with much shared memory, then with less, is still allowed both") {
+    rehearsal::reset();
+    const cuda::UniqueStream stream = cuda::make_stream();
+    REQUIRE(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal) == cudaSuccess);
+    for (const std::size_t kibibytes : {200, 60, 10}) {
+        const cuda::Grid grid{.threads = 32, .shared_bytes = kibibytes * 1024};
+        CHECK(cuda::launch(stream.get(), grid, Wide{}) == cudaSuccess);
+    }
+    cudaGraph_t graph = nullptr;
+    REQUIRE(cudaStreamEndCapture(stream.get(), &graph) == cudaSuccess);
+    const cuda::UniqueGraph owner(graph);
+    cudaGraphExec_t exec = nullptr;
+
+    CHECK(cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess);
+
+    const cuda::UniqueGraphExec exec_owner(exec);
+    const cuda::Grid too_much{.threads = 32, .shared_bytes = 300 * 1024};
+    CHECK(cuda::launch(stream.get(), too_much, Wide{}) != cudaSuccess);
+    static_cast<void>(cudaGetLastError());
+}
+
+TEST_CASE("CUDA is asked for 32 hardware queues before its first call, unless the user has said how many") {
+    const auto first_calls = {std::function<void()>([] { static_cast<void>(cuda_device_count()); }),
+                              std::function<void()>([] { static_cast<void>(cuda_devices()); }),
+                              std::function<void()>([] { static_cast<void>(cuda_versions()); }),
+                              std::function<void()>([] { static_cast<void>(make_cuda_device(0)); })};
+    for (const auto& call : first_calls) {
+        ::unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
+        rehearsal::reset();
+        call();
+        CHECK(rehearsal::queues_asked_for() == "32");
+
+        ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "4", 1);
+        rehearsal::reset();
+        call();
+        CHECK(rehearsal::queues_asked_for() == "4");
+    }
 }
 
 TEST_CASE("a failure of the device is told with the call and the place") {

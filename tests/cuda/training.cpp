@@ -3,6 +3,7 @@
 #include "finch/backend/cuda.hpp"
 
 #include "support/rehearsal/control.hpp"
+#include "support/rehearsal/engines.hpp"
 #include "train/world.hpp"
 
 #include <functional>
@@ -173,7 +174,7 @@ TEST_CASE("an individual that finds no memory leaves none behind, and the next o
     const std::size_t before = rehearsal::device_bytes_in_use();
     int failures = 0;
     for (int nth = 1; nth < 40; nth += 3) {
-        rehearsal::fail("cudaMalloc", nth, cudaErrorMemoryAllocation);
+        rehearsal::fail("cudaMallocFromPoolAsync", nth, cudaErrorMemoryAllocation);
         try {
             const train::Training training(*device, group, *all_reduce, datasets, recipe);
         } catch (const std::bad_alloc&) {
@@ -185,6 +186,44 @@ TEST_CASE("an individual that finds no memory leaves none behind, and the next o
 
     CHECK(failures > 5);
     CHECK(train_on(*device, group, recipe, datasets).curve.size() == 3);
+}
+
+TEST_CASE("an individual whose operations' scratch memory does not fit ends before it takes any memory") {
+    rehearsal::reset();
+    rehearsal::set_engines({{"needs much", {}, std::int64_t{50} << 20}});
+    rehearsal::set_memory(std::size_t{40} << 20);
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(60);
+    const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
+    const auto device = backend::make_cuda_device(0, backend::CudaPath::library);
+
+    CHECK_THROWS_AS(train::Training(*device, group, *all_reduce, datasets, small_recipe(20)), std::bad_alloc);
+
+    CHECK(rehearsal::calls("cudaMallocFromPoolAsync") == 0);
+    rehearsal::set_engines({rehearsal::Engine{}});
+    rehearsal::reset();
+}
+
+TEST_CASE("an individual that begins and ends waits for no other slot's work") {
+    rehearsal::reset();
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(60);
+    const auto recipe = small_recipe(20);
+    const auto device = backend::make_cuda_device(0);
+    const auto other = device->new_stream();
+    const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
+    // Keeps the data set on the device, as any other individual does.
+    const train::Training beside(*device, group, *all_reduce, datasets, recipe);
+    const backend::Buffer memory = device->allocate(1);
+    rehearsal::set_execution(rehearsal::Execution::late);
+    REQUIRE(cudaMemsetAsync(memory.data(), 0x40, 4, static_cast<cudaStream_t>(device->stream())) == cudaSuccess);
+
+    static_cast<void>(train_on(*other, group, recipe, datasets));
+
+    CHECK(*memory.data() == 0);  // the stand-in's device memory is the host's: that work is still to be done
+    device->synchronize();
+    CHECK(*memory.data() != 0);
+    rehearsal::reset();
 }
 
 TEST_CASE("a loss that is not finite is told as diverged, and the device goes on") {

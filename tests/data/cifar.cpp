@@ -2,6 +2,7 @@
 #include "files.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 namespace {
 
@@ -56,6 +57,10 @@ TEST_CASE("cifar: a missing batch, a wrong size and a wrong label are refused by
     write_bytes(third, std::vector<std::uint8_t>(3072));
     CHECK(contains(problem_of(data::Kind::cifar, folder.path()),
                    "data_batch_3.bin: has 3072 bytes; expected a multiple of 3073"));
+    fs::remove(third);
+    REQUIRE(::mkfifo(third.c_str(), 0600) == 0);
+    CHECK(contains(problem_of(data::Kind::cifar, folder.path()), "data_batch_3.bin: cannot be read: it is no file"));
+    fs::remove(third);
     write_bytes(third, {});
     CHECK(contains(problem_of(data::Kind::cifar, folder.path()), "data_batch_3.bin: has 0 bytes"));
     write_bytes(third, record(10));

@@ -94,7 +94,7 @@ TEST_CASE("generated: the digits can be told apart, but not by their mean images
     }
     const std::vector<double> all(sets.training.pixels.begin(), sets.training.pixels.end());
 
-    const double by_means = nearest_accuracy(means, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, sets.test);
+    const double by_means = nearest_accuracy(means, std::vector<std::int32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, sets.test);
     const double by_neighbour = nearest_accuracy(all, sets.training.labels, sets.test);
 
     MESSAGE("nearest mean ", by_means, ", nearest neighbour ", by_neighbour);

@@ -4,6 +4,8 @@
 #include "files.hpp"
 
 #include <doctest/doctest.h>
+#include <functional>
+#include <numeric>
 
 namespace {
 
@@ -70,6 +72,105 @@ TEST_CASE("hdf5: a file that is missing, a folder or no HDF5 is refused") {
     CHECK(contains(problem_of(data::Kind::hdf5, folder.path()), "is no file"));
     write_bytes(path, Bytes(4096, 'x'));
     CHECK(contains(problem_of(data::Kind::hdf5, path), "cannot be opened as HDF5"));
+}
+
+/// Both sets as `shape` images whose bytes count up from 0; `axes` becomes their attribute unless it is empty.
+data::Dataset training_of(const fs::path& path, const std::vector<std::int64_t>& shape, const std::string& axes,
+                          data::Axes configured) {
+    std::int64_t size = 1;
+    for (const std::int64_t one : shape) {
+        size *= one;
+    }
+    Bytes pixels(static_cast<std::size_t>(size));
+    std::iota(pixels.begin(), pixels.end(), std::uint8_t{0});
+    const std::vector<std::int64_t> labels{0, 1};
+    write_plain(path, {{"training/images", shape, pixels},
+                       {"training/labels", {2}, labels},
+                       {"test/images", shape, pixels},
+                       {"test/labels", {2}, labels}});
+    if (!axes.empty()) {
+        const hdf5::Hid file(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT));
+        for (const char* name : {"training/images", "test/images"}) {
+            hdf5::write_attribute(hdf5::Hid(H5Oopen(file.get(), name, H5P_DEFAULT)).get(), "axes", axes);
+        }
+    }
+    return data::load({.kind = data::Kind::hdf5, .path = path.string(), .axes = configured}, 1).training;
+}
+
+TEST_CASE("hdf5: channels are found where one axis alone can be theirs, and put last") {
+    const TemporaryFolder folder;
+    const fs::path path = folder.path() / "some.h5";
+    const auto automatic = data::Axes::automatic;
+
+    const data::Dataset last = training_of(path, {2, 5, 6, 3}, "", automatic);
+    const data::Dataset first = training_of(path, {2, 3, 5, 6}, "", automatic);
+
+    for (const data::Dataset& set : {last, first}) {
+        CHECK(set.height == 5);
+        CHECK(set.width == 6);
+        CHECK(set.channels == 3);
+    }
+    // Pixel (image 1, row 2, column 4, channel 2), by the position that each order gives it.
+    const std::size_t place = 90 + (2 * 6 + 4) * 3 + 2;
+    CHECK(last.pixels[place] == place);
+    CHECK(first.pixels[place] == 90 + 2 * 30 + 2 * 6 + 4);
+}
+
+TEST_CASE("hdf5: the attribute or data.axes says what the shape does not") {
+    const TemporaryFolder folder;
+    const fs::path path = folder.path() / "some.h5";
+
+    CHECK(training_of(path, {2, 3, 4, 3}, "NCHW", data::Axes::automatic).height == 4);
+    CHECK(training_of(path, {2, 3, 4, 3}, "NHWC", data::Axes::automatic).height == 3);
+    CHECK(training_of(path, {2, 3, 4, 3}, "", data::Axes::nchw).height == 4);
+    CHECK(training_of(path, {2, 3, 4, 3}, "", data::Axes::nhwc).height == 3);
+    CHECK(training_of(path, {2, 8, 9, 16}, "NCHW", data::Axes::nchw).channels == 8);
+    CHECK(training_of(path, {2, 5, 6}, "", data::Axes::nchw).channels == 1);
+}
+
+TEST_CASE("hdf5: axes that are ambiguous or contradict each other are refused with what to write") {
+    const TemporaryFolder folder;
+    const fs::path path = folder.path() / "some.h5";
+    const auto refused = [&](const std::vector<std::int64_t>& shape, const char* axes, data::Axes configured,
+                             const char* what) {
+        CHECK_THROWS_WITH_AS(training_of(path, shape, axes, configured), doctest::Contains(what), ConfigError);
+        CHECK_THROWS_WITH_AS(training_of(path, shape, axes, configured), doctest::Contains("some.h5: training/images"),
+                             ConfigError);
+        CHECK_THROWS_WITH_AS(training_of(path, shape, axes, configured), doctest::Contains("data.axes: NHWC or NCHW"),
+                             ConfigError);
+    };
+
+    refused({2, 3, 5, 3}, "", data::Axes::automatic, "either of its axes can be the channels");
+    refused({2, 8, 9, 16}, "", data::Axes::automatic, "none of its axes can be the channels");
+    refused({2, 3, 5, 6}, "CHWN", data::Axes::automatic, "axes = \"CHWN\"");
+    refused({2, 3, 5, 6}, "NHWC", data::Axes::nchw, "data.axes says otherwise");
+}
+
+TEST_CASE("hdf5: images that lie elsewhere, or that the file cannot hold, are refused by the file's name") {
+    const TemporaryFolder folder;
+    const fs::path path = folder.path() / "some.h5";
+    const auto problem = [&](const std::function<void(hid_t creation)>& set, hsize_t images) {
+        NamedArrays arrays = good();
+        arrays.erase(arrays.begin());
+        write_plain(path, arrays);
+        {
+            const hdf5::Hid file(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT));
+            const hsize_t shape[]{images, 1, 3};
+            const hdf5::Hid space(H5Screate_simple(3, shape, nullptr));
+            const hdf5::Hid creation(H5Pcreate(H5P_DATASET_CREATE));
+            set(creation.get());
+            const hdf5::Hid dataset(H5Dcreate2(file.get(), "training/images", H5T_STD_U8LE, space.get(), H5P_DEFAULT,
+                                               creation.get(), H5P_DEFAULT));
+        }
+        return problem_of(data::Kind::hdf5, path);
+    };
+    const auto outside = [&](hid_t creation) {
+        H5Pset_external(creation, (folder.path() / "secret.bin").c_str(), 0, 6);
+    };
+
+    CHECK(contains(problem(outside, 2), "some.h5: training/images cannot be read (training/images is stored outside"));
+    CHECK(contains(problem([](hid_t) {}, 2), "was never written"));
+    CHECK(contains(problem([](hid_t) {}, hsize_t{1} << 40), "claims the shape (1099511627776, 1, 3)"));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 #include "files.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <zlib.h>
 
 namespace {
 
@@ -97,7 +99,36 @@ TEST_CASE("idx: a header that promises a terabyte is refused without the memory 
 
     const std::string problem = problem_with(header + Bytes{1, 2, 3}, two_labels);
 
-    CHECK_MESSAGE(contains(problem, "ends too early: 3 of 1099"), problem);
+    CHECK_MESSAGE(contains(problem, "more than a file of 19 bytes can hold"), problem);
+}
+
+TEST_CASE("idx: a small gzipped file that promises a terabyte, or goes on for ever, is refused") {
+    const TemporaryFolder folder;
+    data::generate({.generated_samples = 12, .generated_size = 8}, 1, folder.path().string());
+    const auto pack = [&](const Bytes& begin, std::size_t zeros) {
+        const gzFile file = gzopen((folder.path() / "train-images-idx3-ubyte.gz").c_str(), "wb9");
+        gzwrite(file, begin.data(), static_cast<unsigned>(begin.size()));
+        const Bytes nothing(zeros);
+        gzwrite(file, nothing.data(), static_cast<unsigned>(nothing.size()));
+        gzclose(file);
+        return problem_of(data::Kind::idx, folder.path());
+    };
+
+    const std::string promised = pack({0, 0, 8, 3, 0, 0, 0, 12, 0, 8, 0, 0, 0, 15, 255, 255}, 5);
+    const std::string endless = pack({0, 0, 8, 3, 0, 0, 0, 12, 0, 0, 0, 8, 0, 0, 0, 8}, 50000000);
+
+    CHECK_MESSAGE(contains(promised, "12 x 524288 x 1048575 elements"), promised);
+    CHECK_MESSAGE(contains(endless, "goes on after the 768 elements"), endless);
+}
+
+TEST_CASE("idx: a pipe in place of a file is refused, not waited for") {
+    const TemporaryFolder folder;
+    write_good(folder.path());
+    fs::remove(folder.path() / "train-images-idx3-ubyte");
+    REQUIRE(::mkfifo((folder.path() / "train-images-idx3-ubyte").c_str(), 0600) == 0);
+
+    CHECK(
+        contains(problem_of(data::Kind::idx, folder.path()), "train-images-idx3-ubyte: cannot be read: it is no file"));
 }
 
 TEST_CASE("idx: images of another shape in the test set are refused") {

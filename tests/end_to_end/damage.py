@@ -1,7 +1,6 @@
 """Damaged files after a kill: each is named and set aside, and no result that was recorded is lost."""
 import os
 import signal
-import time
 
 from harness import TINY, Folder, check, end, individuals, passed, ranks_of, wait_for
 
@@ -21,6 +20,8 @@ def flip(path, share):
 
 def finished(folder):
     """Outcome and loss by id, from everything that the run directory holds."""
+    if not list((folder.path / "runs/tiny").glob("population.h5*")):
+        return {}
     lines = folder.run(0, "show", "runs/tiny", "--csv").splitlines()
     lines = lines[next(i for i, line in enumerate(lines) if line.startswith("id,")):]
     names = lines[0].split(",")
@@ -28,26 +29,34 @@ def finished(folder):
     return {row["id"]: row["loss"] for row in rows if row["outcome"] not in ("unfinished", "")}
 
 
-def kill_in_the_middle(folder):
+def kill_in_the_middle(folder, at_least):
+    """Ends a start once `at_least` individuals are settled and a training has a snapshot of its own."""
     process = folder.start(4, "evolve", "tiny.yaml")
-    wait_for(lambda: (folder.path / "runs/tiny/population.h5").exists() and len(ranks_of(process)) == 4, 30, "the start")
-    time.sleep(1.2)
-    wait_for(lambda: list((folder.path / "runs/tiny/state").glob("training-*.h5")), 30, "a snapshot")
+    run = folder.path / "runs/tiny"
+    wait_for(lambda: process.poll() is not None or len(ranks_of(process)) == 4 and (run / "lock").exists()
+             and (run / "lock").stat().st_size > 0 and len(finished(folder)) >= at_least
+             and list((run / "state").glob("training-*.h5")), 200, f"{at_least} results and a snapshot")
+    check(process.poll() is None, f"finch ended by itself\n{folder.output()[-3000:]}")
     os.kill(ranks_of(process)[0], signal.SIGKILL)
-    end(process, 30)
+    end(process)
 
 
 with Folder() as folder:
     folder.write("tiny.yaml", CONFIG)
     run = folder.path / "runs/tiny"
-    for share in (0.02, 0.5, 0.97):
-        kill_in_the_middle(folder)
+    for number, share in enumerate((0.02, 0.5, 0.97)):
+        kill_in_the_middle(folder, 2 + 3 * number)
         known = finished(folder)
-        check(known, "nothing was finished when the rank was killed: let it run longer")
+        if number > 0:
+            check((run / "population.h5.damaged").exists(), "the next start did not set the damaged archive aside")
+            (run / "population.h5.damaged").unlink()
         flip(run / "population.h5", share)
         after = finished(folder)
         check(all(after.get(key) == loss for key, loss in known.items()), f"a damaged archive lost {set(known) - set(after)}")
-        check((run / "population.h5.damaged").exists(), "the damaged archive was not set aside")
+        folder.run(0, "status", "runs/tiny", expect=76)
+        check(not (run / "population.h5.damaged").exists() and (run / "population.h5").exists(),
+              "finch show or status renamed the damaged archive")
+    passed("a damaged archive is renamed by the next start, never by finch show or status")
     passed("with its newest archive damaged, a killed run still knows every result")
 
     snapshots = list((run / "state").glob("training-*.h5"))

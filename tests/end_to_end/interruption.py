@@ -52,7 +52,7 @@ with Folder() as folder:
     check(curves(folder.path / "runs/term") == straight, "after TERM and a resume the bits differ")
     passed("TERM ends the program within seconds, and the run goes on to the same bits")
 
-    process = folder.start(2, "evolve", "tiny.yaml", "--run", "runs/locked")
+    process = folder.start(2, "evolve", "tiny.yaml", "--run", "runs/locked", "--set", "training.epochs=60")
     wait_for(lambda: training_begun(folder.path / "runs/locked"), 30, "the first job")
     folder.run(0, "status", "runs/locked", expect=77)
     refused = folder.run(2, "evolve", "tiny.yaml", "--run", "runs/locked", expect=2)

@@ -63,7 +63,7 @@ with Folder() as folder:
     passed("the best individual can be replayed to the same bits")
 
     trained = folder.run(2, "train", "tiny.yaml", "--gene", "layers=2", "--gene", "activation=tanh", "--gene", "lr=0.5")
-    one = individuals(folder.path / "runs/tiny-train")
+    one = individuals(next((folder.path / "runs").glob("tiny-train-*")))
     check(len(one) == 1 and abs(next(iter(one.values()))["lr"] - 0.5) < 1e-12, f"finch train: {trained}")
     passed("finch train trains one individual with the genes that it is given")
 

@@ -1,6 +1,7 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "finch/island/tickets.hpp"
 
+#include <array>
 #include <doctest/doctest.h>
 
 namespace finch::island {
@@ -24,6 +25,13 @@ search::Population population_of(std::initializer_list<int> bred_by_worker) {
     return population;
 }
 
+constexpr std::array<std::int64_t, 8> none{};
+
+/// An office at the first start, where nothing is unfinished.
+TicketOffice office_of(const Budget& budget, const search::Population& population, std::size_t workers) {
+    return {budget, population, {}, std::span(none).first(workers)};
+}
+
 /// Asks for `worker` until told `exhausted`; returns how many tickets it was given.
 std::int64_t drain(TicketOffice& office, std::int32_t worker, double seconds) {
     std::int64_t given = 0;
@@ -42,7 +50,7 @@ std::int64_t drain(TicketOffice& office, std::int32_t worker, double seconds) {
 TEST_CASE("the office leases exactly the budget, whoever asks how fast") {
     Budget budget;
     budget.evaluations = 1000;
-    TicketOffice office(budget, population_of({}), 0, 4);
+    TicketOffice office = office_of(budget, population_of({}), 4);
     std::int64_t given = 0;
 
     for (int round = 0; round < 100000 && office.remaining() > 0; ++round) {
@@ -57,7 +65,7 @@ TEST_CASE("the office leases exactly the budget, whoever asks how fast") {
 TEST_CASE("an evaluation of over 10 ms gets one ticket, a short one a share of what remains") {
     Budget budget;
     budget.evaluations = 1600;
-    TicketOffice office(budget, population_of({}), 0, 4);
+    TicketOffice office = office_of(budget, population_of({}), 4);
 
     CHECK(office.answer({Kind::request, 0, 0, 5.0})->count == 1);
     CHECK(office.answer({Kind::request, 0, 0, 1e-5})->count == 1599 / 16);
@@ -66,7 +74,7 @@ TEST_CASE("an evaluation of over 10 ms gets one ticket, a short one a share of w
 TEST_CASE("what is known already counts against the budget, and what is given back can be leased again") {
     Budget budget;
     budget.evaluations = 10;
-    TicketOffice office(budget, population_of({3, 4}), 2, 2);
+    TicketOffice office = office_of(budget, population_of({3, 4}), 2);
 
     CHECK(drain(office, 0, 1.0) == 3);
     CHECK_FALSE(office.answer({Kind::give_back, 0, 2, 0}).has_value());
@@ -74,7 +82,7 @@ TEST_CASE("what is known already counts against the budget, and what is given ba
 }
 
 TEST_CASE("all are done only when everybody has said so") {
-    TicketOffice office(Budget{}, population_of({}), 0, 2);
+    TicketOffice office = office_of(Budget{}, population_of({}), 2);
 
     CHECK_FALSE(office.all_done());
     static_cast<void>(office.answer({Kind::done, 1, 0, 0}));
@@ -83,22 +91,43 @@ TEST_CASE("all are done only when everybody has said so") {
     CHECK(office.all_done());
 }
 
-TEST_CASE("a budget of generations gives each worker as many, on from where it was") {
+TEST_CASE("a budget of generations gives each worker as many") {
     Budget budget;
     budget.generations = 5;
-    TicketOffice fresh(budget, population_of({}), 0, 2);
-    TicketOffice resumed(budget, population_of({2, 5}), 2, 2);
+    TicketOffice office = office_of(budget, population_of({}), 2);
 
-    CHECK(drain(fresh, 0, 1.0) == 5);
-    CHECK(drain(fresh, 1, 1e-5) == 5);
-    CHECK(drain(resumed, 0, 1.0) == 3);
-    CHECK(drain(resumed, 1, 1.0) == 0);
+    CHECK(drain(office, 0, 1.0) == 5);
+    CHECK(drain(office, 1, 1e-5) == 5);
 }
 
-TEST_CASE("generations after a restart with other workers: the rest, per worker, rounded up") {
-    CHECK(generation_quotas(10, population_of({4, 6}), 2, 5) == std::vector<std::int64_t>(5, 5));
-    CHECK(generation_quotas(10, population_of({4, 7}), 2, 1) == std::vector<std::int64_t>(1, 5));
-    CHECK(generation_quotas(10, population_of({10, 10}), 2, 3) == std::vector<std::int64_t>(3, 0));
+TEST_CASE("what is left of a budget of generations is a share of it, whatever the layouts were") {
+    const auto quotas = [](const search::Population& population, std::vector<EarlierStart> earlier,
+                           std::vector<std::int64_t> dealt) {
+        return generation_quotas(10, population, earlier, dealt);
+    };
+    using Quotas = std::vector<std::int64_t>;
+
+    CHECK(quotas(population_of({4, 6}), {{0, 2}}, {0, 0, 0, 0, 0}) == Quotas(5, 5));  // half of it is left
+    CHECK(quotas(population_of({4, 6}), {{0, 2}}, {0}) == Quotas{5});
+    CHECK(quotas(population_of({10, 10}), {{0, 2}}, {0, 0, 0}) == Quotas(3, 0));
+    CHECK(quotas(population_of({3, 4, 3}), {{0, 3}}, {0}) == Quotas{7});  // 10 × (1 − 10/30), rounded
+    // The unfinished are evaluated in this start, so they count; who has more of them breeds fewer.
+    CHECK(quotas(population_of({4, 6}), {{0, 2}}, {3, 0}) == Quotas{2, 5});
+    CHECK(quotas(population_of({4, 6}), {{0, 2}}, {9, 2}) == Quotas{0, 0});
+}
+
+TEST_CASE("a budget of generations counts each result in the start that trained it") {
+    search::Population population = population_of({8});
+    search::Individual resumed;
+    resumed.id = search::Id::make(0, 0, 9);
+    resumed.outcome = search::Outcome::evaluated;
+    resumed.loss = 1;
+    resumed.attempt = {1, 0};  // bred in start 0, trained in start 1
+    population.merge(resumed);
+    const std::vector<EarlierStart> earlier{{0, 4}, {1, 1}};
+
+    // 10 generations: start 0 used 8 of 40, start 1 used 1 of 10; 0.7 are left, of 20.
+    CHECK(generation_quotas(10, population, earlier, std::array<std::int64_t, 2>{}) == std::vector<std::int64_t>{7, 7});
 }
 
 TEST_CASE("a purse asks once, and not while it has tickets") {

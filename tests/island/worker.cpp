@@ -3,6 +3,8 @@
 
 #include "support/simulated_world.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <doctest/doctest.h>
 #include <set>
 
@@ -42,7 +44,7 @@ public:
             now_ += seconds_per_round;
             bool alive = false;
             for (auto& worker : workers_) {
-                if (worker->ending() == Ending::urgent) {
+                if (worker->ending() == Ending::urgent || worker.get() == stopped) {
                     continue;
                 }
                 alive = worker->step() || alive;
@@ -52,6 +54,29 @@ public:
             }
         }
         return false;
+    }
+
+    /// Adds a record as a worker of an earlier start would have.
+    void add(const search::Record& record) { journals_[0].push_back(search::encode(record, 7)); }
+
+    /// How many individuals the last start bred.
+    [[nodiscard]] std::size_t bred_in_last_start() const {
+        std::size_t count = 0;
+        const search::Population all = recorded();
+        for (const auto& [id, individual] : all.individuals()) {
+            count += id.restart() + 1 == restart_ ? 1 : 0;
+        }
+        return count;
+    }
+
+    /// How many messages of one kind the last start sent from leader to leader.
+    [[nodiscard]] std::size_t messages_to_others(std::size_t kind) const {
+        std::size_t count = 0;
+        for (const auto& mailbox : mailboxes_) {
+            const auto sent = mailbox->sent.find(kind);
+            count += sent != mailbox->sent.end() ? sent->second : 0;
+        }
+        return count;
     }
 
     /// What the journals hold, merged.
@@ -70,6 +95,14 @@ public:
     double now_ = 1;
     int slots = 1;
     std::size_t epochs = 0;
+    bool one_at_a_time = false;
+    int nodes = 1;
+    double end_time = 0;
+    double checkpoint_seconds = 0;
+    std::vector<int> looks;  ///< that every evaluation of a worker takes; empty: as chance deals them
+    Budget budget_;
+    double timeout_seconds = 0;
+    const Worker* stopped = nullptr;  ///< as by SIGSTOP
     std::vector<std::unique_ptr<Worker>> workers_;
     std::vector<std::unique_ptr<SteppedEvaluator>> evaluators_;
     std::vector<std::unique_ptr<LocalMailbox>> mailboxes_;
@@ -96,30 +129,34 @@ private:
             for (int w = 0; w < count; ++w) {
                 setup.island_of_worker.push_back(w % islands_);
             }
-            setup.workers_before = workers_before_;
+            setup.earlier = earlier_;
+            setup.one_at_a_time = one_at_a_time;
+            setup.nodes = nodes;
             setup.budget = budget_;
             setup.exchange.kind = kind_;
+            setup.timeout_seconds = timeout_seconds;
+            setup.leader_names = {"rank 0 on n1", "rank 1 on n1", "rank 2 on n2"};
             evaluators_.push_back(std::make_unique<SteppedEvaluator>(slots, 5 + 7 * i));
             evaluators_.back()->exists = exists;
             evaluators_.back()->epochs = epochs;
+            evaluators_.back()->seconds_of_checkpoint = checkpoint_seconds;
+            evaluators_.back()->looks = looks.empty() ? 0 : looks[static_cast<std::size_t>(i)];
             mailboxes_.push_back(std::make_unique<LocalMailbox>(*post_, i));
             files_.push_back(std::make_unique<MemoryJournal>(journals_[static_cast<std::size_t>(i)]));
             workers_.push_back(std::make_unique<Worker>(
                 setup, space_, population, *propagator_, *evaluators_.back(), *files_.back(), *mailboxes_.back(),
                 i == 0 ? archive_.get() : nullptr, observer_,
-                Surroundings{[this] { return now_; }, [this] { return now_; }, [this] { return stop; }, 0}));
+                Surroundings{[this] { return now_; }, [this] { return now_; }, [this] { return stop; }, end_time}));
         }
-        ++restart_;
-        workers_before_ = count;
+        earlier_.push_back({restart_++, count});
     }
 
     search::Space space_ = plane();
-    Budget budget_;
     search::ExchangeKind kind_;
     int islands_;
     int delay_;
     std::uint32_t restart_ = 0;
-    int workers_before_ = 0;
+    std::vector<EarlierStart> earlier_;
     std::vector<std::vector<Bytes>> journals_;
     std::unique_ptr<Post> post_;
     std::unique_ptr<search::Propagator> propagator_;
@@ -234,28 +271,176 @@ TEST_CASE("several slots hold several individuals at once") {
     CHECK(world.recorded().settled() == 40);
 }
 
-TEST_CASE("a target loss ends the run: nothing starts, what runs is recorded as stopped") {
+TEST_CASE("a target loss ends the run: nothing starts, what runs is saved, and goes on where the target is lowered") {
     Budget budget;
     budget.target_loss = 0.5;
     World world(4, 2, budget, search::ExchangeKind::pollination);
+    world.looks = {3, 40, 40, 40};
 
     CHECK(world.run(plenty));
 
     const search::Population recorded = world.recorded();
     CHECK(recorded.best()->loss <= 0.5);
-    CHECK(recorded.settled() == recorded.size());
+    CHECK(recorded.unfinished().size() > 0);
+    for (const search::Individual* individual : recorded.unfinished()) {
+        CHECK(individual->progress > 0);
+    }
     CHECK(world.workers_[0]->ending() == Ending::complete);
+    CHECK(world.messages_to_others(search::Record(search::Halt{}).index()) <= 2 * 3);
+
+    world.budget_.target_loss = 1e-3;
+    CHECK(world.run(plenty));
+    for (const search::Individual* individual : recorded.unfinished()) {
+        CHECK(world.recorded().find(individual->id)->finished_training());
+    }
 }
 
-TEST_CASE("a budget of hours ends the run with its running individuals stopped") {
+TEST_CASE("a budget of hours ends the run, also where world rank 0 has long nothing to do; nothing is thrown away") {
     Budget budget;
     budget.hours = 0.001;  // 3.6 s of this clock
+    budget.evaluations = 3;
     World world(3, 1, budget, search::ExchangeKind::none);
+    world.looks = {3, 20, 1000000000};  // the last would train for ever
 
     CHECK(world.run(plenty));
 
+    CHECK(world.now_ > 1 + 3.6);
     CHECK(world.now_ < 1 + 3.7);
-    CHECK(world.recorded().settled() == world.recorded().size());
+    CHECK(world.recorded().settled() == 2);
+    CHECK(world.recorded().unfinished().size() == 1);
+    for (const auto& worker : world.workers_) {
+        CHECK(worker->ending() == Ending::complete);
+    }
+}
+
+TEST_CASE("a budget of node hours is used faster on more nodes") {
+    Budget budget;
+    budget.node_hours = 0.001;
+    World world(2, 1, budget, search::ExchangeKind::none);
+    world.nodes = 4;
+
+    CHECK(world.run(plenty));
+
+    CHECK(world.now_ > 1 + 3.6 / 4);
+    CHECK(world.now_ < 1 + 3.7 / 4);
+}
+
+TEST_CASE("generations over changing layouts: each start uses the share that is left") {
+    Budget budget;
+    budget.generations = 10;
+    World world(4, 1, budget, search::ExchangeKind::none);
+    world.run(70, 4);
+    world.stop = Stop::orderly;
+    CHECK(world.go_on(plenty));
+    world.stop = Stop::none;
+    const auto first = static_cast<double>(world.recorded().settled());
+    CHECK(first > 4);
+    CHECK(first < 40);
+
+    CHECK(world.run(plenty, 2));
+
+    CHECK(world.recorded().unfinished().empty());
+    CHECK(world.recorded().settled() == static_cast<std::size_t>(first + std::round(20 * (1 - first / 40))));
+}
+
+TEST_CASE("a resumed individual belongs to its island of birth, whoever trains it") {
+    for (const int slots : {1, 3}) {
+        for (const int workers : {2, 3, 6}) {
+            World world(4, 2, evaluations(60), search::ExchangeKind::pollination);
+            world.slots = slots;
+            CHECK_FALSE(world.run(25));
+            world.stop = Stop::orderly;
+            CHECK(world.go_on(plenty));
+            world.stop = Stop::none;
+            CHECK(world.recorded().unfinished().size() > 1);
+
+            CHECK(world.run(plenty, workers));
+
+            const search::Population recorded = world.recorded();
+            for (int worker = 0; worker < workers; ++worker) {
+                const int island = worker % 2;
+                const auto& mine = world.workers_[static_cast<std::size_t>(worker)]->population();
+                for (const search::Individual* individual : recorded.best(island, 1000)) {
+                    CHECK(mine.find(individual->id) != nullptr);
+                    CHECK(mine.is_member(individual->id, island));
+                }
+                CHECK(mine.best(island, 1000).size() == recorded.best(island, 1000).size());
+            }
+        }
+    }
+}
+
+TEST_CASE("every attempt is recorded before it begins, in each start anew") {
+    World world(2, 1, evaluations(4), search::ExchangeKind::none);
+    world.looks = {1000000, 1000000};
+    CHECK_FALSE(world.run(20));
+    CHECK_FALSE(world.run(20));
+    CHECK_FALSE(world.run(20));
+
+    const search::Population recorded = world.recorded();
+    CHECK(recorded.unfinished().size() == 2);
+    for (const search::Individual* individual : recorded.unfinished()) {
+        CHECK(individual->attempt.restart == 2);
+        CHECK(individual->attempt.worker >= 0);
+    }
+}
+
+TEST_CASE("an individual whose process died trains with nothing beside it in its worker, after the others") {
+    World world(1, 1, evaluations(6), search::ExchangeKind::none);
+    world.slots = 3;
+    world.looks = {30};
+    CHECK_FALSE(world.run(20));
+    const search::Population begun = world.recorded();
+    REQUIRE(begun.unfinished().size() > 1);
+    search::Individual suspect = *begun.unfinished().front();
+    suspect.attempt.deaths = 1;
+    world.add(search::Started{suspect});
+
+    CHECK(world.run(plenty));
+
+    CHECK(world.recorded().settled() == 6);
+    const auto& evaluator = *world.evaluators_[0];
+    CHECK(evaluator.beside.at(suspect.id) == 0);
+    CHECK(evaluator.started.size() > 2);
+    CHECK(evaluator.started[0] != suspect.id);
+    CHECK(std::find(evaluator.joined_by.begin(), evaluator.joined_by.end(), suspect.id) == evaluator.joined_by.end());
+}
+
+TEST_CASE("one at a time: the unfinished go on alone in the whole run, then everybody breeds") {
+    World world(4, 2, evaluations(40), search::ExchangeKind::pollination);
+    world.looks = {40, 40, 40, 40};
+    CHECK_FALSE(world.run(35));
+    const std::size_t unfinished = world.recorded().unfinished().size();
+    CHECK(unfinished > 2);
+    world.one_at_a_time = true;
+
+    world.run(1);
+    std::size_t most = 0;
+    while (!world.recorded().unfinished().empty() && world.bred_in_last_start() == 0) {
+        std::size_t now = 0;
+        for (const auto& evaluator : world.evaluators_) {
+            now += evaluator->running();
+        }
+        most = std::max(most, now);
+        REQUIRE_FALSE(world.go_on(1));
+    }
+    CHECK(most == 1);
+    CHECK(world.go_on(plenty));
+    CHECK(world.recorded().settled() == 40);
+}
+
+TEST_CASE("the stop begins when a snapshot, the archive and 5 s are left") {
+    World world(2, 1, evaluations(1000000), search::ExchangeKind::none);
+    world.end_time = 101;
+    world.checkpoint_seconds = 8;
+    CHECK_FALSE(world.run(1));
+    CHECK_FALSE(world.go_on(100, 0.85));  // to 13.2 s before the end
+    CHECK(world.workers_[0]->ending() == Ending::complete);
+
+    CHECK(world.go_on(plenty, 0.01));
+
+    CHECK(world.workers_[0]->ending() == Ending::stopped);
+    CHECK(world.now_ < 101 - 12);
 }
 
 TEST_CASE("a budget of generations gives every worker as many evaluations") {
@@ -273,6 +458,39 @@ TEST_CASE("a budget of generations gives every worker as many evaluations") {
     CHECK(bred == std::map<std::uint32_t, int>{{0, 9}, {1, 9}, {2, 9}});
 }
 
+TEST_CASE("a leader that stops is named with its place by those that watch it; nobody is named where all live") {
+    for (const std::size_t victim : {0U, 2U}) {
+        CAPTURE(victim);
+        World world(3, 1, evaluations(1'000'000), search::ExchangeKind::none);
+        world.timeout_seconds = 5;
+        CHECK_FALSE(world.run(10));
+        CHECK_FALSE(world.go_on(200, 0.5));
+        world.stopped = world.workers_[victim].get();
+        std::string said;
+        double seconds = world.now_;
+
+        try {
+            world.go_on(1000, 0.1);
+        } catch (const Error& error) {
+            said = error.what();
+        }
+
+        seconds = world.now_ - seconds;
+        CHECK(said.find(victim == 0 ? "worker 0 (rank 0 on n1)" : "worker 2 (rank 2 on n2)") != std::string::npos);
+        CHECK((seconds > 20 && seconds < 40));
+    }
+}
+
+TEST_CASE("leaders that only wait for the last training give signs of life") {
+    World world(3, 1, evaluations(3), search::ExchangeKind::none);
+    world.timeout_seconds = 5;
+    CHECK_FALSE(world.run(8));
+
+    CHECK(world.go_on(100000, 0.9));
+
+    CHECK(world.recorded().settled() == 3);
+}
+
 TEST_CASE("an orderly stop saves what runs, all leave, and the next start goes on with it") {
     std::size_t unfinished = 0;
     for (const int rounds : {11, 20, 29, 40, 53}) {
@@ -282,7 +500,7 @@ TEST_CASE("an orderly stop saves what runs, all leave, and the next start goes o
         CHECK(world.go_on(plenty));
         for (int i = 0; i < 4; ++i) {
             CHECK(world.workers_[static_cast<std::size_t>(i)]->ending() == Ending::stopped);
-            CHECK(world.evaluators_[static_cast<std::size_t>(i)]->checkpoints == 1);
+            CHECK(world.evaluators_[static_cast<std::size_t>(i)]->checkpoints >= 1);
         }
         unfinished += world.recorded().unfinished().size();
         world.stop = Stop::none;

@@ -42,7 +42,7 @@ std::vector<std::string> cells(const std::string& line) {
 }  // namespace
 
 TEST_CASE("a row has its genes, choices in words, under their names, and its numbers to the last bit") {
-    const std::string text = report::csv(one_individual(plain()));
+    const std::string text = report::csv(one_individual(plain()), search::ExchangeKind::none);
     const std::string head = text.substr(0, text.find('\n'));
     const auto names = cells(head);
     const auto row = cells(text.substr(head.size() + 1));
@@ -66,7 +66,7 @@ TEST_CASE("text with commas, quotes and line ends is quoted as RFC 4180 says") {
     search::Individual individual = plain();
     individual.problem = "rank 3: \"no memory\",\nreally";
 
-    const std::string text = report::csv(one_individual(individual));
+    const std::string text = report::csv(one_individual(individual), search::ExchangeKind::none);
 
     CHECK(text.find(",\"rank 3: \"\"no memory\"\",\nreally\"\n") != std::string::npos);
 }
@@ -78,8 +78,25 @@ TEST_CASE("every NaN is written alike, and an individual once though it has seve
     recovered.records.push_back(recovered.records.front());
     recovered.records.emplace_back(search::Copy{individual, 0});
 
-    const std::string text = report::csv(recovered);
+    const std::string text = report::csv(recovered, search::ExchangeKind::none);
 
     CHECK(std::count(text.begin(), text.end(), '\n') == 2);
     CHECK(text.find("-nan") == std::string::npos);
+}
+
+TEST_CASE("under pollination a row names every island on which its individual is active, a displaced one none") {
+    search::Individual better = plain();
+    search::Individual worse = plain();
+    worse.id = search::Id::make(1, 2, 4);
+    worse.island = 1;
+    worse.loss = 2;
+    store::Recovered recovered = one_individual(better);
+    recovered.facts.islands = 2;
+    recovered.records.emplace_back(search::Result{worse});
+    recovered.records.emplace_back(search::Copy{better, 1});
+
+    const std::string text = report::csv(recovered, search::ExchangeKind::pollination);
+
+    CHECK(text.find(",0,0 1,0,0.0.9,") != std::string::npos);
+    CHECK(text.find(",1,,0,0.0.9,") != std::string::npos);
 }

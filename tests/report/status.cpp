@@ -2,14 +2,20 @@
 #include "finch/report/status.hpp"
 
 #include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+#include "finch/base/handle.hpp"
 #include "finch/store/journal.hpp"
-#include "finch/store/model_file.hpp"
 
 #include "store/samples.hpp"
 #include "support/temporary_folder.hpp"
 
+#include <climits>
 #include <doctest/doctest.h>
+#include <fstream>
 #include <memory>
+#include <set>
+#include <sys/inotify.h>
+#include <unistd.h>
 
 using namespace finch;
 using report::RunState;
@@ -30,6 +36,36 @@ search::Individual evaluated(std::uint32_t number, double loss) {
     return individual;
 }
 
+/// Notes which files of some folders are opened, and whether any is written, made, renamed or removed.
+class Watch {
+public:
+    explicit Watch(const std::vector<std::filesystem::path>& folders) : file_(::inotify_init1(IN_NONBLOCK)) {
+        for (const std::filesystem::path& folder : folders) {
+            works_ = ::inotify_add_watch(file_.get(), folder.c_str(), IN_OPEN | changes) >= 0 && works_;
+        }
+    }
+    [[nodiscard]] bool works() const { return file_ && works_; }  ///< false where the kernel has no such watch
+    void look() {
+        alignas(inotify_event) char buffer[64 * (sizeof(inotify_event) + NAME_MAX + 1)];
+        for (ssize_t size = 0; (size = ::read(file_.get(), buffer, sizeof buffer)) > 0;) {
+            for (const char* at = buffer; at < buffer + size;) {
+                const auto* event = reinterpret_cast<const inotify_event*>(at);
+                const std::string name = event->len > 0 ? event->name : "";
+                ((event->mask & changes) != 0 ? changed : opened).insert(name);
+                at += sizeof(inotify_event) + event->len;
+            }
+        }
+    }
+    std::set<std::string> opened;
+    std::set<std::string> changed;
+
+private:
+    static constexpr std::uint32_t changes =
+        IN_MODIFY | IN_ATTRIB | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO;
+    FileDescriptor file_;
+    bool works_ = true;
+};
+
 class Run {
 public:
     Run() : directory(folder / "run") { directory.create(); }
@@ -43,10 +79,6 @@ public:
         return report::status(directory).state;
     }
     double progress() const { return report::status(directory).progress; }
-    void save_training(std::uint32_t number, double share) {
-        store::write_model(directory.training(bred(number).id),
-                           {bred(number), "", {{"progress", {}, std::vector<double>{share}}}});
-    }
 
     TemporaryFolder folder;
     store::RunDirectory directory;
@@ -69,10 +101,61 @@ TEST_CASE("the state of a run is complete, stopped early or interrupted by its a
 }
 
 TEST_CASE("a directory without a run is the user's error") {
+    const TemporaryFolder folder;
+
+    CHECK_THROWS_WITH_AS(static_cast<void>(report::status(store::RunDirectory(folder / "run"))),
+                         doctest::Contains("there is no run"), ConfigError);
+}
+
+TEST_CASE("a run whose first start ended before it wrote an archive is interrupted, and nothing is known of it") {
     const Run run;
 
-    CHECK_THROWS_WITH_AS(static_cast<void>(report::status(run.directory)), doctest::Contains("there is no run"),
-                         ConfigError);
+    const report::Status status = report::status(run.directory);
+
+    CHECK(status.state == RunState::interrupted);
+    CHECK(report::progress_text(status) ==
+          "0.0000000 none interrupted: " + run.directory.root().string() + ", 0 evaluations");
+    const store::RunLock lock(run.directory, "");
+    CHECK(report::status(run.directory).state == RunState::running);
+}
+
+TEST_CASE("the progress line names the run and its last start") {
+    Run run;
+    run.population.merge(evaluated(1, 0.5));
+    run.write("complete");
+
+    const report::Status status = report::status(run.directory);
+
+    const store::ArchiveFacts facts = store::samples::facts();
+    CHECK(status.start == fmt::format("{:016x}/{}", facts.run, facts.restarts + 1));
+    CHECK(report::progress_text(status) ==
+          fmt::format("{:.7f} {} {}", status.progress, status.start, report::status_text(status)));
+}
+
+TEST_CASE("no snapshot is opened, and nothing is written, renamed or removed") {
+    Run run;
+    for (std::uint32_t number = 1; number <= 64; ++number) {
+        run.population.merge(bred(number));
+        const std::filesystem::path snapshot = run.directory.training(bred(number).id);
+        std::ofstream(snapshot).close();
+        std::filesystem::resize_file(snapshot, std::uintmax_t{300} << 20);  // a hole: it takes no space
+    }
+    run.write("running");
+    Watch watch({run.directory.root(), run.directory.state()});
+    if (!watch.works()) {
+        MESSAGE("skipped: inotify does not work here");
+        return;
+    }
+
+    const report::Status status = report::status(run.directory);
+
+    watch.look();
+    CHECK(status.unfinished == 64);
+    CHECK(watch.changed == std::set<std::string>{});
+    CHECK(watch.opened.contains("population.h5"));
+    for (const std::string& name : watch.opened) {
+        CHECK_FALSE(name.starts_with("training-"));
+    }
 }
 
 TEST_CASE("results in a journal count as those in the archive do") {
@@ -100,23 +183,62 @@ TEST_CASE("progress grows with every saved step of a training, and with its resu
     run.population.merge(bred(1));
     run.population.merge(bred(2));
     run.write("running");
+    const std::uint64_t number = store::samples::facts().run;
+    store::Journal journal(run.directory.journal(0), number);
+    const auto save_training = [&](std::uint32_t id, double share) {
+        search::Individual individual = bred(id);
+        individual.progress = share;
+        journal.write(search::encode(search::Started{individual}, number));
+    };
     std::vector<double> seen{run.progress()};
 
-    run.save_training(1, 0.25);
+    save_training(1, 0.25);
     seen.push_back(run.progress());
-    run.save_training(1, 0.5);
+    save_training(1, 0.5);
     seen.push_back(run.progress());
-    run.save_training(2, 0.01);
+    save_training(2, 0.01);
     seen.push_back(run.progress());
-    run.save_training(1, 1.0);
+    save_training(1, 1.0);
     seen.push_back(run.progress());
-    run.population.merge(evaluated(1, 0.5));
-    run.write("running");
+    journal.write(search::encode(search::Result{evaluated(1, 0.5)}, number));
     seen.push_back(run.progress());
 
     for (std::size_t i = 1; i < seen.size(); ++i) {
         CHECK(seen[i] > seen[i - 1]);
     }
-    CHECK(seen.front() == 0);
+    CHECK(seen.front() < 0.001);
     CHECK(seen[2] == doctest::Approx(0.5).epsilon(0.01));
+}
+
+TEST_CASE("deaths in a row are a little progress, less than any saved step, and a bounded number of them") {
+    const auto progress_after = [](std::int32_t deaths, std::int32_t silent_ends, double share) {
+        Run run;
+        search::Individual individual = bred(1);
+        individual.attempt.deaths = deaths;
+        individual.progress = share;
+        run.population.merge(individual);
+        store::ArchiveFacts facts = store::samples::facts();
+        facts.starts.back().silent_ends = silent_ends;
+        store::write_archive(run.directory.archive(), {}, run.population, facts);
+        return run.progress();
+    };
+
+    CHECK(progress_after(1, 0, 0) > progress_after(0, 0, 0));
+    CHECK(progress_after(2, 0, 0) > progress_after(1, 0, 0));
+    CHECK(progress_after(3, 0, 0) == progress_after(2, 0, 0));
+    CHECK(progress_after(0, 1, 0) > progress_after(0, 0, 0));
+    CHECK(progress_after(0, 4, 0) > progress_after(0, 3, 0));
+    CHECK(progress_after(0, 100, 0) == progress_after(0, 50, 0));
+    CHECK(progress_after(1, 0, 0) > progress_after(0, 100, 0));
+    CHECK(progress_after(0, 0, 0.0001) > progress_after(2, 100, 0));
+}
+
+TEST_CASE("a run of a program that recorded no progress has none but its results") {
+    const store::RunDirectory directory(FINCH_SOURCE_DIR "/tests/compatibility/aba60f9/run");
+
+    const report::Status status = report::status(directory);
+
+    CHECK(status.settled == 7);
+    CHECK(status.unfinished == 2);
+    CHECK(status.progress == 7);
 }

@@ -52,7 +52,7 @@ TEST_CASE("the best of each island stand in their order, no more than were asked
         population.merge(evaluated(number, static_cast<std::int32_t>(number % 2), 1.0 / number));
     }
 
-    const std::string text = report::best_table(store::samples::mnist_space(), population, {}, 2);
+    const std::string text = report::best_table(store::samples::mnist_space(), population, {}, 2, "loss");
 
     const std::string first = part_between(text, "island 0", "island 1");
     const std::string second = part_between(text, "island 1", "island 2");
@@ -111,7 +111,7 @@ TEST_CASE("the overview names the run and its state, and lists damaged files") {
     recovered.records.emplace_back(search::Result{evaluated(1, 1, 0.5)});
     recovered.problems.emplace_back("x.journal: 3 bytes are damaged");
 
-    const std::string text = report::overview(recovered, "runs/mnist", 3);
+    const std::string text = report::overview(recovered, "runs/mnist", 3, search::ExchangeKind::none, "loss");
 
     CHECK(contains(text, "run runs/mnist: stopped early"));
     CHECK(contains(text, "1 of 200 evaluations, 0 unfinished, 2 islands, 2 starts"));
@@ -119,4 +119,33 @@ TEST_CASE("the overview names the run and its state, and lists damaged files") {
     CHECK(contains(text, "outcomes: 1 evaluated"));
     CHECK(contains(text, "0.0.1"));
     CHECK(contains(text, "x.journal"));
+}
+
+TEST_CASE("under pollination a copy stands among the best of every island that it is a member of, with its own name") {
+    store::Recovered recovered;
+    recovered.facts = facts_of_two_starts();
+    recovered.space = store::samples::mnist_space();
+    recovered.records.emplace_back(search::Result{evaluated(1, 0, 0.5)});
+    recovered.records.emplace_back(search::Result{evaluated(2, 1, 0.75)});
+    recovered.records.emplace_back(search::Copy{evaluated(1, 0, 0.5), 1});
+
+    const std::string text = report::overview(recovered, "runs/mnist", 3, search::ExchangeKind::pollination, "error");
+
+    const std::string second = part_between(text, "island 1", "workers");
+    CHECK(contains(second, "0.0.1"));
+    CHECK_FALSE(contains(second, "0.0.2"));
+    CHECK(contains(second, "error"));
+    CHECK_FALSE(contains(text, "loss"));
+}
+
+TEST_CASE("the seconds are those of the training in all starts, not the time between the last start and the end") {
+    search::Individual resumed = evaluated(1, 0, 0.5);
+    resumed.training_seconds = 17.25;
+    search::Population population(search::ExchangeKind::none, 1);
+    population.merge(resumed);
+
+    const std::string text = report::best_table(store::samples::mnist_space(), population, {}, 1, "loss");
+
+    CHECK(contains(text, "17.2"));
+    CHECK_FALSE(contains(text, "42.5"));
 }

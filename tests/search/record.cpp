@@ -3,6 +3,7 @@
 
 #include "search/samples.hpp"
 
+#include <cstring>
 #include <doctest/doctest.h>
 
 using namespace finch;
@@ -176,6 +177,23 @@ TEST_CASE("a record is found although the length of the one before it now points
     std::memcpy(damaged.data() + 8, &both, sizeof both);
 
     CHECK(read(damaged).records == without(journal.records, 0));
+}
+
+TEST_CASE("a file of nothing but false beginnings, each of which claims the rest of it, is given up in time") {
+    constexpr std::size_t beginnings = 100000;
+    const Bytes record = encode(one_of_each().front(), run);
+    Bytes bytes;
+    for (std::size_t i = 0; i < beginnings; ++i) {
+        const auto length = static_cast<std::uint32_t>((beginnings - i - 1) * 24);
+        Bytes header(record.begin(), record.begin() + 24);
+        std::memcpy(header.data() + 8, &length, sizeof length);
+        bytes.insert(bytes.end(), header.begin(), header.end());
+    }
+
+    const Reading reading = read(bytes);
+
+    CHECK(reading.records.empty());
+    CHECK(reading.problems == std::vector<std::string>{"a.journal: 2400000 bytes from byte 0 on are damaged, skipped"});
 }
 
 TEST_CASE("missing, inserted and zeroed stretches cost only the records that they touch") {

@@ -2,7 +2,6 @@
 """Checks a finished run's population.h5 against its budget and against what earlier copies of it held.
 
 check_run.py RUN/population.h5 --evaluations N [--earlier COPY.h5]... [--carried]
-check_run.py RUN/population.h5 --at-least N     only whether N individuals have an outcome yet, without a word
 
 Every id stands once; exactly N individuals have an outcome and none is unfinished; every result of an earlier copy is
 there with the same bytes. --carried: at least one individual that was unfinished in an earlier copy was trained to its
@@ -36,15 +35,12 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("archive")
     parser.add_argument("--evaluations", type=int)
-    parser.add_argument("--at-least", type=int)
     parser.add_argument("--earlier", action="append", default=[])
     parser.add_argument("--carried", action="store_true")
     arguments = parser.parse_args()
 
     final, unfinished = read(arguments.archive)
     settled = {name: row for name, row in final.items() if row["outcome"] != unfinished}
-    if arguments.at_least is not None:
-        return len(settled) < arguments.at_least
     problems = []
     if len(settled) != arguments.evaluations:
         problems.append(f"{len(settled)} individuals have an outcome, the budget is {arguments.evaluations}")

@@ -8,12 +8,12 @@
 #   cluster.sh run DIR CMD…  runs CMD in the head's namespaces, with SLURM_CONF set
 #   cluster.sh stop DIR      ends everything and removes DIR
 #
-# DIR must be a folder that all nodes share: any but /tmp and /dev/shm. Everything ends by itself after 20 minutes.
+# DIR must be a folder that all nodes share: any but /tmp and /dev/shm. Everything ends by itself after 90 minutes.
 set -euo pipefail
 verb=${1:?start, run or stop}
 dir=$(realpath -m "${2:?a folder}")
 shift 2
-readonly nodes=2 cpus=4 network=10.77.0 lifetime_seconds=1200
+readonly nodes=2 cpus=4 network=10.77.0 lifetime_seconds=5400
 
 skip() {
     echo "skipped: $*"

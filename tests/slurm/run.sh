@@ -33,59 +33,66 @@ prepare() {
     cd "$work/configs"
 }
 
-# Submits the search from a folder below the root and prints the job's id.
-submit() {
-    on_head sbatch --parsable --nodes=2 --ntasks-per-node=2 --cpus-per-task=1 --mem-per-cpu=500M --time=10 \
-        --output="$work/output" "$work/jobs/evolve.sbatch" tiny.yaml --run "$run" --set search.budget.evaluations=$budget
+# Submits the search from a folder below the root and prints the job's id. sbatch reads SBATCH_… variables, too.
+submit() {  # [OPTION…] of finch
+    on_head sbatch --parsable --nodes=2 --ntasks-per-node="${tasks_per_node:-2}" --cpus-per-task=1 --mem-per-cpu=500M \
+        --time=20 --output="$work/output" "$work/jobs/evolve.sbatch" tiny.yaml --run "$run" \
+        --set search.budget.evaluations=$budget "$@"
 }
 
 job() { on_head scontrol show job --oneliner "$1" | grep -o " $2=[^ ]*" | cut -d= -f2; }  # ID FIELD
 
-# wait_until SECONDS CLAIM COMMAND…
-wait_until() {
-    local end=$((SECONDS + $1)) claim=$2
-    shift 2
+# Waits as long as it takes on a busy machine; what never comes fails before the test's own limit.
+wait_until() {  # CLAIM COMMAND…
+    local end=$((SECONDS + 240)) claim=$1
+    shift
     until "$@"; do
-        [ $SECONDS -lt $end ] || fail "not within the time: $claim"
+        [ $SECONDS -lt $end ] || fail "never: $claim"
         sleep 0.2
     done
 }
 
 # shellcheck disable=SC2053  # the state is a pattern
 job_is() { [[ $(job "$1" JobState) == $2 ]]; }
-# Whether so many individuals of JOB have an outcome; ends the scenario where the job has ended before.
-has_results() {  # JOB COUNT
-    if job_is "$1" '@(COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL)'; then
-        fail "the job ended early: $(job "$1" JobState)"
-    fi
-    [ -e "$run/population.h5" ] && check "$run/population.h5" --at-least "$2"
+# Whether so many individuals have an outcome; ends the scenario where nothing is left to disturb.
+has_results() {  # COUNT
+    local line code=0
+    line=$("$work/build/finch" status "$run" 2>&1) || code=$?
+    [ "$code" != 0 ] || fail "the run was complete before it could be disturbed: $line"
+    [[ $line =~ \ ([0-9]+)\ of\  ]] && [ "${BASH_REMATCH[1]}" -ge "$1" ]
 }
 
 # The distribution's own Python: tools/install.sh gives that one h5py.
 check() { /usr/bin/python3 "$here/check_run.py" "$@"; }
 
+wait_for_end() { wait_until "the job ends" job_is "$1" '@(COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL)'; }  # JOB
+
 wait_for_completion() {  # JOB
-    wait_until 60 "the job ends" job_is "$1" '@(COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL)'
+    wait_for_end "$1"
     job_is "$1" COMPLETED || fail "the job ended as $(job "$1" JobState)"
     on_head "$work/build/finch" status "$run" >/dev/null || fail "finch status: $?, want 0 (complete)"
 }
 
 # A step's daemon outlives its tasks by seconds and holds the step's sockets, which the next start needs.
-no_step_of() { ! on_head pgrep -f "^slurmstepd: \[$1\." >/dev/null; }
+no_step_of() {  # JOB, also an array's task, whose own id is another
+    local id
+    id=$(on_head scontrol show job --oneliner "$1" | sed 's/^JobId=\([0-9]*\).*/\1/')
+    ! on_head pgrep -f "^slurmstepd: \[$id\." >/dev/null
+}
 
 # Waits for the requeue, keeps a copy of what the stopped run holds, and lets the job start again at once: Slurm would
 # wait two minutes.
 # shellcheck disable=SC2053  # the code is a pattern
 start_again() {  # JOB STATUS-CODES
     local code=0
-    wait_until 40 "the job is requeued" job_is "$1" PENDING
+    wait_until "the job is requeued" job_is "$1" PENDING
     [ "$(job "$1" Restarts)" = 1 ] || fail "the job has restarted $(job "$1" Restarts) times, want 1"
     on_head "$work/build/finch" status "$run" >/dev/null || code=$?
     [[ $code == $2 ]] || fail "finch status after the stop: $code, want $2"
     cp "$run/population.h5" "$work/stopped.h5"
-    wait_until 20 "the ended step has left the nodes" no_step_of "$1"
+    wait_until "the ended step has left the nodes" no_step_of "$1"
     sleep 1.1  # Slurm refuses a start in the very second in which it ended the last one: "Job credential revoked"
-    wait_until 10 "the job may start" on_head scontrol update JobId="$1" StartTime=now
+    wait_until "the job may start" on_head scontrol update JobId="$1" StartTime=now
 }
 
 check_run() { check "$run/population.h5" --evaluations $budget "$@" || fail "the archive"; }
@@ -110,7 +117,7 @@ completes() {
 stops_and_resumes() {
     local id
     id=$(submit)
-    wait_until 40 "two evaluations are done" has_results "$id" 2
+    wait_until "two evaluations are done" has_results 2
     on_head scancel --signal=USR2 "$id"
     start_again "$id" 75
     wait_for_completion "$id"
@@ -127,7 +134,7 @@ one_rank_is_late() {
 a_rank_is_killed() {
     local id
     id=$(submit)
-    wait_until 40 "three evaluations are done" has_results "$id" 3
+    wait_until "three evaluations are done" has_results 3
     cp "$run/population.h5" "$work/running.h5"
     kill_rank 2
     start_again "$id" '7[56]'   # interrupted, or stopped by the TERM that the others got
@@ -139,11 +146,84 @@ a_rank_is_killed() {
 a_cancelled_job_stays_away() {
     local id
     id=$(submit)
-    wait_until 40 "an evaluation is done" has_results "$id" 1
+    wait_until "an evaluation is done" has_results 1
     on_head scancel "$id"
-    wait_until 40 "the job is cancelled" job_is "$id" CANCELLED
+    wait_until "the job is cancelled" job_is "$id" CANCELLED
     sleep 3
     job_is "$id" CANCELLED || fail "the job came back as $(job "$id" JobState)"
+}
+
+# The job of a start that is refused fails, also where the run is complete.
+a_refused_start_fails() {
+    local id
+    id=$(submit)
+    wait_for_completion "$id"
+    id=$(submit --set "search.space.channels={int: [2, 7]}")
+    wait_for_end "$id"
+    job_is "$id" FAILED || fail "the job of a refused start ended as $(job "$id" JobState)"
+    [ "$(job "$id" ExitCode)" = 2:0 ] || fail "its exit code is $(job "$id" ExitCode), want 2:0"
+}
+
+has_restarted() { [ "$(job "$1" Restarts)" = 1 ]; }
+
+# A first start whose ranks die of USR2 before they know what it means, and before there is a run, is not the end of the
+# job.
+a_signal_before_the_handlers() {
+    local id
+    cat >"$work/early" <<'END'
+#!/bin/bash
+[ "$1" != evolve ] || kill -USR2 $$
+exec "$(dirname "$0")/build/finch" "$@"
+END
+    chmod +x "$work/early"
+    id=$(FINCH=$work/early submit)
+    wait_until "the job is requeued" has_restarted "$id"
+    grep -q "exit code 140\|User defined signal 2" "$work/output" || fail "the ranks did not die of USR2"
+    on_head scancel "$id"
+}
+
+# TERM to the script alone stops the ranks in good order: nothing is lost, and the job goes on later.
+the_script_is_told_to_end() {
+    local id
+    id=$(submit)
+    wait_until "two evaluations are done" has_results 2
+    on_head scancel --batch --signal=TERM "$id"
+    start_again "$id" 75
+    wait_for_completion "$id"
+    check_run --earlier "$work/stopped.h5" --carried
+}
+
+# Slurm's controller is down when the job stops, and comes back later.
+the_controller_is_away() {
+    local id
+    id=$(submit)
+    wait_until "two evaluations are done" has_results 2
+    on_head bash -c "kill \$(cat '$cluster/slurmctld.pid')"
+    on_head pkill -USR2 -x finch
+    wait_until "the script asks for the controller" on_head pgrep -f '^scontrol show job' >/dev/null
+    on_head slurmctld
+    start_again "$id" 75
+    wait_for_completion "$id"
+    check_run --earlier "$work/stopped.h5" --carried
+}
+
+# Of two tasks of an array, the one that is stopped is requeued, and the other goes on undisturbed.
+an_array_task_requeues_itself() {
+    local array
+    run=$work/run-%a
+    array=$(SBATCH_ARRAY_INX=1-2 tasks_per_node=1 submit --set seed=%a --set workers.islands=1)
+    for task in 1 2; do
+        run=$work/run-$task
+        wait_until "task $task has a result" has_results 1
+    done
+    on_head scancel --signal=USR2 "${array}_2"   # the last task's own job id is that of the array
+    start_again "${array}_2" 75
+    for task in 1 2; do
+        run=$work/run-$task
+        wait_for_completion "${array}_$task"
+        check_run
+        [ "$(job "${array}_$task" Restarts)" = $((task - 1)) ] || fail "restarts of task $task"
+    done
 }
 
 # In a job's allocation, plan names the nodes and the places without starting anything.

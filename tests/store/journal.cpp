@@ -2,7 +2,7 @@
 #include "finch/store/journal.hpp"
 
 #include "finch/base/clock.hpp"
-#include "finch/base/error.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 
 #include "store/samples.hpp"
@@ -11,6 +11,7 @@
 #include <csignal>
 #include <doctest/doctest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -145,7 +146,7 @@ TEST_CASE("forgetting a little, the same again, or less than before loses nothin
     CHECK(journal.written() == 10);
 }
 
-TEST_CASE("a record that does not fit on the disk is an ApiError, and the file ends with the last whole record") {
+TEST_CASE("a record that does not fit on the disk is a StorageError, and the file ends with the last whole record") {
     const TemporaryFolder folder;
     Journal journal(folder / "j", run_number);
     for (std::uint32_t number = 1; number <= 5; ++number) {
@@ -158,7 +159,7 @@ TEST_CASE("a record that does not fit on the disk is an ApiError, and the file e
     ::getrlimit(RLIMIT_FSIZE, &unlimited);
     const rlimit tight{size + 500, unlimited.rlim_max};
     ::setrlimit(RLIMIT_FSIZE, &tight);
-    CHECK_THROWS_AS(journal.write(record(6, 1000)), ApiError);
+    CHECK_THROWS_AS(journal.write(record(6, 1000)), StorageError);
     CHECK(std::filesystem::file_size(folder / "j") == size);
     ::setrlimit(RLIMIT_FSIZE, &unlimited);
     journal.write(record(7, 1000));
@@ -184,6 +185,25 @@ TEST_CASE("where the tail cannot be written, forgetting leaves the longer file")
     journal.write(record(301, 10));
 
     CHECK(numbers_in(folder / "j") == from_to(1, 301));
+}
+
+TEST_CASE("what is no file in the journal's place is set aside, a link too, and what it leads to is left alone") {
+    const TemporaryFolder folder;
+    testing::put_contents(folder / "precious", "do not empty me");
+    std::filesystem::create_symlink(folder / "precious", folder / "link");
+    std::filesystem::create_symlink(folder / "nowhere", folder / "dangling");
+    std::filesystem::create_directories(folder / "folder" / "with more");
+    REQUIRE(::mkfifo((folder / "fifo").c_str(), 0600) == 0);
+
+    for (const char* name : {"link", "dangling", "folder", "fifo"}) {
+        Journal(folder / name, run_number).write(record(1));
+
+        CHECK(numbers_in(folder / name) == from_to(1, 1));
+        CHECK(std::filesystem::exists(std::filesystem::symlink_status(folder / (std::string(name) + ".damaged"))));
+    }
+
+    CHECK(testing::contents(folder / "precious") == "do not empty me");
+    CHECK_FALSE(std::filesystem::exists(folder / "nowhere"));
 }
 
 TEST_CASE("kill -9 at any moment of writing and forgetting loses nothing that was not forgotten") {

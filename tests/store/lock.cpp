@@ -1,6 +1,6 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "finch/base/clock.hpp"
-#include "finch/base/error.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/store/run_directory.hpp"
 
@@ -36,7 +36,7 @@ int in_another_process(const std::function<int()>& body) {
 /// 0 where the lock is free for `job`, 1 where it is refused.
 int try_lock(const RunDirectory& directory, const std::string& job, LockKind kind) {
     try {
-        const RunLock lock(directory, job, kind);
+        const RunLock lock(directory, job, LockOptions{kind});
         return 0;
     } catch (const ConfigError&) {
         return 1;
@@ -49,7 +49,7 @@ pid_t start_holder(const RunDirectory& directory, const std::string& job, LockKi
     REQUIRE(::pipe(pipe_ends) == 0);
     const pid_t holder = ::fork();
     if (holder == 0) {
-        const RunLock lock(directory, job, kind);
+        const RunLock lock(directory, job, LockOptions{kind});
         static_cast<void>(::write(pipe_ends[1], "x", 1));
         ::pause();
         ::_exit(0);
@@ -66,13 +66,20 @@ void kill_holder(pid_t holder) {
     ::waitpid(holder, nullptr, 0);
 }
 
-/// A lock by heartbeat that a process on another host renewed `age` seconds ago.
-void leave_foreign_lock(const RunDirectory& directory, const std::string& job, double age) {
-    testing::put_contents(directory.lock(), fmt::format("job {}\nhost elsewhere\nprocess 12\nheartbeat abc\n", job));
+/// The last sign of life was `age` seconds ago.
+void set_age(const RunDirectory& directory, double age) {
     const double then = unix_seconds() - age;
     const timespec moment{static_cast<time_t>(std::floor(then)), 0};
     const timespec times[2]{moment, moment};
     ::utimensat(AT_FDCWD, directory.lock().c_str(), times, 0);
+}
+
+/// A lock by heartbeat that a process on another host renewed `age` seconds ago.
+void leave_foreign_lock(const RunDirectory& directory, const std::string& job, double age) {
+    const auto beside = directory.root() / "foreign";
+    testing::put_contents(beside, fmt::format("job {}\nhost elsewhere\nprocess 12\nheartbeat abc\n", job));
+    std::filesystem::rename(beside, directory.lock());
+    set_age(directory, age);
 }
 
 }  // namespace
@@ -84,9 +91,9 @@ TEST_CASE("a second process is refused while the first lives, is told who holds 
         const pid_t holder = start_holder(directory, "4711", kind);
 
         CHECK(is_locked(directory));
-        CHECK_THROWS_WITH_AS(RunLock(directory, "4712", kind), doctest::Contains("job 4711, process"), ConfigError);
-        CHECK_THROWS_WITH_AS(RunLock(directory, "", LockKind::automatic),
-                             doctest::Contains(std::to_string(holder).c_str()), ConfigError);
+        CHECK_THROWS_WITH_AS(RunLock(directory, "4712", LockOptions{kind}), doctest::Contains("job 4711, process"),
+                             ConfigError);
+        CHECK_THROWS_WITH_AS(RunLock(directory, ""), doctest::Contains(std::to_string(holder).c_str()), ConfigError);
         CHECK(is_locked(directory));
 
         kill_holder(holder);
@@ -102,7 +109,7 @@ TEST_CASE("a lock ends with its owner, and can be taken again") {
         CHECK_FALSE(is_locked(directory));
 
         for (int i = 0; i < 2; ++i) {
-            const RunLock lock(directory, "", kind);
+            const RunLock lock(directory, "", LockOptions{kind});
             CHECK(is_locked(directory));
         }
 
@@ -137,34 +144,141 @@ TEST_CASE("a lock of another host counts while it gives a sign of life, whatever
     }
 }
 
-TEST_CASE("a requeued job takes its own lock over at once") {
+TEST_CASE("where locks hold on one node only, the heartbeat keeps a job on another node out") {
+    const TemporaryFolder folder;
+    const RunDirectory directory(folder.path());
+    const RunLock first(directory, "1", LockOptions{LockKind::automatic, "n1", {}});
+    // The lock on another node's view of the file: there is none.
+    const LockOptions elsewhere{LockKind::heartbeat, "n2", {}};
+
+    CHECK_THROWS_WITH_AS(RunLock(directory, "2", elsewhere), doctest::Contains("job 1, process"), ConfigError);
+    CHECK_THROWS_WITH_AS(RunLock(directory, "", elsewhere), doctest::Contains("on n1"), ConfigError);
+}
+
+TEST_CASE("the same job's next start waits for the silence of the node that died, then takes the lock over") {
     const TemporaryFolder folder;
     const RunDirectory directory(folder.path());
     leave_foreign_lock(directory, "4711", 1);
+    int looks = 0;
+    const auto pause = [&](double) {
+        if (++looks == 20) {
+            leave_foreign_lock(directory, "4711", 90);
+        }
+    };
 
-    CHECK(try_lock(directory, "4711", LockKind::heartbeat) == 0);
+    RunLock lock(directory, "4711", LockOptions{LockKind::automatic, {}, pause});
+
+    CHECK(looks >= 20);
+    lock.renew();
+    CHECK(is_locked(directory));
 }
 
-TEST_CASE("who lost the lock hears of it at the next heartbeat") {
+TEST_CASE("a lock that the kernel keeps for a dead node is taken over by the same job alone") {
     const TemporaryFolder folder;
     const RunDirectory directory(folder.path());
-    RunLock lock(directory, "1", LockKind::heartbeat);
-    leave_foreign_lock(directory, "2", 0);
+    // Our own lock stands for that of a node whose server does not know yet that it is gone.
+    RunLock dead(directory, "4711", LockOptions{LockKind::automatic, "n1", {}});
+    int looks = 0;
+    const auto pause = [&](double) {
+        if (++looks == 5) {
+            set_age(directory, 90);
+        }
+    };
+    set_age(directory, 90);
+    CHECK(try_lock(directory, "2", LockKind::automatic) == 1);
+    set_age(directory, 0);
 
-    CHECK_THROWS_WITH_AS(lock.heartbeat(), doctest::Contains("job 2"), ApiError);
+    RunLock lock(directory, "4711", LockOptions{LockKind::automatic, "n2", pause});
+
+    CHECK(looks >= 5);
+    lock.renew();
+    CHECK_THROWS_AS(dead.renew(), LockLost);
+    CHECK(try_lock(directory, "2", LockKind::automatic) == 1);
 }
 
-TEST_CASE("a heartbeat renews the sign of life") {
+TEST_CASE("the same job is refused in the end where its other step on another node lives on") {
     const TemporaryFolder folder;
     const RunDirectory directory(folder.path());
-    RunLock lock(directory, "1", LockKind::heartbeat);
-    const timespec long_ago[2]{{1000, 0}, {1000, 0}};
-    ::utimensat(AT_FDCWD, directory.lock().c_str(), long_ago, 0);
+    RunLock first(directory, "4711", LockOptions{LockKind::automatic, "n1", {}});
+    double waited = 0;
+    const auto pause = [&](double seconds) {
+        waited += seconds;
+        first.renew();
+    };
+
+    CHECK_THROWS_WITH_AS(RunLock(directory, "4711", LockOptions{LockKind::automatic, "n2", pause}),
+                         doctest::Contains("job 4711"), ConfigError);
+
+    CHECK(waited > 90);
+    CHECK_NOTHROW(first.renew());
+}
+
+TEST_CASE("of two that take a free lock at the same moment the last gets it, and the first is refused") {
+    const TemporaryFolder folder;
+    const RunDirectory directory(folder.path());
+    const auto pause = [&](double) { leave_foreign_lock(directory, "2", 0); };  // between writing and looking
+
+    CHECK_THROWS_WITH_AS(RunLock(directory, "1", LockOptions{LockKind::automatic, "n1", pause}),
+                         doctest::Contains("job 2"), ConfigError);
+
+    CHECK(testing::contents(directory.lock()).find("job 2") == 0);
+}
+
+TEST_CASE("who lost the lock hears of it at the next sign of life, and its end does not disturb the new owner") {
+    const TemporaryFolder folder;
+    const RunDirectory directory(folder.path());
+    {
+        RunLock lock(directory, "1");
+        leave_foreign_lock(directory, "2", 0);
+
+        CHECK_THROWS_WITH_AS(lock.renew(), doctest::Contains("job 2"), LockLost);
+    }
+    CHECK(testing::contents(directory.lock()).find("job 2") == 0);
+}
+
+TEST_CASE("a lock whose file is gone is a failure of the storage, not another's run") {
+    const TemporaryFolder folder;
+    const RunDirectory directory(folder.path());
+    RunLock lock(directory, "1");
+    std::filesystem::remove(directory.lock());
+
+    CHECK_THROWS_AS(lock.renew(), StorageError);
+}
+
+TEST_CASE("a sign of life is given whatever the file system's locks are worth") {
+    for (const LockKind kind : {LockKind::automatic, LockKind::heartbeat}) {
+        const TemporaryFolder folder;
+        const RunDirectory directory(folder.path());
+        RunLock lock(directory, "1", LockOptions{kind, "n1", {}});
+        set_age(directory, 90);
+        const LockOptions elsewhere{LockKind::heartbeat, "n2", {}};
+
+        lock.renew();
+
+        CHECK_THROWS_AS(RunLock(directory, "2", elsewhere), ConfigError);
+    }
+}
+
+TEST_CASE("a link in the lock's place is refused, and what it leads to is left alone") {
+    const TemporaryFolder folder;
+    std::filesystem::create_directory(folder / "run");
+    const RunDirectory directory(folder / "run");
+    testing::put_contents(folder / "precious", "do not empty me");
+    std::filesystem::create_symlink(folder / "precious", directory.lock());
+
+    CHECK_THROWS_WITH_AS(RunLock(directory, "1"), doctest::Contains("symbolic link"), ConfigError);
     CHECK_FALSE(is_locked(directory));
 
-    lock.heartbeat();
+    CHECK(testing::contents(folder / "precious") == "do not empty me");
+}
 
-    CHECK(is_locked(directory));
+TEST_CASE("a FIFO in the lock's place is refused at once") {
+    const TemporaryFolder folder;
+    const RunDirectory directory(folder.path());
+    REQUIRE(::mkfifo(directory.lock().c_str(), 0600) == 0);
+
+    CHECK_FALSE(is_locked(directory));
+    CHECK_THROWS_WITH_AS(RunLock(directory, "1"), doctest::Contains("FIFO"), ConfigError);
 }
 
 TEST_CASE("a lock in a folder that is not there is the user's error") {

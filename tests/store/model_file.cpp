@@ -7,6 +7,7 @@
 #include "support/temporary_folder.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 using namespace finch;
 using namespace finch::store;
@@ -31,7 +32,7 @@ TEST_CASE("an individual and its arrays come back to the last bit, under the nam
     std::vector<std::string> problems;
 
     write_model(folder / "best.h5", written);
-    const auto read = read_model(folder / "best.h5", problems);
+    const auto read = read_model(folder / "best.h5", problems, hdf5::OnDamage::set_aside);
 
     REQUIRE(read);
     CHECK(problems.empty());
@@ -63,20 +64,20 @@ TEST_CASE("a damaged model is replaced by its predecessor; without one there is 
     const TemporaryFolder folder;
     const auto path = folder / "a.h5";
     std::vector<std::string> problems;
-    CHECK_FALSE(read_model(path, problems));
+    CHECK_FALSE(read_model(path, problems, hdf5::OnDamage::set_aside));
     CHECK(problems.empty());
 
     write_model(path, model(3));
     write_model(path, model(4));
     testing::put_contents(path, "rubbish");
-    const auto read = read_model(path, problems);
+    const auto read = read_model(path, problems, hdf5::OnDamage::set_aside);
     REQUIRE(read);
     CHECK(read->individual.id == model(3).individual.id);
     CHECK_FALSE(problems.empty());
 
     problems.clear();
     testing::put_contents(folder / "b.h5", "rubbish");
-    CHECK_FALSE(read_model(folder / "b.h5", problems));
+    CHECK_FALSE(read_model(folder / "b.h5", problems, hdf5::OnDamage::set_aside));
     CHECK(problems.size() == 1);
 }
 
@@ -98,4 +99,60 @@ TEST_CASE("an array with a name of our own is refused") {
     wrong.arrays.push_back({"finch/mine", {}, std::vector<double>{1}});
 
     CHECK_THROWS_AS(write_model(folder / "a.h5", wrong), Error);
+}
+
+TEST_CASE("a model of another run or individual is told apart, in words; an older file says nothing of its run") {
+    ModelFile one = model(1);
+    CHECK(why_foreign(one, 7, one.individual).empty());
+    one.run = 7;
+    CHECK(why_foreign(one, 7, one.individual).empty());
+    CHECK(why_foreign(one, 8, one.individual).find("another run") != std::string::npos);
+    CHECK(why_foreign(one, 7, model(2).individual).find("individual") != std::string::npos);
+    search::Individual other = one.individual;
+    other.genome.front() += 1;
+    CHECK(why_foreign(one, 7, other).find("other genes") != std::string::npos);
+}
+
+TEST_CASE("the run's number comes back") {
+    const TemporaryFolder folder;
+    ModelFile one = model(1);
+    one.run = 0xfedcba9876543210;
+    write_model(folder / "a.h5", one);
+
+    std::vector<std::string> problems;
+    const auto read = read_model(folder / "a.h5", problems, hdf5::OnDamage::leave);
+
+    REQUIRE(read);
+    CHECK(read->run == one.run);
+}
+
+TEST_CASE("a link in the place of the file beside is replaced, and what it leads to is left alone") {
+    const TemporaryFolder folder;
+    write_model(folder / "a.h5", model(1));
+    testing::put_contents(folder / "precious", "do not empty me");
+    for (const char* name : {"a.h5.new", "a.h5.previous", "a.h5.previous.new"}) {
+        fs::remove(folder / name);
+        fs::create_symlink(folder / "precious", folder / name);
+    }
+
+    write_model(folder / "a.h5", model(2));
+
+    CHECK(testing::contents(folder / "precious") == "do not empty me");
+    std::vector<std::string> problems;
+    CHECK(read_model(folder / "a.h5", problems, hdf5::OnDamage::leave)->individual.id == model(2).individual.id);
+    CHECK(problems.empty());
+}
+
+TEST_CASE("a FIFO or a device under a model's name is refused at once") {
+    const TemporaryFolder folder;
+    REQUIRE(::mkfifo((folder / "a.h5").c_str(), 0600) == 0);
+    fs::create_symlink("/dev/zero", folder / "b.h5");
+    std::vector<std::string> problems;
+
+    CHECK_FALSE(read_model(folder / "a.h5", problems, hdf5::OnDamage::set_aside));
+    CHECK_FALSE(read_model(folder / "b.h5", problems, hdf5::OnDamage::set_aside));
+
+    REQUIRE(problems.size() == 2);
+    CHECK(problems[0].find("a FIFO") != std::string::npos);
+    CHECK(problems[1].find("a device") != std::string::npos);
 }

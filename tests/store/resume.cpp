@@ -7,7 +7,12 @@
 #include "store/samples.hpp"
 #include "support/temporary_folder.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <doctest/doctest.h>
+#include <functional>
+#include <limits>
+#include <sys/stat.h>
 
 using namespace finch;
 using namespace finch::store;
@@ -33,7 +38,7 @@ public:
         }
     }
     Recovered recovered() const {
-        auto found = recover(directory);
+        auto found = recover(directory, hdf5::OnDamage::set_aside);
         REQUIRE(found);
         return std::move(*found);
     }
@@ -101,7 +106,7 @@ TEST_CASE("journals of workers beyond the first 256 are read too") {
 TEST_CASE("learning curves stay on the disk where they are not wanted") {
     const Run run(40);
 
-    const auto recovered = recover(run.directory, Curves::leave);
+    const auto recovered = recover(run.directory, hdf5::OnDamage::set_aside, Curves::leave);
 
     REQUIRE(recovered);
     const search::Population population = merged(*recovered);
@@ -181,12 +186,137 @@ TEST_CASE("a damaged archive is made good by its predecessor and the journals") 
 TEST_CASE("a directory without a run gives nothing; one whose archive is lost throws each time") {
     const TemporaryFolder folder;
     const RunDirectory directory(folder / "run");
-    CHECK_FALSE(recover(directory));
+    CHECK_FALSE(recover(directory, hdf5::OnDamage::set_aside));
     directory.create();
-    CHECK_FALSE(recover(directory));
+    CHECK_FALSE(recover(directory, hdf5::OnDamage::set_aside));
 
     put_contents(directory.archive(), "rubbish");
 
-    CHECK_THROWS_AS(static_cast<void>(recover(directory)), FileError);
-    CHECK_THROWS_AS(static_cast<void>(recover(directory)), FileError);
+    CHECK_THROWS_AS(static_cast<void>(recover(directory, hdf5::OnDamage::set_aside)), FileError);
+    CHECK_THROWS_AS(static_cast<void>(recover(directory, hdf5::OnDamage::set_aside)), FileError);
+}
+
+TEST_CASE("what is no journal in state/ is named and skipped: a folder, a FIFO, a link to a device, a socket's place") {
+    const Run run(5);
+    run.journal(0, {search::Result{ended(7)}});
+    const auto state = run.directory.state();
+    std::filesystem::create_directory(state / "a.journal");
+    REQUIRE(::mkfifo((state / "b.journal").c_str(), 0600) == 0);
+    std::filesystem::create_symlink("/dev/zero", state / "c.journal");
+    std::filesystem::create_symlink("nowhere", state / "d.journal");
+
+    const Recovered recovered = run.recovered();
+
+    CHECK(merged(recovered).find(ended(7).id) != nullptr);
+    REQUIRE(recovered.problems.size() == 4);
+    CHECK(recovered.problems[0].find("a folder") != std::string::npos);
+    CHECK(recovered.problems[1].find("a FIFO") != std::string::npos);
+    CHECK(recovered.problems[2].find("a device") != std::string::npos);
+    CHECK(recovered.problems[3].find("d.journal") != std::string::npos);
+}
+
+TEST_CASE("a journal without an end is read up to its first GiB, and named") {
+    const Run run(5);
+    run.journal(0, {search::Result{ended(7)}});
+    std::filesystem::resize_file(run.directory.journal(0), std::uintmax_t{1} << 40);
+
+    const Recovered recovered = run.recovered();
+
+    CHECK(merged(recovered).find(ended(7).id) != nullptr);
+    CHECK(std::any_of(recovered.problems.begin(), recovered.problems.end(), [](const std::string& problem) {
+        return problem.find("only its first GiB") != std::string::npos;
+    }));
+}
+
+TEST_CASE("who only reads leaves damaged files where they are; the holder of the lock sets them aside") {
+    const Run run(5);
+    write_archive(run.directory.archive(), space, run.population, samples::facts());
+    testing::put_contents(run.directory.archive(), "rubbish");
+
+    const auto read = recover(run.directory, hdf5::OnDamage::leave);
+
+    REQUIRE(read);
+    CHECK(merged(*read).size() == 5);
+    CHECK_FALSE(read->problems.empty());
+    CHECK(testing::contents(run.directory.archive()) == "rubbish");
+
+    CHECK(merged(run.recovered()).size() == 5);
+    CHECK(testing::contents(run.directory.archive().string() + ".damaged") == "rubbish");
+}
+
+TEST_CASE("a record of what cannot be is named and skipped, and the rest is recovered") {
+    struct Lie {
+        const char* what;
+        std::function<void(search::Individual&)> tell;
+    };
+    const double infinity = std::numeric_limits<double>::infinity();
+    const std::vector<Lie> lies{
+        {"has no id", [](auto& one) { one.id = {}; }},
+        {"has 3 genes, the space 4", [](auto& one) { one.genome.pop_back(); }},
+        {"has 5 genes, the space 4", [](auto& one) { one.genome.push_back(0); }},
+        {"has a gene outside of the space", [](auto& one) { one.genome[2] = 1e300; }},
+        {"has a gene outside of the space", [](auto& one) { one.genome[2] = std::nan(""); }},
+        {"has a gene outside of the space", [](auto& one) { one.genome[0] = 2.5; }},
+        {"has a gene outside of the space", [](auto& one) { one.genome[1] = 3; }},
+        {"its loss is -inf", [&](auto& one) { one.loss = -infinity; }},
+        {"its loss is nan", [](auto& one) { one.loss = std::nan(""); }},
+        {"was born on the island -1", [](auto& one) { one.island = -1; }},
+        {"was born on the island 2147483647", [](auto& one) { one.island = 2147483647; }},
+        {"counts that cannot be", [](auto& one) { one.epochs = -1; }},
+        {"counts that cannot be", [](auto& one) { one.progress = std::nan(""); }},
+        {"has the time inf", [&](auto& one) { one.finished = infinity; }},
+        {"has the time -1", [](auto& one) { one.born = -1; }},
+        {"has the time 1e+300", [](auto& one) { one.started = 1e300; }},
+        {"a learning curve", [](auto& one) { one.curve.push_back({.epoch = 0}); }},
+    };
+    for (const Lie& lie : lies) {
+        CAPTURE(lie.what);
+        const Run run(20);
+        search::Individual individual = ended(101);
+        individual.loss = 0.5;
+        lie.tell(individual);
+        run.journal(0, {search::Result{individual}, search::Result{ended(102)}});
+
+        const Recovered recovered = run.recovered();
+
+        CHECK(recovered.problems.size() == 1);
+        REQUIRE(!recovered.problems.empty());
+        CHECK_MESSAGE(recovered.problems[0].find(lie.what) != std::string::npos, recovered.problems[0]);
+        CHECK(recovered.problems[0].find(run.directory.journal(0).string()) == 0);
+        search::Population expected = run.population;
+        expected.merge(ended(102));
+        CHECK(merged(recovered) == expected);
+    }
+}
+
+TEST_CASE("places, reports and events that cannot be are named and skipped") {
+    const Run run(20);
+    const search::Individual one = ended(101);
+    search::WorkerReport report;
+    report.worker = -1;
+
+    run.journal(0, {search::Move{one, {1, 0, -1}}, search::Move{one, {1, -1, 0}}, search::Copy{one, -5}, report,
+                    search::Event{std::nan(""), 0, "start", "now"}});
+    const Recovered recovered = run.recovered();
+
+    CHECK(recovered.problems.size() == 5);
+    CHECK(merged(recovered) == run.population);
+    CHECK(recovered.facts.events.size() == samples::facts().events.size());
+}
+
+TEST_CASE("an archive with an individual of what cannot be loses that one only") {
+    const Run run(0);
+    search::Population population = samples::population(20, space);
+    search::Individual liar = ended(101);
+    liar.loss = -std::numeric_limits<double>::infinity();
+    population.merge(liar);
+    population.merge_membership(liar.id, 1);
+    write_archive(run.directory.archive(), space, population, samples::facts());
+
+    const Recovered recovered = run.recovered();
+
+    CHECK(merged(recovered) == samples::population(20, space));
+    REQUIRE(recovered.problems.size() == 1);
+    CHECK(recovered.problems[0].find("population.h5: the individual 2.1.102 was evaluated, but its loss is -inf") !=
+          std::string::npos);
 }

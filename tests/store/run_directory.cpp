@@ -91,3 +91,14 @@ TEST_CASE("moving aside takes the first free number and everything with it") {
     CHECK(RunDirectory(folder / "run/").move_aside() == folder / "run.3");
     CHECK_THROWS_AS(RunDirectory(folder / "none").move_aside(), ConfigError);
 }
+
+TEST_CASE("the individual of a snapshot's name comes back, and no other name has one") {
+    const RunDirectory directory("run");
+    const search::Id id = search::Id::make(2, 3, 17);
+
+    CHECK(RunDirectory::id_of_training(directory.training(id)) == id);
+    for (const char* name :
+         {"training-.h5", "training-2.3.h5", "training-2.3.17.h5.previous", "worker-00000-best.h5"}) {
+        CHECK_FALSE(RunDirectory::id_of_training(directory.state() / name));
+    }
+}

@@ -6,7 +6,6 @@
 
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <string>
 
 /// Individuals, spaces and facts for the tests of this module.
@@ -28,7 +27,7 @@ inline double strange_nan() {
 inline search::Individual individual(std::uint32_t number, const search::Space& space) {
     RandomStream random(5, Purpose::test, number);
     search::Individual one;
-    one.id = search::Id::make(number % 3, number % 5, number);
+    one.id = search::Id::make(number % 3, number % 5, number + 1);
     one.island = static_cast<std::int32_t>(number % 4);
     one.generation = static_cast<std::int32_t>(number / 4);
     one.parents = {search::Id{number % 2 == 0 ? 0U : number}, search::Id{random.bits()}};
@@ -41,7 +40,7 @@ inline search::Individual individual(std::uint32_t number, const search::Space& 
     one.best_epoch = static_cast<std::int32_t>(number % 11);
     one.problem = number % 7 == 6 ? "rank 3: \"no memory\",\nreally " + std::string(number % 300, 'x') : "";
     one.born = 1.7e9 + number;
-    one.started = number % 5 == 0 ? std::numeric_limits<double>::infinity() : one.born + 0.1;
+    one.started = number % 5 == 0 ? 5e-324 : one.born + 0.1;
     one.finished = one.born + 12.345;
     one.samples_per_second = 5e-324;
     one.training_seconds = 0.1 * number;

@@ -3,6 +3,8 @@
 #include "finch/island/worker.hpp"
 
 #include <deque>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,6 +37,8 @@ public:
     void send(int to, comm::Message message, bool counted) override {
         auto& queue = post_.queues_.at(static_cast<std::size_t>(to));
         post_.expected_[static_cast<std::size_t>(to)] += counted ? 1 : 0;
+        search::RecordReader reader(*message, 7, "message");
+        sent[reader.next()->index()] += to != self_ ? 1 : 0;
         sent_after_closing = sent_after_closing || (counted && closing_);
         queue.push_back({self_, counted, post_.delay_, std::move(message)});
     }
@@ -57,6 +61,7 @@ public:
     }
 
     bool sent_after_closing = false;
+    std::map<std::size_t, std::size_t> sent;  ///< messages to others, by kind of record
 
 private:
     Post& post_;
@@ -94,8 +99,14 @@ public:
     bool wants_soon() const override { return has_free_slot(); }
     void start(search::Individual individual) override {
         started.push_back(individual.id);
-        const int looks = 1 + static_cast<int>(individual.id.value * 2654435761U % static_cast<unsigned>(longest_));
-        running_.push_back({std::move(individual), looks});
+        beside[individual.id] = running_.size();
+        for (const Running& other : running_) {
+            joined_by.push_back(other.individual.id);
+        }
+        const int takes =
+            looks > 0 ? looks
+                      : 1 + static_cast<int>(individual.id.value * 2654435761U % static_cast<unsigned>(longest_));
+        running_.push_back({std::move(individual), takes});
     }
     std::vector<search::Individual> advance() override {
         std::vector<search::Individual> ended;
@@ -115,22 +126,27 @@ public:
         return ended;
     }
     void settled(const search::Individual&) override {}
-    void checkpoint() override { ++checkpoints; }
-    double checkpoint_seconds() const override { return 0; }
-    std::vector<search::Individual> stop_all() override {
-        std::vector<search::Individual> ended;
-        for (Running& running : running_) {
-            running.individual.outcome = search::Outcome::stopped;
-            ended.push_back(running.individual);
+    std::vector<search::Individual> checkpoint() override {
+        ++checkpoints;
+        std::vector<search::Individual> saved;
+        for (const Running& running : running_) {
+            saved.push_back(running.individual);
+            saved.back().progress = 1.0 / (1 + running.looks);
         }
-        running_.clear();
-        return ended;
+        return saved;
     }
+    double checkpoint_seconds() const override { return seconds_of_checkpoint; }
     void dismiss() override {}
 
     std::vector<search::Id> started;
+    [[nodiscard]] std::size_t running() const { return running_.size(); }
+
     int checkpoints = 0;
     std::size_t epochs = 0;  ///< lines of each learning curve
+    double seconds_of_checkpoint = 0;
+    int looks = 0;                             ///< that every evaluation takes; 0: depends on the id
+    std::map<search::Id, std::size_t> beside;  ///< how many ran when it was started
+    std::vector<search::Id> joined_by;         ///< those beside which another was started
     std::function<bool(const search::Genome&)> exists = [](const search::Genome&) { return true; };
 
 private:

@@ -15,7 +15,7 @@ TEST_CASE("early stopping: ends after `patience` epochs in a row without improve
     CHECK_FALSE(stopping.improved(3, 0.5));
     CHECK(stopping.exhausted());
     CHECK(stopping.best_epoch == 1);
-    CHECK(stopping.best_loss == 0.5);
+    CHECK(stopping.best == 0.5);
 }
 
 TEST_CASE("early stopping: an improvement resets the patience") {

@@ -48,6 +48,9 @@ TEST_CASE("a training on 2 ranks goes on from a snapshot in mid-epoch to the sam
 
         CHECK(equal_but_for_seconds(second->snapshot(), expected));
         CHECK(second->samples_trained() == 3 * 43);
+        for (const train::Epoch& epoch : second->curve()) {
+            CHECK(epoch.ranks == 2);
+        }
     }
 }
 
@@ -88,9 +91,76 @@ TEST_CASE("a snapshot of 2 ranks goes on on 1, 3 and 4 with the same global batc
                 CHECK(std::abs(found.validation_accuracy - reference.validation_accuracy) < 1.5 / 57);
                 CHECK(found.learning_rate == doctest::Approx(0.02));
                 CHECK(found.seconds < 1000);
+                CHECK(reference.ranks == 2);
             }
+            CHECK(second->curve()[0].ranks == 2);
+            CHECK(second->curve()[1].ranks == 0);
+            CHECK(second->curve()[2].ranks == group.size());
         }
     }
+}
+
+TEST_CASE("an epoch that several numbers of ranks trained is marked, also after further snapshots by one of them") {
+    const comm::Group two = pairs();
+    const comm::Group one = alone();
+    const auto datasets = bright_rows(100);
+    Run first(two, datasets, uneven_recipe());
+    (void)first->advance(in_training);
+    Run second(one, datasets, uneven_recipe());
+    second->restore(first->snapshot());
+    (void)second->advance(1);
+    Run third(one, datasets, uneven_recipe());
+    third->restore(second->snapshot());
+    (void)third.finish();
+
+    Run fourth(two, datasets, uneven_recipe());
+    fourth->restore(third->snapshot());
+
+    REQUIRE(fourth->curve().size() == 3);
+    CHECK(fourth->curve()[0].ranks == 2);
+    CHECK(fourth->curve()[1].ranks == 0);
+    CHECK(fourth->curve()[2].ranks == 1);
+}
+
+TEST_CASE("a snapshot of format 1 does not say how many ranks trained an epoch, and nobody claims to know") {
+    const comm::Group two = pairs();
+    const auto datasets = bright_rows(100);
+    Run first(two, datasets, uneven_recipe());
+    (void)first->advance(in_training);
+    NamedArrays snapshot = first->snapshot();
+    std::erase_if(snapshot, [](const NamedArray& array) { return array.name == "epoch_ranks"; });
+    Run second(two, datasets, uneven_recipe());
+    second->restore(snapshot);
+
+    (void)second.finish();
+
+    REQUIRE(second->curve().size() == 3);
+    CHECK(second->curve()[0].ranks == 0);
+    CHECK(second->curve()[1].ranks == 0);
+    CHECK(second->curve()[2].ranks == 2);
+}
+
+TEST_CASE("the seconds of a training are the sum over all that it was trained in") {
+    const comm::Group group = pairs();
+    const auto datasets = bright_rows(100);
+    Run first(group, datasets, uneven_recipe());
+    (void)first->advance(in_validation);
+    const double before = first->training_seconds();
+    Run second(group, datasets, uneven_recipe());
+    second->restore(first->snapshot());
+
+    (void)second.finish();
+
+    if (!group.is_leader()) {
+        return;  // the epochs' seconds are the leader's
+    }
+    CHECK(before > 0);
+    CHECK(second->training_seconds() == doctest::Approx(before + second->step_seconds()));
+    double of_epochs = 0;
+    for (const train::Epoch& epoch : second->curve()) {
+        of_epochs += epoch.seconds;
+    }
+    CHECK(second->training_seconds() == doctest::Approx(of_epochs));
 }
 
 TEST_CASE("the snapshot is the same on every rank, and seconds go on from it") {

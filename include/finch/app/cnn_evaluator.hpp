@@ -2,6 +2,7 @@
 
 #include "finch/app/slots.hpp"
 #include "finch/island/evaluator.hpp"
+#include "finch/store/model_file.hpp"
 #include "finch/store/run_directory.hpp"
 
 #include <functional>
@@ -18,11 +19,13 @@ public:
         int worker = 0;
         int threads = 1;
         std::string node;
+        std::uint64_t run = 0;  ///< the run's number: files of another are not used
     };
 
-    /// `best_known`: the smallest loss that anybody is known to have; weights are kept on disk only where they beat it.
+    /// `best_known`: the best individual that this leader knows of, if any; weights are kept on disk only where they
+    /// beat it. As it knows what it has told itself, the best of all is always kept by whoever trained it.
     CnnEvaluator(const config::Config& config, Slots& slots, const comm::Group& group, store::RunDirectory directory,
-                 Place place, std::string device, std::function<double()> best_known);
+                 Place place, std::string device, std::function<std::optional<search::Standing>()> best_known);
 
     [[nodiscard]] bool has_free_slot() const override;
     [[nodiscard]] bool idle() const override;
@@ -31,9 +34,10 @@ public:
     void start(search::Individual individual) override;
     [[nodiscard]] std::vector<search::Individual> advance() override;
     void settled(const search::Individual& individual) override;
-    void checkpoint() override;
+    [[nodiscard]] std::vector<search::Individual> checkpoint() override;
     [[nodiscard]] double checkpoint_seconds() const override { return checkpoint_seconds_; }
-    [[nodiscard]] std::vector<search::Individual> stop_all() override;
+    void keep_alive(double seconds) override;
+    [[nodiscard]] bool next_may_be_long() const override;
     void dismiss() override;
 
     /// The shape and number of classes of the data, for can_exist().
@@ -46,13 +50,12 @@ private:
         double seconds_per_step = 0;  ///< 0: not measured yet
         double seconds_left = 0;      ///< estimated; 0: unknown
         double progress = 0;
-        std::int64_t samples_before = 0;  ///< trained in earlier starts
-        double training_seconds = 0;      ///< in this start, by the device's clock
-        std::int64_t steps_done = 0;      ///< in this start
+        double training_seconds = 0;  ///< in this start, by the device's clock
+        std::int64_t steps_done = 0;  ///< in this start
     };
 
     std::vector<Status> command(const Order& order);
-    [[nodiscard]] std::optional<NamedArrays> saved_training(const search::Individual& individual) const;
+    [[nodiscard]] std::optional<store::ModelFile> saved_training(const search::Individual& individual) const;
     [[nodiscard]] search::Individual ended(std::uint32_t slot, Status status);
     void describe(search::Individual& individual, train::Training& training, search::Outcome outcome) const;
     void keep_best(const search::Individual& individual, train::Training& training);
@@ -66,7 +69,8 @@ private:
     store::RunDirectory directory_;
     Place place_;
     std::string device_;
-    std::function<double()> best_known_;
+    std::function<std::optional<search::Standing>()> best_known_;
+    std::optional<search::Standing> kept_;  ///< whose weights this start has kept: maybe not told of yet
     nn::SampleShape sample_;
     std::int64_t classes_ = 0;
     std::vector<Running> running_;
@@ -75,6 +79,7 @@ private:
     std::optional<search::Individual> waiting_;
     bool has_room_ = false;  ///< a slot was given up since the last try
     double checkpoint_seconds_ = 0;
+    double last_order_ = 0;  ///< steady seconds
 };
 
 }  // namespace finch::app

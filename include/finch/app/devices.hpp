@@ -20,6 +20,11 @@ struct OpenedDevice {
     std::string description;  ///< for the log: "cuda:1 NVIDIA H200 (GPU-…)", "cpu"
 };
 
+/// What the configuration asks of devices.
+[[nodiscard]] cluster::DeviceWishes device_wishes(const config::Config& config);
+/// Throws ConfigError where `device` cannot compute in the configuration's precision.
+void check_precision(const config::Config& config, const backend::Device& device);
+
 /// Collective over the world. Finds out who sees which devices, decides who computes where, and opens this rank's.
 /// Throws ConfigError on every rank where it cannot be as configured, or where the configuration's precision needs a
 /// GPU.

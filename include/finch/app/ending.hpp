@@ -7,15 +7,21 @@
 #include "finch/store/model_file.hpp"
 #include "finch/store/run_directory.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
 namespace finch::app {
 
-/// World rank 0 only. Publishes models/best.h5: the weights of the best individual as the worker that trained it kept
-/// them, with loss, accuracy and predictions on the test set. Returns a sentence for the log; nothing where there is
-/// nobody yet or the file is up to date.
-[[nodiscard]] std::optional<std::string> publish_best(const store::RunDirectory& directory,
+/// World rank 0 only. Makes models/best.h5 the weights of the best individual of the run `run`, as whoever bred it kept
+/// them, without results on the test set: some milliseconds, so that it can follow every archive. False where they are
+/// not there, and what was published stands. Throws StorageError.
+bool publish_weights(const store::RunDirectory& directory, std::uint64_t run, const search::Population& population);
+
+/// World rank 0 only. The same from the file of whichever worker trained it, and then loss, accuracy and predictions on
+/// the test set. Returns a sentence for the log; nothing where there is nobody yet or the file is up to date. Throws
+/// StorageError, std::bad_alloc, and FileError where the weights are in no file of this run.
+[[nodiscard]] std::optional<std::string> publish_best(const store::RunDirectory& directory, std::uint64_t run,
                                                       const config::Config& config, const data::Datasets& datasets,
                                                       backend::Device& device, const search::Population& population);
 

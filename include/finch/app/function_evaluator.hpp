@@ -21,9 +21,9 @@ public:
     void start(search::Individual individual) override;
     [[nodiscard]] std::vector<search::Individual> advance() override;
     void settled(const search::Individual&) override {}
-    void checkpoint() override {}
+    [[nodiscard]] std::vector<search::Individual> checkpoint() override { return {}; }
     [[nodiscard]] double checkpoint_seconds() const override { return 0; }
-    [[nodiscard]] std::vector<search::Individual> stop_all() override;
+    void keep_alive(double seconds) override;
     void dismiss() override;
 
 private:
@@ -38,6 +38,10 @@ private:
     std::size_t slots_;
     const comm::Group& group_;
     std::vector<Running> running_;
+    double last_order_ = 0;  ///< steady seconds
 };
+
+/// Collective over the worker. Followers of a FunctionEvaluator: nothing to do, until they are dismissed.
+void follow_without_trainings(const comm::Group& group);
 
 }  // namespace finch::app

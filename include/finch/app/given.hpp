@@ -1,5 +1,6 @@
 #pragma once
 
+#include "finch/search/population.hpp"
 #include "finch/search/propagator.hpp"
 
 #include <memory>
@@ -8,10 +9,20 @@
 
 namespace finch::app {
 
-/// Always gives the one genome that a user named: `genes` are "name=value", one for every gene. Throws ConfigError that
-/// names the genes that are missing, unknown or out of bounds.
-[[nodiscard]] std::unique_ptr<search::Propagator> make_given(const search::Space& space,
-                                                             const std::vector<std::string>& genes);
+/// The one genome that a user named: `genes` are "name=value", one for every gene. Throws ConfigError that names the
+/// genes that are missing, unknown or out of bounds.
+[[nodiscard]] search::Genome given_genome(const search::Space& space, const std::vector<std::string>& genes);
+
+/// Always gives `genome`.
+[[nodiscard]] std::unique_ptr<search::Propagator> make_given(search::Genome genome);
+
+/// Tells genomes apart in a file's name: eight hexadecimal digits, the same on every machine.
+[[nodiscard]] std::string short_name(const search::Space& space, const search::Genome& genome);
+
+/// Throws ConfigError with the genes that differ where `population`, found in `place`, holds an individual of another
+/// genome.
+void check_same_genes(const search::Space& space, const search::Genome& genome, const search::Population& population,
+                      const std::string& place);
 
 /// Ends this process at once, without a word to any other: its files are closed, and a peer may be dead.
 [[noreturn]] void leave_at_once(int code);

@@ -2,6 +2,7 @@
 
 #include "finch/app/run.hpp"
 #include "finch/cluster/environment.hpp"
+#include "finch/island/tickets.hpp"
 #include "finch/search/population.hpp"
 #include "finch/store/archive.hpp"
 #include "finch/store/run_directory.hpp"
@@ -17,25 +18,27 @@ namespace finch::app {
 struct OpenedRun {
     std::unique_ptr<store::RunLock> lock;
     store::ArchiveFacts facts;  ///< of this start
-    int workers_before = 0;     ///< of the last start; 0: there was none
+    std::vector<island::EarlierStart> earlier;
     double hours_before = 0;
+    double node_hours_before = 0;
+    bool one_at_a_time = false;  ///< island::Setup has it
     search::Population population{search::ExchangeKind::none, 1};
     std::vector<std::int32_t> bred_before;  ///< by worker, in the earlier starts; others bred nothing
     std::string greeting;                   ///< "a new run", or what is resumed
 };
 
 /// World rank 0 only. Opens or begins the run. Throws ConfigError where it is in use, was made with another
-/// configuration or other data, or cannot be written.
+/// configuration or other data, or cannot be written. `nodes`: distinct ones of this start.
 [[nodiscard]] OpenedRun open_run(const store::RunDirectory& directory, const config::Config& config,
                                  const RunOptions& options, const cluster::Slurm& slurm,
-                                 const std::string& data_fingerprint, int workers, int islands);
+                                 const std::string& data_fingerprint, int workers, int islands, int nodes);
 
 /// What the other leaders need of it beside the population, as bytes; and back (without lock, greeting and the facts'
 /// texts, the population empty).
 [[nodiscard]] std::string pack_run(const OpenedRun& run);
 [[nodiscard]] OpenedRun unpack_run(const std::string& packed, search::ExchangeKind kind, int islands);
 
-/// Wall time of all starts so far, in hours: of each start the longest that any worker was up.
-[[nodiscard]] double hours_used(const store::ArchiveFacts& facts);
+/// The starts so far, with the time that each lasted as far as it or any worker's report says.
+[[nodiscard]] std::vector<store::Start> starts_so_far(const store::ArchiveFacts& facts);
 
 }  // namespace finch::app

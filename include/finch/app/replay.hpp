@@ -8,8 +8,9 @@
 namespace finch::app {
 
 /// Collective over the world, whose ranks become one worker. Trains the individual `id` of the run in `run` again,
-/// alone, and compares each epoch with what is recorded. Returns 0 where all is equal to the last bit, 1 where it is
-/// not. Throws ConfigError where there is no such individual.
+/// alone, and compares each epoch with what is recorded. Returns 0 where all that the same number of ranks trained is
+/// equal to the last bit, 1 where it is not or there is no such epoch. Throws ConfigError where there is no such
+/// individual.
 [[nodiscard]] int replay(comm::Session& session, const std::filesystem::path& run, const std::string& id);
 
 }  // namespace finch::app

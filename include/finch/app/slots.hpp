@@ -49,6 +49,8 @@ private:
     Status start(const Order& order);
     Status advance(std::uint32_t slot, std::int64_t steps);
     void check_health(std::uint32_t slot);
+    /// Bytes that a snapshot of one of the trainings may take.
+    [[nodiscard]] std::int64_t largest_snapshot() const;
     [[nodiscard]] Status agree(Status mine, const std::string& text);
 
     const config::Config& config_;

@@ -12,11 +12,24 @@
 
 namespace finch::app {
 
+/// How long a start waits in MPI_Init for ranks that never come: FINCH_START_SECONDS, 120 if that is not set.
+[[nodiscard]] double start_seconds();
+
+/// Collective over the world. The first thing after MPI_Init: all ranks are there, or Error names those that are not.
+void call_roll(const comm::Session& session);
+
+/// Ends this process unless the next phase of the start begins within `seconds`, with a message that names `what`.
+void begin_phase(const comm::Session& session, const std::string& what, double seconds);
+
+/// Collective over the world. Whether a signal asked any rank to stop; then it is asked of all of them.
+[[nodiscard]] bool stop_was_asked();
+
 /// Where every rank is, and what this one has.
 struct Placement {
     cluster::Layout layout;
     std::vector<std::string> node_of_rank;
     int threads = 1;
+    [[nodiscard]] int nodes() const;  ///< distinct ones
     [[nodiscard]] const cluster::Place& mine(int world_rank) const {
         return layout.places.at(static_cast<std::size_t>(world_rank));
     }
@@ -32,10 +45,6 @@ void check_first_weights(const config::Config& config, const data::Datasets& dat
 /// Collective over the world. Logs, on world rank 0, version, ranks, workers, islands, nodes, and a line for each rank.
 void log_summary(const comm::Session& session, const config::Config& config, const Placement& placement,
                  const std::string& device, cluster::Communicator communicator);
-
-/// What `finch plan` prints for a layout: rank, node, worker, island, and the memory of one training.
-[[nodiscard]] std::string plan_text(const config::Config& config, const cluster::Layout& layout, int gpus_per_node,
-                                    std::int64_t training_bytes);
 
 /// The layout options that a configuration asks for.
 [[nodiscard]] cluster::LayoutOptions layout_options(const config::Config& config);

@@ -102,6 +102,8 @@ public:
 
     /// Throws std::bad_alloc.
     [[nodiscard]] virtual Buffer allocate(std::size_t floats) = 0;
+    /// Whether its memory is the host's, so that the host's copies of a training (snapshots) come out of it too.
+    [[nodiscard]] virtual bool is_host() const { return false; }
     /// Bytes that allocate() can still give, about.
     [[nodiscard]] virtual std::int64_t free_bytes() const = 0;
     /// Both wait: `from` may go, and `to` is there, when they return.
@@ -109,6 +111,10 @@ public:
     virtual void download(const float* from, std::span<float> to) = 0;
 
     [[nodiscard]] virtual std::unique_ptr<Operation> convolution(const ConvolutionShape& shape) = 0;
+    /// Bytes that an operation of this shape needs beside its inputs, outputs and parameters. The operations of a
+    /// stream share them: a model needs the most of its layers'.
+    [[nodiscard]] virtual std::int64_t scratch_bytes(const ConvolutionShape& /*shape*/) { return 0; }
+    [[nodiscard]] virtual std::int64_t scratch_bytes(const LinearShape& /*shape*/) { return 0; }
     [[nodiscard]] virtual std::unique_ptr<Operation> pooling(const PoolingShape& shape) = 0;
     [[nodiscard]] virtual std::unique_ptr<Operation> linear(const LinearShape& shape) = 0;
     [[nodiscard]] virtual std::unique_ptr<Operation> activation(const ActivationShape& shape) = 0;
@@ -133,8 +139,9 @@ public:
     virtual void synchronize() = 0;
 };
 
-/// oneDNN on `threads` threads. Sets flush-to-zero on the calling thread.
-[[nodiscard]] std::unique_ptr<Device> make_cpu_device(int threads);
+/// oneDNN on `threads` threads. Sets flush-to-zero on the calling thread. `free_memory`: what the process may still
+/// take, for free_bytes(); without it, there is no limit.
+[[nodiscard]] std::unique_ptr<Device> make_cpu_device(int threads, std::function<std::int64_t()> free_memory = {});
 
 /// Throws ConfigError "built without CUDA" where the backend is not built.
 [[nodiscard]] std::unique_ptr<Device> make_cuda_device(int index);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace finch::cluster {
 
@@ -38,9 +39,20 @@ struct Slurm {
 /// An error text where srun and MPI do not speak with each other: world size 1 inside a step of several tasks.
 [[nodiscard]] std::optional<std::string> launch_problem(const Slurm& slurm, int world_size);
 
+/// The same before MPI_Init, which would fail without such a word: a step of several tasks in whose environment nothing
+/// says that srun speaks PMIx (`srun --mpi=none`).
+[[nodiscard]] std::optional<std::string> launch_problem(const Environment& environment);
+
+/// How many ranks the launcher started, as far as it tells before MPI_Init.
+[[nodiscard]] std::optional<long long> ranks_expected(const Environment& environment);
+
+/// The node of each rank, as far as the environment tells: all on this one, or as Slurm's step is laid out in blocks.
+/// Else empty.
+[[nodiscard]] std::vector<std::string> nodes_of_ranks(const Environment& environment, int world_size);
+
 /// How many processes of this MPI job share the node, as far as the launcher tells before MPI_Init: mpirun by
 /// OMPI_COMM_WORLD_LOCAL_SIZE, srun by SLURM_STEP_TASKS_PER_NODE ("2(x3),1", by SLURM_NODEID) or
-/// SLURM_NTASKS_PER_NODE. Nothing where none of them says so. Throws ConfigError where Slurm's list cannot be read.
+/// SLURM_NTASKS_PER_NODE. Nothing where none of them says so; a list that cannot be read says nothing.
 [[nodiscard]] std::optional<long long> ranks_on_node(const Environment& environment);
 
 /// Whether the node has more ranks than cores for them, so that a waiting rank must give its core away.

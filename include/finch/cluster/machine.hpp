@@ -23,6 +23,18 @@ struct Machine {
 };
 [[nodiscard]] Machine this_machine();
 
+/// What this process holds now. Gives what its heap has free back to the system first.
+struct HeldMemory {
+    std::int64_t resident_bytes = 0;       ///< a page that several processes share counts in parts
+    std::int64_t address_space_bytes = 0;  ///< what ulimit -v counts
+};
+[[nodiscard]] HeldMemory held_memory();
+
+/// Bytes that this process can still take: its share of the node's memory and of its control groups' limit, which the
+/// `ranks` on the node divide among them, less a reserve for what is none of theirs (the launcher, the kernel's tables)
+/// and for the libraries' own; and what ulimit -v leaves. Never negative.
+[[nodiscard]] std::int64_t memory_left(const Machine& machine, const HeldMemory& held, int ranks);
+
 /// The widest vectors that the flags of /proc/cpuinfo name: "AVX-512", "AVX2", "AVX", "SSE"; empty where there are
 /// none.
 [[nodiscard]] std::string vector_instructions(const std::string& flags);

@@ -3,15 +3,17 @@
 #include "finch/base/bytes.hpp"
 #include "finch/comm/mpi.hpp"
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace finch::comm {
 
-/// The ranks of one worker. One for the whole run. Only broadcast() waits as long as it takes, since an idle leader has
-/// nothing to say; every other collective throws Error where a rank does not come within `timeout_seconds`.
+/// The ranks of one worker. One for the whole run. Every collective throws Error if a rank does not come within
+/// `timeout_seconds`, and names it with its node.
 class Group {
 public:
     /// Collective over `world`. Ranks with equal `worker` form a group; `group_rank` orders them.
@@ -22,22 +24,40 @@ public:
     [[nodiscard]] bool is_leader() const noexcept { return rank_ == 0; }
     [[nodiscard]] MPI_Comm get() const noexcept { return communicator_.get(); }
 
-    /// Collective over the worker. The leader's bytes, on every rank.
-    void broadcast(Bytes& bytes) const;
+    /// Collective over the worker. The leader's bytes, on every rank. A follower waits `seconds` for the leader, if
+    /// that is more than the timeout.
+    void broadcast(Bytes& bytes, double seconds = 0) const;
     /// Collective over the worker. The largest of everybody's `value`.
     [[nodiscard]] std::int64_t maximum(std::int64_t value) const;
+    /// Collective over the worker. The largest of each of everybody's two values.
+    [[nodiscard]] std::array<std::int64_t, 2> maximum(std::array<std::int64_t, 2> values) const;
     /// Collective over the worker. Sums, in the order of ranks, so all get the same bits.
     void sum(std::span<double> values) const;
     void sum(std::span<std::int64_t> values) const;
     /// Collective over the worker. Everybody's `values` (the same length everywhere), by rank, on every rank.
     [[nodiscard]] std::vector<double> gather(std::span<const double> values) const;
 
+    /// After a collective did not end in time: the ranks of this worker, with their nodes, that do not wait for it as
+    /// this one does. Takes some seconds, in which the others are asked.
+    [[nodiscard]] std::string who_is_missing() const;
+
 private:
-    void finish(MPI_Request& request, const char* what) const;
+    /// What one broadcast carries at first: an Order nearly always fits, and a second call would double its time.
+    struct Packet {
+        std::uint64_t size = 0;
+        std::array<std::byte, 248> bytes{};
+    };
+    void finish(MPI_Request& request, const char* what, double seconds = 0) const;
 
     Communicator communicator_;
     double timeout_seconds_;
-    mutable std::int64_t agreement_ = 0;  ///< lives on where maximum() gives up and MPI still writes
+    std::vector<std::string> names_;  ///< by rank: "rank 3 on n2", of the world
+    /// Given to MPI for good where a collective gives up, since MPI still writes there.
+    struct Buffers {
+        std::array<std::int64_t, 2> agreement{};
+        Packet packet;
+    };
+    mutable std::unique_ptr<Buffers> buffers_ = std::make_unique<Buffers>();
     int rank_ = 0;
     int size_ = 1;
 };

@@ -63,6 +63,8 @@ void broadcast_bytes(MPI_Comm communicator, int root, std::span<std::byte> bytes
 /// Collective over `communicator`. Every rank's text, by rank; in messages of at most `most` bytes.
 [[nodiscard]] std::vector<std::string> gather_all(MPI_Comm communicator, const std::string& mine,
                                                   std::size_t most = most_message_bytes);
+/// Collective over `communicator`. Returns when all ranks are here, or after `seconds`: for ranks that leave for good.
+void wait_for_all(MPI_Comm communicator, double seconds);
 /// Collective over `communicator`. The bytes of rank 0, on every rank.
 void broadcast(MPI_Comm communicator, Bytes& bytes);
 /// Bytes from one rank to another, at most most_message_bytes of them. Both wait.

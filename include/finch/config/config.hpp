@@ -18,7 +18,7 @@
 
 namespace finch::config {
 
-enum class LossObjective { validation_loss, validation_error };
+using LossObjective = train::Objective;
 /// A benchmark function in place of training; each evaluation pretends to last `seconds` times a log-normal number of
 /// deviation `spread` (0: it lasts no time).
 struct FunctionObjective {

@@ -17,6 +17,7 @@ namespace finch::config {
 /// The words of choices, in the order of the enumerations that they stand for.
 namespace words {
 extern const std::vector<std::string> data_kinds;
+extern const std::vector<std::string> data_axes;
 extern const std::vector<std::string> activations;
 extern const std::vector<std::string> layer_activations;
 extern const std::vector<std::string> scale_learning_rate;

@@ -56,9 +56,12 @@ struct Dataset {
 
 /// What `data:` says, every gene already replaced by its value.
 enum class Kind { idx, cifar, hdf5, generated };
+/// The order of the axes of `hdf5` images; automatic: their attribute `axes` says it, or the only axis of 1 to 4.
+enum class Axes { automatic, nhwc, nchw };
 struct Options {
     Kind kind = Kind::generated;
-    std::string path{};                              ///< a folder; for hdf5 a file; `generated` needs none
+    std::string path{};  ///< a folder; for hdf5 a file; `generated` needs none
+    Axes axes = Axes::automatic;
     std::vector<double> mean{0};                     ///< after division by 255; one, or one per channel
     std::vector<double> deviation{1};                ///< positive
     std::optional<std::int64_t> training_samples{};  ///< nothing: all

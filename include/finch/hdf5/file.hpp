@@ -2,6 +2,7 @@
 
 #include "finch/base/handle.hpp"
 #include "finch/base/named_array.hpp"
+#include "finch/hdf5/replace.hpp"
 
 #include <filesystem>
 #include <functional>
@@ -31,7 +32,8 @@ hid_t check_reading(hid_t result, const std::string& what);
 
 /// Writes an HDF5 file as one step: made in memory, with a user block of 512 bytes that holds a CRC-32C of the whole,
 /// then replace_file() with Predecessor::keep. At any moment `path` is the old or the new file. `fill` gets the open
-/// file. Throws ApiError, and then the old file stands.
+/// file. Throws StorageError where the disk is full and the like, ApiError for what HDF5 refuses; whole is the file
+/// either way.
 void write_file(const std::filesystem::path& path, const std::function<void(hid_t file)>& fill);
 
 /// The same for a file that may be too large for memory: made on the disk, under the name of an unfinished file, and
@@ -46,20 +48,16 @@ void write_large_file(const std::filesystem::path& path, const std::function<voi
 /// Opens a user's own HDF5 file read-only: no user block of ours, no checksum. Throws FileError.
 [[nodiscard]] Hid open_plain_file(const std::filesystem::path& path);
 
-/// Opens a file of somebody else's read-only: no user block is asked for. Throws FileError.
-[[nodiscard]] Hid open_plain_file(const std::filesystem::path& path);
-
-/// open_file(path), else its predecessor: a damaged file is renamed to `path.damaged` and told in `problems`. Nothing
-/// where both are damaged or missing. Throws FileError where one cannot be opened at all (permission, a newer layout):
-/// such a file is left as it is.
+/// open_file(path), else its predecessor. A damaged file is told in `problems`. Nothing where both are damaged or
+/// missing. Throws FileError where one cannot be opened at all (permission, a newer layout): such a file is left as it
+/// is. Throws StorageError where it cannot be told what is there.
 [[nodiscard]] std::optional<Hid> open_file_or_previous(const std::filesystem::path& path,
-                                                       std::vector<std::string>& problems);
+                                                       std::vector<std::string>& problems, OnDamage on_damage);
 
-/// The suffixes of what write_file() and open_file_or_previous() put beside a file.
-inline constexpr const char* previous_suffix = ".previous";
-inline constexpr const char* damaged_suffix = ".damaged";
-
-/// Attributes (at most 64 KiB) of the object `at`, and datasets by name ('/' makes groups).
+/// Attributes (at most 64 KiB) of the object `at`, and datasets by name ('/' makes groups). Reading believes nothing:
+/// it throws FileError that names the object where an attribute or text is no single value of its kind, and where a
+/// dataset is stored outside of the file (external storage or links), virtual, not wholly written, packed by a filter
+/// that is not there, or larger than the file can hold; all that before anything is allocated for it.
 void write_attribute(hid_t at, const std::string& name, const std::string& value);
 void write_attribute(hid_t at, const std::string& name, std::int64_t value);
 void write_attribute(hid_t at, const std::string& name, double value);
@@ -68,11 +66,14 @@ void write_unsigned_attribute(hid_t at, const std::string& name, std::uint64_t v
 [[nodiscard]] std::int64_t read_int_attribute(hid_t at, const std::string& name);
 [[nodiscard]] double read_double_attribute(hid_t at, const std::string& name);
 [[nodiscard]] std::uint64_t read_unsigned_attribute(hid_t at, const std::string& name);
+[[nodiscard]] bool has_attribute(hid_t at, const std::string& name);
 /// Throws Error where the shape does not fit the number of values.
 void write_array(hid_t at, const NamedArray& array);
 /// Numbers come in the smallest of the four kinds that holds them all: uint8 as such, other whole numbers as int64,
 /// 16- and 32-bit floats as float, other floats as double. Throws FileError where there is no such dataset of numbers.
 [[nodiscard]] NamedArray read_array(hid_t at, const std::string& name);
+/// The shape of a dataset that read_array() would not refuse for what it claims. Throws FileError.
+[[nodiscard]] std::vector<std::int64_t> read_shape(hid_t at, const std::string& name);
 /// Every dataset of numbers under `at`, names with '/', in the order of the names.
 [[nodiscard]] NamedArrays read_arrays(hid_t at);
 void write_text(hid_t at, const std::string& name, const std::string& text);

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <memory_resource>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -139,9 +140,8 @@ private:
 /// column or it has another type.
 class TableReader {
 public:
-    /// Throws FileError where there is no such table.
+    /// Throws FileError where there is no such table, or it claims more rows or text than its file can hold.
     TableReader(hid_t at, std::string name);
-    ~TableReader();
     TableReader(const TableReader&) = delete;
     TableReader& operator=(const TableReader&) = delete;
 
@@ -170,6 +170,13 @@ private:
         std::size_t offset;
         Hid type;
     };
+    /// Where HDF5 puts texts of any length: all together no longer than the file, however often it names one.
+    struct Texts {
+        std::pmr::monotonic_buffer_resource memory;
+        std::uint64_t bytes_left = 0;
+        static void* allocate(std::size_t size, void* texts);  ///< HDF5's; nullptr: it gives up
+        static void keep(void*, void*) {}                      ///< HDF5's; the reader frees them all
+    };
 
     [[nodiscard]] const Column& find(const std::string& column_name) const;
     /// The first cell of a column whose type must be `type`.
@@ -180,7 +187,7 @@ private:
     std::size_t rows_ = 0;
     std::size_t row_bytes_ = 0;
     Hid type_;
-    Hid space_;
+    Texts texts_;
     std::unique_ptr<std::byte[]> bytes_;
     std::map<std::string, Column> columns_;
 };

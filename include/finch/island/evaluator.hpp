@@ -26,12 +26,16 @@ public:
     virtual void settled(const search::Individual& individual) = 0;
     /// Whether a slot is free now or will be within some 50 ms, as far as can be told: time to ask for a ticket.
     [[nodiscard]] virtual bool wants_soon() const = 0;
-    /// Saves everything that runs, so that a later start can go on with it.
-    virtual void checkpoint() = 0;
+    /// Saves everything that runs, so that a later start can go on with it. Returns those that were saved, with the
+    /// progress that their snapshot holds.
+    [[nodiscard]] virtual std::vector<search::Individual> checkpoint() = 0;
     /// Seconds that the last checkpoint took; 0 before the first.
     [[nodiscard]] virtual double checkpoint_seconds() const = 0;
-    /// Ends everything that runs with the outcome `stopped`.
-    [[nodiscard]] virtual std::vector<search::Individual> stop_all() = 0;
+    /// Called often, so that followers know that their leader lives and it hears of what reached them alone. `seconds`,
+    /// if not 0: something begins now that takes the leader so long at most.
+    virtual void keep_alive(double seconds) { static_cast<void>(seconds); }
+    /// Whether the next advance() may take unusually long, as a training's first steps do.
+    [[nodiscard]] virtual bool next_may_be_long() const { return false; }
     /// Ends the followers' part. Once, at the very end.
     virtual void dismiss() = 0;
 };

@@ -10,6 +10,7 @@ struct Budget {
     std::optional<std::int64_t> evaluations;  ///< of the whole run, exact, over all restarts
     std::optional<std::int64_t> generations;  ///< evaluations of each worker
     std::optional<double> hours;              ///< wall time, summed over restarts
+    std::optional<double> node_hours;         ///< distinct nodes times wall time, summed over restarts
     std::optional<double> target_loss;        ///< ends once the best loss is this or smaller
 };
 

@@ -5,17 +5,25 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace finch::island {
+
+/// A start of the run before this one.
+struct EarlierStart {
+    std::uint32_t restart = 0;
+    int workers = 0;
+};
 
 /// World rank 0's side of the exact budget: leases tickets, each good for one evaluation. Nothing about tickets is
 /// stored: what remains is the budget less what is settled and less the unfinished that go on. Pure logic.
 class TicketOffice {
 public:
-    /// `population`: what the run directory knew at this start. `workers_before`: of the last start, 0 where there was
-    /// none.
-    TicketOffice(const Budget& budget, const search::Population& population, int workers_before, int workers);
+    /// `population`: what the run directory knew at this start. `earlier`: the starts before it. `dealt`: unfinished
+    /// individuals that each worker goes on with.
+    TicketOffice(const Budget& budget, const search::Population& population, std::span<const EarlierStart> earlier,
+                 std::span<const std::int64_t> dealt);
 
     /// Takes in a message of a leader. The answer to a request: a grant, or `exhausted` for good.
     [[nodiscard]] std::optional<search::Tickets> answer(const search::Tickets& message);
@@ -35,11 +43,13 @@ private:
     bool closed_ = false;
 };
 
-/// How many evaluations each worker still has under a budget of `generations`. With as many workers as before each goes
-/// on where it was; with other numbers every worker gets the generations that remained on average, rounded up.
+/// How many individuals each worker may still breed under a budget of `generations`, where worker w goes on with
+/// `dealt[w]` unfinished ones. The earlier starts used, each, the share settled ÷ (generations × workers) of the
+/// budget; what is left of it, times generations × workers now, is dealt out so that all workers evaluate equally many.
 [[nodiscard]] std::vector<std::int64_t> generation_quotas(std::int64_t generations,
-                                                          const search::Population& population, int workers_before,
-                                                          int workers);
+                                                          const search::Population& population,
+                                                          std::span<const EarlierStart> earlier,
+                                                          std::span<const std::int64_t> dealt);
 
 /// A leader's side: the tickets in hand, and whether it is time to ask.
 class TicketPurse {

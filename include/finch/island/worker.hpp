@@ -3,6 +3,7 @@
 #include "finch/comm/mailbox.hpp"
 #include "finch/island/evaluator.hpp"
 #include "finch/island/journal.hpp"
+#include "finch/island/liveness.hpp"
 #include "finch/island/options.hpp"
 #include "finch/island/tickets.hpp"
 #include "finch/search/exchange.hpp"
@@ -41,9 +42,14 @@ struct Setup {
     std::uint32_t restart = 0;
     std::int32_t self = 0;              ///< worker
     std::vector<int> island_of_worker;  ///< by worker
-    int workers_before = 0;             ///< of the last start; 0: there was none
+    std::vector<EarlierStart> earlier;  ///< starts of the run
     std::int32_t bred_before = 0;       ///< by this worker in the earlier starts
     double hours_before = 0;            ///< wall time of the earlier starts
+    double node_hours_before = 0;       ///< distinct nodes times wall time of the earlier starts
+    int nodes = 1;                      ///< distinct ones of this start
+    /// After starts that ended without a trace: the unfinished go on one after the other, on worker 0, and nothing
+    /// else starts before they are through, so that the one which ends the process is known.
+    bool one_at_a_time = false;
     Budget budget;
     search::ExchangeOptions exchange;
     double archive_seconds = 10;
@@ -52,6 +58,8 @@ struct Setup {
     std::string device;
     std::int32_t ranks = 1;
     std::int32_t threads = 1;
+    double timeout_seconds = 0;             ///< without a sign of life of another leader; 0: nobody is watched
+    std::vector<std::string> leader_names;  ///< by worker: "rank 4 on n2"
 };
 
 /// Hears what happens, on every leader. World rank 0 hears of every individual of the run.
@@ -95,13 +103,19 @@ private:
     void take_in(const search::Record& record);
     void heed_stop();
     void heed_budget();
+    [[nodiscard]] std::optional<std::string> used_budget() const;
     void obey(const search::Halt& halt);
     void halt(const search::Halt& asked);
     void tell_of(const search::Halt& halt);
-    void save_and_stop(Ending ending);
-    void end_running();
+    void save_and_leave(Ending ending);
+    void stop_for_storage(const std::string& why);
+    void sync_journal(bool now);
+    void checkpoint();
     void fill_slots();
+    [[nodiscard]] bool may_go_on_with(const search::Individual& individual) const;
     void start_bred();
+    void start(search::Individual individual);
+    void answer_held_requests();
     void settle(search::Individual individual);
     void exchange(const search::Individual& after);
     void leave_if_over();
@@ -109,6 +123,9 @@ private:
     void housekeeping();
     void report();
     void archive_now();
+    void check_liveness();
+    void announce(double seconds);
+    void announce_if_long(double last_seconds);
     void event(const std::string& kind, const std::string& text);
 
     /// Journals `record`, then tells `to` and the archivist, each once. False where it could not be written: nobody
@@ -134,9 +151,13 @@ private:
     Phase phase_ = Phase::living;
     Ending ending_ = Ending::complete;
     bool halted_ = false;  ///< nothing starts any more
+    /// In training with nothing beside it in this worker, since it may be the one that ends the process.
+    std::optional<search::Id> alone_;
     bool did_something_ = false;
+    bool is_saving_ = false;
     TicketPurse purse_;
     std::optional<TicketOffice> office_;          ///< world rank 0
+    std::vector<search::Tickets> held_requests_;  ///< world rank 0, one_at_a_time: not answered yet
     std::vector<std::uint64_t> taken_in_from_;    ///< world rank 0: durable records taken in, by worker
     std::vector<std::uint64_t> in_last_archive_;  ///< world rank 0: of them, those that the newest archive holds
     std::deque<search::Individual> unfinished_;   ///< of an earlier start, dealt to this worker
@@ -148,10 +169,11 @@ private:
     double busy_seconds_ = 0;
     double seconds_per_evaluation_ = 0;
     double last_archive_ = 0;  ///< steady
-    double archive_cost_ = 0;
+    double archive_cost_ = 0;  ///< seconds
     int archive_failures_ = 0;
     double last_checkpoint_ = 0;
     double last_report_ = 0;
+    Liveness liveness_;
 };
 
 }  // namespace finch::island

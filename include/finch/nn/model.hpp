@@ -13,6 +13,9 @@
 
 namespace finch::nn {
 
+/// Bytes that a model and its optimizer need on `device`: the plan's, and what the device's operations share beside.
+[[nodiscard]] std::int64_t memory_bytes(backend::Device& device, const ModelPlan& plan);
+
 /// A network over ONE flat parameter and ONE flat gradient arena, both canonical (nn/spec.hpp).
 class Model {
 public:

@@ -79,9 +79,11 @@ struct ModelPlan {
     std::int64_t classes = 0;
     std::int64_t batch = 0;
     std::int64_t parameters = 0;  ///< floats of one arena
-    /// Bytes that a training of this model takes on one rank: arenas, optimizer's state, activations and their
-    /// gradients.
+    /// Bytes that a training of this model takes on one rank: arenas, optimizer's state, packed weights, activations
+    /// and their gradients.
     std::int64_t bytes = 0;
+    /// Bytes of the host that it takes besides, now and then: while a snapshot is made, or gone on from.
+    std::int64_t snapshot_bytes = 0;
 };
 
 /// How a model's operations compute.

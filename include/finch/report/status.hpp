@@ -21,12 +21,18 @@ struct Status {
     std::size_t unfinished = 0;            ///< individuals in training
     std::int64_t budget_evaluations = -1;  ///< −1: none
     std::optional<search::Individual> best;
-    /// Grows with every result and every saved training, whatever becomes of it: results, and of each unfinished
-    /// individual the number "progress", in [0, 1], that its file in state/ holds.
+    /// Names the run and how often it was started, as "00c0ffee00c0ffee/3"; "none" where no start came to record
+    /// itself.
+    std::string start = "none";
+    /// Grows with every result and every saved training: the settled, and of each unfinished individual the share of
+    /// its training that is saved. (A little, and a bounded number of times, also with starts that only brought the
+    /// program nearer to the individual which ends its processes.)
     double progress = 0;
 };
 
-/// From the run directory alone. Throws ConfigError where there is no run, FileError where it cannot be read.
+/// From the archive and the journals alone: no snapshot is opened. A directory whose first start ended before it wrote
+/// an archive holds an interrupted run of nothing. Throws ConfigError where there is no run, FileError where it cannot
+/// be read.
 [[nodiscard]] Status status(const store::RunDirectory& directory);
 
 /// "complete", "stopped early", "interrupted" or "running".
@@ -34,5 +40,9 @@ struct Status {
 
 /// One line: "complete: runs/mnist, 200 of 200 evaluations, best loss 0.0312 (0.3.17)".
 [[nodiscard]] std::string status_text(const Status& status);
+
+/// The same line behind `progress` and `start`, for scripts: "12.2500000 00c0ffee00c0ffee/3 stopped early: runs/mnist,
+/// …".
+[[nodiscard]] std::string progress_text(const Status& status);
 
 }  // namespace finch::report

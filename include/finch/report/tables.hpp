@@ -11,9 +11,10 @@
 /// What `finch show` says, as text: every function returns whole lines and prints nothing.
 namespace finch::report {
 
-/// The `top` best individuals of each island: id, loss, accuracy, epochs, generation, seconds, genes in words.
+/// The `top` best individuals of each island: id, loss (under the name `fitness`), accuracy, epochs, generation,
+/// seconds of training, genes in words.
 [[nodiscard]] std::string best_table(const search::Space& space, const search::Population& population,
-                                     const store::ArchiveFacts& facts, int top);
+                                     const store::ArchiveFacts& facts, int top, const std::string& fitness);
 
 /// How many individuals ended how.
 [[nodiscard]] std::string outcome_table(const search::Population& population);
@@ -27,7 +28,9 @@ namespace finch::report {
 /// Results per hour that any worker was up, over all starts; 0 where nothing is known yet.
 [[nodiscard]] double evaluations_per_hour(const store::ArchiveFacts& facts);
 
-/// All of it: the run's name and state, counts, the best of each island, workers, events, and damaged files.
-[[nodiscard]] std::string overview(const store::Recovered& recovered, const std::string& run, int top);
+/// All of it: the run's name and state, counts, the best of each island as `exchange` makes them, workers, events, and
+/// damaged files.
+[[nodiscard]] std::string overview(const store::Recovered& recovered, const std::string& run, int top,
+                                   search::ExchangeKind exchange, const std::string& fitness);
 
 }  // namespace finch::report

@@ -8,6 +8,7 @@
 #include <compare>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -130,6 +131,10 @@ struct Standing {
 /// bytes. Equal records: false.
 /// A strict total order over different records.
 [[nodiscard]] bool supersedes(const Individual& a, const Individual& b);
+
+/// What cannot be true of an individual that a search over `space` wrote: "has 3 genes, the space 2", "its loss is
+/// -inf". Nothing where all of it can be.
+[[nodiscard]] std::optional<std::string> problem_of(const Individual& individual, const Space& space);
 
 /// Whether two individuals are the same to the last bit, NaN included.
 [[nodiscard]] bool identical(const Individual& a, const Individual& b);

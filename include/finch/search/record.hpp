@@ -70,15 +70,22 @@ struct Tickets {
 /// predecessor.
 struct Archived {
     std::uint64_t records = 0;
+    double seconds = 0;  ///< that the archive took
 };
-/// World rank 0 to all leaders: start nothing more. `reached` says whether what runs ends now too.
+/// World rank 0 to all leaders: save what runs and start nothing more. `end_running`: a budget is used, so that the run
+/// is complete; else it is stopped, to be resumed.
 struct Halt {
     bool end_running = false;
     std::string why;
 };
 
+/// A leader lives, though it has nothing to tell; never in a journal.
+struct Alive {
+    double seconds = 0;  ///< if not 0: something begins now, so the next sign of life may take so long
+};
+
 /// A record's place in this list, from 1, is its kind in the bytes: append only.
-using Record = std::variant<Started, Result, Move, Copy, Event, WorkerReport, Tickets, Archived, Halt>;
+using Record = std::variant<Started, Result, Move, Copy, Event, WorkerReport, Tickets, Archived, Halt, Alive>;
 
 /// A record as it travels and as it is journaled: {magic, kind, version, length, run, CRC-32C of these and the body}
 /// and the body. Only a Result carries its curve. Throws Error where the body is longer than 64 MiB.
@@ -101,6 +108,7 @@ public:
 
 private:
     bool skip_damage();
+    void note(std::string problem);
     [[nodiscard]] std::optional<Record> understand(std::size_t begin);
 
     std::span<const std::byte> bytes_;
@@ -108,6 +116,7 @@ private:
     std::string source_;
     std::size_t at_ = 0;
     std::size_t good_bytes_ = 0;
+    std::size_t tried_bytes_ = 0;  ///< in vain, by skip_damage()
     bool in_other_run_ = false;
     std::vector<std::string> problems_;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "finch/hdf5/replace.hpp"
 #include "finch/search/population.hpp"
 
 #include <cstdint>
@@ -33,7 +34,7 @@ struct ArchiveFacts {
     std::string data_fingerprint;
     int workers = 1;
     int islands = 1;
-    std::string state;                     ///< running | complete | stopped
+    std::string state;  ///< running | complete | stopped | terminated (by TERM: a peer may have died)
     std::int64_t budget_evaluations = -1;  ///< −1: none
     std::vector<Start> starts;             ///< in their order; the last is this one
     std::vector<search::Event> events;
@@ -45,7 +46,7 @@ enum class Curves { read, leave };
 
 /// Writes population.h5 (DESIGN, "Files of a run") in one atomic step: /individuals with the genes as typed columns (an
 /// enum for a choice), /curves, /problems, /memberships, /homes, /workers, /events, /space, /choices, /config. Throws
-/// ApiError, and then the old file stands; ConfigError where a row of so many genes and words is more than HDF5 holds.
+/// ApiError, StorageError among them; ConfigError where a row of so many genes and words is more than HDF5 holds.
 /// An individual without a curve in memory keeps the one that the archive which is replaced, or else its predecessor,
 /// holds. The file is never in memory as a whole.
 void write_archive(const std::filesystem::path& path, const search::Space& space, const search::Population& population,
@@ -62,7 +63,7 @@ struct Archive {
 /// Reads it back to equal values. Takes the predecessor where the file is damaged, and says so in `problems`; nothing
 /// where there is no archive. Throws FileError where there was one, but neither it nor its predecessor can be read.
 [[nodiscard]] std::optional<Archive> read_archive(const std::filesystem::path& path, std::vector<std::string>& problems,
-                                                  Curves curves = Curves::read);
+                                                  hdf5::OnDamage on_damage, Curves curves = Curves::read);
 
 /// Columns of /individuals that are not genes: names that no gene may have.
 [[nodiscard]] const std::vector<std::string>& reserved_columns();

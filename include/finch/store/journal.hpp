@@ -14,13 +14,15 @@ namespace finch::store {
 class Journal {
 public:
     /// Begins anew (a resumed run has merged the old content into a synced archive before). An old file with anything
-    /// in it that is no record of `run` is set aside as `path.damaged` first. Throws ApiError.
+    /// in it that is no record of `run`, and whatever else has the name, is set aside as `path.damaged` first. Throws
+    /// StorageError.
     Journal(std::filesystem::path path, std::uint64_t run);
 
-    /// Appends. Throws ApiError where it cannot be written in full; then the file still ends with its last whole
+    /// Appends. Throws StorageError where it cannot be written in full; then the file still ends with its last whole
     /// record.
     void write(const Bytes& record);
-    /// fdatasync where something was written since the last, and no sooner than a second after it unless `now`.
+    /// fdatasync where something was written since the last, and no sooner than a second after it unless `now`. Where
+    /// that fails the file is written anew; throws StorageError where that fails too.
     void sync(bool now);
     /// The first `records` that were ever written here are in a synced archive: the file is replaced by what follows
     /// them. Cheap where little would be won: it may leave them. Throws nothing: where the new file cannot be written,
@@ -31,6 +33,7 @@ public:
 
 private:
     void open(int flags);
+    void cut_torn_end();
     void rewrite();
 
     std::filesystem::path path_;
@@ -40,7 +43,8 @@ private:
     std::uint64_t file_bytes_ = 0;
     std::uint64_t kept_bytes_ = 0;
     double last_sync_ = 0;
-    bool dirty_ = false;
+    bool is_dirty_ = false;
+    bool is_torn_ = false;  ///< behind file_bytes_ there is the beginning of a record
 };
 
 }  // namespace finch::store

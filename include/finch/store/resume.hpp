@@ -22,8 +22,10 @@ struct Recovered {
     void merge_into(search::Population& population) const;
 };
 
-/// Reads; changes nothing but for damaged files, which are set aside. Nothing where the directory holds no run. Throws
-/// FileError where there is an archive of which neither it nor its predecessor can be read.
-[[nodiscard]] std::optional<Recovered> recover(const RunDirectory& directory, Curves curves = Curves::read);
+/// Reads, and changes nothing but for damaged files where `on_damage` says so: the holder of the run's lock alone may.
+/// Nothing where the directory holds no run. Throws FileError where there is an archive of which neither it nor its
+/// predecessor can be read, and StorageError where the file system fails.
+[[nodiscard]] std::optional<Recovered> recover(const RunDirectory& directory, hdf5::OnDamage on_damage,
+                                               Curves curves = Curves::read);
 
 }  // namespace finch::store

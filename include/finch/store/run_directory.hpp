@@ -1,9 +1,12 @@
 #pragma once
 
+#include "finch/base/error.hpp"
 #include "finch/search/individual.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +28,9 @@ public:
     [[nodiscard]] std::filesystem::path journal(int worker) const;      ///< state/worker-00000.journal
     [[nodiscard]] std::filesystem::path worker_best(int worker) const;  ///< state/worker-00000-best.h5
     [[nodiscard]] std::filesystem::path training(search::Id id) const;  ///< state/training-ID.h5
+    [[nodiscard]] std::filesystem::path end_notes() const { return state() / "end-notes"; }
+    /// The individual of a path that training() gave; nothing for any other.
+    [[nodiscard]] static std::optional<search::Id> id_of_training(const std::filesystem::path& path);
     [[nodiscard]] std::filesystem::path best_model() const { return root_ / "models" / "best.h5"; }
     [[nodiscard]] std::filesystem::path lock() const { return root_ / "lock"; }
     [[nodiscard]] std::filesystem::path log() const { return root_ / "log"; }
@@ -41,22 +47,39 @@ private:
     std::filesystem::path root_;
 };
 
-/// How a lock is held: by the kernel, which frees it when its holder dies, or, where the file system has no fcntl
-/// locks, by a file whose time of change is a sign of life.
+/// What the kernel's fcntl locks are worth. `automatic`: whatever they say; where the file system has none, or where
+/// they hold on one node only (Lustre with `localflock`), the heartbeat decides. `heartbeat`: they are not asked.
 enum class LockKind { automatic, heartbeat };
 
-/// Held by the one process (world rank 0) that may run here. A lock by heartbeat is taken over where its holder is a
-/// dead process of this host, has the same job id on another host, or was silent for 60 s.
+/// For tests: another host's name than this one's, and what is done in place of sleeping.
+struct LockOptions {
+    LockKind kind = LockKind::automatic;
+    std::string host = {};
+    std::function<void(double seconds)> pause = {};
+};
+
+/// Another process has taken the run over: nothing may be written any more.
+class LockLost : public Error {
+public:
+    using Error::Error;
+};
+
+/// Held by the one process (world rank 0) that may run here: an fcntl lock, and a file that says who it is, whose time
+/// of change is a sign of life. It is free where the kernel says so and its holder is a dead process of this host or
+/// was silent for 60 s. The same job's next start waits for that, up to three minutes: a node that died can leave both
+/// behind, and after its silence the lock is taken over even where the kernel keeps the dead node's.
 class RunLock {
 public:
-    /// Throws ConfigError that says who holds it: job, host, process. `job_id` is empty outside Slurm.
-    RunLock(const RunDirectory& directory, const std::string& job_id, LockKind kind = LockKind::automatic);
+    /// Throws ConfigError that says who holds it: job, host, process. `job_id` is empty outside Slurm. Throws
+    /// StorageError.
+    RunLock(const RunDirectory& directory, const std::string& job_id, LockOptions options = {});
     ~RunLock();
     RunLock(const RunLock&) = delete;
     RunLock& operator=(const RunLock&) = delete;
-    /// Renews the sign of life where the file system has no fcntl locks, every 10 s; to be called more often than that.
-    /// Throws ApiError where another process has taken the lock over.
+    /// renew() where the last was 10 s ago; to be called more often than that.
     void heartbeat();
+    /// Gives the sign of life. Throws LockLost, and StorageError where the file is gone or cannot be changed.
+    void renew();
 
 private:
     class Implementation;

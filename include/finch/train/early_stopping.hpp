@@ -6,21 +6,21 @@
 
 namespace finch::train {
 
-/// Stops a training after `patience` epochs in a row that did not improve on the smallest validation loss so far. Used
-/// by the leader; the others take its word.
+/// Finds the best epoch, the earlier of two equal ones, and stops a training after `patience` epochs in a row that did
+/// not improve on it. Used by the leader; the others take its word.
 struct EarlyStopping {
-    std::optional<std::int64_t> patience = {};  ///< nothing: never
-    double best_loss = std::numeric_limits<double>::infinity();
-    std::int64_t best_epoch = 0;  ///< 1 is the first; 0: none yet
+    std::optional<std::int64_t> patience = {};              ///< nothing: never
+    double best = std::numeric_limits<double>::infinity();  ///< smallest value of the objective so far
+    std::int64_t best_epoch = 0;                            ///< 1 is the first; 0: none yet
     std::int64_t epochs_without_improvement = 0;
 
-    /// Takes in the loss of `epoch`; returns whether it is the best so far.
-    bool improved(std::int64_t epoch, double loss) noexcept {
-        if (!(loss < best_loss)) {
+    /// Takes in the objective's value after `epoch`; returns whether it is the best so far.
+    bool improved(std::int64_t epoch, double value) noexcept {
+        if (!(value < best)) {
             ++epochs_without_improvement;
             return false;
         }
-        best_loss = loss;
+        best = value;
         best_epoch = epoch;
         epochs_without_improvement = 0;
         return true;

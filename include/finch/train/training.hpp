@@ -33,10 +33,15 @@ struct Options {
     bool deterministic = true;
 };
 
+/// What a training minimises. It decides which epoch is the best one, whose weights are kept, and what early stopping
+/// waits for.
+enum class Objective { validation_loss, validation_error };
+
 /// What an individual's training is a function of, beside the data.
 struct Recipe {
     std::uint64_t seed = 1;
     std::uint64_t individual = 0;  ///< its id's value
+    Objective objective = Objective::validation_loss;
     Options training;
     data::Options data;
     nn::ModelSpec model;
@@ -50,8 +55,12 @@ struct Epoch {
     double validation_loss = 0;
     double validation_accuracy = 0;
     double learning_rate = 0;
-    double seconds = 0;  ///< of its batches, by the leader's device; goes on over interruptions
+    double seconds = 0;      ///< of its batches, by the leader's device; goes on over interruptions
+    std::int64_t ranks = 0;  ///< that trained it; 0: different numbers of ranks, or not recorded
 };
+
+/// What `epoch` gave, as the objective sees it: smaller is better.
+[[nodiscard]] double objective_value(Objective objective, const Epoch& epoch) noexcept;
 
 enum class State { running, finished, diverged };
 
@@ -63,6 +72,12 @@ struct Measured {
     std::vector<std::int32_t> predictions;  ///< by sample, on every rank
 };
 
+/// What a training that is to begin must know of the host's memory besides how much is free.
+struct HostMemory {
+    std::int64_t reserved = 0;   ///< bytes that another training may need for its snapshot
+    std::int64_t returning = 0;  ///< bytes that the caller holds until the training stands
+};
+
 /// One individual's training on this rank, an object that is advanced. Every method but the accessors is collective
 /// over the worker, and all ranks call them in the same order with the same arguments.
 class Training {
@@ -71,10 +86,10 @@ public:
 
     /// Plans and allocates everything; `device`, `group`, `all_reduce` and `datasets` must outlive it. Throws
     /// ConfigError (the network cannot exist, there is nothing to validate on, the device has not that precision) and
-    /// std::bad_alloc, at once where the device has less free memory than plan().bytes. Local: not collective, so that
-    /// a rank that fails can be heard.
+    /// std::bad_alloc, at once where the device has less free memory than plan().bytes, and room for a snapshot where
+    /// that is the host's. Local: not collective, so that a rank that fails can be heard.
     Training(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
-             const data::Datasets& datasets, Recipe recipe);
+             const data::Datasets& datasets, Recipe recipe, HostMemory memory = {});
     ~Training();
     Training(const Training&) = delete;
     Training& operator=(const Training&) = delete;
@@ -94,7 +109,7 @@ public:
     [[nodiscard]] State state() const noexcept;
     /// The epochs that ended so far, first first.
     [[nodiscard]] const std::vector<Epoch>& curve() const noexcept;
-    /// The epoch with the smallest validation loss, 1 is the first; 0: none yet.
+    /// The epoch with the smallest value of the objective, the first of equal ones, 1 is the first; 0: none yet.
     [[nodiscard]] std::int64_t best_epoch() const noexcept;
     /// Samples of one optimizer step over the whole group. Fixed at the start, whatever the number of ranks is later.
     [[nodiscard]] std::int64_t global_batch() const noexcept;
@@ -107,13 +122,17 @@ public:
     /// made.
     [[nodiscard]] std::int64_t steps_done() const noexcept;
     [[nodiscard]] double step_seconds() const noexcept;
+    /// The seconds of all batches so far, those before a restore() included, by the leader's
+    /// device. Leader only.
+    [[nodiscard]] double training_seconds() const noexcept;
 
     /// Collective over the worker. Takes in what is under way; then everything that is needed to go on, on any number
     /// of ranks: weights, optimizer, the best epoch's weights, position, partial sums per rank, patience, curve. The
     /// same arrays on every rank.
     [[nodiscard]] NamedArrays snapshot();
     /// Local. Goes on from a snapshot: to the same bits where the number of ranks is the same, else at the same global
-    /// batch and learning rate. Throws FileError where it does not fit the recipe, and std::bad_alloc.
+    /// batch and learning rate. Throws FileError where it does not fit the recipe or keeps the weights of another epoch
+    /// than the objective's best, and std::bad_alloc, after which it can only be destroyed.
     void restore(const NamedArrays& snapshot);
 
     /// Local. The weights of the best epoch under PyTorch's names; before the first epoch's end the present ones.

@@ -34,6 +34,7 @@ void flush_denormals_to_zero() {
 struct Shared {
     cpu::Library library;
     cpu::Plans plans;
+    std::function<std::int64_t()> free_memory;
 };
 
 class CpuProgram : public Program {
@@ -73,8 +74,9 @@ public:
         std::memset(data, 0, bytes);
         return Buffer(data, count, [](float* memory) { std::free(memory); });
     }
+    [[nodiscard]] bool is_host() const override { return true; }
     [[nodiscard]] std::int64_t free_bytes() const override {
-        return std::numeric_limits<std::int64_t>::max();  // what the system would give is known when it is asked for
+        return shared_->free_memory ? shared_->free_memory() : std::numeric_limits<std::int64_t>::max();
     }
     void upload(std::span<const float> from, float* to) override { std::copy(from.begin(), from.end(), to); }
     void download(const float* from, std::span<float> to) override { std::copy_n(from, to.size(), to.begin()); }
@@ -117,10 +119,12 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Device> make_cpu_device(int threads) {
+std::unique_ptr<Device> make_cpu_device(int threads, std::function<std::int64_t()> free_memory) {
     flush_denormals_to_zero();
     omp_set_num_threads(std::max(1, threads));
-    return std::make_unique<CpuDevice>(std::make_shared<Shared>());
+    auto shared = cpu::call([] { return std::make_shared<Shared>(); });
+    shared->free_memory = std::move(free_memory);
+    return std::make_unique<CpuDevice>(std::move(shared));
 }
 
 }  // namespace finch::backend

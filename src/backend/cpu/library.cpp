@@ -9,13 +9,18 @@ dnnl::memory::desc floats(const dnnl::memory::dims& shape, Tag layout) {
 }
 
 dnnl::memory at(const Library& library, const dnnl::memory::desc& layout, const float* data) {
-    return {layout, library.engine, const_cast<float*>(data)};
+    return call([&] { return dnnl::memory(layout, library.engine, const_cast<float*>(data)); });
 }
 
 dnnl::memory zeroed(const Library& library, const dnnl::memory::desc& layout) {
-    dnnl::memory memory(layout, library.engine);
+    dnnl::memory memory = call([&] { return dnnl::memory(layout, library.engine); });
     std::memset(memory.get_data_handle(), 0, layout.get_size());
     return memory;
+}
+
+void execute(const Library& library, const dnnl::primitive& primitive,
+             const std::unordered_map<int, dnnl::memory>& arguments) {
+    call([&] { primitive.execute(library.stream, arguments); });
 }
 
 dnnl::primitive_attr with(Activation activation) {
@@ -42,7 +47,7 @@ Reorder::Reorder(const Library& library, const dnnl::memory::desc& from, const d
     : reorder_(dnnl::reorder::primitive_desc(library.engine, from, library.engine, to)) {}
 
 void Reorder::run(const Library& library, const dnnl::memory& from, const dnnl::memory& to) const {
-    reorder_.execute(library.stream, {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
+    execute(library, reorder_, {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
 }
 
 }  // namespace finch::backend::cpu

@@ -4,13 +4,29 @@
 
 #include <map>
 #include <memory>
+#include <new>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
+#include <unordered_map>
 
 /// oneDNN as Finch uses it: version 2 of its C++ interface, which version 3 changed, is spoken in this folder alone.
 namespace finch::backend::cpu {
 
 using Tag = dnnl::memory::format_tag;
+
+/// What `work` returns. oneDNN's own error for a lack of memory becomes std::bad_alloc: everything that calls oneDNN
+/// goes through here.
+template <class Work>
+auto call(Work&& work) {
+    try {
+        return work();
+    } catch (const dnnl::error& error) {
+        if (error.status == dnnl_out_of_memory) {
+            throw std::bad_alloc();
+        }
+        throw;
+    }
+}
 
 /// The engine and the stream that everything runs on.
 struct Library {
@@ -25,6 +41,9 @@ struct Library {
 
 /// Memory of oneDNN's own, zeroed: blocked layouts have padding, which must not hold what was there before.
 [[nodiscard]] dnnl::memory zeroed(const Library& library, const dnnl::memory::desc& layout);
+
+void execute(const Library& library, const dnnl::primitive& primitive,
+             const std::unordered_map<int, dnnl::memory>& arguments);
 
 /// A fused activation behind an operation.
 [[nodiscard]] dnnl::primitive_attr with(Activation activation);
@@ -49,7 +68,7 @@ public:
     [[nodiscard]] std::shared_ptr<const Plan> get(const Library& library, const Shape& shape) {
         std::shared_ptr<const Plan>& plan = plans_[shape];
         if (!plan) {
-            plan = std::make_shared<const Plan>(library, shape);
+            plan = call([&] { return std::make_shared<const Plan>(library, shape); });
         }
         return plan;
     }

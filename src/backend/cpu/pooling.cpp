@@ -43,14 +43,16 @@ public:
         : library_(library), plan_(std::move(plan)), workspace_(zeroed(library, plan_->workspace)) {}
     void pack(const float*) override {}
     void forward(const float* x, float* y) override {
-        plan_->forward.execute(library_.stream, {{DNNL_ARG_SRC, at(library_, plan_->x, x)},
-                                                 {DNNL_ARG_DST, at(library_, plan_->y, y)},
-                                                 {DNNL_ARG_WORKSPACE, workspace_}});
+        execute(library_, plan_->forward,
+                {{DNNL_ARG_SRC, at(library_, plan_->x, x)},
+                 {DNNL_ARG_DST, at(library_, plan_->y, y)},
+                 {DNNL_ARG_WORKSPACE, workspace_}});
     }
     void backward(const float*, const float*, float* grad_y, float* grad_x, float*) override {
-        plan_->backward.execute(library_.stream, {{DNNL_ARG_DIFF_DST, at(library_, plan_->y, grad_y)},
-                                                  {DNNL_ARG_DIFF_SRC, at(library_, plan_->x, grad_x)},
-                                                  {DNNL_ARG_WORKSPACE, workspace_}});
+        execute(library_, plan_->backward,
+                {{DNNL_ARG_DIFF_DST, at(library_, plan_->y, grad_y)},
+                 {DNNL_ARG_DIFF_SRC, at(library_, plan_->x, grad_x)},
+                 {DNNL_ARG_WORKSPACE, workspace_}});
     }
     [[nodiscard]] std::string implementation() const override { return plan_->implementation; }
 

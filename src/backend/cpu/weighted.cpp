@@ -39,10 +39,11 @@ void WeightedOperation::pack(const float* parameters) {
 }
 
 void WeightedOperation::forward(const float* x, float* y) {
-    plan_->forward.execute(library_.stream, {{DNNL_ARG_SRC, at(library_, plan_->x, x)},
-                                             {DNNL_ARG_WEIGHTS, forward_weights_},
-                                             {DNNL_ARG_BIAS, at(library_, plan_->bias, parameters_ + plan_->weights)},
-                                             {DNNL_ARG_DST, at(library_, plan_->y, y)}});
+    execute(library_, plan_->forward,
+            {{DNNL_ARG_SRC, at(library_, plan_->x, x)},
+             {DNNL_ARG_WEIGHTS, forward_weights_},
+             {DNNL_ARG_BIAS, at(library_, plan_->bias, parameters_ + plan_->weights)},
+             {DNNL_ARG_DST, at(library_, plan_->y, y)}});
 }
 
 void WeightedOperation::backward(const float* x, const float* y, float* grad_y, float* grad_x, float* grad_parameters) {
@@ -53,20 +54,21 @@ void WeightedOperation::backward(const float* x, const float* y, float* grad_y, 
         backward_weights(x, grad_y, grad_parameters);
     }
     if (plan_->backward_data) {
-        plan_->backward_data->execute(library_.stream, {{DNNL_ARG_DIFF_DST, at(library_, plan_->y, grad_y)},
-                                                        {DNNL_ARG_WEIGHTS, data_weights_},
-                                                        {DNNL_ARG_DIFF_SRC, at(library_, plan_->x, grad_x)}});
+        execute(library_, *plan_->backward_data,
+                {{DNNL_ARG_DIFF_DST, at(library_, plan_->y, grad_y)},
+                 {DNNL_ARG_WEIGHTS, data_weights_},
+                 {DNNL_ARG_DIFF_SRC, at(library_, plan_->x, grad_x)}});
     }
 }
 
 void WeightedOperation::backward_weights(const float* x, const float* grad_y, float* grad_parameters) {
     const dnnl::memory plain = at(library_, plan_->plain_weights, grad_parameters);
     const dnnl::memory& weights = plan_->to_plain ? weights_gradient_ : plain;
-    plan_->backward_weights.execute(
-        library_.stream, {{DNNL_ARG_SRC, at(library_, plan_->x, x)},
-                          {DNNL_ARG_DIFF_DST, at(library_, plan_->y, grad_y)},
-                          {DNNL_ARG_DIFF_WEIGHTS, weights},
-                          {DNNL_ARG_DIFF_BIAS, at(library_, plan_->bias, grad_parameters + plan_->weights)}});
+    execute(library_, plan_->backward_weights,
+            {{DNNL_ARG_SRC, at(library_, plan_->x, x)},
+             {DNNL_ARG_DIFF_DST, at(library_, plan_->y, grad_y)},
+             {DNNL_ARG_DIFF_WEIGHTS, weights},
+             {DNNL_ARG_DIFF_BIAS, at(library_, plan_->bias, grad_parameters + plan_->weights)}});
     if (plan_->to_plain) {
         plan_->to_plain->run(library_, weights_gradient_, plain);
     }

@@ -160,19 +160,26 @@ struct CublasLinearPlan {
 
 namespace {
 
+std::shared_ptr<CublasLinearPlan> plan_for(Stream& stream, const LinearShape& shape) {
+    std::shared_ptr<CublasLinearPlan> plan = stream.plans().linears.find(shape);
+    if (!plan) {
+        plan = std::make_shared<CublasLinearPlan>(stream.libraries(), shape);
+        stream.plans().linears.keep(shape, plan);
+    }
+    return plan;
+}
+
+std::size_t scratch_bytes_of(const CublasLinearPlan& plan, const LinearShape& shape) {
+    return std::max({plan.forward.workspace_bytes(), plan.data.workspace_bytes(), plan.weights.workspace_bytes(),
+                     std::size_t{16}, column_sums_scratch(shape.batch, shape.units)});
+}
+
 class CublasLinear : public Operation {
 public:
     CublasLinear(Stream& stream, const LinearShape& shape)
         : stream_(stream), shape_(shape), weights_(static_cast<std::size_t>(shape.units * features_of(shape))) {
-        std::shared_ptr<CublasLinearPlan>& plan = stream.plans().linears[shape];
-        if (!plan) {
-            plan = std::make_shared<CublasLinearPlan>(stream.libraries(), shape);
-        }
-        plan_ = plan;
-        const std::size_t workspace =
-            std::max({plan->forward.workspace_bytes(), plan->data.workspace_bytes(), plan->weights.workspace_bytes()});
-        scratch_ =
-            stream.scratch(std::max({workspace, std::size_t{16}, column_sums_scratch(shape.batch, shape.units)}));
+        plan_ = plan_for(stream, shape);
+        scratch_ = stream.scratch(scratch_bytes_of(*plan_, shape));
         if (is_permuted(shape_)) {
             packed_ = stream.allocate(weights_ * sizeof(float));
             packed_grads_ = stream.allocate(weights_ * sizeof(float));
@@ -189,7 +196,7 @@ public:
 
     void forward(const float* x, float* y) override {
         if (plan_->forward.exists()) {
-            plan_->forward.run(stream_.get(), weights(), x, y, scratch_);
+            plan_->forward.run(stream_.get(), weights(), x, y, scratch_->get());
         } else {
             general_forward(stream_.get(), as_convolution(shape_), x, weights(), y);
         }
@@ -202,10 +209,10 @@ public:
             activation_gradient(stream_.get(), shape_.activation, y, grad_y, shape_.batch, shape_.units, grad_y,
                                 shape_.units);
         }
-        column_sums(stream_.get(), grad_y, shape_.batch, shape_.units, scratch_, grad_parameters + weights_);
+        column_sums(stream_.get(), grad_y, shape_.batch, shape_.units, scratch_->get(), grad_parameters + weights_);
         float* grads = is_permuted(shape_) ? static_cast<float*>(packed_grads_.get()) : grad_parameters;
         if (plan_->weights.exists()) {
-            plan_->weights.run(stream_.get(), x, grad_y, grads, scratch_);
+            plan_->weights.run(stream_.get(), x, grad_y, grads, scratch_->get());
         } else {
             general_weight_gradient(stream_.get(), as_convolution(shape_), x, grad_y, grads);
         }
@@ -214,7 +221,7 @@ public:
                       grad_parameters);
         }
         if (shape_.needs_input_grad && plan_->data.exists()) {
-            plan_->data.run(stream_.get(), weights(), grad_y, grad_x, scratch_);
+            plan_->data.run(stream_.get(), weights(), grad_y, grad_x, scratch_->get());
         } else if (shape_.needs_input_grad) {
             general_data_gradient(stream_.get(), as_convolution(shape_), grad_y, weights(), grad_x);
         }
@@ -235,12 +242,16 @@ private:
     LinearShape shape_;
     std::shared_ptr<CublasLinearPlan> plan_;
     std::size_t weights_;  ///< floats
-    void* scratch_ = nullptr;
-    DeviceMemory packed_, packed_grads_;  ///< columns in HWC order
+    std::shared_ptr<const Scratch> scratch_;
+    StreamMemory packed_, packed_grads_;  ///< columns in HWC order
     const float* parameters_ = nullptr;   ///< canonical
 };
 
 }  // namespace
+
+std::size_t cublas_linear_scratch(Stream& stream, const LinearShape& shape) {
+    return scratch_bytes_of(*plan_for(stream, shape), shape);
+}
 
 std::unique_ptr<Operation> make_cublas_linear(Stream& stream, const LinearShape& shape) {
     return std::make_unique<CublasLinear>(stream, shape);

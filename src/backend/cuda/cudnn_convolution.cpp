@@ -25,6 +25,17 @@ struct PlannedRung {
     [[nodiscard]] bool is_general() const { return pass == nullptr; }
     [[nodiscard]] std::int64_t padded_in() const { return request.shape.channels_in; }
     [[nodiscard]] std::int64_t padded_out() const { return request.shape.channels_out; }
+    /// Of the input or its gradient, of the output or its gradient, of the weights or theirs.
+    [[nodiscard]] TensorType type_of_x() const { return type_unless_written_by(ConvolutionPass::data_gradient); }
+    [[nodiscard]] TensorType type_of_y() const { return type_unless_written_by(ConvolutionPass::forward); }
+    [[nodiscard]] TensorType type_of_weights() const {
+        return type_unless_written_by(ConvolutionPass::weight_gradient);
+    }
+
+private:
+    [[nodiscard]] TensorType type_unless_written_by(ConvolutionPass writer) const {
+        return request.pass == writer ? request.output : request.type;
+    }
 };
 
 /// What cuDNN chose for a shape, pass by pass. Shared by all operations of the shape.
@@ -44,8 +55,24 @@ CudnnRequest padded(CudnnRequest request, std::int64_t unit) {
     return request;
 }
 
+/// Whether images are padded before cuDNN sees them: it has engines for paddings that are alike before and behind, and
+/// "same" with an even kernel is not.
+bool pads_images(const ConvolutionShape& shape) {
+    return shape.padding_before != shape.padding_after;
+}
+
+/// The same convolution over images that have their padding already.
+ConvolutionShape over_padded_images(ConvolutionShape shape) {
+    shape.height += shape.padding_before + shape.padding_after;
+    shape.width += shape.padding_before + shape.padding_after;
+    shape.padding_before = 0;
+    shape.padding_after = 0;
+    return shape;
+}
+
 /// The requests to try, the best first: as it is, with channels padded to what tensor cores want, and, where the shape
-/// is float32, with planes in place of NHWC. bfloat16 falls back to float32, which is more exact.
+/// is float32, with planes in place of NHWC. bfloat16 is of what is read: sums and what is written are float32, and
+/// gradients of weights are nothing else; it falls back to float32, which is more exact.
 std::vector<CudnnRequest> ladder(ConvolutionPass pass, const ConvolutionShape& shape) {
     std::vector<CudnnRequest> rungs;
     const auto add = [&](const CudnnRequest& request) {
@@ -55,19 +82,33 @@ std::vector<CudnnRequest> ladder(ConvolutionPass pass, const ConvolutionShape& s
         }
         rungs.push_back(request);
     };
-    CudnnRequest request{.pass = pass, .shape = shape};
+    CudnnRequest request{.pass = pass, .shape = pads_images(shape) ? over_padded_images(shape) : shape};
     if (shape.precision == Precision::bfloat16) {
         request.type = TensorType::bfloat16;
         add(padded(request, 8));
+        if (pass != ConvolutionPass::weight_gradient) {
+            request.output = TensorType::bfloat16;
+            add(padded(request, 8));
+        }
         request.type = TensorType::float32;
+        request.output = TensorType::float32;
     }
     add(request);
-    if (const CudnnRequest wider = padded(request, 4); wider.shape != shape) {
+    if (const CudnnRequest wider = padded(request, 4); wider.shape != request.shape) {
         add(wider);
     }
-    request.layout = TensorLayout::nchw;
-    rungs.push_back(request);
+    if (!pads_images(shape)) {
+        request.layout = TensorLayout::nchw;
+        rungs.push_back(request);
+    }
     return rungs;
+}
+
+std::string type_name(const CudnnRequest& request) {
+    if (request.type == TensorType::float32) {
+        return "float32";
+    }
+    return request.output == TensorType::float32 ? "bfloat16 to float32" : "bfloat16";
 }
 
 PlannedRung plan_rung(Libraries& libraries, ConvolutionPass pass, const ConvolutionShape& shape) {
@@ -76,11 +117,12 @@ PlannedRung plan_rung(Libraries& libraries, ConvolutionPass pass, const Convolut
     for (const CudnnRequest& request : ladder(pass, shape)) {
         if (auto found = plan_cudnn_pass(libraries, request)) {
             const ConvolutionShape& s = request.shape;
-            planned.name =
-                fmt::format("cudnn:{} {}{}{} ({})", request.layout == TensorLayout::nhwc ? "nhwc" : "nchw",
-                            request.type == TensorType::bfloat16 ? "bfloat16" : "float32",
-                            s == shape ? "" : fmt::format(", channels {}->{}", s.channels_in, s.channels_out),
-                            request.is_fused ? ", fused" : "", found->engine());
+            planned.name = fmt::format("cudnn:{} {}{}{}{} ({})", request.layout == TensorLayout::nhwc ? "nhwc" : "nchw",
+                                       type_name(request), pads_images(shape) ? ", padded images" : "",
+                                       s.channels_in == shape.channels_in && s.channels_out == shape.channels_out
+                                           ? ""
+                                           : fmt::format(", channels {}->{}", s.channels_in, s.channels_out),
+                                       request.is_fused ? ", fused" : "", found->engine());
             planned.request = request;
             planned.pass = std::move(found);
             break;
@@ -95,17 +137,17 @@ PlannedRung plan_rung(Libraries& libraries, ConvolutionPass pass, const Convolut
 }
 
 std::shared_ptr<CudnnConvolutionPlan> plan_for(Stream& stream, const ConvolutionShape& shape) {
-    std::shared_ptr<CudnnConvolutionPlan>& known = stream.plans().convolutions[shape];
-    if (!known) {
-        const auto plan = std::make_shared<CudnnConvolutionPlan>();
+    std::shared_ptr<CudnnConvolutionPlan> plan = stream.plans().convolutions.find(shape);
+    if (!plan) {
+        plan = std::make_shared<CudnnConvolutionPlan>();
         plan->forward = plan_rung(stream.libraries(), ConvolutionPass::forward, shape);
         plan->weights = plan_rung(stream.libraries(), ConvolutionPass::weight_gradient, shape);
         if (shape.needs_input_grad) {
             plan->data = plan_rung(stream.libraries(), ConvolutionPass::data_gradient, shape);
         }
-        known = plan;  // complete: what threw on the way is tried again by the next who asks
+        stream.plans().convolutions.keep(shape, plan);  // complete: what threw on the way is tried again
     }
-    return known;
+    return plan;
 }
 
 /// One piece of scratch memory after another, each aligned.
@@ -150,15 +192,19 @@ Places places_of(const PlannedRung& rung) {
         return {};
     }
     const ConvolutionShape& s = rung.request.shape;
-    const std::size_t each = bytes_of(rung.request.type);
     Pieces pieces;
     Places places;
-    places.x = pieces.take(each * elements(pixels_in(s), s.channels_in));
-    places.y = pieces.take(each * elements(pixels_out(s), s.channels_out));
-    places.weights = pieces.take(each * weight_elements(s));
+    places.x = pieces.take(bytes_of(rung.type_of_x()) * elements(pixels_in(s), s.channels_in));
+    places.y = pieces.take(bytes_of(rung.type_of_y()) * elements(pixels_out(s), s.channels_out));
+    places.weights = pieces.take(bytes_of(rung.type_of_weights()) * weight_elements(s));
     places.workspace = pieces.take(rung.pass->workspace_bytes());
     places.size = pieces.size();
     return places;
+}
+
+std::size_t scratch_bytes_of(const CudnnConvolutionPlan& plan, const ConvolutionShape& shape) {
+    return std::max({places_of(plan.forward).size, places_of(plan.data).size, places_of(plan.weights).size,
+                     column_sums_scratch(pixels_out(shape), shape.channels_out)});
 }
 
 class CudnnConvolution : public Operation {
@@ -171,9 +217,7 @@ public:
           forward_places_(places_of(plan_->forward)),
           data_places_(places_of(plan_->data)),
           weight_places_(places_of(plan_->weights)) {
-        const std::size_t sums = column_sums_scratch(pixels_out(shape), shape.channels_out);
-        scratch_ = static_cast<std::byte*>(
-            stream.scratch(std::max({forward_places_.size, data_places_.size, weight_places_.size, sums})));
+        scratch_ = stream.scratch(scratch_bytes_of(*plan_, shape));
         allocate_packed(plan_->forward, packed_forward_);
         if (!data_takes_forwards_weights()) {
             allocate_packed(plan_->data, packed_data_);
@@ -199,7 +243,7 @@ public:
                             shape_.channels_out);
             return;
         }
-        void* to = is_plain(rung) ? y : at(forward_places_.y);
+        void* to = takes_y(rung) ? y : at(forward_places_.y);
         rung.pass->run(
             stream_.get(),
             {.x = brought_x(rung, forward_places_, x), .weights = packed_forward_.get(), .bias = fused_bias_, .y = to},
@@ -214,7 +258,7 @@ public:
             activation_gradient(stream_.get(), shape_.activation, y, grad_y, rows, shape_.channels_out, grad_y,
                                 shape_.channels_out);
         }
-        column_sums(stream_.get(), grad_y, rows, shape_.channels_out, scratch_, grad_parameters + weights_);
+        column_sums(stream_.get(), grad_y, rows, shape_.channels_out, at(0), grad_parameters + weights_);
         backward_weights(x, grad_y, grad_parameters);
         if (shape_.needs_input_grad) {
             backward_data(grad_y, grad_x);
@@ -227,10 +271,14 @@ public:
     }
 
 private:
-    /// Whether a pass works on float32 NHWC with the shape's own channels: on the buffers themselves.
-    [[nodiscard]] bool is_plain(const PlannedRung& rung) const {
-        return rung.request.layout == TensorLayout::nhwc && rung.request.type == TensorType::float32 &&
-               rung.request.shape == shape_;
+    /// Whether a pass works on the buffers themselves: NHWC, float32, with the shape's own channels and size.
+    [[nodiscard]] bool takes_x(const PlannedRung& rung) const {
+        return rung.request.layout == TensorLayout::nhwc && rung.type_of_x() == TensorType::float32 &&
+               rung.padded_in() == shape_.channels_in && !pads_images(shape_);
+    }
+    [[nodiscard]] bool takes_y(const PlannedRung& rung) const {
+        return rung.request.layout == TensorLayout::nhwc && rung.type_of_y() == TensorType::float32 &&
+               rung.padded_out() == shape_.channels_out;
     }
     /// cuDNN takes the bias where it lies, if that is a place aligned as it wants, and it needs no padding.
     void pack_bias(const float* bias) {
@@ -252,9 +300,9 @@ private:
         return !plan_->forward.is_general() && !plan_->data.is_general() && forward.layout == data.layout &&
                forward.type == data.type && forward.shape == data.shape;
     }
-    [[nodiscard]] void* at(std::size_t place) const { return scratch_ + place; }
+    [[nodiscard]] void* at(std::size_t place) const { return static_cast<std::byte*>(scratch_->get()) + place; }
 
-    void allocate_packed(const PlannedRung& rung, DeviceMemory& packed) {
+    void allocate_packed(const PlannedRung& rung, StreamMemory& packed) {
         if (!rung.is_general()) {
             packed = stream_.allocate(weight_elements(rung.request.shape) * bytes_of(rung.request.type));
         }
@@ -266,7 +314,7 @@ private:
                 .padded_out = rung.padded_out(),
                 .padded_in = rung.padded_in()};
     }
-    void pack_for(const PlannedRung& rung, const DeviceMemory& packed) {
+    void pack_for(const PlannedRung& rung, const StreamMemory& packed) {
         if (!packed) {
             return;
         }
@@ -294,15 +342,44 @@ private:
             copy_channels(stream_.get(), from, rows, channels, static_cast<float*>(to), padded_channels);
         }
     }
+    [[nodiscard]] ImageSizes sizes_in(const ConvolutionShape& shape) const {
+        return {.height = shape.height, .width = shape.width, .channels = shape.channels_in};
+    }
+    /// The images with zeros around them, in the pass's own type and channels.
+    void pad_images(const PlannedRung& rung, const float* x, void* to) const {
+        const ConvolutionShape& wide = rung.request.shape;
+        if (rung.type_of_x() == TensorType::bfloat16) {
+            move_images(stream_.get(), shape_.batch, x, sizes_in(shape_), static_cast<__nv_bfloat16*>(to),
+                        sizes_in(wide), shape_.padding_before);
+        } else {
+            move_images(stream_.get(), shape_.batch, x, sizes_in(shape_), static_cast<float*>(to), sizes_in(wide),
+                        shape_.padding_before);
+        }
+    }
+    /// The gradient of the images without that of the zeros around them.
+    void cut_padding(const PlannedRung& rung, const void* from, float* grad_x) const {
+        const ConvolutionShape& wide = rung.request.shape;
+        if (rung.type_of_x() == TensorType::bfloat16) {
+            move_images(stream_.get(), shape_.batch, static_cast<const __nv_bfloat16*>(from), sizes_in(wide), grad_x,
+                        sizes_in(shape_), -shape_.padding_before);
+        } else {
+            move_images(stream_.get(), shape_.batch, static_cast<const float*>(from), sizes_in(wide), grad_x,
+                        sizes_in(shape_), -shape_.padding_before);
+        }
+    }
     [[nodiscard]] void* brought_x(const PlannedRung& rung, const Places& places, const float* x) const {
-        if (is_plain(rung)) {
+        if (takes_x(rung)) {
             return const_cast<float*>(x);
         }
-        bring(rung, x, shape_.height * shape_.width, shape_.channels_in, rung.padded_in(), at(places.x));
+        if (pads_images(shape_)) {
+            pad_images(rung, x, at(places.x));
+        } else {
+            bring(rung, x, shape_.height * shape_.width, shape_.channels_in, rung.padded_in(), at(places.x));
+        }
         return at(places.x);
     }
     [[nodiscard]] void* brought_grad(const PlannedRung& rung, const Places& places, const float* grad_y) const {
-        if (is_plain(rung)) {
+        if (takes_y(rung)) {
             return const_cast<float*>(grad_y);
         }
         bring(rung, grad_y, shape_.height_out() * shape_.width_out(), shape_.channels_out, rung.padded_out(),
@@ -318,7 +395,7 @@ private:
             transpose(stream_.get(), static_cast<const float*>(from), shape_.batch, channels,
                       shape_.height_out() * shape_.width_out(), y);
             bias_activation(stream_.get(), activation, y, channels, bias, y, rows, channels);
-        } else if (rung.request.type == TensorType::bfloat16) {
+        } else if (rung.type_of_y() == TensorType::bfloat16) {
             bias_activation(stream_.get(), activation, static_cast<const __nv_bfloat16*>(from), rung.padded_out(), bias,
                             y, rows, channels);
         } else if (from != y || bias != nullptr) {
@@ -342,8 +419,6 @@ private:
                        at(weight_places_.workspace));
         if (rung.request.layout == TensorLayout::nchw) {
             copy(static_cast<const float*>(packed), grad_weights, weights_);
-        } else if (rung.request.type == TensorType::bfloat16) {
-            unpack_weights(stream_.get(), sizes_of(rung), static_cast<const __nv_bfloat16*>(packed), grad_weights);
         } else {
             unpack_weights(stream_.get(), sizes_of(rung), static_cast<const float*>(packed), grad_weights);
         }
@@ -355,7 +430,7 @@ private:
             general_data_gradient(stream_.get(), shape_, grad_y, parameters_, grad_x);
             return;
         }
-        void* to = is_plain(rung) ? grad_x : at(data_places_.x);
+        void* to = takes_x(rung) ? grad_x : at(data_places_.x);
         rung.pass->run(stream_.get(),
                        {.x = to,
                         .weights = data_takes_forwards_weights() ? packed_forward_.get() : packed_data_.get(),
@@ -366,7 +441,9 @@ private:
         if (rung.request.layout == TensorLayout::nchw) {
             transpose(stream_.get(), static_cast<const float*>(to), shape_.batch, channels,
                       shape_.height * shape_.width, grad_x);
-        } else if (rung.request.type == TensorType::bfloat16) {
+        } else if (pads_images(shape_)) {
+            cut_padding(rung, to, grad_x);
+        } else if (rung.type_of_x() == TensorType::bfloat16) {
             copy_channels(stream_.get(), static_cast<const __nv_bfloat16*>(to), pixels_in(shape_), rung.padded_in(),
                           grad_x, channels);
         } else if (to != grad_x) {
@@ -380,15 +457,19 @@ private:
     std::shared_ptr<CudnnConvolutionPlan> plan_;
     std::size_t weights_;  ///< floats, canonical
     Places forward_places_, data_places_, weight_places_;
-    std::byte* scratch_ = nullptr;
+    std::shared_ptr<const Scratch> scratch_;
     // cuDNN wants its tensors aligned to 16 bytes, which the canonical arenas do not promise.
-    DeviceMemory packed_forward_, packed_data_;  ///< none where the general kernels serve, or one serves both
-    DeviceMemory bias_copy_;                     ///< where forward is fused: zeros behind
+    StreamMemory packed_forward_, packed_data_;  ///< none where the general kernels serve, or one serves both
+    StreamMemory bias_copy_;                     ///< where forward is fused: zeros behind
     void* fused_bias_ = nullptr;
     const float* parameters_ = nullptr;  ///< canonical
 };
 
 }  // namespace
+
+std::size_t cudnn_convolution_scratch(Stream& stream, const ConvolutionShape& shape) {
+    return scratch_bytes_of(*plan_for(stream, shape), shape);
+}
 
 std::unique_ptr<Operation> make_cudnn_convolution(Stream& stream, const ConvolutionShape& shape) {
     return std::make_unique<CudnnConvolution>(stream, shape);

@@ -83,7 +83,7 @@ private:
                                   .set_uid(id));
     }
     void write(const TensorPointer& tensor, const Dimensions& sizes, std::int64_t id) {
-        tensor->set_output(true).set_uid(id).set_data_type(type_of(request_.type)).set_dim(sizes);
+        tensor->set_output(true).set_uid(id).set_data_type(type_of(request_.output)).set_dim(sizes);
         tensor->set_stride(strides_of(sizes, request_.layout));
     }
 
@@ -120,17 +120,35 @@ private:
     std::shared_ptr<fe::graph::Graph> graph_ = std::make_shared<fe::graph::Graph>();
 };
 
-/// What an engine must not do.
-std::vector<fe::NumericalNote_t> unwanted(const ConvolutionShape& shape) {
+fe::NumericalNote_t note_of(EngineNote note) {
     using Note = fe::NumericalNote_t;
-    std::vector<Note> notes;
-    if (shape.deterministic) {
-        notes.push_back(Note::NONDETERMINISTIC);
+    switch (note) {
+        case EngineNote::tensor_core:
+            return Note::TENSOR_CORE;
+        case EngineNote::down_convert_inputs:
+            return Note::DOWN_CONVERT_INPUTS;
+        case EngineNote::reduced_precision_reduction:
+            return Note::REDUCED_PRECISION_REDUCTION;
+        case EngineNote::fft:
+            return Note::FFT;
+        case EngineNote::nondeterministic:
+            return Note::NONDETERMINISTIC;
+        case EngineNote::winograd:
+            return Note::WINOGRAD;
+        case EngineNote::winograd_tile_4x4:
+            return Note::WINOGRAD_TILE_4x4;
+        case EngineNote::winograd_tile_6x6:
+            return Note::WINOGRAD_TILE_6x6;
+        case EngineNote::winograd_tile_13x13:
+            return Note::WINOGRAD_TILE_13x13;
     }
-    if (shape.precision == Precision::float32) {
-        notes.insert(notes.end(),
-                     {Note::TENSOR_CORE, Note::DOWN_CONVERT_INPUTS, Note::REDUCED_PRECISION_REDUCTION, Note::FFT,
-                      Note::WINOGRAD, Note::WINOGRAD_TILE_4x4, Note::WINOGRAD_TILE_6x6, Note::WINOGRAD_TILE_13x13});
+    return Note::NOT_SET;
+}
+
+std::vector<fe::NumericalNote_t> unwanted(const ConvolutionShape& shape) {
+    std::vector<fe::NumericalNote_t> notes;
+    for (const EngineNote note : barred_notes(shape)) {
+        notes.push_back(note_of(note));
     }
     return notes;
 }
@@ -183,6 +201,7 @@ std::unique_ptr<CudnnPass> plan_cudnn_pass(Libraries& libraries, const CudnnRequ
     }
     if (status.is_good()) {
         graph->deselect_numeric_notes(unwanted(request.shape));
+        graph->deselect_workspace_greater_than(most_cudnn_workspace);
         status = graph->check_support();
     }
     if (status.is_good()) {

@@ -2,6 +2,7 @@
 
 #include "finch/backend/operation.hpp"
 
+#include "cudnn_rules.hpp"
 #include "libraries.hpp"
 
 #include <cstddef>
@@ -23,8 +24,9 @@ struct CudnnRequest {
     ConvolutionPass pass = ConvolutionPass::forward;
     ConvolutionShape shape;  ///< its channels with what pads them
     TensorLayout layout = TensorLayout::nhwc;
-    TensorType type = TensorType::float32;  ///< of all tensors but the bias; sums are float32
-    bool is_fused = false;                  ///< forward: bias and activation in the same plan
+    TensorType type = TensorType::float32;    ///< of what it reads, but for the bias; sums are float32
+    TensorType output = TensorType::float32;  ///< of what it writes
+    bool is_fused = false;                    ///< forward: bias and activation in the same plan
 };
 
 /// What a pass reads and writes: device memory.

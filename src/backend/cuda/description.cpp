@@ -43,6 +43,7 @@ DeviceDescription describe(int index, int count) {
 
 /// How many devices there are; CUDA's words in `problem` where it finds none.
 int count_devices(std::string& problem) {
+    cuda::ask_for_queues();
     int count = 0;
     if (const cudaError_t code = cudaGetDeviceCount(&count); code != cudaSuccess) {
         static_cast<void>(cudaGetLastError());
@@ -69,6 +70,7 @@ std::vector<DeviceDescription> cuda_devices() {
 }
 
 CudaVersions cuda_versions() {
+    cuda::ask_for_queues();
     CudaVersions versions{.built = true};
     static_cast<void>(cudaDriverGetVersion(&versions.driver));
     static_cast<void>(cudaRuntimeGetVersion(&versions.runtime));

@@ -43,15 +43,10 @@ public:
         if (floats > std::numeric_limits<std::size_t>::max() / sizeof(float)) {
             throw std::bad_alloc();
         }
-        DeviceMemory memory = stream_.allocate(floats * sizeof(float));
-        return {static_cast<float*>(memory.release()), floats, [](float* data) { const DeviceMemory returned(data); }};
+        const auto memory = std::make_shared<StreamMemory>(stream_.allocate(floats * sizeof(float)));
+        return {static_cast<float*>(memory->get()), floats, [held = memory](float*) mutable { held.reset(); }};
     }
-    [[nodiscard]] std::int64_t free_bytes() const override {
-        std::size_t free = 0;
-        std::size_t total = 0;
-        FINCH_CUDA(cudaMemGetInfo(&free, &total));
-        return static_cast<std::int64_t>(free);
-    }
+    [[nodiscard]] std::int64_t free_bytes() const override { return static_cast<std::int64_t>(stream_.free_bytes()); }
     void upload(std::span<const float> from, float* to) override {
         copy(from.data(), to, from.size_bytes(), cudaMemcpyHostToDevice);
     }
@@ -62,6 +57,16 @@ public:
     [[nodiscard]] std::unique_ptr<Operation> convolution(const ConvolutionShape& shape) override {
         const bool own = path_ != CudaPath::library && direct_convolution_suits(shape, stream_.facts());
         return own ? make_direct_convolution(stream_, shape) : make_cudnn_convolution(stream_, shape);
+    }
+    [[nodiscard]] std::int64_t scratch_bytes(const ConvolutionShape& shape) override {
+        const bool own = path_ != CudaPath::library && direct_convolution_suits(shape, stream_.facts());
+        return static_cast<std::int64_t>(own ? direct_convolution_scratch(stream_, shape)
+                                             : cudnn_convolution_scratch(stream_, shape));
+    }
+    [[nodiscard]] std::int64_t scratch_bytes(const LinearShape& shape) override {
+        const bool own = path_ != CudaPath::library && direct_linear_suits(shape);
+        return static_cast<std::int64_t>(own ? direct_linear_scratch(stream_, shape)
+                                             : cublas_linear_scratch(stream_, shape));
     }
     [[nodiscard]] std::unique_ptr<Operation> pooling(const PoolingShape& shape) override {
         return make_pooling(stream_, shape);
@@ -107,6 +112,7 @@ private:
 }  // namespace
 
 std::unique_ptr<Device> make_cuda_device(int index, CudaPath path) {
+    ask_for_queues();
     FINCH_CUDA(cudaSetDevice(index));
     const DeviceFacts facts = facts_of(index);
     if (facts.capability < 80) {

@@ -273,7 +273,7 @@ public:
         : stream_(stream),
           forward_(plan_direct(forward_sizes(shape), shape, false)),
           weights_(plan_weights(shape, stream.facts())),
-          partial_(static_cast<float*>(stream.scratch(weights_->partial_bytes()))) {
+          scratch_(stream.scratch(weights_->partial_bytes())) {
         if (shape.needs_input_grad) {
             gradient_ = plan_direct(gradient_sizes(shape), shape, true);
         }
@@ -284,7 +284,7 @@ public:
         forward_->run(stream_.get(), {.x = x, .slope_of = nullptr, .parameters = parameters_, .y = y});
     }
     void backward(const float* x, const float* y, float* grad_y, float* grad_x, float* grad_parameters) override {
-        weights_->run(stream_.get(), x, y, grad_y, partial_, grad_parameters);
+        weights_->run(stream_.get(), x, y, grad_y, static_cast<float*>(scratch_->get()), grad_parameters);
         if (gradient_) {
             gradient_->run(stream_.get(), {.x = grad_y, .slope_of = y, .parameters = parameters_, .y = grad_x});
         }
@@ -296,7 +296,7 @@ private:
     DirectPassPointer forward_;
     DirectPassPointer gradient_;  ///< null where the input needs none
     WeightPassPointer weights_;
-    float* partial_;
+    std::shared_ptr<const Scratch> scratch_;
     const float* parameters_ = nullptr;  ///< canonical, read where they lie
 };
 
@@ -313,6 +313,10 @@ bool direct_convolution_suits(const ConvolutionShape& shape, const DeviceFacts& 
                                        plan_direct(gradient_sizes(shape), shape, true)->shared_bytes(),
                                        plan_weights(shape, facts)->shared_bytes()});
     return most <= facts.shared_bytes_most;
+}
+
+std::size_t direct_convolution_scratch(Stream& stream, const ConvolutionShape& shape) {
+    return plan_weights(shape, stream.facts())->partial_bytes();
 }
 
 std::unique_ptr<Operation> make_direct_convolution(Stream& stream, const ConvolutionShape& shape) {

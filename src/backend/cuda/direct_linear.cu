@@ -41,6 +41,12 @@ struct LinearCuts {
     }
 };
 
+std::size_t scratch_bytes_of(const LinearCuts& cuts, const LinearShape& shape, std::int64_t features) {
+    const std::int64_t forward = cuts.forward_parts * shape.batch * shape.units;
+    const std::int64_t backward = cuts.backward_parts == 1 ? 0 : cuts.backward_parts * shape.units * (features + 1);
+    return static_cast<std::size_t>(std::max(forward, backward)) * sizeof(float);
+}
+
 class DirectLinear : public Operation {
 public:
     DirectLinear(Stream& stream, const LinearShape& shape)
@@ -52,11 +58,7 @@ public:
                  .channels = static_cast<int>(shape.channels),
                  .units = static_cast<int>(shape.units)},
           cuts_(shape, sizes_.features, stream.facts().multiprocessors) {
-        const std::int64_t forward = cuts_.forward_parts * shape.batch * shape.units;
-        const std::int64_t backward =
-            cuts_.backward_parts == 1 ? 0 : cuts_.backward_parts * shape.units * (sizes_.features + 1);
-        partial_ =
-            static_cast<float*>(stream.scratch(static_cast<std::size_t>(std::max(forward, backward)) * sizeof(float)));
+        scratch_ = stream.scratch(scratch_bytes_of(cuts_, shape, sizes_.features));
     }
 
     /// The parameters are read where they lie.
@@ -98,6 +100,8 @@ public:
     [[nodiscard]] std::string implementation() const override { return "finch:direct_linear"; }
 
 private:
+    [[nodiscard]] float* partial() const { return static_cast<float*>(scratch_->get()); }
+
     struct Gradients {
         const float* x;
         const float* y;
@@ -114,7 +118,7 @@ private:
                         .blocks_z = groups_of(shape_.units, tile),
                         .threads = Part::max_threads,
                         .shared_bytes = Part::max_threads * Part::samples * tile * sizeof(float)};
-        FINCH_CUDA(launch(stream_, grid, Part{.sizes = sizes_, .x = x, .weight = parameters_, .partial = partial_}));
+        FINCH_CUDA(launch(stream_, grid, Part{.sizes = sizes_, .x = x, .weight = parameters_, .partial = partial()}));
         const std::int64_t outputs = shape_.batch * shape_.units;
         FINCH_CUDA(launch(
             stream_,
@@ -122,7 +126,7 @@ private:
             LinearForwardEnd{.outputs = outputs,
                              .units = sizes_.units,
                              .parts = static_cast<int>(cuts_.forward_parts),
-                             .partial = partial_,
+                             .partial = partial(),
                              .bias = parameters_ + shape_.units * sizes_.features,
                              .activation = shape_.activation,
                              .y = y}));
@@ -146,7 +150,7 @@ private:
                                  .weight = parameters_,
                                  .grad_x = shape_.needs_input_grad ? to.grad_x : nullptr,
                                  .grad_parameters = to.grad_parameters,
-                                 .partial = in_parts ? partial_ : nullptr}));
+                                 .partial = in_parts ? partial() : nullptr}));
         if (in_parts) {
             FINCH_CUDA(launch(stream_,
                               {.blocks_x = groups_of(sizes_.features + 1, LinearBackwardEnd::max_threads),
@@ -154,7 +158,7 @@ private:
                                .threads = LinearBackwardEnd::max_threads},
                               LinearBackwardEnd{.sizes = sizes_,
                                                 .parts = static_cast<int>(cuts_.backward_parts),
-                                                .partial = partial_,
+                                                .partial = partial(),
                                                 .grad_parameters = to.grad_parameters}));
         }
     }
@@ -164,7 +168,7 @@ private:
     LinearSizes sizes_;
     LinearCuts cuts_;
     const float* parameters_ = nullptr;
-    float* partial_;  ///< scratch
+    std::shared_ptr<const Scratch> scratch_;
 };
 
 }  // namespace
@@ -173,6 +177,11 @@ bool direct_linear_suits(const LinearShape& shape) {
     const std::int64_t features = shape.height * shape.width * shape.channels;
     return shape.units <= most_units && features < std::numeric_limits<int>::max() / 2 &&
            groups_of(shape.batch, LinearForwardPart<8>::samples) <= 65535;
+}
+
+std::size_t direct_linear_scratch(Stream& stream, const LinearShape& shape) {
+    const std::int64_t features = shape.height * shape.width * shape.channels;
+    return scratch_bytes_of(LinearCuts(shape, features, stream.facts().multiprocessors), shape, features);
 }
 
 std::unique_ptr<Operation> make_direct_linear(Stream& stream, const LinearShape& shape) {

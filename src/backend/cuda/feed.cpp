@@ -57,9 +57,9 @@ void CudaFeed::allocate_steps() {
     const auto steps = static_cast<std::size_t>(capacity_);
     const std::size_t bytes = steps * (row_bytes + batch_ * sizeof(std::int64_t));
     steps_ = stream_.allocate(bytes);
-    host_steps_ = allocate_pinned(bytes);
+    host_steps_ = stream_.allocate_pinned(bytes);
     state_ = stream_.allocate(sizeof(FeedState));
-    host_state_ = allocate_pinned(sizeof(FeedState));
+    host_state_ = stream_.allocate_pinned(sizeof(FeedState));
     view_.rows = static_cast<const FeedRow*>(steps_.get());
     view_.indices =
         reinterpret_cast<const std::int64_t*>(static_cast<const std::byte*>(steps_.get()) + steps * row_bytes);
@@ -80,11 +80,11 @@ void CudaFeed::allocate_staging() {
     const std::size_t images = static_cast<std::size_t>(capacity_) * batch_;
     const std::size_t pixels = (images * image_bytes(images_) + 15) / 16 * 16;  // labels follow, aligned
     brought_ = stream_.allocate(pixels + images * sizeof(std::int32_t));
-    host_labels_ = allocate_pinned(images * sizeof(std::int32_t));
+    host_labels_ = stream_.allocate_pinned(images * sizeof(std::int32_t));
     view_.pixels = static_cast<const std::uint8_t*>(brought_.get());
     view_.labels = reinterpret_cast<const std::int32_t*>(static_cast<const std::byte*>(brought_.get()) + pixels);
     for (Staging& staging : staging_) {
-        staging.pixels = allocate_pinned(std::max(staging_bytes, image_bytes(images_)));
+        staging.pixels = stream_.allocate_pinned(std::max(staging_bytes, image_bytes(images_)));
         staging.copied = make_event();
     }
 }

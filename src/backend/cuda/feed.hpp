@@ -45,16 +45,16 @@ private:
     OptimizerKind optimizer_ = OptimizerKind::sgd;
     FeedView view_;
 
-    DeviceMemory normalisation_;  ///< mean, then deviation
-    DeviceMemory state_;
-    DeviceMemory steps_;        ///< rows, then indices
-    PinnedMemory host_steps_;   ///< the same on the host
-    PinnedMemory host_state_;   ///< for sums()
-    DeviceMemory brought_;      ///< streamed: pixels, then labels, of one fill()
-    PinnedMemory host_labels_;  ///< streamed
+    StreamMemory normalisation_;  ///< mean, then deviation
+    StreamMemory state_;
+    StreamMemory steps_;       ///< rows, then indices
+    PinnedPiece host_steps_;   ///< the same on the host
+    PinnedPiece host_state_;   ///< for sums()
+    StreamMemory brought_;     ///< streamed: pixels, then labels, of one fill()
+    PinnedPiece host_labels_;  ///< streamed
 
     struct Staging {
-        PinnedMemory pixels;
+        PinnedPiece pixels;
         UniqueEvent copied;
     };
     std::array<Staging, 2> staging_;  ///< streamed: one is copied from while the other is filled

@@ -33,6 +33,22 @@ void copy_channels(cudaStream_t stream, const From* from, std::int64_t rows, std
 }
 
 template <class From, class To>
+void move_images(cudaStream_t stream, std::int64_t batch, const From* from, const ImageSizes& from_sizes, To* to,
+                 const ImageSizes& to_sizes, std::int64_t down) {
+    FINCH_CUDA(launch(stream, grid_for(batch * to_sizes.height * to_sizes.width * to_sizes.channels),
+                      MoveImages<From, To>{.from = from,
+                                           .to = to,
+                                           .batch = batch,
+                                           .height = from_sizes.height,
+                                           .width = from_sizes.width,
+                                           .channels = from_sizes.channels,
+                                           .height_to = to_sizes.height,
+                                           .width_to = to_sizes.width,
+                                           .channels_to = to_sizes.channels,
+                                           .down = down}));
+}
+
+template <class From, class To>
 void transpose(cudaStream_t stream, const From* from, std::int64_t batch, std::int64_t rows, std::int64_t columns,
                To* to) {
     using Kernel = Transpose<From, To>;
@@ -123,6 +139,12 @@ using Bfloat16 = __nv_bfloat16;
 template void copy_channels(cudaStream_t, const float*, std::int64_t, std::int64_t, float*, std::int64_t);
 template void copy_channels(cudaStream_t, const float*, std::int64_t, std::int64_t, Bfloat16*, std::int64_t);
 template void copy_channels(cudaStream_t, const Bfloat16*, std::int64_t, std::int64_t, float*, std::int64_t);
+template void move_images(cudaStream_t, std::int64_t, const float*, const ImageSizes&, float*, const ImageSizes&,
+                          std::int64_t);
+template void move_images(cudaStream_t, std::int64_t, const float*, const ImageSizes&, Bfloat16*, const ImageSizes&,
+                          std::int64_t);
+template void move_images(cudaStream_t, std::int64_t, const Bfloat16*, const ImageSizes&, float*, const ImageSizes&,
+                          std::int64_t);
 template void transpose(cudaStream_t, const float*, std::int64_t, std::int64_t, std::int64_t, float*);
 template void transpose(cudaStream_t, const float*, std::int64_t, std::int64_t, std::int64_t, Bfloat16*);
 template void transpose(cudaStream_t, const Bfloat16*, std::int64_t, std::int64_t, std::int64_t, float*);

@@ -17,6 +17,17 @@ template <class From, class To>
 void copy_channels(cudaStream_t stream, const From* from, std::int64_t rows, std::int64_t channels_from, To* to,
                    std::int64_t channels_to);
 
+/// (batch, height, width, channels) → (batch, height_to, width_to, channels_to), moved by `down` rows and columns (or
+/// up, where it is negative): zeros where nothing was. Pads images and their channels, and cuts padding off again.
+struct ImageSizes {
+    std::int64_t height = 1;
+    std::int64_t width = 1;
+    std::int64_t channels = 1;
+};
+template <class From, class To>
+void move_images(cudaStream_t stream, std::int64_t batch, const From* from, const ImageSizes& from_sizes, To* to,
+                 const ImageSizes& to_sizes, std::int64_t down);
+
 /// (batch, rows, columns) → (batch, columns, rows). NHWC → NCHW: rows H·W, columns C; back: rows C, columns H·W.
 /// A linear layer's weights (units, C·H·W) from CHW to HWC columns: batch units, rows C, columns H·W; back: rows H·W,
 /// columns C.

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <source_location>
+#include <utility>
 
 namespace finch::backend::cuda {
 
@@ -48,11 +49,56 @@ private:
 struct CudnnConvolutionPlan;  ///< cudnn_plan.hpp
 struct CublasLinearPlan;      ///< cublas_linear.cpp
 
-/// What the libraries have chosen for a shape, once for all operations of the device.
+/// What a library has chosen for a shape, once for all operations of the device. Bounded: of the plans that no
+/// operation uses, the one that was asked for least lately goes first.
+template <class Shape, class Plan>
+class PlanCache {
+public:
+    static constexpr std::size_t most = 128;  ///< unless more are in use
+
+    /// Null where there is none.
+    [[nodiscard]] std::shared_ptr<Plan> find(const Shape& shape) {
+        const auto found = plans_.find(shape);
+        if (found == plans_.end()) {
+            return nullptr;
+        }
+        found->second.asked = ++clock_;
+        return found->second.plan;
+    }
+    void keep(const Shape& shape, std::shared_ptr<Plan> plan) {
+        plans_[shape] = {std::move(plan), ++clock_};
+        while (plans_.size() > most && drop_one()) {
+        }
+    }
+
+private:
+    struct Entry {
+        std::shared_ptr<Plan> plan;
+        std::uint64_t asked = 0;
+    };
+    bool drop_one() {
+        auto oldest = plans_.end();
+        for (auto entry = plans_.begin(); entry != plans_.end(); ++entry) {
+            const bool is_idle = entry->second.plan.use_count() == 1;
+            if (is_idle && (oldest == plans_.end() || entry->second.asked < oldest->second.asked)) {
+                oldest = entry;
+            }
+        }
+        if (oldest == plans_.end()) {
+            return false;
+        }
+        plans_.erase(oldest);
+        return true;
+    }
+
+    std::map<Shape, Entry> plans_;
+    std::uint64_t clock_ = 0;
+};
+
 class Plans {
 public:
-    std::map<ConvolutionShape, std::shared_ptr<CudnnConvolutionPlan>> convolutions;
-    std::map<LinearShape, std::shared_ptr<CublasLinearPlan>> linears;
+    PlanCache<ConvolutionShape, CudnnConvolutionPlan> convolutions;
+    PlanCache<LinearShape, CublasLinearPlan> linears;
 };
 
 }  // namespace finch::backend::cuda

@@ -4,6 +4,7 @@
 
 #include "stream.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -18,6 +19,13 @@ namespace finch::backend::cuda {
 /// The general path: cuDNN for any convolution, cuBLASLt for any linear layer.
 [[nodiscard]] std::unique_ptr<Operation> make_cudnn_convolution(Stream& stream, const ConvolutionShape& shape);
 [[nodiscard]] std::unique_ptr<Operation> make_cublas_linear(Stream& stream, const LinearShape& shape);
+
+/// Bytes that an operation would ask of Stream::scratch(). The libraries' workspaces are bounded: cuDNN's by 64 MiB,
+/// cuBLASLt's by 4 MiB.
+[[nodiscard]] std::size_t direct_convolution_scratch(Stream& stream, const ConvolutionShape& shape);
+[[nodiscard]] std::size_t direct_linear_scratch(Stream& stream, const LinearShape& shape);
+[[nodiscard]] std::size_t cudnn_convolution_scratch(Stream& stream, const ConvolutionShape& shape);
+[[nodiscard]] std::size_t cublas_linear_scratch(Stream& stream, const LinearShape& shape);
 
 [[nodiscard]] std::unique_ptr<Operation> make_pooling(Stream& stream, const PoolingShape& shape);
 [[nodiscard]] std::unique_ptr<Operation> make_activation(Stream& stream, const ActivationShape& shape);

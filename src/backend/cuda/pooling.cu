@@ -72,7 +72,7 @@ private:
     PoolingSizes sizes_;
     RowGrid out_;           ///< over y
     RowGrid in_;            ///< over x
-    DeviceMemory winners_;  ///< of the last forward; null for averages
+    StreamMemory winners_;  ///< of the last forward; null for averages
 };
 
 }  // namespace

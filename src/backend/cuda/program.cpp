@@ -95,6 +95,7 @@ UniqueGraphExec GraphProgram::capture(std::int64_t times) {
     const UniqueGraph graph = capture.end();
     cudaGraphExec_t exec = nullptr;
     FINCH_CUDA(cudaGraphInstantiate(&exec, graph.get(), 0));
+    stream_.keep_scratch();
     return UniqueGraphExec(exec);
 }
 

@@ -22,13 +22,11 @@ std::shared_ptr<const ResidentImages> ResidentSets::get(Stream& stream, const Im
     if (auto there = known.lock()) {
         return there;
     }
-    std::size_t free = 0;
-    std::size_t total = 0;
-    FINCH_CUDA(cudaMemGetInfo(&free, &total));
-    if (images.pixels.size_bytes() + images.labels.size_bytes() > free / 3) {
+    if (images.pixels.size_bytes() + images.labels.size_bytes() > stream.free_bytes() / 3) {
         return nullptr;
     }
     try {
+        stream.shared()->pool->trim();  // the images lie outside of it
         auto set = std::make_shared<ResidentImages>();
         set->pixels = bring(stream, images.pixels);
         set->labels = bring(stream, images.labels);

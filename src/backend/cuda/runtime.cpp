@@ -3,6 +3,7 @@
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 
+#include <cstdlib>
 #include <new>
 
 namespace finch::backend::cuda {
@@ -29,6 +30,10 @@ void check(cudaError_t code, const char* call, std::source_location where) {
     }
     throw ApiError(fmt::format("{}:{}: {}: {} ({})", where.file_name(), where.line(), call, cudaGetErrorString(code),
                                cudaGetErrorName(code)));
+}
+
+void ask_for_queues() {
+    ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 }
 
 void StreamTraits::destroy(type stream) noexcept {

@@ -14,6 +14,10 @@ namespace finch::backend::cuda {
 void check(cudaError_t code, const char* call, std::source_location where);
 #define FINCH_CUDA(call) ::finch::backend::cuda::check((call), #call, std::source_location::current())
 
+/// To be called before the first call of CUDA, which reads CUDA_DEVICE_MAX_CONNECTIONS once: as many hardware queues as
+/// there are (its own default is 8), so that slots do not wait for each other. What the user has set stays.
+void ask_for_queues();
+
 struct StreamTraits {
     using type = cudaStream_t;
     static type null() noexcept { return nullptr; }

@@ -14,33 +14,62 @@ Shared::Shared(const DeviceFacts& of)
     : facts(of),
       libraries(std::make_unique<Libraries>()),
       plans(std::make_unique<Plans>()),
-      sets(std::make_unique<ResidentSets>()) {}
+      sets(std::make_unique<ResidentSets>()),
+      pool(std::make_shared<MemoryPool>(of.index)),
+      pinned(std::make_shared<PinnedPool>()) {}
 Shared::~Shared() = default;
 
-Stream::Stream(std::shared_ptr<Shared> shared) : shared_(std::move(shared)), stream_(make_stream()) {}
+Stream::Stream(std::shared_ptr<Shared> shared)
+    : shared_(std::move(shared)),
+      own_(std::make_shared<const StreamAndPool>(StreamAndPool{make_stream(), shared_->pool})) {}
 
 Stream::~Stream() {
-    if (const cudaError_t code = cudaStreamSynchronize(stream_.get()); code != cudaSuccess) {
+    if (const cudaError_t code = cudaStreamSynchronize(get()); code != cudaSuccess) {
         spdlog::warn("work on {} ended with: {}", facts().name, cudaGetErrorString(code));
         static_cast<void>(cudaGetLastError());
     }
 }
 
-DeviceMemory Stream::allocate(std::size_t bytes) {
-    DeviceMemory memory = allocate_device(std::max<std::size_t>(bytes, 1));
+StreamMemory Stream::allocate(std::size_t bytes) {
+    StreamMemory memory(own_, bytes);
     FINCH_CUDA(cudaMemsetAsync(memory.get(), 0, bytes, get()));
     return memory;
 }
 
-void* Stream::scratch(std::size_t bytes) {
-    if (bytes == 0) {
-        return nullptr;
+PinnedPiece Stream::allocate_pinned(std::size_t bytes) {
+    return shared_->pinned->take(bytes);
+}
+
+std::shared_ptr<const Scratch> Stream::scratch(std::size_t bytes) {
+    std::shared_ptr<Scratch> scratch = scratch_.lock();
+    if (!scratch) {
+        scratch = std::make_shared<Scratch>();
+        scratch_ = scratch;
     }
-    if (bytes > scratch_bytes_) {
-        scratch_.push_back(allocate(bytes));
-        scratch_bytes_ = bytes;
+    if (bytes > scratch->bytes_) {
+        if (std::exchange(scratch->is_captured_, false)) {
+            scratch->captured_.push_back(std::move(scratch->memory_));
+        }
+        scratch->bytes_ = 0;
+        scratch->memory_ = {};  // first, so that both need not be there at once
+        scratch->memory_ = allocate(bytes);
+        scratch->bytes_ = bytes;
     }
-    return scratch_.back().get();
+    return scratch;
+}
+
+void Stream::keep_scratch() {
+    if (const std::shared_ptr<Scratch> scratch = scratch_.lock()) {
+        scratch->is_captured_ = true;
+    }
+}
+
+std::size_t Stream::free_bytes() const {
+    FINCH_CUDA(cudaStreamSynchronize(get()));  // what was freed on it counts
+    std::size_t free = 0;
+    std::size_t total = 0;
+    FINCH_CUDA(cudaMemGetInfo(&free, &total));
+    return free + shared_->pool->unused_bytes();
 }
 
 }  // namespace finch::backend::cuda

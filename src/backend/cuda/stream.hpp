@@ -2,11 +2,11 @@
 
 #include "finch/backend/operation.hpp"
 
+#include "memory.hpp"
 #include "runtime.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,8 +32,24 @@ struct Shared {
     std::unique_ptr<Libraries> libraries;
     std::unique_ptr<Plans> plans;
     std::unique_ptr<ResidentSets> sets;
+    std::shared_ptr<MemoryPool> pool;
+    std::shared_ptr<PinnedPool> pinned;
     explicit Shared(const DeviceFacts& of);
     ~Shared();
+};
+
+/// Memory that the operations of a stream may use as they like within one call: they run one after another, so all
+/// share it. It grows with what they ask for, and goes with the last of them.
+class Scratch {
+public:
+    [[nodiscard]] void* get() const noexcept { return memory_.get(); }
+
+private:
+    friend class Stream;
+    StreamMemory memory_;
+    std::size_t bytes_ = 0;
+    bool is_captured_ = false;            ///< a graph knows where it lies
+    std::vector<StreamMemory> captured_;  ///< smaller ones that graphs know
 };
 
 /// One line of work on a GPU, and what its operations share. Its operations must not outlive it.
@@ -44,24 +60,28 @@ public:
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
 
-    [[nodiscard]] cudaStream_t get() const noexcept { return stream_.get(); }
+    [[nodiscard]] cudaStream_t get() const noexcept { return own_->stream.get(); }
     [[nodiscard]] const DeviceFacts& facts() const noexcept { return shared_->facts; }
     [[nodiscard]] Libraries& libraries() const noexcept { return *shared_->libraries; }
     [[nodiscard]] Plans& plans() const noexcept { return *shared_->plans; }
     [[nodiscard]] const std::shared_ptr<Shared>& shared() const noexcept { return shared_; }
 
     /// Zeroed memory of the device. Throws std::bad_alloc.
-    [[nodiscard]] DeviceMemory allocate(std::size_t bytes);
-    /// Memory of at least `bytes` that an operation may use as it likes within one call: operations of a stream run one
-    /// after another, so all share it. Asked for once, when the operation is made; it stays where it is as long as the
-    /// stream lives, since graphs keep its address. Throws std::bad_alloc.
-    [[nodiscard]] void* scratch(std::size_t bytes);
+    [[nodiscard]] StreamMemory allocate(std::size_t bytes);
+    /// Pinned host memory, not zeroed. Throws std::bad_alloc.
+    [[nodiscard]] PinnedPiece allocate_pinned(std::size_t bytes);
+    /// Scratch memory of at least `bytes`, for an operation that keeps it as long as it lives and asks it where it lies
+    /// at each call. What is too small is freed at once, unless a graph knows it. Throws std::bad_alloc.
+    [[nodiscard]] std::shared_ptr<const Scratch> scratch(std::size_t bytes);
+    /// To be called when work on this stream has been captured: the scratch memory stays where it is.
+    void keep_scratch();
+    /// Bytes that allocate() can still give, about.
+    [[nodiscard]] std::size_t free_bytes() const;
 
 private:
     std::shared_ptr<Shared> shared_;
-    UniqueStream stream_;
-    std::vector<DeviceMemory> scratch_;  ///< each larger than the one before
-    std::size_t scratch_bytes_ = 0;      ///< of the last
+    std::shared_ptr<const StreamAndPool> own_;
+    std::weak_ptr<Scratch> scratch_;
 };
 
 }  // namespace finch::backend::cuda

@@ -27,6 +27,10 @@ void forgive_waiting();
 
 /// How often `function` was called since reset().
 [[nodiscard]] int calls(const std::string& function);
+/// CUDA_DEVICE_MAX_CONNECTIONS as it was at the first call since reset(); CUDA reads it once.
+[[nodiscard]] std::string queues_asked_for();
+/// Devices have no memory pools: cudaMallocFromPoolAsync and its like are refused.
+void take_pools_away();
 /// Bytes of device memory, and of pinned host memory, that somebody has.
 [[nodiscard]] std::size_t device_bytes_in_use();
 [[nodiscard]] std::size_t pinned_bytes_in_use();

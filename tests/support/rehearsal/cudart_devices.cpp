@@ -3,6 +3,13 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
+
+namespace {
+
+constexpr int most_shared_bytes = 227 * 1024;  ///< of a block on an H200
+
+}  // namespace
 
 namespace finch::rehearsal {
 
@@ -40,6 +47,8 @@ void reset() {
     machine().execution = Execution::at_once;
     machine().last_error = cudaSuccess;
     machine().forgives = false;
+    machine().has_pools = true;
+    machine().was_called = false;
     for (const auto& line : machine().lines) {
         line->blocked = false;
     }
@@ -64,11 +73,26 @@ void forgive_waiting() {
 int calls(const std::string& function) {
     return machine().counts[function];
 }
+std::string queues_asked_for() {
+    return machine().queues;
+}
+void take_pools_away() {
+    machine().has_pools = false;
+}
 std::size_t nodes_of_last_graph() {
     return machine().last_graph;
 }
 
+std::size_t shared_limit(const void* function) {
+    const auto asked = machine().shared_limits.find(function);
+    return asked == machine().shared_limits.end() ? 48 * 1024 : asked->second;
+}
+
 cudaError_t called(const std::string& function) {
+    if (!std::exchange(machine().was_called, true)) {
+        const char* queues = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+        machine().queues = queues != nullptr ? queues : "";
+    }
     ++machine().counts[function];
     const auto failure = machine().failures.find(function);
     if (failure != machine().failures.end() && --failure->second.first == 0) {
@@ -113,7 +137,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int index) {
     properties->minor = 0;
     properties->multiProcessorCount = 132;
     properties->totalGlobalMem = machine().memory;
-    properties->sharedMemPerBlockOptin = 227 * 1024;
+    properties->sharedMemPerBlockOptin = most_shared_bytes;
     properties->uuid.bytes[15] = static_cast<char>(index + 1);
     return cudaSuccess;
 }
@@ -124,7 +148,18 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int index) {
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
     REHEARSE(cudaDeviceGetAttribute);
-    *value = attribute == cudaDevAttrComputeCapabilityMajor ? 9 : 0;
+    *value = attribute == cudaDevAttrComputeCapabilityMajor                        ? 9
+             : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin                ? most_shared_bytes
+             : attribute == cudaDevAttrMemoryPoolsSupported && machine().has_pools ? 1
+                                                                                   : 0;
+    return cudaSuccess;
+}
+cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
+    REHEARSE(cudaFuncSetAttribute);
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 || value > most_shared_bytes) {
+        return remember(cudaErrorInvalidValue);
+    }
+    machine().shared_limits[function] = static_cast<std::size_t>(value);
     return cudaSuccess;
 }
 cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
@@ -133,6 +168,7 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
     return cudaSuccess;
 }
 cudaError_t cudaDriverGetVersion(int* version) {
+    REHEARSE(cudaDriverGetVersion);
     *version = 13000;
     return cudaSuccess;
 }

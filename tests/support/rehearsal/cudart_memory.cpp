@@ -50,6 +50,10 @@ cudaError_t give_back(Pieces& pieces, void* address) {
     return cudaSuccess;
 }
 
+std::size_t free_bytes() {
+    return machine().memory - std::min(machine().memory, device_bytes_in_use() + idle_pool_bytes());
+}
+
 /// What CUDA does with host memory that it does not know: it takes a copy of what goes to the device, later; it waits
 /// for what comes from there.
 void copy_pageable(void* to, const void* from, std::size_t bytes, bool to_device, cudaStream_t stream) {
@@ -82,6 +86,18 @@ std::size_t device_bytes_in_use() {
 std::size_t pinned_bytes_in_use() {
     return total(machine().pinned_memory);
 }
+std::size_t idle_pool_bytes() {
+    std::size_t bytes = 0;
+    for (const cudaMemPool_t pool : machine().pools) {
+        bytes += pool->reserved - pool->used;
+    }
+    return bytes;
+}
+void release_pools() {
+    for (const cudaMemPool_t pool : machine().pools) {
+        pool->reserved = std::max(pool->used, std::min<std::size_t>(pool->reserved, pool->threshold));
+    }
+}
 bool is_device_memory(const void* memory, std::size_t bytes) {
     return holds(machine().device_memory, memory, bytes);
 }
@@ -97,7 +113,7 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) {
     if (machine().capture) {
         return refuse_in_capture();
     }
-    if (bytes > machine().memory || device_bytes_in_use() > machine().memory - bytes) {
+    if (bytes > free_bytes()) {
         return remember(cudaErrorMemoryAllocation);
     }
     *memory = take(machine().device_memory, bytes);
@@ -107,6 +123,9 @@ cudaError_t cudaFree(void* memory) {
     REHEARSE(cudaFree);
     if (machine().capture) {
         return refuse_in_capture();
+    }
+    if (machine().pooled.contains(static_cast<const unsigned char*>(memory))) {
+        return remember(cudaErrorInvalidValue);  // the real one takes it; Finch has no reason to
     }
     drain_all();  // as the real one
     return give_back(machine().device_memory, memory);
@@ -130,7 +149,84 @@ cudaError_t cudaFreeHost(void* memory) {
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total_bytes) {
     REHEARSE(cudaMemGetInfo);
     *total_bytes = machine().memory;
-    *free = machine().memory - std::min(machine().memory, device_bytes_in_use());
+    *free = free_bytes();
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
+    REHEARSE(cudaMemPoolCreate);
+    if (!machine().has_pools || properties->allocType != cudaMemAllocationTypePinned ||
+        properties->location.type != cudaMemLocationTypeDevice) {
+        return remember(cudaErrorNotSupported);
+    }
+    *pool = new CUmemPoolHandle_st;
+    machine().pools.insert(*pool);
+    return cudaSuccess;
+}
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
+    REHEARSE(cudaMemPoolDestroy);
+    drain_all();
+    machine().pools.erase(pool);
+    delete pool;
+    return cudaSuccess;
+}
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr which, void* value) {
+    REHEARSE(cudaMemPoolSetAttribute);
+    if (which != cudaMemPoolAttrReleaseThreshold) {
+        return remember(cudaErrorInvalidValue);
+    }
+    std::memcpy(&pool->threshold, value, sizeof pool->threshold);
+    return cudaSuccess;
+}
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr which, void* value) {
+    REHEARSE(cudaMemPoolGetAttribute);
+    if (which != cudaMemPoolAttrUsedMemCurrent && which != cudaMemPoolAttrReservedMemCurrent) {
+        return remember(cudaErrorInvalidValue);
+    }
+    const std::uint64_t bytes = which == cudaMemPoolAttrUsedMemCurrent ? pool->used : pool->reserved;
+    std::memcpy(value, &bytes, sizeof bytes);
+    return cudaSuccess;
+}
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t kept) {
+    REHEARSE(cudaMemPoolTrimTo);
+    pool->reserved = std::max(pool->used, std::min(pool->reserved, kept));
+    return cudaSuccess;
+}
+cudaError_t cudaMallocFromPoolAsync(void** memory, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
+    REHEARSE(cudaMallocFromPoolAsync);
+    if (machine().capture) {
+        return refuse_in_capture();  // the real one makes a node of it, which Finch does not want either
+    }
+    const auto lacks = [&] {
+        return pool->used + bytes > pool->reserved && pool->used + bytes - pool->reserved > free_bytes();
+    };
+    if (lacks()) {
+        drain(stream);  // what was freed in its order is there again
+    }
+    if (lacks()) {
+        return remember(cudaErrorMemoryAllocation);
+    }
+    pool->used += bytes;
+    pool->reserved = std::max(pool->reserved, pool->used);
+    *memory = take(machine().device_memory, bytes);
+    machine().pooled[static_cast<const unsigned char*>(*memory)] = pool;
+    return cudaSuccess;
+}
+cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
+    REHEARSE(cudaFreeAsync);
+    if (machine().capture) {
+        return refuse_in_capture();
+    }
+    const auto found = machine().pooled.find(static_cast<const unsigned char*>(memory));
+    if (found == machine().pooled.end()) {
+        return remember(cudaErrorInvalidValue);
+    }
+    const cudaMemPool_t pool = found->second;
+    machine().pooled.erase(found);
+    submit(stream, [pool, memory] {
+        pool->used -= machine().device_memory.at(static_cast<const unsigned char*>(memory));
+        static_cast<void>(give_back(machine().device_memory, memory));
+    });
     return cudaSuccess;
 }
 

@@ -114,6 +114,11 @@ public:
                                 [&](const auto& line) { return taken_[line.get()] == line->end(); });
     }
     [[nodiscard]] const std::vector<std::function<void()>>& work() const { return work_; }
+    /// Whether each kernel is now allowed the shared memory that it was captured with.
+    [[nodiscard]] bool is_allowed() const {
+        return std::all_of(kernels_.begin(), kernels_.end(),
+                           [](const Kernel& kernel) { return kernel.shared_bytes <= shared_limit(kernel.function); });
+    }
     /// Whether the origin waits, in the end, for all that was done beside it.
     [[nodiscard]] bool is_whole() const { return is_whole_; }
 
@@ -125,12 +130,14 @@ private:
                 take(*item.awaited.line, item.awaited.count);
             } else {
                 work_.push_back(item.work);
+                kernels_.push_back(item.kernel);
             }
         }
     }
 
     std::map<const Line*, std::size_t> taken_;
     std::vector<std::function<void()>> work_;
+    std::vector<Kernel> kernels_;
     bool is_whole_ = false;
 };
 
@@ -146,7 +153,7 @@ cudaError_t wait_in_capture(cudaStream_t stream, const CUevent_st& event) {
         on.capture = event.capture;
         on.capture->lines[stream] = std::make_shared<Line>();
     }
-    append(stream, {nullptr, event.place});
+    append(stream, {nullptr, event.place, {}});
     return cudaSuccess;
 }
 
@@ -169,7 +176,15 @@ void drain_all() {
     }
 }
 void submit(cudaStream_t stream, std::function<void()> work) {
-    append(stream, {std::move(work), {}});
+    append(stream, {std::move(work), {}, {}});
+}
+cudaError_t submit_kernel(cudaStream_t stream, const void* function, std::size_t shared_bytes,
+                          std::function<void()> work) {
+    if (shared_bytes > shared_limit(function)) {
+        return remember(cudaErrorInvalidValue);
+    }
+    append(stream, {std::move(work), {}, {function, shared_bytes}});
+    return cudaSuccess;
 }
 void block(cudaStream_t stream) {
     of(stream).line->blocked = true;
@@ -201,6 +216,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
         fault("somebody waits without a deadline for a stream that never gets done");
     }
     drain(stream);
+    release_pools();
     return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
@@ -224,7 +240,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     }
     if (event->place.line) {
         of(stream).line->blocked = of(stream).line->blocked || event->place.line->blocked;
-        append(stream, {nullptr, event->place});
+        append(stream, {nullptr, event->place, {}});
     }
     return cudaSuccess;
 }
@@ -332,7 +348,11 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEve
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
     REHEARSE(cudaGraphInstantiate);
-    machine().last_graph = Sequence(*graph->captured, false).work().size();
+    const Sequence sequence(*graph->captured, false);
+    if (!sequence.is_allowed()) {
+        return remember(cudaErrorInvalidValue);
+    }
+    machine().last_graph = sequence.work().size();
     *exec = new CUgraphExec_st{graph->captured};
     return cudaSuccess;
 }

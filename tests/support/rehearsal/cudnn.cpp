@@ -4,9 +4,11 @@
 #include "support/rehearsal/engines.hpp"
 #include "support/rehearsal/kernel_launch.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <cuda_bf16.h>
 #include <iterator>
 #include <utility>
@@ -19,14 +21,31 @@ namespace finch::rehearsal {
 namespace {
 
 std::function<bool(const CudnnRequest&)> has_engine = [](const CudnnRequest&) { return true; };
+std::vector<Engine> engines{Engine{}};
+std::vector<CudnnRequest> planned_requests;
 int plans = 0;
+int kept_plans = 0;
+
+/// The first engine that is not barred for the shape.
+const Engine* allowed_engine(const ConvolutionShape& shape) {
+    const std::vector<EngineNote> barred = barred_notes(shape);
+    const auto is_allowed = [&](const Engine& engine) {
+        return engine.workspace_bytes <= most_cudnn_workspace &&
+               std::none_of(engine.notes.begin(), engine.notes.end(), [&](EngineNote note) {
+                   return std::find(barred.begin(), barred.end(), note) != barred.end();
+               });
+    };
+    const auto found = std::find_if(engines.begin(), engines.end(), is_allowed);
+    return found == engines.end() ? nullptr : &*found;
+}
 
 /// A tensor of four dimensions (n, c, h, w) in device memory.
 class View {
 public:
-    View(void* data, const CudnnRequest& request, std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w)
+    View(void* data, const CudnnRequest& request, ConvolutionPass written_by, std::int64_t n, std::int64_t c,
+         std::int64_t h, std::int64_t w)
         : data_(data),
-          type_(request.type),
+          type_(request.pass == written_by ? request.output : request.type),
           is_nhwc_(request.layout == TensorLayout::nhwc),
           n_(n),
           c_(c),
@@ -140,36 +159,55 @@ void compute(const CudnnRequest& request, const Tensors& t) {
 
 class PlainPass : public CudnnPass {
 public:
-    explicit PlainPass(const CudnnRequest& request) : request_(request) {}
-    [[nodiscard]] std::size_t workspace_bytes() const override { return 1000; }
-    [[nodiscard]] std::string engine() const override { return "stand-in"; }
+    PlainPass(const CudnnRequest& request, const Engine& engine) : request_(request), engine_(engine) { ++kept_plans; }
+    ~PlainPass() override { --kept_plans; }
+    PlainPass(const PlainPass&) = delete;
+    PlainPass& operator=(const PlainPass&) = delete;
+    [[nodiscard]] std::size_t workspace_bytes() const override {
+        return static_cast<std::size_t>(engine_.workspace_bytes);
+    }
+    [[nodiscard]] std::string engine() const override { return engine_.name; }
     void run(cudaStream_t stream, const CudnnTensors& tensors, void* workspace) override {
         const ConvolutionShape& s = request_.shape;
-        const Tensors t{{tensors.x, request_, s.batch, s.channels_in, s.height, s.width},
-                        {tensors.weights, request_, s.channels_out, s.channels_in, s.kernel, s.kernel},
-                        {tensors.y, request_, s.batch, s.channels_out, s.height_out(), s.width_out()},
-                        static_cast<const float*>(tensors.bias)};
+        const Tensors t{
+            {tensors.x, request_, ConvolutionPass::data_gradient, s.batch, s.channels_in, s.height, s.width},
+            {tensors.weights, request_, ConvolutionPass::weight_gradient, s.channels_out, s.channels_in, s.kernel,
+             s.kernel},
+            {tensors.y, request_, ConvolutionPass::forward, s.batch, s.channels_out, s.height_out(), s.width_out()},
+            static_cast<const float*>(tensors.bias)};
         if (!t.x.is_device_memory() || !t.weights.is_device_memory() || !t.y.is_device_memory() ||
             !is_device_memory(workspace, workspace_bytes()) ||
             (request_.is_fused && reinterpret_cast<std::uintptr_t>(tensors.bias) % 16 != 0)) {
             throw ApiError("the stand-in of cuDNN was given memory that is not the device's, too little, or askew");
         }
         // Whoever keeps something in the workspace loses it.
-        submit(stream, [workspace, this] { std::memset(workspace, 0xff, workspace_bytes()); });
+        submit(stream, [workspace, bytes = workspace_bytes()] { std::memset(workspace, 0xff, bytes); });
         submit(stream, [request = request_, t] { compute(request, t); });
     }
 
 private:
     CudnnRequest request_;
+    Engine engine_;
 };
 
 }  // namespace
 
 void offer_engines(std::function<bool(const CudnnRequest&)> offered) {
     has_engine = std::move(offered);
+    planned_requests.clear();
+}
+void set_engines(std::vector<Engine> of) {
+    engines = std::move(of);
+    planned_requests.clear();
+}
+const std::vector<CudnnRequest>& requests() {
+    return planned_requests;
 }
 int plans_made() {
     return plans;
+}
+int plans_kept() {
+    return kept_plans;
 }
 
 }  // namespace finch::rehearsal
@@ -177,11 +215,15 @@ int plans_made() {
 namespace finch::backend::cuda {
 
 std::unique_ptr<CudnnPass> plan_cudnn_pass(Libraries&, const CudnnRequest& request) {
-    if (!rehearsal::has_engine(request)) {
+    const rehearsal::Engine* engine = rehearsal::allowed_engine(request.shape);
+    // Paddings that differ before and behind are what the real one's engines hardly ever take.
+    if (!rehearsal::has_engine(request) || engine == nullptr ||
+        request.shape.padding_before != request.shape.padding_after) {
         return nullptr;
     }
     ++rehearsal::plans;
-    return std::make_unique<rehearsal::PlainPass>(request);
+    rehearsal::planned_requests.push_back(request);
+    return std::make_unique<rehearsal::PlainPass>(request, *engine);
 }
 
 }  // namespace finch::backend::cuda

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "shared_memory.hpp"
 #include "support/rehearsal/fibers.hpp"
 
 #include <cstddef>
@@ -19,6 +20,13 @@ namespace finch::rehearsal {
 
 /// Puts work in line on a stream of the stand-in: done now, or recorded where the stream is being captured.
 void submit(cudaStream_t stream, std::function<void()> work);
+/// The same for a kernel. Refused where it was not allowed so much shared memory.
+[[nodiscard]] cudaError_t submit_kernel(cudaStream_t stream, const void* function, std::size_t shared_bytes,
+                                        std::function<void()> work);
+
+/// Its address is a kernel's.
+template <class Kernel>
+inline constexpr char kernel_address = 0;
 
 }  // namespace finch::rehearsal
 
@@ -88,13 +96,15 @@ template <class Kernel>
 [[nodiscard]] cudaError_t launch(cudaStream_t stream, const Grid& grid, const Kernel& kernel) {
     const bool fits = grid.blocks_x >= 1 && grid.blocks_x < (std::int64_t{1} << 31) && grid.blocks_y >= 1 &&
                       grid.blocks_y <= 65535 && grid.blocks_z >= 1 && grid.blocks_z <= 65535 && grid.threads >= 1 &&
-                      grid.threads <= Kernel::max_threads && Kernel::max_threads <= 1024 &&
-                      grid.shared_bytes <= 227 * 1024;
+                      grid.threads <= Kernel::max_threads && Kernel::max_threads <= 1024;
     if (!fits) {
         return cudaErrorInvalidConfiguration;
     }
-    rehearsal::submit(stream, [grid, kernel] { run_grid(grid, kernel); });
-    return cudaSuccess;
+    const void* function = &rehearsal::kernel_address<Kernel>;
+    if (const cudaError_t code = allow_shared_memory(function, grid.shared_bytes); code != cudaSuccess) {
+        return code;
+    }
+    return rehearsal::submit_kernel(stream, function, grid.shared_bytes, [grid, kernel] { run_grid(grid, kernel); });
 }
 
 }  // namespace finch::backend::cuda

@@ -3,6 +3,7 @@
 #include "support/rehearsal/control.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <cuda_runtime.h>
 #include <deque>
 #include <functional>
@@ -14,6 +15,12 @@
 #include <vector>
 
 // What the parts of the stand-in of the CUDA runtime share.
+struct CUmemPoolHandle_st {
+    std::size_t reserved = 0;
+    std::size_t used = 0;
+    std::uint64_t threshold = 0;
+};
+
 namespace finch::rehearsal {
 
 struct Line;
@@ -24,10 +31,17 @@ struct Place {
     std::size_t count = 0;
 };
 
+/// A kernel: which one, and the shared memory that it is started with.
+struct Kernel {
+    const void* function = nullptr;
+    std::size_t shared_bytes = 0;
+};
+
 /// Work, or another line's place that must be reached first.
 struct Item {
     std::function<void()> work;
     Place awaited;
+    Kernel kernel = {};  ///< of work that is one
 };
 
 /// Items to be done one after another: a stream's, or what was captured on a stream.
@@ -63,6 +77,12 @@ struct Machine {
     int current = 0;
     std::size_t last_graph = 0;
     bool forgives = false;
+    bool has_pools = true;
+    std::map<const unsigned char*, cudaMemPool_t> pooled;  ///< of the device memory: what came from a pool
+    std::set<cudaMemPool_t> pools;
+    std::map<const void*, std::size_t> shared_limits;  ///< of kernels that asked for more shared memory
+    std::string queues;
+    bool was_called = false;
 
     Machine();
     void read_environment();
@@ -79,6 +99,12 @@ cudaError_t remember(cudaError_t code);
 [[nodiscard]] bool is_capturing(cudaStream_t stream);
 /// What a call returns that must not come while a stream captures; the capture is lost.
 cudaError_t refuse_in_capture();
+/// The shared memory that a kernel may be started with.
+[[nodiscard]] std::size_t shared_limit(const void* function);
+/// What pools keep though nobody has it.
+[[nodiscard]] std::size_t idle_pool_bytes();
+/// What a pool holds above its threshold goes when somebody waits.
+void release_pools();
 /// Does all that a stream was asked for, or that all were.
 void drain(cudaStream_t stream);
 void drain_all();

@@ -57,6 +57,35 @@ struct CopyChannels {
     }
 };
 
+/// to (batch, height_to, width_to, channels_to) = from (batch, height, width, channels) moved by `down` rows and
+/// columns: zeros where `from` has nothing, and what reaches beyond `to` is dropped. Pads images, and cuts padding off
+/// again.
+template <class From, class To>
+struct MoveImages {
+    static constexpr int max_threads = 256;
+    const From* from;
+    To* to;
+    std::int64_t batch, height, width, channels;
+    std::int64_t height_to, width_to, channels_to;
+    std::int64_t down;
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        const std::int64_t count = batch * height_to * width_to * channels_to;
+        for (std::int64_t i = thread.global_index(); i < count; i += thread.global_count()) {
+            const MatrixPlace pixel(i, channels_to);
+            const MatrixPlace line(pixel.row, width_to);
+            const MatrixPlace image(line.row, height_to);
+            const std::int64_t row = image.column - down;
+            const std::int64_t column = line.column - down;
+            const bool is_there = row >= 0 && row < height && column >= 0 && column < width && pixel.column < channels;
+            to[i] = is_there
+                        ? convert<To>(from[((image.row * height + row) * width + column) * channels + pixel.column])
+                        : convert<To>(0.0F);
+        }
+    }
+};
+
 /// to (batch, columns, rows) = from (batch, rows, columns), by way of tiles in shared memory so that both sides are
 /// touched in one piece. A block per tile: of each matrix `tiles`, `tiles_across` of them side by side. 256 threads.
 /// Shared memory: tile · (tile + 1) floats.

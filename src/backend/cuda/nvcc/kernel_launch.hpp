@@ -1,5 +1,7 @@
 #pragma once
 
+#include "shared_memory.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <cuda_runtime.h>
@@ -72,12 +74,10 @@ __global__ void __launch_bounds__(Kernel::max_threads) kernel_entry(const Kernel
 /// Puts `kernel` in line on `stream`. Returns what CUDA says; the caller checks it with FINCH_CUDA.
 template <class Kernel>
 [[nodiscard]] cudaError_t launch(cudaStream_t stream, const Grid& grid, const Kernel& kernel) {
-    if (grid.shared_bytes > 48 * 1024) {  // more than that must be asked for
-        const cudaError_t asked = cudaFuncSetAttribute(
-            kernel_entry<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(grid.shared_bytes));
-        if (asked != cudaSuccess) {
-            return asked;
-        }
+    if (const cudaError_t allowed =
+            allow_shared_memory(reinterpret_cast<const void*>(&kernel_entry<Kernel>), grid.shared_bytes);
+        allowed != cudaSuccess) {
+        return allowed;
     }
     const dim3 blocks(static_cast<unsigned>(grid.blocks_x), static_cast<unsigned>(grid.blocks_y),
                       static_cast<unsigned>(grid.blocks_z));

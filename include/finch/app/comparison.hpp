@@ -1,0 +1,25 @@
+#pragma once
+
+#include "finch/search/individual.hpp"
+#include "finch/train/training.hpp"
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace finch::app {
+
+/// What can be said of an individual that was trained once more.
+struct Comparison {
+    bool equal = false;  ///< every epoch that can be compared is, to the last bit; false where none can
+    std::string text;    ///< both curves side by side, and the finding in words
+};
+
+/// How many of the recorded epochs `ranks` ranks can train again to the same bits: those before the first that another
+/// number of ranks trained. A record of format 1 says it of the whole individual only.
+[[nodiscard]] std::size_t comparable_epochs(const search::Individual& recorded, int ranks);
+
+/// `again` is what `ranks` ranks found.
+[[nodiscard]] Comparison compare(std::span<const train::Epoch> again, const search::Individual& recorded, int ranks);
+
+}  // namespace finch::app

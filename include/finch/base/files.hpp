@@ -1,0 +1,55 @@
+#pragma once
+
+#include "finch/base/error.hpp"
+#include "finch/base/handle.hpp"
+
+#include <cerrno>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+/// Calls of the file system as a long run on a shared one needs them: what passes by itself is tried again, and no name
+/// in a folder that others write to makes the program follow a link or wait.
+namespace finch {
+
+/// The file system refused: a full disk, a quota, an I/O error. Names the file and the system's words. Nothing is wrong
+/// with the run: it stops, to be resumed.
+class StorageError : public ApiError {
+public:
+    using ApiError::ApiError;
+};
+
+/// Throws StorageError with `what` (a path and what was tried) and the text of the current `errno`.
+[[noreturn]] void throw_storage(const std::string& what);
+
+/// A pause of `milliseconds` between two tries.
+void pause_before_retry(int milliseconds);
+
+/// `call()`, which returns a negative number where it failed and leaves the reason in errno, and once more where it was
+/// interrupted, or where a file server changed under an open name (ESTALE): six times at most, within half a second.
+template <class Call>
+auto retry(Call call) -> decltype(call()) {
+    auto result = call();
+    for (int pause = 10; result < 0 && (errno == EINTR || errno == ESTALE) && pause <= 160; pause *= 2) {
+        pause_before_retry(errno == EINTR ? 0 : pause);
+        result = call();
+    }
+    return result;
+}
+
+/// Whether there is something under the name, links followed. Throws StorageError where that cannot be told.
+[[nodiscard]] bool is_there(const std::filesystem::path& path);
+
+/// What stands in a folder, by name; nothing where there is no such folder. Throws StorageError.
+[[nodiscard]] std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder);
+
+/// Opens a file. None where that fails, with the reason in errno and, in words, in `problem`; EINVAL where it is a
+/// folder, a FIFO, a device or a socket, which it never waits for. `flags` are those of open(2): O_NOFOLLOW among them
+/// refuses links too.
+[[nodiscard]] FileDescriptor open_regular(const std::filesystem::path& path, int flags, std::string& problem);
+
+/// A new file, open to read and write; what had the name is gone, and a link is not followed. None where that fails,
+/// with the reason in errno.
+[[nodiscard]] FileDescriptor make_file(const std::filesystem::path& path);
+
+}  // namespace finch

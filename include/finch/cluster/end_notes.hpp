@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+namespace finch::cluster {
+
+/// How a rank ended that did not end in order. `excused`: from outside, by USR2, TERM or INT, or by a fault elsewhere.
+/// `guilty`: by a fault of its own.
+enum class EndKind : std::uint32_t { none, excused, guilty };
+
+/// What one rank left behind.
+struct EndNote {
+    std::uint32_t restart = 0;  ///< start of the run
+    std::int32_t worker = 0;
+    EndKind kind = EndKind::none;
+};
+
+/// From now on this rank can leave a note in its cell of `path`, which all ranks share, and SEGV, BUS, ILL, FPE and
+/// ABRT leave one, then do what they did before. Throws ApiError where the file cannot be opened.
+void keep_end_notes(const std::filesystem::path& path, int rank, std::uint32_t restart, std::int32_t worker);
+
+/// Leaves the note of this rank, the first one only; nothing before keep_end_notes(). Async-signal-safe.
+void note_end(EndKind kind) noexcept;
+
+/// The notes of the start `restart`, of any rank. Nothing where there is no such file.
+[[nodiscard]] std::vector<EndNote> read_end_notes(const std::filesystem::path& path, std::uint32_t restart);
+
+}  // namespace finch::cluster

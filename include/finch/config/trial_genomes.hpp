@@ -1,0 +1,13 @@
+#pragma once
+
+#include "finch/config/config.hpp"
+
+#include <vector>
+
+namespace finch::config {
+
+/// Genomes that show what networks a space has: its corners, and 1 000 random ones. Not all need give a network that
+/// can exist.
+[[nodiscard]] std::vector<search::Genome> trial_genomes(const Config& config);
+
+}  // namespace finch::config

@@ -1,0 +1,40 @@
+#include "finch/app/checks.hpp"
+
+#include "finch/app/given.hpp"
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+
+namespace finch::app {
+
+void check_search(const config::Config& config, const std::optional<std::vector<std::string>>& genes) {
+    if (!genes && config.space.size() == 0) {
+        throw ConfigError(
+            "search.space: a search needs at least one gene; finch train trains one individual without a search");
+    }
+    if (genes) {
+        static_cast<void>(given_genome(config.space, *genes));  // says what is wrong with the genes
+    }
+}
+
+data::Options data_options(const config::Config& config) {
+    RandomStream random(config.seed, Purpose::test);
+    return config.recipe(search::random_genome(config.space, random), 0).data;
+}
+
+void check_data(const config::Config& config, const data::Datasets& datasets) {
+    const data::Dataset& images = datasets.training;
+    // Refuses what leaves nothing to train on.
+    static_cast<void>(data::split(data_options(config), images.samples(), config.seed));
+    config::check_models(config, {images.height, images.width, images.channels}, images.classes);
+}
+
+std::string data_text(const config::Config& config, const data::Datasets& datasets) {
+    const data::Dataset& images = datasets.training;
+    const data::Options options = data_options(config);
+    const std::int64_t training = options.training_samples.value_or(images.samples() - options.validation_samples);
+    return fmt::format("{} images of {} x {} x {} in {} classes: {} train, {} validate; {} more test the best model",
+                       images.samples(), images.height, images.width, images.channels, images.classes, training,
+                       options.validation_samples, datasets.test.samples());
+}
+
+}  // namespace finch::app

@@ -1,0 +1,89 @@
+#include "finch/base/files.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace finch {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What a name stands for that is no file.
+std::string no_file(mode_t mode) {
+    const char* kind = S_ISDIR(mode)    ? "a folder"
+                       : S_ISLNK(mode)  ? "a symbolic link"
+                       : S_ISFIFO(mode) ? "a FIFO"
+                       : S_ISSOCK(mode) ? "a socket"
+                                        : "a device";
+    return std::string("it is ") + kind + ", not a file";
+}
+
+}  // namespace
+
+void throw_storage(const std::string& what) {
+    const int code = errno;
+    throw StorageError(what + ": " + std::strerror(code));
+}
+
+void pause_before_retry(int milliseconds) {
+    ::usleep(static_cast<useconds_t>(milliseconds) * 1000);
+}
+
+bool is_there(const fs::path& path) {
+    struct stat about {};
+    if (retry([&] { return ::stat(path.c_str(), &about); }) == 0) {
+        return true;
+    }
+    if (errno != ENOENT && errno != ENOTDIR) {
+        throw_storage("cannot look for " + path.string());
+    }
+    return false;
+}
+
+std::vector<fs::path> list_folder(const fs::path& folder) {
+    std::vector<fs::path> found;
+    if (!is_there(folder)) {
+        return found;
+    }
+    std::error_code failure;
+    fs::directory_iterator entry(folder, failure);
+    for (; !failure && entry != fs::directory_iterator(); entry.increment(failure)) {
+        found.push_back(entry->path());
+    }
+    if (failure) {
+        throw StorageError("cannot list " + folder.string() + ": " + failure.message());
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
+FileDescriptor open_regular(const fs::path& path, int flags, std::string& problem) {
+    FileDescriptor file(retry([&] { return ::open(path.c_str(), flags | O_NONBLOCK | O_CLOEXEC, 0666); }));
+    if (!file) {
+        const int code = errno;
+        struct stat about {};
+        const int known = (flags & O_NOFOLLOW) != 0 ? ::lstat(path.c_str(), &about) : ::stat(path.c_str(), &about);
+        const bool is_file = known != 0 || S_ISREG(about.st_mode);
+        problem = is_file ? std::strerror(code) : no_file(about.st_mode);
+        errno = is_file ? code : EINVAL;
+        return file;
+    }
+    struct stat about {};
+    if (::fstat(file.get(), &about) == 0 && !S_ISREG(about.st_mode)) {
+        problem = no_file(about.st_mode);
+        file.reset();
+        errno = EINVAL;
+    }
+    return file;
+}
+
+FileDescriptor make_file(const fs::path& path) {
+    ::unlink(path.c_str());
+    return FileDescriptor(
+        retry([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666); }));
+}
+
+}  // namespace finch

@@ -1,0 +1,99 @@
+#include "finch/cluster/end_notes.hpp"
+
+#include "finch/base/error.hpp"
+#include "finch/base/handle.hpp"
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace finch::cluster {
+namespace {
+
+/// One rank's place in the file.
+struct Cell {
+    std::uint32_t magic = 0;
+    std::uint32_t restart = 0;
+    std::int32_t worker = 0;
+    EndKind kind = EndKind::none;
+};
+static_assert(sizeof(Cell) == 16);
+constexpr std::uint32_t magic = 0x444E4546;  // "FEND"
+
+constexpr std::array fatal_signals{SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+
+/// What the handlers use: written once, before they stand.
+struct Place {
+    int file = -1;
+    off_t offset = 0;
+    Cell cell;
+    std::array<struct sigaction, fatal_signals.size()> before{};
+};
+Place place;
+std::atomic<bool> has_noted{true};
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+/// Leaves the note, then lets the signal do what it did before: by the same instruction again, or by raise.
+extern "C" void finch_on_fatal_signal(int signal) {
+    note_end(EndKind::guilty);
+    for (std::size_t i = 0; i < fatal_signals.size(); ++i) {
+        if (fatal_signals[i] == signal) {
+            ::sigaction(signal, &place.before[i], nullptr);
+        }
+    }
+    ::raise(signal);
+}
+
+}  // namespace
+
+void keep_end_notes(const std::filesystem::path& path, int rank, std::uint32_t restart, std::int32_t worker) {
+    place.file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (place.file < 0) {
+        throw_errno("cannot open " + path.string());
+    }
+    place.offset = static_cast<off_t>(sizeof(Cell)) * rank;
+    place.cell = {magic, restart, worker, EndKind::none};
+    has_noted = false;
+    for (std::size_t i = 0; i < fatal_signals.size(); ++i) {
+        struct sigaction action {};
+        action.sa_handler = finch_on_fatal_signal;
+        action.sa_flags = SA_ONSTACK;
+        ::sigemptyset(&action.sa_mask);
+        if (::sigaction(fatal_signals[i], &action, &place.before[i]) != 0) {
+            throw_errno("sigaction");
+        }
+    }
+}
+
+void note_end(EndKind kind) noexcept {
+    if (has_noted.exchange(true)) {
+        return;
+    }
+    const int code = errno;
+    Cell cell = place.cell;
+    cell.kind = kind;
+    static_cast<void>(::pwrite(place.file, &cell, sizeof cell, place.offset));
+    errno = code;
+}
+
+std::vector<EndNote> read_end_notes(const std::filesystem::path& path, std::uint32_t restart) {
+    std::vector<EndNote> notes;
+    const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    struct stat about {};
+    if (!file || ::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode)) {
+        return notes;
+    }
+    Cell cell;
+    while (::read(file.get(), &cell, sizeof cell) == static_cast<ssize_t>(sizeof cell)) {
+        if (cell.magic == magic && cell.restart == restart && cell.kind != EndKind::none) {
+            notes.push_back({cell.restart, cell.worker, cell.kind});
+        }
+    }
+    return notes;
+}
+
+}  // namespace finch::cluster

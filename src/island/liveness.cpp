@@ -1,0 +1,51 @@
+#include "finch/island/liveness.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace finch::island {
+namespace {
+
+constexpr double least_interval = 10;        // s
+constexpr double signs_per_second = 100;     // at world rank 0
+constexpr double longest_between_looks = 1;  // s
+
+}  // namespace
+
+Liveness::Liveness(std::int32_t self, int workers, double seconds, double now)
+    : self_(self),
+      interval_(std::max(least_interval, workers / signs_per_second)),
+      limit_(std::max(seconds, 3 * interval_)),
+      watches_(seconds > 0),
+      last_sign_(now),
+      last_look_(now),
+      due_(static_cast<std::size_t>(workers), now + limit_) {}
+
+void Liveness::heard(std::int32_t from, double now, double seconds) {
+    due_.at(static_cast<std::size_t>(from)) = now + std::max(seconds, limit_);
+}
+
+bool Liveness::sign_is_due(double now) {
+    if (!watches_ || now - last_sign_ < interval_) {
+        return false;
+    }
+    last_sign_ = now;
+    return true;
+}
+
+std::optional<std::int32_t> Liveness::silent(double now) {
+    if (const double gap = now - std::exchange(last_look_, now); gap > longest_between_looks) {
+        for (double& due : due_) {
+            due += gap;
+        }
+    }
+    const auto first = due_.begin() + (self_ == 0 ? 1 : 0);
+    const auto last = self_ == 0 ? due_.end() : due_.begin() + 1;
+    const auto latest = std::min_element(first, last);
+    if (!watches_ || latest == last || now < *latest) {
+        return std::nullopt;
+    }
+    return static_cast<std::int32_t>(latest - due_.begin());
+}
+
+}  // namespace finch::island

@@ -1,0 +1,81 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/app/comparison.hpp"
+
+#include <doctest/doctest.h>
+#include <vector>
+
+using namespace finch;
+using namespace finch::app;
+
+namespace {
+
+/// An individual whose epochs such numbers of ranks trained; the last start had as many as the last.
+search::Individual trained_by(const std::vector<std::int32_t>& ranks) {
+    search::Individual individual;
+    individual.ranks = ranks.back();
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+        individual.curve.push_back(
+            {static_cast<std::int32_t>(i + 1), ranks[i], 1, 0.5, 1.0 / static_cast<double>(i + 1), 0.5, 0.1, 1});
+    }
+    return individual;
+}
+
+/// The same curve again, its losses from epoch `from` on larger by the share `apart`.
+std::vector<train::Epoch> again(const search::Individual& recorded, std::int64_t from, double apart) {
+    std::vector<train::Epoch> curve;
+    for (const search::EpochMetrics& one : recorded.curve) {
+        const double loss = one.validation_loss * (one.epoch >= from ? 1 + apart : 1);
+        curve.push_back({one.epoch, one.training_loss, one.training_accuracy, loss, one.validation_accuracy,
+                         one.learning_rate, 1, 1});
+    }
+    return curve;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("an individual that kept its number of ranks is equal only where every epoch is, to the last bit") {
+    const search::Individual recorded = trained_by({2, 2, 2});
+    const std::vector<train::Epoch> whole = again(recorded, 9, 0);
+
+    CHECK(compare(again(recorded, 9, 0), recorded, 2).equal);
+    CHECK(contains(compare(again(recorded, 9, 0), recorded, 2).text, "\nequal to the last bit\n"));
+    CHECK_FALSE(compare(again(recorded, 3, 1e-15), recorded, 2).equal);
+    CHECK_FALSE(compare(std::span(whole).first(2), recorded, 2).equal);
+}
+
+TEST_CASE("epochs from the first that another number of ranks trained on are not compared bit for bit") {
+    const search::Individual recorded = trained_by({2, 2, 0, 1, 1});
+
+    const Comparison same = compare(again(recorded, 3, 1e-3), recorded, 2);
+    const Comparison other = compare(again(recorded, 2, 1e-3), recorded, 2);
+
+    CHECK(comparable_epochs(recorded, 2) == 2);
+    CHECK(same.equal);
+    CHECK(contains(same.text, "epochs 1 to 2: equal to the last bit"));
+    CHECK(contains(same.text, "at most 0.001 apart"));
+    CHECK_FALSE(other.equal);
+    CHECK(contains(other.text, "epochs 1 to 2: not equal"));
+}
+
+TEST_CASE("a replay by another number of ranks than began it claims nothing") {
+    const search::Individual recorded = trained_by({2, 2, 1});
+
+    const Comparison comparison = compare(again(recorded, 9, 0), recorded, 1);
+
+    CHECK(comparable_epochs(recorded, 1) == 0);
+    CHECK_FALSE(comparison.equal);
+    CHECK(contains(comparison.text, "nothing can be equal to the last bit"));
+}
+
+TEST_CASE("a record of format 1 is compared by the ranks that it names for the whole individual") {
+    search::Individual recorded = trained_by({0, 0});
+    recorded.ranks = 3;
+
+    CHECK(compare(again(recorded, 9, 0), recorded, 3).equal);
+    CHECK_FALSE(compare(again(recorded, 2, 1e-9), recorded, 3).equal);
+    CHECK_FALSE(compare(again(recorded, 9, 0), recorded, 2).equal);
+}

@@ -1,0 +1,84 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/base/files.hpp"
+
+#include "support/temporary_folder.hpp"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace finch;
+using testing::TemporaryFolder;
+
+namespace {
+
+/// Fails `times` times with `code`, then returns 7. Counts its calls.
+struct Failing {
+    int code;
+    int times;
+    int calls = 0;
+    int operator()() {
+        errno = code;
+        return calls++ < times ? -1 : 7;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("retry: what passes by itself is tried again, a bounded number of times; anything else is not") {
+    Failing interrupted{EINTR, 2};
+    Failing stale{ESTALE, 3};
+    Failing lasting{ESTALE, 1000};
+    Failing full{ENOSPC, 1};
+
+    CHECK(retry([&] { return interrupted(); }) == 7);
+    CHECK(retry([&] { return stale(); }) == 7);
+    CHECK(retry([&] { return lasting(); }) == -1);
+    CHECK(errno == ESTALE);
+    CHECK(retry([&] { return full(); }) == -1);
+
+    CHECK(interrupted.calls == 3);
+    CHECK(stale.calls == 4);
+    CHECK(lasting.calls == 6);
+    CHECK(full.calls == 1);
+}
+
+TEST_CASE("a new file takes the place of a link, and what the link leads to is left alone") {
+    const TemporaryFolder folder;
+    testing::put_contents(folder / "precious", "do not empty me");
+    std::filesystem::create_symlink(folder / "precious", folder / "new");
+
+    const FileDescriptor file = make_file(folder / "new");
+
+    REQUIRE(file);
+    CHECK(::write(file.get(), "x", 1) == 1);
+    CHECK(testing::contents(folder / "precious") == "do not empty me");
+    CHECK(testing::contents(folder / "new") == "x");
+}
+
+TEST_CASE("what is no file is not opened, and said so, without waiting for anybody") {
+    const TemporaryFolder folder;
+    REQUIRE(::mkfifo((folder / "fifo").c_str(), 0600) == 0);
+    testing::put_contents(folder / "file", "x");
+    std::filesystem::create_symlink(folder / "file", folder / "link");
+    std::string problem;
+
+    CHECK_FALSE(open_regular(folder / "fifo", O_RDONLY, problem));
+    CHECK(problem == "it is a FIFO, not a file");
+    CHECK_FALSE(open_regular(folder.path(), O_RDONLY, problem));
+    CHECK(problem == "it is a folder, not a file");
+    CHECK_FALSE(open_regular("/dev/zero", O_RDONLY, problem));
+    CHECK(problem == "it is a device, not a file");
+    CHECK_FALSE(open_regular(folder / "link", O_RDONLY | O_NOFOLLOW, problem));
+    CHECK(problem == "it is a symbolic link, not a file");
+    CHECK(open_regular(folder / "link", O_RDONLY, problem));
+}
+
+TEST_CASE("a folder that is not there has nothing in it; one that cannot be read is told") {
+    const TemporaryFolder folder;
+
+    CHECK(list_folder(folder / "none").empty());
+    CHECK_FALSE(is_there(folder / "none"));
+    CHECK_THROWS_AS(static_cast<void>(is_there(folder / std::string(300, 'x'))), StorageError);
+}

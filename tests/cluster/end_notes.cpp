@@ -1,0 +1,100 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/cluster/end_notes.hpp"
+
+#include "finch/cluster/signals.hpp"
+
+#include "support/temporary_folder.hpp"
+
+#include <csignal>
+#include <cstdlib>
+#include <doctest/doctest.h>
+#include <functional>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace finch;
+using namespace finch::cluster;
+using finch::testing::TemporaryFolder;
+
+namespace {
+
+/// Runs `body` in a child process that keeps notes as rank 3 of worker 1 in start 7. Returns its wait status.
+int in_child(const std::filesystem::path& path, const std::function<void()>& body) {
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        const rlimit none{0, 0};
+        ::setrlimit(RLIMIT_CORE, &none);
+        for (const int signal : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL}) {
+            ::signal(signal, SIG_DFL);  // not doctest's
+        }
+        catch_signals(0);
+        keep_end_notes(path, 3, 7, 1);
+        body();
+        std::_Exit(0);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    return status;
+}
+
+EndKind note_after(const std::function<void()>& body) {
+    const TemporaryFolder folder;
+    in_child(folder / "notes", body);
+    const auto notes = read_end_notes(folder / "notes", 7);
+    CHECK(read_end_notes(folder / "notes", 6).empty());
+    if (notes.empty()) {
+        return EndKind::none;
+    }
+    CHECK(notes.size() == 1);
+    CHECK(notes[0].worker == 1);
+    return notes[0].kind;
+}
+
+}  // namespace
+
+TEST_CASE("a rank that is asked to stop notes that it was ended from outside; one that is killed notes nothing") {
+    for (const int signal : {SIGTERM, SIGUSR2, SIGINT}) {
+        CHECK(note_after([signal] { std::raise(signal); }) == EndKind::excused);
+    }
+    CHECK(note_after([] { std::raise(SIGKILL); }) == EndKind::none);
+    CHECK(note_after([] {}) == EndKind::none);
+}
+
+TEST_CASE("a rank that dies of itself notes it, and still dies of that signal") {
+    const TemporaryFolder folder;
+    for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL}) {
+        const int status = in_child(folder / "notes", [signal] { std::raise(signal); });
+
+        CHECK(WIFSIGNALED(status));
+        CHECK(WTERMSIG(status) == signal);
+        const auto notes = read_end_notes(folder / "notes", 7);
+        REQUIRE(notes.size() == 1);
+        CHECK(notes[0].kind == EndKind::guilty);
+        std::filesystem::remove(folder / "notes");
+    }
+}
+
+TEST_CASE("the first note stays: a fault while it is being ended from outside is not its own") {
+    CHECK(note_after([] {
+              std::raise(SIGTERM);
+              std::raise(SIGSEGV);
+          }) == EndKind::excused);
+    CHECK(note_after([] {
+              note_end(EndKind::guilty);
+              std::raise(SIGTERM);
+          }) == EndKind::guilty);
+}
+
+TEST_CASE("what is no file of notes says nothing") {
+    const TemporaryFolder folder;
+    std::filesystem::create_directory(folder / "folder");
+    std::filesystem::create_symlink("/dev/zero", folder / "link");
+    REQUIRE(::mkfifo((folder / "fifo").c_str(), 0600) == 0);
+
+    for (const char* name : {"none", "folder", "link", "fifo"}) {
+        CHECK(read_end_notes(folder / name, 7).empty());
+    }
+}

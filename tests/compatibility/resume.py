@@ -1,0 +1,86 @@
+"""Run directories that earlier programs left, one folder each: shown, resumed to their end and replayed by this one."""
+import csv
+import io
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import h5py
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "end_to_end"))
+from harness import Folder, check, environment, individuals, outcome_words, passed  # noqa: E402
+
+TOLERANCE = 1e-4  # of a loss: other instruction sets, other last bits
+INTERRUPTED = 76
+
+
+def rows(text):
+    return {row["id"]: row for row in csv.DictReader(io.StringIO(text))}
+
+
+def replayed_losses(text):
+    """(recorded, now) by epoch, from the table that finch replay prints."""
+    lines = [line.split() for line in text.splitlines()]
+    return [(float(line[1]), float(line[2])) for line in lines if len(line) >= 4 and line[0].isdigit() and "." in line[1]]
+
+
+def check_went_on(name, run, source):
+    """A snapshot of version 1 does not say how many ranks trained its epoch; a training that begins anew knows it."""
+    with h5py.File(run / "population.h5", "r") as file:
+        curves = file["curves"][:]
+    for path in (source / "run/state").glob("training-*.h5"):
+        with h5py.File(path, "r") as file:
+            restart, worker, sequence = (int(part) for part in file.attrs["id"].split("."))
+            version = file.attrs["version"]
+        ranks = curves["ranks"][curves["individual"] == restart << 52 | worker << 32 | sequence]
+        check(version > 1 or (ranks[0] == 0 and ranks[-1] == 1), f"{name}: {path.name}: {ranks}")
+
+
+def examine(name, source, folder):
+    shutil.copytree(source, folder.path / name)
+    run = folder.path / name / "run"
+
+    before = rows((source / "show.csv").read_text())
+    now = rows(folder.run(0, "show", run, "--csv"))
+    check(set(before) <= set(now), f"{name}: individuals are missing: {set(before) - set(now)}")
+    finished = [id for id, row in before.items() if row["outcome"] != "unfinished"]
+    for id in finished:
+        both = set(before[id]) & set(now[id])
+        different = {column: (before[id][column], now[id][column]) for column in both if before[id][column] != now[id][column]}
+        check(not different, f"{name}: {id} reads otherwise now: {different}")
+    check("island 0" in folder.run(0, "show", run), f"{name}: finch show does not read it")
+    folder.run(0, "status", run, expect=INTERRUPTED)
+    passed(f"{name}: {len(finished)} finished individuals read as they were recorded")
+
+    unfinished = len(before) - len(finished)
+    output = folder.run(2, "evolve", folder.path / name / "tiny.yaml", "--run", run)
+    check("begins anew" not in output, f"{name}: a training did not go on from its snapshot\n{output}")
+    check("goes on from its snapshot" in output, f"{name}: world rank 0 tells of no training that went on\n{output}")
+    check_went_on(name, run, source)
+    words = outcome_words(run)
+    after = individuals(run)
+    check(len(after) == 20 and {words[row["outcome"]] for row in after.values()} == {"evaluated"},
+          f"{name}: not 20 evaluated individuals after the resume\n{output}")
+    kept = rows(folder.run(0, "show", run, "--csv"))
+    check(all(kept[id][column] == before[id][column] for id in finished for column in set(before[id]) & set(kept[id])),
+          f"{name}: the resume changed a finished individual")
+    check((run / "models/best.h5").exists(), f"{name}: no models/best.h5")
+    passed(f"{name}: resumed to its end, {unfinished} trainings from their snapshots")
+
+    one = next(id for id in finished if before[id]["outcome"] == "evaluated")
+    replay = subprocess.run(folder.command(1, "replay", run, one), env=environment(), text=True, timeout=300,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    losses = replayed_losses(replay.stdout)
+    check(len(losses) == int(before[one]["epochs"]), f"{name}: replay of {one} has {len(losses)} epochs\n{replay.stdout}")
+    apart = max(abs(now / recorded - 1) for recorded, now in losses)
+    check(apart <= TOLERANCE, f"{name}: the replay of {one} is {apart} apart\n{replay.stdout}")
+    check(replay.returncode == (0 if "\nequal to the last bit" in replay.stdout else 1), f"{name}: {replay.stdout}")
+    passed(f"{name}: {one} was replayed, at most {apart:.1g} apart in a loss")
+
+
+with Folder() as folder:
+    sources = sorted(path.parent for path in pathlib.Path(__file__).resolve().parent.glob("*/show.csv"))
+    check(sources, "there is no run directory of an earlier program")
+    for source in sources:
+        examine(source.name, source, folder)

@@ -1,0 +1,90 @@
+// Sums of two ranks by NCCL, captured in a graph: the kernels, the connection and the capture, which one rank alone
+// does not reach (in place, NCCL then launches nothing). On a GPU both ranks share the first device: each has an
+// NCCL_HOSTID of its own, so that NCCL takes them for two machines.
+#include "finch/backend/cuda.hpp"
+
+#include "train/world.hpp"
+
+#include <cmath>
+#include <cstdlib>
+#include <span>
+
+using namespace finch;
+using namespace finch::test;
+using train::State;
+
+namespace {
+
+void live_on_machines_of_their_own() {
+    const std::string id = "finch-test-" + std::to_string(comm::rank_of(MPI_COMM_WORLD));
+    ::setenv("NCCL_HOSTID", id.c_str(), 1);
+    ::setenv("NCCL_NET", "Socket", 1);
+    ::setenv("NCCL_SOCKET_IFNAME", "lo", 1);
+}
+
+std::vector<float> trained_weights(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
+                                   const data::Datasets& datasets) {
+    train::Recipe recipe = small_recipe(20);
+    recipe.training.optimizer = nn::SgdOptions{};
+    recipe.training.learning_rate = 0.01;
+    train::Training training(device, group, all_reduce, datasets, recipe);
+    while (training.advance(5) == State::running) {
+    }
+    return tensors(training.snapshot(), "weights/");
+}
+
+}  // namespace
+
+TEST_CASE("captured sums of two ranks: small and large buckets, forty times over, exact on both") {
+    live_on_machines_of_their_own();
+    const comm::Group both = first_ranks(2);
+    const auto device = backend::make_cuda_device(0);
+    const auto all_reduce = comm::make_nccl_all_reduce(both, *device, 30);
+    constexpr std::size_t floats = 300'000;
+    const backend::Buffer buffer = device->allocate(floats);
+    std::vector<float> mine(floats);
+    for (std::size_t i = 0; i < floats; ++i) {
+        mine[i] = static_cast<float>(i % 1000) + (both.is_leader() ? 0.5F : 2.0F);
+    }
+    device->upload(mine, buffer.data());
+    const auto program = device->record(
+        [&] {
+            all_reduce->start(buffer.span().first(10));
+            all_reduce->start(buffer.span().subspan(10));
+            all_reduce->wait();
+        },
+        backend::Recording::graph);
+
+    for (const std::int64_t steps : {1, 2, 38}) {  // call by call; as a graph; as a graph of 32 steps and others
+        program->run(steps);
+        all_reduce->settle();
+    }
+
+    std::vector<float> summed(floats);
+    device->download(buffer.data(), summed);
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < floats; ++i) {
+        // The first sum, then doubled by each of the other forty.
+        wrong += summed[i] == std::ldexp(2 * static_cast<float>(i % 1000) + 2.5F, 40) ? 0U : 1U;
+    }
+    CHECK(wrong == 0);
+}
+
+TEST_CASE("a training of two ranks by captured sums is that of one rank within rounding, and the same on both") {
+    live_on_machines_of_their_own();
+    const comm::Group both = first_ranks(2);
+    const comm::Group one = alone();
+    const auto datasets = bright_rows(90);
+    const auto device = backend::make_cuda_device(0);
+    const auto nccl = comm::make_nccl_all_reduce(both, *device, 30);
+    const auto none = comm::make_mpi_all_reduce(one, 30);
+
+    const std::vector<float> shared = trained_weights(*device, both, *nccl, datasets);
+    const std::vector<float> single = trained_weights(*device, one, *none, datasets);
+
+    CHECK(difference(shared, single) < 1e-4);
+    const std::vector<double> mine(shared.begin(), shared.end());
+    const std::vector<double> all = both.gather(mine);
+    CHECK(std::equal(mine.begin(), mine.end(), all.begin()));
+    CHECK(std::equal(mine.begin(), mine.end(), all.begin() + std::ssize(mine)));
+}

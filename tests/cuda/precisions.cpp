@@ -1,0 +1,126 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+// Every precision on shapes that the libraries' tensor cores take, and on narrow ones; FINCH_TEST_PATH says which path.
+#include "backend/trial.hpp"
+#include "cuda/on_a_gpu.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <doctest/doctest.h>
+#include <string>
+#include <tuple>
+
+using namespace finch;
+using namespace finch::test;
+
+namespace {
+
+/// Of a tensor's largest entry. Inputs rounded to 10 and to 7 bits of mantissa, sums in float32: the errors of hundreds
+/// of products average out to about half of one rounding (5e-4, 4e-3); bfloat16's outputs may be rounded once more.
+double tolerance_of(Precision precision) {
+    return precision == Precision::float32 ? tolerance : precision == Precision::tf32 ? 2e-3 : 1.5e-2;
+}
+
+/// To `bits` of mantissa, to nearest even; ties of 13 and 16 bits.
+Tensor rounded(const Tensor& values, int dropped_bits) {
+    Tensor result;
+    for (const double value : values) {
+        const auto narrow = static_cast<float>(value);
+        std::uint32_t bits = 0;
+        std::memcpy(&bits, &narrow, sizeof bits);
+        const std::uint32_t half = (1U << (dropped_bits - 1)) - 1 + ((bits >> dropped_bits) & 1U);
+        bits = (bits + half) >> dropped_bits << dropped_bits;
+        float back = 0;
+        std::memcpy(&back, &bits, sizeof back);
+        result.push_back(double{back});
+    }
+    return result;
+}
+
+struct Gradient {
+    Tensor x, weights;
+};
+
+template <class Shape>
+Gradient reference_of(const Shape& shape, const Trial<Shape>& trial, const Tensor& grad_y, int dropped_bits) {
+    const auto seen = [&](const Tensor& values) { return dropped_bits == 0 ? values : rounded(values, dropped_bits); };
+    const auto gradients =
+        reference::backward(shape, seen(trial.x), seen(trial.parameters), trial.expected, seen(grad_y));
+    const auto weights = static_cast<std::ptrdiff_t>(trial.parameters.size() - Trial<Shape>::biases_of(shape));
+    return {gradients.x, Tensor(gradients.parameters.begin(), gradients.parameters.begin() + weights)};
+}
+
+template <class Shape>
+void check_precision(Device& device, Shape shape) {
+    for (const Precision precision : {Precision::float32, Precision::tf32, Precision::bfloat16}) {
+        shape.precision = precision;
+        const double allowed = tolerance_of(precision);
+        Trial<Shape> trial(device, shape, 1);
+        CAPTURE(trial.operation->implementation());
+        CAPTURE(static_cast<int>(precision));
+        trial.operation->forward(trial.device_x.data(), trial.device_y.data());
+        CHECK(difference(from_device(device, trial.device_y), trial.expected) < allowed);
+
+        const Tensor grad_y = normal_tensor(trial.random, trial.expected.size());
+        Buffer device_grad_y = on_device(device, grad_y);
+        const Buffer grad_x = on_device(device, Tensor(trial.x.size(), 77));
+        const Buffer grad_parameters = on_device(device, Tensor(trial.parameters.size(), 77));
+        trial.operation->backward(trial.device_x.data(), trial.device_y.data(), device_grad_y.data(), grad_x.data(),
+                                  grad_parameters.data());
+
+        const std::vector<float> grads = from_device(device, grad_parameters);
+        const Gradient exact = reference_of(shape, trial, grad_y, 0);
+        const auto split = static_cast<std::ptrdiff_t>(exact.weights.size());
+        const Tensor weights(grads.begin(), grads.begin() + split);
+        CHECK(difference(from_device(device, grad_x), exact.x) < allowed);
+        CHECK(difference(weights, exact.weights) < allowed);
+        // The bias' gradient is a sum of float32 in every precision.
+        Tensor bias(static_cast<std::size_t>(std::ssize(grads) - split));
+        for (std::size_t i = 0; i < grad_y.size(); ++i) {
+            bias[i % bias.size()] += grad_y[i];
+        }
+        CHECK(difference(Tensor(grads.begin() + split, grads.end()), bias) < tolerance);
+        if (precision == Precision::bfloat16) {
+            // Computed in float32 altogether, or from rounded numbers and then summed and stored in float32: were the
+            // result rounded to bfloat16, it would be 1e-3 away from both.
+            const Gradient narrow = reference_of(shape, trial, grad_y, 16);
+            CHECK(std::min(difference(weights, exact.weights), difference(weights, narrow.weights)) < 1e-4);
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("convolutions in every precision: wide, strided, narrow, odd channels, even kernels with the same size") {
+    const auto device = make_device();
+    const bool large = on_a_gpu();
+    for (const auto& [in, out, kernel, stride] : {std::tuple{32, 32, 3, 1},
+                                                  {64, 48, 3, 2},
+                                                  {33, 48, 1, 1},
+                                                  {32, 32, 4, 1},
+                                                  {16, 24, 2, 1},
+                                                  {3, 64, 5, 1},
+                                                  {16, 16, 3, 1},
+                                                  {10, 10, 3, 1}}) {
+        CAPTURE(in);
+        CAPTURE(out);
+        CAPTURE(kernel);
+        check_precision(*device, ConvolutionShape{.batch = large ? 16 : 2,
+                                                  .height = large ? 14 : 6,
+                                                  .width = large ? 14 : 7,
+                                                  .channels_in = in,
+                                                  .channels_out = out,
+                                                  .kernel = kernel,
+                                                  .stride = stride,
+                                                  .padding_before = (kernel - 1) / 2,
+                                                  .padding_after = kernel / 2});
+    }
+}
+
+TEST_CASE("linear layers in every precision: wide ones, and the tutorial's") {
+    const auto device = make_device();
+    const bool large = on_a_gpu();
+    check_precision(*device, LinearShape{.batch = 32, .channels = large ? 512 : 96, .units = 64});
+    check_precision(*device, LinearShape{.batch = 24, .height = 4, .width = 4, .channels = 16, .units = 40});
+    check_precision(*device, LinearShape{.batch = 8, .height = 7, .width = 7, .channels = 10, .units = 10});
+}

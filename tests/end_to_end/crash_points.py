@@ -1,0 +1,136 @@
+"""A crash, and an error, at every change of a file of a short run: every resume is complete and exact.
+
+A preloaded library ends one rank at its n-th write, sync, rename, link, unlink, truncation or opening below the run
+directory (before it, behind it, in the middle of a write), or lets that call fail once or for ever. Then the run is
+started again, without faults: it must end with exactly its budget, no id twice, what was recorded before unchanged, and
+models/best.h5 of the best. FINCH_TEST_CRASHES=all tries every n (an hour); a number, that many points of each kind of
+run. FINCH_TEST_CRASH_RUNS names the kinds (function, two_ranks, cnn), FINCH_TEST_CRASH_JOBS how many run at once."""
+import concurrent.futures
+import csv
+import itertools
+import os
+import subprocess
+import sys
+
+import h5py
+
+from harness import FINCH, TINY, Folder, check, environment, passed
+
+LIBRARY = os.path.abspath(sys.argv[2])
+SAMPLE = os.environ.get("FINCH_TEST_CRASHES", "10")
+KILLS = ("before", "half", "after")
+ERRORS = {"ENOSPC": "No space left on device", "EIO": "Input/output error", "EDQUOT": "Disk quota exceeded",
+          "ESTALE": "Stale file handle", "EROFS": "Read-only file system", "EFBIG": "File too large"}
+
+SPHERE = """
+name: run
+search:
+  objective: {function: sphere, seconds: 0.004}
+  propagator: {genetic: {population: 4}}
+  exchange: {kind: pollination}
+  budget: {evaluations: 12}
+workers: {islands: %d}
+checkpoint: {archive_seconds: 0.02}
+"""
+CNN = (TINY.replace("name: tiny", "name: run").replace("samples: 600", "samples: 300").replace("validation_samples: 203", "validation_samples: 60")
+       .replace("evaluations: 12", "evaluations: 4").replace("workers: {ranks: 2, islands: 2}", "workers: {ranks: 1, threads: 1}")
+       .replace("archive_seconds: 0.2, training_seconds: 0.5", "archive_seconds: 0.05, training_seconds: 0.02"))
+RUNS = {"function": (SPHERE % 1, 1, 12), "two_ranks": (SPHERE % 2, 2, 12), "cnn": (CNN, 1, 4)}
+
+
+def start(folder, ranks, faults=None):
+    """Exit code and output of one start; `faults` are the library's variables."""
+    words = [FINCH, "evolve", "run.yaml", "--run", "run"]
+    if faults is not None:
+        words = ["env", f"LD_PRELOAD={LIBRARY}", f"CRASH_FOLDER={folder.path}/run",
+                 *[f"CRASH_{key}={value}" for key, value in faults.items()], *words]
+    if ranks > 1:
+        words = ["mpirun", "-n", str(ranks), *words]
+    done = subprocess.run(words, cwd=folder.path, env=environment(), text=True, timeout=300, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, errors="replace")
+    return done.returncode, done.stdout
+
+
+def known(folder):
+    """Outcome and loss of every settled individual, as archive and journals have them; none where there is no run yet."""
+    done = subprocess.run([FINCH, "show", "run", "--csv"], cwd=folder.path, env=environment(), text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=300)
+    lines = done.stdout.splitlines()
+    first = next((number for number, line in enumerate(lines) if line.startswith("id,")), None)
+    if first is None:
+        check("there is no run here" in done.stdout, f"finch show: {done.stdout}")
+        return {}
+    rows = list(csv.DictReader(lines[first:]))
+    check(len({row["id"] for row in rows}) == len(rows), "an id stands twice")
+    return {row["id"]: (row["outcome"], row["loss"]) for row in rows if row["outcome"] != "unfinished"}
+
+
+def check_complete(folder, budget, before, trains, where):
+    now = known(folder)
+    check(len(now) == budget, f"{where}: {len(now)} of {budget} evaluations")
+    for name, value in before.items():
+        check(now.get(name) == value, f"{where}: {name} was {value}, is {now.get(name)}")
+    if trains:
+        with h5py.File(folder.path / "run/models/best.h5", "r") as file:
+            best = file.attrs["id"]
+        best = best.decode() if isinstance(best, bytes) else best
+        least = min(float(loss) for outcome, loss in now.values() if outcome == "evaluated")
+        check(float(now[best][1]) == least, f"{where}: models/best.h5 is of {best}, {now[best]}, the least loss {least}")
+    damaged = [path.name for path in folder.path.glob("run/**/*.damaged")]
+    check(not damaged, f"{where}: {damaged} set aside")
+
+
+def try_point(kind, rank, mode, span, number):
+    """Returns how the start with the fault ended."""
+    text, ranks, budget = RUNS[kind]
+    where = f"{kind}, rank {rank}, {mode}{' for ever' if span == 0 else ''} at call {number}"
+    with Folder() as folder:
+        folder.write("run.yaml", text)
+        code, output = start(folder, ranks, {"RANK": rank, "AT": number, "MODE": mode, "SPAN": span})
+        before = known(folder)
+        if mode in ERRORS:
+            # A mount without writing is the user's to mend where the run is not open yet.
+            allowed = (0, 75, 2) if mode == "EROFS" else (0, 75)
+            check(code in allowed, f"{where}: exit code {code}\n{output}")
+            check(code == 0 or ERRORS[mode] in output, f"{where}: the output does not say why\n{output}")
+        if code == 0:
+            check_complete(folder, budget, before, kind == "cnn", where + ", which ended with 0")
+        again, output = start(folder, ranks)
+        check(again == 0, f"{where}: the next start ended with {again}\n{output}")
+        check_complete(folder, budget, before, kind == "cnn", where)
+        return "complete" if code == 0 else "stopped" if mode in ERRORS else "killed"
+
+
+def calls_of(kind, rank, mode):
+    """How many calls a start without faults makes."""
+    text, ranks, _ = RUNS[kind]
+    with Folder() as folder:
+        folder.write("run.yaml", text)
+        code, output = start(folder, ranks, {"RANK": rank, "AT": 0, "MODE": mode, "COUNT": folder.path / "count"})
+        check(code == 0, f"{kind}: a start without faults ended with {code}\n{output}")
+        return int((folder.path / "count").read_text().split()[0])
+
+
+def points(kind):
+    all_points = []
+    for rank in range(RUNS[kind][1]):
+        for modes in (KILLS, tuple(ERRORS)):
+            calls = calls_of(kind, rank, modes[0])
+            spans = (1,) if modes == KILLS else (1, 0)
+            all_points += [(kind, rank, mode, span, number)
+                           for number, mode, span in itertools.product(range(1, calls + 1), modes, spans)]
+    if SAMPLE == "all":
+        return all_points
+    step = len(all_points) / int(SAMPLE)
+    return [all_points[int((index + 0.5) * step)] for index in range(int(SAMPLE))]
+
+
+for kind in os.environ.get("FINCH_TEST_CRASH_RUNS", "function two_ranks cnn").split():
+    chosen = points(kind)
+    ends = {}
+    with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("FINCH_TEST_CRASH_JOBS", "2"))) as pool:
+        for number, end in enumerate(pool.map(lambda point: try_point(*point), chosen), 1):
+            ends[end] = ends.get(end, 0) + 1
+            if number % 100 == 0:
+                print(f"{kind}: {number} of {len(chosen)}, {ends}", flush=True)
+    passed(f"{kind}: {len(chosen)} faults ({ends}), every resume complete and exact")

@@ -1,0 +1,65 @@
+"""finch plan refuses what finch evolve refuses, and says what the data are, how large networks get and what memory to ask for."""
+import re
+
+from harness import TINY, Folder, check, passed
+
+REFUSED = {
+    "another number of classes": lambda y: y.replace("units: classes", "units: 7"),
+    "stride with same": lambda y: y.replace("kernel: 3,", "kernel: 3, padding: same, stride: 40,"),
+    "pools that never fit": lambda y: y.replace("kernel: 2}", "kernel: $pool}").replace("    layers:", "    pool: {choice: [39, 40]}\n    layers:"),
+    "nothing to train on": lambda y: y.replace("validation_samples: 203", "validation_samples: 600"),
+    "precision without a GPU": lambda y: y.replace("epochs: 3", "epochs: 3, precision: tf32"),
+    "too many islands": lambda y: y.replace("islands: 2", "islands: 9"),
+    "missing path": lambda y: y.replace("kind: generated, samples: 600, size: 12", "kind: idx"),
+    "an empty folder": lambda y: y.replace("kind: generated, samples: 600, size: 12", "kind: idx, path: empty"),
+}
+FOUR = ("--nodes", "1", "--ranks-per-node", "4")
+
+
+def message(output):
+    found = [line for line in output.splitlines() if line.startswith("finch: ")]
+    check(len(found) == 1, f"{len(found)} messages\n{output}")
+    return found[0]
+
+
+def memory(folder, config, ranks):
+    output = folder.run(0, "plan", config, "--nodes", "2", "--ranks-per-node", str(ranks))
+    return int(re.search(rf"at most (\d+) MiB on a node of {ranks} ranks", output)[1])
+
+
+with Folder() as folder:
+    (folder.path / "empty").mkdir()
+    for name, change in REFUSED.items():
+        check(change(TINY) != TINY, f"{name}: the case changes nothing")
+        folder.write("bad.yaml", change(TINY))
+        planned = message(folder.run(0, "plan", "bad.yaml", *FOUR, expect=2))
+        evolved = message(folder.run(4, "evolve", "bad.yaml", expect=2))
+        check(planned == evolved, f"{name}: plan says\n{planned}\nevolve says\n{evolved}")
+    folder.write("tiny.yaml", TINY)
+    check("more ranks than devices" in folder.run(0, "plan", "tiny.yaml", *FOUR, "--gpus-per-node", "3", expect=2),
+          "3 GPUs for 4 ranks are accepted")
+    check("cuda:3" in folder.run(0, "plan", "tiny.yaml", *FOUR, "--gpus-per-node", "4"), "no rank on the fourth GPU")
+
+    output = folder.run(0, "plan", "tiny.yaml", *FOUR)
+    data = "600 images of 12 x 12 x 1 in 10 classes: 397 train, 203 validate; 100 more test the best model"
+    check(data in output, f"plan does not say what the data are\n{output}")
+    # layers 1 to 3: 3x3 convolutions 1 → 4 → 4 → 4 with padding same, pooled to 6 x 6, then 144 → 10
+    first, more, last = 4 * 9 + 4, 4 * 4 * 9 + 4, 10 * 144 + 10
+    check(f"networks: {first + last} to {first + 2 * more + last} parameters" in output, f"parameters\n{output}")
+    node, asked, of_cpu = map(int, re.search(r"at most (\d+) MiB on a node of 4 ranks: --mem=(\d+)M, or --mem-per-cpu=(\d+)M",
+                                             output).groups())
+    check(node < asked <= 4 * of_cpu < 1.1 * node, f"memory: {node}, {asked}, {of_cpu}")
+    two = memory(folder, "tiny.yaml", 2)
+    check(0 <= 2 * two - node <= 10, "two ranks on a node do not take half of four, and what world rank 0 takes besides")
+    folder.write("many.yaml", TINY.replace("samples: 600, size: 12", "samples: 30000, size: 28"))  # 22.5 MiB
+    once = 2 * memory(folder, "many.yaml", 2) - memory(folder, "many.yaml", 4) - (2 * two - node)
+    check(20 <= once <= 32, f"the ranks of a node do not share one data set of 22.5 MiB: {once}")
+    check(data in folder.run(4, "evolve", "tiny.yaml", "--set", "search.budget.evaluations=2"), "evolve does not say what the data are")
+
+    folder.write("later.yaml", REFUSED["missing path"](TINY).replace("kind: idx", "kind: idx, path: data/mnist"))
+    output = folder.run(0, "plan", "later.yaml", *FOUR)
+    check("data/mnist is not here yet: images, classes and memory are not known" in output, f"no remark\n{output}")
+    folder.run(0, "plan", "later.yaml", "--nodes", "1", "--ranks-per-node", "3", expect=2)
+    output = folder.run(0, "plan", "tiny.yaml", "--nodes", "50", "--ranks-per-node", "4")
+    check("… and 136 more ranks" in output and len(output.splitlines()) < 80, f"200 ranks are all printed\n{output}")
+    passed(f"{len(REFUSED) + 2} refusals, in evolve's words; data, parameters, memory; data that are to come; 200 ranks")

@@ -1,0 +1,120 @@
+"""What a run says that it found: the best model after every kind of stop, tables that agree, trainings told apart."""
+import csv
+import io
+import os
+import re
+import signal
+
+import h5py
+
+from harness import TINY, Folder, check, end, individuals, outcome_words, passed, ranks_of, wait_for
+
+STOPPED = 75
+# Enough trainings to be in the middle of them, and no archive before the end: what is there then, the stop has written.
+LONG = (TINY.replace("evaluations: 12", "evaluations: 40").replace("samples: 600", "samples: 3000")
+        .replace("archive_seconds: 0.2", "archive_seconds: 1000").replace("ranks: 2, islands: 2", "ranks: 1, islands: 2"))
+SPHERE = """
+name: sphere
+search:
+  objective: {function: sphere}
+  propagator: {genetic: {population: 8}}
+  exchange: {kind: pollination, probability: 0.5}
+  budget: {evaluations: 400}
+workers: {islands: 2}
+"""
+
+
+def settled(folder):
+    """How many results world rank 0 has told of."""
+    return folder.output().count(": evaluated, ")
+
+
+def best_of(run):
+    """The id of the best individual: the smallest loss, then the smallest id."""
+    words = outcome_words(run)
+    return min((row["loss"], row["id"]) for row in individuals(run).values() if words[row["outcome"]] == "evaluated")[1]
+
+
+def published(run):
+    with h5py.File(run / "models/best.h5", "r") as file:
+        restart, worker, sequence = (int(part) for part in file.attrs["id"].split("."))
+        return restart << 52 | worker << 32 | sequence, "test" in file
+
+
+def stopped_at_once(folder, name, stop):
+    """Ends a run by `stop` in the middle of its trainings, and looks at what is left."""
+    run = folder.path / "runs" / name
+    process = folder.start(2, "evolve", "long.yaml", "--run", f"runs/{name}")
+    wait_for(lambda: settled(folder) >= 3 or process.poll() is not None, 120, "three results")
+    stop(process)
+    end(process, 60)
+    output = folder.output()
+    check((run / "models/best.h5").exists(), f"{name}: no models/best.h5\n{output}")
+    check("stopped early, to be resumed" in output, f"{name}: no closing line\n{output}")
+    with h5py.File(run / "population.h5", "r") as file:
+        events = [str(row["text"]) for row in file["events"][:]]
+    check(any("asked to stop at once" in text for text in events), f"{name}: no event of the stop: {events}")
+    folder.run(0, "status", f"runs/{name}", expect=STOPPED)
+    check(published(run)[0] == best_of(run), f"{name}: models/best.h5 is not the best of population.h5\n{output}")
+
+    folder.run(2, "evolve", "long.yaml", "--run", f"runs/{name}", "--set", "search.budget.evaluations=12")
+    check(published(run) == (best_of(run), True), f"{name}: models/best.h5 is not the best after the resume")
+    passed(f"{name}: models/best.h5, a closing line and an event are there, and it is the best after the resume")
+
+
+def term_all(process):
+    for pid in ranks_of(process):
+        os.kill(pid, signal.SIGTERM)
+
+
+with Folder() as folder:
+    folder.write("tiny.yaml", TINY)
+    folder.write("long.yaml", LONG)
+    folder.write("sphere.yaml", SPHERE)
+
+    stopped_at_once(folder, "TERM", term_all)
+    os.environ["OMPI_MCA_odls_base_sigkill_timeout"] = "30"  # mpirun kills one second after Ctrl-C by default
+    (folder.path / "output").write_text("")
+    stopped_at_once(folder, "Ctrl-C", lambda process: process.send_signal(signal.SIGINT))
+
+    output = folder.run(4, "evolve", "sphere.yaml")
+    shown = folder.run(0, "show", "runs/sphere")
+    tables = shown[shown.index("island 0:"):shown.index("\nworkers of")].strip()
+    check(tables in output, f"finch show and the closing table differ:\n{tables}\n{output[-2000:]}")
+    rows = list(csv.DictReader(io.StringIO(folder.run(0, "show", "runs/sphere", "--csv"))))
+    check(any(len(row["islands"].split()) > 1 for row in rows), "no copy has travelled: this shows nothing")
+    for island in ("0", "1"):
+        members = sorted((float(row["loss"]), row["id"]) for row in rows if island in row["islands"].split())
+        part = tables[tables.index(f"island {island}:"):]
+        top = re.findall(r"^ +(\d+\.\d+\.\d+)", part, re.M)[:3]
+        check({id for _, id in members[:3]} == set(top), f"island {island}: --csv has {members[:3]}, the table {top}")
+    passed("show, the closing table and --csv agree under pollination")
+
+    with h5py.File(folder.path / "runs/sphere/population.h5", "r") as file:
+        table = file["individuals"][:]
+    check(all(table.dtype[name].shape == () for name in table.dtype.names), "a column of /individuals is no single value")
+    try:
+        import pandas
+    except ImportError:
+        print("skipped: pandas is not installed", flush=True)
+    else:
+        frame = pandas.DataFrame(table)
+        check(len(frame) == 400 and (frame["parent_2"] > 0).any(), "pandas does not show the parents")
+        passed("pandas.DataFrame takes /individuals as it is")
+
+    wrong = folder.run(4, "evolve", "tiny.yaml", "--run", "runs/error", "--set", "search.objective=validation_error", "--set",
+                       "search.budget.evaluations=4")
+    check(re.search(r"evaluated, error 0\.\d", wrong) and re.search(r"best error 0\.\d", wrong), f"no error is named\n{wrong}")
+    check(" loss 0" not in re.sub(r"test loss 0", "", wrong), f"an error is called a loss\n{wrong}")
+    check(re.search(r"^ +id +error ", wrong, re.M), f"the table does not name the error\n{wrong}")
+    passed("log and tables name the objective")
+
+    genes = ["--gene", "layers=1", "--gene", "activation=tanh"]
+    for rate in ("0.1", "0.5", "0.5"):
+        folder.run(2, "train", "tiny.yaml", *genes, "--gene", f"lr={rate}")
+    trained = {next(iter(individuals(run).values()))["lr"] for run in (folder.path / "runs").glob("tiny-train-*")}
+    check(trained == {0.1, 0.5}, f"two trainings with other genes gave {trained}")
+    run = next((folder.path / "runs").glob("tiny-train-*"))
+    refused = folder.run(2, "train", "tiny.yaml", *genes, "--gene", "lr=0.25", "--run", run, expect=2)
+    check("lr: 0." in refused and "→ 0.25" in refused and refused.count("finch: ") == 1, f"other genes: {refused}")
+    passed("a training with other genes is another training")

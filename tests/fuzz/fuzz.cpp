@@ -1,0 +1,226 @@
+// fuzz_input [TARGET] [CASES] [FIRST]: mutates good inputs and reads them. Case n of a target is always the same bytes.
+//
+// Every input must be read or refused by a finch::Error, within 20 seconds of processor time, with no more than four
+// times its size + 64 MB allocated by operator new. Ends with 1 and the case's number where one is not. What happens
+// inside libhdf5, which is not ours to mend, is counted (see docs/files.md); so that it can be, each HDF5 target runs
+// in child processes.
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+#include "finch/base/random.hpp"
+
+#include "support/temporary_folder.hpp"
+#include "targets.hpp"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <malloc.h>
+#include <new>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+std::size_t allocated = 0;  // by operator new, now
+std::size_t most_allocated = 0;
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+    void* const memory = std::malloc(size);
+    if (memory == nullptr) {
+        throw std::bad_alloc();
+    }
+    allocated += malloc_usable_size(memory);
+    most_allocated = std::max(most_allocated, allocated);
+    return memory;
+}
+void operator delete(void* memory) noexcept {
+    allocated -= memory == nullptr ? 0 : malloc_usable_size(memory);
+    std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+    operator delete(memory);
+}
+
+namespace finch::fuzz {
+namespace {
+
+constexpr int cpu_seconds = 20;
+constexpr std::size_t slack_bytes = std::size_t{64} << 20;
+constexpr int in_library = 42;  // exit code of a child that ended inside libhdf5
+constexpr std::uint64_t batch = 500;
+
+/// What all processes of a run look at.
+struct Shared {
+    std::uint64_t next;  ///< the case that is being read
+    std::uint64_t refused;
+};
+Shared* shared = nullptr;
+const char* current_target = "";
+
+/// Whether the innermost frame that is neither the C library's nor a sanitizer's belongs to libhdf5.
+bool is_inside_library() {
+    std::array<void*, 64> frames{};
+    const int count = ::backtrace(frames.data(), static_cast<int>(frames.size()));
+    for (int i = 0; i < count; ++i) {
+        Dl_info info{};
+        if (::dladdr(frames[static_cast<std::size_t>(i)], &info) == 0 || info.dli_fname == nullptr) {
+            continue;
+        }
+        if (std::strstr(info.dli_fname, "libhdf5") != nullptr) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void on_signal(int number) {
+    if (is_inside_library()) {
+        ::_exit(in_library);
+    }
+    std::fprintf(stderr, "fuzz: %s: case %llu ended by signal %d\n", current_target,
+                 static_cast<unsigned long long>(shared->next), number);
+    ::_exit(1);
+}
+
+/// One to eight changes: flipped bits, bytes that are often special, stretches removed, doubled, zeroed or swapped in.
+Bytes mutated(const Target& target, std::uint64_t number) {
+    RandomStream random(number, Purpose::test, crc32c(std::as_bytes(std::span(target.name))));
+    Bytes bytes = target.corpus[random.below(target.corpus.size())];
+    static constexpr std::array<std::uint64_t, 9> special{
+        0, 1, 0x7F, 0x80, 0xFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF};
+    static constexpr std::string_view letters = "[]{},:&*-()=x0123456789\n .eE!|>'\"#%";
+    const std::uint64_t changes = 1 + random.below(8);
+    for (std::uint64_t i = 0; i < changes && !bytes.empty(); ++i) {
+        const std::size_t at = random.below(bytes.size());
+        const auto place = bytes.begin() + static_cast<std::ptrdiff_t>(at);
+        const auto length = static_cast<std::ptrdiff_t>(1 + random.below(std::min<std::size_t>(64, bytes.size() - at)));
+        const std::uint64_t value = special[random.below(special.size())];
+        switch (random.below(7)) {
+            case 0:
+                bytes[at] ^= std::byte{1} << random.below(8);
+                break;
+            case 1:
+                std::memcpy(&bytes[at], &value, std::min<std::size_t>(bytes.size() - at, 1U << random.below(4)));
+                break;
+            case 2:
+                bytes.erase(place, place + length);
+                break;
+            case 3: {
+                const Bytes copy(place, place + length);
+                const std::uint64_t times = 1 + random.below(1U << random.below(8));
+                for (std::uint64_t k = 0; k < times; ++k) {
+                    bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at), copy.begin(), copy.end());
+                }
+                break;
+            }
+            case 4:
+                std::fill_n(place, length, std::byte{0});
+                break;
+            case 5:
+                bytes[at] = static_cast<std::byte>(letters[random.below(letters.size())]);
+                break;
+            default:
+                bytes[at] = static_cast<std::byte>(random.below(256));
+        }
+    }
+    target.repair(bytes);
+    return bytes;
+}
+
+/// Reads cases from shared->next up to `end`. Ends the process where one breaks a rule.
+void read_cases(const Target& target, std::uint64_t end) {
+    const auto fail = [&](const std::string& what) {
+        fmt::print(stderr, "fuzz: {}: case {}: {}\n", target.name, shared->next, what);
+        std::_Exit(1);
+    };
+    for (; shared->next < end; ++shared->next) {
+        const Bytes bytes = mutated(target, shared->next);
+        const itimerval limit{{0, 0}, {cpu_seconds, 0}};
+        ::setitimer(ITIMER_PROF, &limit, nullptr);
+        most_allocated = allocated;
+        const std::size_t before = allocated;
+        try {
+            target.read(bytes);
+        } catch (const Error&) {
+            ++shared->refused;
+        } catch (const std::exception& error) {
+            fail(fmt::format("threw {}", error.what()));
+        }
+        if (most_allocated - before > 4 * bytes.size() + slack_bytes) {
+            fail(fmt::format("allocated {} bytes for {}", most_allocated - before, bytes.size()));
+        }
+    }
+}
+
+/// The same in child processes; returns how often one ended inside libhdf5, whose case is passed over.
+std::uint64_t read_in_children(const Target& target, std::uint64_t end) {
+    std::uint64_t ended = 0;
+    while (shared->next < end) {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            read_cases(target, std::min(end, shared->next + batch));
+            std::_Exit(0);
+        }
+        int status = 0;
+        ::waitpid(child, &status, 0);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == in_library) {
+            ++ended;
+            ++shared->next;
+        } else if (status != 0) {
+            fmt::print(stderr, "fuzz: {}: case {} ended its process (status {:#x})\n", target.name, shared->next,
+                       status);
+            std::exit(1);
+        }
+    }
+    return ended;
+}
+
+void fuzz(const Target& target, std::uint64_t cases, std::uint64_t first) {
+    current_target = target.name.c_str();
+    *shared = {first, 0};
+    std::uint64_t ended = 0;
+    if (target.uses_hdf5) {
+        ended = read_in_children(target, first + cases);
+    } else {
+        read_cases(target, first + cases);
+    }
+    fmt::print("{}: {} inputs, {} refused, {} ended inside libhdf5\n", target.name, cases, shared->refused, ended);
+    std::fflush(stdout);
+}
+
+}  // namespace
+}  // namespace finch::fuzz
+
+// libhdf5 is not ours to mend, so what a sanitizer finds there ends the child as a signal would.
+extern "C" void __asan_on_error() {
+    finch::fuzz::on_signal(SIGABRT);
+}
+
+int main(int argc, char** argv) {
+    using namespace finch;
+    const std::string wanted = argc > 1 ? argv[1] : "all";
+    const std::uint64_t cases = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1000;
+    const std::uint64_t first = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 0;
+    fuzz::shared = static_cast<fuzz::Shared*>(
+        ::mmap(nullptr, sizeof(fuzz::Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGILL, SIGPROF}) {
+        std::signal(number, fuzz::on_signal);
+    }
+    const testing::TemporaryFolder folder;
+    bool found = false;
+    for (const fuzz::Target& target : fuzz::targets(folder.path().string())) {
+        if (wanted == "all" || wanted == target.name) {
+            fuzz::fuzz(target, cases, first);
+            found = true;
+        }
+    }
+    return found ? 0 : 2;
+}

@@ -1,0 +1,84 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/island/liveness.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace finch::island;
+
+namespace {
+
+/// Looks every 0.1 s from `from` to `to`, while worker `speaker` (−1: nobody) gives a sign at every look. The first
+/// that is silent.
+std::optional<std::int32_t> look(Liveness& liveness, double from, double to, std::int32_t speaker) {
+    for (int tick = 0; from + 0.1 * tick <= to; ++tick) {
+        const double now = from + 0.1 * tick;
+        if (speaker >= 0) {
+            liveness.heard(speaker, now);
+        }
+        if (const auto silent = liveness.silent(now)) {
+            return silent;
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+TEST_CASE("liveness: world rank 0 names the leader that is silent for three intervals, not those that speak") {
+    Liveness liveness(0, 3, 5, 100);
+
+    CHECK(look(liveness, 100, 129.9, 1) == std::nullopt);
+    CHECK(look(liveness, 130, 130.2, 1) == 2);
+}
+
+TEST_CASE("liveness: a timeout above three intervals is the limit") {
+    Liveness liveness(0, 2, 60, 0);
+
+    CHECK(look(liveness, 0, 59, -1) == std::nullopt);
+    CHECK(look(liveness, 59.1, 61, -1) == 1);
+}
+
+TEST_CASE("liveness: the other leaders watch world rank 0 alone") {
+    Liveness liveness(2, 3, 5, 0);
+    Liveness deserted(2, 3, 5, 0);
+
+    CHECK(look(liveness, 0, 100, 0) == std::nullopt);
+    CHECK(look(deserted, 0, 31, 1) == 0);
+}
+
+TEST_CASE("liveness: who announces something long is not silent until it is over") {
+    Liveness liveness(1, 2, 5, 0);
+    liveness.heard(0, 0, 600);
+
+    CHECK(look(liveness, 0, 599, -1) == std::nullopt);
+    CHECK(look(liveness, 599.1, 601, -1) == 0);
+}
+
+TEST_CASE("liveness: after an announcement a sign is due at once, and then once per interval") {
+    Liveness liveness(0, 2, 5, 0);
+
+    CHECK_FALSE(liveness.sign_is_due(9));
+    CHECK(liveness.sign_is_due(10));
+    CHECK_FALSE(liveness.sign_is_due(11));
+    liveness.hurry();
+    CHECK(liveness.sign_is_due(12));
+    CHECK_FALSE(liveness.sign_is_due(21));
+}
+
+TEST_CASE("liveness: a process that was suspended itself blames nobody") {
+    Liveness liveness(0, 2, 5, 0);
+    CHECK(look(liveness, 0, 10, -1) == std::nullopt);
+
+    CHECK(liveness.silent(3610) == std::nullopt);
+
+    CHECK(look(liveness, 3610, 3629, -1) == std::nullopt);
+    CHECK(look(liveness, 3629.1, 3631, -1) == 1);
+}
+
+TEST_CASE("liveness: many leaders give fewer signs, and nobody is watched where the timeout is 0") {
+    CHECK(Liveness(0, 5000, 5, 0).interval() == doctest::Approx(50));
+    CHECK(Liveness(0, 5000, 5, 0).limit() == doctest::Approx(150));
+    Liveness nobody(0, 2, 0, 0);
+    CHECK(look(nobody, 0, 1000, -1) == std::nullopt);
+    CHECK_FALSE(nobody.sign_is_due(1000));
+}

@@ -1,0 +1,252 @@
+// Preloaded into one rank of a run: at the n-th change of a file below a folder the process ends, or the call fails.
+//
+//   CRASH_FOLDER  absolute; calls on files elsewhere are let through
+//   CRASH_RANK    the MPI rank that is meant; the others are let through
+//   CRASH_AT      n, from 1; 0: only count
+//   CRASH_MODE    before, half, after: SIGKILL before the call, in the middle of a write, behind the call;
+//                 ENOSPC, EDQUOT, EIO, ESTALE, EROFS, EFBIG: the call fails so
+//   CRASH_SPAN    how many calls fail from there on; 0: all of them
+//   CRASH_COUNT   a file that gets the number of calls and their names, when the process ends in order
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <string>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+struct Plan {
+    std::string folder;
+    std::string mode;
+    long at = 0;
+    long span = 1;
+    bool is_meant = false;
+};
+
+std::string variable(const char* name) {
+    const char* value = std::getenv(name);
+    return value != nullptr ? value : "";
+}
+
+const Plan& plan() {
+    static const Plan read = [] {
+        Plan plan;
+        plan.folder = variable("CRASH_FOLDER");
+        plan.mode = variable("CRASH_MODE");
+        plan.at = std::atol(variable("CRASH_AT").c_str());
+        plan.span = std::atol(variable("CRASH_SPAN").c_str());
+        const std::string rank = variable("OMPI_COMM_WORLD_RANK");
+        plan.is_meant = !plan.folder.empty() && (rank.empty() ? "0" : rank) == variable("CRASH_RANK");
+        return plan;
+    }();
+    return read;
+}
+
+/// The names of the calls that were counted.
+struct Calls {
+    std::string names;
+    std::atomic<long> count{0};
+    ~Calls();
+};
+Calls calls;
+
+template <class Function>
+Function next(const char* name) {
+    return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
+}
+
+bool is_below(const char* path) {
+    if (!plan().is_meant || path == nullptr) {
+        return false;
+    }
+    std::string name = path;
+    if (name.front() != '/') {
+        char here[PATH_MAX];
+        name = ::getcwd(here, sizeof here) != nullptr ? std::string(here) + "/" + name : name;
+    }
+    return name == plan().folder || name.rfind(plan().folder + "/", 0) == 0;
+}
+
+bool is_below(int file) {
+    if (!plan().is_meant) {
+        return false;
+    }
+    char target[PATH_MAX];
+    const ssize_t size = ::readlink(("/proc/self/fd/" + std::to_string(file)).c_str(), target, sizeof target - 1);
+    if (size <= 0) {
+        return false;
+    }
+    target[size] = '\0';
+    return is_below(target);
+}
+
+int error_of(const std::string& mode) {
+    static const std::vector<std::pair<std::string, int>> known{
+        {"ENOSPC", ENOSPC}, {"EDQUOT", EDQUOT}, {"EIO", EIO}, {"ESTALE", ESTALE}, {"EROFS", EROFS}, {"EFBIG", EFBIG}};
+    for (const auto& [word, number] : known) {
+        if (word == mode) {
+            return number;
+        }
+    }
+    return 0;
+}
+
+[[noreturn]] void end() {
+    ::kill(::getpid(), SIGKILL);
+    for (;;) {
+        ::pause();
+    }
+}
+
+/// What happens to this call.
+enum class Fate { passes, fails, ends_before, ends_half, ends_after };
+
+Fate fate(bool is_counted, const char* name) {
+    if (!is_counted) {
+        return Fate::passes;
+    }
+    const long number = ++calls.count;
+    calls.names += name;
+    calls.names += '\n';
+    if (plan().at == 0 || number < plan().at) {
+        return Fate::passes;
+    }
+    if (const int error = error_of(plan().mode); error != 0) {
+        const bool fails = plan().span == 0 || number < plan().at + plan().span;
+        errno = error;
+        return fails ? Fate::fails : Fate::passes;
+    }
+    return plan().mode == "before" ? Fate::ends_before : plan().mode == "half" ? Fate::ends_half : Fate::ends_after;
+}
+
+template <class Call>
+auto pass(Fate fate, Call call) -> decltype(call()) {
+    if (fate == Fate::fails) {
+        return -1;
+    }
+    if (fate == Fate::ends_before) {
+        end();
+    }
+    const auto result = call();
+    if (fate != Fate::passes) {
+        end();
+    }
+    return result;
+}
+
+template <class Write>
+ssize_t write_with(Write real, int file, const void* bytes, std::size_t size, const char* name) {
+    const Fate what = fate(is_below(file), name);
+    const std::size_t part = what == Fate::ends_half ? size / 2 : size;
+    return pass(what, [&] { return real(file, bytes, part); });
+}
+
+using Open = int (*)(const char*, int, ...);
+
+int open_with(Open real, const char* path, int flags, mode_t mode) {
+    return pass(fate((flags & O_CREAT) != 0 && is_below(path), "open"), [&] { return real(path, flags, mode); });
+}
+
+mode_t mode_of(int flags, va_list arguments) {
+    return (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(arguments, mode_t) : 0;
+}
+
+Calls::~Calls() {
+    const std::string path = variable("CRASH_COUNT");
+    if (count == 0 || path.empty()) {  // a helper of the launcher ends too
+        return;
+    }
+    if (FILE* out = std::fopen(path.c_str(), "w")) {
+        std::fprintf(out, "%ld\n%s", count.load(), names.c_str());
+        std::fclose(out);
+    }
+}
+
+}  // namespace
+
+extern "C" {
+
+ssize_t write(int file, const void* bytes, size_t size) {
+    static const auto real = next<ssize_t (*)(int, const void*, size_t)>("write");
+    return write_with(real, file, bytes, size, "write");
+}
+
+int open(const char* path, int flags, ...) {
+    static const auto real = next<Open>("open");
+    va_list arguments;
+    va_start(arguments, flags);
+    const mode_t mode = mode_of(flags, arguments);
+    va_end(arguments);
+    return open_with(real, path, flags, mode);
+}
+
+int open64(const char* path, int flags, ...) {
+    static const auto real = next<Open>("open64");
+    va_list arguments;
+    va_start(arguments, flags);
+    const mode_t mode = mode_of(flags, arguments);
+    va_end(arguments);
+    return open_with(real, path, flags, mode);
+}
+
+int fsync(int file) {
+    static const auto real = next<int (*)(int)>("fsync");
+    return pass(fate(is_below(file), "fsync"), [&] { return real(file); });
+}
+
+int fdatasync(int file) {
+    static const auto real = next<int (*)(int)>("fdatasync");
+    return pass(fate(is_below(file), "fdatasync"), [&] { return real(file); });
+}
+
+int ftruncate(int file, off_t size) noexcept {
+    static const auto real = next<int (*)(int, off_t)>("ftruncate");
+    return pass(fate(is_below(file), "ftruncate"), [&] { return real(file, size); });
+}
+
+int futimens(int file, const struct timespec* times) noexcept {
+    static const auto real = next<int (*)(int, const struct timespec*)>("futimens");
+    return pass(fate(is_below(file), "futimens"), [&] { return real(file, times); });
+}
+
+int rename(const char* from, const char* to) noexcept {
+    static const auto real = next<int (*)(const char*, const char*)>("rename");
+    return pass(fate(is_below(from), "rename"), [&] { return real(from, to); });
+}
+
+int link(const char* from, const char* to) noexcept {
+    static const auto real = next<int (*)(const char*, const char*)>("link");
+    return pass(fate(is_below(from), "link"), [&] { return real(from, to); });
+}
+
+int unlink(const char* path) noexcept {
+    static const auto real = next<int (*)(const char*)>("unlink");
+    return pass(fate(is_below(path), "unlink"), [&] { return real(path); });
+}
+
+int remove(const char* path) noexcept {
+    static const auto real = next<int (*)(const char*)>("remove");
+    return pass(fate(is_below(path), "remove"), [&] { return real(path); });
+}
+
+int mkdir(const char* path, mode_t mode) noexcept {
+    static const auto real = next<int (*)(const char*, mode_t)>("mkdir");
+    return pass(fate(is_below(path), "mkdir"), [&] { return real(path, mode); });
+}
+
+/// Looking for a file is no change of it: these fail with the others, but where no call is to fail they do not count.
+int stat(const char* path, struct stat* about) noexcept {
+    static const auto real = next<int (*)(const char*, struct stat*)>("stat");
+    const bool is_counted = error_of(plan().mode) != 0 && is_below(path);
+    return pass(fate(is_counted, "stat"), [&] { return real(path, about); });
+}
+}

@@ -1,0 +1,81 @@
+// What a training on the CPU takes of this process, beside what its plan says.
+#include "world.hpp"
+
+#include <fstream>
+#include <malloc.h>
+
+using namespace finch;
+using namespace finch::test;
+
+namespace {
+
+constexpr std::int64_t mebibyte = 1 << 20;
+constexpr std::int64_t libraries = 16 * mebibyte;  ///< what memory_left() keeps for them
+
+std::int64_t status(const std::string& key) {
+    std::ifstream in("/proc/self/status");
+    for (std::string word; in >> word;) {
+        if (word == key) {
+            std::int64_t kilobytes = 0;
+            in >> kilobytes;
+            return kilobytes * 1024;
+        }
+    }
+    return 0;
+}
+
+/// Resident memory from here on.
+class Peak {
+public:
+    Peak() {
+        ::malloc_trim(0);
+        std::ofstream("/proc/self/clear_refs") << "5";  // VmHWM begins anew
+        before_ = status("VmRSS:");
+        can_be_measured_ = status("VmHWM:") - before_ < mebibyte;
+    }
+    [[nodiscard]] bool can_be_measured() const { return can_be_measured_; }
+    [[nodiscard]] std::int64_t highest() const { return status("VmHWM:") - before_; }
+    [[nodiscard]] std::int64_t now() const {
+        ::malloc_trim(0);  // what is freed is not counted
+        return status("VmRSS:") - before_;
+    }
+
+private:
+    std::int64_t before_ = 0;
+    bool can_be_measured_ = false;
+};
+
+/// Two wide layers: of the second, the gradient of the input is needed too. About 16 MiB of weights.
+train::Recipe wide_recipe() {
+    train::Recipe recipe = small_recipe(20);
+    recipe.training.optimizer = nn::AdadeltaOptions{};
+    recipe.model = {nn::FlattenLayer{}, nn::LinearLayer{.units = 2000, .activation = backend::Activation::relu},
+                    nn::LinearLayer{.units = 2000, .activation = backend::Activation::relu}, nn::LinearLayer{}};
+    return recipe;
+}
+
+}  // namespace
+
+TEST_CASE("a training takes no more than its plan's bytes, nor much less; a snapshot and a restart no more than told") {
+#if defined(__SANITIZE_ADDRESS__)
+    return;  // keeps what is freed
+#endif
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(60);
+    Run(group, datasets, small_recipe(20)).finish();  // the libraries' own memory is taken now
+    const Peak peak;
+    if (!peak.can_be_measured()) {
+        MESSAGE("the kernel does not let VmHWM begin anew: not measured");
+        return;
+    }
+
+    Run run(group, datasets, wide_recipe());
+    static_cast<void>(run->advance(1000));
+    const std::int64_t bytes = run->plan().bytes;
+    const std::int64_t with_snapshot = bytes + run->plan().snapshot_bytes;
+    CHECK(peak.now() < bytes + libraries);
+    CHECK(peak.now() > bytes * 3 / 4);
+    CHECK(peak.highest() < with_snapshot);
+    run->restore(run->snapshot());
+    CHECK(peak.highest() < with_snapshot);
+}
