@@ -149,6 +149,7 @@ TEST_CASE("all memory is given back by those that ended, whatever their outcome"
 
 TEST_CASE("what waits for memory has nothing to save, and is not forgotten") {
     World world(bytes_of(10) * 3 / 2);
+    store::RunDirectory(world.folder.path()).create();
     world.start(1, 10);
     world.start(2, 10);
 

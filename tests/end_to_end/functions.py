@@ -45,6 +45,13 @@ with Folder() as folder:
     folder.write("hours.yaml", CONFIG % ("sphere, seconds: 0.2", "none", "{hours: 0.0006}"))
     folder.run(4, "evolve", "hours.yaml", "--run", "runs/hours", timeout=60)
     words = outcome_words(folder.path / "runs/hours")
-    outcomes = {words[row["outcome"]] for row in individuals(folder.path / "runs/hours").values()}
-    check("stopped" in outcomes and "unfinished" not in outcomes, f"after its hours the run holds {outcomes}")
-    passed("hours end the run, and what ran is recorded as stopped")
+    before = individuals(folder.path / "runs/hours")
+    outcomes = {words[row["outcome"]] for row in before.values()}
+    check("unfinished" in outcomes and "stopped" not in outcomes, f"after its hours the run holds {outcomes}")
+    folder.run(0, "status", "runs/hours", expect=0)
+    folder.run(4, "evolve", "hours.yaml", "--run", "runs/hours", "--set", "search.budget.hours=0.002", timeout=60)
+    after = individuals(folder.path / "runs/hours")
+    for number, row in before.items():
+        ended = words[after[number]["outcome"]] == "evaluated"
+        check(ended, f"{number}, {words[row['outcome']]} before, is {words[after[number]['outcome']]} after more hours")
+    passed("hours end the run as complete; what ran stays unfinished, and goes on where there are more")

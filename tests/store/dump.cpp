@@ -41,7 +41,7 @@ TEST_CASE("h5dump -d /individuals prints the genes' names, and choices, outcomes
     const auto dumped = testing::run("h5dump -d /individuals " + path.string());
 
     CHECK(dumped.code == 0);
-    for (const char* name : {"\"conv_layers\"", "\"activation\"", "\"lr\"", "\"gamma\"", "\"loss\"", "\"parents\""}) {
+    for (const char* name : {"\"conv_layers\"", "\"activation\"", "\"lr\"", "\"gamma\"", "\"loss\"", "\"parent_1\""}) {
         CHECK_MESSAGE(dumped.text.find(name) != std::string::npos, name);
     }
     const std::string data = dumped.text.substr(dumped.text.find("DATA {"));

@@ -36,7 +36,7 @@ std::vector<std::uint32_t> numbers_in(const std::filesystem::path& path, std::ve
     search::RecordReader reader(std::as_bytes(std::span(text)), run_number, path.string());
     std::vector<std::uint32_t> numbers;
     while (const auto found = reader.next()) {
-        numbers.push_back(std::get<search::Result>(*found).individual.id.sequence());
+        numbers.push_back(std::get<search::Result>(*found).individual.id.sequence() - 1);  // as record() made it
     }
     problems = reader.problems();
     return numbers;
