@@ -52,7 +52,7 @@ with Folder() as folder:
     two = memory(folder, "tiny.yaml", 2)
     check(0 <= 2 * two - node <= 10, "two ranks on a node do not take half of four, and what world rank 0 takes besides")
     folder.write("many.yaml", TINY.replace("samples: 600, size: 12", "samples: 30000, size: 28"))  # 22.5 MiB
-    once = 2 * memory(folder, "many.yaml", 2) - memory(folder, "many.yaml", 4) - (2 * two - node)
+    once = 2 * memory(folder, "many.yaml", 8) - memory(folder, "many.yaml", 16) - (2 * two - node)
     check(20 <= once <= 32, f"the ranks of a node do not share one data set of 22.5 MiB: {once}")
     check(data in folder.run(4, "evolve", "tiny.yaml", "--set", "search.budget.evaluations=2"), "evolve does not say what the data are")
 
