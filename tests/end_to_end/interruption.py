@@ -52,10 +52,13 @@ with Folder() as folder:
     check(curves(folder.path / "runs/term") == straight, "after TERM and a resume the bits differ")
     passed("TERM ends the program within seconds, and the run goes on to the same bits")
 
-    process = folder.start(2, "evolve", "tiny.yaml", "--run", "runs/locked", "--set", "training.epochs=60")
+    process = folder.start(2, "evolve", "tiny.yaml", "--run", "runs/locked", "--set", "training.epochs=2000")
     wait_for(lambda: training_begun(folder.path / "runs/locked"), 30, "the first job")
     folder.run(0, "status", "runs/locked", expect=77)
     refused = folder.run(2, "evolve", "tiny.yaml", "--run", "runs/locked", expect=2)
     check("runs/locked" in refused and refused.count("finch: ") == 1, f"a second job was not refused clearly: {refused}")
-    check(end(process) == 0, "the first job was disturbed")
+    check(process.poll() is None, "the first job was disturbed")
+    for pid in ranks_of(process):
+        os.kill(pid, signal.SIGUSR2)
+    check(end(process) == 75, "the first job was disturbed")
     passed("a second job on a live run is refused, and the first goes on")

@@ -11,7 +11,7 @@ from harness import TINY, Folder, check, end, individuals, outcome_words, passed
 
 STOPPED = 75
 # Enough trainings to be in the middle of them, and no archive before the end: what is there then, the stop has written.
-LONG = (TINY.replace("evaluations: 12", "evaluations: 40").replace("samples: 600", "samples: 3000")
+LONG = (TINY.replace("evaluations: 12", "evaluations: 4000").replace("samples: 600", "samples: 3000")
         .replace("archive_seconds: 0.2", "archive_seconds: 1000").replace("ranks: 2, islands: 2", "ranks: 1, islands: 2"))
 SPHERE = """
 name: sphere
@@ -25,8 +25,8 @@ workers: {islands: 2}
 
 
 def settled(folder):
-    """How many results world rank 0 has told of."""
-    return folder.output().count(": evaluated, ")
+    """How many lines of results world rank 0 has written, in all runs."""
+    return folder.output().count(": evaluated, ") if (folder.path / "output").exists() else 0
 
 
 def best_of(run):
@@ -44,8 +44,9 @@ def published(run):
 def stopped_at_once(folder, name, stop):
     """Ends a run by `stop` in the middle of its trainings, and looks at what is left."""
     run = folder.path / "runs" / name
+    before = settled(folder)
     process = folder.start(2, "evolve", "long.yaml", "--run", f"runs/{name}")
-    wait_for(lambda: settled(folder) >= 3 or process.poll() is not None, 120, "three results")
+    wait_for(lambda: settled(folder) >= before + 3 or process.poll() is not None, 120, "three results")
     stop(process)
     end(process, 60)
     output = folder.output()
