@@ -51,9 +51,10 @@ with Folder() as folder:
     check(node < asked <= 4 * of_cpu < 1.1 * node, f"memory: {node}, {asked}, {of_cpu}")
     two = memory(folder, "tiny.yaml", 2)
     check(0 <= 2 * two - node <= 10, "two ranks on a node do not take half of four, and what world rank 0 takes besides")
-    folder.write("many.yaml", TINY.replace("samples: 600, size: 12", "samples: 30000, size: 28"))  # 22.5 MiB
-    once = 2 * memory(folder, "many.yaml", 8) - memory(folder, "many.yaml", 16) - (2 * two - node)
-    check(20 <= once <= 32, f"the ranks of a node do not share one data set of 22.5 MiB: {once}")
+    folder.write("few.yaml", TINY.replace("size: 12", "size: 28"))
+    folder.write("many.yaml", TINY.replace("samples: 600, size: 12", "samples: 30000, size: 28"))  # and 5000 more to test: 26.3 MiB
+    once = memory(folder, "many.yaml", 8) - memory(folder, "few.yaml", 8)
+    check(25 <= once <= 27, f"the ranks of a node do not share one data set of 26.3 MiB: {once}")
     check(data in folder.run(4, "evolve", "tiny.yaml", "--set", "search.budget.evaluations=2"), "evolve does not say what the data are")
 
     folder.write("later.yaml", REFUSED["missing path"](TINY).replace("kind: idx", "kind: idx, path: data/mnist"))
