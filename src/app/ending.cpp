@@ -96,7 +96,11 @@ bool is_tested(const store::ModelFile& file) {
 
 void write(const store::RunDirectory& directory, std::uint64_t run, const search::Individual& best,
            store::ModelFile& file) {
+    auto curve = std::move(file.individual.curve);
     file.individual = best;
+    if (file.individual.curve.empty()) {
+        file.individual.curve = std::move(curve);  // the archivist keeps it on the disk alone
+    }
     file.run = run;
     store::write_model(directory.best_model(), file);
 }

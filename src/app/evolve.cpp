@@ -4,9 +4,11 @@
 #include "finch/app/ending.hpp"
 #include "finch/app/function_evaluator.hpp"
 #include "finch/app/given.hpp"
+#include "finch/app/load_data.hpp"
 #include "finch/app/opening.hpp"
 #include "finch/app/progress.hpp"
 #include "finch/app/run.hpp"
+#include "finch/app/share_run.hpp"
 #include "finch/app/startup.hpp"
 #include "finch/app/storage.hpp"
 #include "finch/app/together.hpp"
@@ -68,6 +70,8 @@ island::Setup make_setup(const Stage& stage, const OpenedRun& run) {
     setup.self = stage.place().worker;
     setup.island_of_worker = stage.placement.layout.island_of_worker;
     setup.earlier = run.earlier;
+    const auto self = static_cast<std::size_t>(setup.self);
+    setup.bred_before = self < run.bred_before.size() ? run.bred_before[self] : 0;
     setup.hours_before = run.hours_before;
     setup.node_hours_before = run.node_hours_before;
     setup.nodes = stage.placement.nodes();
@@ -219,9 +223,8 @@ island::Ending close_orderly(const Stage& stage, const island::Worker& worker, F
 /// Leaders: the search itself. Collective over the leaders at its beginning and its orderly end.
 island::Ending lead(const Stage& stage, OpenedRun opened) {
     const bool is_zero = stage.session.world_rank() == 0;
-    const std::string packed = comm::broadcast(stage.leaders.get(), is_zero ? pack_run(opened) : std::string());
-    OpenedRun run =
-        is_zero ? std::move(opened) : unpack_run(packed, stage.config.exchange.kind, stage.placement.layout.islands);
+    OpenedRun run = share_run(stage.leaders.get(), std::move(opened), stage.placement.layout.island_of_worker,
+                              stage.config.exchange.kind, stage.placement.layout.islands);
     FileJournal journal(stage.directory.journal(stage.place().worker), run.facts.run);
     std::optional<FileArchive> archive;
     if (is_zero) {
@@ -264,17 +267,16 @@ config::Config load_everywhere(const RunOptions& options) {
     return config::parse(text, options.config.string());
 }
 
-data::Datasets load_data(const config::Config& config) {
-    data::Datasets datasets;
+LoadedData load_data(const config::Config& config) {
     if (!config.trains()) {
-        return datasets;
+        return {};
     }
-    together(MPI_COMM_WORLD, [&] { datasets = data::load(data_options(config), config.seed); });
+    LoadedData loaded = load_on_each_node(data_options(config), config.seed);
     static_cast<void>(on_rank_zero(MPI_COMM_WORLD, [&] {
-        check_data(config, datasets);
+        check_data(config, loaded.sets);
         return std::string();
     }));
-    return datasets;
+    return loaded;
 }
 
 /// Collective over the world. The configuration, once it is known to be a search or one individual of it.
@@ -362,7 +364,8 @@ int evolve(comm::Session& session, const RunOptions& options) {
     comm::check_start(MPI_COMM_WORLD, config.workers.timeout_seconds, placement.node_of_rank);
     begin_phase(session, "opening the devices and reading the data", seconds_of_files);
     const OpenedDevice opened_device = open_device(session, config, placement);
-    const data::Datasets datasets = load_data(config);
+    const LoadedData loaded = load_data(config);
+    const data::Datasets& datasets = loaded.sets;
     if (config.trains()) {
         check_first_weights(config, datasets);
     }

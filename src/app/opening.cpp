@@ -9,7 +9,6 @@
 #include "finch/cluster/end_notes.hpp"
 #include "finch/hdf5/replace.hpp"
 #include "finch/search/attempts.hpp"
-#include "finch/search/record.hpp"
 #include "finch/store/model_file.hpp"
 #include "finch/store/resume.hpp"
 
@@ -69,6 +68,16 @@ void remove_other_journals(const store::RunDirectory& directory, int workers) {
     }
 }
 
+/// How many individuals each worker has bred in all starts of the run.
+std::vector<std::int32_t> bred_by_workers(const search::Population& population) {
+    std::vector<std::int32_t> bred;
+    for (const auto& [id, individual] : population.individuals()) {
+        bred.resize(std::max<std::size_t>(bred.size(), id.worker() + 1));
+        ++bred[id.worker()];
+    }
+    return bred;
+}
+
 /// Where the last start broke off: counts deaths against those that were in training (search::charge_deaths), and says
 /// so. Returns how many starts in a row have now ended without a note and in vain.
 int look_at_last_end(search::Population& population, const store::ArchiveFacts& facts,
@@ -96,11 +105,13 @@ int look_at_last_end(search::Population& population, const store::ArchiveFacts& 
 
 /// Snapshots of individuals that are settled: a kill came between the record and the removal.
 void remove_settled_trainings(const store::RunDirectory& directory, const search::Population& population) {
-    for (const std::filesystem::path& path : list_folder(directory.state())) {
-        const std::optional<search::Id> id = store::RunDirectory::id_of_training(path);
-        const search::Individual* individual = id ? population.find(*id) : nullptr;
-        if (individual != nullptr && individual->finished_training()) {
-            store::remove_model(path);
+    for (const std::filesystem::path& folder : directory.state_folders()) {
+        for (const std::filesystem::path& path : list_folder(folder)) {
+            const std::optional<search::Id> id = store::RunDirectory::id_of_training(path);
+            const search::Individual* individual = id ? population.find(*id) : nullptr;
+            if (individual != nullptr && individual->finished_training()) {
+                store::remove_model(path);
+            }
         }
     }
 }
@@ -112,9 +123,11 @@ void resume(OpenedRun& run, store::Recovered recovered, const store::RunDirector
     for (const std::string& problem : recovered.problems) {
         spdlog::warn("{}", problem);
     }
-    for (const search::Record& record : recovered.records) {
-        run.population.merge(record);
+    for (search::Record& record : recovered.records) {
+        run.population.merge(std::move(record));
     }
+    recovered.records = {};
+    recovered.merge_into(run.population);
     const std::string before = recovered.facts.config;
     recovered.facts.starts = starts_so_far(recovered.facts);
     for (const store::Start& start : recovered.facts.starts) {
@@ -160,9 +173,9 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
         }
         spdlog::info("--fresh: the earlier run is now {}", directory.move_aside().string());
     }
-    directory.create();
+    directory.create(workers);
     run.lock = std::make_unique<store::RunLock>(directory, slurm.job_id.value_or(""));
-    if (auto recovered = store::recover(directory, hdf5::OnDamage::set_aside)) {
+    if (auto recovered = store::recover(directory, hdf5::OnDamage::set_aside, store::Curves::leave)) {
         resume(run, std::move(*recovered), directory, config, data_fingerprint);
         if (options.genes) {
             check_same_genes(config.space, given_genome(config.space, *options.genes), run.population,
@@ -191,6 +204,12 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     // predecessor holds all of it too: the journals begin anew.
     store::write_archive(directory.archive(), config.space, run.population, run.facts);
     store::write_archive(directory.archive(), config.space, run.population, run.facts);
+    for (const auto& [id, individual] : run.population.individuals()) {
+        if (!individual.curve.empty()) {
+            run.population.forget_curve(id);
+        }
+    }
+    run.bred_before = bred_by_workers(run.population);
     remove_other_journals(directory, workers);
     remove_settled_trainings(directory, run.population);
     write_config(directory, config);
@@ -206,30 +225,12 @@ std::string pack_run(const OpenedRun& run) {
     writer.put(run.hours_before);
     writer.put(run.node_hours_before);
     writer.put(run.one_at_a_time);
-    const auto add = [&](const search::Record& record) {
-        const Bytes encoded = search::encode(record, run.facts.run);
-        bytes.insert(bytes.end(), encoded.begin(), encoded.end());
-    };
-    for (const auto& [id, individual] : run.population.individuals()) {
-        add(individual.finished_training() ? search::Record(search::Result{individual})
-                                           : search::Record(search::Started{individual}));
-    }
-    for (const auto& [id, home] : run.population.homes()) {
-        if (const search::Individual* individual = run.population.find(id)) {
-            add(search::Move{*individual, home});
-        }
-    }
-    for (const auto& [id, island] : run.population.memberships()) {
-        if (const search::Individual* individual = run.population.find(id)) {
-            add(search::Copy{*individual, island});
-        }
-    }
+    writer.put_all(std::span<const std::int32_t>(run.bred_before));
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 OpenedRun unpack_run(const std::string& packed, search::ExchangeKind kind, int islands) {
-    const auto bytes = std::as_bytes(std::span(packed));
-    ByteReader reader(bytes);
+    ByteReader reader(std::as_bytes(std::span(packed)));
     OpenedRun run;
     run.facts.run = reader.get<std::uint64_t>();
     run.facts.restarts = reader.get<std::uint32_t>();
@@ -237,12 +238,8 @@ OpenedRun unpack_run(const std::string& packed, search::ExchangeKind kind, int i
     run.hours_before = reader.get<double>();
     run.node_hours_before = reader.get<double>();
     run.one_at_a_time = reader.get<bool>();
+    run.bred_before = reader.get_all<std::int32_t>();
     run.population = search::Population(kind, islands);
-    search::RecordReader records(bytes.subspan(bytes.size() - reader.left()), run.facts.run,
-                                 "what world rank 0 recovered");
-    while (const auto record = records.next()) {
-        run.population.merge(*record);
-    }
     return run;
 }
 

@@ -19,7 +19,6 @@ namespace {
 constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
 constexpr std::int64_t program_bytes = 34 * mebibyte;  ///< a rank with its libraries and no data
 constexpr std::int64_t plans_bytes = 6 * mebibyte;     ///< code and scratch of the networks' operations
-constexpr bool every_rank_holds_the_data = true;       ///< else one rank of each node
 constexpr std::int64_t test_batch = 256;  ///< in which world rank 0 measures the best network on the test set
 /// memory_left() keeps a twentieth of the node's limit for others than the ranks.
 constexpr double asked_per_used = 20.0 / 19.0;
@@ -135,17 +134,25 @@ std::int64_t mebibytes(double bytes) {
     return static_cast<std::int64_t>(std::ceil(bytes / static_cast<double>(mebibyte)));
 }
 
+/// In bytes.
+struct Memory {
+    std::int64_t rank = program_bytes;  ///< of each while it searches, without data
+    std::int64_t training_set = 0;
+    std::int64_t test_set = 0;
+    std::int64_t first = 0;  ///< that world rank 0 takes besides
+};
+
 /// What to ask Slurm for: per node, and per CPU.
-/// `bytes_of_rank`: of each; world rank 0 takes `bytes_of_first` besides.
-std::string memory_text(const config::Config& config, const cluster::Layout& layout, std::int64_t bytes_of_rank,
-                        std::int64_t bytes_of_data, std::int64_t bytes_of_first) {
+std::string memory_text(const config::Config& config, const cluster::Layout& layout, const Memory& memory) {
     std::map<std::string, int> ranks_of_node;
     int most_ranks = 0;
     for (const cluster::Place& place : layout.places) {
         most_ranks = std::max(most_ranks, ++ranks_of_node[place.node]);
     }
-    const int copies = every_rank_holds_the_data ? most_ranks : 1;
-    const auto node = static_cast<double>(most_ranks * bytes_of_rank + copies * bytes_of_data + bytes_of_first);
+    // The ranks of a node share one training set, of which there are two while it is read.
+    const std::int64_t searching = most_ranks * memory.rank + memory.training_set + memory.first;
+    const std::int64_t reading = most_ranks * program_bytes + 2 * memory.training_set;
+    const auto node = static_cast<double>(std::max(searching, reading) + memory.test_set);
     const auto slurm = cluster::Slurm::read(cluster::Environment::of_this_process());
     const auto cpus = config.workers.threads > 0 ? config.workers.threads : slurm.cpus_per_task.value_or(1);
     return fmt::format(
@@ -173,9 +180,11 @@ std::string training_text(const config::Config& config, const cluster::Layout& l
                                   mebibytes(static_cast<double>(trainings)), config.workers.slots);
     }
     const std::int64_t searching = trainings + networks.snapshot_bytes;
-    return text + memory_text(config, layout, program_bytes + plans_bytes + searching,
-                              bytes_of(datasets.training) + bytes_of(datasets.test),
-                              std::max<std::int64_t>(0, networks.test_bytes - searching));
+    return text + memory_text(config, layout,
+                              {.rank = program_bytes + plans_bytes + searching,
+                               .training_set = bytes_of(datasets.training),
+                               .test_set = bytes_of(datasets.test),
+                               .first = std::max<std::int64_t>(0, networks.test_bytes - searching)});
 }
 
 }  // namespace
@@ -187,8 +196,7 @@ int plan(const PlanOptions& options) {
     const cluster::Layout layout = cluster::make_layout(question.node_of_rank, layout_options(config));
     const cluster::DeviceMap devices = map_devices(config, layout, question.gpus_per_node);
     std::string text = table(config, layout, devices);
-    text += config.trains() ? training_text(config, layout, devices.uses_devices())
-                            : memory_text(config, layout, program_bytes, 0, 0);
+    text += config.trains() ? training_text(config, layout, devices.uses_devices()) : memory_text(config, layout, {});
     for (const auto* warnings : {&layout.warnings, &devices.warnings}) {
         for (const std::string& warning : *warnings) {
             text += "warning: " + warning + "\n";

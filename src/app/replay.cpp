@@ -2,6 +2,7 @@
 
 #include "finch/app/comparison.hpp"
 #include "finch/app/devices.hpp"
+#include "finch/app/load_data.hpp"
 #include "finch/app/run.hpp"
 #include "finch/app/startup.hpp"
 #include "finch/app/together.hpp"
@@ -34,9 +35,7 @@ std::string pack(const std::filesystem::path& run, const std::string& id) {
     }
     const search::Id wanted = search::parse_id(id);
     search::Population population(search::ExchangeKind::none, 1);
-    for (const search::Record& record : recovered->records) {
-        population.merge(record);
-    }
+    recovered->merge_into(population);
     const search::Individual* individual = population.find(wanted);
     if (individual == nullptr) {
         throw ConfigError(
@@ -109,8 +108,8 @@ int replay(comm::Session& session, const std::filesystem::path& run, const std::
     const OpenedDevice opened = open_as_recorded(session, config, individual);
     const auto all_reduce = make_all_reduce(opened.communicator, group, *opened.device, config.workers.timeout_seconds);
     const train::Recipe recipe = config.recipe(individual.genome, individual.id.value);
-    data::Datasets datasets;
-    together(MPI_COMM_WORLD, [&] { datasets = data::load(recipe.data, config.seed); });
+    const LoadedData loaded = load_on_each_node(recipe.data, config.seed);
+    const data::Datasets& datasets = loaded.sets;
     if (datasets.fingerprint != recorded.fingerprint) {
         throw ConfigError(fmt::format("the data are others than the run's (checksum {} then, {} now)",
                                       recorded.fingerprint, datasets.fingerprint));

@@ -64,6 +64,12 @@ bool FileArchive::write(const search::Population& population) {
             facts_.starts.back().seconds = steady_seconds() - began_;
         }
         store::write_archive(directory_.archive(), space_, population, facts_);
+        curves_kept_ = std::exchange(curves_in_newest_, {});
+        for (const auto& [id, individual] : population.individuals()) {
+            if (!individual.curve.empty()) {
+                curves_in_newest_.push_back(id);
+            }
+        }
         is_current_ = true;
         written_(population);
     } catch (const ApiError& error) {

@@ -93,8 +93,12 @@ void Group::broadcast(Bytes& bytes, double seconds) const {
     finish(request, is_leader() ? "an order" : "the wait for the leader's next order", seconds);
     bytes.resize(buffers_->packet.size);
     if (buffers_->packet.size > buffers_->packet.bytes.size()) {
-        FINCH_MPI(MPI_Ibcast(bytes.data(), int_count(bytes.size()), MPI_BYTE, 0, get(), &request));
-        finish(request, "a long order");
+        for (std::span<std::byte> rest(bytes); !rest.empty();) {
+            const auto part = rest.first(std::min(rest.size(), most_message_bytes));
+            FINCH_MPI(MPI_Ibcast(part.data(), int_count(part.size()), MPI_BYTE, 0, get(), &request));
+            finish(request, "a long order");
+            rest = rest.subspan(part.size());
+        }
     } else if (!is_leader()) {
         std::copy_n(buffers_->packet.bytes.begin(), buffers_->packet.size, bytes.begin());
     }

@@ -6,11 +6,12 @@
 
 #include "patience.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <exception>
-#include <limits>
 #include <numeric>
 #include <thread>
 #include <utility>
@@ -18,6 +19,7 @@
 namespace finch::comm {
 namespace {
 
+constexpr int bytes_tag = 31415;
 constexpr const char* yield_variable = "OMPI_MCA_mpi_yield_when_idle";
 
 /// A rank that waits by spinning takes the core from the one that it waits for.
@@ -26,13 +28,6 @@ void give_cores_away_when_idle() {
     if (!environment.text(yield_variable) && cluster::node_is_crowded(environment, cluster::usable_cpus())) {
         ::setenv(yield_variable, "1", 1);
     }
-}
-
-int int_size(std::size_t size) {
-    if (size > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-        throw Error(fmt::format("{} bytes are too many for one MPI call", size));
-    }
-    return static_cast<int>(size);
 }
 
 }  // namespace
@@ -76,6 +71,12 @@ Communicator duplicate(MPI_Comm communicator) {
     return own(copy);
 }
 
+Communicator split(MPI_Comm communicator, int color) {
+    MPI_Comm part = MPI_COMM_NULL;
+    FINCH_MPI(MPI_Comm_split(communicator, color, rank_of(communicator), &part));
+    return own(part);
+}
+
 Session::Session(int& argc, char**& argv) : exceptions_(std::uncaught_exceptions()) {
     give_cores_away_when_idle();
     int provided = 0;
@@ -107,20 +108,35 @@ int size_of(MPI_Comm communicator) {
     return size;
 }
 
-std::vector<std::string> gather_all(MPI_Comm communicator, const std::string& mine) {
+void broadcast_bytes(MPI_Comm communicator, int root, std::span<std::byte> bytes, std::size_t most) {
+    for (std::size_t at = 0; at < bytes.size(); at += most) {
+        const auto count = static_cast<int>(std::min(most, bytes.size() - at));
+        FINCH_MPI(MPI_Bcast(bytes.data() + at, count, MPI_BYTE, root, communicator));
+    }
+}
+
+std::vector<std::string> gather_all(MPI_Comm communicator, const std::string& mine, std::size_t most) {
     const auto ranks = static_cast<std::size_t>(size_of(communicator));
-    const int length = int_size(mine.size());
-    std::vector<int> lengths(ranks);
-    FINCH_MPI(MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, communicator));
-    (void)int_size(std::accumulate(lengths.begin(), lengths.end(), std::size_t{0}));
-    std::vector<int> starts(ranks);
-    std::exclusive_scan(lengths.begin(), lengths.end(), starts.begin(), 0);
-    std::string all(static_cast<std::size_t>(starts.back() + lengths.back()), '\0');
-    FINCH_MPI(MPI_Allgatherv(mine.data(), length, MPI_CHAR, all.data(), lengths.data(), starts.data(), MPI_CHAR,
-                             communicator));
+    const std::uint64_t length = mine.size();
+    std::vector<std::uint64_t> lengths(ranks);
+    FINCH_MPI(MPI_Allgather(&length, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, communicator));
     std::vector<std::string> texts;
+    if (std::accumulate(lengths.begin(), lengths.end(), std::uint64_t{0}) > most) {
+        for (std::size_t rank = 0; rank < ranks; ++rank) {
+            std::string& text = texts.emplace_back(mine);
+            text.resize(lengths[rank]);
+            broadcast_bytes(communicator, static_cast<int>(rank), std::as_writable_bytes(std::span(text)), most);
+        }
+        return texts;
+    }
+    const std::vector<int> counts(lengths.begin(), lengths.end());
+    std::vector<int> starts(ranks);
+    std::exclusive_scan(counts.begin(), counts.end(), starts.begin(), 0);
+    std::string all(static_cast<std::size_t>(starts.back() + counts.back()), '\0');
+    FINCH_MPI(MPI_Allgatherv(mine.data(), static_cast<int>(length), MPI_CHAR, all.data(), counts.data(), starts.data(),
+                             MPI_CHAR, communicator));
     for (std::size_t rank = 0; rank < ranks; ++rank) {
-        texts.push_back(all.substr(static_cast<std::size_t>(starts[rank]), static_cast<std::size_t>(lengths[rank])));
+        texts.push_back(all.substr(static_cast<std::size_t>(starts[rank]), static_cast<std::size_t>(counts[rank])));
     }
     return texts;
 }
@@ -135,12 +151,36 @@ void wait_for_all(MPI_Comm communicator, double seconds) {
     }
 }
 
+void broadcast(MPI_Comm communicator, Bytes& bytes) {
+    std::uint64_t size = bytes.size();
+    FINCH_MPI(MPI_Bcast(&size, 1, MPI_UINT64_T, 0, communicator));
+    bytes.resize(size);
+    broadcast_bytes(communicator, 0, bytes);
+}
+
+void send_bytes(MPI_Comm communicator, int to, std::span<const std::byte> bytes) {
+    if (bytes.size() > most_message_bytes) {
+        throw Error(fmt::format("a message of {} bytes is too long", bytes.size()));
+    }
+    FINCH_MPI(MPI_Send(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, bytes_tag, communicator));
+}
+
+Bytes receive_bytes(MPI_Comm communicator, int from) {
+    MPI_Status status;
+    int size = 0;
+    FINCH_MPI(MPI_Probe(from, bytes_tag, communicator, &status));
+    FINCH_MPI(MPI_Get_count(&status, MPI_BYTE, &size));
+    Bytes bytes(static_cast<std::size_t>(size));
+    FINCH_MPI(MPI_Recv(bytes.data(), size, MPI_BYTE, from, bytes_tag, communicator, MPI_STATUS_IGNORE));
+    return bytes;
+}
+
 std::string broadcast(MPI_Comm communicator, const std::string& text) {
-    int length = rank_of(communicator) == 0 ? int_size(text.size()) : 0;
-    FINCH_MPI(MPI_Bcast(&length, 1, MPI_INT, 0, communicator));
+    std::uint64_t length = text.size();
+    FINCH_MPI(MPI_Bcast(&length, 1, MPI_UINT64_T, 0, communicator));
     std::string received = text;
-    received.resize(static_cast<std::size_t>(length));
-    FINCH_MPI(MPI_Bcast(received.data(), length, MPI_CHAR, 0, communicator));
+    received.resize(length);
+    broadcast_bytes(communicator, 0, std::as_writable_bytes(std::span(received)));
     return received;
 }
 

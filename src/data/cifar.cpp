@@ -41,11 +41,11 @@ void append(Dataset& set, const fs::path& path) {
             refuse(path,
                    fmt::format("record {} has the label {}; expected 0 to {}", at / record, bytes[at], classes - 1));
         }
-        set.labels.push_back(bytes[at]);
+        set.labels.own().push_back(bytes[at]);
         const std::uint8_t* image = bytes.data() + at + 1;
         for (std::int64_t pixel = 0; pixel < side * side; ++pixel) {
             for (std::int64_t plane = 0; plane < planes; ++plane) {
-                set.pixels.push_back(image[plane * side * side + pixel]);
+                set.pixels.own().push_back(image[plane * side * side + pixel]);
             }
         }
     }

@@ -177,14 +177,14 @@ void append_digit(Dataset& set, std::uint64_t seed, std::uint32_t which, std::in
     const double noise = random.uniform(0.02, 0.2);
     for (const double ink : paper.ink()) {
         const double value = ink + noise * (random.uniform() + random.uniform() - 1);
-        set.pixels.push_back(static_cast<std::uint8_t>(std::clamp(value, 0.0, 1.0) * 255 + 0.5));
+        set.pixels.own().push_back(static_cast<std::uint8_t>(std::clamp(value, 0.0, 1.0) * 255 + 0.5));
     }
-    set.labels.push_back(static_cast<std::int32_t>(digit));
+    set.labels.own().push_back(static_cast<std::int32_t>(digit));
 }
 
 Dataset draw_set(const Options& options, std::uint64_t seed, std::uint32_t which, std::int64_t samples) {
     Dataset set{.height = options.generated_size, .width = options.generated_size, .channels = 1};
-    set.pixels.reserve(static_cast<std::size_t>(samples * set.pixels_per_image()));
+    set.pixels.own().reserve(static_cast<std::size_t>(samples * set.pixels_per_image()));
     for (std::int64_t index = 0; index < samples; ++index) {
         append_digit(set, seed, which, index);
     }

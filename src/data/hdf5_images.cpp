@@ -94,7 +94,8 @@ bool channels_come_first(const fs::path& path, const std::string& name, const Sh
 void put_channels_last(Dataset& set) {
     const std::int64_t plane = set.height * set.width;
     std::vector<std::uint8_t> image(static_cast<std::size_t>(set.pixels_per_image()));
-    for (auto at = set.pixels.begin(); at != set.pixels.end(); at += set.pixels_per_image()) {
+    std::vector<std::uint8_t>& pixels = set.pixels.own();
+    for (auto at = pixels.begin(); at != pixels.end(); at += set.pixels_per_image()) {
         std::copy_n(at, image.size(), image.begin());
         for (std::int64_t pixel = 0; pixel < plane; ++pixel) {
             for (std::int64_t channel = 0; channel < set.channels; ++channel) {

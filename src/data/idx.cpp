@@ -151,7 +151,7 @@ Dataset read_set(const fs::path& folder, const std::string& prefix) {
     Dataset set{.height = sizes[1], .width = sizes[2], .channels = sizes.size() == 4 ? sizes[3] : 1};
     set.pixels = images.elements(count * set.pixels_per_image());
     const auto bytes = labels.elements(count);
-    set.labels.assign(bytes.begin(), bytes.end());
+    set.labels.own().assign(bytes.begin(), bytes.end());
     return set;
 }
 

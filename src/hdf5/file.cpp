@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <span>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
@@ -47,16 +48,20 @@ UserBlock sealed(std::span<const std::byte> rest) {
     return block_of(seal);
 }
 
+/// Makes a file with room for a seal before it, by the driver of `access`.
+Hid make_file(const fs::path& path, unsigned how, hid_t access) {
+    // Readable by HDF5 1.8 and later; the formats before that give a row's type half as much room.
+    check(H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_LATEST), "H5Pset_libver_bounds");
+    const Hid creation(check(H5Pcreate(H5P_FILE_CREATE), "H5Pcreate"));
+    check(H5Pset_userblock(creation.get(), user_block_bytes), "H5Pset_userblock");
+    return Hid(check(H5Fcreate(path.c_str(), how, creation.get(), access), "H5Fcreate " + path.string()));
+}
+
 /// An open HDF5 file that exists only in memory.
 Hid file_in_memory(const fs::path& path) {
     const Hid access(check(H5Pcreate(H5P_FILE_ACCESS), "H5Pcreate"));
     check(H5Pset_fapl_core(access.get(), growth_bytes, false), "H5Pset_fapl_core");
-    // Readable by HDF5 1.8 and later; the formats before that give a row's type half as much room.
-    check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_LATEST), "H5Pset_libver_bounds");
-    const Hid creation(check(H5Pcreate(H5P_FILE_CREATE), "H5Pcreate"));
-    check(H5Pset_userblock(creation.get(), user_block_bytes), "H5Pset_userblock");
-    return Hid(
-        check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), "H5Fcreate " + path.string()));
+    return make_file(path, H5F_ACC_TRUNC, access.get());
 }
 
 /// The bytes that follow the user block: the memory that the file lives in, as long as it is open. (H5Fget_file_image
@@ -69,6 +74,13 @@ std::span<const std::byte> bytes_of(hid_t file) {
     check(H5Fget_vfd_handle(file, H5P_DEFAULT, &memory), "H5Fget_vfd_handle");
     const auto* whole = *static_cast<const std::byte* const*>(memory);
     return {whole + user_block_bytes, size};
+}
+
+/// A new HDF5 file on the disk. Whatever lies under `path` is gone, and no link is followed.
+Hid new_file(const fs::path& path) {
+    const Hid access(check(H5Pcreate(H5P_FILE_ACCESS), "H5Pcreate"));
+    ::unlink(path.c_str());
+    return make_file(path, H5F_ACC_EXCL, access.get());
 }
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& why) {
@@ -109,6 +121,62 @@ FileDescriptor open_to_read(const fs::path& path) {
     return file;
 }
 
+/// What follows the user block: its length and its checksum, continued from `crc`.
+struct Rest {
+    std::uint64_t bytes = 0;
+    std::uint32_t crc = 0;
+};
+Rest checksum_rest(int file, std::uint32_t crc, const fs::path& path) {
+    Rest rest{0, crc};
+    std::vector<std::byte> chunk(chunk_bytes);
+    while (const std::size_t got = read_some(file, chunk, path)) {
+        rest.crc = crc32c(std::span(chunk).first(got), rest.crc);
+        rest.bytes += got;
+    }
+    return rest;
+}
+
+/// Writes the user block of a finished file, and syncs the whole. Throws StorageError.
+void seal(const fs::path& path) {
+    std::string problem;
+    FileDescriptor file = open_regular(path, O_RDWR | O_NOFOLLOW, problem);
+    struct stat found {};
+    if (!file || ::fstat(file.get(), &found) != 0 ||
+        ::lseek(file.get(), user_block_bytes, SEEK_SET) != user_block_bytes) {
+        throw_storage("cannot seal " + path.string());
+    }
+    Seal seal{magic, layout_version, 0, static_cast<std::uint64_t>(found.st_size) - user_block_bytes};
+    seal.crc = checksum_rest(file.get(), crc32c(block_of(seal)), path).crc;
+    const UserBlock block = block_of(seal);
+    if (retry([&] { return ::pwrite(file.get(), block.data(), block.size(), 0); }) !=
+        static_cast<ssize_t>(block.size())) {
+        throw_storage("cannot seal " + path.string());
+    }
+    if (retry([&] { return ::fsync(file.get()); }) != 0) {
+        throw_storage("cannot sync " + path.string());
+    }
+    if (::close(file.release()) != 0) {
+        throw_storage("cannot close " + path.string());
+    }
+}
+
+/// Fills a new HDF5 file on the disk. What the library cannot write, or cannot copy from a file that was whole when it
+/// was opened, is the file system's fault.
+void fill_file(const fs::path& path, const std::function<void(hid_t file)>& fill) {
+    try {
+        Hid file = new_file(path);
+        fill(file.get());
+        check(H5Fflush(file.get(), H5F_SCOPE_LOCAL), "cannot write " + path.string());
+        check(H5Fclose(file.release()), "cannot close " + path.string());
+    } catch (const StorageError&) {
+        throw;
+    } catch (const ApiError& error) {
+        throw StorageError(error.what());
+    } catch (const FileError& error) {
+        throw StorageError(error.what());
+    }
+}
+
 /// What is wrong with the bytes of `path`; nothing where they are as they were written. Throws FileError where the file
 /// cannot be opened or is of a layout that this program does not know: that is no damage. StorageError where it cannot
 /// be read.
@@ -123,18 +191,12 @@ std::optional<std::string> damage_of(const fs::path& path) {
     }
     const std::uint32_t expected = std::exchange(seal.crc, 0);
     std::memcpy(block.data(), &seal, sizeof seal);
-    std::uint32_t crc = crc32c(block);
-    std::uint64_t rest_bytes = 0;
-    std::vector<std::byte> chunk(chunk_bytes);
-    while (const std::size_t got = read_some(file.get(), chunk, path)) {
-        crc = crc32c(std::span(chunk).first(got), crc);
-        rest_bytes += got;
-    }
-    if (rest_bytes != seal.rest_bytes) {
-        return fmt::format("has {} bytes behind its first {}, not the {} that were written", rest_bytes,
+    const Rest rest = checksum_rest(file.get(), crc32c(block), path);
+    if (rest.bytes != seal.rest_bytes) {
+        return fmt::format("has {} bytes behind its first {}, not the {} that were written", rest.bytes,
                            user_block_bytes, seal.rest_bytes);
     }
-    if (crc != expected) {
+    if (rest.crc != expected) {
         return "its checksum does not fit: some of its bytes have changed since it was written";
     }
     if (seal.version != layout_version) {
@@ -151,6 +213,17 @@ void write_file(const fs::path& path, const std::function<void(hid_t file)>& fil
     fill(file.get());
     const auto rest = bytes_of(file.get());
     replace_file(path, {sealed(rest), rest}, Predecessor::keep);
+}
+
+void write_large_file(const fs::path& path, const std::function<void(hid_t file)>& fill) {
+    prepare();
+    replace_file(
+        path,
+        [&fill](const fs::path& beside) {
+            fill_file(beside, fill);
+            seal(beside);
+        },
+        Predecessor::keep);
 }
 
 Hid open_plain_file(const fs::path& path) {

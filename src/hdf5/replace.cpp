@@ -99,14 +99,19 @@ void sync_folder(const fs::path& folder) {
 
 void replace_file(const fs::path& path, std::initializer_list<std::span<const std::byte>> parts,
                   Predecessor predecessor) {
+    replace_file(
+        path, [&parts](const fs::path& beside) { write_new(beside, parts); }, predecessor);
+}
+
+void replace_file(const fs::path& path, const std::function<void(const fs::path&)>& write, Predecessor predecessor) {
     const fs::path beside = unfinished_name(path);
     try {
-        write_new(beside, parts);
+        write(beside);
         if (predecessor == Predecessor::keep) {
             keep_as_previous(path);
         }
         rename_file(beside, path);
-    } catch (const StorageError&) {
+    } catch (const std::exception&) {
         ::unlink(beside.c_str());
         throw;
     }

@@ -88,9 +88,13 @@ std::size_t TableWriter::type_bytes() const {
     return bytes;
 }
 
-void TableWriter::write(hid_t at, const std::string& name) const {
+void TableWriter::write(hid_t at, const std::string& name, const LargeTable* earlier,
+                        std::span<const RowRange> kept) const {
     const Hid type = row_type();
-    const hsize_t rows = rows_;
+    hsize_t rows = rows_;
+    for (const RowRange& range : kept) {
+        rows += range.count;
+    }
     const Hid space(check(H5Screate_simple(1, &rows, nullptr), "H5Screate_simple"));
     const Hid links(check(H5Pcreate(H5P_LINK_CREATE), "H5Pcreate"));
     check(H5Pset_create_intermediate_group(links.get(), 1), "H5Pset_create_intermediate_group");
@@ -99,20 +103,32 @@ void TableWriter::write(hid_t at, const std::string& name) const {
               "table " + name + " cannot be made"));
     const std::size_t stride = H5Tget_size(type.get());
     const std::size_t most = std::max<std::size_t>(1, block_bytes / stride);
-    std::vector<std::byte> block(stride * std::min(most, rows_));
+    std::vector<std::byte> block(stride * std::min<std::size_t>(most, rows));
+    hsize_t written = 0;
+    const auto write_block = [&](hsize_t count) {
+        check(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &written, nullptr, &count, nullptr),
+              "H5Sselect_hyperslab");
+        const Hid memory(check(H5Screate_simple(1, &count, nullptr), "H5Screate_simple"));
+        check(H5Dwrite(dataset.get(), type.get(), memory.get(), space.get(), H5P_DEFAULT, block.data()),
+              "table " + name + " cannot be written");
+        written += count;
+    };
+    for (const RowRange& range : kept) {
+        for (std::size_t first = 0; first < range.count; first += most) {
+            const std::size_t count = std::min(most, range.count - first);
+            std::fill(block.begin(), block.end(), std::byte{0});
+            earlier->read({range.first + first, count}, type.get(), block.data());
+            write_block(count);
+        }
+    }
     for (std::size_t first = 0; first < rows_; first += most) {
-        const hsize_t count = std::min(most, rows_ - first);
+        const std::size_t count = std::min(most, rows_ - first);
         std::size_t offset = 0;
         for (const Column& column : columns_) {
             column.fill(first, count, block.data() + offset, stride);
             offset += H5Tget_size(column.type.get());
         }
-        const hsize_t start = first;
-        check(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &start, nullptr, &count, nullptr),
-              "H5Sselect_hyperslab");
-        const Hid memory(check(H5Screate_simple(1, &count, nullptr), "H5Screate_simple"));
-        check(H5Dwrite(dataset.get(), type.get(), memory.get(), space.get(), H5P_DEFAULT, block.data()),
-              "table " + name + " cannot be written");
+        write_block(count);
     }
 }
 

@@ -16,11 +16,12 @@ namespace {
 
 constexpr int breeding_attempts = 100;
 
-/// How many individuals `worker` has bred in all starts of the run.
-std::int32_t bred_by(const search::Population& population, std::int32_t worker) {
-    return static_cast<std::int32_t>(std::count_if(
-        population.individuals().begin(), population.individuals().end(),
-        [worker](const auto& entry) { return entry.first.worker() == static_cast<std::uint32_t>(worker); }));
+/// As it travels to all but the archivist, who alone keeps learning curves.
+search::Record without_curve(search::Record record) {
+    if (auto* result = std::get_if<search::Result>(&record)) {
+        result->individual.curve = {};
+    }
+    return record;
 }
 
 /// The unfinished individuals by the worker that goes on with each: those of an island are dealt out to its workers in
@@ -67,7 +68,7 @@ Worker::Worker(Setup setup, const search::Space& space, search::Population popul
       archive_(archive),
       observer_(observer),
       surroundings_(std::move(surroundings)),
-      generation_(bred_by(population_, setup_.self)),
+      generation_(setup_.bred_before),
       began_(surroundings_.steady_seconds()),
       liveness_(setup_.self, workers(), setup_.timeout_seconds, began_) {
     auto dealt = deal(population_, setup_);
@@ -260,14 +261,16 @@ bool Worker::publish(const search::Record& record, const std::vector<std::int32_
         stop_for_storage(error.what());
         return false;
     }
-    take_in(record);
+    const search::Record told = without_curve(record);
+    const auto short_message = std::make_shared<Bytes>(search::encode(told, setup_.run));
+    take_in(archive_ != nullptr ? record : told);
     bool told_archivist = archive_ != nullptr;
     if (archive_ != nullptr) {
         ++taken_in_from_[static_cast<std::size_t>(setup_.self)];
     }
     for (const std::int32_t worker : to) {
         if (worker != setup_.self) {
-            mailbox_.send(worker, message, true);
+            mailbox_.send(worker, worker == 0 ? message : short_message, true);
             told_archivist = told_archivist || worker == 0;
         }
     }

@@ -230,6 +230,9 @@ void Worker::archive_now() {
         return;
     }
     archive_failures_ = 0;
+    for (const search::Id id : archive_->curves_kept()) {
+        population_.forget_curve(id);
+    }
     // A leader keeps what the archive's predecessor does not hold: should the newest file be damaged, nothing is lost.
     const std::vector<std::uint64_t> safe = std::exchange(in_last_archive_, taken_in_from_);
     for (std::int32_t worker = 0; worker < workers(); ++worker) {

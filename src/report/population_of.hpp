@@ -11,9 +11,7 @@ namespace finch::report {
 inline search::Population population_of(const store::Recovered& recovered,
                                         search::ExchangeKind exchange = search::ExchangeKind::none) {
     search::Population population(exchange, std::max(1, recovered.facts.islands));
-    for (const search::Record& record : recovered.records) {
-        population.merge(record);
-    }
+    recovered.merge_into(population);
     return population;
 }
 

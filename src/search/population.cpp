@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <utility>
 
 namespace finch::search {
 
@@ -32,20 +33,21 @@ Population& Population::operator=(const Population& other) {
     return *this = Population(other);
 }
 
-bool Population::merge(const Individual& individual) {
+bool Population::merge(Individual individual) {
     // A worker's individuals mostly come in the order of their ids: right behind its last, or that one again.
     auto& latest = latest_.try_emplace(individual.id.value >> 32, individuals_.end()).first->second;
     const bool again = latest != individuals_.end() && latest->first == individual.id;
     const std::size_t known = individuals_.size();
+    const Id id = individual.id;
     const auto hint = latest == individuals_.end() ? latest : std::next(latest);
-    const auto entry = again ? latest : individuals_.try_emplace(hint, individual.id, individual);
+    const auto entry = again ? latest : individuals_.try_emplace(hint, id, std::move(individual));
     latest = entry;
     if (individuals_.size() == known) {
         if (!supersedes(individual, entry->second)) {
             return false;
         }
         remove_from_indexes(entry->second);
-        entry->second = individual;
+        entry->second = std::move(individual);
     }
     add_to_indexes(entry->second);
     return true;
@@ -78,22 +80,30 @@ bool Population::merge_membership(Id id, std::int32_t island) {
     return true;
 }
 
-bool Population::merge(const Record& record) {
-    if (const auto* started = std::get_if<Started>(&record)) {
-        return merge(started->individual);
+bool Population::merge(Record record) {
+    if (auto* started = std::get_if<Started>(&record)) {
+        return merge(std::move(started->individual));
     }
-    if (const auto* result = std::get_if<Result>(&record)) {
-        return merge(result->individual);
+    if (auto* result = std::get_if<Result>(&record)) {
+        return merge(std::move(result->individual));
     }
-    if (const auto* move = std::get_if<Move>(&record)) {
-        const bool is_news = merge(move->individual);
-        return merge(move->individual.id, move->home) || is_news;
+    if (auto* move = std::get_if<Move>(&record)) {
+        const Id id = move->individual.id;
+        const bool is_news = merge(std::move(move->individual));
+        return merge(id, move->home) || is_news;
     }
-    if (const auto* copy = std::get_if<Copy>(&record)) {
-        const bool is_news = merge(copy->individual);
-        return merge_membership(copy->individual.id, copy->island) || is_news;
+    if (auto* copy = std::get_if<Copy>(&record)) {
+        const Id id = copy->individual.id;
+        const bool is_news = merge(std::move(copy->individual));
+        return merge_membership(id, copy->island) || is_news;
     }
     return false;
+}
+
+void Population::forget_curve(Id id) {
+    if (const auto known = individuals_.find(id); known != individuals_.end()) {
+        known->second.curve = {};
+    }
 }
 
 const Individual* Population::find(Id id) const noexcept {

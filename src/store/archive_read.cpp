@@ -156,8 +156,8 @@ std::vector<Individual> read_individuals(hid_t file, const search::Space& space)
     return all;
 }
 
-/// Adds what stands in other tables: problems and learning curves.
-void read_details(hid_t file, std::vector<Individual>& individuals) {
+/// Adds what stands in other tables: problems and, where they are wanted, learning curves.
+void read_details(hid_t file, std::vector<Individual>& individuals, Curves wanted) {
     std::unordered_map<std::uint64_t, Individual*> by_id;
     for (Individual& individual : individuals) {
         by_id.emplace(individual.id.value, &individual);
@@ -174,6 +174,9 @@ void read_details(hid_t file, std::vector<Individual>& individuals) {
     const auto texts = problems.text("text");
     for (std::size_t i = 0; i < problems.rows(); ++i) {
         owner(troubled[i], "problems").problem = texts[i];
+    }
+    if (wanted == Curves::leave) {
+        return;
     }
     const hdf5::TableReader curves(file, "curves");
     const auto ids = curves.column<std::uint64_t>("individual");
@@ -311,7 +314,7 @@ ArchiveFacts read_facts(hid_t file) {
 }  // namespace
 
 std::optional<Archive> read_archive(const std::filesystem::path& path, std::vector<std::string>& problems,
-                                    hdf5::OnDamage on_damage) {
+                                    hdf5::OnDamage on_damage, Curves curves) {
     std::vector<std::string> found;
     const auto file = hdf5::open_file_or_previous(path, found, on_damage);
     problems.insert(problems.end(), found.begin(), found.end());
@@ -330,7 +333,7 @@ std::optional<Archive> read_archive(const std::filesystem::path& path, std::vect
         archive.facts = read_facts(file->get());
         archive.space = read_space(file->get());
         archive.individuals = read_individuals(file->get(), archive.space);
-        read_details(file->get(), archive.individuals);
+        read_details(file->get(), archive.individuals, curves);
         read_places(file->get(), archive);
         return archive;
     } catch (const FileError& error) {

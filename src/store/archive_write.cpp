@@ -6,6 +6,10 @@
 
 #include "archive_layout.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
 namespace finch::store {
 namespace {
 
@@ -111,7 +115,53 @@ void write_problems(hid_t file, const Individuals& all) {
     table.write(file, "problems");
 }
 
-void write_curves(hid_t file, const Individuals& all) {
+/// The earlier archive at `path`, where individuals have curves that stand nowhere else; nothing where there is none of
+/// this run.
+std::optional<hdf5::Hid> open_earlier(const std::filesystem::path& path, std::uint64_t run, const Individuals& all) {
+    const bool is_wanted = std::any_of(all.begin(), all.end(), [](const Individual* individual) {
+        return individual->curve.empty() && individual->epochs > 0;
+    });
+    if (!is_wanted) {
+        return std::nullopt;
+    }
+    for (const std::filesystem::path& place : {path, std::filesystem::path(path.string() + hdf5::previous_suffix)}) {
+        try {
+            hdf5::Hid file = hdf5::open_file(place);
+            if (hdf5::read_unsigned_attribute(file.get(), "run") == run) {
+                return file;
+            }
+        } catch (const FileError&) {
+            continue;
+        }
+    }
+    return std::nullopt;
+}
+
+/// The rows of an earlier table of curves that belong to individuals whose curve is not in memory.
+std::vector<hdf5::RowRange> rows_to_keep(const hdf5::LargeTable& curves, const search::Population& population) {
+    std::vector<hdf5::RowRange> kept;
+    std::size_t row = 0;
+    std::uint64_t last = 0;  // no individual has this id
+    bool is_kept = false;
+    curves.visit("individual", [&](std::span<const std::uint64_t> ids) {
+        for (const std::uint64_t id : ids) {
+            if (id != last) {
+                const Individual* owner = population.find(search::Id{id});
+                is_kept = owner != nullptr && owner->curve.empty();
+                last = id;
+            }
+            if (is_kept && !kept.empty() && kept.back().first + kept.back().count == row) {
+                ++kept.back().count;
+            } else if (is_kept) {
+                kept.push_back({row, 1});
+            }
+            ++row;
+        }
+    });
+    return kept;
+}
+
+void write_curves(hid_t file, const search::Population& population, const Individuals& all, hid_t earlier) {
     struct Point {
         search::Id id;
         const search::EpochMetrics* metrics;
@@ -132,7 +182,12 @@ void write_curves(hid_t file, const Individuals& all) {
     table.column("learning_rate", [&](std::size_t row) { return points[row].metrics->learning_rate; });
     table.column("seconds", [&](std::size_t row) { return points[row].metrics->seconds; });
     table.column("ranks", [&](std::size_t row) { return points[row].metrics->ranks; });
-    table.write(file, "curves");
+    if (earlier < 0) {
+        table.write(file, "curves");
+        return;
+    }
+    const hdf5::LargeTable before(earlier, "curves");
+    table.write(file, "curves", &before, rows_to_keep(before, population));
 }
 
 void write_places(hid_t file, const search::Population& population) {
@@ -271,10 +326,11 @@ void write_archive(const std::filesystem::path& path, const search::Space& space
     for (const auto& [id, individual] : population.individuals()) {
         all.push_back(&individual);
     }
-    hdf5::write_file(path, [&](hid_t file) {
+    const std::optional<hdf5::Hid> earlier = open_earlier(path, facts.run, all);
+    hdf5::write_large_file(path, [&](hid_t file) {
         write_facts(file, population, facts);
         write_individuals(file, space, all);
-        write_curves(file, all);
+        write_curves(file, population, all, earlier ? earlier->get() : -1);
         write_problems(file, all);
         write_places(file, population);
         write_workers(file, facts);

@@ -109,47 +109,6 @@ private:
     std::set<EventKey> known_events_;
 };
 
-/// The archive's registers and memberships, as records that carry their individual. One whose individual is nowhere has
-/// nothing to say.
-void add_places(const Archive& archive, std::vector<search::Record>& records) {
-    std::map<search::Id, search::Individual> without_curve;
-    const auto note = [&](const search::Individual& individual) {
-        const auto [entry, is_new] = without_curve.try_emplace(individual.id, individual);
-        if (is_new) {
-            entry->second.curve.clear();
-        }
-    };
-    std::set<search::Id> wanted;
-    for (const auto& [id, home] : archive.homes) {
-        wanted.insert(id);
-    }
-    for (const auto& [id, island] : archive.memberships) {
-        wanted.insert(id);
-    }
-    for (const search::Record& record : records) {
-        std::visit(
-            [&](const auto& kind) {
-                if constexpr (requires { kind.individual; }) {
-                    if (wanted.contains(kind.individual.id)) {
-                        note(kind.individual);
-                    }
-                }
-            },
-            record);
-    }
-    for (const auto& [id, home] : archive.homes) {
-        const auto found = without_curve.find(id);
-        if (found != without_curve.end() && home.island >= 0 && home.writer >= 0) {
-            records.emplace_back(search::Move{found->second, home});
-        }
-    }
-    for (const auto& [id, island] : archive.memberships) {
-        if (const auto found = without_curve.find(id); found != without_curve.end() && island >= 0) {
-            records.emplace_back(search::Copy{found->second, island});
-        }
-    }
-}
-
 search::Record record_of(search::Individual individual) {
     if (individual.finished_training()) {
         return search::Result{std::move(individual)};
@@ -159,20 +118,46 @@ search::Record record_of(search::Individual individual) {
 
 }  // namespace
 
-std::optional<Recovered> recover(const RunDirectory& directory, hdf5::OnDamage on_damage) {
+void Recovered::merge_into(search::Population& population) const {
+    for (const search::Record& record : records) {
+        population.merge(record);
+    }
+    // Where an individual is nowhere its places have nothing to say.
+    for (const auto& [id, home] : homes) {
+        if (population.find(id) != nullptr && home.island >= 0 && home.writer >= 0) {
+            population.merge(id, home);
+        }
+    }
+    for (const auto& [id, island] : memberships) {
+        if (population.find(id) != nullptr && island >= 0) {
+            population.merge_membership(id, island);
+        }
+    }
+}
+
+std::optional<Recovered> recover(const RunDirectory& directory, hdf5::OnDamage on_damage, Curves curves) {
     // The journals first: a run that goes on empties them only after what they held is in the archive.
     Recovered recovered;
-    const std::vector<JournalFile> journals = read_journals(directory.state(), on_damage, recovered.problems);
-    auto archive = read_archive(directory.archive(), recovered.problems, on_damage);
+    std::vector<JournalFile> journals;
+    for (const fs::path& folder : directory.state_folders()) {
+        for (JournalFile& journal : read_journals(folder, on_damage, recovered.problems)) {
+            journals.push_back(std::move(journal));
+        }
+    }
+    auto archive = read_archive(directory.archive(), recovered.problems, on_damage, curves);
     if (!archive) {
         return std::nullopt;
     }
     recovered.facts = std::move(archive->facts);
     recovered.space = std::move(archive->space);
+    recovered.homes = std::move(archive->homes);
+    recovered.memberships = std::move(archive->memberships);
+    recovered.records.reserve(archive->individuals.size());
     Gathering gathering(recovered);
     for (search::Individual& individual : archive->individuals) {
         gathering.take(record_of(std::move(individual)), directory.archive().string());
     }
+    archive.reset();
     for (const JournalFile& journal : journals) {
         search::RecordReader reader(journal.bytes, recovered.facts.run, journal.name);
         while (auto record = reader.next()) {
@@ -181,7 +166,6 @@ std::optional<Recovered> recover(const RunDirectory& directory, hdf5::OnDamage o
         recovered.problems.insert(recovered.problems.end(), reader.problems().begin(), reader.problems().end());
     }
     gathering.sort_events();
-    add_places(*archive, recovered.records);
     return recovered;
 }
 

@@ -4,6 +4,7 @@
 #include "finch/base/format.hpp"
 #include "finch/hdf5/replace.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
@@ -14,6 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// A parallel file system serves one folder from one server.
+constexpr int workers_per_folder = 256;
 constexpr std::string_view training_prefix = "training-";
 
 /// A full disk or a failing server is no fault of the user's: the same command works later.
@@ -48,16 +51,33 @@ void prove_writable(const fs::path& folder) {
 
 }  // namespace
 
+fs::path RunDirectory::state_of(int worker) const {
+    return worker < workers_per_folder ? state() : state() / fmt::format("{:03}", worker / workers_per_folder);
+}
+
+std::vector<fs::path> RunDirectory::state_folders() const {
+    std::vector<fs::path> folders{state()};
+    for (const fs::path& path : list_folder(state())) {
+        const std::string name = path.filename().string();
+        std::error_code none;
+        if (name.size() >= 3 && name.find_first_not_of("0123456789") == std::string::npos &&
+            fs::is_directory(path, none)) {
+            folders.push_back(path);
+        }
+    }
+    return folders;
+}
+
 fs::path RunDirectory::journal(int worker) const {
-    return state() / fmt::format("worker-{:05}.journal", worker);
+    return state_of(worker) / fmt::format("worker-{:05}.journal", worker);
 }
 
 fs::path RunDirectory::worker_best(int worker) const {
-    return state() / fmt::format("worker-{:05}-best.h5", worker);
+    return state_of(worker) / fmt::format("worker-{:05}-best.h5", worker);
 }
 
 fs::path RunDirectory::training(search::Id id) const {
-    return state() / fmt::format("{}{}.h5", training_prefix, to_text(id));
+    return state_of(static_cast<int>(id.worker())) / fmt::format("{}{}.h5", training_prefix, to_text(id));
 }
 
 std::optional<search::Id> RunDirectory::id_of_training(const fs::path& path) {
@@ -77,9 +97,12 @@ bool RunDirectory::holds_a_run() const {
     return is_there(name) || is_there(name + hdf5::previous_suffix) || is_there(name + hdf5::damaged_suffix);
 }
 
-void RunDirectory::create() const {
+void RunDirectory::create(int workers) const {
     for (const fs::path& folder : {root_, state(), best_model().parent_path(), log()}) {
         make_folder(folder);
+    }
+    for (int worker = workers_per_folder; worker < workers; worker += workers_per_folder) {
+        make_folder(state_of(worker));
     }
     prove_writable(root_);
     prove_writable(state());

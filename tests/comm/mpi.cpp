@@ -44,3 +44,18 @@ TEST_CASE("broadcast: rank 0's text on every rank, whatever the others handed in
     CHECK(broadcast(MPI_COMM_WORLD, mine) == std::string(100'000, 'z'));
     CHECK(broadcast(MPI_COMM_WORLD, rank_of(MPI_COMM_WORLD) == 0 ? "" : "x").empty());
 }
+
+TEST_CASE("broadcast_bytes: any root's bytes arrive in messages of a bounded size") {
+    std::string text = rank_of(MPI_COMM_WORLD) == 2 ? "finch" : "?????";
+
+    broadcast_bytes(MPI_COMM_WORLD, 2, std::as_writable_bytes(std::span(text)), 2);
+
+    CHECK(text == "finch");
+}
+
+TEST_CASE("gather_all: what is too much for one message comes in several") {
+    const std::string mine(static_cast<std::size_t>(rank_of(MPI_COMM_WORLD)) * 3,
+                           static_cast<char>('a' + rank_of(MPI_COMM_WORLD)));
+
+    CHECK(gather_all(MPI_COMM_WORLD, mine, 4) == std::vector<std::string>{"", "bbb", "cccccc"});
+}

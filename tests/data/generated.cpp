@@ -27,7 +27,7 @@ double squared_distance(const double* a, const std::uint8_t* b) {
 }
 
 /// The share of `test` that the nearest of `references` (flat, with their labels) classifies rightly.
-double nearest_accuracy(const std::vector<double>& references, const std::vector<std::int32_t>& labels,
+double nearest_accuracy(const std::vector<double>& references, const data::Elements<std::int32_t>& labels,
                         const Dataset& test) {
     std::int64_t right = 0;
     for (std::size_t image = 0; image < test.labels.size(); ++image) {
@@ -94,7 +94,7 @@ TEST_CASE("generated: the digits can be told apart, but not by their mean images
     }
     const std::vector<double> all(sets.training.pixels.begin(), sets.training.pixels.end());
 
-    const double by_means = nearest_accuracy(means, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, sets.test);
+    const double by_means = nearest_accuracy(means, std::vector<std::int32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, sets.test);
     const double by_neighbour = nearest_accuracy(all, sets.training.labels, sets.test);
 
     MESSAGE("nearest mean ", by_means, ", nearest neighbour ", by_neighbour);

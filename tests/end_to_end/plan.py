@@ -22,6 +22,11 @@ def message(output):
     return found[0]
 
 
+def memory(folder, config, ranks):
+    output = folder.run(0, "plan", config, "--nodes", "2", "--ranks-per-node", str(ranks))
+    return int(re.search(rf"at most (\d+) MiB on a node of {ranks} ranks", output)[1])
+
+
 with Folder() as folder:
     (folder.path / "empty").mkdir()
     for name, change in REFUSED.items():
@@ -44,8 +49,12 @@ with Folder() as folder:
     node, asked, of_cpu = map(int, re.search(r"at most (\d+) MiB on a node of 4 ranks: --mem=(\d+)M, or --mem-per-cpu=(\d+)M",
                                              output).groups())
     check(node < asked <= 4 * of_cpu < 1.1 * node, f"memory: {node}, {asked}, {of_cpu}")
-    two = re.search(r"at most (\d+) MiB on a node of 2 ranks", folder.run(0, "plan", "tiny.yaml", "--nodes", "2", "--ranks-per-node", "2"))
-    check(two and 0 <= 2 * int(two[1]) - node <= 10, "two ranks on a node do not take half of four, and what world rank 0 takes besides")
+    two = memory(folder, "tiny.yaml", 2)
+    check(0 <= 2 * two - node <= 10, "two ranks on a node do not take half of four, and what world rank 0 takes besides")
+    folder.write("few.yaml", TINY.replace("size: 12", "size: 28"))
+    folder.write("many.yaml", TINY.replace("samples: 600, size: 12", "samples: 30000, size: 28"))  # and 5000 more to test: 26.3 MiB
+    once = memory(folder, "many.yaml", 8) - memory(folder, "few.yaml", 8)
+    check(25 <= once <= 27, f"the ranks of a node do not share one data set of 26.3 MiB: {once}")
     check(data in folder.run(4, "evolve", "tiny.yaml", "--set", "search.budget.evaluations=2"), "evolve does not say what the data are")
 
     folder.write("later.yaml", REFUSED["missing path"](TINY).replace("kind: idx", "kind: idx, path: data/mnist"))

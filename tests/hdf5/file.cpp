@@ -186,6 +186,50 @@ TEST_CASE("a full disk leaves the old file and its predecessor as they were, and
     CHECK(read_number(folder / "a.h5") == 3);
 }
 
+TEST_CASE("a disk that fills up at any place of a file leaves the old one, and later writes go well") {
+    const auto fill = [](hid_t file) {
+        for (int array = 0; array < 20; ++array) {
+            hdf5::write_array(file, {"array" + std::to_string(array), {500}, std::vector<double>(500, 1.0)});
+        }
+    };
+    for (const auto write : {hdf5::write_file, hdf5::write_large_file}) {
+        const TemporaryFolder folder;
+        write_number(folder / "a.h5", 1);
+
+        for (rlim_t bytes = 0; bytes < 80000; bytes += 1111) {
+            const FileSizeLimit limit(bytes);
+            CHECK_THROWS_AS(write(folder / "a.h5", fill), ApiError);
+        }
+
+        CHECK(read_number(folder / "a.h5") == 1);
+        CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
+        write(folder / "a.h5", fill);
+        const auto last = hdf5::read_array(hdf5::open_file(folder / "a.h5").get(), "array19");
+        CHECK(std::get<std::vector<double>>(last.values) == std::vector<double>(500, 1.0));
+        CHECK(read_number(folder / "a.h5.previous") == 1);
+    }
+}
+
+TEST_CASE("a large file of 200 MB is written with less than 40 MB of memory") {
+    const TemporaryFolder folder;
+    const auto peak = [] {
+        rusage used{};
+        ::getrusage(RUSAGE_SELF, &used);
+        return used.ru_maxrss;  // KiB
+    };
+    const std::vector<double> much(1'250'000, 1.0);  // 10 MB
+    const auto before = peak();
+
+    hdf5::write_large_file(folder / "a.h5", [&](hid_t file) {
+        for (int array = 0; array < 20; ++array) {
+            hdf5::write_array(file, {"array" + std::to_string(array), {1'250'000}, much});
+        }
+    });
+
+    CHECK(fs::file_size(folder / "a.h5") > 200'000'000);
+    CHECK(peak() - before < 40'000);
+}
+
 TEST_CASE("what throws while a file is filled leaves the old file") {
     const TemporaryFolder folder;
     write_number(folder / "a.h5", 1);

@@ -94,6 +94,7 @@ public:
     Stop stop = Stop::none;
     double now_ = 1;
     int slots = 1;
+    std::size_t epochs = 0;
     bool one_at_a_time = false;
     int nodes = 1;
     double end_time = 0;
@@ -137,6 +138,7 @@ private:
             setup.leader_names = {"rank 0 on n1", "rank 1 on n1", "rank 2 on n2"};
             evaluators_.push_back(std::make_unique<SteppedEvaluator>(slots, 5 + 7 * i));
             evaluators_.back()->exists = exists;
+            evaluators_.back()->epochs = epochs;
             evaluators_.back()->seconds_of_checkpoint = checkpoint_seconds;
             evaluators_.back()->looks = looks.empty() ? 0 : looks[static_cast<std::size_t>(i)];
             mailboxes_.push_back(std::make_unique<LocalMailbox>(*post_, i));
@@ -205,6 +207,22 @@ TEST_CASE("at the end every leader of an island knows the same of it, and the ar
         }
         for (const auto& mailbox : world.mailboxes_) {
             CHECK_FALSE(mailbox->sent_after_closing);
+        }
+    }
+}
+
+TEST_CASE("learning curves go to the archivist alone") {
+    World world(4, 2, evaluations(60), search::ExchangeKind::pollination);
+    world.epochs = 3;
+
+    CHECK(world.run(plenty));
+
+    CHECK(world.workers_[0]->population() == world.recorded());
+    for (std::size_t i = 0; i < 4; ++i) {
+        const search::Population& population = world.workers_[i]->population();
+        CHECK(population.size() > 15);
+        for (const auto& [id, individual] : population.individuals()) {
+            CHECK(individual.curve.size() == (i == 0 ? 3 : 0));
         }
     }
 }

@@ -75,6 +75,76 @@ search::Space space_of(std::size_t genes, std::size_t options) {
 
 }  // namespace
 
+TEST_CASE("curves that are on the disk alone are in every later archive, beside new ones") {
+    const TemporaryFolder folder;
+    const auto path = folder / "population.h5";
+    const search::Space space = samples::mnist_space();
+    search::Population expected = samples::population(200, space);
+    write_archive(path, space, expected, samples::facts());
+    search::Population population = expected;
+    for (const auto& [id, individual] : expected.individuals()) {
+        population.forget_curve(id);
+    }
+
+    for (std::uint32_t number = 203; number < 1000; number += 200) {
+        expected.merge(samples::individual(number, space));
+        population.merge(samples::individual(number, space));
+        write_archive(path, space, population, samples::facts());
+    }
+
+    check_equal(read(path), expected);
+}
+
+TEST_CASE("a curve in memory replaces the one on the disk") {
+    const TemporaryFolder folder;
+    const auto path = folder / "population.h5";
+    const search::Space space = samples::mnist_space();
+    write_archive(path, space, samples::population(50, space), samples::facts());
+    search::Population population = samples::population(50, space);
+    search::Individual longer = samples::individual(7, space);
+    longer.curve.resize(9);
+    population.merge(longer);
+
+    write_archive(path, space, population, samples::facts());
+
+    check_equal(read(path), population);
+}
+
+TEST_CASE("where the archive is damaged while the run goes on, the curves come from its predecessor") {
+    const TemporaryFolder folder;
+    const auto path = folder / "population.h5";
+    const search::Space space = samples::mnist_space();
+    const search::Population expected = samples::population(100, space);
+    write_archive(path, space, expected, samples::facts());
+    write_archive(path, space, expected, samples::facts());
+    search::Population population = expected;
+    for (const auto& [id, individual] : expected.individuals()) {
+        population.forget_curve(id);
+    }
+    testing::put_contents(path, "rubbish");
+
+    write_archive(path, space, population, samples::facts());
+
+    check_equal(read(path), expected);
+}
+
+TEST_CASE("curves of another run at the same place are not taken") {
+    const TemporaryFolder folder;
+    const auto path = folder / "population.h5";
+    const search::Space space = samples::mnist_space();
+    ArchiveFacts other = samples::facts();
+    other.run = 1;
+    write_archive(path, space, samples::population(20, space), other);
+    search::Population population = samples::population(20, space);
+    for (const auto& [id, individual] : population.individuals()) {
+        population.forget_curve(id);
+    }
+
+    write_archive(path, space, population, samples::facts());
+
+    check_equal(read(path), population);
+}
+
 TEST_CASE("every individual, curve, home and membership comes back to the last bit") {
     check_round_trip(samples::mnist_space(), 3000);
 }

@@ -50,9 +50,7 @@ public:
 
 search::Population merged(const Recovered& recovered) {
     search::Population population(search::ExchangeKind::none, 4);
-    for (const search::Record& record : recovered.records) {
-        population.merge(record);
-    }
+    recovered.merge_into(population);
     return population;
 }
 
@@ -91,6 +89,33 @@ TEST_CASE("the journals of all workers are merged with the archive, whatever the
     run.population.merge_membership(first.id, 2);
     run.population.merge(ended(0));
     CHECK(population == run.population);
+}
+
+TEST_CASE("journals of workers beyond the first 256 are read too") {
+    Run run(2);
+    run.directory.create(300);
+    run.journal(1, {search::Result{ended(50)}});
+    run.journal(299, {search::Result{ended(60)}});
+
+    const search::Population population = merged(run.recovered());
+
+    CHECK(population.find(ended(50).id) != nullptr);
+    CHECK(population.find(ended(60).id) != nullptr);
+}
+
+TEST_CASE("learning curves stay on the disk where they are not wanted") {
+    const Run run(40);
+
+    const auto recovered = recover(run.directory, hdf5::OnDamage::set_aside, Curves::leave);
+
+    REQUIRE(recovered);
+    const search::Population population = merged(*recovered);
+    CHECK(population.size() == 40);
+    for (const auto& [id, individual] : population.individuals()) {
+        search::Individual expected = *run.population.find(id);
+        expected.curve.clear();
+        CHECK(search::identical(individual, expected));
+    }
 }
 
 TEST_CASE("events and reports of journals join the archive's, each once, the latest report of a worker") {

@@ -19,9 +19,23 @@ TEST_CASE("the files have the names that the documentation gives") {
     CHECK(directory.config() == "runs/mnist/config.yaml");
     CHECK(directory.archive() == "runs/mnist/population.h5");
     CHECK(directory.journal(7) == "runs/mnist/state/worker-00007.journal");
-    CHECK(directory.worker_best(123456) == "runs/mnist/state/worker-123456-best.h5");
+    CHECK(directory.worker_best(123456) == "runs/mnist/state/482/worker-123456-best.h5");
     CHECK(directory.training(search::Id::make(0, 3, 17)) == "runs/mnist/state/training-0.3.17.h5");
     CHECK(directory.best_model() == "runs/mnist/models/best.h5");
+}
+
+TEST_CASE("each 256 workers have a folder of their own, the first 256 state itself") {
+    const TemporaryFolder folder;
+    const RunDirectory directory(folder / "run");
+
+    directory.create(513);
+    put_contents(directory.state() / "12", "no folder of workers");
+
+    CHECK(directory.journal(255).parent_path() == directory.state());
+    CHECK(directory.journal(256) == directory.state() / "001/worker-00256.journal");
+    CHECK(directory.training(search::Id::make(2, 512, 1)) == directory.state() / "002/training-2.512.1.h5");
+    CHECK(directory.state_folders() ==
+          std::vector<fs::path>{directory.state(), directory.state() / "001", directory.state() / "002"});
 }
 
 TEST_CASE("create makes the folders, again too, and leaves nothing else") {

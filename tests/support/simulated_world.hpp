@@ -115,6 +115,7 @@ public:
                 return false;
             }
             running.individual.outcome = search::Outcome::evaluated;
+            running.individual.curve.resize(epochs);
             running.individual.loss = 0;
             for (const double x : running.individual.genome) {
                 running.individual.loss += x * x;
@@ -141,6 +142,7 @@ public:
     [[nodiscard]] std::size_t running() const { return running_.size(); }
 
     int checkpoints = 0;
+    std::size_t epochs = 0;  ///< lines of each learning curve
     double seconds_of_checkpoint = 0;
     int looks = 0;                             ///< that every evaluation takes; 0: depends on the id
     std::map<search::Id, std::size_t> beside;  ///< how many ran when it was started

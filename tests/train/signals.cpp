@@ -45,9 +45,9 @@ data::Datasets noise() {
     data::Dataset set{.height = 20, .width = 20, .channels = 1, .classes = 10};
     RandomStream random(12, Purpose::test);
     for (int sample = 0; sample < 300; ++sample) {
-        set.labels.push_back(static_cast<std::int32_t>(random.below(10)));
+        set.labels.own().push_back(static_cast<std::int32_t>(random.below(10)));
         for (int pixel = 0; pixel < 400; ++pixel) {
-            set.pixels.push_back(static_cast<std::uint8_t>(random.below(256)));
+            set.pixels.own().push_back(static_cast<std::uint8_t>(random.below(256)));
         }
     }
     data::Datasets sets;

@@ -26,11 +26,11 @@ train::Recipe patient_recipe() {
 /// the other.
 data::Datasets labelled(const train::Recipe& recipe, std::int32_t first, std::int32_t second) {
     data::Datasets sets = bright_rows(training_count + validation_count);
-    std::fill(sets.training.labels.begin(), sets.training.labels.end(), 0);
+    auto& labels = sets.training.labels.own();
+    std::fill(labels.begin(), labels.end(), 0);
     const auto split = data::split(recipe.data, training_count + validation_count, recipe.seed);
     for (std::size_t i = 0; i < split.validation.size(); ++i) {
-        sets.training.labels[static_cast<std::size_t>(split.validation[i])] =
-            i < split.validation.size() / 2 ? first : second;
+        labels[static_cast<std::size_t>(split.validation[i])] = i < split.validation.size() / 2 ? first : second;
     }
     return sets;
 }

@@ -198,12 +198,14 @@ TEST_CASE("training: the best epoch's weights are kept, and measured they give i
     (void)run.finish();
     const auto split = data::split(recipe.data, 60, recipe.seed);
     data::Dataset validation = datasets.training;
-    validation.pixels.clear();
-    validation.labels.clear();
+    auto& pixels = validation.pixels.own();
+    auto& labels = validation.labels.own();
+    pixels.clear();
+    labels.clear();
     for (const std::int64_t index : split.validation) {
         const auto first = datasets.training.pixels.begin() + index * image_size * image_size;
-        validation.pixels.insert(validation.pixels.end(), first, first + image_size * image_size);
-        validation.labels.push_back(datasets.training.labels[static_cast<std::size_t>(index)]);
+        pixels.insert(pixels.end(), first, first + image_size * image_size);
+        labels.push_back(datasets.training.labels[static_cast<std::size_t>(index)]);
     }
     const NamedArrays before = run->snapshot();
 

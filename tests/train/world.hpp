@@ -23,10 +23,10 @@ inline data::Datasets bright_rows(std::int64_t samples) {
     RandomStream random(11, Purpose::test);
     for (std::int64_t sample = 0; sample < samples; ++sample) {
         const auto label = static_cast<std::int64_t>(random.below(classes));
-        set.labels.push_back(static_cast<std::int32_t>(label));
+        set.labels.own().push_back(static_cast<std::int32_t>(label));
         for (std::int64_t pixel = 0; pixel < image_size * image_size; ++pixel) {
             const bool bright = pixel / image_size == 2 * label;
-            set.pixels.push_back(static_cast<std::uint8_t>(random.below(120) + (bright ? 100 : 0)));
+            set.pixels.own().push_back(static_cast<std::uint8_t>(random.below(120) + (bright ? 100 : 0)));
         }
     }
     data::Datasets sets;

@@ -3,7 +3,8 @@
 
     tools/bench/memory.py FINCH CONFIG [RANKS …] [-- finch's options]
 
-Runs a search and adds up the largest resident memory (VmHWM) of its ranks. Pages that ranks share count in each.
+Runs a search and adds up the proportional set sizes (PSS: a page that k processes share counts 1/k in each) of its ranks
+every 20 ms; the largest sum counts.
 """
 import os
 import pathlib
@@ -14,17 +15,19 @@ import tempfile
 import time
 
 
-def peaks_of(parent, program, peaks):
-    """Updates the peak of each rank that `parent` (an mpirun) started, in KiB by process id."""
+def sizes_of(parent, program):
+    """The PSS of each rank that `parent` (an mpirun) started, in KiB."""
+    sizes = []
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         try:
             status = (entry / "status").read_text()
             if f"\nPPid:\t{parent}\n" in status and os.readlink(entry / "exe") == program:
-                peaks[entry.name] = int(re.search(r"VmHWM:\s*(\d+)", status)[1])
+                sizes.append(int(re.search(r"^Pss:\s*(\d+)", (entry / "smaps_rollup").read_text(), re.MULTILINE)[1]))
         except (OSError, TypeError):
             continue
+    return sizes
 
 
 def measure(finch, config, ranks, options):
@@ -32,17 +35,17 @@ def measure(finch, config, ranks, options):
                              stdout=subprocess.PIPE, text=True).stdout
     said = int(re.search(r"at most (\d+) MiB on a node", planned)[1])
     with tempfile.TemporaryDirectory() as folder:
-        peaks = {}
+        largest = []
         run = subprocess.Popen(["mpirun", "-n", str(ranks), finch, "evolve", config, "--run", folder + "/run", *options],
                                stdout=subprocess.DEVNULL)
         while run.poll() is None:
-            peaks_of(run.pid, finch, peaks)
+            largest = max(largest, sizes_of(run.pid, finch), key=sum)
             time.sleep(0.02)
         if run.returncode != 0:
             sys.exit(f"{config} on {ranks} ranks: exit code {run.returncode}")
-    taken = sum(peaks.values()) / 1024
+    taken = sum(largest) / 1024
     print(f"{config} {ranks} ranks: planned {said} MiB, measured {taken:.0f} MiB, ratio {said / taken:.2f}; "
-          f"each {', '.join(f'{peak / 1024:.0f}' for peak in sorted(peaks.values()))}", flush=True)
+          f"each {', '.join(f'{size / 1024:.0f}' for size in sorted(largest))}", flush=True)
 
 
 arguments = sys.argv[1:]

@@ -7,6 +7,7 @@
 #include "finch/store/archive.hpp"
 #include "finch/store/run_directory.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,7 +23,8 @@ struct OpenedRun {
     double node_hours_before = 0;
     bool one_at_a_time = false;  ///< island::Setup has it
     search::Population population{search::ExchangeKind::none, 1};
-    std::string greeting;  ///< "a new run", or what is resumed
+    std::vector<std::int32_t> bred_before;  ///< by worker, in the earlier starts; others bred nothing
+    std::string greeting;                   ///< "a new run", or what is resumed
 };
 
 /// World rank 0 only. Opens or begins the run. Throws ConfigError where it is in use, was made with another
@@ -31,7 +33,8 @@ struct OpenedRun {
                                  const RunOptions& options, const cluster::Slurm& slurm,
                                  const std::string& data_fingerprint, int workers, int islands, int nodes);
 
-/// What the other leaders need of it, as bytes; and back (without lock, greeting and the facts' texts).
+/// What the other leaders need of it beside the population, as bytes; and back (without lock, greeting and the facts'
+/// texts, the population empty).
 [[nodiscard]] std::string pack_run(const OpenedRun& run);
 [[nodiscard]] OpenedRun unpack_run(const std::string& packed, search::ExchangeKind kind, int islands);
 

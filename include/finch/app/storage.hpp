@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace finch::app {
 
@@ -42,6 +43,7 @@ public:
     void report(const search::WorkerReport& report) override;
     /// Throws LockLost, as report() does.
     bool write(const search::Population& population) override;
+    [[nodiscard]] std::vector<search::Id> curves_kept() const override { return curves_kept_; }
     /// "running", "complete", "stopped" or "terminated" (with seconds left, or a peer dead): what the next write says
     /// of the run.
     void set_state(const std::string& state) { facts_.state = state; }
@@ -57,6 +59,8 @@ private:
     double began_;  ///< steady
     Written written_;
     bool is_current_ = false;
+    std::vector<search::Id> curves_kept_;
+    std::vector<search::Id> curves_in_newest_;  ///< that were still in memory when it was written
 };
 
 }  // namespace finch::app

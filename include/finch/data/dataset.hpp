@@ -1,12 +1,45 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace finch::data {
+
+/// Elements that this object owns, or a view of some that others keep.
+template <class T>
+class Elements {
+public:
+    Elements() = default;
+    Elements(std::vector<T> values) : own_(std::move(values)) {}
+    /// A view of `elsewhere`, which must outlive this object and its copies.
+    explicit Elements(std::span<const T> elsewhere) : elsewhere_(elsewhere) {}
+
+    [[nodiscard]] const T* data() const noexcept { return values().data(); }
+    [[nodiscard]] std::size_t size() const noexcept { return values().size(); }
+    [[nodiscard]] bool empty() const noexcept { return values().empty(); }
+    [[nodiscard]] const T& operator[](std::size_t at) const noexcept { return values()[at]; }
+    [[nodiscard]] auto begin() const noexcept { return values().begin(); }
+    [[nodiscard]] auto end() const noexcept { return values().end(); }
+    /// The elements that this object owns, to be filled.
+    [[nodiscard]] std::vector<T>& own() noexcept { return own_; }
+    [[nodiscard]] bool operator==(const Elements& other) const {
+        return std::equal(begin(), end(), other.begin(), other.end());
+    }
+
+private:
+    [[nodiscard]] std::span<const T> values() const noexcept {
+        return elsewhere_.data() == nullptr ? std::span<const T>(own_) : elsewhere_;
+    }
+
+    std::vector<T> own_;
+    std::span<const T> elsewhere_;
+};
 
 /// Images as bytes, with a label each.
 struct Dataset {
@@ -14,8 +47,8 @@ struct Dataset {
     std::int64_t width = 0;
     std::int64_t channels = 0;
     std::int64_t classes = 0;
-    std::vector<std::uint8_t> pixels{};  ///< (samples, height, width, channels)
-    std::vector<std::int32_t> labels{};  ///< (samples), each in [0, classes)
+    Elements<std::uint8_t> pixels{};  ///< (samples, height, width, channels)
+    Elements<std::int32_t> labels{};  ///< (samples), each in [0, classes)
 
     [[nodiscard]] std::int64_t samples() const noexcept { return static_cast<std::int64_t>(labels.size()); }
     [[nodiscard]] std::int64_t pixels_per_image() const noexcept { return height * width * channels; }
@@ -47,6 +80,12 @@ struct Datasets {
 /// Reads or generates both sets. Throws ConfigError that names the path, what was expected there and how to get it.
 /// `seed` matters for generated data alone.
 [[nodiscard]] Datasets load(const Options& options, std::uint64_t seed);
+
+/// A data set in one block of memory, which the ranks of a node can share: how many bytes it takes, writing it there,
+/// and the view of it. `block` is aligned for std::int64_t and outlives the view.
+[[nodiscard]] std::size_t block_bytes(const Dataset& set);
+void write_block(const Dataset& set, std::span<std::byte> block);
+[[nodiscard]] Dataset view_block(std::span<const std::byte> block);
 
 /// Which images train and which validate: disjoint, chosen by (seed) alone. Throws ConfigError where there are too few.
 struct Split {

@@ -36,6 +36,11 @@ hid_t check_reading(hid_t result, const std::string& what);
 /// either way.
 void write_file(const std::filesystem::path& path, const std::function<void(hid_t file)>& fill);
 
+/// The same for a file that may be too large for memory: made on the disk, under the name of an unfinished file, and
+/// read once more for its checksum. Where the disk fills up HDF5 keeps the unfinished file, a descriptor and its
+/// caches, open until the process ends.
+void write_large_file(const std::filesystem::path& path, const std::function<void(hid_t file)>& fill);
+
 /// Opens a file read-only after its user block's CRC was checked. Throws FileError that names what is wrong: missing,
 /// truncated, not HDF5, the checksum does not fit.
 [[nodiscard]] Hid open_file(const std::filesystem::path& path);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -23,6 +24,10 @@ enum class Predecessor { keep, drop };
 /// old file hard-linked to `path.previous`, rename, fsync of the folder. A kill at any moment leaves the old file or
 /// the new one under `path`, and so does a StorageError, after which nothing lies beside it.
 void replace_file(const std::filesystem::path& path, std::initializer_list<std::span<const std::byte>> parts,
+                  Predecessor predecessor);
+
+/// The same of a file that `write` makes under the name that it is given, and syncs. `write` may throw anything.
+void replace_file(const std::filesystem::path& path, const std::function<void(const std::filesystem::path&)>& write,
                   Predecessor predecessor);
 
 /// The name under which replace_file() writes; a kill can leave such a file, and the next write takes it over.

@@ -34,6 +34,32 @@ template <ColumnValue T>
 /// An enum whose members are `words`, numbered from 0.
 [[nodiscard]] Hid enum_type(std::span<const std::string> words);
 
+/// Rows [first, first + count) of a table.
+struct RowRange {
+    std::size_t first = 0;
+    std::size_t count = 0;
+};
+
+/// A table that may be too large for memory, read in blocks. Every function throws FileError where the file cannot be
+/// read or has no such column.
+class LargeTable {
+public:
+    LargeTable(hid_t at, std::string name);
+
+    [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
+    /// Calls `visit` with a column of whole numbers, a block of rows at a time, from the first row on.
+    void visit(const std::string& column, const std::function<void(std::span<const std::uint64_t>)>& visit) const;
+    /// Reads `rows` as elements of the compound `type`: by the columns' names; what the table does not have stays as it
+    /// is in `out`.
+    void read(RowRange rows, hid_t type, std::byte* out) const;
+
+private:
+    std::string name_;
+    Hid dataset_;
+    Hid space_;
+    std::size_t rows_ = 0;
+};
+
 /// A table that is written at once: columns by name, each with a function that gives its value in a row, then write().
 /// The rows are packed, contiguous, and one compound element each. What the functions look at must live until write().
 class TableWriter {
@@ -73,7 +99,9 @@ public:
     /// How many bytes the type of a row takes in the file, which HDF5 limits to 64 KiB.
     [[nodiscard]] std::size_t type_bytes() const;
     /// Throws ApiError.
-    void write(hid_t at, const std::string& name) const;
+    void write(hid_t at, const std::string& name) const { write(at, name, nullptr, {}); }
+    /// The same, behind `kept` rows of an earlier table, whose missing columns become zeros.
+    void write(hid_t at, const std::string& name, const LargeTable* earlier, std::span<const RowRange> kept) const;
 
 private:
     /// Writes rows `first` … `first + count − 1` of one column into cells that are `stride` bytes apart.

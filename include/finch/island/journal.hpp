@@ -4,6 +4,7 @@
 #include "finch/search/population.hpp"
 
 #include <cstdint>
+#include <vector>
 
 namespace finch::island {
 
@@ -25,6 +26,8 @@ public:
     virtual void report(const search::WorkerReport& report) = 0;
     /// Writes and syncs. False where it failed (disk full): the old archive stands, and a later try may succeed.
     virtual bool write(const search::Population& population) = 0;
+    /// Individuals whose learning curves the newest archive and its predecessor both hold: memory need not.
+    [[nodiscard]] virtual std::vector<search::Id> curves_kept() const { return {}; }
 };
 
 }  // namespace finch::island

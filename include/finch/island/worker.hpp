@@ -43,6 +43,7 @@ struct Setup {
     std::int32_t self = 0;              ///< worker
     std::vector<int> island_of_worker;  ///< by worker
     std::vector<EarlierStart> earlier;  ///< starts of the run
+    std::int32_t bred_before = 0;       ///< by this worker in the earlier starts
     double hours_before = 0;            ///< wall time of the earlier starts
     double node_hours_before = 0;       ///< distinct nodes times wall time of the earlier starts
     int nodes = 1;                      ///< distinct ones of this start

@@ -34,11 +34,14 @@ public:
     /// Each returns whether anything changed. Any order, any repetition: the same population.
     /// Registers and memberships may come before their individual, and are kept whatever the kind, as it may change at
     /// a restart. A home of version 0 is no register.
-    bool merge(const Individual& individual);
+    bool merge(Individual individual);
     bool merge(Id id, const Home& home);
     bool merge_membership(Id id, std::int32_t island);
     /// Takes in Started, Result, Move and Copy; ignores the rest.
-    bool merge(const Record& record);
+    bool merge(Record record);
+
+    /// Empties the learning curve of `id`, which a file keeps: nothing here looks at it.
+    void forget_curve(Id id);
 
     [[nodiscard]] const Individual* find(Id id) const noexcept;
     /// The `count` best active individuals of `island` that rank by loss, best first; fewer if there are fewer.

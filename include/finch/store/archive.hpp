@@ -41,16 +41,21 @@ struct ArchiveFacts {
     std::map<std::pair<std::uint32_t, std::int32_t>, search::WorkerReport> reports;  ///< by (restart, worker)
 };
 
+/// Whether learning curves are read into memory. They can be many times what the individuals take.
+enum class Curves { read, leave };
+
 /// Writes population.h5 (DESIGN, "Files of a run") in one atomic step: /individuals with the genes as typed columns (an
 /// enum for a choice), /curves, /problems, /memberships, /homes, /workers, /events, /space, /choices, /config. Throws
 /// ApiError, StorageError among them; ConfigError where a row of so many genes and words is more than HDF5 holds.
+/// An individual without a curve in memory keeps the one that the archive which is replaced, or else its predecessor,
+/// holds. The file is never in memory as a whole.
 void write_archive(const std::filesystem::path& path, const search::Space& space, const search::Population& population,
                    const ArchiveFacts& facts);
 
 struct Archive {
     ArchiveFacts facts;
     search::Space space;
-    std::vector<search::Individual> individuals;  ///< with their curves
+    std::vector<search::Individual> individuals;
     std::vector<std::pair<search::Id, search::Home>> homes;
     std::vector<std::pair<search::Id, std::int32_t>> memberships;
 };
@@ -58,7 +63,7 @@ struct Archive {
 /// Reads it back to equal values. Takes the predecessor where the file is damaged, and says so in `problems`; nothing
 /// where there is no archive. Throws FileError where there was one, but neither it nor its predecessor can be read.
 [[nodiscard]] std::optional<Archive> read_archive(const std::filesystem::path& path, std::vector<std::string>& problems,
-                                                  hdf5::OnDamage on_damage);
+                                                  hdf5::OnDamage on_damage, Curves curves = Curves::read);
 
 /// Columns of /individuals that are not genes: names that no gene may have.
 [[nodiscard]] const std::vector<std::string>& reserved_columns();

@@ -13,14 +13,19 @@ namespace finch::store {
 struct Recovered {
     ArchiveFacts facts;  ///< of the archive, events and reports of the journals added
     search::Space space;
-    std::vector<search::Record>
-        records;  ///< Started, Result, Move, Copy: merge them into a Population of any kind and layout
+    std::vector<search::Record> records;  ///< Started, Result, Move, Copy
+    std::vector<std::pair<search::Id, search::Home>> homes;
+    std::vector<std::pair<search::Id, std::int32_t>> memberships;
     std::vector<std::string> problems;  ///< damaged files and records, in words
+
+    /// Merges records, homes and memberships into a population of any kind and layout.
+    void merge_into(search::Population& population) const;
 };
 
 /// Reads, and changes nothing but for damaged files where `on_damage` says so: the holder of the run's lock alone may.
 /// Nothing where the directory holds no run. Throws FileError where there is an archive of which neither it nor its
 /// predecessor can be read, and StorageError where the file system fails.
-[[nodiscard]] std::optional<Recovered> recover(const RunDirectory& directory, hdf5::OnDamage on_damage);
+[[nodiscard]] std::optional<Recovered> recover(const RunDirectory& directory, hdf5::OnDamage on_damage,
+                                               Curves curves = Curves::read);
 
 }  // namespace finch::store

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace finch::store {
 
@@ -20,6 +21,10 @@ public:
     [[nodiscard]] std::filesystem::path config() const { return root_ / "config.yaml"; }
     [[nodiscard]] std::filesystem::path archive() const { return root_ / "population.h5"; }
     [[nodiscard]] std::filesystem::path state() const { return root_ / "state"; }
+    /// Where a worker's files are: state, and state/001, state/002 … for each 256 workers beyond the first 256.
+    [[nodiscard]] std::filesystem::path state_of(int worker) const;
+    /// All of these folders that there are.
+    [[nodiscard]] std::vector<std::filesystem::path> state_folders() const;
     [[nodiscard]] std::filesystem::path journal(int worker) const;      ///< state/worker-00000.journal
     [[nodiscard]] std::filesystem::path worker_best(int worker) const;  ///< state/worker-00000-best.h5
     [[nodiscard]] std::filesystem::path training(search::Id id) const;  ///< state/training-ID.h5
@@ -32,8 +37,9 @@ public:
 
     /// Whether a run was begun here: there is an archive, a predecessor of one, or a damaged one.
     [[nodiscard]] bool holds_a_run() const;
-    /// Makes the folders and proves that files can be written there. Throws ConfigError with the path and the reason.
-    void create() const;
+    /// Makes the folders for so many workers and proves that files can be written there. Throws ConfigError with the
+    /// path and the reason.
+    void create(int workers = 1) const;
     /// Renames the whole folder to "ROOT.1", "ROOT.2" … and returns the new name.
     std::filesystem::path move_aside() const;
 

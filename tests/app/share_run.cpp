@@ -1,0 +1,67 @@
+#include "finch/app/share_run.hpp"
+
+#include <doctest/doctest.h>
+#include <vector>
+
+namespace finch::app {
+namespace {
+
+constexpr std::uint32_t individuals = 30000;  // more than one chunk
+
+search::Population everything() {
+    search::Population population(search::ExchangeKind::pollination, 2);
+    for (std::uint32_t number = 1; number <= individuals; ++number) {
+        search::Individual one;
+        one.id = search::Id::make(0, number % 5, number);
+        one.island = static_cast<std::int32_t>(number % 2);
+        one.genome = {1.0, 2.0 * number};
+        one.outcome = number % 100 == 0 ? search::Outcome::unfinished : search::Outcome::evaluated;
+        one.loss = 1.0 / number;
+        one.curve.resize(1);
+        population.merge(one);
+    }
+    population.merge_membership(search::Id::make(0, 2, 7), 0);
+    return population;
+}
+
+}  // namespace
+
+TEST_CASE("every leader gets what its island needs of a resumed run, world rank 0 the whole") {
+    const int self = comm::rank_of(MPI_COMM_WORLD);
+    const std::vector<int> island_of_worker{1, 0, 0, 1};
+    const int island = island_of_worker[static_cast<std::size_t>(self)];
+    const search::Population all = everything();
+    OpenedRun opened;
+    if (self == 0) {
+        opened.facts.run = 77;
+        opened.facts.restarts = 3;
+        opened.earlier = {{0, 5}, {1, 4}};
+        opened.node_hours_before = 2.5;
+        opened.one_at_a_time = true;
+        opened.hours_before = 1.5;
+        opened.bred_before = {1, 2, 3, 4, 5};
+        opened.population = all;
+    }
+
+    const OpenedRun run =
+        share_run(MPI_COMM_WORLD, std::move(opened), island_of_worker, search::ExchangeKind::pollination, 2);
+
+    CHECK(run.facts.run == 77);
+    CHECK(run.facts.restarts == 3);
+    REQUIRE(run.earlier.size() == 2);
+    CHECK(run.earlier[1].workers == 4);
+    CHECK(run.node_hours_before == 2.5);
+    CHECK(run.one_at_a_time);
+    CHECK(run.hours_before == 1.5);
+    CHECK(run.bred_before == std::vector<std::int32_t>{1, 2, 3, 4, 5});
+    CHECK(run.population.active(island) == all.active(island));
+    const auto best = all.best(island, individuals);
+    const auto known = run.population.best(island, individuals);
+    CHECK(known.size() == best.size());
+    CHECK(std::equal(known.begin(), known.end(), best.begin(), best.end(),
+                     [](const auto* a, const auto* b) { return a->id == b->id && a->genome == b->genome; }));
+    CHECK(run.population.unfinished().size() == all.unfinished().size());
+    CHECK(run.population.size() < (self == 0 ? individuals + 1 : individuals * 2 / 3));
+}
+
+}  // namespace finch::app

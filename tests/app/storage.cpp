@@ -1,0 +1,41 @@
+#include "finch/app/storage.hpp"
+
+#include "support/temporary_folder.hpp"
+
+#include <doctest/doctest.h>
+
+namespace finch::app {
+
+TEST_CASE("a curve may leave memory once the archive and its predecessor hold it") {
+    const testing::TemporaryFolder folder;
+    const store::RunDirectory directory(folder / "run");
+    directory.create();
+    store::RunLock lock(directory, "");
+    const search::Space space;
+    store::ArchiveFacts facts;
+    facts.run = 5;
+    FileArchive archive(directory, space, facts, lock, [](const search::Population&) {});
+    search::Individual one;
+    one.id = search::Id::make(0, 0, 1);
+    one.outcome = search::Outcome::evaluated;
+    one.epochs = 2;
+    one.curve.resize(2);
+    search::Population population(search::ExchangeKind::none, 1);
+    population.merge(one);
+
+    CHECK(archive.write(population));
+    CHECK(archive.curves_kept().empty());
+    CHECK(archive.write(population));
+    CHECK(archive.curves_kept() == std::vector{one.id});
+    population.forget_curve(one.id);
+    CHECK(archive.write(population));
+    CHECK(archive.write(population));
+    CHECK(archive.curves_kept().empty());
+
+    std::vector<std::string> problems;
+    const auto read = store::read_archive(directory.archive(), problems, hdf5::OnDamage::leave);
+    REQUIRE(read);
+    CHECK(read->individuals.front().curve.size() == 2);
+}
+
+}  // namespace finch::app

@@ -1,0 +1,116 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/search/share.hpp"
+
+#include "finch/base/random.hpp"
+
+#include "search/samples.hpp"
+
+#include <doctest/doctest.h>
+#include <set>
+
+using namespace finch;
+using namespace finch::search;
+using namespace finch::search::samples;
+
+namespace {
+
+constexpr int islands = 3;
+constexpr std::uint32_t individuals = 300;
+
+/// What a run of three islands (of five before) knew: some unfinished, some failed, many moved or copied.
+Population everything(ExchangeKind kind) {
+    RandomStream random(3, Purpose::test);
+    Population population(kind, islands);
+    for (std::uint32_t number = 1; number <= individuals; ++number) {
+        const auto island = static_cast<std::int32_t>(random.below(5));
+        Individual one = number % 30 == 7   ? bred(number, island)
+                         : number % 11 == 3 ? ended(number, Outcome::failed, 0, island)
+                                            : evaluated(number, random.uniform(), island);
+        one.curve.resize(2);
+        population.merge(one);
+        if (one.finished_training() && random.uniform() < 0.3) {
+            const auto to = static_cast<std::int32_t>(random.below(5));
+            population.merge(one.id, Home{1 + number % 3, 2, to});
+            population.merge_membership(one.id, to);
+        }
+    }
+    return population;
+}
+
+/// What the leaders of `island` get to know.
+Population known_on(const Population& all, int island) {
+    Bytes bytes;
+    const auto needed = needed_by_islands(all);
+    for (const Individual* individual : needed[static_cast<std::size_t>(island)]) {
+        write_known(all, *individual, bytes);
+    }
+    Population known(all.kind(), all.islands());
+    ByteReader reader(bytes);
+    while (reader.left() > 0) {
+        merge_known(reader, known);
+    }
+    return known;
+}
+
+constexpr ExchangeKind kinds[] = {ExchangeKind::none, ExchangeKind::migration, ExchangeKind::pollination};
+
+}  // namespace
+
+TEST_CASE("a leader is told all that its island breeds from, all that is unfinished, and the best of all") {
+    for (const ExchangeKind kind : kinds) {
+        const Population all = everything(kind);
+        for (int island = 0; island < islands; ++island) {
+            const Population known = known_on(all, island);
+
+            CHECK(known.active(island) == all.active(island));
+            CHECK(ids(known.best(island, individuals)) == ids(all.best(island, individuals)));
+            CHECK(ids(known.unfinished()) == ids(all.unfinished()));
+            REQUIRE(known.best() != nullptr);
+            CHECK(known.best()->id == all.best()->id);
+            for (const Individual* member : known.best(island, individuals)) {
+                CHECK(known.home(member->id) == all.home(member->id));
+                for (int other = 0; other < islands; ++other) {
+                    CHECK(known.is_member(member->id, other) == all.is_member(member->id, other));
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("it is told no more: other islands' individuals and learning curves stay where they are") {
+    for (const ExchangeKind kind : kinds) {
+        const Population all = everything(kind);
+
+        const Population known = known_on(all, 1);
+
+        CHECK(known.size() < all.size() * 3 / 4);
+        for (const auto& [id, individual] : known.individuals()) {
+            CHECK(individual.curve.empty());
+        }
+    }
+}
+
+TEST_CASE("what comes again later changes an island that knows a part as it changes one that knows all") {
+    for (const ExchangeKind kind : kinds) {
+        Population all = everything(kind);
+        Population known = known_on(all, 0);
+        const Population before = all;
+
+        for (const auto& [id, individual] : before.individuals()) {
+            if (individual.finished_training() && before.home(id).island != 0) {
+                all.merge(Move{individual, {9, 1, 0}});
+                known.merge(Move{individual, {9, 1, 0}});
+            } else {
+                all.merge(Result{individual});
+                known.merge(Result{individual});
+            }
+            if (individual.id.value % 2 == 0) {
+                all.merge(Copy{individual, 0});
+                known.merge(Copy{individual, 0});
+            }
+        }
+
+        CHECK(known.active(0) == all.active(0));
+        CHECK(ids(known.best(0, individuals)) == ids(all.best(0, individuals)));
+    }
+}

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""What going on with a large run costs, beyond what an empty one does: seconds until every leader evaluates, and private memory.
+
+    tools/bench/resume.py BUILD INDIVIDUALS [EPOCHS] [RANKS] [ISLANDS]
+
+BUILD has finch and bench_big_run (ninja bench_big_run), which makes a run of INDIVIDUALS with learning curves of EPOCHS lines. Private memory
+(Private_Clean + Private_Dirty of /proc/PID/smaps_rollup) is taken once every leader has begun an evaluation that does not end.
+VmHWM, the largest resident set so far, shared libraries included, is world rank 0's peak.
+"""
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from memory import ENVIRONMENT, memory_of
+
+BUILD = pathlib.Path(sys.argv[1]).resolve()
+NUMBERS = [int(word) for word in sys.argv[2:]]
+INDIVIDUALS, EPOCHS, RANKS, ISLANDS = NUMBERS + [0, 0, 4, 2][len(NUMBERS):]
+CONFIG = f"""
+name: resume
+search:
+  objective: {{function: sphere, dimensions: 4, seconds: 1000}}
+  propagator: {{genetic: {{population: 16}}}}
+  exchange: {{kind: pollination}}
+  budget: {{evaluations: 100000000}}
+workers: {{islands: {ISLANDS}}}
+checkpoint: {{archive_seconds: 100000}}
+"""
+
+
+def ranks_of(launcher):
+    """The ranks that `launcher`, an mpirun, started, world rank 0 first."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and f"\nPPid:\t{launcher}\n" in (entry / "status").read_text():
+                variables = (entry / "environ").read_bytes().split(b"\0")
+                ranks = [int(one.split(b"=")[1]) for one in variables if one.startswith(b"OMPI_COMM_WORLD_RANK=")]
+                found += [(ranks[0], int(entry.name))] if ranks else []
+        except OSError:
+            continue
+    return [pid for _, pid in sorted(found)]
+
+
+def go_on(folder, run):
+    """Starts `run` and returns (seconds, processor seconds of rank 0, private bytes by rank, peak bytes of rank 0) once every leader evaluates."""
+    start = time.time()
+    with open(folder / "output", "w") as output:
+        process = subprocess.Popen(["mpirun", "-n", str(RANKS), BUILD / "finch", "evolve", "resume.yaml", "--run", run], cwd=folder,
+                                   env=ENVIRONMENT, stdout=output, stderr=subprocess.STDOUT)
+    state = folder / run / "state"
+    # A leader's first records are its report and the start of an individual.
+    while sum(journal.stat().st_size > 300 for journal in state.glob("**/*.journal")) < RANKS:
+        if process.poll() is not None:
+            sys.exit((folder / "output").read_text())
+        time.sleep(0.02)
+    seconds = time.time() - start
+    ranks = ranks_of(process.pid)
+    busy = sum(int(word) for word in pathlib.Path(f"/proc/{ranks[0]}/stat").read_text().rsplit(")", 1)[1].split()[11:13])
+    busy /= os.sysconf("SC_CLK_TCK")
+    time.sleep(1)
+    memory = [memory_of(pid) for pid in ranks]
+    private = [one["Private_Clean"] + one["Private_Dirty"] for one in memory]
+    status = pathlib.Path(f"/proc/{ranks[0]}/status").read_text().splitlines()
+    peak = next(int(line.split()[1]) << 10 for line in status if line.startswith("VmHWM"))
+    process.kill()
+    process.wait()
+    for pid in ranks:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except OSError:
+            pass
+    return seconds, busy, private, peak
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="finch-bench-") as place:
+        folder = pathlib.Path(place)
+        (folder / "resume.yaml").write_text(CONFIG)
+        subprocess.run([BUILD / "bench_big_run", "resume.yaml", "large", str(INDIVIDUALS), str(EPOCHS), str(RANKS), str(ISLANDS)], cwd=folder,
+                       check=True)
+        size = (folder / "large/population.h5").stat().st_size
+        empty_seconds, empty_busy, empty, empty_peak = go_on(folder, "empty")
+        seconds, busy, private, peak = go_on(folder, "large")
+    more = [(a - b) / 1e6 for a, b in zip(private, empty)]
+    print(f"{INDIVIDUALS} individuals of {EPOCHS} epochs ({size / 1e6:.0f} MB), {RANKS} ranks, {ISLANDS} islands: "
+          f"{seconds:.1f} s until all evaluate, an empty run {empty_seconds:.1f} s")
+    print(f"processor time of world rank 0 until then: {busy:.1f} s, in an empty run {empty_busy:.1f} s")
+    print(f"private memory beyond an empty run's: world rank 0 {more[0]:.0f} MB, other leaders at most {max(more[1:]):.0f} MB")
+    print(f"world rank 0's peak: {peak / 1e6:.0f} MB, in an empty run {empty_peak / 1e6:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()
