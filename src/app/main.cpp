@@ -48,11 +48,15 @@ void watch_start(const cluster::Environment& environment) {
         seconds);
 }
 
+/// What becomes of a launch that MPI cannot have heard of: it is refused, or the verb itself tells of it.
+enum class BadLaunch { refuse, tell };
+
 /// Runs a verb on all ranks. A ConfigError reaches every rank and is printed by rank 0; anything else is one rank's
 /// fault, of which the others hear by MPI_Abort. Rank 0 alone returns the code.
-int on_all_ranks(int argc, char** argv, const std::function<int(comm::Session&)>& verb) {
+int on_all_ranks(int argc, char** argv, const std::function<int(comm::Session&)>& verb, BadLaunch bad_launch) {
     const cluster::Environment environment = cluster::Environment::of_this_process();
-    if (const auto problem = cluster::launch_problem(environment)) {
+    const auto problem = cluster::launch_problem(environment);
+    if (problem && bad_launch == BadLaunch::refuse) {
         if (environment.number("SLURM_PROCID").value_or(0) == 0) {
             fmt::print(stderr, "finch: {}\n", *problem);
         }
@@ -111,9 +115,11 @@ void add_run_options(CLI::App& verb, RunOptions& options) {
 }
 
 void add_training_verbs(CLI::App& app, CommandLine& line) {
-    const auto with_ranks = [&line](CLI::App* verb, std::function<int(comm::Session&)> work) {
-        verb->callback(
-            [&line, work] { line.run = [&line, work] { return on_all_ranks(line.argc, line.argv, work); }; });
+    const auto with_ranks = [&line](CLI::App* verb, std::function<int(comm::Session&)> work,
+                                    BadLaunch bad_launch = BadLaunch::refuse) {
+        verb->callback([&line, work, bad_launch] {
+            line.run = [&line, work, bad_launch] { return on_all_ranks(line.argc, line.argv, work, bad_launch); };
+        });
     };
     CLI::App* evolving = app.add_subcommand("evolve", "run a search, or go on with it (start it with srun or mpirun)");
     add_run_options(*evolving, line.options);
@@ -139,10 +145,13 @@ void add_training_verbs(CLI::App& app, CommandLine& line) {
 
     CLI::App* examining = app.add_subcommand(
         "doctor", "what Finch finds here, what is wrong with it and how to mend it (start it as a run: srun, mpirun)");
-    with_ranks(examining, [](comm::Session& session) {
-        cluster::release_signals();
-        return doctor(session);
-    });
+    with_ranks(
+        examining,
+        [](comm::Session& session) {
+            cluster::release_signals();
+            return doctor(session);
+        },
+        BadLaunch::tell);
 }
 
 void add_reading_verbs(CLI::App& app, CommandLine& line) {

@@ -37,7 +37,8 @@ def kill_in_the_middle(folder, at_least):
              and (run / "lock").stat().st_size > 0 and len(finished(folder)) >= at_least
              and list((run / "state").glob("training-*.h5")), 200, f"{at_least} results and a snapshot")
     check(process.poll() is None, f"finch ended by itself\n{folder.output()[-3000:]}")
-    os.kill(ranks_of(process)[0], signal.SIGKILL)
+    for pid in ranks_of(process):
+        os.kill(pid, signal.SIGKILL)
     end(process)
 
 

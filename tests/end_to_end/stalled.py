@@ -68,6 +68,17 @@ for where, seconds, words in (("init", 6, "2 ranks were expected"), ("start", 12
         check(code not in (0, 2, 75) and words in folder.output(), f"deaf at {where}: ended with {code}\n{folder.output()}")
     passed(f"a rank that is deaf at its {where} ends the job: {words}")
 
+
+def listens(pid):
+    """Whether the process has a handler for USR2."""
+    try:
+        with open(f"/proc/{pid}/status") as status:
+            caught = next(int(line.split()[1], 16) for line in status if line.startswith("SigCgt"))
+    except OSError:
+        return False
+    return bool(caught >> (signal.SIGUSR2 - 1) & 1)
+
+
 with Folder() as folder:
     folder.write("tiny.yaml", CONFIG.replace("epochs: 6", "epochs: 200"))
     process, pids = started(folder, 4)
@@ -80,7 +91,8 @@ with Folder() as folder:
     folder.write("tiny.yaml", CONFIG)
     for start in range(6):
         process = folder.start(2, "evolve", "tiny.yaml", "--set", "workers.islands=1")
-        wait_for(lambda: len(ranks_of(process)) == 2, 60, "the ranks")
+        # Before main() a process cannot listen: the evolve.sbatch that started it sees to that.
+        wait_for(lambda: len(ranks_of(process)) == 2 and all(listens(pid) for pid in ranks_of(process)), 60, "the ranks")
         time.sleep(0.05 * start)
         for pid in ranks_of(process):
             os.kill(pid, (signal.SIGUSR2, signal.SIGTERM)[start % 2])
