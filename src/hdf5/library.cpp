@@ -50,8 +50,8 @@ void HidTraits::destroy(type id) noexcept {
 
 void prepare() {
     static const bool prepared = [] {
-        // Of a file that could not be closed on a full disk HDF5 frees the memory and keeps the handle: at the program's
-        // end it would close it again.
+        // Of a file that could not be closed on a full disk HDF5 frees the memory and keeps the handle: at the
+        // program's end it would close it again.
         H5dont_atexit();
         ::setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0);
         H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
