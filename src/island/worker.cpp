@@ -93,8 +93,6 @@ bool Worker::step() {
     heed_stop();
     if (phase_ == Phase::living) {
         live();
-    } else if (phase_ == Phase::waiting_for_leaders && archive_ != nullptr) {
-        heed_budget();  // for those that still train
     }
     answer_held_requests();
     if (phase_ == Phase::waiting_for_leaders && (!office_ || office_->all_done())) {

@@ -53,7 +53,7 @@ std::optional<std::string> Worker::used_budget() const {
     return std::nullopt;
 }
 
-/// World rank 0 decides for all, until the last leader is done; another leader that knows of it starts nothing more.
+/// Every leader that still trains heeds them, so they are heeded until the last one is done.
 void Worker::heed_budget() {
     if (const auto why = halted_ ? std::nullopt : used_budget()) {
         halt({true, *why});

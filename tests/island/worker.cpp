@@ -298,16 +298,18 @@ TEST_CASE("a target loss ends the run: nothing starts, what runs is saved, and g
 TEST_CASE("a budget of hours ends the run, also where world rank 0 has long nothing to do; nothing is thrown away") {
     Budget budget;
     budget.hours = 0.001;  // 3.6 s of this clock
-    budget.evaluations = 3;
-    World world(3, 1, budget, search::ExchangeKind::none);
-    world.looks = {3, 20, 1000000000};  // the last would train for ever
+    budget.evaluations = 5;
+    World world(5, 1, budget, search::ExchangeKind::none);
+    world.looks = {3, 20, 1000000000, 1000000000, 1000000000};  // the last would train for ever
 
     CHECK(world.run(plenty));
 
     CHECK(world.now_ > 1 + 3.6);
     CHECK(world.now_ < 1 + 3.7);
     CHECK(world.recorded().settled() == 2);
-    CHECK(world.recorded().unfinished().size() == 1);
+    CHECK(world.recorded().unfinished().size() == 3);
+    // Each of the three that see it tells world rank 0, which tells the four others once.
+    CHECK(world.messages_to_others(search::Record(search::Halt{}).index()) <= 3 + 4);
     for (const auto& worker : world.workers_) {
         CHECK(worker->ending() == Ending::complete);
     }
@@ -410,13 +412,13 @@ TEST_CASE("one at a time: the unfinished go on alone in the whole run, then ever
     World world(4, 2, evaluations(40), search::ExchangeKind::pollination);
     world.looks = {40, 40, 40, 40};
     CHECK_FALSE(world.run(35));
-    const std::size_t unfinished = world.recorded().unfinished().size();
-    CHECK(unfinished > 2);
+    const search::Population before = world.recorded();
+    CHECK(before.unfinished().size() > 2);
     world.one_at_a_time = true;
 
     world.run(1);
     std::size_t most = 0;
-    while (!world.recorded().unfinished().empty() && world.bred_in_last_start() == 0) {
+    while (world.bred_in_last_start() == 0) {
         std::size_t now = 0;
         for (const auto& evaluator : world.evaluators_) {
             now += evaluator->running();
@@ -425,8 +427,19 @@ TEST_CASE("one at a time: the unfinished go on alone in the whole run, then ever
         REQUIRE_FALSE(world.go_on(1));
     }
     CHECK(most == 1);
+    const search::Population at_first_breeding = world.recorded();
+    for (const search::Individual* individual : before.unfinished()) {
+        CHECK(at_first_breeding.find(individual->id)->finished_training());
+    }
     CHECK(world.go_on(plenty));
     CHECK(world.recorded().settled() == 40);
+    // Worker 0, of island 0, trained them all; the leaders of the other island know theirs.
+    for (const search::Individual* individual : before.unfinished()) {
+        for (const int worker : {1, 3}) {
+            const auto& known = world.workers_[static_cast<std::size_t>(worker)]->population();
+            CHECK((individual->island == 0 || known.find(individual->id)->finished_training()));
+        }
+    }
 }
 
 TEST_CASE("the stop begins when a snapshot, the archive and 5 s are left") {
