@@ -130,6 +130,16 @@ def ranks_of(process):
     return sorted(found)
 
 
+def listens(pid):
+    """Whether the process has a handler for USR2; before main() it cannot have one."""
+    try:
+        status = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return False
+    caught = next(int(line.split()[1], 16) for line in status if line.startswith("SigCgt"))
+    return bool(caught >> (signal.SIGUSR2 - 1) & 1)
+
+
 def wait_for(condition, seconds, text):
     end = time.time() + seconds
     while not condition():

@@ -5,7 +5,7 @@ import signal
 import socket
 import time
 
-from harness import TINY, Folder, check, end, individuals, passed, ranks_of, wait_for
+from harness import TINY, Folder, check, end, individuals, listens, passed, ranks_of, wait_for
 
 CONFIG = (TINY.replace("evaluations: 12", "evaluations: 6").replace("samples: 600", "samples: 4000").replace("size: 12", "size: 20")
           .replace("epochs: 3", "epochs: 6").replace("islands: 2}", "islands: 2, timeout_seconds: 10}"))
@@ -67,17 +67,6 @@ for where, seconds, words in (("init", 6, "2 ranks were expected"), ("start", 12
         del os.environ["FINCH_TEST_DEAF"], os.environ["FINCH_START_SECONDS"]
         check(code not in (0, 2, 75) and words in folder.output(), f"deaf at {where}: ended with {code}\n{folder.output()}")
     passed(f"a rank that is deaf at its {where} ends the job: {words}")
-
-
-def listens(pid):
-    """Whether the process has a handler for USR2."""
-    try:
-        with open(f"/proc/{pid}/status") as status:
-            caught = next(int(line.split()[1], 16) for line in status if line.startswith("SigCgt"))
-    except OSError:
-        return False
-    return bool(caught >> (signal.SIGUSR2 - 1) & 1)
-
 
 with Folder() as folder:
     folder.write("tiny.yaml", CONFIG.replace("epochs: 6", "epochs: 200"))

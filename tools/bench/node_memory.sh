@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# The most memory that a run takes of a control group, as Slurm would count it, beside what `finch plan` says:
+#   tools/bench/node_memory.sh FINCH CONFIG RANKS [finch's options]        (root, control groups of version 1)
+# Files are read anew, so libraries and data count as on a node that has not seen them: nothing else may run Finch or Open MPI meanwhile.
+set -euo pipefail
+finch=$(realpath "$1") config=$(realpath "$2") ranks=$3
+shift 3
+group=/sys/fs/cgroup/memory/finch_bench_$$
+run=$(mktemp -d)
+trap 'rm -rf "$run"; rmdir "$group" 2>/dev/null || true' EXIT
+mkdir "$group"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+    OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_hwloc_base_binding_policy=none
+sync
+echo 3 >/proc/sys/vm/drop_caches
+(
+    echo $BASHPID >"$group/cgroup.procs"
+    mpirun -n "$ranks" "$finch" evolve "$config" --run "$run/run" "$@" >"$run/output" 2>&1
+) || { cat "$run/output"; exit 1; }
+planned=$("$finch" plan "$config" --nodes 1 --ranks-per-node "$ranks" "$@" | sed -n 's/.*at most \([0-9]*\) MiB on a node.*/\1/p')
+awk -v peak="$(cat "$group/memory.max_usage_in_bytes")" -v planned="$planned" \
+    'BEGIN { peak /= 1048576; printf "planned %d MiB, peak %.0f MiB, ratio %.2f\n", planned, peak, planned / peak }'
