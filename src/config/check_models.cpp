@@ -3,7 +3,7 @@
 #include "finch/base/random.hpp"
 #include "finch/config/trial_genomes.hpp"
 
-#include "sections.hpp"
+#include "genes.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -95,7 +95,7 @@ struct Problem {
 }
 
 bool genes_at(const Key& key, bool around) {
-    return key.genes == GeneUse::allowed || (around && key.genes == GeneUse::as_around);
+    return key.genes == Rule::yes || (around && key.genes == Rule::as_around);
 }
 
 std::vector<std::string> names_of(const std::vector<Key>& keys) {
@@ -246,6 +246,39 @@ Tree complete(const Domain& domain, const Tree& tree, const std::string& path, b
         return tree;
     }
     return std::visit(Completion(domain, tree, path, genes), domain.is);
+}
+
+Tree fixed_part(const Section& section, const Tree& tree, bool fixed) {
+    Tree part = empty_map(tree);
+    for (const Key& key : section.keys) {
+        const Tree* const value = tree.find(key.name);
+        if (value == nullptr) {
+            continue;
+        }
+        const bool here = key.fixed == Rule::yes || (fixed && key.fixed == Rule::as_around);
+        const auto* const inner = std::get_if<Section>(&key.domain.is);
+        Tree kept = inner != nullptr ? fixed_part(*inner, *value, here) : *value;
+        if (inner != nullptr ? !kept.items.empty() : here) {
+            part.keys.push_back(key.name);
+            part.items.push_back(std::move(kept));
+        }
+    }
+    return part;
+}
+
+Key Key::with_default(std::string yaml) && {
+    fallback = std::move(yaml);
+    return std::move(*this);
+}
+
+Key Key::with_genes(Rule rule) && {
+    genes = rule;
+    return std::move(*this);
+}
+
+Key Key::with_fixed(Rule rule) && {
+    fixed = rule;
+    return std::move(*this);
 }
 
 Tree fallback_of(const Key& key, const std::string& place) {

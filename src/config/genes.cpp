@@ -1,13 +1,12 @@
-#include "finch/base/error.hpp"
+#include "genes.hpp"
+
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
-#include "finch/config/tables.hpp"
 #include "finch/search/columns.hpp"
 
-#include "sections.hpp"
+#include "bind.hpp"
 
 #include <algorithm>
-#include <set>
 
 namespace finch::config {
 namespace {
@@ -35,9 +34,9 @@ constexpr const char* shapes =
 
 search::RealGene read_real(const Tree& tree, const std::string& path) {
     const Tree& bounds = tree["real"];
-    search::RealGene gene{real_of(bounds.items[0]), real_of(bounds.items[1])};
+    search::RealGene gene{real_number(bounds.items[0]).value(), real_number(bounds.items[1]).value()};
     if (const Tree* const scale = tree.find("scale")) {
-        gene.scale = word_of<search::Scale>(*scale, words::scales);
+        gene.scale = enumerator<search::Scale>(scale->text).value();
     }
     if (!(gene.low < gene.high)) {
         fail(bounds, path + ".real",
@@ -54,7 +53,7 @@ search::RealGene read_real(const Tree& tree, const std::string& path) {
 
 search::IntGene read_int(const Tree& tree, const std::string& path) {
     const Tree& bounds = tree["int"];
-    const search::IntGene gene{whole_of(bounds.items[0]), whole_of(bounds.items[1])};
+    const search::IntGene gene{whole_number(bounds.items[0]).value(), whole_number(bounds.items[1]).value()};
     if (gene.low > gene.high) {
         fail(bounds, path + ".int",
              fmt::format("[{}, {}] is reversed; accepted: [low, high] with low <= high", gene.low, gene.high));
@@ -94,31 +93,102 @@ search::Gene read_gene(const std::string& name, const Tree& tree) {
     return {name, read_choice(tree, path)};
 }
 
-/// Calls `visit(tree, path)` for every `$name` below `tree`.
-template <class Visit>
-void for_each_use(const Tree& tree, const std::string& path, const Visit& visit) {
-    if (tree.gene_name() && !tree.quoted) {
-        visit(tree, path);
+/// The trees that a key would be given in place of a gene, complete; throws where the key does not take one.
+std::vector<Tree> completed(const std::vector<std::string>& texts, const Tree& use, const std::string& gene,
+                            const Domain& domain, const std::string& path) {
+    std::vector<Tree> trees;
+    for (const std::string& text : texts) {
+        Tree tree = use;
+        tree.text = text;
+        tree.gene = gene;
+        trees.push_back(complete(domain, tree, path));
     }
-    for (std::size_t i = 0; i < tree.items.size(); ++i) {
-        for_each_use(tree.items[i], tree.kind == Tree::Kind::list ? path_of(path, i) : path_of(path, tree.keys[i]),
-                     visit);
-    }
-}
-
-void replace_genes(Tree& tree, const search::Space& space, const search::Genome& genome,
-                   const std::vector<std::string>& gene_words) {
-    if (const auto name = tree.gene_name(); name && !tree.quoted) {
-        const auto index = static_cast<std::size_t>(space.index_of(*name));
-        tree.text = search::value_text(space.genes[index], genome.at(index));
-        tree.gene = gene_words[index];
-    }
-    for (Tree& item : tree.items) {
-        replace_genes(item, space, genome, gene_words);
-    }
+    return trees;
 }
 
 }  // namespace
+
+bool is_gene(const Tree& tree) {
+    return tree.gene_name() && !tree.quoted;
+}
+
+Genes::Genes(const search::Space& space, const Tree& written) : space_(space), written_(written) {}
+
+std::size_t Genes::find(const Tree& use, const std::string& path) const {
+    const std::string name = *use.gene_name();
+    if (const int index = space_.index_of(name); index >= 0) {
+        return static_cast<std::size_t>(index);
+    }
+    std::vector<std::string> known;
+    for (const search::Gene& gene : space_.genes) {
+        known.push_back(gene.name);
+    }
+    const auto nearest = nearest_word(name, known);
+    fail(use, path,
+         fmt::format("'${}' names no gene{}; accepted: {}", name,
+                     nearest ? fmt::format(" (did you mean '${}'?)", *nearest) : "",
+                     known.empty() ? "a value, since there is no gene"
+                                   : fmt::format("a value, or ${}", fmt::join(known, ", $"))));
+}
+
+void Genes::bind(const Tree& use, const Domain& domain, const Place& place, const GeneSetter& setter) {
+    const std::size_t index = find(use, place.path);
+    const search::Gene& gene = space_.genes[index];
+    std::vector<std::string> texts;
+    for (const double value : trial_values(gene)) {
+        texts.push_back(search::value_text(gene, value));
+    }
+    const std::string words = fmt::format("gene search.space.{} ({})", gene.name, written_[gene.name].place);
+    const std::vector<Tree> trees = completed(texts, use, words, domain, place.path);
+    if (std::holds_alternative<search::ChoiceGene>(gene.kind)) {
+        bound_.push_back(
+            {index, place.locate, [set = setter.options(trees, domain, place)](void* object, double value) {
+                 set(object, static_cast<std::size_t>(value));
+             }});
+    } else {
+        bound_.push_back({index, place.locate, setter.number});
+    }
+}
+
+void Genes::add_check(std::function<void(const void*, const Tree&)> check, const Tree& written, Locate locate) {
+    checks_.push_back({std::move(check), written, std::move(locate)});
+}
+
+void Genes::apply(const search::Genome& genome, train::Recipe& recipe) const {
+    for (const Bound& bound : bound_) {
+        bound.set(bound.locate(&recipe), genome.at(bound.gene));
+    }
+    for (const Check& check : checks_) {
+        check.check(check.locate(&recipe), check.written);
+    }
+}
+
+void Genes::check(const train::Recipe& base) const {
+    search::Genome genome;
+    for (std::size_t i = 0; i < space_.size(); ++i) {
+        const auto stands_for_it = [i](const Bound& bound) { return bound.gene == i; };
+        if (std::none_of(bound_.begin(), bound_.end(), stands_for_it)) {
+            const std::string& name = space_.genes[i].name;
+            fail(written_[name], path_of("search.space", name),
+                 fmt::format("nothing uses this gene; write ${} for a value of data, model or training, or remove it",
+                             name));
+        }
+        genome.push_back(trial_values(space_.genes[i]).front());
+    }
+    const auto try_genome = [&] {
+        train::Recipe recipe = base;
+        apply(genome, recipe);
+    };
+    try_genome();
+    for (std::size_t i = 0; i < space_.size(); ++i) {
+        const double before = genome[i];
+        for (const double value : trial_values(space_.genes[i])) {
+            genome[i] = value;
+            try_genome();
+        }
+        genome[i] = before;
+    }
+}
 
 search::Space read_space(const Tree& tree) {
     if (tree.items.size() > most_genes) {
@@ -129,48 +199,6 @@ search::Space read_space(const Tree& tree) {
         space.genes.push_back(read_gene(tree.keys[i], tree.items[i]));
     }
     return space;
-}
-
-void check_uses(const Config::Sections& sections, const search::Space& space, const Tree& written) {
-    std::vector<std::string> known;
-    for (const search::Gene& gene : space.genes) {
-        known.push_back(gene.name);
-    }
-    std::set<std::string> used;
-    const auto check = [&](const Tree& use, const std::string& path) {
-        const std::string name = *use.gene_name();
-        if (space.index_of(name) < 0) {
-            const auto nearest = nearest_word(name, known);
-            fail(use, path,
-                 fmt::format("'${}' names no gene{}; accepted: {}", name,
-                             nearest ? fmt::format(" (did you mean '${}'?)", *nearest) : "",
-                             known.empty() ? "a value, since there is no gene"
-                                           : fmt::format("a value, or ${}", fmt::join(known, ", $"))));
-        }
-        used.insert(name);
-    };
-    for_each_use(sections.data, "data", check);
-    for_each_use(sections.model, "model", check);
-    for_each_use(sections.training, "training", check);
-    for (std::size_t i = 0; i < written.items.size(); ++i) {
-        if (!used.contains(written.keys[i])) {
-            fail(written.items[i], path_of("search.space", written.keys[i]),
-                 fmt::format("nothing uses this gene; write ${} for a value of data, model or training, or remove it",
-                             written.keys[i]));
-        }
-    }
-}
-
-Config::Sections substitute(const Config::Sections& sections, const search::Space& space,
-                            const search::Genome& genome) {
-    Config::Sections result = sections;
-    for (Tree* const tree : {&result.data, &result.model, &result.training}) {
-        replace_genes(*tree, space, genome, sections.gene_words);
-    }
-    result.data = complete(data_table(), result.data, "data");
-    result.model = complete(model_table(), result.model, "model");
-    result.training = complete(training_table(), result.training, "training");
-    return result;
 }
 
 std::vector<double> trial_values(const search::Gene& gene) {
@@ -187,28 +215,6 @@ std::vector<double> trial_values(const search::Gene& gene) {
     const auto& real = std::get<search::RealGene>(gene.kind);
     const double golden = 0.381966;  // between the bounds, and no whole number where the bounds are
     return {real.low, real.high, real.low + golden * (real.high - real.low)};
-}
-
-void check_extremes(const Config::Sections& sections, const search::Space& space) {
-    search::Genome genome;
-    for (const search::Gene& gene : space.genes) {
-        genome.push_back(trial_values(gene).front());
-    }
-    const auto check = [&] {
-        const Config::Sections values = substitute(sections, space, genome);
-        (void)read_data(values.data);
-        (void)read_model(values.model);
-        (void)read_training(values.training);
-    };
-    check();
-    for (std::size_t i = 0; i < space.size(); ++i) {
-        const double before = genome[i];
-        for (const double value : trial_values(space.genes[i])) {
-            genome[i] = value;
-            check();
-        }
-        genome[i] = before;
-    }
 }
 
 }  // namespace finch::config

@@ -1,9 +1,10 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
-#include "finch/config/tables.hpp"
+#include "finch/config/config.hpp"
+#include "finch/config/keys.hpp"
 
-#include "sections.hpp"
+#include "bind.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -17,29 +18,6 @@ namespace fs = std::filesystem;
 constexpr std::uintmax_t largest_file = 1 << 20;  // bytes
 constexpr std::size_t most_settings = 1000;
 
-/// `from`'s keys alone, in that order, where they are there.
-Tree only(const Tree& from, const std::vector<std::string>& keys) {
-    Tree result{.kind = Tree::Kind::map, .place = from.place};
-    for (const std::string& key : keys) {
-        if (const Tree* const value = from.find(key)) {
-            result.keys.push_back(key);
-            result.items.push_back(*value);
-        }
-    }
-    return result;
-}
-
-/// What decides an individual's outcome. The path of the data does not: their fingerprint is checked.
-Tree fixed_part(const Tree& all) {
-    Tree fixed = only(all, {"seed", "data", "model", "training", "search"});
-    Tree& search = *fixed.find("search");
-    search = only(search, {"space", "objective"});
-    if (Tree* const data = fixed.find("data")) {
-        *data = only(*data, {"kind", "normalize", "training_samples", "validation_samples", "samples", "size"});
-    }
-    return fixed;
-}
-
 /// batch_size has a default only where batch_size_per_rank is not given.
 void settle_batch_size(const Tree& given, Tree& all) {
     const Tree* const training = given.find("training");
@@ -51,37 +29,21 @@ void settle_batch_size(const Tree& given, Tree& all) {
     }
 }
 
+/// Whether the key sets a recipe.
+bool is_of_recipe(const Key& key) {
+    return key.genes == Rule::yes;
+}
+
 /// A benchmark function needs no data, model or training: what was not given is not written either.
 void leave_out_unused(const Tree& given, Tree& all) {
-    std::vector<std::string> keys;
-    for (const std::string& key : all.keys) {
-        const bool trains = key == "data" || key == "model" || key == "training";
-        if (!trains || given.find(key) != nullptr) {
-            keys.push_back(key);
+    Tree used{.kind = Tree::Kind::map, .place = all.place};
+    for (const Key& key : configuration().keys) {
+        if (!is_of_recipe(key) || given.find(key.name) != nullptr) {
+            used.keys.push_back(key.name);
+            used.items.push_back(all[key.name]);
         }
     }
-    all = only(all, keys);
-}
-
-std::vector<std::string> words_of_genes(const Tree& space) {
-    std::vector<std::string> words;
-    for (std::size_t i = 0; i < space.keys.size(); ++i) {
-        words.push_back(fmt::format("gene search.space.{} ({})", space.keys[i], space.items[i].place));
-    }
-    return words;
-}
-
-void read_plain_sections(const Tree& all, Config& config) {
-    const Tree& search = all["search"];
-    config.name = all["name"].text;
-    config.seed = static_cast<std::uint64_t>(whole_of(all["seed"]));
-    config.objective = read_objective(search["objective"]);
-    config.propagator = read_propagator(search["propagator"]);
-    config.exchange = read_exchange(search["exchange"]);
-    config.budget = read_budget(search["budget"]);
-    config.workers = read_workers(all["workers"]);
-    config.checkpoint = read_checkpoint(all["checkpoint"]);
-    config.log = read_log(all["log"]);
+    all = used;
 }
 
 search::Space space_of(const FunctionObjective& objective, const Tree& written) {
@@ -95,6 +57,14 @@ search::Space space_of(const FunctionObjective& objective, const Tree& written) 
 
 }  // namespace
 
+/// The recipe of an individual, but for its genes, and where these stand.
+class Config::Recipes {
+public:
+    Recipes(train::Recipe recipe, Genes where) : base(std::move(recipe)), genes(std::move(where)) {}
+    train::Recipe base;
+    Genes genes;
+};
+
 Config parse(const std::string& yaml, const std::string& source, const std::vector<std::string>& settings) {
     Tree given = parse_yaml(yaml, source);
     if (given.kind == Tree::Kind::null) {
@@ -106,25 +76,45 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
     for (const std::string& setting : settings) {
         apply_setting(given, setting);
     }
-    Tree all = complete(configuration(), given, "");
+    Tree all = complete({configuration()}, given, "");
     settle_batch_size(given, all);
+    const auto read_keys = [&all](bool of_recipe, const Place& place) {
+        for (const Key& key : configuration().keys) {
+            if (is_of_recipe(key) == of_recipe) {
+                key.set(all[key.name], place);
+            }
+        }
+    };
     Config config;
-    read_plain_sections(all, config);
-    const Tree& written = all["search"]["space"];
-    Config::Sections sections{all["data"], all["model"], all["training"], words_of_genes(written)};
-    if (const auto* const function = std::get_if<FunctionObjective>(&config.objective)) {
-        config.space = space_of(*function, written);
-        check_uses(sections, {}, written);
+    read_keys(false, {.object = &config});
+    const Tree& space = all["search"]["space"];
+    const auto* const function = std::get_if<FunctionObjective>(&config.objective);
+    config.space = function != nullptr ? space_of(*function, space) : read_space(space);
+    Genes genes(function != nullptr ? search::Space{} : config.space, space);
+    train::Recipe base;
+    base.seed = config.seed;
+    read_keys(true, {.object = &base, .locate = [](void* root) { return root; }, .genes = &genes});
+    if (function != nullptr) {
         leave_out_unused(given, all);
     } else {
-        config.space = read_space(written);
-        check_uses(sections, config.space, written);
-        check_extremes(sections, config.space);
+        base.objective = std::get<LossObjective>(config.objective);
+        genes.check(base);
     }
-    config.sections_ = std::make_shared<const Config::Sections>(std::move(sections));
-    config.fixed_text_ = emit(fixed_part(all));
+    config.recipes_ = std::make_shared<const Config::Recipes>(std::move(base), std::move(genes));
+    config.fixed_text_ = emit(fixed_part(configuration(), all));
     config.text_ = emit(all);
     return config;
+}
+
+train::Recipe Config::recipe(const search::Genome& genome, std::uint64_t individual) const {
+    if (!trains() || genome.size() != space.size()) {
+        throw Error(fmt::format("no recipe: {} values for {} genes of a search that {}", genome.size(), space.size(),
+                                trains() ? "trains" : "minimises a function"));
+    }
+    train::Recipe recipe = recipes_->base;
+    recipe.individual = individual;
+    recipes_->genes.apply(genome, recipe);
+    return recipe;
 }
 
 Config load(const fs::path& path, const std::vector<std::string>& settings) {

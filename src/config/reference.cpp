@@ -1,6 +1,7 @@
 #include "finch/base/format.hpp"
 #include "finch/config/config.hpp"
-#include "finch/config/tables.hpp"
+#include "finch/config/keys.hpp"
+#include "finch/config/schema.hpp"
 
 #include <sstream>
 
@@ -122,7 +123,7 @@ std::string reference_text() {
                "Every key of a configuration with its default, its meaning and what it accepts. Keys may be left out. "
                "Where data, model and training have a value, $name may stand for the gene `name` of search.space.",
                0) +
-           reference(std::get<Section>(configuration().is));
+           reference(configuration());
 }
 
 }  // namespace finch::config

@@ -163,7 +163,8 @@ private:
     void append(const PoolLayer& layer) {
         require_image("pool");
         require_at_least(1, layer.kernel, "kernel");
-        require_at_least(1, layer.stride, "stride");
+        const std::int64_t stride = layer.stride.value_or(layer.kernel);
+        require_at_least(1, stride, "stride");
         require_at_least(0, layer.padding, "padding");
         require(
             2 * layer.padding <= layer.kernel,
@@ -175,7 +176,7 @@ private:
                                     .width = shape_.width,
                                     .channels = shape_.channels,
                                     .kernel = layer.kernel,
-                                    .stride = layer.stride,
+                                    .stride = stride,
                                     .padding = layer.padding};
         push(shape, {shape.height_out(), shape.width_out(), shape_.channels});
         count_modules(backend::Activation::none);

@@ -1,7 +1,9 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
-#include "finch/base/format.hpp"
-#include "finch/config/tables.hpp"
+#include "finch/config/keys.hpp"
 
+#include "finch/base/format.hpp"
+
+#include "config/describe.hpp"
 #include "config/problem.hpp"
 
 #include <algorithm>
@@ -13,17 +15,17 @@ namespace {
 using namespace finch;
 using namespace finch::test;
 
-std::vector<config::KeyDescription> all_keys() {
-    return config::describe(config::configuration(), "");
+std::vector<KeyDescription> all_keys() {
+    return describe({config::configuration()}, "");
 }
 
 /// Genes have tests of their own (messages.cpp): their keys hang together.
-bool is_gene_key(const config::KeyDescription& key) {
+bool is_gene_key(const KeyDescription& key) {
     return begins(key.path, "search.space");
 }
 
 /// Sets `key` alone: "training.epochs=3", or for a layer's key a model of that layer.
-std::string setting(const config::KeyDescription& key, const std::string& value) {
+std::string setting(const KeyDescription& key, const std::string& value) {
     const std::string layers = "model[].";
     if (!begins(key.path, layers)) {
         return fmt::format("{}={}", key.path, value);
@@ -52,8 +54,7 @@ std::vector<std::string> companions(const std::string& path, const std::string& 
     return {};
 }
 
-std::string problem_with(const config::KeyDescription& key, const std::string& value,
-                         std::vector<std::string> more = {}) {
+std::string problem_with(const KeyDescription& key, const std::string& value, std::vector<std::string> more = {}) {
     std::vector<std::string> settings = companions(key.path, value);
     settings.push_back(setting(key, value));
     settings.insert(settings.end(), more.begin(), more.end());
@@ -68,7 +69,7 @@ std::string path_in_messages(const std::string& path) {
 
 TEST_CASE("every key: its bounds are accepted") {
     int tried = 0;
-    for (const config::KeyDescription& key : all_keys()) {
+    for (const KeyDescription& key : all_keys()) {
         for (const std::string& value : is_gene_key(key) ? std::vector<std::string>{} : key.accepted) {
             const std::string problem = problem_with(key, value);
             CHECK_MESSAGE(problem == "", key.path << "=" << value << ": " << problem);
@@ -81,7 +82,7 @@ TEST_CASE("every key: its bounds are accepted") {
 TEST_CASE(
     "every key: what lies just beyond its bounds, or is of another type, is refused by path and what is accepted") {
     int tried = 0;
-    for (const config::KeyDescription& key : all_keys()) {
+    for (const KeyDescription& key : all_keys()) {
         for (const std::string& value : is_gene_key(key) ? std::vector<std::string>{} : key.refused) {
             const std::string problem = problem_with(key, value);
             CHECK_MESSAGE(contains(problem, path_in_messages(key.path)), key.path << "=" << value << ": " << problem);
@@ -93,7 +94,7 @@ TEST_CASE(
 }
 
 TEST_CASE("every key: a gene may stand in data, model and training, where the tables allow it, and nowhere else") {
-    for (const config::KeyDescription& key : all_keys()) {
+    for (const KeyDescription& key : all_keys()) {
         const bool plain = !key.accepted.empty() && key.accepted.back().find_first_of("[{") == std::string::npos;
         if (is_gene_key(key) || !plain) {
             continue;
@@ -111,7 +112,7 @@ TEST_CASE("every key: a gene may stand in data, model and training, where the ta
 
 TEST_CASE("every key has a default that it accepts, a meaning of its own, and stands in the reference") {
     const std::string reference = config::reference_text();
-    for (const config::KeyDescription& key : all_keys()) {
+    for (const KeyDescription& key : all_keys()) {
         const std::string name = key.path.substr(key.path.find_last_of('.') + 1);
         CHECK_MESSAGE(!key.meaning.empty(), key.path);
         CHECK_MESSAGE(!key.accepts.empty(), key.path);

@@ -63,7 +63,7 @@ TEST_CASE("recipe: every kind of gene is replaced by its value, in data, model a
     const auto& pool = std::get<nn::PoolLayer>(recipe.model[1]);
     CHECK(pool.kind == backend::Pooling::average);
     CHECK(pool.kernel == 2);
-    CHECK(pool.stride == 2);
+    CHECK(!pool.stride);  // the kernel
     CHECK(std::get<nn::ActivationLayer>(recipe.model[2]).activation == backend::Activation::sigmoid);
     CHECK(std::holds_alternative<nn::FlattenLayer>(recipe.model[3]));
     CHECK(std::get<nn::LinearLayer>(recipe.model[4]).units == 30);

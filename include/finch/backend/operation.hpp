@@ -1,16 +1,24 @@
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace finch::backend {
 
 enum class Activation { none, relu, sigmoid, tanh };
+constexpr std::array<std::string_view, 4> words_of(Activation) {
+    return {"none", "relu", "sigmoid", "tanh"};
+}
 
 /// In what numbers products may be computed; sums and memory are float32 in any case. It permits, it does not demand: a
 /// device may be more exact. tf32: products of numbers rounded to 10 bits of mantissa. bfloat16: to 7 bits.
 enum class Precision { float32, tf32, bfloat16 };
+constexpr std::array<std::string_view, 3> words_of(Precision) {
+    return {"float32", "tf32", "bfloat16"};
+}
 
 /// A convolution with bias and activation over x (batch, height, width, channels_in), NHWC.
 /// Parameters, canonical: weight (channels_out, channels_in, kernel, kernel), then bias (channels_out).

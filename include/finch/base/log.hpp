@@ -1,12 +1,20 @@
 #pragma once
 
+#include <array>
 #include <spdlog/spdlog.h>
 #include <string>
+#include <string_view>
 
 namespace finch {
 
 enum class LogLevel { debug, info, warning, error };
+constexpr std::array<std::string_view, 4> words_of(LogLevel) {
+    return {"debug", "info", "warning", "error"};
+}
 enum class LogRanks { leader, workers, all };
+constexpr std::array<std::string_view, 3> words_of(LogRanks) {
+    return {"leader", "workers", "all"};
+}
 
 /// Where the log goes. Before set_up_log() everything from `info` up goes to standard error.
 struct LogOptions {

@@ -8,11 +8,13 @@
 #include "finch/search/propagator.hpp"
 #include "finch/train/training.hpp"
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -30,7 +32,13 @@ struct FunctionObjective {
 using Objective = std::variant<LossObjective, FunctionObjective>;
 
 enum class DeviceChoice { automatic, cpu, cuda };
+constexpr std::array<std::string_view, 3> words_of(DeviceChoice) {
+    return {"auto", "cpu", "cuda"};
+}
 enum class CommunicatorChoice { automatic, nccl, staged, mpi };
+constexpr std::array<std::string_view, 4> words_of(CommunicatorChoice) {
+    return {"auto", "nccl", "staged", "mpi"};
+}
 
 struct Workers {
     int ranks = 1;
@@ -53,7 +61,7 @@ struct Checkpoint {
 /// see recipe().
 class Config {
 public:
-    std::string name;
+    std::string name = "finch";
     std::uint64_t seed = 1;
     search::Space space;
     Objective objective = LossObjective::validation_loss;
@@ -68,20 +76,19 @@ public:
     [[nodiscard]] const std::string& text() const noexcept { return text_; }
     /// What must not change between two starts of a run: seed, data (but for their path: their fingerprint is
     /// checked), model, training, space, objective, as YAML.
-    [[nodiscard]] std::string fixed_text() const;
+    [[nodiscard]] const std::string& fixed_text() const noexcept { return fixed_text_; }
 
-    /// What the individual `id` with `genome` trains: all genes replaced by their values. Throws ConfigError with the
-    /// key path where a value is out of its key's bounds. Only where the objective is no function.
+    /// What the individual with `genome` trains: all genes replaced by their values. Throws ConfigError with the key's
+    /// path where its values do not go together. Only where the objective is no function.
     [[nodiscard]] train::Recipe recipe(const search::Genome& genome, std::uint64_t individual) const;
     [[nodiscard]] bool trains() const noexcept { return !std::holds_alternative<FunctionObjective>(objective); }
 
-    class Sections;  ///< data, model and training as parsed YAML
-
 private:
+    class Recipes;
     friend Config parse(const std::string&, const std::string&, const std::vector<std::string>&);
     std::string text_;
     std::string fixed_text_;
-    std::shared_ptr<const Sections> sections_;
+    std::shared_ptr<const Recipes> recipes_;
 };
 
 /// Parses and checks `yaml`. `source` names it in messages; `settings` are "path.to.key=value" in YAML, applied first.

@@ -3,6 +3,7 @@
 #include "finch/config/tree.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -11,6 +12,7 @@ namespace finch::config {
 
 struct Key;
 struct Domain;
+struct Place;
 
 /// `null`: nothing.
 struct Null {};
@@ -34,13 +36,15 @@ struct Word {
 struct Text {
     std::string accepts;
     bool (*fits)(const std::string&);
-    std::vector<std::string> accepted;  ///< examples for tests
-    std::vector<std::string> refused;
+    std::vector<std::string> accepted{};  ///< examples for tests
+    std::vector<std::string> refused{};
 };
-/// Keys with values. `sparse`: keys that are not given stay absent.
+/// Keys with values. `sparse`: keys that are not given stay absent. `check`, if any, throws ConfigError where the
+/// object that the keys set cannot be; it is given the section as it was written, for the places.
 struct Section {
     std::vector<Key> keys;
     bool sparse = false;
+    std::function<void(const void* object, const Tree& written)> check{};
 };
 /// One of several sections or values by its name: `NAME` alone (all defaults) or `{NAME: value}`.
 struct Variants {
@@ -66,8 +70,8 @@ struct Domain {
     std::variant<Null, Whole, Real, Flag, Word, Text, Section, Variants, List, Named, Either> is;
 };
 
-/// Whether `$name` may stand for a value: as in the section around it, or from here on, or never.
-enum class GeneUse { as_around, allowed, never };
+/// Whether something holds from here on, or does not, or as in the section around.
+enum class Rule { as_around, yes, no };
 
 /// All that there is to know of a key, in one place: it drives parsing, messages, the effective configuration, the
 /// reference that `finch config` prints, and a test of every bound.
@@ -76,7 +80,14 @@ struct Key {
     std::string fallback;  ///< the default, in YAML
     Domain domain;
     std::string meaning;
-    GeneUse genes = GeneUse::as_around;
+    /// Sets the member of the object at `owner` from a complete value; see bind.hpp.
+    std::function<void(const Tree& value, const Place& owner)> set{};
+    Rule genes = Rule::as_around;  ///< whether `$name` may stand for a value
+    Rule fixed = Rule::as_around;  ///< whether no start of a run may change it
+
+    [[nodiscard]] Key with_default(std::string yaml) &&;
+    [[nodiscard]] Key with_genes(Rule rule) &&;
+    [[nodiscard]] Key with_fixed(Rule rule) &&;
 };
 
 /// "a whole number from 1 to 100", "relu, sigmoid or tanh": for messages and for the reference.
@@ -89,19 +100,8 @@ struct Key {
 /// The value of `key` where the user gives none.
 [[nodiscard]] Tree fallback_of(const Key& key, const std::string& place);
 
-/// A key as a flat list knows it: path "training.optimizer.sgd.momentum" or "model[].conv.kernel".
-struct KeyDescription {
-    std::string path;
-    std::string fallback;
-    std::string meaning;
-    std::string accepts;
-    std::vector<std::string> accepted;  ///< values at the bounds, in YAML
-    std::vector<std::string> refused;   ///< values just beyond them, and of other types
-    bool genes = false;
-};
-
-/// Every key below `domain` that holds a value, in the order of the tables.
-[[nodiscard]] std::vector<KeyDescription> describe(const Domain& domain, const std::string& path, bool genes = false);
+/// The part of a complete section that no start of a run may change.
+[[nodiscard]] Tree fixed_part(const Section& section, const Tree& tree, bool fixed = false);
 
 /// The commented reference of the keys of `section` with their defaults: YAML that completes to the defaults.
 [[nodiscard]] std::string reference(const Section& section);

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -56,8 +58,14 @@ struct Dataset {
 
 /// What `data:` says, every gene already replaced by its value.
 enum class Kind { idx, cifar, hdf5, generated };
+constexpr std::array<std::string_view, 4> words_of(Kind) {
+    return {"idx", "cifar", "hdf5", "generated"};
+}
 /// The order of the axes of `hdf5` images; automatic: their attribute `axes` says it, or the only axis of 1 to 4.
 enum class Axes { automatic, nhwc, nchw };
+constexpr std::array<std::string_view, 3> words_of(Axes) {
+    return {"auto", "NHWC", "NCHW"};
+}
 struct Options {
     Kind kind = Kind::generated;
     std::string path{};  ///< a folder; for hdf5 a file; `generated` needs none

@@ -23,7 +23,7 @@ struct ConvLayer {
 struct PoolLayer {
     backend::Pooling kind = backend::Pooling::max;
     std::int64_t kernel = 2;
-    std::int64_t stride = 2;
+    std::optional<std::int64_t> stride = {};  ///< nothing: the kernel
     std::int64_t padding = 0;
     std::int64_t repeat = 1;
 };

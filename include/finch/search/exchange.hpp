@@ -2,13 +2,18 @@
 
 #include "finch/search/population.hpp"
 
+#include <array>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace finch::search {
 
 /// Which islands send to which: all to all others, or each to the next.
 enum class Topology { all, ring };
+constexpr std::array<std::string_view, 2> words_of(Topology) {
+    return {"all", "ring"};
+}
 
 struct ExchangeOptions {
     ExchangeKind kind = ExchangeKind::pollination;

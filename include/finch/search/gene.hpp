@@ -2,14 +2,19 @@
 
 #include "finch/base/random.hpp"
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 namespace finch::search {
 
 enum class Scale { linear, log };
+constexpr std::array<std::string_view, 2> words_of(Scale) {
+    return {"linear", "log"};
+}
 
 /// A real value in [low, high]; with Scale::log it is uniform in its logarithm (low > 0).
 struct RealGene {

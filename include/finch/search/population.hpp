@@ -3,10 +3,12 @@
 #include "finch/search/individual.hpp"
 #include "finch/search/record.hpp"
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <set>
 #include <span>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -14,6 +16,9 @@
 namespace finch::search {
 
 enum class ExchangeKind { none, migration, pollination };
+constexpr std::array<std::string_view, 3> words_of(ExchangeKind) {
+    return {"none", "migration", "pollination"};
+}
 
 /// Everything that an island knows. Grows only, so merging is idempotent and order-free: a message that comes late,
 /// twice, or after a restart does no harm. Plain data: no MPI, no files. One copy per leader.

@@ -8,14 +8,19 @@
 #include "finch/nn/schedule.hpp"
 #include "finch/nn/spec.hpp"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 namespace finch::train {
 
 enum class ScaleLearningRate { none, sqrt, linear };
+constexpr std::array<std::string_view, 3> words_of(ScaleLearningRate) {
+    return {"none", "sqrt", "linear"};
+}
 using Precision = backend::Precision;
 
 /// What `training:` says, every gene already replaced by its value.
@@ -36,6 +41,9 @@ struct Options {
 /// What a training minimises. It decides which epoch is the best one, whose weights are kept, and what early stopping
 /// waits for.
 enum class Objective { validation_loss, validation_error };
+constexpr std::array<std::string_view, 2> words_of(Objective) {
+    return {"validation_loss", "validation_error"};
+}
 
 /// What an individual's training is a function of, beside the data.
 struct Recipe {

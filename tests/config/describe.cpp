@@ -1,12 +1,15 @@
+#include "config/describe.hpp"
+
 #include "finch/base/format.hpp"
-#include "finch/config/schema.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-namespace finch::config {
+namespace finch::test {
 namespace {
+
+using namespace finch::config;
 
 struct Examples {
     std::vector<std::string> accepted;
@@ -104,7 +107,7 @@ void append(std::vector<KeyDescription>& out, std::vector<KeyDescription> more) 
 std::vector<KeyDescription> describe_keys(const std::vector<Key>& keys, const std::string& path, bool genes) {
     std::vector<KeyDescription> all;
     for (const Key& key : keys) {
-        const bool here = key.genes == GeneUse::allowed || (genes && key.genes == GeneUse::as_around);
+        const bool here = key.genes == Rule::yes || (genes && key.genes == Rule::as_around);
         const std::string own = path_of(path, key.name);
         Examples examples = examples_of(key.domain);
         all.push_back({own, key.fallback, key.meaning, accepts(key.domain), std::move(examples.accepted),
@@ -134,4 +137,4 @@ std::vector<KeyDescription> describe(const Domain& domain, const std::string& pa
     return all;
 }
 
-}  // namespace finch::config
+}  // namespace finch::test

@@ -1,0 +1,69 @@
+#include "bind.hpp"
+
+namespace finch::config {
+
+std::string word_for_nothing(const Domain& domain) {
+    if (const auto* const one_of = std::get_if<Either>(&domain.is)) {
+        for (const Domain& part : one_of->domains) {
+            if (const auto* const words = std::get_if<Word>(&part.is)) {
+                return words->words.front();
+            }
+        }
+    }
+    return "";
+}
+
+const Domain& element_of(const Domain& domain) {
+    if (const auto* const list = std::get_if<List>(&domain.is)) {
+        return list->element.front();
+    }
+    const auto& domains = std::get<Either>(domain.is).domains;
+    const auto is_list = [](const Domain& part) { return std::holds_alternative<List>(part.is); };
+    return element_of(*std::find_if(domains.begin(), domains.end(), is_list));
+}
+
+Chosen chosen(const Variants& variants, const Tree& tree) {
+    const bool named = tree.kind == Tree::Kind::scalar;
+    const std::string& name = named ? tree.text : tree.keys.front();
+    const auto has_name = [&](const Key& key) { return key.name == name; };
+    return {*std::find_if(variants.alternatives.begin(), variants.alternatives.end(), has_name),
+            named ? tree : tree.items.front()};
+}
+
+void read_section(const Section& section, const Tree& tree, const Place& place) {
+    if (is_gene(tree)) {
+        place.genes->bind(tree, {section}, place, {});  // which refuses it: no gene is a section
+        return;
+    }
+    for (const Key& key : section.keys) {
+        const Tree* const value = tree.find(key.name);
+        if (value != nullptr && key.set) {
+            key.set(*value, place);
+        }
+    }
+    if (section.check && place.genes != nullptr) {
+        place.genes->add_check(section.check, tree, place.locate);
+    } else if (section.check) {
+        section.check(place.object, tree);
+    }
+}
+
+Key group(std::string name, Domain domain, std::string meaning) {
+    const Section* section = std::get_if<Section>(&domain.is);
+    if (const auto* const one_of = std::get_if<Either>(&domain.is)) {
+        section = &std::get<Section>(one_of->domains.back().is);
+    }
+    auto set = [name, domain, section = *section](const Tree& tree, const Place& owner) {
+        const Place here = owner.below(path_of(owner.path, name), [](void* object) { return object; });
+        if (is_gene(tree)) {
+            here.genes->bind(tree, domain, here, {.number = {}, .options = [](auto&&...) {
+                                                      return [](void*, std::size_t) {};  // words: the owner as it is
+                                                  }});
+        } else if (tree.kind == Tree::Kind::map) {
+            read_section(section, tree, here);
+        }
+    };
+    return {name, "{}", std::move(domain), std::move(meaning), std::move(set)};
+}
+
+}  // namespace finch::config

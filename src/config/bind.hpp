@@ -1,0 +1,206 @@
+#pragma once
+
+#include "finch/base/enum_words.hpp"
+#include "finch/base/format.hpp"
+#include "finch/config/schema.hpp"
+
+#include "genes.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+/// Keys that are bound to the members that they set: one entry says a key's name, its bounds, its meaning and its
+/// member; the default is the member's own, and reading follows from the member's type.
+namespace finch::config {
+
+/// An object that values are read into.
+struct Place {
+    void* object = nullptr;
+    Locate locate{};  ///< the same object within a copy of the recipe; empty outside of one
+    std::string path{};
+    Genes* genes = nullptr;  ///< null where none can stand
+
+    template <class T>
+    [[nodiscard]] T& as() const {
+        return *static_cast<T*>(object);
+    }
+    /// A part of this object; `part` finds it: void* → void*.
+    template <class Part>
+    [[nodiscard]] Place below(std::string part_path, Part part) const {
+        Locate found = locate ? Locate([locate = locate, part](void* root) { return part(locate(root)); }) : Locate();
+        return {part(object), std::move(found), std::move(part_path), genes};
+    }
+};
+
+template <class T>
+struct is_optional : std::false_type {};
+template <class T>
+struct is_optional<std::optional<T>> : std::true_type {};
+template <class T>
+struct is_vector : std::false_type {};
+template <class T>
+struct is_vector<std::vector<T>> : std::true_type {};
+template <class T>
+struct is_variant : std::false_type {};
+template <class... T>
+struct is_variant<std::variant<T...>> : std::true_type {};
+
+/// The word that stands for nothing, or for 0, among other values: `all`, `same`, `classes`; empty if there is none.
+[[nodiscard]] std::string word_for_nothing(const Domain& domain);
+/// The domain of a list's elements.
+[[nodiscard]] const Domain& element_of(const Domain& domain);
+/// The alternative that a complete value names, and its own value.
+struct Chosen {
+    const Key& key;
+    const Tree& value;
+};
+[[nodiscard]] Chosen chosen(const Variants& variants, const Tree& tree);
+
+/// Sets the members of the object at `place` from a complete section, and checks it.
+void read_section(const Section& section, const Tree& tree, const Place& place);
+
+template <class T>
+void read(const Tree& tree, const Domain& domain, const Place& place);
+
+/// From a complete value without a gene.
+template <class T>
+void assign(const Tree& tree, const Domain& domain, const Place& place, T& value) {
+    if constexpr (EnumWithWords<T>) {
+        value = enumerator<T>(tree.text).value();
+    } else if constexpr (std::same_as<T, bool>) {
+        value = flag(tree).value();
+    } else if constexpr (std::integral<T>) {
+        value = tree.kind == Tree::Kind::null ? value : static_cast<T>(whole_number(tree).value_or(0));
+    } else if constexpr (std::same_as<T, double>) {
+        value = real_number(tree).value();
+    } else if constexpr (std::same_as<T, std::string>) {
+        value = tree.text;
+    } else if constexpr (is_optional<T>::value) {
+        value.reset();
+        if (tree.kind != Tree::Kind::null && tree.text != word_for_nothing(domain)) {
+            assign(tree, domain, place, value.emplace());
+        }
+    } else if constexpr (is_vector<T>::value) {
+        const bool list = tree.kind == Tree::Kind::list;
+        value.assign(list ? tree.items.size() : 1, typename T::value_type{});
+        for (std::size_t i = 0; i < value.size(); ++i) {
+            read<typename T::value_type>(
+                list ? tree.items[i] : tree, list ? element_of(domain) : domain,
+                place.below(list ? path_of(place.path, i) : place.path,
+                            [i](void* items) -> void* { return &(*static_cast<T*>(items))[i]; }));
+        }
+    } else if constexpr (is_variant<T>::value) {
+        const auto [key, own] = chosen(std::get<Variants>(domain.is), tree);
+        key.set(own, place);
+    } else {
+        read_section(std::get<Section>(domain.is), tree, place);
+    }
+}
+
+/// How a gene of each kind sets a T.
+template <class T>
+GeneSetter gene_setter() {
+    return {.number =
+                [](void* object, double number) {
+                    T& value = *static_cast<T*>(object);
+                    if constexpr (std::is_arithmetic_v<T> && !std::same_as<T, bool>) {
+                        value = static_cast<T>(number);
+                    } else if constexpr (is_optional<T>::value) {
+                        value = static_cast<typename T::value_type>(number);
+                    } else if constexpr (std::same_as<T, std::vector<double>>) {
+                        value = {number};
+                    }
+                },
+            .options = [](const std::vector<Tree>& trees, const Domain& domain,
+                          const Place& place) -> std::function<void(void*, std::size_t)> {
+                std::vector<T> values;
+                for (const Tree& tree : trees) {
+                    T value = place.as<T>();
+                    assign(tree, domain, Place{.object = &value, .path = place.path}, value);
+                    values.push_back(std::move(value));
+                }
+                return [values](void* object, std::size_t option) { *static_cast<T*>(object) = values[option]; };
+            }};
+}
+
+template <class T>
+void read(const Tree& tree, const Domain& domain, const Place& place) {
+    if (is_gene(tree)) {
+        place.genes->bind(tree, domain, place, gene_setter<T>());
+    } else {
+        assign(tree, domain, place, place.as<T>());
+    }
+}
+
+/// A member's default as YAML.
+template <class T>
+std::string default_of(const T& value, const Domain& domain) {
+    if constexpr (EnumWithWords<T>) {
+        return std::string(word(value));
+    } else if constexpr (std::is_arithmetic_v<T>) {
+        const std::string nothing = word_for_nothing(domain);
+        return value == T{} && !nothing.empty() ? nothing : fmt::format("{}", value);
+    } else if constexpr (std::same_as<T, std::string>) {
+        return value.empty() ? "null" : value;
+    } else if constexpr (is_optional<T>::value) {
+        const std::string nothing = word_for_nothing(domain);
+        return value ? fmt::format("{}", *value) : nothing.empty() ? "null" : nothing;
+    } else if constexpr (std::same_as<T, std::vector<double>>) {
+        return fmt::format("{}", value.front());
+    } else if constexpr (is_variant<T>::value) {
+        return std::get<Variants>(domain.is).alternatives[value.index()].name;
+    } else {
+        return "{}";
+    }
+}
+
+/// A key of an Owner that sets `member`. Its default is that of an Owner{}.
+template <class Owner, class T>
+Key key(std::string name, T Owner::*member, Domain domain, std::string meaning) {
+    std::string fallback = default_of(Owner{}.*member, domain);
+    auto set = [name, member, domain](const Tree& tree, const Place& owner) {
+        read<T>(tree, domain, owner.below(path_of(owner.path, name), [member](void* object) -> void* {
+            return &(static_cast<Owner*>(object)->*member);
+        }));
+    };
+    return {name, std::move(fallback), std::move(domain), std::move(meaning), std::move(set)};
+}
+
+/// The same for a type that says itself what it takes.
+template <class Owner, class T>
+Key key(std::string name, T Owner::*member, std::string meaning) {
+    if constexpr (std::same_as<T, bool>) {
+        return key(std::move(name), member, Domain{Flag{}}, std::move(meaning));
+    } else {
+        return key(std::move(name), member, Domain{Word{all_words<T>()}}, std::move(meaning));
+    }
+}
+
+/// Keys of the same owner in a section of their own. A domain that is no section leaves the owner as it is.
+Key group(std::string name, Domain domain, std::string meaning);
+
+/// An alternative of a Variant: an Alternative that begins as `preset`.
+template <class Variant, class Alternative>
+Key alternative(std::string name, Alternative preset, Section section, std::string meaning) {
+    auto set = [name, preset, section](const Tree& tree, const Place& variant) {
+        variant.as<Variant>() = preset;
+        read_section(section, tree, variant.below(path_of(variant.path, name), [](void* object) -> void* {
+            return &std::get<Alternative>(*static_cast<Variant*>(object));
+        }));
+    };
+    return {name, "{}", {std::move(section)}, std::move(meaning), std::move(set)};
+}
+
+/// A check of an Owner: `check(owner, written)`.
+template <class Owner, class Check>
+std::function<void(const void*, const Tree&)> check_of(Check check) {
+    return [check](const void* object, const Tree& written) { check(*static_cast<const Owner*>(object), written); };
+}
+
+}  // namespace finch::config

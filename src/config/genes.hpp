@@ -1,0 +1,72 @@
+#pragma once
+
+#include "finch/config/schema.hpp"
+#include "finch/search/gene.hpp"
+#include "finch/train/training.hpp"
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace finch::config {
+
+/// Finds an object in a copy of the recipe that it was first read into.
+using Locate = std::function<void*(void* root)>;
+
+/// How a gene sets an object: by its number, or by one of its options, which are read once.
+struct GeneSetter {
+    std::function<void(void* object, double number)> number;
+    std::function<std::function<void(void* object, std::size_t option)>(const std::vector<Tree>& options,
+                                                                        const Domain& domain, const Place& place)>
+        options;
+};
+
+/// Whether `$name` stands here.
+[[nodiscard]] bool is_gene(const Tree& tree);
+
+/// Where genes stand in a recipe: found once, so that a genome becomes a recipe without a look at the configuration.
+class Genes {
+public:
+    /// `written` is search.space, for the places.
+    Genes(const search::Space& space, const Tree& written);
+
+    /// `use` is a `$name` that stands for a value of `domain` at `place`. Throws ConfigError where there is no such
+    /// gene, or where it can take a value that the domain does not.
+    void bind(const Tree& use, const Domain& domain, const Place& place, const GeneSetter& setter);
+    /// Has every recipe checked.
+    void add_check(std::function<void(const void*, const Tree&)> check, const Tree& written, Locate locate);
+    /// Throws ConfigError where a gene stands nowhere, or where its extremes, one gene at a time, give what a check
+    /// refuses.
+    void check(const train::Recipe& base) const;
+
+    /// Sets every value in `recipe` that a gene stands for. Throws ConfigError where a check refuses it.
+    void apply(const search::Genome& genome, train::Recipe& recipe) const;
+
+private:
+    struct Bound {
+        std::size_t gene;
+        Locate locate;
+        std::function<void(void* object, double value)> set;
+    };
+    struct Check {
+        std::function<void(const void*, const Tree&)> check;
+        Tree written;
+        Locate locate;
+    };
+
+    [[nodiscard]] std::size_t find(const Tree& use, const std::string& path) const;
+
+    search::Space space_;
+    Tree written_;
+    std::vector<Bound> bound_;
+    std::vector<Check> checks_;
+};
+
+/// From the complete `search.space`. Throws ConfigError.
+[[nodiscard]] search::Space read_space(const Tree& space);
+
+/// Values of a gene that its keys must accept: the bounds and a value between them, or every option.
+[[nodiscard]] std::vector<double> trial_values(const search::Gene& gene);
+
+}  // namespace finch::config
