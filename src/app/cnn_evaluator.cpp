@@ -38,16 +38,6 @@ search::Outcome outcome_of(Status status) {
     return search::Outcome::failed;
 }
 
-std::vector<search::EpochMetrics> curve_of(const train::Training& training) {
-    std::vector<search::EpochMetrics> curve;
-    for (const train::Epoch& epoch : training.curve()) {
-        curve.push_back({static_cast<std::int32_t>(epoch.epoch), static_cast<std::int32_t>(epoch.ranks),
-                         epoch.training_loss, epoch.training_accuracy, epoch.validation_loss, epoch.validation_accuracy,
-                         epoch.learning_rate, epoch.seconds});
-    }
-    return curve;
-}
-
 }  // namespace
 
 CnnEvaluator::CnnEvaluator(const config::Config& config, Slots& slots, const comm::Group& group,
@@ -233,7 +223,7 @@ void CnnEvaluator::measure(std::uint32_t slot) {
 void CnnEvaluator::describe(search::Individual& individual, train::Training& training, search::Outcome outcome) const {
     individual.outcome = outcome;
     individual.finished = unix_seconds();
-    individual.curve = curve_of(training);
+    individual.curve = training.curve();
     individual.epochs = static_cast<std::int32_t>(individual.curve.size());
     individual.best_epoch = static_cast<std::int32_t>(training.best_epoch());
     individual.batch_size = training.global_batch();
@@ -242,7 +232,7 @@ void CnnEvaluator::describe(search::Individual& individual, train::Training& tra
                                         ? static_cast<double>(training.samples_trained()) / individual.training_seconds
                                         : 0;
     if (individual.best_epoch > 0) {
-        const search::EpochMetrics& best = individual.curve.at(static_cast<std::size_t>(individual.best_epoch - 1));
+        const Epoch& best = individual.curve.at(static_cast<std::size_t>(individual.best_epoch - 1));
         individual.accuracy = best.validation_accuracy;
         individual.loss =
             train::objective_value(std::get<train::Objective>(config_.objective),

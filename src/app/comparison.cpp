@@ -9,15 +9,14 @@
 namespace finch::app {
 namespace {
 
-bool same_bits(double a, double b) {
-    return std::memcmp(&a, &b, sizeof a) == 0;
-}
-
-bool same_epoch(const train::Epoch& again, const search::EpochMetrics& recorded) {
-    return same_bits(again.training_loss, recorded.training_loss) &&
-           same_bits(again.training_accuracy, recorded.training_accuracy) &&
-           same_bits(again.validation_loss, recorded.validation_loss) &&
-           same_bits(again.validation_accuracy, recorded.validation_accuracy);
+/// Whether all that a replay repeats has the same bits.
+bool same_epoch(const Epoch& again, const Epoch& recorded) {
+    bool same = true;
+    for_each_field<Epoch>([&](const auto& field) {
+        const auto now = again.*field.member;
+        same = same && (!field.repeats || std::memcmp(&now, &(recorded.*field.member), sizeof now) == 0);
+    });
+    return same;
 }
 
 std::string finding(const Comparison& comparison, std::size_t comparable, std::size_t recorded, double apart) {
@@ -37,15 +36,15 @@ std::string finding(const Comparison& comparison, std::size_t comparable, std::s
 
 std::size_t comparable_epochs(const search::Individual& recorded, int ranks) {
     const auto& curve = recorded.curve;
-    if (std::all_of(curve.begin(), curve.end(), [](const search::EpochMetrics& one) { return one.ranks == 0; })) {
+    if (std::all_of(curve.begin(), curve.end(), [](const Epoch& one) { return one.ranks == 0; })) {
         return recorded.ranks == ranks ? curve.size() : 0;
     }
-    const auto other = std::find_if(curve.begin(), curve.end(),
-                                    [ranks](const search::EpochMetrics& one) { return one.ranks != ranks; });
+    const auto other =
+        std::find_if(curve.begin(), curve.end(), [ranks](const Epoch& one) { return one.ranks != ranks; });
     return static_cast<std::size_t>(other - curve.begin());
 }
 
-Comparison compare(std::span<const train::Epoch> again, const search::Individual& recorded, int ranks) {
+Comparison compare(std::span<const Epoch> again, const search::Individual& recorded, int ranks) {
     const auto& curve = recorded.curve;
     const std::size_t comparable = comparable_epochs(recorded, ranks);
     const std::size_t both = std::min(again.size(), curve.size());

@@ -15,7 +15,7 @@ constexpr double live_seconds = 0.2;  ///< between two pictures of the live line
 constexpr double line_seconds = 0.1;  ///< individuals that end faster than this are told of in summaries
 
 std::string score_text(const search::Individual& individual, const std::string& fitness) {
-    std::string text = fmt::format("{}", search::outcome_names[static_cast<std::size_t>(individual.outcome)]);
+    std::string text = fmt::format("{}", word(individual.outcome));
     if (std::isfinite(individual.loss)) {
         text += fmt::format(", {} {:.5g}", fitness, individual.loss);
     }

@@ -29,10 +29,6 @@ std::string number(double value) {
     return std::isnan(value) ? "nan" : fmt::format("{}", value);
 }
 
-std::string parent(search::Id id) {
-    return id == search::Id{} ? "" : to_text(id);
-}
-
 void append(std::string& out, const std::vector<std::string>& cells) {
     for (std::size_t i = 0; i < cells.size(); ++i) {
         out += i > 0 ? "," : "";
@@ -41,49 +37,44 @@ void append(std::string& out, const std::vector<std::string>& cells) {
     out += "\n";
 }
 
+/// "crossover", "0.3.17", "0.25": a value as a cell.
+template <class T>
+std::string text_of(const T& value) {
+    if constexpr (EnumWithWords<T>) {
+        return std::string(word(value));
+    } else if constexpr (std::same_as<T, search::Id>) {
+        return value == search::Id{} ? "" : to_text(value);
+    } else if constexpr (std::same_as<T, std::string>) {
+        return value;
+    } else if constexpr (std::same_as<T, double>) {
+        return number(value);
+    } else {
+        return std::to_string(value);
+    }
+}
+
+/// The columns of /individuals, the genes behind the id; where it is active; why it failed.
 std::vector<std::string> head(const search::Space& space) {
-    std::vector<std::string> names{"id"};
-    for (const search::Gene& gene : space.genes) {
-        names.push_back(gene.name);
-    }
-    for (const char* name : {"outcome",          "loss",    "accuracy",   "epochs",     "best_epoch",
-                             "island",           "islands", "generation", "parent_1",   "parent_2",
-                             "operator",         "born",    "started",    "finished",   "samples_per_second",
-                             "training_seconds", "ranks",   "threads",    "batch_size", "node",
-                             "device",           "problem"}) {
-        names.emplace_back(name);
-    }
+    std::vector<std::string> names;
+    for_each_column<search::Individual>([&](const std::string& name, const auto&) {
+        names.push_back(name);
+        for (std::size_t i = 0; name == "id" && i < space.size(); ++i) {
+            names.push_back(space.genes[i].name);
+        }
+    });
+    names.insert(names.end(), {"islands", "problem"});
     return names;
 }
 
 std::vector<std::string> line(const search::Space& space, const search::Individual& one, const std::string& islands) {
-    std::vector<std::string> cells{to_text(one.id)};
-    for (std::size_t i = 0; i < space.size(); ++i) {
-        cells.push_back(search::value_text(space.genes[i], one.genome.at(i)));
-    }
-    const std::vector<std::string> rest{std::string(search::outcome_names.at(static_cast<std::size_t>(one.outcome))),
-                                        number(one.loss),
-                                        number(one.accuracy),
-                                        std::to_string(one.epochs),
-                                        std::to_string(one.best_epoch),
-                                        std::to_string(one.island),
-                                        islands,
-                                        std::to_string(one.generation),
-                                        parent(one.parents[0]),
-                                        parent(one.parents[1]),
-                                        std::string(search::operator_names.at(static_cast<std::size_t>(one.bred_by))),
-                                        number(one.born),
-                                        number(one.started),
-                                        number(one.finished),
-                                        number(one.samples_per_second),
-                                        number(one.training_seconds),
-                                        std::to_string(one.ranks),
-                                        std::to_string(one.threads),
-                                        std::to_string(one.batch_size),
-                                        one.node,
-                                        one.device,
-                                        one.problem};
-    cells.insert(cells.end(), rest.begin(), rest.end());
+    std::vector<std::string> cells;
+    for_each_column<search::Individual>([&](const std::string& name, const auto& get) {
+        cells.push_back(text_of(get(one)));
+        for (std::size_t i = 0; name == "id" && i < space.size(); ++i) {
+            cells.push_back(search::value_text(space.genes[i], one.genome.at(i)));
+        }
+    });
+    cells.insert(cells.end(), {islands, one.problem});
     return cells;
 }
 

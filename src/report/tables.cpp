@@ -85,14 +85,14 @@ std::string best_table(const search::Space& space, const search::Population& pop
 }
 
 std::string outcome_table(const search::Population& population) {
-    std::array<std::size_t, search::outcome_names.size()> counts{};
+    std::array<std::size_t, words_of(search::Outcome{}).size()> counts{};
     for (const auto& [id, individual] : population.individuals()) {
         ++counts.at(static_cast<std::size_t>(individual.outcome));
     }
     std::vector<std::string> words;
     for (std::size_t i = 0; i < counts.size(); ++i) {
         if (counts.at(i) > 0) {
-            words.push_back(fmt::format("{} {}", counts.at(i), search::outcome_names.at(i)));
+            words.push_back(fmt::format("{} {}", counts.at(i), word(static_cast<search::Outcome>(i))));
         }
     }
     return fmt::format("outcomes: {}\n", words.empty() ? "none yet" : fmt::format("{}", fmt::join(words, ", ")));

@@ -23,16 +23,6 @@ Bytes bytes_of(const Individual& individual) {
     return bytes;
 }
 
-/// Reads one byte that must be a place in `names`.
-template <class Enum, std::size_t count>
-Enum read_enum(ByteReader& reader, const std::array<std::string_view, count>& names) {
-    const auto value = reader.get<std::uint8_t>();
-    if (value >= names.size()) {
-        throw FileError(fmt::format("an individual has {} where a number below {} must be", value, names.size()));
-    }
-    return static_cast<Enum>(value);
-}
-
 /// The numbers of "0.3.17" or "17"; empty where `text` is anything else.
 std::vector<std::uint64_t> numbers_between_dots(const std::string& text) {
     std::vector<std::uint64_t> numbers;
@@ -118,7 +108,7 @@ std::optional<std::string> problem_of(const Individual& individual, const Space&
             return fmt::format("has the time {}", time);
         }
     }
-    const auto no_epoch = [](const EpochMetrics& line) { return line.epoch < 1; };
+    const auto no_epoch = [](const Epoch& line) { return line.epoch < 1; };
     if (std::any_of(individual.curve.begin(), individual.curve.end(), no_epoch)) {
         return "has a learning curve of epochs before the first";
     }
@@ -131,70 +121,19 @@ bool identical(const Individual& a, const Individual& b) {
 
 void write_individual(const Individual& individual, bool with_curve, Bytes& out) {
     ByteWriter writer(out);
-    writer.put(individual.id.value);
-    writer.put(individual.island);
-    writer.put(individual.generation);
-    writer.put(individual.parents[0].value);
-    writer.put(individual.parents[1].value);
-    writer.put(static_cast<std::uint8_t>(individual.bred_by));
-    writer.put_all(std::span<const double>(individual.genome));
-    writer.put(static_cast<std::uint8_t>(individual.outcome));
-    writer.put(individual.loss);
-    writer.put(individual.accuracy);
-    writer.put(individual.epochs);
-    writer.put(individual.best_epoch);
-    writer.put_text(individual.problem);
-    writer.put(individual.born);
-    writer.put(individual.started);
-    writer.put(individual.finished);
-    writer.put(individual.samples_per_second);
-    writer.put(individual.ranks);
-    writer.put(individual.threads);
-    writer.put(individual.batch_size);
-    writer.put_text(individual.node);
-    writer.put_text(individual.device);
-    writer.put(individual.training_seconds);
-    writer.put(individual.progress);
-    writer.put(individual.attempt.restart);
-    writer.put(individual.attempt.worker);
-    writer.put(individual.attempt.deaths);
-    writer.put(individual.attempt.progress_at_death);
-    writer.put_all(with_curve ? std::span<const EpochMetrics>(individual.curve) : std::span<const EpochMetrics>());
+    for_each_field<Individual>([&](const auto& field) {
+        const auto& value = individual.*field.member;
+        if constexpr (std::same_as<decltype(value), const std::vector<Epoch>&>) {
+            put_value(writer, with_curve ? value : std::vector<Epoch>());
+        } else {
+            put_value(writer, value);
+        }
+    });
 }
 
 Individual read_individual(ByteReader& reader, std::uint16_t version) {
     Individual individual;
-    individual.id = {reader.get<std::uint64_t>()};
-    individual.island = reader.get<std::int32_t>();
-    individual.generation = reader.get<std::int32_t>();
-    individual.parents[0] = {reader.get<std::uint64_t>()};
-    individual.parents[1] = {reader.get<std::uint64_t>()};
-    individual.bred_by = read_enum<Operator>(reader, operator_names);
-    individual.genome = reader.get_all<double>();
-    individual.outcome = read_enum<Outcome>(reader, outcome_names);
-    individual.loss = reader.get<double>();
-    individual.accuracy = reader.get<double>();
-    individual.epochs = reader.get<std::int32_t>();
-    individual.best_epoch = reader.get<std::int32_t>();
-    individual.problem = reader.get_text();
-    individual.born = reader.get<double>();
-    individual.started = reader.get<double>();
-    individual.finished = reader.get<double>();
-    individual.samples_per_second = reader.get<double>();
-    individual.ranks = reader.get<std::int32_t>();
-    individual.threads = reader.get<std::int32_t>();
-    individual.batch_size = reader.get<std::int64_t>();
-    individual.node = reader.get_text();
-    individual.device = reader.get_text();
-    if (version >= 2) {
-        individual.training_seconds = reader.get<double>();
-        individual.progress = reader.get<double>();
-        individual.attempt.restart = reader.get<std::uint32_t>();
-        individual.attempt.worker = reader.get<std::int32_t>();
-        individual.attempt.deaths = reader.get<std::int32_t>();
-        individual.attempt.progress_at_death = reader.get<double>();
-    }
-    individual.curve = reader.get_all<EpochMetrics>();
+    get_value(reader, individual, version);
     return individual;
 }
 

@@ -90,138 +90,38 @@ bool is_torn(std::span<const std::byte> rest) {
     return rest.size() < header_bytes || get_header(rest).length > rest.size() - header_bytes;
 }
 
-void put(const Started& record, Bytes& out) {
-    write_individual(record.individual, false, out);
-}
-
-void put(const Result& record, Bytes& out) {
-    write_individual(record.individual, true, out);
-}
-
-void put(const Move& record, Bytes& out) {
-    write_individual(record.individual, false, out);
+/// A record's body: its individual, if it has one (with its curve in a Result alone), then the rest.
+template <class Kind>
+void put(const Kind& record, Bytes& out) {
     ByteWriter writer(out);
-    writer.put(record.home.version);
-    writer.put(record.home.writer);
-    writer.put(record.home.island);
-}
-
-void put(const Copy& record, Bytes& out) {
-    write_individual(record.individual, false, out);
-    ByteWriter(out).put(record.island);
-}
-
-void put(const Event& record, Bytes& out) {
-    ByteWriter writer(out);
-    writer.put(record.time);
-    writer.put(record.worker);
-    writer.put_text(record.kind);
-    writer.put_text(record.text);
-}
-
-void put(const WorkerReport& record, Bytes& out) {
-    ByteWriter writer(out);
-    writer.put(record.restart);
-    writer.put(record.worker);
-    writer.put(record.island);
-    writer.put(record.ranks);
-    writer.put(record.threads);
-    writer.put_text(record.node);
-    writer.put_text(record.device);
-    writer.put(record.time);
-    writer.put(record.up_seconds);
-    writer.put(record.busy_seconds);
-    writer.put(record.evaluations);
-}
-
-void put(const Tickets& record, Bytes& out) {
-    ByteWriter writer(out);
-    writer.put(static_cast<std::uint32_t>(record.kind));
-    writer.put(record.worker);
-    writer.put(record.count);
-    writer.put(record.seconds_per_evaluation);
-}
-
-void put(const Archived& record, Bytes& out) {
-    ByteWriter writer(out);
-    writer.put(record.records);
-    writer.put(record.seconds);
-}
-
-void put(const Halt& record, Bytes& out) {
-    ByteWriter writer(out);
-    writer.put(static_cast<std::uint8_t>(record.end_running));
-    writer.put_text(record.why);
-}
-
-void put(const Alive& record, Bytes& out) {
-    ByteWriter(out).put(record.seconds);
-}
-
-void get(ByteReader& reader, Started& record, std::uint16_t written_in) {
-    record.individual = read_individual(reader, written_in);
-}
-
-void get(ByteReader& reader, Result& record, std::uint16_t written_in) {
-    record.individual = read_individual(reader, written_in);
-}
-
-void get(ByteReader& reader, Move& record, std::uint16_t written_in) {
-    record.individual = read_individual(reader, written_in);
-    record.home.version = reader.get<std::uint32_t>();
-    record.home.writer = reader.get<std::int32_t>();
-    record.home.island = reader.get<std::int32_t>();
-}
-
-void get(ByteReader& reader, Copy& record, std::uint16_t written_in) {
-    record.individual = read_individual(reader, written_in);
-    record.island = reader.get<std::int32_t>();
-}
-
-void get(ByteReader& reader, Event& record, std::uint16_t) {
-    record.time = reader.get<double>();
-    record.worker = reader.get<std::int32_t>();
-    record.kind = reader.get_text();
-    record.text = reader.get_text();
-}
-
-void get(ByteReader& reader, WorkerReport& record, std::uint16_t) {
-    record.restart = reader.get<std::uint32_t>();
-    record.worker = reader.get<std::int32_t>();
-    record.island = reader.get<std::int32_t>();
-    record.ranks = reader.get<std::int32_t>();
-    record.threads = reader.get<std::int32_t>();
-    record.node = reader.get_text();
-    record.device = reader.get_text();
-    record.time = reader.get<double>();
-    record.up_seconds = reader.get<double>();
-    record.busy_seconds = reader.get<double>();
-    record.evaluations = reader.get<std::int64_t>();
-}
-
-void get(ByteReader& reader, Tickets& record, std::uint16_t) {
-    const auto kind = reader.get<std::uint32_t>();
-    if (kind > static_cast<std::uint32_t>(Tickets::Kind::done)) {
-        throw FileError(fmt::format("{} is no kind of ticket message", kind));
+    if constexpr (Recorded<Kind>) {
+        put_value(writer, record);
+    } else {
+        write_individual(record.individual, std::same_as<Kind, Result>, out);
     }
-    record.kind = static_cast<Tickets::Kind>(kind);
-    record.worker = reader.get<std::int32_t>();
-    record.count = reader.get<std::int64_t>();
-    record.seconds_per_evaluation = reader.get<double>();
+    if constexpr (std::same_as<Kind, Move>) {
+        put_value(writer, record.home);
+    } else if constexpr (std::same_as<Kind, Copy>) {
+        put_value(writer, record.island);
+    }
 }
 
-void get(ByteReader& reader, Archived& record, std::uint16_t written_in) {
-    record.records = reader.get<std::uint64_t>();
-    record.seconds = written_in >= 2 ? reader.get<double>() : 0;
-}
-
-void get(ByteReader& reader, Halt& record, std::uint16_t) {
-    record.end_running = reader.get<std::uint8_t>() != 0;
-    record.why = reader.get_text();
-}
-
-void get(ByteReader& reader, Alive& record, std::uint16_t /*written_in*/) {
-    record.seconds = reader.get<double>();
+template <class Kind>
+void get(ByteReader& reader, Kind& record, std::uint16_t written_in) {
+    if constexpr (Recorded<Kind>) {
+        get_value(reader, record, written_in);
+    } else {
+        record.individual = read_individual(reader, written_in);
+    }
+    if constexpr (std::same_as<Kind, Move>) {
+        get_value(reader, record.home, written_in);
+    } else if constexpr (std::same_as<Kind, Copy>) {
+        get_value(reader, record.island, written_in);
+    } else if constexpr (std::same_as<Kind, Tickets>) {
+        if (record.kind > Tickets::Kind::done) {
+            throw FileError(fmt::format("{} is no kind of ticket message", static_cast<std::uint32_t>(record.kind)));
+        }
+    }
 }
 
 template <class Kind>

@@ -14,13 +14,7 @@ inline constexpr std::int64_t archive_version = 2;
 inline constexpr std::int64_t oldest_archive_version = 1;  ///< that this program reads
 inline constexpr const char* archive_format = "finch population";
 
-template <std::size_t count>
-std::vector<std::string> words_of(const std::array<std::string_view, count>& names) {
-    return {names.begin(), names.end()};
-}
-
-/// The kinds of genes in the order of search::Gene::kind, and the scales in the order of search::Scale.
+/// The kinds of genes in the order of search::Gene::kind.
 inline const std::vector<std::string> gene_kinds{"real", "int", "choice"};
-inline const std::vector<std::string> gene_scales{"linear", "log"};
 
 }  // namespace finch::store

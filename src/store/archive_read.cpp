@@ -1,6 +1,6 @@
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
-#include "finch/hdf5/table.hpp"
+#include "finch/hdf5/recorded.hpp"
 #include "finch/store/archive.hpp"
 
 #include "archive_layout.hpp"
@@ -23,7 +23,7 @@ search::Space read_space(hid_t file) {
     const hdf5::TableReader table(file, "space");
     const auto names = table.text("gene");
     const auto kinds = table.enumeration("kind", gene_kinds);
-    const auto scales = table.enumeration("scale", gene_scales);
+    const auto scales = table.enumeration("scale", all_words<search::Scale>());
     const auto low = table.column<double>("low");
     const auto high = table.column<double>("high");
     const auto low_whole = table.column<std::int64_t>("low_whole");
@@ -52,15 +52,6 @@ search::Space read_space(hid_t file) {
     return space;
 }
 
-/// Puts the values of one column into a field of each individual.
-template <class T, class Field>
-void fill(const hdf5::TableReader& table, const char* column, std::vector<Individual>& individuals, Field field) {
-    const auto values = table.column<T>(column);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        field(individuals[i]) = values[i];
-    }
-}
-
 void read_genes(const hdf5::TableReader& table, const search::Space& space, std::vector<Individual>& individuals) {
     for (Individual& individual : individuals) {
         individual.genome.resize(space.size());
@@ -82,82 +73,25 @@ void read_genes(const hdf5::TableReader& table, const search::Space& space, std:
     }
 }
 
-void read_words(const hdf5::TableReader& table, std::vector<Individual>& individuals) {
-    const auto outcomes = table.enumeration("outcome", words_of(search::outcome_names));
-    const auto operators = table.enumeration("operator", words_of(search::operator_names));
-    auto nodes = table.text("node");
-    auto devices = table.text("device");
-    for (std::size_t i = 0; i < individuals.size(); ++i) {
-        individuals[i].outcome = static_cast<search::Outcome>(outcomes[i]);
-        individuals[i].bred_by = static_cast<search::Operator>(operators[i]);
-        individuals[i].node = std::move(nodes[i]);
-        individuals[i].device = std::move(devices[i]);
-    }
-}
-
-struct Parents {
-    std::vector<std::uint64_t> first;
-    std::vector<std::uint64_t> second;
-};
-
-/// Version 1 had both in one column.
-Parents read_parents(const hdf5::TableReader& table) {
-    if (table.has("parent_1")) {
-        return {table.column<std::uint64_t>("parent_1"), table.column<std::uint64_t>("parent_2")};
-    }
-    Parents parents;
-    for (const hdf5::Pair& pair : table.column<hdf5::Pair>("parents")) {
-        parents.first.push_back(pair[0]);
-        parents.second.push_back(pair[1]);
-    }
-    return parents;
-}
-
-/// Columns that version 1 has not.
-void read_attempts(const hdf5::TableReader& table, std::vector<Individual>& all) {
-    if (!table.has("last_restart")) {
-        return;
-    }
-    fill<double>(table, "training_seconds", all, [](Individual& one) -> double& { return one.training_seconds; });
-    fill<double>(table, "progress", all, [](Individual& one) -> double& { return one.progress; });
-    fill<std::uint32_t>(table, "last_restart", all,
-                        [](Individual& one) -> std::uint32_t& { return one.attempt.restart; });
-    fill<std::int32_t>(table, "last_worker", all, [](Individual& one) -> std::int32_t& { return one.attempt.worker; });
-    fill<std::int32_t>(table, "deaths", all, [](Individual& one) -> std::int32_t& { return one.attempt.deaths; });
-    fill<double>(table, "progress_at_death", all,
-                 [](Individual& one) -> double& { return one.attempt.progress_at_death; });
-}
-
-std::vector<Individual> read_individuals(hid_t file, const search::Space& space) {
+/// Version 1 had both parents in one column, and no attempts.
+std::vector<Individual> read_individuals(hid_t file, std::int64_t version, const search::Space& space) {
     const hdf5::TableReader table(file, "individuals");
     std::vector<Individual> all(table.rows());
-    const auto ids = table.column<std::uint64_t>("id");
-    const Parents parents = read_parents(table);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        all[i].id = {ids[i]};
-        all[i].parents = {search::Id{parents.first[i]}, search::Id{parents.second[i]}};
-    }
+    hdf5::read_columns<Individual>(
+        table, [&](std::size_t row) -> Individual& { return all[row]; },
+        [version](const std::string&) { return version < 2; });
     read_genes(table, space, all);
-    read_words(table, all);
-    fill<double>(table, "loss", all, [](Individual& one) -> double& { return one.loss; });
-    fill<double>(table, "accuracy", all, [](Individual& one) -> double& { return one.accuracy; });
-    fill<std::int32_t>(table, "epochs", all, [](Individual& one) -> std::int32_t& { return one.epochs; });
-    fill<std::int32_t>(table, "best_epoch", all, [](Individual& one) -> std::int32_t& { return one.best_epoch; });
-    fill<std::int32_t>(table, "island", all, [](Individual& one) -> std::int32_t& { return one.island; });
-    fill<std::int32_t>(table, "generation", all, [](Individual& one) -> std::int32_t& { return one.generation; });
-    fill<double>(table, "born", all, [](Individual& one) -> double& { return one.born; });
-    fill<double>(table, "started", all, [](Individual& one) -> double& { return one.started; });
-    fill<double>(table, "finished", all, [](Individual& one) -> double& { return one.finished; });
-    fill<double>(table, "samples_per_second", all, [](Individual& one) -> double& { return one.samples_per_second; });
-    fill<std::int32_t>(table, "ranks", all, [](Individual& one) -> std::int32_t& { return one.ranks; });
-    fill<std::int32_t>(table, "threads", all, [](Individual& one) -> std::int32_t& { return one.threads; });
-    fill<std::int64_t>(table, "batch_size", all, [](Individual& one) -> std::int64_t& { return one.batch_size; });
-    read_attempts(table, all);
+    if (table.has("parents")) {
+        const auto parents = table.column<hdf5::Pair>("parents");
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            all[i].parents = {search::Id{parents[i][0]}, search::Id{parents[i][1]}};
+        }
+    }
     return all;
 }
 
 /// Adds what stands in other tables: problems and, where they are wanted, learning curves.
-void read_details(hid_t file, std::vector<Individual>& individuals, Curves wanted) {
+void read_details(hid_t file, std::int64_t version, std::vector<Individual>& individuals, Curves wanted) {
     std::unordered_map<std::uint64_t, Individual*> by_id;
     for (Individual& individual : individuals) {
         by_id.emplace(individual.id.value, &individual);
@@ -180,19 +114,12 @@ void read_details(hid_t file, std::vector<Individual>& individuals, Curves wante
     }
     const hdf5::TableReader curves(file, "curves");
     const auto ids = curves.column<std::uint64_t>("individual");
-    const auto epoch = curves.column<std::int32_t>("epoch");
-    const auto training_loss = curves.column<double>("training_loss");
-    const auto training_accuracy = curves.column<double>("training_accuracy");
-    const auto validation_loss = curves.column<double>("validation_loss");
-    const auto validation_accuracy = curves.column<double>("validation_accuracy");
-    const auto learning_rate = curves.column<double>("learning_rate");
-    const auto seconds = curves.column<double>("seconds");
-    const auto ranks = curves.has("ranks") ? curves.column<std::int32_t>("ranks")
-                                           : std::vector<std::int32_t>(curves.rows());  // version 1
+    std::vector<Epoch> epochs(curves.rows());
+    hdf5::read_columns<Epoch>(
+        curves, [&](std::size_t row) -> Epoch& { return epochs[row]; },
+        [version](const std::string&) { return version < 2; });
     for (std::size_t i = 0; i < curves.rows(); ++i) {
-        owner(ids[i], "curves")
-            .curve.push_back({epoch[i], ranks[i], training_loss[i], training_accuracy[i], validation_loss[i],
-                              validation_accuracy[i], learning_rate[i], seconds[i]});
+        owner(ids[i], "curves").curve.push_back(epochs[i]);
     }
 }
 
@@ -205,30 +132,15 @@ void read_places(hid_t file, Archive& archive) {
     }
     const hdf5::TableReader homes(file, "homes");
     const auto owner = homes.column<std::uint64_t>("individual");
-    const auto version = homes.column<std::uint32_t>("version");
-    const auto writer = homes.column<std::int32_t>("writer");
-    const auto where = homes.column<std::int32_t>("island");
+    const auto places = hdf5::read_rows<search::Home>(homes);
     for (std::size_t i = 0; i < homes.rows(); ++i) {
-        archive.homes.emplace_back(search::Id{owner[i]}, search::Home{version[i], writer[i], where[i]});
+        archive.homes.emplace_back(search::Id{owner[i]}, places[i]);
     }
 }
 
 void read_workers(hid_t file, ArchiveFacts& facts) {
-    const hdf5::TableReader table(file, "workers");
-    const auto restart = table.column<std::uint32_t>("restart");
-    const auto worker = table.column<std::int32_t>("worker");
-    const auto island = table.column<std::int32_t>("island");
-    const auto ranks = table.column<std::int32_t>("ranks");
-    const auto threads = table.column<std::int32_t>("threads");
-    const auto node = table.text("node");
-    const auto device = table.text("device");
-    const auto time = table.column<double>("time");
-    const auto up = table.column<double>("up_seconds");
-    const auto busy = table.column<double>("busy_seconds");
-    const auto evaluations = table.column<std::int64_t>("evaluations");
-    for (std::size_t i = 0; i < table.rows(); ++i) {
-        facts.reports[{restart[i], worker[i]}] = {restart[i], worker[i], island[i], ranks[i], threads[i],    node[i],
-                                                  device[i],  time[i],   up[i],     busy[i],  evaluations[i]};
+    for (auto& report : hdf5::read_rows<search::WorkerReport>(hdf5::TableReader(file, "workers"))) {
+        facts.reports[{report.restart, report.worker}] = std::move(report);
     }
 }
 
@@ -250,33 +162,6 @@ std::vector<Start> starts_of(const ArchiveFacts& facts) {
         all.push_back(start);
     }
     return all;
-}
-
-std::vector<Start> read_starts(hid_t file) {
-    const hdf5::TableReader table(file, "starts");
-    const auto restart = table.column<std::uint32_t>("restart");
-    const auto workers = table.column<std::int32_t>("workers");
-    const auto nodes = table.column<std::int32_t>("nodes");
-    const auto began = table.column<double>("began");
-    const auto seconds = table.column<double>("seconds");
-    const auto progress = table.column<double>("progress");
-    const auto silent_ends = table.column<std::int32_t>("silent_ends");
-    std::vector<Start> starts;
-    for (std::size_t i = 0; i < table.rows(); ++i) {
-        starts.push_back({restart[i], workers[i], nodes[i], began[i], seconds[i], progress[i], silent_ends[i]});
-    }
-    return starts;
-}
-
-void read_events(hid_t file, ArchiveFacts& facts) {
-    const hdf5::TableReader table(file, "events");
-    const auto time = table.column<double>("time");
-    const auto worker = table.column<std::int32_t>("worker");
-    const auto kind = table.text("kind");
-    const auto text = table.text("text");
-    for (std::size_t i = 0; i < table.rows(); ++i) {
-        facts.events.push_back({time[i], worker[i], kind[i], text[i]});
-    }
 }
 
 /// An attribute whose value must be in [low, high].
@@ -306,8 +191,8 @@ ArchiveFacts read_facts(hid_t file) {
     facts.state = hdf5::read_text_attribute(file, "state");
     facts.budget_evaluations = hdf5::read_int_attribute(file, "budget_evaluations");
     read_workers(file, facts);
-    facts.starts = version >= 2 ? read_starts(file) : starts_of(facts);
-    read_events(file, facts);
+    facts.starts = version >= 2 ? hdf5::read_rows<Start>(hdf5::TableReader(file, "starts")) : starts_of(facts);
+    facts.events = hdf5::read_rows<search::Event>(hdf5::TableReader(file, "events"));
     return facts;
 }
 
@@ -332,8 +217,9 @@ std::optional<Archive> read_archive(const std::filesystem::path& path, std::vect
         Archive archive;
         archive.facts = read_facts(file->get());
         archive.space = read_space(file->get());
-        archive.individuals = read_individuals(file->get(), archive.space);
-        read_details(file->get(), archive.individuals, curves);
+        const std::int64_t version = hdf5::read_int_attribute(file->get(), "version");
+        archive.individuals = read_individuals(file->get(), version, archive.space);
+        read_details(file->get(), version, archive.individuals, curves);
         read_places(file->get(), archive);
         return archive;
     } catch (const FileError& error) {

@@ -1,6 +1,6 @@
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
-#include "finch/hdf5/table.hpp"
+#include "finch/hdf5/recorded.hpp"
 #include "finch/search/columns.hpp"
 #include "finch/store/archive.hpp"
 
@@ -43,45 +43,6 @@ void add_genes(hdf5::TableWriter& table, const search::Space& space, const Indiv
     }
 }
 
-void add_outcome(hdf5::TableWriter& table, const Individuals& all) {
-    table.enumeration("outcome", words_of(search::outcome_names),
-                      [&all](std::size_t row) { return static_cast<std::int32_t>(all[row]->outcome); });
-    table.column("loss", [&all](std::size_t row) { return all[row]->loss; });
-    table.column("accuracy", [&all](std::size_t row) { return all[row]->accuracy; });
-    table.column("epochs", [&all](std::size_t row) { return all[row]->epochs; });
-    table.column("best_epoch", [&all](std::size_t row) { return all[row]->best_epoch; });
-}
-
-void add_lineage(hdf5::TableWriter& table, const Individuals& all) {
-    table.column("island", [&all](std::size_t row) { return all[row]->island; });
-    table.column("restart", [&all](std::size_t row) { return all[row]->id.restart(); });
-    table.column("worker", [&all](std::size_t row) { return all[row]->id.worker(); });
-    table.column("sequence", [&all](std::size_t row) { return all[row]->id.sequence(); });
-    table.column("generation", [&all](std::size_t row) { return all[row]->generation; });
-    table.column("parent_1", [&all](std::size_t row) { return all[row]->parents[0].value; });
-    table.column("parent_2", [&all](std::size_t row) { return all[row]->parents[1].value; });
-    table.enumeration("operator", words_of(search::operator_names),
-                      [&all](std::size_t row) { return static_cast<std::int32_t>(all[row]->bred_by); });
-}
-
-void add_circumstances(hdf5::TableWriter& table, const Individuals& all) {
-    table.column("born", [&all](std::size_t row) { return all[row]->born; });
-    table.column("started", [&all](std::size_t row) { return all[row]->started; });
-    table.column("finished", [&all](std::size_t row) { return all[row]->finished; });
-    table.column("samples_per_second", [&all](std::size_t row) { return all[row]->samples_per_second; });
-    table.column("training_seconds", [&all](std::size_t row) { return all[row]->training_seconds; });
-    table.column("progress", [&all](std::size_t row) { return all[row]->progress; });
-    table.column("last_restart", [&all](std::size_t row) { return all[row]->attempt.restart; });
-    table.column("last_worker", [&all](std::size_t row) { return all[row]->attempt.worker; });
-    table.column("deaths", [&all](std::size_t row) { return all[row]->attempt.deaths; });
-    table.column("progress_at_death", [&all](std::size_t row) { return all[row]->attempt.progress_at_death; });
-    table.column("ranks", [&all](std::size_t row) { return all[row]->ranks; });
-    table.column("threads", [&all](std::size_t row) { return all[row]->threads; });
-    table.column("batch_size", [&all](std::size_t row) { return all[row]->batch_size; });
-    table.text("node", [&all](std::size_t row) -> const std::string& { return all[row]->node; });
-    table.text("device", [&all](std::size_t row) -> const std::string& { return all[row]->device; });
-}
-
 void write_individuals(hid_t file, const search::Space& space, const Individuals& all) {
     for (const Individual* individual : all) {
         if (individual->genome.size() != space.size()) {
@@ -90,11 +51,11 @@ void write_individuals(hid_t file, const search::Space& space, const Individuals
         }
     }
     hdf5::TableWriter table(all.size());
-    table.column("id", [&all](std::size_t row) { return all[row]->id.value; });
+    table.column("restart", [&all](std::size_t row) { return all[row]->id.restart(); });
+    table.column("worker", [&all](std::size_t row) { return all[row]->id.worker(); });
+    table.column("sequence", [&all](std::size_t row) { return all[row]->id.sequence(); });
     add_genes(table, space, all);
-    add_outcome(table, all);
-    add_lineage(table, all);
-    add_circumstances(table, all);
+    hdf5::add_columns<Individual>(table, [&all](std::size_t row) -> const Individual& { return *all[row]; });
     if (const std::size_t bytes = table.type_bytes(); bytes > most_type_bytes) {
         throw ConfigError(fmt::format(
             "search.space: the names and choices of {} genes take {} bytes of an HDF5 table's head, which holds {}; "
@@ -111,7 +72,7 @@ void write_problems(hid_t file, const Individuals& all) {
                  [](const Individual* individual) { return !individual->problem.empty(); });
     hdf5::TableWriter table(some.size());
     table.column("individual", [&some](std::size_t row) { return some[row]->id.value; });
-    table.long_text("text", [&some](std::size_t row) -> const std::string& { return some[row]->problem; });
+    table.text("text", [&some](std::size_t row) -> const std::string& { return some[row]->problem; });
     table.write(file, "problems");
 }
 
@@ -164,24 +125,17 @@ std::vector<hdf5::RowRange> rows_to_keep(const hdf5::LargeTable& curves, const s
 void write_curves(hid_t file, const search::Population& population, const Individuals& all, hid_t earlier) {
     struct Point {
         search::Id id;
-        const search::EpochMetrics* metrics;
+        const Epoch* metrics;
     };
     std::vector<Point> points;
     for (const Individual* individual : all) {
-        for (const search::EpochMetrics& metrics : individual->curve) {
+        for (const Epoch& metrics : individual->curve) {
             points.push_back({individual->id, &metrics});
         }
     }
     hdf5::TableWriter table(points.size());
     table.column("individual", [&](std::size_t row) { return points[row].id.value; });
-    table.column("epoch", [&](std::size_t row) { return points[row].metrics->epoch; });
-    table.column("training_loss", [&](std::size_t row) { return points[row].metrics->training_loss; });
-    table.column("training_accuracy", [&](std::size_t row) { return points[row].metrics->training_accuracy; });
-    table.column("validation_loss", [&](std::size_t row) { return points[row].metrics->validation_loss; });
-    table.column("validation_accuracy", [&](std::size_t row) { return points[row].metrics->validation_accuracy; });
-    table.column("learning_rate", [&](std::size_t row) { return points[row].metrics->learning_rate; });
-    table.column("seconds", [&](std::size_t row) { return points[row].metrics->seconds; });
-    table.column("ranks", [&](std::size_t row) { return points[row].metrics->ranks; });
+    hdf5::add_columns<Epoch>(table, [&](std::size_t row) -> const Epoch& { return *points[row].metrics; });
     if (earlier < 0) {
         table.write(file, "curves");
         return;
@@ -201,9 +155,7 @@ void write_places(hid_t file, const search::Population& population) {
     const std::vector<std::pair<search::Id, search::Home>> homes(population.homes().begin(), population.homes().end());
     hdf5::TableWriter table(homes.size());
     table.column("individual", [&](std::size_t row) { return homes[row].first.value; });
-    table.column("version", [&](std::size_t row) { return homes[row].second.version; });
-    table.column("writer", [&](std::size_t row) { return homes[row].second.writer; });
-    table.column("island", [&](std::size_t row) { return homes[row].second.island; });
+    hdf5::add_columns<search::Home>(table, [&](std::size_t row) -> const search::Home& { return homes[row].second; });
     table.write(file, "homes");
 }
 
@@ -213,39 +165,16 @@ void write_workers(hid_t file, const ArchiveFacts& facts) {
         all.push_back(&report);
     }
     hdf5::TableWriter table(all.size());
-    table.column("restart", [&](std::size_t row) { return all[row]->restart; });
-    table.column("worker", [&](std::size_t row) { return all[row]->worker; });
-    table.column("island", [&](std::size_t row) { return all[row]->island; });
-    table.column("ranks", [&](std::size_t row) { return all[row]->ranks; });
-    table.column("threads", [&](std::size_t row) { return all[row]->threads; });
-    table.text("node", [&](std::size_t row) -> const std::string& { return all[row]->node; });
-    table.text("device", [&](std::size_t row) -> const std::string& { return all[row]->device; });
-    table.column("time", [&](std::size_t row) { return all[row]->time; });
-    table.column("up_seconds", [&](std::size_t row) { return all[row]->up_seconds; });
-    table.column("busy_seconds", [&](std::size_t row) { return all[row]->busy_seconds; });
-    table.column("evaluations", [&](std::size_t row) { return all[row]->evaluations; });
+    hdf5::add_columns<search::WorkerReport>(
+        table, [&](std::size_t row) -> const auto& { return *all[row]; });
     table.write(file, "workers");
 }
 
-void write_starts(hid_t file, const std::vector<Start>& starts) {
-    hdf5::TableWriter table(starts.size());
-    table.column("restart", [&](std::size_t row) { return starts[row].restart; });
-    table.column("workers", [&](std::size_t row) { return starts[row].workers; });
-    table.column("nodes", [&](std::size_t row) { return starts[row].nodes; });
-    table.column("began", [&](std::size_t row) { return starts[row].began; });
-    table.column("seconds", [&](std::size_t row) { return starts[row].seconds; });
-    table.column("progress", [&](std::size_t row) { return starts[row].progress; });
-    table.column("silent_ends", [&](std::size_t row) { return starts[row].silent_ends; });
-    table.write(file, "starts");
-}
-
-void write_events(hid_t file, const std::vector<search::Event>& events) {
-    hdf5::TableWriter table(events.size());
-    table.column("time", [&](std::size_t row) { return events[row].time; });
-    table.column("worker", [&](std::size_t row) { return events[row].worker; });
-    table.text("kind", [&](std::size_t row) -> const std::string& { return events[row].kind; });
-    table.long_text("text", [&](std::size_t row) -> const std::string& { return events[row].text; });
-    table.write(file, "events");
+template <class Row>
+void write_rows(hid_t file, const char* name, const std::vector<Row>& rows) {
+    hdf5::TableWriter table(rows.size());
+    hdf5::add_columns<Row>(table, [&](std::size_t row) -> const Row& { return rows[row]; });
+    table.write(file, name);
 }
 
 /// A gene's bounds as doubles and as whole numbers: each kind needs its own to come back to the last bit.
@@ -274,7 +203,7 @@ void write_space(hid_t file, const search::Space& space) {
     table.text("gene", [&](std::size_t row) -> const std::string& { return genes[row].name; });
     table.enumeration("kind", gene_kinds,
                       [&](std::size_t row) { return static_cast<std::int32_t>(genes[row].kind.index()); });
-    table.enumeration("scale", gene_scales,
+    table.enumeration("scale", all_words<search::Scale>(),
                       [&](std::size_t row) { return static_cast<std::int32_t>(bounds_of(genes[row]).scale); });
     table.column("low", [&](std::size_t row) { return bounds_of(genes[row]).low; });
     table.column("high", [&](std::size_t row) { return bounds_of(genes[row]).high; });
@@ -334,8 +263,8 @@ void write_archive(const std::filesystem::path& path, const search::Space& space
         write_problems(file, all);
         write_places(file, population);
         write_workers(file, facts);
-        write_starts(file, facts.starts);
-        write_events(file, facts.events);
+        write_rows(file, "starts", facts.starts);
+        write_rows(file, "events", facts.events);
         write_space(file, space);
     });
 }

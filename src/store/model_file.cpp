@@ -20,20 +20,21 @@ bool is_own(const NamedArray& array) {
     return array.name.starts_with(own_group);
 }
 
-/// For people and for Python: what of the individual fits into one line each.
+/// For people and for Python: the columns of /individuals.
 void describe(hid_t file, const search::Individual& individual) {
-    hdf5::write_attribute(file, "id", to_text(individual.id));
-    hdf5::write_attribute(file, "outcome",
-                          std::string(search::outcome_names.at(static_cast<std::size_t>(individual.outcome))));
-    hdf5::write_attribute(file, "loss", individual.loss);
-    hdf5::write_attribute(file, "accuracy", individual.accuracy);
-    hdf5::write_attribute(file, "epochs", std::int64_t{individual.epochs});
-    hdf5::write_attribute(file, "best_epoch", std::int64_t{individual.best_epoch});
-    hdf5::write_attribute(file, "island", std::int64_t{individual.island});
-    hdf5::write_attribute(file, "generation", std::int64_t{individual.generation});
-    hdf5::write_attribute(file, "batch_size", individual.batch_size);
-    hdf5::write_attribute(file, "node", individual.node);
-    hdf5::write_attribute(file, "device", individual.device);
+    for_each_column<search::Individual>([&](const std::string& name, const auto& get) {
+        const auto& value = get(individual);
+        using Cell = std::remove_cvref_t<decltype(value)>;
+        if constexpr (EnumWithWords<Cell>) {
+            hdf5::write_attribute(file, name, std::string(word(value)));
+        } else if constexpr (std::same_as<Cell, search::Id>) {
+            hdf5::write_attribute(file, name, value == search::Id{} ? "" : to_text(value));
+        } else if constexpr (std::integral<Cell>) {
+            hdf5::write_attribute(file, name, std::int64_t{value});
+        } else {
+            hdf5::write_attribute(file, name, value);
+        }
+    });
 }
 
 /// The individual as a record's bytes, so that it comes back to the last bit.

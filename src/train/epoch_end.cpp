@@ -44,15 +44,15 @@ Training::Implementation::Verdict Training::Implementation::judge(std::span<cons
         return static_cast<double>(sum) / static_cast<double>(samples);
     };
     Verdict verdict;
-    verdict.epoch = {.epoch = position_.epoch + 1,
+    verdict.epoch = {.epoch = static_cast<std::int32_t>(position_.epoch + 1),
+                     .ranks = static_cast<std::int32_t>(epoch_ranks_),
                      .training_loss = mean(losses[0], counts[1]),
                      .training_accuracy = mean(counts[0], counts[1]),
                      .validation_loss = mean(losses[1], counts[3]),
                      .validation_accuracy = mean(counts[2], counts[3]),
                      .learning_rate = nn::learning_rate(recipe_.training.schedule, initial_rate_, position_.epoch,
                                                         recipe_.training.epochs),
-                     .seconds = sums_.seconds,
-                     .ranks = epoch_ranks_};
+                     .seconds = sums_.seconds};
     if (!std::isfinite(verdict.epoch.training_loss) || !std::isfinite(verdict.epoch.validation_loss)) {
         verdict.state = State::diverged;
     } else {

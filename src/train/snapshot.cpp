@@ -33,24 +33,30 @@ PartialSums from_row(std::span<const double> row) {
     return {.training = {row[0], count(1), count(2)}, .validation = {row[3], count(4), count(5)}, .seconds = row[6]};
 }
 
+/// Calls `visit` with each column of "curve": what version 1 has of an epoch. How many ranks trained it stands in an
+/// array of its own.
+template <class Visit>
+void for_each_column(Visit visit) {
+    std::size_t column = 0;
+    for_each_field<Epoch>([&](const auto& field) {
+        if (field.first_version == 1) {
+            visit(column++, field.member);
+        }
+    });
+}
+
 std::array<double, row_size> to_row(const Epoch& epoch) {
-    return {static_cast<double>(epoch.epoch),
-            epoch.training_loss,
-            epoch.training_accuracy,
-            epoch.validation_loss,
-            epoch.validation_accuracy,
-            epoch.learning_rate,
-            epoch.seconds};
+    std::array<double, row_size> row{};
+    for_each_column([&](std::size_t column, auto member) { row.at(column) = static_cast<double>(epoch.*member); });
+    return row;
 }
 
 Epoch epoch_from_row(std::span<const double> row) {
-    return {.epoch = static_cast<std::int64_t>(row[0]),
-            .training_loss = row[1],
-            .training_accuracy = row[2],
-            .validation_loss = row[3],
-            .validation_accuracy = row[4],
-            .learning_rate = row[5],
-            .seconds = row[6]};
+    Epoch epoch;
+    for_each_column([&](std::size_t column, auto member) {
+        epoch.*member = static_cast<std::remove_reference_t<decltype(epoch.*member)>>(row[column]);
+    });
+    return epoch;
 }
 
 NamedArray whole_number(const char* name, std::int64_t value) {
@@ -95,7 +101,7 @@ std::int64_t read_epoch_ranks(const NamedArrays& snapshot, std::vector<Epoch>& c
         throw FileError(fmt::format("the snapshot's array {} is not {} numbers", epoch_ranks_name, curve.size() + 1));
     }
     for (std::size_t i = 0; i < curve.size(); ++i) {
-        curve[i].ranks = (*ranks)[i];
+        curve[i].ranks = static_cast<std::int32_t>((*ranks)[i]);
     }
     return ranks->back();
 }

@@ -139,7 +139,7 @@ TEST_CASE("the loss of an individual is that of its own best epoch by error") {
     const search::Individual one = world.train(evaluator, 1);
 
     double smallest = 1;
-    for (const search::EpochMetrics& epoch : one.curve) {
+    for (const Epoch& epoch : one.curve) {
         smallest = std::min(smallest, 1 - epoch.validation_accuracy);
     }
     CHECK(one.loss == smallest);

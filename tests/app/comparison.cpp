@@ -21,9 +21,9 @@ search::Individual trained_by(const std::vector<std::int32_t>& ranks) {
 }
 
 /// The same curve again, its losses from epoch `from` on larger by the share `apart`.
-std::vector<train::Epoch> again(const search::Individual& recorded, std::int64_t from, double apart) {
-    std::vector<train::Epoch> curve;
-    for (const search::EpochMetrics& one : recorded.curve) {
+std::vector<Epoch> again(const search::Individual& recorded, std::int64_t from, double apart) {
+    std::vector<Epoch> curve;
+    for (const Epoch& one : recorded.curve) {
         const double loss = one.validation_loss * (one.epoch >= from ? 1 + apart : 1);
         curve.push_back({one.epoch, one.training_loss, one.training_accuracy, loss, one.validation_accuracy,
                          one.learning_rate, 1, 1});
@@ -39,7 +39,7 @@ bool contains(const std::string& text, const std::string& part) {
 
 TEST_CASE("an individual that kept its number of ranks is equal only where every epoch is, to the last bit") {
     const search::Individual recorded = trained_by({2, 2, 2});
-    const std::vector<train::Epoch> whole = again(recorded, 9, 0);
+    const std::vector<Epoch> whole = again(recorded, 9, 0);
 
     CHECK(compare(again(recorded, 9, 0), recorded, 2).equal);
     CHECK(contains(compare(again(recorded, 9, 0), recorded, 2).text, "\nequal to the last bit\n"));

@@ -24,7 +24,7 @@ train::Recipe calm_recipe() {
 
 struct Trained {
     NamedArrays snapshot;
-    std::vector<train::Epoch> curve;
+    std::vector<Epoch> curve;
 };
 
 Trained finish(train::Training& training, std::int64_t steps = 10) {

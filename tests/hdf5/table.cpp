@@ -53,7 +53,7 @@ void write(const std::filesystem::path& path, const std::vector<Row>& all) {
     table.column("pair", [&](std::size_t row) { return all[row].pair; });
     table.enumeration("colour", colours, [&](std::size_t row) { return all[row].colour; });
     table.text("word", [&](std::size_t row) -> const std::string& { return all[row].word; });
-    table.long_text("story", [&](std::size_t row) -> const std::string& { return all[row].story; });
+    table.text("story", [&](std::size_t row) -> const std::string& { return all[row].story; });
     hdf5::write_file(path, [&](hid_t file) { table.write(file, "group/table"); });
 }
 

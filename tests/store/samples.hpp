@@ -31,9 +31,9 @@ inline search::Individual individual(std::uint32_t number, const search::Space& 
     one.island = static_cast<std::int32_t>(number % 4);
     one.generation = static_cast<std::int32_t>(number / 4);
     one.parents = {search::Id{number % 2 == 0 ? 0U : number}, search::Id{random.bits()}};
-    one.bred_by = static_cast<search::Operator>(number % search::operator_names.size());
+    one.bred_by = static_cast<search::Operator>(number % words_of(search::Operator{}).size());
     one.genome = search::random_genome(space, random);
-    one.outcome = static_cast<search::Outcome>(number % search::outcome_names.size());
+    one.outcome = static_cast<search::Outcome>(number % words_of(search::Outcome{}).size());
     one.loss = number % 7 == 3 ? strange_nan() : random.normal();
     one.accuracy = number % 7 == 4 ? -0.0 : random.uniform();
     one.epochs = static_cast<std::int32_t>(number % 20);

@@ -48,7 +48,7 @@ TEST_CASE("a training on 2 ranks goes on from a snapshot in mid-epoch to the sam
 
         CHECK(equal_but_for_seconds(second->snapshot(), expected));
         CHECK(second->samples_trained() == 3 * 43);
-        for (const train::Epoch& epoch : second->curve()) {
+        for (const Epoch& epoch : second->curve()) {
             CHECK(epoch.ranks == 2);
         }
     }
@@ -157,7 +157,7 @@ TEST_CASE("the seconds of a training are the sum over all that it was trained in
     CHECK(before > 0);
     CHECK(second->training_seconds() == doctest::Approx(before + second->step_seconds()));
     double of_epochs = 0;
-    for (const train::Epoch& epoch : second->curve()) {
+    for (const Epoch& epoch : second->curve()) {
         of_epochs += epoch.seconds;
     }
     CHECK(second->training_seconds() == doctest::Approx(of_epochs));

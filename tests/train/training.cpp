@@ -312,18 +312,16 @@ train::Recipe error_recipe(std::int64_t epochs) {
     return recipe;
 }
 
-std::int64_t epoch_of_smallest_error(const std::vector<train::Epoch>& curve) {
-    return std::max_element(curve.begin(), curve.end(),
-                            [](const train::Epoch& a, const train::Epoch& b) {
-                                return a.validation_accuracy < b.validation_accuracy;
-                            })
+std::int64_t epoch_of_smallest_error(const std::vector<Epoch>& curve) {
+    return std::max_element(
+               curve.begin(), curve.end(),
+               [](const Epoch& a, const Epoch& b) { return a.validation_accuracy < b.validation_accuracy; })
         ->epoch;
 }
 
-std::int64_t epoch_of_smallest_loss(const std::vector<train::Epoch>& curve) {
-    return std::min_element(
-               curve.begin(), curve.end(),
-               [](const train::Epoch& a, const train::Epoch& b) { return a.validation_loss < b.validation_loss; })
+std::int64_t epoch_of_smallest_loss(const std::vector<Epoch>& curve) {
+    return std::min_element(curve.begin(), curve.end(),
+                            [](const Epoch& a, const Epoch& b) { return a.validation_loss < b.validation_loss; })
         ->epoch;
 }
 

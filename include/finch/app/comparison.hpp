@@ -20,6 +20,6 @@ struct Comparison {
 [[nodiscard]] std::size_t comparable_epochs(const search::Individual& recorded, int ranks);
 
 /// `again` is what `ranks` ranks found.
-[[nodiscard]] Comparison compare(std::span<const train::Epoch> again, const search::Individual& recorded, int ranks);
+[[nodiscard]] Comparison compare(std::span<const Epoch> again, const search::Individual& recorded, int ranks);
 
 }  // namespace finch::app

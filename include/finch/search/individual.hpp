@@ -1,6 +1,7 @@
 #pragma once
 
 #include "finch/base/bytes.hpp"
+#include "finch/base/epoch.hpp"
 #include "finch/search/gene.hpp"
 
 #include <array>
@@ -34,72 +35,106 @@ struct Id {
 
 /// How an individual's training ended. `unfinished`: bred, and not ended yet.
 enum class Outcome : std::uint8_t { unfinished, evaluated, pruned, stopped, diverged, out_of_memory, failed };
-inline constexpr std::array<std::string_view, 7> outcome_names{"unfinished", "evaluated",     "pruned", "stopped",
-                                                               "diverged",   "out_of_memory", "failed"};
+constexpr std::array<std::string_view, 7> words_of(Outcome) {
+    return {"unfinished", "evaluated", "pruned", "stopped", "diverged", "out_of_memory", "failed"};
+}
 
 /// How an individual came to its genes.
 enum class Operator : std::uint8_t { random, crossover, given };
-inline constexpr std::array<std::string_view, 3> operator_names{"random", "crossover", "given"};
-
-/// One line of a learning curve: what one epoch gave.
-struct EpochMetrics {
-    std::int32_t epoch = 0;  ///< 1 is the first
-    std::int32_t ranks = 0;  ///< that trained it; 0: more than one number of ranks did, or it was not recorded
-    double training_loss = 0;
-    double training_accuracy = 0;  ///< in [0, 1]
-    double validation_loss = 0;
-    double validation_accuracy = 0;  ///< in [0, 1]
-    double learning_rate = 0;
-    double seconds = 0;  ///< of this epoch, validation included
-};
+constexpr std::array<std::string_view, 3> words_of(Operator) {
+    return {"random", "crossover", "given"};
+}
 
 /// The last time that a training was begun or gone on with, and how often it took its process down. What a restart
 /// after a crash needs to find the individual that caused it.
 struct Attempt {
-    std::uint32_t restart = 0;     ///< start of the run
-    std::int32_t worker = -1;      ///< that made it; -1: none yet, or not recorded
-    std::int32_t deaths = 0;       ///< attempts in a row that ended with the worker's process, without progress
-    double progress_at_death = 0;  ///< the individual's, at the last of them
+    std::uint32_t restart = 0;
+    std::int32_t worker = -1;
+    std::int32_t deaths = 0;
+    double progress_at_death = 0;
     bool operator==(const Attempt&) const = default;
 };
+
+constexpr auto fields_of(const Attempt*) {
+    return std::tuple{
+        Field{"last_restart", &Attempt::restart, "start of the run that attempted it last"},
+        Field{"last_worker", &Attempt::worker, "that did; -1: none yet, or not recorded"},
+        Field{"deaths", &Attempt::deaths, "attempts in a row that ended with the worker's process, without progress"},
+        Field{"progress_at_death", &Attempt::progress_at_death, "its progress at the last of them"},
+    };
+}
+static_assert(lists_every_member<Attempt>);
 
 /// A genome with its lineage and its outcome. Plain data.
 struct Individual {
     static constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();
 
     Id id;
-    std::int32_t island = 0;      ///< of birth
-    std::int32_t generation = 0;  ///< how many its worker had bred before it, over all restarts
-    std::array<Id, 2> parents{};  ///< 0 where there is none
+    std::int32_t island = 0;
+    std::int32_t generation = 0;
+    std::array<Id, 2> parents{};
     Operator bred_by = Operator::random;
     Genome genome;
 
     Outcome outcome = Outcome::unfinished;
-    double loss = not_measured;      ///< the fitness: smaller is better
-    double accuracy = not_measured;  ///< on the validation set, at the best epoch
-    std::int32_t epochs = 0;         ///< trained
-    std::int32_t best_epoch = 0;     ///< 1 is the first; 0: none
-    std::string problem;             ///< why it failed, in words; empty otherwise
+    double loss = not_measured;
+    double accuracy = not_measured;
+    std::int32_t epochs = 0;
+    std::int32_t best_epoch = 0;
+    std::string problem;
 
-    double born = 0;      ///< Unix seconds
-    double started = 0;   ///< Unix seconds
-    double finished = 0;  ///< Unix seconds
+    double born = 0;
+    double started = 0;
+    double finished = 0;
     double samples_per_second = 0;
-    double training_seconds = 0;  ///< of its steps, by the device's clock, over all starts of the run
-    double progress = 0;          ///< share of its training that a snapshot holds, in [0, 1]; of an unfinished one
+    double training_seconds = 0;
+    double progress = 0;
     Attempt attempt;
     std::int32_t ranks = 0;
-    std::int32_t threads = 0;     ///< of one rank
-    std::int64_t batch_size = 0;  ///< global
+    std::int32_t threads = 0;
+    std::int64_t batch_size = 0;
     std::string node;
     std::string device;
 
-    std::vector<EpochMetrics> curve;
+    std::vector<Epoch> curve;
 
     [[nodiscard]] bool finished_training() const noexcept { return outcome != Outcome::unfinished; }
     /// Whether it has a fitness that can be compared: evaluated, and a finite loss.
     [[nodiscard]] bool ranks_by_loss() const noexcept { return outcome == Outcome::evaluated && std::isfinite(loss); }
 };
+
+constexpr auto fields_of(const Individual*) {
+    return std::tuple{
+        Field{"id", &Individual::id, "{restart: 12 bits, worker: 20, sequence: 32}"},
+        Field{"island", &Individual::island, "of birth"},
+        Field{"generation", &Individual::generation, "how many its worker had bred before it, over all restarts"},
+        Field{"parent", &Individual::parents, "0: none"},
+        Field{"operator", &Individual::bred_by, "how it came to its genes"},
+        Field{"genome", &Individual::genome, "a column per gene: a number, or a choice's word"},
+        Field{"outcome", &Individual::outcome, "how its training ended"},
+        Field{"loss", &Individual::loss, "the fitness: smaller is better; NaN: not measured"},
+        Field{"accuracy", &Individual::accuracy, "on the validation set, at the best epoch"},
+        Field{"epochs", &Individual::epochs, "trained"},
+        Field{"best_epoch", &Individual::best_epoch, "1 is the first; 0: none"},
+        Field{"problem", &Individual::problem, "why it failed, in words"}.apart(),
+        Field{"born", &Individual::born, "Unix seconds"},
+        Field{"started", &Individual::started, "when its training first began, Unix seconds"},
+        Field{"finished", &Individual::finished, "Unix seconds"},
+        Field{"samples_per_second", &Individual::samples_per_second, "all its samples over training_seconds"},
+        Field{"ranks", &Individual::ranks, "that trained it"},
+        Field{"threads", &Individual::threads, "of one rank"},
+        Field{"batch_size", &Individual::batch_size, "of all ranks together"},
+        Field{"node", &Individual::node, "of the worker's leader"},
+        Field{"device", &Individual::device, "of the worker's leader"},
+        Field{"training_seconds", &Individual::training_seconds, "of its steps, over all starts of the run"}.since(2),
+        Field{"progress", &Individual::progress,
+              "share of its training that a snapshot holds, in [0, 1]; of an unfinished one"}
+            .since(2),
+        Field{"attempt", &Individual::attempt, "the last attempt at it"}.since(2),
+        Field{"curve", &Individual::curve, "a row of /curves per epoch"}.apart(),
+    };
+}
+static_assert(lists_every_member<Individual>);
 
 /// What the order of individuals looks at.
 struct Standing {

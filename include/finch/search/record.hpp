@@ -14,10 +14,18 @@ namespace finch::search {
 /// Where an individual lives under migration: one register per individual, the larger tuple wins.
 struct Home {
     std::uint32_t version = 0;
-    std::int32_t writer = 0;  ///< the worker that wrote it
+    std::int32_t writer = 0;
     std::int32_t island = 0;
     auto operator<=>(const Home&) const = default;
 };
+constexpr auto fields_of(const Home*) {
+    return std::tuple{
+        Field{"version", &Home::version, "counts its moves"},
+        Field{"writer", &Home::writer, "the worker that wrote it"},
+        Field{"island", &Home::island, "where it lives"},
+    };
+}
+static_assert(lists_every_member<Home>);
 
 /// Bred, and about to be trained.
 struct Started {
@@ -39,11 +47,20 @@ struct Copy {
 };
 /// Something worth telling the user afterwards: a start, a stop, a failure.
 struct Event {
-    double time = 0;  ///< Unix seconds
+    double time = 0;
     std::int32_t worker = 0;
     std::string kind;
     std::string text;
 };
+constexpr auto fields_of(const Event*) {
+    return std::tuple{
+        Field{"time", &Event::time, "Unix seconds"},
+        Field{"worker", &Event::worker, "that tells it"},
+        Field{"kind", &Event::kind, "a word"},
+        Field{"text", &Event::text, "what happened"},
+    };
+}
+static_assert(lists_every_member<Event>);
 /// Where a worker is and what it did so far in this start of the run; the latest of a (restart, worker) wins.
 struct WorkerReport {
     std::uint32_t restart = 0;
@@ -53,11 +70,27 @@ struct WorkerReport {
     std::int32_t threads = 0;
     std::string node;
     std::string device;
-    double time = 0;          ///< Unix seconds of this report
-    double up_seconds = 0;    ///< since the worker began
-    double busy_seconds = 0;  ///< of them training
+    double time = 0;
+    double up_seconds = 0;
+    double busy_seconds = 0;
     std::int64_t evaluations = 0;
 };
+constexpr auto fields_of(const WorkerReport*) {
+    return std::tuple{
+        Field{"restart", &WorkerReport::restart, "start of the run"},
+        Field{"worker", &WorkerReport::worker, "its number"},
+        Field{"island", &WorkerReport::island, "that it works for"},
+        Field{"ranks", &WorkerReport::ranks, "of the worker"},
+        Field{"threads", &WorkerReport::threads, "of one rank"},
+        Field{"node", &WorkerReport::node, "of its leader"},
+        Field{"device", &WorkerReport::device, "of its leader"},
+        Field{"time", &WorkerReport::time, "of this report, Unix seconds"},
+        Field{"up_seconds", &WorkerReport::up_seconds, "since the worker began"},
+        Field{"busy_seconds", &WorkerReport::busy_seconds, "of them training"},
+        Field{"evaluations", &WorkerReport::evaluations, "that ended"},
+    };
+}
+static_assert(lists_every_member<WorkerReport>);
 /// Ticket traffic between a leader and world rank 0; never in a journal.
 struct Tickets {
     enum class Kind : std::uint32_t { request, grant, exhausted, give_back, done };
@@ -66,23 +99,52 @@ struct Tickets {
     std::int64_t count = 0;
     double seconds_per_evaluation = 0;  ///< request: what the asker measured, 0 if nothing yet
 };
+constexpr auto fields_of(const Tickets*) {
+    return std::tuple{
+        Field{"kind", &Tickets::kind, "of message"},
+        Field{"worker", &Tickets::worker, "that asks or is answered"},
+        Field{"count", &Tickets::count, "of evaluations"},
+        Field{"seconds_per_evaluation", &Tickets::seconds_per_evaluation, "that the asker measured"},
+    };
+}
+static_assert(lists_every_member<Tickets>);
 /// World rank 0 to a leader: the first `records` of this start's journal records are in a synced archive and its
 /// predecessor.
 struct Archived {
     std::uint64_t records = 0;
     double seconds = 0;  ///< that the archive took
 };
+constexpr auto fields_of(const Archived*) {
+    return std::tuple{
+        Field{"records", &Archived::records, "of this start"},
+        Field{"seconds", &Archived::seconds, "that the archive took"}.since(2),
+    };
+}
+static_assert(lists_every_member<Archived>);
 /// World rank 0 to all leaders: save what runs and start nothing more. `end_running`: a budget is used, so that the run
 /// is complete; else it is stopped, to be resumed.
 struct Halt {
     bool end_running = false;
     std::string why;
 };
+constexpr auto fields_of(const Halt*) {
+    return std::tuple{
+        Field{"end_running", &Halt::end_running, "the run is complete"},
+        Field{"why", &Halt::why, "in words"},
+    };
+}
+static_assert(lists_every_member<Halt>);
 
 /// A leader lives, though it has nothing to tell; never in a journal.
 struct Alive {
     double seconds = 0;  ///< if not 0: something begins now, so the next sign of life may take so long
 };
+constexpr auto fields_of(const Alive*) {
+    return std::tuple{
+        Field{"seconds", &Alive::seconds, "until the next sign of life"},
+    };
+}
+static_assert(lists_every_member<Alive>);
 
 /// A record's place in this list, from 1, is its kind in the bytes: append only.
 using Record = std::variant<Started, Result, Move, Copy, Event, WorkerReport, Tickets, Archived, Halt, Alive>;

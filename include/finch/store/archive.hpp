@@ -16,14 +16,28 @@ namespace finch::store {
 struct Start {
     std::uint32_t restart = 0;
     std::int32_t workers = 0;
-    std::int32_t nodes = 0;  ///< distinct ones
-    double began = 0;        ///< Unix seconds
-    double seconds = 0;      ///< that it lasted, as far as is known
-    double progress = 0;     ///< of the run when it began: settled individuals and shares of the unfinished
-    std::int32_t silent_ends =
-        0;  ///< starts in a row right before it that brought nothing, and left no note of their end
+    std::int32_t nodes = 0;
+    double began = 0;
+    double seconds = 0;
+    double progress = 0;
+    std::int32_t silent_ends = 0;
     bool operator==(const Start&) const = default;
 };
+
+constexpr auto fields_of(const Start*) {
+    return std::tuple{
+        Field{"restart", &Start::restart, "0 is the first"},
+        Field{"workers", &Start::workers, "how many"},
+        Field{"nodes", &Start::nodes, "distinct ones"},
+        Field{"began", &Start::began, "Unix seconds"},
+        Field{"seconds", &Start::seconds, "that it lasted, as far as is known"},
+        Field{"progress", &Start::progress,
+              "of the run when it began: settled individuals and shares of the unfinished"},
+        Field{"silent_ends", &Start::silent_ends,
+              "starts in a row right before it that brought nothing, and left no note of their end"},
+    };
+}
+static_assert(lists_every_member<Start>);
 
 /// What /memberships, /workers and /events hold beside the individuals, and the run's own facts.
 struct ArchiveFacts {

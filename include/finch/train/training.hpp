@@ -1,6 +1,7 @@
 #pragma once
 
 #include "finch/backend/device.hpp"
+#include "finch/base/epoch.hpp"
 #include "finch/base/named_array.hpp"
 #include "finch/comm/all_reduce.hpp"
 #include "finch/data/dataset.hpp"
@@ -53,18 +54,6 @@ struct Recipe {
     Options training;
     data::Options data;
     nn::ModelSpec model;
-};
-
-/// What one epoch gave. The same on every rank.
-struct Epoch {
-    std::int64_t epoch = 0;  ///< 1 is the first
-    double training_loss = 0;
-    double training_accuracy = 0;
-    double validation_loss = 0;
-    double validation_accuracy = 0;
-    double learning_rate = 0;
-    double seconds = 0;      ///< of its batches, by the leader's device; goes on over interruptions
-    std::int64_t ranks = 0;  ///< that trained it; 0: different numbers of ranks, or not recorded
 };
 
 /// What `epoch` gave, as the objective sees it: smaller is better.

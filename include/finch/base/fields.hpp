@@ -1,0 +1,175 @@
+#pragma once
+
+#include "finch/base/bytes.hpp"
+#include "finch/base/enum_words.hpp"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+/// What is recorded of a struct, said once: bytes, columns, CSV, comparisons and documentation follow from it.
+namespace finch {
+
+/// A recorded member.
+template <class Struct, class Member>
+struct Field {
+    std::string_view name;  ///< in files
+    Member Struct::*member;
+    std::string_view meaning;         ///< with its unit, if it has one
+    std::uint16_t first_version = 1;  ///< of the bytes that hold it
+    bool stands_apart = false;        ///< in a table of its own
+    bool repeats = false;             ///< a replay gives the same
+
+    [[nodiscard]] constexpr Field since(std::uint16_t version) const {
+        return {name, member, meaning, version, stands_apart, repeats};
+    }
+    [[nodiscard]] constexpr Field apart() const { return {name, member, meaning, first_version, true, repeats}; }
+    [[nodiscard]] constexpr Field repeated() const {
+        return {name, member, meaning, first_version, stands_apart, true};
+    }
+};
+template <class Struct, class Member>
+Field(std::string_view, Member Struct::*, std::string_view) -> Field<Struct, Member>;
+
+/// A struct with its list beside it: `constexpr auto fields_of(const T*)` returns a tuple of Fields in the order of
+/// their bytes, found by its argument.
+template <class T>
+concept Recorded = requires(const T* object) {
+    fields_of(object);
+};
+
+/// Calls `visit` with each Field of T.
+template <Recorded T, class Visit>
+constexpr void for_each_field(Visit visit) {
+    std::apply([&visit](const auto&... field) { (visit(field), ...); }, fields_of(static_cast<const T*>(nullptr)));
+}
+
+template <class T>
+inline constexpr bool is_list = false;
+template <class T>
+inline constexpr bool is_list<std::vector<T>> = true;
+
+template <class T>
+inline constexpr bool is_several = false;
+template <class T, std::size_t count>
+inline constexpr bool is_several<std::array<T, count>> = true;
+
+namespace detail {
+
+template <class T, class Get, class Visit>
+void for_each_column(std::string_view name, Get get, const Visit& visit) {
+    if constexpr (Recorded<T>) {
+        for_each_field<T>([&](const auto& field) {
+            if (!field.stands_apart) {
+                using Member = std::remove_cvref_t<decltype(std::declval<T&>().*field.member)>;
+                for_each_column<Member>(
+                    field.name, [ get, member = field.member ](auto& object) -> auto& { return get(object).*member; },
+                    visit);
+            }
+        });
+    } else if constexpr (is_several<T>) {
+        for (std::size_t i = 0; i < std::tuple_size_v<T>; ++i) {
+            for_each_column<typename T::value_type>(
+                std::string(name) + "_" + std::to_string(i + 1),
+                [ get, i ](auto& object) -> auto& { return get(object)[i]; }, visit);
+        }
+    } else if constexpr (!is_list<T>) {
+        visit(std::string(name), get);
+    }
+}
+
+}  // namespace detail
+
+/// Calls `visit(name, get)` for each column of a table of T: a number, a text, a word or an id, which `get(object)` is
+/// a reference to. A struct within gives columns of its own, several of a kind name_1, name_2 …; lists and what stands
+/// apart give none.
+template <Recorded T, class Visit>
+void for_each_column(const Visit& visit) {
+    detail::for_each_column<T>(
+        "", [](auto& object) -> auto& { return object; }, visit);
+}
+
+/// How many members an aggregate has, up to 32.
+template <class T>
+[[nodiscard]] consteval std::size_t member_count();
+
+/// Whether a list has as many entries as its struct has members.
+template <Recorded T>
+inline constexpr bool lists_every_member = std::tuple_size_v<decltype(fields_of(static_cast<const T*>(nullptr)))> ==
+                                           member_count<T>();
+
+/// Appends a value: text and lists behind their length, recorded structs field by field, words as a byte.
+template <class T>
+void put_value(ByteWriter& writer, const T& value) {
+    if constexpr (Recorded<T>) {
+        for_each_field<T>([&](const auto& field) { put_value(writer, value.*field.member); });
+    } else if constexpr (std::same_as<T, std::string>) {
+        writer.put_text(value);
+    } else if constexpr (is_list<T>) {
+        writer.put_all(std::span<const typename T::value_type>(value));
+    } else if constexpr (EnumWithWords<T> || std::same_as<T, bool>) {
+        writer.put(static_cast<std::uint8_t>(value));
+    } else {
+        writer.put(value);
+    }
+}
+
+/// Reads back what put_value() wrote in `version`; what that has not stays as it is. Throws FileError.
+template <class T>
+void get_value(ByteReader& reader, T& value, std::uint16_t version) {
+    if constexpr (Recorded<T>) {
+        for_each_field<T>([&](const auto& field) {
+            if (field.first_version <= version) {
+                get_value(reader, value.*field.member, version);
+            }
+        });
+    } else if constexpr (std::same_as<T, std::string>) {
+        value = reader.get_text();
+    } else if constexpr (is_list<T>) {
+        value = reader.get_all<typename T::value_type>();
+    } else if constexpr (EnumWithWords<T>) {
+        const auto place = reader.get<std::uint8_t>();
+        if (place >= words_of(T{}).size()) {
+            throw FileError("a word that this program does not know: number " + std::to_string(place));
+        }
+        value = static_cast<T>(place);
+    } else if constexpr (std::same_as<T, bool>) {
+        value = reader.get<std::uint8_t>() != 0;
+    } else {
+        value = reader.get<T>();
+    }
+}
+
+namespace detail {
+
+struct Anything {
+    template <class T>
+    operator T() const;
+};
+
+template <class T, std::size_t... index>
+constexpr bool takes(std::index_sequence<index...>) {
+    return requires {
+        T{(static_cast<void>(index), Anything{})...};
+    };
+}
+
+}  // namespace detail
+
+template <class T>
+consteval std::size_t member_count() {
+    constexpr auto first_taken = []<std::size_t... less>(std::index_sequence<less...>) {
+        std::size_t count = 0;
+        static_cast<void>(
+            ((detail::takes<T>(std::make_index_sequence<32 - less>()) && (count = 32 - less, true)) || ...));
+        return count;
+    };
+    return first_taken(std::make_index_sequence<32>());
+}
+
+}  // namespace finch

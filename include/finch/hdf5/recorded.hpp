@@ -1,0 +1,73 @@
+#pragma once
+
+#include "finch/base/fields.hpp"
+#include "finch/hdf5/table.hpp"
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+/// Tables that follow from a struct's list of fields: a column for each that does not stand in a table of its own.
+/// Numbers and texts as they are, words as an enum, an id as its number.
+namespace finch::hdf5 {
+
+/// A struct around one number, which no other is taken for.
+template <class T>
+concept WrappedNumber = requires(T id) {
+    { id.value } -> std::same_as<std::uint64_t&>;
+};
+/// Adds the columns of Row; `at(row)` is a const Row&.
+template <Recorded Row, class At>
+void add_columns(TableWriter& table, At at) {
+    for_each_column<Row>([&](const std::string& name, auto get) {
+        using Cell = std::remove_cvref_t<decltype(get(at(0)))>;
+        if constexpr (EnumWithWords<Cell>) {
+            table.enumeration(name, all_words<Cell>(),
+                              [at, get](std::size_t row) { return static_cast<std::int32_t>(get(at(row))); });
+        } else if constexpr (std::same_as<Cell, std::string>) {
+            table.text(name, [at, get](std::size_t row) -> const std::string& { return get(at(row)); });
+        } else if constexpr (WrappedNumber<Cell>) {
+            table.column(name, [at, get](std::size_t row) { return get(at(row)).value; });
+        } else {
+            table.column(name, [at, get](std::size_t row) { return get(at(row)); });
+        }
+    });
+}
+
+/// Reads the columns of Row; `at(row)` is a Row&. A column that the table does not have, as an older program wrote
+/// none, leaves its member as it is if `may_lack(name)`. Throws FileError.
+template <Recorded Row, class At, class MayLack>
+void read_columns(const TableReader& table, At at, const MayLack& may_lack) {
+    for_each_column<Row>([&](const std::string& name, auto get) {
+        using Cell = std::remove_cvref_t<decltype(get(at(0)))>;
+        if (!table.has(name) && may_lack(name)) {
+            return;
+        }
+        const auto take = [&](auto&& values) {
+            for (std::size_t row = 0; row < table.rows(); ++row) {
+                get(at(row)) = Cell(std::move(values[row]));
+            }
+        };
+        if constexpr (EnumWithWords<Cell>) {
+            take(table.enumeration(name, all_words<Cell>()));
+        } else if constexpr (std::same_as<Cell, std::string>) {
+            take(table.text(name));
+        } else if constexpr (WrappedNumber<Cell>) {
+            take(table.column<std::uint64_t>(name));
+        } else {
+            take(table.column<Cell>(name));
+        }
+    });
+}
+
+/// All rows of a table of Rows.
+template <Recorded Row>
+[[nodiscard]] std::vector<Row> read_rows(const TableReader& table) {
+    std::vector<Row> rows(table.rows());
+    read_columns<Row>(
+        table, [&](std::size_t row) -> Row& { return rows[row]; }, [](const std::string&) { return false; });
+    return rows;
+}
+
+}  // namespace finch::hdf5
