@@ -71,6 +71,10 @@ Worker::Worker(Setup setup, const search::Space& space, search::Population popul
       generation_(setup_.bred_before),
       began_(surroundings_.steady_seconds()),
       liveness_(setup_.self, workers(), setup_.timeout_seconds, began_) {
+    population_.limit_memberships({.island = island(),
+                                   .breeding = propagator_.population(),
+                                   .exchange = static_cast<std::size_t>(setup_.exchange.migrants),
+                                   .everywhere = archive_ != nullptr});
     auto dealt = deal(population_, setup_);
     if (archive_ != nullptr) {
         std::vector<std::int64_t> counts;

@@ -9,6 +9,12 @@
 #include <utility>
 
 namespace finch::search {
+namespace {
+
+/// Memberships that may be kept in vain, so that few are not looked through again and again.
+constexpr std::size_t spare_memberships = 1000;
+
+}  // namespace
 
 Population::Population(ExchangeKind kind, int islands) : kind_(kind) {
     if (islands < 1) {
@@ -23,6 +29,8 @@ Population::Population(const Population& other)
       individuals_(other.individuals_),
       homes_(other.homes_),
       memberships_(other.memberships_),
+      membership_use_(other.membership_use_),
+      most_memberships_(other.most_memberships_),
       islands_(other.islands_.size()) {
     for (const auto& [id, individual] : individuals_) {
         add_to_indexes(individual);
@@ -77,6 +85,9 @@ bool Population::merge_membership(Id id, std::int32_t island) {
     if (individual != nullptr && individual->ranks_by_loss()) {
         at(island_now(island)).members.emplace(standing(*individual), individual);
     }
+    if (membership_use_ && memberships_.size() > most_memberships_) {
+        drop_unused_memberships();
+    }
     return true;
 }
 
@@ -98,6 +109,13 @@ bool Population::merge(Record record) {
         return merge_membership(id, copy->island) || is_news;
     }
     return false;
+}
+
+void Population::limit_memberships(const MembershipUse& use) {
+    if (kind_ == ExchangeKind::pollination) {
+        membership_use_ = use;
+        drop_unused_memberships();
+    }
 }
 
 void Population::forget_curve(Id id) {
@@ -193,6 +211,58 @@ Population::Island& Population::at(int island) {
 }
 
 template <class Visitor>
+void Population::for_each_membership(Id id, const Visitor& visit) const {
+    auto membership = memberships_.lower_bound({id, std::numeric_limits<std::int32_t>::min()});
+    for (; membership != memberships_.end() && membership->first == id; ++membership) {
+        visit(*membership);
+    }
+}
+
+void Population::add_used_memberships(int island, std::set<std::pair<Id, std::int32_t>>& used) const {
+    const auto& members = at(island).members;
+    std::size_t rank = 0;
+    for (auto member = members.begin();
+         member != members.end() && rank < std::max(membership_use_->breeding, membership_use_->exchange);
+         ++member, ++rank) {
+        for_each_membership(member->second->id, [&](const auto& membership) {
+            if (rank < membership_use_->exchange || island_now(membership.second) == island) {
+                used.insert(membership);
+            }
+        });
+    }
+}
+
+void Population::drop_unused_memberships() {
+    std::set<std::pair<Id, std::int32_t>> used;
+    for (int island = 0; island < islands(); ++island) {
+        if (membership_use_->everywhere || island == membership_use_->island) {
+            add_used_memberships(island, used);
+        }
+    }
+    // What is better than the last that is sent goes out once it comes here, which may be later than to others.
+    const auto& members = at(membership_use_->island).members;
+    std::optional<Standing> last_sent;
+    if (membership_use_->exchange > 0 && membership_use_->exchange <= members.size()) {
+        last_sent = std::next(members.begin(), static_cast<std::ptrdiff_t>(membership_use_->exchange) - 1)->first;
+    }
+    const auto would_be_sent = [&](const Individual& individual) {
+        return last_sent ? better(standing(individual), *last_sent) : membership_use_->exchange > 0;
+    };
+    std::erase_if(memberships_, [&](const auto& membership) {
+        const Individual* individual = find(membership.first);
+        if (used.contains(membership) || individual == nullptr || !individual->ranks_by_loss() ||
+            would_be_sent(*individual)) {
+            return false;
+        }
+        if (const int island = island_now(membership.second); island != island_now(individual->island)) {
+            at(island).members.erase(standing(*individual));
+        }
+        return true;
+    });
+    most_memberships_ = 2 * memberships_.size() + spare_memberships;
+}
+
+template <class Visitor>
 void Population::for_each_place(const Individual& individual, const Visitor& visit) const {
     if (kind_ == ExchangeKind::migration) {
         const auto known = homes_.find(individual.id);
@@ -201,10 +271,7 @@ void Population::for_each_place(const Individual& individual, const Visitor& vis
     }
     visit(island_now(individual.island));
     if (kind_ == ExchangeKind::pollination) {
-        auto copy = memberships_.lower_bound({individual.id, std::numeric_limits<std::int32_t>::min()});
-        for (; copy != memberships_.end() && copy->first == individual.id; ++copy) {
-            visit(island_now(copy->second));
-        }
+        for_each_membership(individual.id, [&](const auto& membership) { visit(island_now(membership.second)); });
     }
 }
 
