@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-from memory import ENVIRONMENT, memory_of
+from shared_data import ENVIRONMENT, memory_of
 
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 NUMBERS = [int(word) for word in sys.argv[2:]]
@@ -53,8 +53,8 @@ def go_on(folder, run):
         process = subprocess.Popen(["mpirun", "-n", str(RANKS), BUILD / "finch", "evolve", "resume.yaml", "--run", run], cwd=folder,
                                    env=ENVIRONMENT, stdout=output, stderr=subprocess.STDOUT)
     state = folder / run / "state"
-    # A leader's first records are its report and the start of an individual.
-    while sum(journal.stat().st_size > 300 for journal in state.glob("**/*.journal")) < RANKS:
+    # A leader's first record is the start of an individual.
+    while sum(journal.stat().st_size > 0 for journal in state.glob("**/*.journal")) < RANKS:
         if process.poll() is not None:
             sys.exit((folder / "output").read_text())
         time.sleep(0.02)
