@@ -83,7 +83,7 @@ bool Population::merge_membership(Id id, std::int32_t island) {
     }
     const Individual* individual = kind_ == ExchangeKind::pollination ? find(id) : nullptr;
     if (individual != nullptr && individual->ranks_by_loss()) {
-        at(island_now(island)).members.emplace(standing(*individual), individual);
+        at(island_now(island)).members.insert(individual);
     }
     if (membership_use_ && memberships_.size() > most_memberships_) {
         drop_unused_memberships();
@@ -133,7 +133,7 @@ std::vector<const Individual*> Population::best(int island, std::size_t count) c
     std::vector<const Individual*> found;
     found.reserve(std::min(count, active(island)));
     for (auto member = at(island).members.begin(); found.size() < found.capacity(); ++member) {
-        found.push_back(member->second);
+        found.push_back(*member);
     }
     return found;
 }
@@ -148,7 +148,7 @@ const Individual* Population::best() const {
     const Individual* found = nullptr;
     for (const Island& island : islands_) {
         if (!island.members.empty()) {
-            const Individual* first = island.members.begin()->second;
+            const Individual* first = *island.members.begin();
             found = found == nullptr || better(*first, *found) ? first : found;
         }
     }
@@ -190,7 +190,7 @@ std::vector<const Individual*> Population::unfinished() const {
 
 bool Population::operator==(const Population& other) const {
     const auto same = [](const auto& a, const auto& b) { return a.first == b.first && identical(a.second, b.second); };
-    const auto same_place = [](const auto& a, const auto& b) { return a.second->id == b.second->id; };
+    const auto same_place = [](const auto& a, const auto& b) { return a->id == b->id; };
     const auto same_island = [&](const Island& a, const Island& b) {
         return a.born == b.born &&
                std::equal(a.members.begin(), a.members.end(), b.members.begin(), b.members.end(), same_place);
@@ -224,7 +224,7 @@ void Population::add_used_memberships(int island, std::set<std::pair<Id, std::in
     for (auto member = members.begin();
          member != members.end() && rank < std::max(membership_use_->breeding, membership_use_->exchange);
          ++member, ++rank) {
-        for_each_membership(member->second->id, [&](const auto& membership) {
+        for_each_membership((*member)->id, [&](const auto& membership) {
             if (rank < membership_use_->exchange || island_now(membership.second) == island) {
                 used.insert(membership);
             }
@@ -241,12 +241,12 @@ void Population::drop_unused_memberships() {
     }
     // What is better than the last that is sent goes out once it comes here, which may be later than to others.
     const auto& members = at(membership_use_->island).members;
-    std::optional<Standing> last_sent;
+    const Individual* last_sent = nullptr;
     if (membership_use_->exchange > 0 && membership_use_->exchange <= members.size()) {
-        last_sent = std::next(members.begin(), static_cast<std::ptrdiff_t>(membership_use_->exchange) - 1)->first;
+        last_sent = *std::next(members.begin(), static_cast<std::ptrdiff_t>(membership_use_->exchange) - 1);
     }
     const auto would_be_sent = [&](const Individual& individual) {
-        return last_sent ? better(standing(individual), *last_sent) : membership_use_->exchange > 0;
+        return last_sent != nullptr ? better(individual, *last_sent) : membership_use_->exchange > 0;
     };
     std::erase_if(memberships_, [&](const auto& membership) {
         const Individual* individual = find(membership.first);
@@ -255,7 +255,7 @@ void Population::drop_unused_memberships() {
             return false;
         }
         if (const int island = island_now(membership.second); island != island_now(individual->island)) {
-            at(island).members.erase(standing(*individual));
+            at(island).members.erase(individual);
         }
         return true;
     });
@@ -283,7 +283,7 @@ void Population::add_to_indexes(const Individual& individual) {
     ++settled_;
     if (individual.ranks_by_loss()) {
         ++at(island_now(individual.island)).born;
-        for_each_place(individual, [&](int island) { at(island).members.emplace(standing(individual), &individual); });
+        for_each_place(individual, [&](int island) { at(island).members.insert(&individual); });
     }
 }
 
@@ -295,7 +295,7 @@ void Population::remove_from_indexes(const Individual& individual) {
     --settled_;
     if (individual.ranks_by_loss()) {
         --at(island_now(individual.island)).born;
-        for_each_place(individual, [&](int island) { at(island).members.erase(standing(individual)); });
+        for_each_place(individual, [&](int island) { at(island).members.erase(&individual); });
     }
 }
 

@@ -90,11 +90,11 @@ public:
 
 private:
     struct Better {
-        bool operator()(const Standing& a, const Standing& b) const noexcept { return better(a, b); }
+        bool operator()(const Individual* a, const Individual* b) const noexcept { return better(*a, *b); }
     };
     /// What may be active on one island, best first, and how many of the ranking ones were born there.
     struct Island {
-        std::map<Standing, const Individual*, Better> members;
+        std::set<const Individual*, Better> members;
         std::size_t born = 0;
     };
 
