@@ -220,10 +220,10 @@ void Worker::check_liveness() {
     }
 }
 
-/// Before an operation that took `last_seconds` when it was done last; 0: it is done for the first time.
+/// Before an operation on files that took `last_seconds` when it was done last; 0: it is done for the first time.
 void Worker::announce_if_long(double last_seconds) {
     if (last_seconds <= 0 || last_seconds > 1) {
-        announce(long_seconds);
+        announce(allowed_seconds(last_seconds));
     }
 }
 

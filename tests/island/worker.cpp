@@ -350,6 +350,30 @@ TEST_CASE("a leader that stops is named with its place by those that watch it; n
     }
 }
 
+TEST_CASE("a leader that stops within its snapshots is named after what they may take, not after ten minutes") {
+    World world(3, 1, evaluations(1'000'000), search::ExchangeKind::none);
+    world.timeout_seconds = 5;
+    world.checkpoint_seconds = 8;
+    struct StoppedWithin {};
+    CHECK_FALSE(world.run(10));
+    world.evaluators_[1]->on_checkpoint = [] { throw StoppedWithin(); };
+    CHECK_THROWS_AS(world.go_on(plenty, 0.1), StoppedWithin);
+    world.stopped = world.workers_[1].get();
+    double seconds = world.now_;
+    std::string said;
+
+    try {
+        world.go_on(10000, 0.1);
+    } catch (const Error& error) {
+        said = error.what();
+    }
+
+    seconds = world.now_ - seconds;
+    CHECK(said.find("worker 1 (rank 1 on n1)") != std::string::npos);
+    CHECK(seconds > 160);
+    CHECK(seconds < 190);
+}
+
 TEST_CASE("leaders that only wait for the last training give signs of life") {
     World world(3, 1, evaluations(3), search::ExchangeKind::none);
     world.timeout_seconds = 5;
