@@ -35,7 +35,11 @@ Journal::Journal(std::filesystem::path path, std::uint64_t run) : path_(std::mov
     if (std::filesystem::is_symlink(path_, none) || (is_there(path_) && has_foreign_parts(path_, run))) {
         hdf5::set_aside(path_);
     }
-    open(O_CREAT | O_TRUNC);
+    // A new file: what another job still writes into the old one does no harm.
+    if (::unlink(path_.c_str()) != 0 && errno != ENOENT) {
+        throw_storage("cannot begin anew " + path_.string());
+    }
+    open(O_CREAT | O_EXCL);
     hdf5::sync_folder(path_.parent_path());
 }
 
@@ -57,6 +61,7 @@ void Journal::write(const Bytes& record) {
         open(0);
     }
     cut_torn_end();
+    check_name();
     is_torn_ = true;
     std::size_t written = 0;
     while (written < record.size()) {
@@ -76,6 +81,19 @@ void Journal::write(const Bytes& record) {
     kept_bytes_ += record.size();
     file_bytes_ += record.size();
     is_dirty_ = true;
+}
+
+/// Whoever takes the run over begins the journals anew. World rank 0 alone looks after the run's lock, and may notice
+/// late.
+void Journal::check_name() const {
+    struct stat about {};
+    if (::fstat(file_.get(), &about) != 0) {
+        throw_storage("cannot write " + path_.string());
+    }
+    if (about.st_nlink == 0) {
+        throw StorageError(path_.string() +
+                           " is another file by now: another job has begun it anew, or it was removed");
+    }
 }
 
 void Journal::cut_torn_end() {
@@ -127,6 +145,7 @@ void Journal::rewrite() {
     }
     if (file_) {
         cut_torn_end();
+        check_name();
     }
     try {
         hdf5::replace_file(path_, {tail}, hdf5::Predecessor::drop);

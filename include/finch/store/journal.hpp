@@ -19,7 +19,7 @@ public:
     Journal(std::filesystem::path path, std::uint64_t run);
 
     /// Appends. Throws StorageError where it cannot be written in full; then the file still ends with its last whole
-    /// record.
+    /// record. Throws it, too, where another job has begun the journal anew.
     void write(const Bytes& record);
     /// fdatasync where something was written since the last, and no sooner than a second after it unless `now`. Where
     /// that fails the file is written anew; throws StorageError where that fails too.
@@ -34,6 +34,7 @@ public:
 private:
     void open(int flags);
     void cut_torn_end();
+    void check_name() const;
     void rewrite();
 
     std::filesystem::path path_;
