@@ -61,7 +61,6 @@ void Journal::write(const Bytes& record) {
         open(0);
     }
     cut_torn_end();
-    check_name();
     is_torn_ = true;
     std::size_t written = 0;
     while (written < record.size()) {
@@ -108,6 +107,9 @@ void Journal::sync(bool now) {
         return;
     }
     last_sync_ = steady_seconds();
+    if (file_) {
+        check_name();
+    }
     if (!file_ || retry([&] { return ::fdatasync(file_.get()); }) != 0) {
         // What could not be synced may be gone from the file though it was written: all of it, once more.
         rewrite();

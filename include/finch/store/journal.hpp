@@ -19,10 +19,11 @@ public:
     Journal(std::filesystem::path path, std::uint64_t run);
 
     /// Appends. Throws StorageError where it cannot be written in full; then the file still ends with its last whole
-    /// record. Throws it, too, where another job has begun the journal anew.
+    /// record.
     void write(const Bytes& record);
     /// fdatasync where something was written since the last, and no sooner than a second after it unless `now`. Where
-    /// that fails the file is written anew; throws StorageError where that fails too.
+    /// that fails the file is written anew; throws StorageError where that fails too, and where another job has begun
+    /// the journal anew.
     void sync(bool now);
     /// The first `records` that were ever written here are in a synced archive: the file is replaced by what follows
     /// them. Cheap where little would be won: it may leave them. Throws nothing: where the new file cannot be written,
