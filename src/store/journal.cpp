@@ -54,6 +54,7 @@ void Journal::open(int flags) {
         throw_storage("cannot open " + path_.string());
     }
     file_bytes_ = static_cast<std::uint64_t>(about.st_size);
+    counts_names_ = about.st_nlink > 0;
 }
 
 void Journal::write(const Bytes& record) {
@@ -89,7 +90,7 @@ void Journal::check_name() const {
     if (::fstat(file_.get(), &about) != 0) {
         throw_storage("cannot write " + path_.string());
     }
-    if (about.st_nlink == 0) {
+    if (counts_names_ && about.st_nlink == 0) {
         throw StorageError(path_.string() +
                            " is another file by now: another job has begun it anew, or it was removed");
     }

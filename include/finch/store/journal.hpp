@@ -46,7 +46,8 @@ private:
     std::uint64_t kept_bytes_ = 0;
     double last_sync_ = 0;
     bool is_dirty_ = false;
-    bool is_torn_ = false;  ///< behind file_bytes_ there is the beginning of a record
+    bool counts_names_ = false;  ///< the file system says how many names the file has
+    bool is_torn_ = false;       ///< behind file_bytes_ there is the beginning of a record
 };
 
 }  // namespace finch::store
