@@ -2,6 +2,7 @@
 #include "finch/app/cnn_evaluator.hpp"
 #include "finch/app/devices.hpp"
 #include "finch/app/ending.hpp"
+#include "finch/app/fault.hpp"
 #include "finch/app/function_evaluator.hpp"
 #include "finch/app/given.hpp"
 #include "finch/app/load_data.hpp"
@@ -32,6 +33,8 @@ namespace {
 /// Others wait as long for what one rank does with files, at the start and at the end.
 constexpr double seconds_of_files = 1800;
 constexpr double seconds_of_end = 1800;
+/// A million individuals take some seconds.
+constexpr double seconds_of_sharing = 600;
 
 /// Everything that stands when a search begins. Built in order, destroyed in reverse.
 struct Stage {
@@ -404,6 +407,9 @@ int evolve(comm::Session& session, const RunOptions& options) {
                       datasets,
                       *opened_device.device,
                       opened_device.communicator};
+    begin_phase(session, "handing out the run", seconds_of_sharing);
+    fall_deaf("run");
+    comm::check_start(MPI_COMM_WORLD, timeout, stage.placement.node_of_rank);
     if (!group.is_leader()) {
         follow(stage);
         return end_together(session, island::Ending::complete);

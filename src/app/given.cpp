@@ -21,6 +21,7 @@ public:
     search::Offspring breed(const search::Population&, int, RandomStream&) const override {
         return {genome_, {}, search::Operator::given};
     }
+    std::size_t population() const noexcept override { return 0; }
 
 private:
     search::Genome genome_;

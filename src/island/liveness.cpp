@@ -10,7 +10,16 @@ constexpr double least_interval = 10;        // s
 constexpr double signs_per_second = 100;     // at world rank 0
 constexpr double longest_between_looks = 1;  // s
 
+constexpr double least_allowed = 180;  // s
+constexpr double most_times = 20;      // an operation's last time, as long as that is less than long_seconds
+constexpr double least_times = 3;      // and of one that is longer
+
 }  // namespace
+
+double allowed_seconds(double last_seconds) {
+    const double most = std::max(long_seconds, least_times * last_seconds);
+    return last_seconds > 0 ? std::clamp(most_times * last_seconds, least_allowed, most) : long_seconds;
+}
 
 Liveness::Liveness(std::int32_t self, int workers, double seconds, double now)
     : self_(self),

@@ -71,6 +71,10 @@ Worker::Worker(Setup setup, const search::Space& space, search::Population popul
       generation_(setup_.bred_before),
       began_(surroundings_.steady_seconds()),
       liveness_(setup_.self, workers(), setup_.timeout_seconds, began_) {
+    population_.limit_memberships({.island = island(),
+                                   .breeding = propagator_.population(),
+                                   .exchange = static_cast<std::size_t>(setup_.exchange.migrants),
+                                   .everywhere = archive_ != nullptr});
     auto dealt = deal(population_, setup_);
     if (archive_ != nullptr) {
         std::vector<std::int64_t> counts;
@@ -216,10 +220,10 @@ void Worker::check_liveness() {
     }
 }
 
-/// Before an operation that took `last_seconds` when it was done last; 0: it is done for the first time.
+/// Before an operation on files that took `last_seconds` when it was done last; 0: it is done for the first time.
 void Worker::announce_if_long(double last_seconds) {
     if (last_seconds <= 0 || last_seconds > 1) {
-        announce(long_seconds);
+        announce(allowed_seconds(last_seconds));
     }
 }
 

@@ -216,7 +216,7 @@ void Worker::housekeeping() {
 void Worker::archive_now() {
     const double start = surroundings_.steady_seconds();
     announce_if_long(archive_cost_);
-    evaluator_.keep_alive(long_seconds);
+    evaluator_.keep_alive(allowed_seconds(archive_cost_));
     const bool written = archive_->write(population_);
     last_archive_ = surroundings_.steady_seconds();
     archive_cost_ = last_archive_ - start;

@@ -9,6 +9,12 @@
 #include <utility>
 
 namespace finch::search {
+namespace {
+
+/// Memberships that may be kept in vain, so that few are not looked through again and again.
+constexpr std::size_t spare_memberships = 1000;
+
+}  // namespace
 
 Population::Population(ExchangeKind kind, int islands) : kind_(kind) {
     if (islands < 1) {
@@ -23,6 +29,8 @@ Population::Population(const Population& other)
       individuals_(other.individuals_),
       homes_(other.homes_),
       memberships_(other.memberships_),
+      membership_use_(other.membership_use_),
+      most_memberships_(other.most_memberships_),
       islands_(other.islands_.size()) {
     for (const auto& [id, individual] : individuals_) {
         add_to_indexes(individual);
@@ -75,7 +83,10 @@ bool Population::merge_membership(Id id, std::int32_t island) {
     }
     const Individual* individual = kind_ == ExchangeKind::pollination ? find(id) : nullptr;
     if (individual != nullptr && individual->ranks_by_loss()) {
-        at(island_now(island)).members.emplace(standing(*individual), individual);
+        at(island_now(island)).members.insert(individual);
+    }
+    if (membership_use_ && memberships_.size() > most_memberships_) {
+        drop_unused_memberships();
     }
     return true;
 }
@@ -100,6 +111,13 @@ bool Population::merge(Record record) {
     return false;
 }
 
+void Population::limit_memberships(const MembershipUse& use) {
+    if (kind_ == ExchangeKind::pollination) {
+        membership_use_ = use;
+        drop_unused_memberships();
+    }
+}
+
 void Population::forget_curve(Id id) {
     if (const auto known = individuals_.find(id); known != individuals_.end()) {
         known->second.curve = {};
@@ -115,7 +133,7 @@ std::vector<const Individual*> Population::best(int island, std::size_t count) c
     std::vector<const Individual*> found;
     found.reserve(std::min(count, active(island)));
     for (auto member = at(island).members.begin(); found.size() < found.capacity(); ++member) {
-        found.push_back(member->second);
+        found.push_back(*member);
     }
     return found;
 }
@@ -130,7 +148,7 @@ const Individual* Population::best() const {
     const Individual* found = nullptr;
     for (const Island& island : islands_) {
         if (!island.members.empty()) {
-            const Individual* first = island.members.begin()->second;
+            const Individual* first = *island.members.begin();
             found = found == nullptr || better(*first, *found) ? first : found;
         }
     }
@@ -172,7 +190,7 @@ std::vector<const Individual*> Population::unfinished() const {
 
 bool Population::operator==(const Population& other) const {
     const auto same = [](const auto& a, const auto& b) { return a.first == b.first && identical(a.second, b.second); };
-    const auto same_place = [](const auto& a, const auto& b) { return a.second->id == b.second->id; };
+    const auto same_place = [](const auto& a, const auto& b) { return a->id == b->id; };
     const auto same_island = [&](const Island& a, const Island& b) {
         return a.born == b.born &&
                std::equal(a.members.begin(), a.members.end(), b.members.begin(), b.members.end(), same_place);
@@ -193,6 +211,58 @@ Population::Island& Population::at(int island) {
 }
 
 template <class Visitor>
+void Population::for_each_membership(Id id, const Visitor& visit) const {
+    auto membership = memberships_.lower_bound({id, std::numeric_limits<std::int32_t>::min()});
+    for (; membership != memberships_.end() && membership->first == id; ++membership) {
+        visit(*membership);
+    }
+}
+
+void Population::add_used_memberships(int island, std::set<std::pair<Id, std::int32_t>>& used) const {
+    const auto& members = at(island).members;
+    std::size_t rank = 0;
+    for (auto member = members.begin();
+         member != members.end() && rank < std::max(membership_use_->breeding, membership_use_->exchange);
+         ++member, ++rank) {
+        for_each_membership((*member)->id, [&](const auto& membership) {
+            if (rank < membership_use_->exchange || island_now(membership.second) == island) {
+                used.insert(membership);
+            }
+        });
+    }
+}
+
+void Population::drop_unused_memberships() {
+    std::set<std::pair<Id, std::int32_t>> used;
+    for (int island = 0; island < islands(); ++island) {
+        if (membership_use_->everywhere || island == membership_use_->island) {
+            add_used_memberships(island, used);
+        }
+    }
+    // What is better than the last that is sent goes out once it comes here, which may be later than to others.
+    const auto& members = at(membership_use_->island).members;
+    const Individual* last_sent = nullptr;
+    if (membership_use_->exchange > 0 && membership_use_->exchange <= members.size()) {
+        last_sent = *std::next(members.begin(), static_cast<std::ptrdiff_t>(membership_use_->exchange) - 1);
+    }
+    const auto would_be_sent = [&](const Individual& individual) {
+        return last_sent != nullptr ? better(individual, *last_sent) : membership_use_->exchange > 0;
+    };
+    std::erase_if(memberships_, [&](const auto& membership) {
+        const Individual* individual = find(membership.first);
+        if (used.contains(membership) || individual == nullptr || !individual->ranks_by_loss() ||
+            would_be_sent(*individual)) {
+            return false;
+        }
+        if (const int island = island_now(membership.second); island != island_now(individual->island)) {
+            at(island).members.erase(individual);
+        }
+        return true;
+    });
+    most_memberships_ = 2 * memberships_.size() + spare_memberships;
+}
+
+template <class Visitor>
 void Population::for_each_place(const Individual& individual, const Visitor& visit) const {
     if (kind_ == ExchangeKind::migration) {
         const auto known = homes_.find(individual.id);
@@ -201,10 +271,7 @@ void Population::for_each_place(const Individual& individual, const Visitor& vis
     }
     visit(island_now(individual.island));
     if (kind_ == ExchangeKind::pollination) {
-        auto copy = memberships_.lower_bound({individual.id, std::numeric_limits<std::int32_t>::min()});
-        for (; copy != memberships_.end() && copy->first == individual.id; ++copy) {
-            visit(island_now(copy->second));
-        }
+        for_each_membership(individual.id, [&](const auto& membership) { visit(island_now(membership.second)); });
     }
 }
 
@@ -216,7 +283,7 @@ void Population::add_to_indexes(const Individual& individual) {
     ++settled_;
     if (individual.ranks_by_loss()) {
         ++at(island_now(individual.island)).born;
-        for_each_place(individual, [&](int island) { at(island).members.emplace(standing(individual), &individual); });
+        for_each_place(individual, [&](int island) { at(island).members.insert(&individual); });
     }
 }
 
@@ -228,7 +295,7 @@ void Population::remove_from_indexes(const Individual& individual) {
     --settled_;
     if (individual.ranks_by_loss()) {
         --at(island_now(individual.island)).born;
-        for_each_place(individual, [&](int island) { at(island).members.erase(standing(individual)); });
+        for_each_place(individual, [&](int island) { at(island).members.erase(&individual); });
     }
 }
 

@@ -17,6 +17,7 @@ public:
     Offspring breed(const Population&, int, RandomStream& random) const override {
         return {random_genome(space_, random), {}, Operator::random};
     }
+    std::size_t population() const noexcept override { return 0; }
 
 private:
     Space space_;
@@ -26,6 +27,7 @@ class Genetic final : public Propagator {
 public:
     Genetic(const GeneticOptions& options, Space space);
     Offspring breed(const Population& population, int island, RandomStream& random) const override;
+    std::size_t population() const noexcept override { return static_cast<std::size_t>(options_.population); }
 
 private:
     /// Each gene of `first` with probability `crossover`, else of `second`.

@@ -35,7 +35,11 @@ Journal::Journal(std::filesystem::path path, std::uint64_t run) : path_(std::mov
     if (std::filesystem::is_symlink(path_, none) || (is_there(path_) && has_foreign_parts(path_, run))) {
         hdf5::set_aside(path_);
     }
-    open(O_CREAT | O_TRUNC);
+    // A new file: what another job still writes into the old one does no harm.
+    if (::unlink(path_.c_str()) != 0 && errno != ENOENT) {
+        throw_storage("cannot begin anew " + path_.string());
+    }
+    open(O_CREAT | O_EXCL);
     hdf5::sync_folder(path_.parent_path());
 }
 
@@ -50,6 +54,7 @@ void Journal::open(int flags) {
         throw_storage("cannot open " + path_.string());
     }
     file_bytes_ = static_cast<std::uint64_t>(about.st_size);
+    counts_names_ = about.st_nlink > 0;
 }
 
 void Journal::write(const Bytes& record) {
@@ -78,6 +83,19 @@ void Journal::write(const Bytes& record) {
     is_dirty_ = true;
 }
 
+/// Whoever takes the run over begins the journals anew. World rank 0 alone looks after the run's lock, and may notice
+/// late.
+void Journal::check_name() const {
+    struct stat about {};
+    if (::fstat(file_.get(), &about) != 0) {
+        throw_storage("cannot write " + path_.string());
+    }
+    if (counts_names_ && about.st_nlink == 0) {
+        throw StorageError(path_.string() +
+                           " is another file by now: another job has begun it anew, or it was removed");
+    }
+}
+
 void Journal::cut_torn_end() {
     if (is_torn_ && retry([&] { return ::ftruncate(file_.get(), static_cast<off_t>(file_bytes_)); }) != 0) {
         throw_storage("cannot cut a torn record off " + path_.string());
@@ -90,6 +108,9 @@ void Journal::sync(bool now) {
         return;
     }
     last_sync_ = steady_seconds();
+    if (file_) {
+        check_name();
+    }
     if (!file_ || retry([&] { return ::fdatasync(file_.get()); }) != 0) {
         // What could not be synced may be gone from the file though it was written: all of it, once more.
         rewrite();
@@ -127,6 +148,7 @@ void Journal::rewrite() {
     }
     if (file_) {
         cut_torn_end();
+        check_name();
     }
     try {
         hdf5::replace_file(path_, {tail}, hdf5::Predecessor::drop);

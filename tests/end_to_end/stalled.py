@@ -58,7 +58,8 @@ passed("a stopped leader of a worker of one rank does, too")
 stop_one(2, 0, f"worker 0 (rank 0 on {HOST})", "--set", "workers.ranks=1")
 passed("a stopped world rank 0 does, too")
 
-for where, seconds, words in (("init", 6, "2 ranks were expected"), ("start", 12, f"1 of 2 ranks did not come within 3 s: rank 1 on {HOST}")):
+for where, seconds, words in (("init", 6, "2 ranks were expected"), ("start", 12, f"1 of 2 ranks did not come within 3 s: rank 1 on {HOST}"),
+                              ("run", 12, f"1 of 2 ranks did not come within 30 s: rank 1 on {HOST}")):
     with Folder() as folder:
         folder.write("tiny.yaml", CONFIG)
         os.environ.update(FINCH_TEST_DEAF=f"1:{where}", FINCH_START_SECONDS=str(seconds))

@@ -82,3 +82,12 @@ TEST_CASE("liveness: many leaders give fewer signs, and nobody is watched where 
     CHECK(look(nobody, 0, 1000, -1) == std::nullopt);
     CHECK_FALSE(nobody.sign_is_due(1000));
 }
+
+TEST_CASE("liveness: an operation on files is allowed what its last time says, never less than three minutes") {
+    CHECK(allowed_seconds(0) == long_seconds);
+    CHECK(allowed_seconds(0.01) == 180);
+    CHECK(allowed_seconds(9) == 180);
+    CHECK(allowed_seconds(15) == 300);
+    CHECK(allowed_seconds(100) == 600);
+    CHECK(allowed_seconds(1000) == 3000);
+}

@@ -96,6 +96,23 @@ TEST_CASE("a journal of another run or with damage in it is set aside, not overw
     CHECK(contents(folder / "other").empty());
 }
 
+TEST_CASE(
+    "once another job has begun the journal anew, nothing of the first one's comes into it, and it hears of that") {
+    const TemporaryFolder folder;
+    Journal first(folder / "j", run_number);
+    first.write(record(1));
+    first.sync(true);
+    Journal second(folder / "j", run_number);
+
+    first.write(record(2));
+    second.write(record(30));
+    CHECK_THROWS_WITH_AS(first.sync(true), doctest::Contains("another job has begun it anew"), StorageError);
+    second.write(record(31));
+    second.sync(true);
+
+    CHECK(numbers_in(folder / "j") == from_to(30, 31));
+}
+
 TEST_CASE("forgetting everything empties the file, and writing goes on") {
     const TemporaryFolder folder;
     Journal journal(folder / "j", run_number);

@@ -128,6 +128,7 @@ public:
     void settled(const search::Individual&) override {}
     std::vector<search::Individual> checkpoint() override {
         ++checkpoints;
+        on_checkpoint();
         std::vector<search::Individual> saved;
         for (const Running& running : running_) {
             saved.push_back(running.individual);
@@ -142,6 +143,7 @@ public:
     [[nodiscard]] std::size_t running() const { return running_.size(); }
 
     int checkpoints = 0;
+    std::function<void()> on_checkpoint = [] {};
     std::size_t epochs = 0;  ///< lines of each learning curve
     double seconds_of_checkpoint = 0;
     int looks = 0;                             ///< that every evaluation takes; 0: depends on the id

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-from memory import ENVIRONMENT, memory_of
+from shared_data import ENVIRONMENT, memory_of
 
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 NUMBERS = [int(word) for word in sys.argv[2:]]
@@ -47,21 +47,21 @@ def ranks_of(launcher):
 
 
 def go_on(folder, run):
-    """Starts `run` and returns (seconds, processor seconds of rank 0, private bytes by rank, peak bytes of rank 0) once every leader evaluates."""
+    """Starts `run` and returns (seconds, processor seconds by rank, private bytes by rank, peak bytes of rank 0) once every leader evaluates."""
     start = time.time()
     with open(folder / "output", "w") as output:
         process = subprocess.Popen(["mpirun", "-n", str(RANKS), BUILD / "finch", "evolve", "resume.yaml", "--run", run], cwd=folder,
                                    env=ENVIRONMENT, stdout=output, stderr=subprocess.STDOUT)
     state = folder / run / "state"
-    # A leader's first records are its report and the start of an individual.
-    while sum(journal.stat().st_size > 300 for journal in state.glob("**/*.journal")) < RANKS:
+    # A leader's first record is the start of an individual.
+    while sum(journal.stat().st_size > 0 for journal in state.glob("**/*.journal")) < RANKS:
         if process.poll() is not None:
             sys.exit((folder / "output").read_text())
         time.sleep(0.02)
     seconds = time.time() - start
     ranks = ranks_of(process.pid)
-    busy = sum(int(word) for word in pathlib.Path(f"/proc/{ranks[0]}/stat").read_text().rsplit(")", 1)[1].split()[11:13])
-    busy /= os.sysconf("SC_CLK_TCK")
+    busy = [sum(int(word) for word in pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]) / os.sysconf("SC_CLK_TCK")
+            for pid in ranks]
     time.sleep(1)
     memory = [memory_of(pid) for pid in ranks]
     private = [one["Private_Clean"] + one["Private_Dirty"] for one in memory]
@@ -89,7 +89,8 @@ def main():
     more = [(a - b) / 1e6 for a, b in zip(private, empty)]
     print(f"{INDIVIDUALS} individuals of {EPOCHS} epochs ({size / 1e6:.0f} MB), {RANKS} ranks, {ISLANDS} islands: "
           f"{seconds:.1f} s until all evaluate, an empty run {empty_seconds:.1f} s")
-    print(f"processor time of world rank 0 until then: {busy:.1f} s, in an empty run {empty_busy:.1f} s")
+    print(f"processor time until then: world rank 0 {busy[0]:.1f} s, other leaders at most {max(busy[1:]):.1f} s; "
+          f"in an empty run {empty_busy[0]:.1f} and {max(empty_busy[1:]):.1f} s")
     print(f"private memory beyond an empty run's: world rank 0 {more[0]:.0f} MB, other leaders at most {max(more[1:]):.0f} MB")
     print(f"world rank 0's peak: {peak / 1e6:.0f} MB, in an empty run {empty_peak / 1e6:.0f} MB")
 

@@ -6,8 +6,13 @@
 
 namespace finch::island {
 
-/// An operation that announces itself is not taken for a hang within this time.
+/// An operation that announces itself, and of which nobody knows how long it takes, is not taken for a hang within this
+/// time.
 inline constexpr double long_seconds = 600;
+
+/// What an operation on files may take that last took `last_seconds` (0: never done): 20 times that, but three minutes,
+/// in which a file server that failed is back.
+[[nodiscard]] double allowed_seconds(double last_seconds);
 
 /// Which of the other leaders has given no sign of life for too long. World rank 0 watches all leaders, the others
 /// watch world rank 0. Every message is a sign; whoever has nothing to say sends one every `interval` seconds. Pure

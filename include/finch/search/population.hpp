@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string_view>
@@ -19,6 +20,14 @@ enum class ExchangeKind { none, migration, pollination };
 constexpr std::array<std::string_view, 3> words_of(ExchangeKind) {
     return {"none", "migration", "pollination"};
 }
+
+/// Which memberships a leader under pollination still asks for.
+struct MembershipUse {
+    int island = 0;            ///< its own
+    std::size_t breeding = 0;  ///< so many of an island's best breeding picks from
+    std::size_t exchange = 0;  ///< so many go to other islands, unless they are members there
+    bool everywhere = false;   ///< what the leaders of other islands ask for, too: the archivist's
+};
 
 /// Everything that an island knows. Grows only, so merging is idempotent and order-free: a message that comes late,
 /// twice, or after a restart does no harm. Plain data: no MPI, no files. One copy per leader.
@@ -45,6 +54,12 @@ public:
     /// Takes in Started, Result, Move and Copy; ignores the rest.
     bool merge(Record record);
 
+    /// Under pollination: keeps, from now on, the memberships of those that breeding can pick on their island, all of
+    /// those that exchange sends, and all of those that it would send if they came to `use.island`; others go once they
+    /// are as many. Breeding and exchange stay the same: an individual that ranks too low for them on an island never
+    /// ranks higher there, as islands only grow. A later start with another layout, population or number of migrants
+    /// may miss a copy; those born on an island stay.
+    void limit_memberships(const MembershipUse& use);
     /// Empties the learning curve of `id`, which a file keeps: nothing here looks at it.
     void forget_curve(Id id);
 
@@ -80,16 +95,23 @@ public:
 
 private:
     struct Better {
-        bool operator()(const Standing& a, const Standing& b) const noexcept { return better(a, b); }
+        bool operator()(const Individual* a, const Individual* b) const noexcept { return better(*a, *b); }
     };
     /// What may be active on one island, best first, and how many of the ranking ones were born there.
     struct Island {
-        std::map<Standing, const Individual*, Better> members;
+        std::set<const Individual*, Better> members;
         std::size_t born = 0;
     };
 
     [[nodiscard]] const Island& at(int island) const;
     [[nodiscard]] Island& at(int island);
+    /// Calls `visit` with every membership of `id`.
+    template <class Visitor>
+    void for_each_membership(Id id, const Visitor& visit) const;
+    /// Of those that are members of `island`: the memberships there that breeding picks from, and all that exchange
+    /// sends.
+    void add_used_memberships(int island, std::set<std::pair<Id, std::int32_t>>& used) const;
+    void drop_unused_memberships();
     /// Calls `visit` with every island that `individual` belongs to, some maybe twice.
     template <class Visitor>
     void for_each_place(const Individual& individual, const Visitor& visit) const;
@@ -102,6 +124,8 @@ private:
     std::unordered_map<std::uint64_t, std::map<Id, Individual>::iterator> latest_;
     std::map<Id, Home> homes_;
     std::set<std::pair<Id, std::int32_t>> memberships_;
+    std::optional<MembershipUse> membership_use_;  ///< none: all are kept
+    std::size_t most_memberships_ = 0;             ///< beyond which unused ones are dropped
     std::vector<Island> islands_;
     std::set<Id> unfinished_;
     std::size_t settled_ = 0;

@@ -3,6 +3,7 @@
 #include "finch/search/population.hpp"
 
 #include <array>
+#include <cstddef>
 #include <memory>
 #include <variant>
 
@@ -21,6 +22,8 @@ class Propagator {
 public:
     virtual ~Propagator() = default;
     [[nodiscard]] virtual Offspring breed(const Population& population, int island, RandomStream& random) const = 0;
+    /// It looks at no more than so many of an island's best.
+    [[nodiscard]] virtual std::size_t population() const noexcept = 0;
 };
 
 /// Propulate's default chain (Taubert et al., ISC 2023; its get_default_propagator): random until `population`

@@ -22,7 +22,8 @@ public:
     /// record.
     void write(const Bytes& record);
     /// fdatasync where something was written since the last, and no sooner than a second after it unless `now`. Where
-    /// that fails the file is written anew; throws StorageError where that fails too.
+    /// that fails the file is written anew; throws StorageError where that fails too, and where another job has begun
+    /// the journal anew.
     void sync(bool now);
     /// The first `records` that were ever written here are in a synced archive: the file is replaced by what follows
     /// them. Cheap where little would be won: it may leave them. Throws nothing: where the new file cannot be written,
@@ -34,6 +35,7 @@ public:
 private:
     void open(int flags);
     void cut_torn_end();
+    void check_name() const;
     void rewrite();
 
     std::filesystem::path path_;
@@ -44,7 +46,8 @@ private:
     std::uint64_t kept_bytes_ = 0;
     double last_sync_ = 0;
     bool is_dirty_ = false;
-    bool is_torn_ = false;  ///< behind file_bytes_ there is the beginning of a record
+    bool counts_names_ = false;  ///< the file system says how many names the file has
+    bool is_torn_ = false;       ///< behind file_bytes_ there is the beginning of a record
 };
 
 }  // namespace finch::store

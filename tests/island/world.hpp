@@ -1,0 +1,173 @@
+#pragma once
+
+#include "finch/island/worker.hpp"
+
+#include "support/simulated_world.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace finch::island {
+
+using namespace finch::testing;
+
+inline search::Space plane() {
+    search::Space space;
+    space.genes = {{"x", search::RealGene{-5, 5, search::Scale::linear}},
+                   {"y", search::RealGene{-5, 5, search::Scale::linear}}};
+    return space;
+}
+
+/// A run of several workers in one thread, with a clock of its own and journals that survive.
+class World {
+public:
+    World(int workers, int islands, Budget budget, search::ExchangeKind kind, int delay = 3)
+        : budget_(budget),
+          kind_(kind),
+          islands_(islands),
+          delay_(delay),
+          journals_(static_cast<std::size_t>(workers)) {}
+
+    /// Steps all workers in turn until all are over or `rounds` are done; a kill is a small `rounds`.
+    bool run(int rounds, int workers_now = 0) {
+        const int count = workers_now > 0 ? workers_now : static_cast<int>(journals_.size());
+        journals_.resize(static_cast<std::size_t>(std::max<int>(count, static_cast<int>(journals_.size()))));
+        start(count);
+        return go_on(rounds);
+    }
+
+    /// Steps the workers that stand, as run() does.
+    bool go_on(int rounds, double seconds_per_round = 0.001) {
+        for (int round = 0; round < rounds; ++round) {
+            now_ += seconds_per_round;
+            bool alive = false;
+            for (auto& worker : workers_) {
+                if (worker->ending() == Ending::urgent || worker.get() == stopped) {
+                    continue;
+                }
+                alive = worker->step() || alive;
+            }
+            if (!alive) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /// Adds a record as a worker of an earlier start would have.
+    void add(const search::Record& record) { journals_[0].push_back(search::encode(record, 7)); }
+
+    /// How many individuals the last start bred.
+    [[nodiscard]] std::size_t bred_in_last_start() const {
+        std::size_t count = 0;
+        const search::Population all = recorded();
+        for (const auto& [id, individual] : all.individuals()) {
+            count += id.restart() + 1 == restart_ ? 1 : 0;
+        }
+        return count;
+    }
+
+    /// How many messages of one kind the last start sent from leader to leader.
+    [[nodiscard]] std::size_t messages_to_others(std::size_t kind) const {
+        std::size_t count = 0;
+        for (const auto& mailbox : mailboxes_) {
+            const auto sent = mailbox->sent.find(kind);
+            count += sent != mailbox->sent.end() ? sent->second : 0;
+        }
+        return count;
+    }
+
+    /// What the journals hold, merged.
+    [[nodiscard]] search::Population recorded() const {
+        search::Population population(kind_, islands_);
+        for (const auto& journal : journals_) {
+            for (const Bytes& record : journal) {
+                search::RecordReader reader(record, 7, "journal");
+                population.merge(*reader.next());
+            }
+        }
+        return population;
+    }
+
+    Stop stop = Stop::none;
+    double now_ = 1;
+    int slots = 1;
+    std::size_t epochs = 0;
+    bool one_at_a_time = false;
+    int nodes = 1;
+    double end_time = 0;
+    double checkpoint_seconds = 0;
+    std::vector<int> looks;  ///< that every evaluation of a worker takes; empty: as chance deals them
+    Budget budget_;
+    double timeout_seconds = 0;
+    const Worker* stopped = nullptr;  ///< as by SIGSTOP
+    std::vector<std::unique_ptr<Worker>> workers_;
+    std::vector<std::unique_ptr<SteppedEvaluator>> evaluators_;
+    std::vector<std::unique_ptr<LocalMailbox>> mailboxes_;
+    std::vector<std::unique_ptr<MemoryJournal>> files_;
+    std::unique_ptr<MemoryArchive> archive_;
+    std::function<bool(const search::Genome&)> exists = [](const search::Genome&) { return true; };
+    SilentObserver observer_;
+
+private:
+    void start(int count) {
+        search::Population population = recorded();
+        workers_.clear();
+        evaluators_.clear();
+        mailboxes_.clear();
+        files_.clear();
+        post_ = std::make_unique<Post>(count, delay_);
+        archive_ = std::make_unique<MemoryArchive>();
+        propagator_ = search::make_propagator(search::GeneticOptions{8}, space_);
+        for (int i = 0; i < count; ++i) {
+            Setup setup;
+            setup.run = 7;
+            setup.restart = restart_;
+            setup.self = i;
+            for (int w = 0; w < count; ++w) {
+                setup.island_of_worker.push_back(w % islands_);
+            }
+            setup.earlier = earlier_;
+            setup.one_at_a_time = one_at_a_time;
+            setup.nodes = nodes;
+            setup.budget = budget_;
+            setup.exchange.kind = kind_;
+            setup.timeout_seconds = timeout_seconds;
+            setup.leader_names = {"rank 0 on n1", "rank 1 on n1", "rank 2 on n2"};
+            evaluators_.push_back(std::make_unique<SteppedEvaluator>(slots, 5 + 7 * i));
+            evaluators_.back()->exists = exists;
+            evaluators_.back()->epochs = epochs;
+            evaluators_.back()->seconds_of_checkpoint = checkpoint_seconds;
+            evaluators_.back()->looks = looks.empty() ? 0 : looks[static_cast<std::size_t>(i)];
+            mailboxes_.push_back(std::make_unique<LocalMailbox>(*post_, i));
+            files_.push_back(std::make_unique<MemoryJournal>(journals_[static_cast<std::size_t>(i)]));
+            workers_.push_back(std::make_unique<Worker>(
+                setup, space_, population, *propagator_, *evaluators_.back(), *files_.back(), *mailboxes_.back(),
+                i == 0 ? archive_.get() : nullptr, observer_,
+                Surroundings{[this] { return now_; }, [this] { return now_; }, [this] { return stop; }, end_time}));
+        }
+        earlier_.push_back({restart_++, count});
+    }
+
+    search::Space space_ = plane();
+    search::ExchangeKind kind_;
+    int islands_;
+    int delay_;
+    std::uint32_t restart_ = 0;
+    std::vector<EarlierStart> earlier_;
+    std::vector<std::vector<Bytes>> journals_;
+    std::unique_ptr<Post> post_;
+    std::unique_ptr<search::Propagator> propagator_;
+};
+
+inline Budget evaluations(std::int64_t count) {
+    Budget budget;
+    budget.evaluations = count;
+    return budget;
+}
+
+inline constexpr int plenty = 1000000;
+
+}  // namespace finch::island
