@@ -72,6 +72,7 @@ begin() {
     [ "$(left)" -ge 10 ] || why=${why:-no time left}
     titles+=("$title") begun+=("$SECONDS") verdicts+=(RUNNING) shortened+=("")
     if [ -n "$why" ]; then end_check "$number" 77 "$why"; return 0; fi
+    [ -z "$small" ] || limit=$((limit * 20))
     [ "$limit" -le "${FINCH_CHECK_LIMIT:-$limit}" ] || limit=$FINCH_CHECK_LIMIT
     [ "$limit" -le "$(left)" ] || { limit=$(left); shortened[number]=yes; }
     limits[number]=$limit

@@ -39,4 +39,4 @@ case "$*" in
 esac
 STANDIN
 chmod +x "$folder/path"/*
-PATH=$folder/path:$PATH FINCH_CHECK_SMALL=yes FINCH_CHECK_SECONDS=${FINCH_CHECK_SECONDS:-3000} "$here/../../tools/gpu_check.sh" "$folder" "$out"
+PATH=$folder/path:$PATH FINCH_CHECK_SMALL=yes FINCH_CHECK_SECONDS=${FINCH_CHECK_SECONDS:-20000} "$here/../../tools/gpu_check.sh" "$folder" "$out"
