@@ -64,7 +64,7 @@ done
 if [ ${#_missing[@]} -gt 0 ]; then
     # Folders that other file systems may be mounted on; -xdev leaves out the network's.
     _places=$(ls -d / /usr /usr/local /opt /home /root ${CUDA_HOME:-} 2>/dev/null; python3 -c 'import site; print(*site.getsitepackages(), sep="\n")' 2>/dev/null)
-    _found=$(find $_places -xdev \( -name proc -o -name sys -o -path "$_pack" \) -prune -o \( $(printf -- '-name %s -o ' "${_missing[@]}") -false \) -print 2>/dev/null)
+    _found=$(timeout 60 find $_places -xdev \( -name proc -o -name sys -o -path "$_pack" \) -prune -o \( $(printf -- '-name %s -o ' "${_missing[@]}") -false \) -print 2>/dev/null)
     for _library in "${_missing[@]}"; do
         _one=$(grep -m 1 "/$_library\$" <<<"$_found")
         if [ -n "$_one" ]; then [[ :$_path: == *:$(dirname "$_one"):* ]] || _path=$_path:$(dirname "$_one"); else echo "environment.sh: no $_library on this machine" >&2; fi
