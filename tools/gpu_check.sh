@@ -166,7 +166,7 @@ workers: {device: $device, timeout_seconds: 30}
 checkpoint: {training_seconds: 0.5}
 YAML
 calm=(--set "training.optimizer={sgd: {momentum: 0}}" --set training.learning_rate=0.001)
-long=(--set data.samples=$long_samples --set training.epochs=$long_epochs --gene layers=3 --gene activation=tanh)
+long=(--set "data.samples=$long_samples" --set "training.epochs=$long_epochs" --gene layers=3 --gene activation=tanh)
 
 # RANKS: sets `command`; one rank goes by itself, so that most checks need no mpirun.
 wrapper=()
@@ -348,7 +348,8 @@ across_devices() {
     fi
     close calm-straight cross 1e-4
 }
-# A network larger than any device, and a rate at which losses overflow, among others that are well.
+# A network larger than any device, and a rate at which losses overflow (without an activation that could die first), among others
+# that are well; so large a first generation draws all of them.
 survives() {
     local units=4
     [ "$device" = cuda ] && units=250000
@@ -356,7 +357,7 @@ survives() {
 name: hard
 data: {kind: generated, samples: $samples, size: 12, validation_samples: $validation}
 model:
-  - conv: {channels: 4, kernel: 3, repeat: 2}
+  - conv: {channels: 4, kernel: 3, activation: none, repeat: 2}
   - flatten
   - linear: {units: \$units, repeat: 2}
   - linear: {units: classes}
@@ -365,7 +366,7 @@ search:
   space:
     units: {choice: [16, $units]}
     lr: {choice: [0.01, 1000]}
-  propagator: {genetic: {population: 4}}
+  propagator: {genetic: {population: 100}}
   budget: {evaluations: 16}
 workers: {device: $device}
 YAML
