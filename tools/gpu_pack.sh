@@ -15,7 +15,7 @@ if [ -e "$out" ] && [ ! -f "$out/gpu_check.sh" ]; then
     exit 2
 fi
 rm -rf "$out"
-mkdir -p "$out/bin" "$out/lib" "$out/openmpi"
+mkdir -p "$out/bin" "$out/lib" "$out/openmpi/bin" "$out/openmpi/share"
 out=$(cd "$out" && pwd)
 
 programs=("$build/finch")
@@ -28,7 +28,8 @@ done
 cp "$build/gpu_tests.txt" "$out/"
 cp "$here/gpu_check.sh" "$here/bench/gpu_step.py" "$out/"
 
-# Open MPI loads its parts by name from a folder; OPAL_PREFIX says where that now is.
+# Open MPI loads its parts by name from a folder; OPAL_PREFIX says where that now is, and below it are bin/orted, which also a program
+# without mpirun starts, and the texts of its messages.
 parts=()
 launcher=$(command -v orterun || true)
 if [ -n "$launcher" ]; then
@@ -39,10 +40,10 @@ if [ -n "$launcher" ]; then
         cp -L "$folder"/*.so "$out/openmpi/$(basename "$(dirname "$(dirname "$folder")")")/$(basename "$folder")/"
         parts+=("$folder"/*.so)
     done
-    cp -L "$launcher" "$out/bin/mpirun"
-    cp -L "$(command -v orted)" "$out/bin/orted"
+    cp -L "$launcher" "$out/openmpi/bin/mpirun"
+    cp -L "$(command -v orted)" "$out/openmpi/bin/orted"
     for folder in /usr/share/openmpi /usr/share/pmix2 /usr/share/pmix; do
-        [ ! -d "$folder" ] || cp -rL "$folder" "$out/openmpi/share-$(basename "$folder")"
+        [ ! -d "$folder" ] || cp -rL "$folder" "$out/openmpi/share/"
     done
     parts+=("$launcher" "$(command -v orted)")
 fi
@@ -54,26 +55,35 @@ done
 strip --strip-unneeded "$out"/lib/*.so* 2>/dev/null || true
 
 cat >"$out/environment.sh" <<'ENVIRONMENT'
-# Sourced by gpu_check.sh: finds what was packed, and CUDA's libraries of this machine.
+# Sourced by gpu_check.sh: finds what was packed, and CUDA's libraries of this machine, those of a Python package if there are no others.
 _pack=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-_path=$_pack/lib
-for _library in libcudnn.so.9 libnccl.so.2 libcublasLt.so.13 libcudart.so.13 libnvrtc.so.13; do
-    ldconfig -p 2>/dev/null | grep -q "$_library" && continue
-    _found=$(find / -xdev -name "$_library" -not -path '/proc/*' 2>/dev/null | head -n 1)
-    if [ -n "$_found" ]; then _path=$_path:$(dirname "$_found"); else echo "environment.sh: no $_library on this machine" >&2; fi
+_path=$_pack/lib _missing=()
+for _library in libcudnn.so.9 libnccl.so.2 libcublasLt.so.13 libnvrtc.so.13; do
+    ldconfig -p 2>/dev/null | grep -q "$_library" || _missing+=("$_library")
 done
+if [ ${#_missing[@]} -gt 0 ]; then
+    # Folders that other file systems may be mounted on; -xdev leaves out the network's.
+    _places=$(ls -d / /usr /usr/local /opt /home /root ${CUDA_HOME:-} 2>/dev/null; python3 -c 'import site; print(*site.getsitepackages(), sep="\n")' 2>/dev/null)
+    _found=$(timeout 60 find $_places -xdev \( -name proc -o -name sys -o -path "$_pack" \) -prune -o \( $(printf -- '-name %s -o ' "${_missing[@]}") -false \) -print 2>/dev/null)
+    for _library in "${_missing[@]}"; do
+        _one=$(grep -m 1 "/$_library\$" <<<"$_found")
+        if [ -n "$_one" ]; then [[ :$_path: == *:$(dirname "$_one"):* ]] || _path=$_path:$(dirname "$_one"); else echo "environment.sh: no $_library on this machine" >&2; fi
+    done
+fi
 export LD_LIBRARY_PATH=$_path${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-if [ -x "$_pack/bin/mpirun" ]; then
-    export PATH=$_pack/bin:$PATH OPAL_PREFIX=$_pack/openmpi
+if [ -x "$_pack/openmpi/bin/mpirun" ]; then
+    export PATH=$_pack/openmpi/bin:$PATH OPAL_PREFIX=$_pack/openmpi
+    export HOME=${HOME:-/tmp}  # mpirun looks it up without asking whether there is one
     export OMPI_MCA_mca_base_component_path=$(echo "$_pack"/openmpi/openmpi/openmpi* | tr ' ' ':')
-    export PMIX_MCA_mca_base_component_path=$(ls -d "$_pack"/openmpi/pmix*/pmix | paste -sd:)
-    export PMIX_MCA_pcompress_base_silence_warning=1 OMPI_MCA_orte_launch_agent=$_pack/bin/orted OMPI_MCA_plm=isolated
+    export PMIX_MCA_mca_base_component_path=$(ls -d "$_pack"/openmpi/pmix*/pmix 2>/dev/null | paste -sd:)
+    export PMIX_MCA_pcompress_base_silence_warning=1 OMPI_MCA_orte_launch_agent=$_pack/openmpi/bin/orted OMPI_MCA_plm=isolated
     export OMPI_MCA_opal_warn_on_missing_libcuda=0 OMPI_MCA_pmix_base_help=0
 fi
-unset _pack _path _library _found
+unset _pack _path _library _missing _places _found _one
 ENVIRONMENT
 while read -r test _; do
     [ -x "$out/bin/$test" ] || { echo "gpu_pack.sh: $test is not built (ninja -C $build $test)" >&2; exit 1; }
 done <"$out/gpu_tests.txt"
-tar -C "$(dirname "$out")" -c "$(basename "$out")" | xz -T 0 >"$out.tar.xz"
+# With a dictionary larger than a program: the programs hold the same kernels.
+tar -C "$(dirname "$out")" --sort=name --owner=0 --group=0 -c "$(basename "$out")" | xz -9 >"$out.tar.xz"
 du -sm "$out" "$out.tar.xz" | awk '{ print $2 ": " $1 " MiB" }'

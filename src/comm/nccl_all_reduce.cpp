@@ -8,6 +8,7 @@
 #include "patience.hpp"
 
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <cuda_runtime.h>
 #include <exception>
@@ -50,6 +51,14 @@ UniqueHandle<EventTraits> make_event() {
     return UniqueHandle<EventTraits>(event);
 }
 
+/// To be called before the first call of NCCL, which reads its environment once: the switches of NVLink do not add in
+/// the same order each time (NVLS), so they do not add. What the user has set stays.
+void ask_for_the_same_bits() {
+    if (std::getenv("NCCL_ALGO") == nullptr) {
+        ::setenv("NCCL_NVLS_ENABLE", "0", 0);
+    }
+}
+
 /// NCCL among the ranks of a worker: it never holds the host for longer than its deadline. Once something has failed it
 /// is aborted, and every use of it throws.
 class NcclCommunicator {
@@ -79,6 +88,7 @@ public:
 
     /// Collective over the worker.
     void connect() {
+        ask_for_the_same_bits();
         static_cast<void>(group_.maximum(0));  // with a deadline, so that the broadcast finds everybody there
         ncclUniqueId id;
         Bytes bytes;

@@ -8,9 +8,11 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <cuda_runtime.h>
 #include <iterator>
 #include <span>
+#include <string>
 
 using namespace finch;
 using namespace finch::test;
@@ -275,4 +277,26 @@ TEST_CASE("a communicator that is given up, or unwound, is aborted and waits for
         CHECK(rehearsal::communicators_aborted() == aborted + 2);
     }
     CHECK(rehearsal::communicators_destroyed() == destroyed);
+}
+
+TEST_CASE(
+    "the switches of NVLink, which do not add in the same order each time, are not asked to, unless by the user") {
+    start_again();
+    const comm::Group both = first_ranks(2);
+    const auto device = backend::make_cuda_device(0);
+    const auto asked_for = [&] {
+        static_cast<void>(comm::make_nccl_all_reduce(both, *device, 30));
+        const std::string nvls = rehearsal::nvls_asked_for();
+        ::unsetenv("NCCL_NVLS_ENABLE");
+        ::unsetenv("NCCL_ALGO");
+        return nvls;
+    };
+    ::unsetenv("NCCL_NVLS_ENABLE");
+    ::unsetenv("NCCL_ALGO");
+
+    CHECK(asked_for() == "0");
+    ::setenv("NCCL_NVLS_ENABLE", "1", 1);
+    CHECK(asked_for() == "1");
+    ::setenv("NCCL_ALGO", "NVLS", 1);
+    CHECK(asked_for().empty());
 }

@@ -1,19 +1,22 @@
 #!/usr/bin/env bash
-# The whole of tools/gpu_check.sh on the stand-ins of CUDA's libraries: shows that its commands work, not what a GPU would say.
+# The whole of tools/gpu_check.sh on the stand-ins of CUDA's libraries, at small sizes: shows that its commands work, not what a GPU would
+# say. All checks must be OK.
 #
-#   tests/cuda/rehearse_gpu_check.sh [BUILD_FOLDER] [REPORT]      (build, gpu_check_rehearsed.txt); minutes
+#   tests/cuda/rehearse_gpu_check.sh [BUILD_FOLDER] [OUT]      (build, gpu_check_rehearsed); minutes
 #
-# Needs the targets finch_rehearsed_program and test_cuda_NAME of each test_NAME_gpu; a missing one is reported as skipped.
-# FINCH names another program; with FINCH_CHECK_DEVICE=cpu one without CUDA does for all but the tests. In the place
-# of compute-sanitizer stands a script that knows its options and starts the program.
+# Needs the targets finch_rehearsed_program, bench_step_rehearsed and test_cuda_NAME of each test_NAME_gpu; a missing one is reported as
+# skipped. FINCH names another program; with FINCH_CHECK_DEVICE=cpu one without CUDA does for all but the tests. In the places of
+# compute-sanitizer and nsys stand scripts that know their options and start the program.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${1:-$here/../../build}" && pwd)
-report=$(realpath -m "${2:-gpu_check_rehearsed.txt}")
+out=$(realpath -m "${2:-gpu_check_rehearsed}")
 folder=$(mktemp -d "${TMPDIR:-/tmp}/finch-rehearsal.XXXXXX")
 trap 'rm -rf "$folder"' EXIT
 mkdir -p "$folder/tests" "$folder/path"
-ln -s "${FINCH:-$(find "$build" -name finch_rehearsed_program -type f | head -n 1)}" "$folder/finch"
+built() { find "$build" -name "$1" -type f | head -n 1; }
+ln -s "${FINCH:-$(built finch_rehearsed_program)}" "$folder/finch"
+ln -s "$(built bench_step_rehearsed)" "$folder/bench_step"
 cp "$build/gpu_tests.txt" "$folder/"
 while read -r test _; do
     name=${test#test_}
@@ -27,6 +30,13 @@ echo "the stand-in of compute-sanitizer found nothing, since it does not look ($
 shift 6
 exec "$@"
 STANDIN
-chmod +x "$folder/path/compute-sanitizer"
-PATH=$folder/path:$PATH FINCH_CHECK_SAMPLES=${FINCH_CHECK_SAMPLES:-2400} FINCH_CHECK_EPOCHS=${FINCH_CHECK_EPOCHS:-8} \
-    "$here/../../tools/gpu_check.sh" "$folder" "$report"
+cat >"$folder/path/nsys" <<'STANDIN'
+#!/usr/bin/env bash
+case "$*" in
+    "profile --output "*" --cuda-graph-trace=node "*) : >"$3.nsys-rep"; shift 4; exec "$@" ;;
+    "stats --report cuda_gpu_kern_sum --format table "*.nsys-rep) [ -f "$6" ] && echo "the stand-in of nsys saw nothing" ;;
+    *) echo "the stand-in of nsys does not know: $*" >&2; exit 2 ;;
+esac
+STANDIN
+chmod +x "$folder/path"/*
+PATH=$folder/path:$PATH FINCH_CHECK_SMALL=yes FINCH_CHECK_SECONDS=${FINCH_CHECK_SECONDS:-20000} "$here/../../tools/gpu_check.sh" "$folder" "$out"

@@ -38,7 +38,7 @@ std::vector<Row> rows(std::size_t count) {
                        {i, ~std::uint64_t{i}},
                        static_cast<std::int32_t>(i % 3),
                        std::string(i % 7, 'w'),
-                       std::string((i * i) % 50, 's')});
+                       std::string((i * i) % 500, 's')  // longer than what is padded});
     }
     return all;
 }

@@ -33,7 +33,7 @@ def read_arguments():
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--layers", type=numbers, default=[6, 2, 10], help="in order of importance")
     parser.add_argument("--batches", type=numbers, default=[8, 64, 256, 1024])
-    parser.add_argument("--slots", type=numbers, default=[16, 32, 64], help="networks at once, at L = 6, B = 8")
+    parser.add_argument("--slots", type=numbers, default=[16, 32, 64], help="networks at once, of the first L and B")
     parser.add_argument("--turns", type=int, default=7)
     parser.add_argument("--turn-seconds", type=float, default=0.1, help="each side's share of a turn")
     parser.add_argument("--budget", type=float, default=math.inf, help="seconds; cases that no longer fit are left out")
@@ -180,13 +180,13 @@ def report(label, times, unit="steps/s"):
 
 
 def one_precision(options, precision, end):
-    """All cases at one precision. Returns the cases that time did not allow."""
+    """All cases at one precision. Returns the cases that time did not allow, and whether none failed."""
     allow_tf32(precision == "tf32")
     paths = ("automatic", "library", "direct") if options.device == "cuda" else ("automatic",)
     finches = [Finch(options, path, precision) for path in paths]
-    left_out = []
+    left_out, well = [], True
     cases = [(layers, batch, 0) for layers in options.layers[:1] for batch in options.batches[:1]]
-    cases += [(6, 8, slots) for slots in options.slots]
+    cases += [(options.layers[0], options.batches[0], slots) for slots in options.slots]
     cases += [(layers, batch, 0) for batch in options.batches for layers in options.layers if (layers, batch, 0) not in cases]
     cost = 0.0
     for layers, batch, slots in cases:
@@ -200,11 +200,13 @@ def one_precision(options, precision, end):
             sides[finch.name] = lambda steps, finch=finch: finch.seconds(layers, batch, steps, slots)
         for peer in peers(options, layers, batch)[:1 if slots else None]:
             sides[peer.name] = peer.seconds
-        report(label, measure(options, sides))
+        times = measure(options, sides)
+        report(label, times)
+        well = well and not any(math.isnan(value) for seconds in times.values() for value in seconds)
         cost = max(cost, time.monotonic() - begin)
     for finch in finches:
         finch.close()
-    return left_out
+    return left_out, well
 
 
 def main():
@@ -219,12 +221,16 @@ def main():
         torch.set_num_threads(1)
         print(f"PyTorch {torch.__version__}, CUDA {torch.version.cuda}, {where}")
     print(f"{options.turns} turns of {options.turn_seconds} s a side; steps/s: median [least … most]", flush=True)
+    all_well = True
     precisions = ("float32", "tf32") if options.device == "cuda" else ("float32",)
     for number, precision in enumerate(precisions):
         now = time.monotonic()
         share = end if number + 1 == len(precisions) else now + 0.6 * (end - now)
-        for label in one_precision(options, precision, share):
+        left_out, well = one_precision(options, precision, share)
+        all_well = all_well and well
+        for label in left_out:
             print(f"{label} | left out: no time", flush=True)
+    sys.exit(0 if all_well else 1)
 
 
 if __name__ == "__main__":

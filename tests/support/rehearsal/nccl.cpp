@@ -34,6 +34,7 @@ struct Meeting {
 Peers peers = Peers::well;
 std::atomic<int> aborted = 0;  // by whichever thread
 std::atomic<int> destroyed = 0;
+std::string nvls;
 
 }  // namespace
 
@@ -45,6 +46,9 @@ int communicators_aborted() {
 }
 int communicators_destroyed() {
     return destroyed;
+}
+std::string nvls_asked_for() {
+    return nvls;
 }
 
 }  // namespace finch::rehearsal
@@ -109,6 +113,8 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int ranks, ncclUni
     if (config->blocking != 0 || ranks > most_ranks) {
         return ncclInvalidArgument;  // Finch never waits without a deadline
     }
+    const char* asked = std::getenv("NCCL_NVLS_ENABLE");
+    nvls = asked == nullptr ? "" : asked;
     auto* made = new ncclComm;
     made->name = id.internal;
     made->rank = rank;
