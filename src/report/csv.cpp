@@ -53,28 +53,35 @@ std::string text_of(const T& value) {
     }
 }
 
-/// The columns of /individuals, the genes behind the id; where it is active; why it failed.
+/// The columns of /individuals, the genes behind the id and the islands on which it is active behind that of its birth;
+/// then why it failed.
 std::vector<std::string> head(const search::Space& space) {
     std::vector<std::string> names;
-    for_each_column<search::Individual>([&](const std::string& name, const auto&) {
+    for_each_column<search::Individual>([&](const std::string& name, const auto&, bool) {
         names.push_back(name);
         for (std::size_t i = 0; name == "id" && i < space.size(); ++i) {
             names.push_back(space.genes[i].name);
         }
+        if (name == "island") {
+            names.emplace_back("islands");
+        }
     });
-    names.insert(names.end(), {"islands", "problem"});
+    names.emplace_back("problem");
     return names;
 }
 
 std::vector<std::string> line(const search::Space& space, const search::Individual& one, const std::string& islands) {
     std::vector<std::string> cells;
-    for_each_column<search::Individual>([&](const std::string& name, const auto& get) {
+    for_each_column<search::Individual>([&](const std::string& name, const auto& get, bool) {
         cells.push_back(text_of(get(one)));
         for (std::size_t i = 0; name == "id" && i < space.size(); ++i) {
             cells.push_back(search::value_text(space.genes[i], one.genome.at(i)));
         }
+        if (name == "island") {
+            cells.push_back(islands);
+        }
     });
-    cells.insert(cells.end(), {islands, one.problem});
+    cells.push_back(one.problem);
     return cells;
 }
 

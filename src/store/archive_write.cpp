@@ -72,7 +72,7 @@ void write_problems(hid_t file, const Individuals& all) {
                  [](const Individual* individual) { return !individual->problem.empty(); });
     hdf5::TableWriter table(some.size());
     table.column("individual", [&some](std::size_t row) { return some[row]->id.value; });
-    table.text("text", [&some](std::size_t row) -> const std::string& { return some[row]->problem; });
+    table.long_text("text", [&some](std::size_t row) -> const std::string& { return some[row]->problem; });
     table.write(file, "problems");
 }
 

@@ -22,7 +22,7 @@ bool is_own(const NamedArray& array) {
 
 /// For people and for Python: the columns of /individuals.
 void describe(hid_t file, const search::Individual& individual) {
-    for_each_column<search::Individual>([&](const std::string& name, const auto& get) {
+    for_each_column<search::Individual>([&](const std::string& name, const auto& get, bool) {
         const auto& value = get(individual);
         using Cell = std::remove_cvref_t<decltype(value)>;
         if constexpr (EnumWithWords<Cell>) {

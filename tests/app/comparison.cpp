@@ -25,8 +25,10 @@ std::vector<Epoch> again(const search::Individual& recorded, std::int64_t from, 
     std::vector<Epoch> curve;
     for (const Epoch& one : recorded.curve) {
         const double loss = one.validation_loss * (one.epoch >= from ? 1 + apart : 1);
-        curve.push_back({one.epoch, one.training_loss, one.training_accuracy, loss, one.validation_accuracy,
-                         one.learning_rate, 1, 1});
+        curve.push_back(one);
+        curve.back().validation_loss = loss;
+        curve.back().seconds = 1;
+        curve.back().ranks = 1;
     }
     return curve;
 }

@@ -38,7 +38,7 @@ std::vector<Row> rows(std::size_t count) {
                        {i, ~std::uint64_t{i}},
                        static_cast<std::int32_t>(i % 3),
                        std::string(i % 7, 'w'),
-                       std::string((i * i) % 500, 's')  // longer than what is padded});
+                       std::string((i * i) % 50, 's')});
     }
     return all;
 }
@@ -53,7 +53,7 @@ void write(const std::filesystem::path& path, const std::vector<Row>& all) {
     table.column("pair", [&](std::size_t row) { return all[row].pair; });
     table.enumeration("colour", colours, [&](std::size_t row) { return all[row].colour; });
     table.text("word", [&](std::size_t row) -> const std::string& { return all[row].word; });
-    table.text("story", [&](std::size_t row) -> const std::string& { return all[row].story; });
+    table.long_text("story", [&](std::size_t row) -> const std::string& { return all[row].story; });
     hdf5::write_file(path, [&](hid_t file) { table.write(file, "group/table"); });
 }
 

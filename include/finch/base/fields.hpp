@@ -24,13 +24,27 @@ struct Field {
     std::uint16_t first_version = 1;  ///< of the bytes that hold it
     bool stands_apart = false;        ///< in a table of its own
     bool repeats = false;             ///< a replay gives the same
+    bool is_long = false;             ///< text of any length
 
     [[nodiscard]] constexpr Field since(std::uint16_t version) const {
-        return {name, member, meaning, version, stands_apart, repeats};
+        Field field = *this;
+        field.first_version = version;
+        return field;
     }
-    [[nodiscard]] constexpr Field apart() const { return {name, member, meaning, first_version, true, repeats}; }
+    [[nodiscard]] constexpr Field apart() const {
+        Field field = *this;
+        field.stands_apart = true;
+        return field;
+    }
     [[nodiscard]] constexpr Field repeated() const {
-        return {name, member, meaning, first_version, stands_apart, true};
+        Field field = *this;
+        field.repeats = true;
+        return field;
+    }
+    [[nodiscard]] constexpr Field long_text() const {
+        Field field = *this;
+        field.is_long = true;
+        return field;
     }
 };
 template <class Struct, class Member>
@@ -62,24 +76,24 @@ inline constexpr bool is_several<std::array<T, count>> = true;
 namespace detail {
 
 template <class T, class Get, class Visit>
-void for_each_column(std::string_view name, Get get, const Visit& visit) {
+void for_each_column(std::string_view name, bool is_long, Get get, const Visit& visit) {
     if constexpr (Recorded<T>) {
         for_each_field<T>([&](const auto& field) {
             if (!field.stands_apart) {
                 using Member = std::remove_cvref_t<decltype(std::declval<T&>().*field.member)>;
                 for_each_column<Member>(
-                    field.name, [ get, member = field.member ](auto& object) -> auto& { return get(object).*member; },
-                    visit);
+                    field.name, field.is_long,
+                    [ get, member = field.member ](auto& object) -> auto& { return get(object).*member; }, visit);
             }
         });
     } else if constexpr (is_several<T>) {
         for (std::size_t i = 0; i < std::tuple_size_v<T>; ++i) {
             for_each_column<typename T::value_type>(
-                std::string(name) + "_" + std::to_string(i + 1),
+                std::string(name) + "_" + std::to_string(i + 1), is_long,
                 [ get, i ](auto& object) -> auto& { return get(object)[i]; }, visit);
         }
     } else if constexpr (!is_list<T>) {
-        visit(std::string(name), get);
+        visit(std::string(name), get, is_long);
     }
 }
 
@@ -91,7 +105,7 @@ void for_each_column(std::string_view name, Get get, const Visit& visit) {
 template <Recorded T, class Visit>
 void for_each_column(const Visit& visit) {
     detail::for_each_column<T>(
-        "", [](auto& object) -> auto& { return object; }, visit);
+        "", false, [](auto& object) -> auto& { return object; }, visit);
 }
 
 /// How many members an aggregate has, up to 32.

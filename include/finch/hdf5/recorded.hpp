@@ -20,13 +20,14 @@ concept WrappedNumber = requires(T id) {
 /// Adds the columns of Row; `at(row)` is a const Row&.
 template <Recorded Row, class At>
 void add_columns(TableWriter& table, At at) {
-    for_each_column<Row>([&](const std::string& name, auto get) {
+    for_each_column<Row>([&](const std::string& name, auto get, bool is_long) {
         using Cell = std::remove_cvref_t<decltype(get(at(0)))>;
         if constexpr (EnumWithWords<Cell>) {
             table.enumeration(name, all_words<Cell>(),
                               [at, get](std::size_t row) { return static_cast<std::int32_t>(get(at(row))); });
         } else if constexpr (std::same_as<Cell, std::string>) {
-            table.text(name, [at, get](std::size_t row) -> const std::string& { return get(at(row)); });
+            const auto text = [at, get](std::size_t row) -> const std::string& { return get(at(row)); };
+            is_long ? table.long_text(name, text) : table.text(name, text);
         } else if constexpr (WrappedNumber<Cell>) {
             table.column(name, [at, get](std::size_t row) { return get(at(row)).value; });
         } else {
@@ -39,7 +40,7 @@ void add_columns(TableWriter& table, At at) {
 /// none, leaves its member as it is if `may_lack(name)`. Throws FileError.
 template <Recorded Row, class At, class MayLack>
 void read_columns(const TableReader& table, At at, const MayLack& may_lack) {
-    for_each_column<Row>([&](const std::string& name, auto get) {
+    for_each_column<Row>([&](const std::string& name, auto get, bool) {
         using Cell = std::remove_cvref_t<decltype(get(at(0)))>;
         if (!table.has(name) && may_lack(name)) {
             return;

@@ -64,8 +64,6 @@ private:
 /// The rows are packed, contiguous, and one compound element each. What the functions look at must live until write().
 class TableWriter {
 public:
-    static constexpr std::size_t longest_padded = 256;  ///< bytes of a text
-
     explicit TableWriter(std::size_t rows) : rows_(rows) {}
 
     /// `value(row)` is a ColumnValue.
@@ -79,23 +77,23 @@ public:
     void enumeration(const std::string& name, std::span<const std::string> words, Value place) {
         add(name, enum_type(words), std::move(place));
     }
-    /// Text: padded to the longest in the column where all are short, else each as long as it is, which is slower.
-    /// `text(row)` is a const std::string& that lives until write().
+    /// Short text, padded to the longest in the column. `text(row)` is a const std::string&.
     template <class Text>
     void text(const std::string& name, Text text) {
         std::size_t width = 1;
         for (std::size_t row = 0; row < rows_; ++row) {
             width = std::max(width, text(row).size());
         }
-        if (width > longest_padded) {
-            add(name, variable_text(), [text](std::size_t row) { return text(row).c_str(); });
-            return;
-        }
         add_cells(name, fixed_text(width), [text, width](std::size_t row, std::byte* cell) {
             const std::string& value = text(row);
             std::memcpy(cell, value.data(), value.size());
             std::memset(cell + value.size(), 0, width - value.size());
         });
+    }
+    /// Text of any length, each row as long as it is; slower. `text(row)` is a const std::string& that lives on.
+    template <class Text>
+    void long_text(const std::string& name, Text text) {
+        add(name, variable_text(), [text](std::size_t row) { return text(row).c_str(); });
     }
 
     /// How many bytes the type of a row takes in the file, which HDF5 limits to 64 KiB.

@@ -57,7 +57,7 @@ constexpr auto fields_of(const Event*) {
         Field{"time", &Event::time, "Unix seconds"},
         Field{"worker", &Event::worker, "that tells it"},
         Field{"kind", &Event::kind, "a word"},
-        Field{"text", &Event::text, "what happened"},
+        Field{"text", &Event::text, "what happened"}.long_text(),
     };
 }
 static_assert(lists_every_member<Event>);
