@@ -111,7 +111,7 @@ bool CnnEvaluator::next_may_be_long() const {
 
 std::optional<store::ModelFile> CnnEvaluator::saved_training(const search::Individual& individual) const {
     std::vector<std::string> problems;
-    auto file = store::read_model(directory_.training(individual.id), problems, hdf5::OnDamage::set_aside);
+    auto file = store::read_model(directory_.training(individual.id), problems, OnDamage::set_aside);
     for (const std::string& problem : problems) {
         spdlog::warn("{}", problem);
     }

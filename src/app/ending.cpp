@@ -34,9 +34,9 @@ train::Measured measure_on_test_set(backend::Device& device, const train::Recipe
 /// before it was recorded.
 std::optional<store::ModelFile> kept_in(const std::filesystem::path& path, const search::Individual& best,
                                         std::uint64_t run) {
-    for (const std::filesystem::path& name : {path, std::filesystem::path(path.string() + hdf5::previous_suffix)}) {
+    for (const std::filesystem::path& name : {path, std::filesystem::path(path.string() + previous_suffix)}) {
         std::vector<std::string> problems;
-        auto file = store::read_model(name, problems, hdf5::OnDamage::leave);
+        auto file = store::read_model(name, problems, OnDamage::leave);
         if (file && store::why_foreign(*file, run, best).empty()) {
             return file;
         }
@@ -62,8 +62,8 @@ Paths all_files(const store::RunDirectory& directory) {
     std::filesystem::recursive_directory_iterator entry(directory.state(), none);
     for (; entry != std::filesystem::recursive_directory_iterator(); entry.increment(none)) {
         std::string name = entry->path().string();
-        if (name.ends_with(hdf5::previous_suffix)) {
-            name.erase(name.size() - std::string_view(hdf5::previous_suffix).size());
+        if (name.ends_with(previous_suffix)) {
+            name.erase(name.size() - std::string_view(previous_suffix).size());
         }
         if (name.ends_with("-best.h5")) {
             found.insert(name);
@@ -85,7 +85,7 @@ std::optional<store::ModelFile> kept_weights(const Paths& paths, const search::I
 std::optional<store::ModelFile> published(const store::RunDirectory& directory, const search::Individual& best,
                                           std::uint64_t run) {
     std::vector<std::string> problems;
-    auto file = store::read_model(directory.best_model(), problems, hdf5::OnDamage::set_aside);
+    auto file = store::read_model(directory.best_model(), problems, OnDamage::set_aside);
     return file && store::why_foreign(*file, run, best).empty() ? std::move(file) : std::nullopt;
 }
 

@@ -6,8 +6,8 @@
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/base/replace.hpp"
 #include "finch/cluster/end_notes.hpp"
-#include "finch/hdf5/replace.hpp"
 #include "finch/search/attempts.hpp"
 #include "finch/store/model_file.hpp"
 #include "finch/store/resume.hpp"
@@ -45,7 +45,7 @@ void check_same_search(const config::Config& config, const store::ArchiveFacts& 
 
 void write_config(const store::RunDirectory& directory, const config::Config& config) {
     const std::string text = config.text();
-    hdf5::replace_file(directory.config(), {std::as_bytes(std::span(text))}, hdf5::Predecessor::drop);
+    replace_file(directory.config(), {std::as_bytes(std::span(text))}, Predecessor::drop);
 }
 
 /// A published model without its run's archive: the new run's is not there yet, and nobody shall take this one for it.
@@ -175,7 +175,7 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     }
     directory.create(workers);
     run.lock = std::make_unique<store::RunLock>(directory, slurm.job_id.value_or(""));
-    if (auto recovered = store::recover(directory, hdf5::OnDamage::set_aside, store::Curves::leave)) {
+    if (auto recovered = store::recover(directory, OnDamage::set_aside, store::Curves::leave)) {
         resume(run, std::move(*recovered), directory, config, data_fingerprint);
         if (options.genes) {
             check_same_genes(config.space, given_genome(config.space, *options.genes), run.population,

@@ -29,7 +29,7 @@ struct Recorded {
 };
 
 std::string pack(const std::filesystem::path& run, const std::string& id) {
-    const auto recovered = store::recover(store::RunDirectory(run), hdf5::OnDamage::leave);
+    const auto recovered = store::recover(store::RunDirectory(run), OnDamage::leave);
     if (!recovered) {
         throw ConfigError(fmt::format("{}: there is no run here", run.string()));
     }

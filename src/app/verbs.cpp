@@ -23,7 +23,7 @@ std::filesystem::path directory_asked_about(const RunOptions& options) {
 }  // namespace
 
 int show(const ShowOptions& options) {
-    const auto recovered = store::recover(store::RunDirectory(options.run), hdf5::OnDamage::leave);
+    const auto recovered = store::recover(store::RunDirectory(options.run), OnDamage::leave);
     if (!recovered) {
         throw ConfigError(fmt::format("{}: there is no run here (no population.h5)", options.run.string()));
     }

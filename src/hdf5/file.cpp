@@ -4,7 +4,7 @@
 #include "finch/base/bytes.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
-#include "finch/hdf5/replace.hpp"
+#include "finch/base/replace.hpp"
 
 #include <array>
 #include <cerrno>

@@ -199,12 +199,12 @@ ArchiveFacts read_facts(hid_t file) {
 }  // namespace
 
 std::optional<Archive> read_archive(const std::filesystem::path& path, std::vector<std::string>& problems,
-                                    hdf5::OnDamage on_damage, Curves curves) {
+                                    OnDamage on_damage, Curves curves) {
     std::vector<std::string> found;
     const auto file = hdf5::open_file_or_previous(path, found, on_damage);
     problems.insert(problems.end(), found.begin(), found.end());
     if (!file) {
-        const std::filesystem::path aside = path.string() + hdf5::damaged_suffix;
+        const std::filesystem::path aside = path.string() + damaged_suffix;
         if (found.empty() && !is_there(aside)) {
             return std::nullopt;
         }

@@ -85,7 +85,7 @@ std::optional<hdf5::Hid> open_earlier(const std::filesystem::path& path, std::ui
     if (!is_wanted) {
         return std::nullopt;
     }
-    for (const std::filesystem::path& place : {path, std::filesystem::path(path.string() + hdf5::previous_suffix)}) {
+    for (const std::filesystem::path& place : {path, std::filesystem::path(path.string() + previous_suffix)}) {
         try {
             hdf5::Hid file = hdf5::open_file(place);
             if (hdf5::read_unsigned_attribute(file.get(), "run") == run) {

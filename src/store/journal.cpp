@@ -3,7 +3,7 @@
 #include "finch/base/clock.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/log.hpp"
-#include "finch/hdf5/replace.hpp"
+#include "finch/base/replace.hpp"
 
 #include "read_bytes.hpp"
 
@@ -33,14 +33,14 @@ bool has_foreign_parts(const std::filesystem::path& path, std::uint64_t run) {
 Journal::Journal(std::filesystem::path path, std::uint64_t run) : path_(std::move(path)) {
     std::error_code none;
     if (std::filesystem::is_symlink(path_, none) || (is_there(path_) && has_foreign_parts(path_, run))) {
-        hdf5::set_aside(path_);
+        set_aside(path_);
     }
     // A new file: what another job still writes into the old one does no harm.
     if (::unlink(path_.c_str()) != 0 && errno != ENOENT) {
         throw_storage("cannot begin anew " + path_.string());
     }
     open(O_CREAT | O_EXCL);
-    hdf5::sync_folder(path_.parent_path());
+    sync_folder(path_.parent_path());
 }
 
 void Journal::open(int flags) {
@@ -151,7 +151,7 @@ void Journal::rewrite() {
         check_name();
     }
     try {
-        hdf5::replace_file(path_, {tail}, hdf5::Predecessor::drop);
+        replace_file(path_, {tail}, Predecessor::drop);
     } catch (const StorageError&) {
         open(0);
         throw;

@@ -92,7 +92,7 @@ void write_model(const std::filesystem::path& path, const ModelFile& model) {
 }
 
 std::optional<ModelFile> read_model(const std::filesystem::path& path, std::vector<std::string>& problems,
-                                    hdf5::OnDamage on_damage) {
+                                    OnDamage on_damage) {
     try {
         const auto file = hdf5::open_file_or_previous(path, problems, on_damage);
         return file ? std::optional(read(file->get())) : std::nullopt;
@@ -119,9 +119,9 @@ std::string why_foreign(const ModelFile& model, std::uint64_t run, const search:
 }
 
 void remove_model(const std::filesystem::path& path) {
-    const std::filesystem::path previous = path.string() + hdf5::previous_suffix;
+    const std::filesystem::path previous = path.string() + previous_suffix;
     std::error_code ignored;
-    for (const auto& name : {path, hdf5::unfinished_name(path), previous, hdf5::unfinished_name(previous)}) {
+    for (const auto& name : {path, unfinished_name(path), previous, unfinished_name(previous)}) {
         std::filesystem::remove(name, ignored);
     }
 }

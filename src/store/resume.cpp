@@ -21,8 +21,7 @@ struct JournalFile {
 };
 
 /// Every worker's, of this layout and of earlier ones, by name. One that cannot be read stops whoever would empty it.
-std::vector<JournalFile> read_journals(const fs::path& folder, hdf5::OnDamage on_damage,
-                                       std::vector<std::string>& problems) {
+std::vector<JournalFile> read_journals(const fs::path& folder, OnDamage on_damage, std::vector<std::string>& problems) {
     std::vector<JournalFile> journals;
     for (const fs::path& path : list_folder(folder)) {
         if (path.extension() != ".journal") {
@@ -31,7 +30,7 @@ std::vector<JournalFile> read_journals(const fs::path& folder, hdf5::OnDamage on
         try {
             journals.push_back({path.string(), read_bytes(path, problems)});
         } catch (const StorageError& error) {
-            if (on_damage == hdf5::OnDamage::set_aside) {
+            if (on_damage == OnDamage::set_aside) {
                 throw;
             }
             problems.emplace_back(error.what());
@@ -135,7 +134,7 @@ void Recovered::merge_into(search::Population& population) const {
     }
 }
 
-std::optional<Recovered> recover(const RunDirectory& directory, hdf5::OnDamage on_damage, Curves curves) {
+std::optional<Recovered> recover(const RunDirectory& directory, OnDamage on_damage, Curves curves) {
     // The journals first: a run that goes on empties them only after what they held is in the archive.
     Recovered recovered;
     std::vector<JournalFile> journals;

@@ -2,7 +2,7 @@
 
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
-#include "finch/hdf5/replace.hpp"
+#include "finch/base/replace.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -94,7 +94,7 @@ std::optional<search::Id> RunDirectory::id_of_training(const fs::path& path) {
 
 bool RunDirectory::holds_a_run() const {
     const std::string name = archive().string();
-    return is_there(name) || is_there(name + hdf5::previous_suffix) || is_there(name + hdf5::damaged_suffix);
+    return is_there(name) || is_there(name + previous_suffix) || is_there(name + damaged_suffix);
 }
 
 void RunDirectory::create(int workers) const {

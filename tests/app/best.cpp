@@ -62,7 +62,7 @@ struct World {
     [[nodiscard]] std::uint64_t published() const { return held(directory.best_model()); }
     [[nodiscard]] static std::uint64_t held(const std::filesystem::path& path) {
         std::vector<std::string> problems;
-        const auto file = store::read_model(path, problems, hdf5::OnDamage::leave);
+        const auto file = store::read_model(path, problems, OnDamage::leave);
         return file ? file->individual.id.value : 0;
     }
 
@@ -181,7 +181,7 @@ TEST_CASE("what is published is the best of this run, though a file of another r
     CHECK(publish_weights(world.directory, this_run, population));
 
     std::vector<std::string> problems;
-    const auto published = store::read_model(world.directory.best_model(), problems, hdf5::OnDamage::leave);
+    const auto published = store::read_model(world.directory.best_model(), problems, OnDamage::leave);
     REQUIRE(published);
     CHECK(published->run == this_run);
     CHECK(published->individual.id == best.id);

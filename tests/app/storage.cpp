@@ -33,7 +33,7 @@ TEST_CASE("a curve may leave memory once the archive and its predecessor hold it
     CHECK(archive.curves_kept().empty());
 
     std::vector<std::string> problems;
-    const auto read = store::read_archive(directory.archive(), problems, hdf5::OnDamage::leave);
+    const auto read = store::read_archive(directory.archive(), problems, OnDamage::leave);
     REQUIRE(read);
     CHECK(read->individuals.front().curve.size() == 2);
 }

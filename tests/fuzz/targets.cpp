@@ -172,7 +172,7 @@ Target archive(const fs::path& folder, bool sealed) {
                 [path](const Bytes& bytes) {
                     put(path, bytes);
                     std::vector<std::string> problems;
-                    static_cast<void>(store::read_archive(path, problems, hdf5::OnDamage::set_aside));
+                    static_cast<void>(store::read_archive(path, problems, OnDamage::set_aside));
                 },
             .repair = sealed ? seal : [](Bytes&) {},
             .uses_hdf5 = true};
@@ -190,7 +190,7 @@ Target model(const fs::path& folder, bool sealed) {
                 [path](const Bytes& bytes) {
                     put(path, bytes);
                     std::vector<std::string> problems;
-                    static_cast<void>(store::read_model(path, problems, hdf5::OnDamage::set_aside));
+                    static_cast<void>(store::read_model(path, problems, OnDamage::set_aside));
                 },
             .repair = sealed ? seal : [](Bytes&) {},
             .uses_hdf5 = true};

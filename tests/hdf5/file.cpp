@@ -144,7 +144,7 @@ TEST_CASE("a damaged file is set aside and its predecessor taken, in words") {
     put_contents(folder / "a.h5", bad);
     std::vector<std::string> problems;
 
-    const auto file = hdf5::open_file_or_previous(folder / "a.h5", problems, hdf5::OnDamage::set_aside);
+    const auto file = hdf5::open_file_or_previous(folder / "a.h5", problems, OnDamage::set_aside);
 
     REQUIRE(file);
     CHECK(hdf5::read_int_attribute(file->get(), "number") == 1);
@@ -160,10 +160,10 @@ TEST_CASE("where the file and its predecessor are damaged, nothing is opened and
     put_contents(folder / "a.h5.previous", "rubbish too");
     std::vector<std::string> problems;
 
-    CHECK_FALSE(hdf5::open_file_or_previous(folder / "a.h5", problems, hdf5::OnDamage::set_aside));
+    CHECK_FALSE(hdf5::open_file_or_previous(folder / "a.h5", problems, OnDamage::set_aside));
     CHECK(problems.size() == 2);
     problems.clear();
-    CHECK_FALSE(hdf5::open_file_or_previous(folder / "none.h5", problems, hdf5::OnDamage::set_aside));
+    CHECK_FALSE(hdf5::open_file_or_previous(folder / "none.h5", problems, OnDamage::set_aside));
     CHECK(problems.empty());
 }
 

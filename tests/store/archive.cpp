@@ -23,7 +23,7 @@ namespace {
 
 Archive read(const std::filesystem::path& path) {
     std::vector<std::string> problems;
-    auto archive = read_archive(path, problems, hdf5::OnDamage::set_aside);
+    auto archive = read_archive(path, problems, OnDamage::set_aside);
     REQUIRE(archive);
     CHECK(problems.empty());
     return std::move(*archive);
@@ -233,7 +233,7 @@ TEST_CASE("a damaged archive is replaced by its predecessor, and said so") {
     testing::put_contents(path, bytes);
 
     std::vector<std::string> problems;
-    const auto archive = read_archive(path, problems, hdf5::OnDamage::set_aside);
+    const auto archive = read_archive(path, problems, OnDamage::set_aside);
 
     REQUIRE(archive);
     check_equal(*archive, before);
@@ -244,13 +244,13 @@ TEST_CASE("an archive that is lost for good is an error at every start, never a 
     const TemporaryFolder folder;
     const auto path = folder / "population.h5";
     std::vector<std::string> problems;
-    CHECK_FALSE(read_archive(path, problems, hdf5::OnDamage::set_aside));
+    CHECK_FALSE(read_archive(path, problems, OnDamage::set_aside));
     CHECK(problems.empty());
 
     testing::put_contents(path, "rubbish");
 
-    CHECK_THROWS_AS(static_cast<void>(read_archive(path, problems, hdf5::OnDamage::set_aside)), FileError);
-    CHECK_THROWS_WITH_AS(static_cast<void>(read_archive(path, problems, hdf5::OnDamage::set_aside)),
+    CHECK_THROWS_AS(static_cast<void>(read_archive(path, problems, OnDamage::set_aside)), FileError);
+    CHECK_THROWS_WITH_AS(static_cast<void>(read_archive(path, problems, OnDamage::set_aside)),
                          doctest::Contains("population.h5.damaged"), FileError);
 }
 

@@ -82,7 +82,7 @@ TEST_CASE("h5dump and a resume read the archive at any moment while a writer loo
         ::waitpid(writer, nullptr, 0);
         const auto after = testing::run("h5dump -d /individuals " + path.string());
         std::vector<std::string> problems;
-        const auto archive = read_archive(path, problems, hdf5::OnDamage::set_aside);
+        const auto archive = read_archive(path, problems, OnDamage::set_aside);
 
         CHECK(dumped.code == 0);
         CHECK(dumped.text.find("relu") != std::string::npos);

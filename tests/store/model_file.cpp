@@ -32,7 +32,7 @@ TEST_CASE("an individual and its arrays come back to the last bit, under the nam
     std::vector<std::string> problems;
 
     write_model(folder / "best.h5", written);
-    const auto read = read_model(folder / "best.h5", problems, hdf5::OnDamage::set_aside);
+    const auto read = read_model(folder / "best.h5", problems, OnDamage::set_aside);
 
     REQUIRE(read);
     CHECK(problems.empty());
@@ -64,20 +64,20 @@ TEST_CASE("a damaged model is replaced by its predecessor; without one there is 
     const TemporaryFolder folder;
     const auto path = folder / "a.h5";
     std::vector<std::string> problems;
-    CHECK_FALSE(read_model(path, problems, hdf5::OnDamage::set_aside));
+    CHECK_FALSE(read_model(path, problems, OnDamage::set_aside));
     CHECK(problems.empty());
 
     write_model(path, model(3));
     write_model(path, model(4));
     testing::put_contents(path, "rubbish");
-    const auto read = read_model(path, problems, hdf5::OnDamage::set_aside);
+    const auto read = read_model(path, problems, OnDamage::set_aside);
     REQUIRE(read);
     CHECK(read->individual.id == model(3).individual.id);
     CHECK_FALSE(problems.empty());
 
     problems.clear();
     testing::put_contents(folder / "b.h5", "rubbish");
-    CHECK_FALSE(read_model(folder / "b.h5", problems, hdf5::OnDamage::set_aside));
+    CHECK_FALSE(read_model(folder / "b.h5", problems, OnDamage::set_aside));
     CHECK(problems.size() == 1);
 }
 
@@ -120,7 +120,7 @@ TEST_CASE("the run's number comes back") {
     write_model(folder / "a.h5", one);
 
     std::vector<std::string> problems;
-    const auto read = read_model(folder / "a.h5", problems, hdf5::OnDamage::leave);
+    const auto read = read_model(folder / "a.h5", problems, OnDamage::leave);
 
     REQUIRE(read);
     CHECK(read->run == one.run);
@@ -139,7 +139,7 @@ TEST_CASE("a link in the place of the file beside is replaced, and what it leads
 
     CHECK(testing::contents(folder / "precious") == "do not empty me");
     std::vector<std::string> problems;
-    CHECK(read_model(folder / "a.h5", problems, hdf5::OnDamage::leave)->individual.id == model(2).individual.id);
+    CHECK(read_model(folder / "a.h5", problems, OnDamage::leave)->individual.id == model(2).individual.id);
     CHECK(problems.empty());
 }
 
@@ -149,8 +149,8 @@ TEST_CASE("a FIFO or a device under a model's name is refused at once") {
     fs::create_symlink("/dev/zero", folder / "b.h5");
     std::vector<std::string> problems;
 
-    CHECK_FALSE(read_model(folder / "a.h5", problems, hdf5::OnDamage::set_aside));
-    CHECK_FALSE(read_model(folder / "b.h5", problems, hdf5::OnDamage::set_aside));
+    CHECK_FALSE(read_model(folder / "a.h5", problems, OnDamage::set_aside));
+    CHECK_FALSE(read_model(folder / "b.h5", problems, OnDamage::set_aside));
 
     REQUIRE(problems.size() == 2);
     CHECK(problems[0].find("a FIFO") != std::string::npos);

@@ -38,7 +38,7 @@ public:
         }
     }
     Recovered recovered() const {
-        auto found = recover(directory, hdf5::OnDamage::set_aside);
+        auto found = recover(directory, OnDamage::set_aside);
         REQUIRE(found);
         return std::move(*found);
     }
@@ -106,7 +106,7 @@ TEST_CASE("journals of workers beyond the first 256 are read too") {
 TEST_CASE("learning curves stay on the disk where they are not wanted") {
     const Run run(40);
 
-    const auto recovered = recover(run.directory, hdf5::OnDamage::set_aside, Curves::leave);
+    const auto recovered = recover(run.directory, OnDamage::set_aside, Curves::leave);
 
     REQUIRE(recovered);
     const search::Population population = merged(*recovered);
@@ -186,14 +186,14 @@ TEST_CASE("a damaged archive is made good by its predecessor and the journals") 
 TEST_CASE("a directory without a run gives nothing; one whose archive is lost throws each time") {
     const TemporaryFolder folder;
     const RunDirectory directory(folder / "run");
-    CHECK_FALSE(recover(directory, hdf5::OnDamage::set_aside));
+    CHECK_FALSE(recover(directory, OnDamage::set_aside));
     directory.create();
-    CHECK_FALSE(recover(directory, hdf5::OnDamage::set_aside));
+    CHECK_FALSE(recover(directory, OnDamage::set_aside));
 
     put_contents(directory.archive(), "rubbish");
 
-    CHECK_THROWS_AS(static_cast<void>(recover(directory, hdf5::OnDamage::set_aside)), FileError);
-    CHECK_THROWS_AS(static_cast<void>(recover(directory, hdf5::OnDamage::set_aside)), FileError);
+    CHECK_THROWS_AS(static_cast<void>(recover(directory, OnDamage::set_aside)), FileError);
+    CHECK_THROWS_AS(static_cast<void>(recover(directory, OnDamage::set_aside)), FileError);
 }
 
 TEST_CASE("what is no journal in state/ is named and skipped: a folder, a FIFO, a link to a device, a socket's place") {
@@ -233,7 +233,7 @@ TEST_CASE("who only reads leaves damaged files where they are; the holder of the
     write_archive(run.directory.archive(), space, run.population, samples::facts());
     testing::put_contents(run.directory.archive(), "rubbish");
 
-    const auto read = recover(run.directory, hdf5::OnDamage::leave);
+    const auto read = recover(run.directory, OnDamage::leave);
 
     REQUIRE(read);
     CHECK(merged(*read).size() == 5);

@@ -2,7 +2,7 @@
 
 #include "finch/base/handle.hpp"
 #include "finch/base/named_array.hpp"
-#include "finch/hdf5/replace.hpp"
+#include "finch/base/replace.hpp"
 
 #include <filesystem>
 #include <functional>

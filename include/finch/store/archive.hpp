@@ -1,6 +1,6 @@
 #pragma once
 
-#include "finch/hdf5/replace.hpp"
+#include "finch/base/replace.hpp"
 #include "finch/search/population.hpp"
 
 #include <cstdint>
@@ -77,7 +77,7 @@ struct Archive {
 /// Reads it back to equal values. Takes the predecessor where the file is damaged, and says so in `problems`; nothing
 /// where there is no archive. Throws FileError where there was one, but neither it nor its predecessor can be read.
 [[nodiscard]] std::optional<Archive> read_archive(const std::filesystem::path& path, std::vector<std::string>& problems,
-                                                  hdf5::OnDamage on_damage, Curves curves = Curves::read);
+                                                  OnDamage on_damage, Curves curves = Curves::read);
 
 /// Columns of /individuals that are not genes: names that no gene may have.
 [[nodiscard]] const std::vector<std::string>& reserved_columns();

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "finch/base/named_array.hpp"
-#include "finch/hdf5/replace.hpp"
+#include "finch/base/replace.hpp"
 #include "finch/search/individual.hpp"
 
 #include <cstdint>
@@ -24,7 +24,7 @@ void write_model(const std::filesystem::path& path, const ModelFile& model);
 
 /// Takes the predecessor where the file is damaged; nothing where neither can be read, with the reasons in `problems`.
 [[nodiscard]] std::optional<ModelFile> read_model(const std::filesystem::path& path, std::vector<std::string>& problems,
-                                                  hdf5::OnDamage on_damage);
+                                                  OnDamage on_damage);
 
 /// Why a file that lies in the run's directory under the name of `individual` is not to be used, in words; empty where
 /// it is to be. Ids begin anew with every run, so that files of another one can have the same names.

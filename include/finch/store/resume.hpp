@@ -25,7 +25,7 @@ struct Recovered {
 /// Reads, and changes nothing but for damaged files where `on_damage` says so: the holder of the run's lock alone may.
 /// Nothing where the directory holds no run. Throws FileError where there is an archive of which neither it nor its
 /// predecessor can be read, and StorageError where the file system fails.
-[[nodiscard]] std::optional<Recovered> recover(const RunDirectory& directory, hdf5::OnDamage on_damage,
+[[nodiscard]] std::optional<Recovered> recover(const RunDirectory& directory, OnDamage on_damage,
                                                Curves curves = Curves::read);
 
 }  // namespace finch::store

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-namespace finch::hdf5 {
+namespace finch {
 
 /// What becomes of a damaged file: set aside by whoever holds the run's lock, left as it is by everybody who only
 /// reads.
@@ -40,4 +40,4 @@ std::string set_aside(const std::filesystem::path& path);
 /// Makes the names in `folder` outlive a dead node. Throws StorageError.
 void sync_folder(const std::filesystem::path& folder);
 
-}  // namespace finch::hdf5
+}  // namespace finch

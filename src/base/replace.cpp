@@ -1,4 +1,4 @@
-#include "finch/hdf5/replace.hpp"
+#include "finch/base/replace.hpp"
 
 #include "finch/base/files.hpp"
 #include "finch/base/handle.hpp"
@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-namespace finch::hdf5 {
+namespace finch {
 namespace {
 
 namespace fs = std::filesystem;
@@ -118,4 +118,4 @@ void replace_file(const fs::path& path, const std::function<void(const fs::path&
     sync_folder(path.parent_path());
 }
 
-}  // namespace finch::hdf5
+}  // namespace finch
