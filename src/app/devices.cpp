@@ -44,36 +44,12 @@ cluster::SeenDevices unpack(const std::string& packed) {
 }  // namespace
 
 cluster::DeviceWishes device_wishes(const config::Config& config) {
-    using Wishes = cluster::DeviceWishes;
-    Wishes wishes{.share_device = config.workers.share_device,
-                  .slots = config.workers.slots,
-                  .ranks_per_worker = config.workers.ranks};
-    switch (config.workers.device) {
-        case config::DeviceChoice::automatic:
-            wishes.device = Wishes::Device::automatic;
-            break;
-        case config::DeviceChoice::cpu:
-            wishes.device = Wishes::Device::cpu;
-            break;
-        case config::DeviceChoice::cuda:
-            wishes.device = Wishes::Device::cuda;
-            break;
-    }
-    switch (config.workers.communicator) {
-        case config::CommunicatorChoice::automatic:
-            wishes.communicator = Wishes::Sums::automatic;
-            break;
-        case config::CommunicatorChoice::nccl:
-            wishes.communicator = Wishes::Sums::nccl;
-            break;
-        case config::CommunicatorChoice::staged:
-            wishes.communicator = Wishes::Sums::staged;
-            break;
-        case config::CommunicatorChoice::mpi:
-            wishes.communicator = Wishes::Sums::mpi;
-            break;
-    }
-    return wishes;
+    const config::Workers& workers = config.workers;
+    return {.device = workers.device,
+            .communicator = workers.communicator,
+            .share_device = workers.share_device,
+            .slots = workers.slots,
+            .ranks_per_worker = workers.ranks};
 }
 
 namespace {
@@ -115,7 +91,7 @@ std::function<std::int64_t()> free_memory(int ranks_on_node) {
 }  // namespace
 
 OpenedDevice open_device(const comm::Session& session, const config::Config& config, const Placement& placement) {
-    const bool may_use_cuda = config.trains() && config.workers.device != config::DeviceChoice::cpu;
+    const bool may_use_cuda = config.trains() && config.workers.device != cluster::DeviceKind::cpu;
     std::vector<backend::DeviceDescription> mine;
     together(MPI_COMM_WORLD, [&] {
         if (may_use_cuda) {
@@ -153,15 +129,15 @@ OpenedDevice open_device(const comm::Session& session, const config::Config& con
     return opened;
 }
 
-std::unique_ptr<comm::AllReduce> make_all_reduce(cluster::Communicator communicator, const comm::Group& group,
+std::unique_ptr<comm::AllReduce> make_all_reduce(cluster::AllReduceKind communicator, const comm::Group& group,
                                                  backend::Device& device, double timeout_seconds) {
     switch (communicator) {
-        case cluster::Communicator::nccl:
+        case cluster::AllReduceKind::nccl:
             return comm::make_nccl_all_reduce(group, device, timeout_seconds);
-        case cluster::Communicator::staged:
+        case cluster::AllReduceKind::staged:
             return comm::make_staged_all_reduce(group, device, timeout_seconds);
-        case cluster::Communicator::none:
-        case cluster::Communicator::mpi:
+        case cluster::AllReduceKind::none:
+        case cluster::AllReduceKind::mpi:
             break;
     }
     return comm::make_mpi_all_reduce(group, timeout_seconds);

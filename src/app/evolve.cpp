@@ -48,7 +48,7 @@ struct Stage {
     const store::RunDirectory& directory;
     const data::Datasets& datasets;
     backend::Device& device;
-    cluster::Communicator communicator;
+    cluster::AllReduceKind communicator;
 
     [[nodiscard]] const cluster::Place& place() const { return placement.mine(session.world_rank()); }
 };

@@ -85,8 +85,8 @@ OpenedDevice open_as_recorded(const comm::Session& session, config::Config confi
     config.workers.island_sizes.clear();
     config.workers.slots = 1;
     config.workers.threads = std::max(1, individual.threads);
-    config.workers.device = individual.device == "cpu" ? config::DeviceChoice::cpu : config::DeviceChoice::cuda;
-    config.workers.communicator = config::CommunicatorChoice::automatic;
+    config.workers.device = individual.device == "cpu" ? cluster::DeviceKind::cpu : cluster::DeviceKind::cuda;
+    config.workers.communicator = cluster::AllReduceKind::automatic;
     const Placement placement =
         place_ranks(session, config, cluster::Slurm::read(cluster::Environment::of_this_process()));
     return open_device(session, config, placement);

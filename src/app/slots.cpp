@@ -48,7 +48,7 @@ Order receive_order(const comm::Group& group, double seconds) {
 }  // namespace
 
 Slots::Slots(const config::Config& config, const data::Datasets& datasets, backend::Device& device,
-             const comm::Group& group, cluster::Communicator communicator)
+             const comm::Group& group, cluster::AllReduceKind communicator)
     : config_(config),
       datasets_(datasets),
       group_(group),

@@ -4,6 +4,7 @@
 #include "finch/app/together.hpp"
 #include "finch/backend/device.hpp"
 #include "finch/base/bytes.hpp"
+#include "finch/base/enum_words.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/cluster/environment.hpp"
@@ -94,7 +95,7 @@ void check_first_weights(const config::Config& config, const data::Datasets& dat
 }
 
 void log_summary(const comm::Session& session, const config::Config& config, const Placement& placement,
-                 const std::string& device, cluster::Communicator communicator) {
+                 const std::string& device, cluster::AllReduceKind communicator) {
     const auto visible = cluster::Environment::of_this_process().text("CUDA_VISIBLE_DEVICES");
     const cluster::Place& place = placement.mine(session.world_rank());
     const std::string mine = fmt::format(
@@ -109,7 +110,7 @@ void log_summary(const comm::Session& session, const config::Config& config, con
     spdlog::info("Finch {}: {} ranks on {} node{}, {} workers of {} rank{}, {} island{}, device {}, communicator {}",
                  FINCH_VERSION, session.world_size(), nodes, nodes == 1 ? "" : "s", placement.layout.leaders.size(),
                  config.workers.ranks, config.workers.ranks == 1 ? "" : "s", placement.layout.islands,
-                 placement.layout.islands == 1 ? "" : "s", device, cluster::communicator_name(communicator));
+                 placement.layout.islands == 1 ? "" : "s", device, word(communicator));
     constexpr std::size_t most = 64;
     for (std::size_t i = 0; i < std::min(most, lines.size()); ++i) {
         spdlog::info("  {}", lines[i]);

@@ -30,16 +30,13 @@ public:
     }
 
 private:
-    using Device = DeviceWishes::Device;
-    using Sums = DeviceWishes::Sums;
-
     [[nodiscard]] std::string name_of(std::size_t rank) const {
         return fmt::format("rank {} on {}", rank, places_[rank].node);
     }
 
     /// True where every rank has one; ConfigError where some have, or one was asked for in vain.
     bool devices_are_used() {
-        if (wishes_.device == Device::cpu) {
+        if (wishes_.device == DeviceKind::cpu) {
             return false;
         }
         std::vector<std::string> without;
@@ -54,7 +51,7 @@ private:
             return true;
         }
         const std::string why = fmt::format("{}", fmt::join(reasons, "; "));
-        if (without.size() == seen_.size() && wishes_.device == Device::automatic) {
+        if (without.size() == seen_.size() && wishes_.device == DeviceKind::automatic) {
             map_.notes.push_back(fmt::format("no CUDA device ({}): the CPU serves", why));
             return false;
         }
@@ -63,7 +60,7 @@ private:
         throw ConfigError(fmt::format(
             "workers.device: {}: {} of {} ranks have no CUDA device ({}): {}{}. Ask Slurm for them (--gpus-per-node=N "
             "--ntasks-per-node=N), look at CUDA_VISIBLE_DEVICES, or write workers.device: cpu; finch doctor tells more",
-            wishes_.device == Device::cuda ? "cuda" : "auto", count, seen_.size(), why, fmt::join(without, ", "),
+            wishes_.device == DeviceKind::cuda ? "cuda" : "auto", count, seen_.size(), why, fmt::join(without, ", "),
             count > without.size() ? fmt::format(" and {} more", count - without.size()) : ""));
     }
 
@@ -155,18 +152,18 @@ private:
         const bool devices = map_.uses_devices();
         const bool nccl = std::all_of(seen_.begin(), seen_.end(), [](const SeenDevices& one) { return one.has_nccl; });
         check_communicator(devices, nccl);
-        const bool wants_nccl = wishes_.communicator == Sums::nccl;
+        const bool wants_nccl = wishes_.communicator == AllReduceKind::nccl;
         if (wishes_.ranks_per_worker == 1) {
             // One rank sums nothing; who asks for NCCL by name sees it at work, in one slot.
-            map_.communicator = wants_nccl && wishes_.slots == 1 ? Communicator::nccl : Communicator::none;
+            map_.communicator = wants_nccl && wishes_.slots == 1 ? AllReduceKind::nccl : AllReduceKind::none;
         } else if (!devices) {
-            map_.communicator = Communicator::mpi;
-        } else if (wishes_.communicator == Sums::staged || (shared_ && !wants_nccl) || !nccl) {
-            map_.communicator = Communicator::staged;
+            map_.communicator = AllReduceKind::mpi;
+        } else if (wishes_.communicator == AllReduceKind::staged || (shared_ && !wants_nccl) || !nccl) {
+            map_.communicator = AllReduceKind::staged;
         } else {
-            map_.communicator = Communicator::nccl;
+            map_.communicator = AllReduceKind::nccl;
         }
-        if (wishes_.communicator == Sums::automatic && map_.communicator == Communicator::staged) {
+        if (wishes_.communicator == AllReduceKind::automatic && map_.communicator == AllReduceKind::staged) {
             map_.notes.push_back(shared_ ? "ranks share devices: their sums go by way of the host (staged)"
                                          : "built without NCCL: sums go by way of the host (staged)");
         }
@@ -177,9 +174,10 @@ private:
             throw ConfigError(fmt::format("workers.communicator: {}: {}; here {} fit", what, why, fits));
         };
         switch (wishes_.communicator) {
-            case Sums::automatic:
+            case AllReduceKind::none:
+            case AllReduceKind::automatic:
                 break;
-            case Sums::nccl:
+            case AllReduceKind::nccl:
                 if (!devices) {
                     refuse("nccl", "it sums on CUDA devices, and the ranks compute on CPUs", "auto and mpi");
                 } else if (!nccl) {
@@ -191,13 +189,13 @@ private:
                         "NCCL_HOSTID lets ranks share a device by NCCL: slow, and for trying things out only");
                 }
                 break;
-            case Sums::staged:
+            case AllReduceKind::staged:
                 if (!devices) {
                     refuse("staged", "it takes sums from CUDA devices to MPI, and the ranks compute on CPUs",
                            "auto and mpi");
                 }
                 break;
-            case Sums::mpi:
+            case AllReduceKind::mpi:
                 if (devices) {
                     refuse("mpi", "MPI carries host memory only, and the ranks compute on CUDA devices",
                            nccl && !shared_ ? "auto, nccl and staged" : "auto and staged");
@@ -214,20 +212,6 @@ private:
 };
 
 }  // namespace
-
-const char* communicator_name(Communicator communicator) noexcept {
-    switch (communicator) {
-        case Communicator::none:
-            return "none";
-        case Communicator::mpi:
-            return "mpi";
-        case Communicator::staged:
-            return "staged";
-        case Communicator::nccl:
-            return "nccl";
-    }
-    return "none";
-}
 
 DeviceMap map_devices(const std::vector<Place>& places, const std::vector<SeenDevices>& seen,
                       const DeviceWishes& wishes) {

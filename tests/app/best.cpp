@@ -38,7 +38,7 @@ struct World {
         : config(config::parse(configuration, "test")),
           datasets(data::load(config.recipe({1}, 0).data, config.seed)),
           device(backend::make_cpu_device(1)),
-          slots(config, datasets, *device, group, cluster::Communicator::none) {
+          slots(config, datasets, *device, group, cluster::AllReduceKind::none) {
         directory.create();
     }
 

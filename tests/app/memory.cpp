@@ -59,7 +59,7 @@ struct World {
         : config(config::parse(configuration, "test")),
           datasets(data::load(config.recipe(genome(1), 0).data, config.seed)),
           device(device_bytes),
-          slots(config, datasets, device, group, cluster::Communicator::none),
+          slots(config, datasets, device, group, cluster::AllReduceKind::none),
           evaluator(config, slots, group, store::RunDirectory(folder.path()), {0, 1, "here"}, "small", [] {
               return search::Standing{true, 0, {}};
           }) {

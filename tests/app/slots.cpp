@@ -70,7 +70,7 @@ std::map<std::uint64_t, search::Individual> train_all(int slot_count, bool hesit
     const int rank = comm::rank_of(MPI_COMM_WORLD);
     const comm::Group group(MPI_COMM_WORLD, 0, rank);
     HesitantDevice device(1000 * static_cast<std::uint64_t>(rank + 1), hesitates);
-    Slots slots(config, datasets, device, group, cluster::Communicator::mpi);
+    Slots slots(config, datasets, device, group, cluster::AllReduceKind::mpi);
     std::map<std::uint64_t, search::Individual> ended;
     if (!group.is_leader()) {
         slots.follow();

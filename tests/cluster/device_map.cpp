@@ -8,8 +8,8 @@
 
 using namespace finch;
 using namespace finch::cluster;
-using Device = DeviceWishes::Device;
-using Sums = DeviceWishes::Sums;
+using Device = DeviceKind;
+using Sums = AllReduceKind;
 
 namespace {
 
@@ -48,7 +48,7 @@ TEST_CASE("a rank's device is that of its number on its node") {
     const DeviceMap map = map_devices(places(2, 4), sees(8, 4), {.ranks_per_worker = 2});
 
     CHECK(map.device == std::vector<int>{0, 1, 2, 3, 0, 1, 2, 3});
-    CHECK(map.communicator == Communicator::nccl);
+    CHECK(map.communicator == AllReduceKind::nccl);
     CHECK(map.uses_devices());
 }
 
@@ -72,7 +72,7 @@ TEST_CASE("two ranks on one device are refused with a table; with share_device t
 
     const DeviceMap shared = map_devices(places(1, 4), sees(4, 2), {.share_device = true, .ranks_per_worker = 2});
     CHECK(shared.device == std::vector<int>{0, 1, 0, 1});
-    CHECK(shared.communicator == Communicator::staged);
+    CHECK(shared.communicator == AllReduceKind::staged);
     CHECK(shared.notes.size() == 1);
 }
 
@@ -83,7 +83,7 @@ TEST_CASE("the same UUID on two nodes is two devices") {
 TEST_CASE("no device anywhere: auto takes the CPU and says so, cuda is refused with the ranks, nodes and reason") {
     const DeviceMap map = map_devices(places(2, 1), sees(2, 0), {.ranks_per_worker = 2});
     CHECK(!map.uses_devices());
-    CHECK(map.communicator == Communicator::mpi);
+    CHECK(map.communicator == AllReduceKind::mpi);
     REQUIRE(map.notes.size() == 1);
     CHECK(map.notes[0].find("no driver") != std::string::npos);
 
@@ -135,8 +135,8 @@ TEST_CASE("a communicator that does not fit is refused with those that do") {
 }
 
 TEST_CASE("without NCCL sums are staged, and one rank sums nothing") {
-    CHECK(map_devices(places(1, 2), sees(2, 2, false), {.ranks_per_worker = 2}).communicator == Communicator::staged);
-    CHECK(map_devices(places(1, 2), sees(2, 2), {}).communicator == Communicator::none);
+    CHECK(map_devices(places(1, 2), sees(2, 2, false), {.ranks_per_worker = 2}).communicator == AllReduceKind::staged);
+    CHECK(map_devices(places(1, 2), sees(2, 2), {}).communicator == AllReduceKind::none);
 }
 
 TEST_CASE("NCCL on a shared device is let through where each rank has an NCCL_HOSTID of its own") {
@@ -147,11 +147,11 @@ TEST_CASE("NCCL on a shared device is let through where each rank has an NCCL_HO
     seen[1].nccl_host_id = "one";
     CHECK_THROWS_AS(static_cast<void>(map_devices(places(1, 2), seen, wishes)), ConfigError);
     seen[1].nccl_host_id = "two";
-    CHECK(map_devices(places(1, 2), seen, wishes).communicator == Communicator::nccl);
+    CHECK(map_devices(places(1, 2), seen, wishes).communicator == AllReduceKind::nccl);
 }
 
 TEST_CASE("a worker of one rank that asks for NCCL by name gets it, in one slot") {
-    CHECK(map_devices(places(1, 2), sees(2, 2), {.communicator = Sums::nccl}).communicator == Communicator::nccl);
+    CHECK(map_devices(places(1, 2), sees(2, 2), {.communicator = Sums::nccl}).communicator == AllReduceKind::nccl);
     CHECK(map_devices(places(1, 2), sees(2, 2), {.communicator = Sums::nccl, .slots = 2}).communicator ==
-          Communicator::none);
+          AllReduceKind::none);
 }

@@ -16,7 +16,7 @@ namespace finch::app {
 /// This rank's device and how its worker sums.
 struct OpenedDevice {
     std::unique_ptr<backend::Device> device;
-    cluster::Communicator communicator = cluster::Communicator::none;
+    cluster::AllReduceKind communicator = cluster::AllReduceKind::none;
     std::string description;  ///< for the log: "cuda:1 NVIDIA H200 (GPU-…)", "cpu"
 };
 
@@ -32,7 +32,7 @@ void check_precision(const config::Config& config, const backend::Device& device
                                        const Placement& placement);
 
 /// Collective over the worker. The sums that were decided on, for the line of work `device`.
-[[nodiscard]] std::unique_ptr<comm::AllReduce> make_all_reduce(cluster::Communicator communicator,
+[[nodiscard]] std::unique_ptr<comm::AllReduce> make_all_reduce(cluster::AllReduceKind communicator,
                                                                const comm::Group& group, backend::Device& device,
                                                                double timeout_seconds);
 

@@ -22,7 +22,7 @@ public:
     /// Collective over the worker. All must outlive it. Each slot has a line of
     /// work of its own on `device`.
     Slots(const config::Config& config, const data::Datasets& datasets, backend::Device& device,
-          const comm::Group& group, cluster::Communicator communicator);
+          const comm::Group& group, cluster::AllReduceKind communicator);
     /// While unwinding it gives the communicator up: the trainings' ends wait for the device, which may wait for a
     /// peer.
     ~Slots();

@@ -44,7 +44,7 @@ void check_first_weights(const config::Config& config, const data::Datasets& dat
 
 /// Collective over the world. Logs, on world rank 0, version, ranks, workers, islands, nodes, and a line for each rank.
 void log_summary(const comm::Session& session, const config::Config& config, const Placement& placement,
-                 const std::string& device, cluster::Communicator communicator);
+                 const std::string& device, cluster::AllReduceKind communicator);
 
 /// The layout options that a configuration asks for.
 [[nodiscard]] cluster::LayoutOptions layout_options(const config::Config& config);

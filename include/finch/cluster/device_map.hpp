@@ -2,21 +2,28 @@
 
 #include "finch/cluster/layout.hpp"
 
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace finch::cluster {
 
-/// How a worker's ranks sum their gradients. none: there is one rank.
-enum class Communicator { none, mpi, staged, nccl };
-[[nodiscard]] const char* communicator_name(Communicator communicator) noexcept;
+/// How a worker's ranks sum their gradients. none: there is one rank. automatic: as fits the devices.
+enum class AllReduceKind { none, automatic, nccl, staged, mpi };
+constexpr std::array<std::string_view, 5> words_of(AllReduceKind) {
+    return {"none", "auto", "nccl", "staged", "mpi"};
+}
+
+enum class DeviceKind { automatic, cpu, cuda };
+constexpr std::array<std::string_view, 3> words_of(DeviceKind) {
+    return {"auto", "cpu", "cuda"};
+}
 
 /// What the configuration asks for.
 struct DeviceWishes {
-    enum class Device { automatic, cpu, cuda };
-    enum class Sums { automatic, nccl, staged, mpi };
-    Device device = Device::automatic;
-    Sums communicator = Sums::automatic;
+    DeviceKind device = DeviceKind::automatic;
+    AllReduceKind communicator = AllReduceKind::automatic;
     bool share_device = false;
     int slots = 1;
     int ranks_per_worker = 1;
@@ -34,7 +41,7 @@ constexpr int no_device = -1;
 
 struct DeviceMap {
     std::vector<int> device;  ///< by world rank: the index to use, or no_device: the CPU
-    Communicator communicator = Communicator::none;
+    AllReduceKind communicator = AllReduceKind::none;
     std::vector<std::string> notes;     ///< for the log
     std::vector<std::string> warnings;  ///< likewise
     [[nodiscard]] bool uses_devices() const noexcept { return !device.empty() && device.front() != no_device; }

@@ -1,20 +1,18 @@
 #pragma once
 
 #include "finch/base/log.hpp"
-#include "finch/cluster/layout.hpp"
+#include "finch/cluster/device_map.hpp"
 #include "finch/island/options.hpp"
 #include "finch/search/exchange.hpp"
 #include "finch/search/function.hpp"
 #include "finch/search/propagator.hpp"
 #include "finch/train/training.hpp"
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -31,23 +29,14 @@ struct FunctionObjective {
 };
 using Objective = std::variant<LossObjective, FunctionObjective>;
 
-enum class DeviceChoice { automatic, cpu, cuda };
-constexpr std::array<std::string_view, 3> words_of(DeviceChoice) {
-    return {"auto", "cpu", "cuda"};
-}
-enum class CommunicatorChoice { automatic, nccl, staged, mpi };
-constexpr std::array<std::string_view, 4> words_of(CommunicatorChoice) {
-    return {"auto", "nccl", "staged", "mpi"};
-}
-
 struct Workers {
     int ranks = 1;
     int islands = 1;
     std::vector<int> island_sizes;  ///< in workers; empty where `islands` is a number
     int slots = 1;
     int threads = 0;  ///< 0: auto
-    DeviceChoice device = DeviceChoice::automatic;
-    CommunicatorChoice communicator = CommunicatorChoice::automatic;
+    cluster::DeviceKind device = cluster::DeviceKind::automatic;
+    cluster::AllReduceKind communicator = cluster::AllReduceKind::automatic;
     bool share_device = false;
     double timeout_seconds = 60;
 };
