@@ -37,7 +37,7 @@ constexpr double seconds_of_end = 1800;
 constexpr double seconds_of_sharing = 600;
 
 /// Everything that stands when a search begins. Built in order, destroyed in reverse.
-struct Stage {
+struct RunContext {
     comm::Session& session;
     const config::Config& config;
     const RunOptions& options;
@@ -53,94 +53,82 @@ struct Stage {
     [[nodiscard]] const cluster::Place& place() const { return placement.mine(session.world_rank()); }
 };
 
-island::Stop stop_asked() {
-    switch (cluster::stop_request()) {
-        case cluster::StopRequest::none:
-            return island::Stop::none;
-        case cluster::StopRequest::orderly:
-            return island::Stop::orderly;
-        case cluster::StopRequest::urgent:
-            return island::Stop::urgent;
+island::WorkerOptions worker_options(const RunContext& context, const OpenedRun& run) {
+    island::WorkerOptions options;
+    options.run = run.facts.run;
+    options.seed = context.config.seed;
+    options.restart = run.facts.restarts;
+    options.self = context.place().worker;
+    options.island_of_worker = context.placement.layout.island_of_worker;
+    options.earlier = run.earlier;
+    const auto self = static_cast<std::size_t>(options.self);
+    options.bred_before = self < run.bred_before.size() ? run.bred_before[self] : 0;
+    options.hours_before = run.hours_before;
+    options.node_hours_before = run.node_hours_before;
+    options.nodes = context.placement.nodes();
+    options.one_at_a_time = run.one_at_a_time;
+    options.budget = context.config.budget;
+    options.exchange = context.config.exchange;
+    options.archive_seconds = context.config.checkpoint.archive_seconds;
+    options.training_seconds = context.config.checkpoint.training_seconds;
+    options.node = context.place().node;
+    options.device = context.device.name();
+    options.ranks = context.group.size();
+    options.threads = context.placement.threads;
+    options.timeout_seconds = context.config.workers.timeout_seconds;
+    for (const int leader : context.placement.layout.leaders) {
+        const cluster::Place& place = context.placement.mine(leader);
+        options.leader_names.push_back(fmt::format("rank {} on {}", leader, place.node));
     }
-    return island::Stop::none;
-}
-
-island::Setup make_setup(const Stage& stage, const OpenedRun& run) {
-    island::Setup setup;
-    setup.run = run.facts.run;
-    setup.seed = stage.config.seed;
-    setup.restart = run.facts.restarts;
-    setup.self = stage.place().worker;
-    setup.island_of_worker = stage.placement.layout.island_of_worker;
-    setup.earlier = run.earlier;
-    const auto self = static_cast<std::size_t>(setup.self);
-    setup.bred_before = self < run.bred_before.size() ? run.bred_before[self] : 0;
-    setup.hours_before = run.hours_before;
-    setup.node_hours_before = run.node_hours_before;
-    setup.nodes = stage.placement.nodes();
-    setup.one_at_a_time = run.one_at_a_time;
-    setup.budget = stage.config.budget;
-    setup.exchange = stage.config.exchange;
-    setup.archive_seconds = stage.config.checkpoint.archive_seconds;
-    setup.training_seconds = stage.config.checkpoint.training_seconds;
-    setup.node = stage.place().node;
-    setup.device = stage.device.name();
-    setup.ranks = stage.group.size();
-    setup.threads = stage.placement.threads;
-    setup.timeout_seconds = stage.config.workers.timeout_seconds;
-    for (const int leader : stage.placement.layout.leaders) {
-        const cluster::Place& place = stage.placement.mine(leader);
-        setup.leader_names.push_back(fmt::format("rank {} on {}", leader, place.node));
-    }
-    return setup;
+    return options;
 }
 
 /// Followers: no more than obedience.
-void follow(const Stage& stage) {
+void follow(const RunContext& context) {
     cluster::unwatch();
-    if (stage.config.trains()) {
-        Slots(stage.config, stage.datasets, stage.device, stage.group, stage.communicator).follow();
+    if (context.config.trains()) {
+        Slots(context.config, context.datasets, context.device, context.group, context.communicator).follow();
     } else {
-        follow_without_trainings(stage.group);
+        follow_without_trainings(context.group);
     }
 }
 
-std::unique_ptr<island::Evaluator> make_evaluator(const Stage& stage, std::uint64_t run, Slots& slots,
+std::unique_ptr<island::Evaluator> make_evaluator(const RunContext& context, std::uint64_t run, Slots& slots,
                                                   std::function<std::optional<search::Standing>()> best_known) {
-    if (const auto* function = std::get_if<config::FunctionObjective>(&stage.config.objective)) {
-        return std::make_unique<FunctionEvaluator>(*function, stage.config.seed, stage.config.workers.slots,
-                                                   stage.group);
+    if (const auto* function = std::get_if<config::FunctionObjective>(&context.config.objective)) {
+        return std::make_unique<FunctionEvaluator>(*function, context.config.seed, context.config.workers.slots,
+                                                   context.group);
     }
-    const CnnEvaluator::Place place{stage.place().worker, stage.placement.threads, stage.place().node, run};
-    auto evaluator = std::make_unique<CnnEvaluator>(stage.config, slots, stage.group, stage.directory, place,
-                                                    stage.device.name(), std::move(best_known));
-    const data::Dataset& images = stage.datasets.training;
+    const CnnEvaluator::Place place{context.place().worker, context.placement.threads, context.place().node, run};
+    auto evaluator = std::make_unique<CnnEvaluator>(context.config, slots, context.group, context.directory, place,
+                                                    context.device.name(), std::move(best_known));
+    const data::Dataset& images = context.datasets.training;
     evaluator->set_sample_shape({images.height, images.width, images.channels}, images.classes);
     return evaluator;
 }
 
-std::string closing_line(const Stage& stage, const island::Worker& worker, island::Ending ending) {
+std::string closing_line(const RunContext& context, const island::Worker& worker, island::ExitReason ending) {
     return fmt::format("{}: {} evaluated, {} unfinished; look at {} with h5dump or finch show",
-                       ending == island::Ending::complete ? "complete" : "stopped early, to be resumed",
+                       ending == island::ExitReason::complete ? "complete" : "stopped early, to be resumed",
                        worker.population().settled(), worker.population().size() - worker.population().settled(),
-                       stage.directory.archive().string());
+                       context.directory.archive().string());
 }
 
 /// World rank 0, with seconds left and maybe no peer alive: what it knows, and before anything that waits for others.
-void close_urgently(const Stage& stage, const island::Worker& worker, FileArchive& archive) {
+void close_urgently(const RunContext& context, const island::Worker& worker, FileArchive& archive) {
     LiveLine::clear();
     archive.event({unix_seconds(), 0, "stop", "a signal asked to stop at once"});
     archive.set_state("terminated");
     archive.write(worker.population());
-    spdlog::info("{}", closing_line(stage, worker, worker.ending()));
+    spdlog::info("{}", closing_line(context, worker, worker.ending()));
 }
 
 /// Keeps models/best.h5 as new as the archive, so that it is there whatever ends the run.
-FileArchive::Written publisher(const Stage& stage, std::uint64_t run) {
-    return [&stage, run, last = search::Id{}](const search::Population& population) mutable {
-        const search::Individual* best = stage.config.trains() ? population.best() : nullptr;
+FileArchive::Written publisher(const RunContext& context, std::uint64_t run) {
+    return [&context, run, last = search::Id{}](const search::Population& population) mutable {
+        const search::Individual* best = context.config.trains() ? population.best() : nullptr;
         try {
-            if (best != nullptr && best->id != last && publish_weights(stage.directory, run, population)) {
+            if (best != nullptr && best->id != last && publish_weights(context.directory, run, population)) {
                 last = best->id;
             }
         } catch (const ApiError& error) {
@@ -150,13 +138,13 @@ FileArchive::Written publisher(const Stage& stage, std::uint64_t run) {
 }
 
 /// World rank 0. False where models/best.h5 should be there and is not.
-bool publish(const Stage& stage, std::uint64_t run, const search::Population& population) {
-    if (!stage.config.trains()) {
+bool publish(const RunContext& context, std::uint64_t run, const search::Population& population) {
+    if (!context.config.trains()) {
         return true;
     }
     try {
         if (const auto said =
-                publish_best(stage.directory, run, stage.config, stage.datasets, stage.device, population)) {
+                publish_best(context.directory, run, context.config, context.datasets, context.device, population)) {
             spdlog::info("{}", *said);
         }
         return true;
@@ -175,92 +163,95 @@ bool write_last_archive(FileArchive& archive, const search::Population& populati
 }
 
 /// World rank 0: what is left to write after an orderly end. A run is complete once all of it is there.
-island::Ending close_run(const Stage& stage, const island::Worker& worker, FileArchive& archive) {
+island::ExitReason close_run(const RunContext& context, const island::Worker& worker, FileArchive& archive) {
     LiveLine::clear();
     const search::Population& population = worker.population();
-    if (worker.ending() == island::Ending::complete) {
-        const bool is_published = publish(stage, archive.facts().run, population);
+    if (worker.ending() == island::ExitReason::complete) {
+        const bool is_published = publish(context, archive.facts().run, population);
         const bool is_written = write_last_archive(archive, population, is_published ? "complete" : "stopped");
-        return is_published && is_written ? island::Ending::complete : island::Ending::storage;
+        return is_published && is_written ? island::ExitReason::complete : island::ExitReason::storage;
     }
     if (!write_last_archive(archive, population, "stopped")) {
-        return island::Ending::storage;
+        return island::ExitReason::storage;
     }
-    static_cast<void>(publish(stage, archive.facts().run, population));
+    static_cast<void>(publish(context, archive.facts().run, population));
     return worker.ending();
 }
 
-void say_goodbye(const Stage& stage, const island::Worker& worker, const FileArchive& archive, island::Ending ending) {
+void publish_best_and_summary(const RunContext& context, const island::Worker& worker, const FileArchive& archive,
+                              island::ExitReason ending) {
     const search::Population& population = worker.population();
-    const std::string where = stage.directory.root().string();
+    const std::string where = context.directory.root().string();
     const std::size_t unfinished = population.size() - population.settled();
-    if (ending == island::Ending::storage) {
+    if (ending == island::ExitReason::storage) {
         spdlog::warn(
             "stopped: {} cannot be written any more (see above), but no result is lost: mend that, then start "
             "it again to go on. {} evaluated, {} unfinished",
             where, population.settled(), unfinished);
     } else {
-        spdlog::info("{}", closing_line(stage, worker, ending));
+        spdlog::info("{}", closing_line(context, worker, ending));
     }
-    fmt::print("\n{}", report::best_table(stage.config.space, population, archive.facts(), 3,
-                                          fitness_name(stage.config.objective)));
+    fmt::print("\n{}", report::best_table(context.config.space, population, archive.facts(), 3,
+                                          fitness_name(context.config.objective)));
 }
 
 /// Leaders: after an orderly end everything is in one synced archive, and the journals are emptied. Collective over the
 /// leaders. Returns how the run as a whole ended.
-island::Ending close_orderly(const Stage& stage, const island::Worker& worker, FileJournal& journal,
-                             FileArchive* archive) {
-    island::Ending ending = worker.ending();
+island::ExitReason close_orderly(const RunContext& context, const island::Worker& worker, FileJournal& journal,
+                                 FileArchive* archive) {
+    island::ExitReason ending = worker.ending();
     bool is_written = false;
     if (archive != nullptr) {
-        ending = close_run(stage, worker, *archive);
+        ending = close_run(context, worker, *archive);
         is_written = archive->is_current();
-        say_goodbye(stage, worker, *archive, ending);
+        publish_best_and_summary(context, worker, *archive, ending);
     }
-    if (comm::broadcast(stage.leaders.get(), is_written ? "yes" : "no") == "yes") {
+    if (comm::broadcast(context.leaders.get(), is_written ? "yes" : "no") == "yes") {
         journal.forget_all();
     }
     return ending;
 }
 
 /// Leaders: the search itself. Collective over the leaders at its beginning and its orderly end.
-island::Ending lead(const Stage& stage, OpenedRun opened) {
-    const bool is_zero = stage.session.world_rank() == 0;
-    OpenedRun run = share_run(stage.leaders.get(), std::move(opened), stage.placement.layout.island_of_worker,
-                              stage.config.exchange.kind, stage.placement.layout.islands);
-    FileJournal journal(stage.directory.journal(stage.place().worker), run.facts.run);
+island::ExitReason lead(const RunContext& context, OpenedRun opened) {
+    const bool is_zero = context.session.world_rank() == 0;
+    OpenedRun run = share_run(context.leaders.get(), std::move(opened), context.placement.layout.island_of_worker,
+                              context.config.exchange.kind, context.placement.layout.islands);
+    FileJournal journal(context.directory.journal(context.place().worker), run.facts.run);
     std::optional<FileArchive> archive;
     if (is_zero) {
-        archive.emplace(stage.directory, stage.config.space, run.facts, *run.lock, publisher(stage, run.facts.run));
+        archive.emplace(context.directory, context.config.space, run.facts, *run.lock,
+                        publisher(context, run.facts.run));
     }
-    const auto mailbox = comm::make_mpi_mailbox(stage.leaders.get());
+    const auto mailbox = comm::make_mpi_mailbox(context.leaders.get());
     std::optional<Slots> slots;
-    slots.emplace(stage.config, stage.datasets, stage.device, stage.group, stage.communicator);
+    slots.emplace(context.config, context.datasets, context.device, context.group, context.communicator);
     const search::Population* population = nullptr;
-    const auto evaluator = make_evaluator(stage, run.facts.run, *slots, [&population] {
+    const auto evaluator = make_evaluator(context, run.facts.run, *slots, [&population] {
         const search::Individual* best = population->best();
         return best != nullptr ? std::optional(search::standing(*best)) : std::nullopt;
     });
-    const auto propagator = stage.options.genes ? make_given(given_genome(stage.config.space, *stage.options.genes))
-                                                : search::make_propagator(stage.config.propagator, stage.config.space);
-    Progress progress(stage.config, is_zero, run.population.settled(), run.hours_before);
-    island::Worker worker(
-        make_setup(stage, run), stage.config.space, std::move(run.population), *propagator, *evaluator, journal,
-        *mailbox, is_zero ? &*archive : nullptr, progress,
-        {unix_seconds, steady_seconds, stop_asked, stage.slurm.end_time.value_or(0), cluster::request_orderly_stop});
+    const auto propagator = context.options.genes
+                                ? fixed_genome_propagator(given_genome(context.config.space, *context.options.genes))
+                                : search::make_propagator(context.config.propagator, context.config.space);
+    Progress progress(context.config, is_zero, run.population.settled(), run.hours_before);
+    island::Worker worker(worker_options(context, run), context.config.space, std::move(run.population), *propagator,
+                          *evaluator, journal, *mailbox, is_zero ? &*archive : nullptr, progress,
+                          {unix_seconds, steady_seconds, cluster::stop_request, context.slurm.end_time.value_or(0),
+                           cluster::request_orderly_stop});
     population = &worker.population();
     cluster::unwatch();
-    const island::Ending ending = worker.run();
-    begin_phase(stage.session, "the end of the search", seconds_of_end);
-    if (ending == island::Ending::urgent) {
+    const island::ExitReason ending = worker.run();
+    begin_phase(context.session, "the end of the search", seconds_of_end);
+    if (ending == island::ExitReason::urgent) {
         if (archive) {
-            close_urgently(stage, worker, *archive);
+            close_urgently(context, worker, *archive);
         }
         evaluator->dismiss();
         return ending;
     }
     evaluator->dismiss();
-    return close_orderly(stage, worker, journal, archive ? &*archive : nullptr);
+    return close_orderly(context, worker, journal, archive ? &*archive : nullptr);
 }
 
 /// Collective over the world. The same configuration on every rank, read by world rank 0 alone.
@@ -307,16 +298,17 @@ OpenedRun open_run_everywhere(const store::RunDirectory& directory, const config
 }
 
 /// Collective over the world, but after TERM.
-int end_together(const comm::Session& session, island::Ending ending) {
+int end_together(const comm::Session& session, island::ExitReason ending) {
     // A follower that was dismissed after TERM leaves as its leader does, without a word to other workers.
-    if (ending == island::Ending::urgent || cluster::stop_request() == cluster::StopRequest::urgent) {
+    if (ending == island::ExitReason::urgent || cluster::stop_request() == StopRequest::urgent) {
         // A launcher ends the others when the first one leaves, so each waits for those that still save.
         comm::wait_for_all(MPI_COMM_WORLD, cluster::seconds_left_to_stop() - 2);
         leave_at_once(exit_stopped);
     }
     cluster::ignore_signals();
     begin_phase(session, "the end of the run", seconds_of_end);
-    const bool complete = comm::broadcast(MPI_COMM_WORLD, ending == island::Ending::complete ? "yes" : "no") == "yes";
+    const bool complete =
+        comm::broadcast(MPI_COMM_WORLD, ending == island::ExitReason::complete ? "yes" : "no") == "yes";
     return complete ? exit_done : exit_stopped;
 }
 
@@ -396,25 +388,25 @@ int evolve(comm::Session& session, const RunOptions& options) {
     } catch (const ApiError& error) {
         spdlog::warn("{}: should this process die, the next start cannot tell which individual it was", error.what());
     }
-    const Stage stage{session,
-                      config,
-                      options,
-                      slurm,
-                      std::move(placement),
-                      group,
-                      leaders,
-                      directory,
-                      datasets,
-                      *opened_device.device,
-                      opened_device.communicator};
+    const RunContext context{session,
+                             config,
+                             options,
+                             slurm,
+                             std::move(placement),
+                             group,
+                             leaders,
+                             directory,
+                             datasets,
+                             *opened_device.device,
+                             opened_device.communicator};
     begin_phase(session, "handing out the run", seconds_of_sharing);
     fall_deaf("run");
-    comm::check_start(MPI_COMM_WORLD, timeout, stage.placement.node_of_rank);
+    comm::check_start(MPI_COMM_WORLD, timeout, context.placement.node_of_rank);
     if (!group.is_leader()) {
-        follow(stage);
-        return end_together(session, island::Ending::complete);
+        follow(context);
+        return end_together(session, island::ExitReason::complete);
     }
-    return end_together(session, lead(stage, std::move(opened)));
+    return end_together(session, lead(context, std::move(opened)));
 }
 
 int train_one(comm::Session& session, RunOptions options) {

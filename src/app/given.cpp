@@ -56,7 +56,7 @@ search::Genome given_genome(const search::Space& space, const std::vector<std::s
     return genome;
 }
 
-std::unique_ptr<search::Propagator> make_given(search::Genome genome) {
+std::unique_ptr<search::Propagator> fixed_genome_propagator(search::Genome genome) {
     return std::make_unique<Given>(std::move(genome));
 }
 

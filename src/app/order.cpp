@@ -44,7 +44,7 @@ NamedArray read_array(ByteReader& reader) {
 Status agree(const comm::Group& group, Status mine) {
     const auto all =
         group.maximum({static_cast<std::int64_t>(mine), static_cast<std::int64_t>(cluster::stop_request())});
-    cluster::request_stop(static_cast<cluster::StopRequest>(all[1]));
+    cluster::request_stop(static_cast<StopRequest>(all[1]));
     return static_cast<Status>(all[0]);
 }
 

@@ -125,7 +125,7 @@ Status Slots::advance(std::uint32_t slot, std::int64_t steps) {
 /// Throws where a failure was not the individual's own: a device or a communicator that failed would fail all that
 /// follow too, and use the whole budget up.
 void Slots::check_health(std::uint32_t slot) {
-    all_reduce_->settle();
+    all_reduce_->synchronize();
     streams_.at(slot)->synchronize();
 }
 

@@ -39,8 +39,8 @@ void begin_phase(const comm::Session& session, const std::string& what, double s
 bool stop_was_asked() {
     int request = static_cast<int>(cluster::stop_request());
     FINCH_MPI(MPI_Allreduce(MPI_IN_PLACE, &request, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
-    cluster::request_stop(static_cast<cluster::StopRequest>(request));
-    return cluster::stop_request() != cluster::StopRequest::none;
+    cluster::request_stop(static_cast<StopRequest>(request));
+    return cluster::stop_request() != StopRequest::none;
 }
 
 cluster::LayoutOptions layout_options(const config::Config& config) {

@@ -63,7 +63,7 @@ std::string missing_text(const std::vector<char>& is_here, std::span<const std::
     return fmt::format("{}", fmt::join(missing, ", "));
 }
 
-void call_the_roll(MPI_Comm world, double timeout_seconds, std::span<const std::string> node_of_rank) {
+void barrier_with_deadline(MPI_Comm world, double timeout_seconds, std::span<const std::string> node_of_rank) {
     std::vector<char> is_here(static_cast<std::size_t>(size_of(world)), 0);
     is_here[0] = 1;
     std::size_t count = 1;
@@ -124,7 +124,7 @@ void add_ones(MPI_Comm world, double timeout_seconds) {
 
 void check_start(MPI_Comm world, double timeout_seconds, std::span<const std::string> node_of_rank) {
     if (rank_of(world) == 0) {
-        call_the_roll(world, timeout_seconds, node_of_rank);
+        barrier_with_deadline(world, timeout_seconds, node_of_rank);
     } else {
         answer_the_roll(world, timeout_seconds, node_of_rank);
     }

@@ -4,7 +4,7 @@
 #include "finch/base/format.hpp"
 #include "finch/cluster/environment.hpp"
 
-#include "patience.hpp"
+#include "deadline.hpp"
 
 #include <algorithm>
 #include <array>
@@ -43,7 +43,7 @@ std::string Group::who_is_missing() const {
         FINCH_MPI(MPI_Isend(nullptr, 0, MPI_BYTE, to, waiting_tag, get(), &request));
         FINCH_MPI(MPI_Request_free(&request));
     }
-    for (Patience patience(seconds_to_answer); !patience.is_over();) {
+    for (Deadline deadline(seconds_to_answer); !deadline.is_over();) {
         int there = 0;
         MPI_Status status;
         FINCH_MPI(MPI_Iprobe(MPI_ANY_SOURCE, waiting_tag, get(), &there, &status));
@@ -64,11 +64,11 @@ std::string Group::who_is_missing() const {
 /// Waits with a deadline: a peer that was stopped or hangs must not hold the whole job until its time limit.
 void Group::finish(MPI_Request& request, const char* what, double seconds) const {
     const double limit = std::max(seconds, timeout_seconds_);
-    Patience patience(limit);
+    Deadline deadline(limit);
     int done = 0;
     while (done == 0) {
         FINCH_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
-        if (done == 0 && patience.is_over()) {
+        if (done == 0 && deadline.is_over()) {
             (void)buffers_.release();
             buffers_ = std::make_unique<Buffers>();
             throw Error(

@@ -4,7 +4,7 @@
 #include "finch/base/log.hpp"
 #include "finch/cluster/environment.hpp"
 
-#include "patience.hpp"
+#include "deadline.hpp"
 
 #include <algorithm>
 #include <array>
@@ -144,8 +144,8 @@ std::vector<std::string> gather_all(MPI_Comm communicator, const std::string& mi
 void wait_for_all(MPI_Comm communicator, double seconds) {
     MPI_Request request = MPI_REQUEST_NULL;
     FINCH_MPI(MPI_Ibarrier(communicator, &request));
-    Patience patience(seconds);
-    for (int done = 0; done == 0 && !patience.is_over();) {
+    Deadline deadline(seconds);
+    for (int done = 0; done == 0 && !deadline.is_over();) {
         FINCH_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }

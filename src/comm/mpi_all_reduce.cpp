@@ -2,7 +2,7 @@
 #include "finch/base/format.hpp"
 #include "finch/comm/all_reduce.hpp"
 
-#include "patience.hpp"
+#include "deadline.hpp"
 
 #include <cstddef>
 #include <limits>
@@ -17,7 +17,7 @@ public:
 
     [[nodiscard]] std::string name() const override { return group_.size() == 1 ? "none" : "mpi"; }
     /// One rank has nothing to do.
-    [[nodiscard]] bool is_in_line() const override { return group_.size() == 1; }
+    [[nodiscard]] bool is_graph_capturable() const override { return group_.size() == 1; }
 
     void start(std::span<float> bucket) override {
         if (group_.size() == 1) {
@@ -43,9 +43,9 @@ public:
         if (requests_.empty()) {
             return;
         }
-        Patience patience(timeout_seconds_);
+        Deadline deadline(timeout_seconds_);
         while (!all_summed()) {
-            if (patience.is_over()) {
+            if (deadline.is_over()) {
                 throw_timeout();
             }
         }
@@ -53,7 +53,7 @@ public:
         sizes_.clear();
     }
 
-    void settle() override {}
+    void synchronize() override {}
 
 private:
     [[nodiscard]] bool all_summed() {

@@ -5,7 +5,7 @@
 #include "finch/base/log.hpp"
 #include "finch/comm/all_reduce.hpp"
 
-#include "patience.hpp"
+#include "deadline.hpp"
 
 #include <chrono>
 #include <cstdlib>
@@ -121,10 +121,10 @@ public:
     }
 
     /// Waits until `stream` has done everything.
-    void settle(cudaStream_t stream) {
+    void synchronize(cudaStream_t stream) {
         constexpr const char* what = "the gradients' sums";
         require_usable();
-        Patience patience(timeout_seconds_);
+        Deadline deadline(timeout_seconds_);
         for (;;) {
             const cudaError_t code = cudaStreamQuery(stream);
             if (code == cudaSuccess) {
@@ -138,7 +138,7 @@ public:
             if (state != ncclSuccess && state != ncclInProgress) {
                 fail(what, ncclGetErrorString(state));
             }
-            if (patience.is_over()) {
+            if (deadline.is_over()) {
                 fail(what, "another rank does not come");
             }
         }
@@ -168,12 +168,12 @@ private:
 
     /// A call on a communicator that does not block may still be under way when it returns.
     void finish(ncclResult_t result, const char* call) {
-        Patience patience(timeout_seconds_);
+        Deadline deadline(timeout_seconds_);
         while (result == ncclInProgress) {
             if (communicator_ == nullptr || ncclCommGetAsyncError(communicator_, &result) != ncclSuccess) {
                 break;
             }
-            if (result == ncclInProgress && patience.is_over()) {
+            if (result == ncclInProgress && deadline.is_over()) {
                 fail(call, "another rank does not come");
             }
         }
@@ -214,7 +214,7 @@ public:
     }
 
     [[nodiscard]] std::string name() const override { return "nccl"; }
-    [[nodiscard]] bool is_in_line() const override { return true; }
+    [[nodiscard]] bool is_graph_capturable() const override { return true; }
 
     void start(std::span<float> bucket) override {
         communicator_.require_usable();
@@ -233,7 +233,7 @@ public:
         }
     }
 
-    void settle() override { communicator_.settle(device_stream_); }
+    void synchronize() override { communicator_.synchronize(device_stream_); }
     void give_up() noexcept override { communicator_.give_up(); }
 
 private:

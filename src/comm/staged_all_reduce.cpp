@@ -3,7 +3,7 @@
 #include "finch/base/format.hpp"
 #include "finch/comm/all_reduce.hpp"
 
-#include "patience.hpp"
+#include "deadline.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -32,7 +32,7 @@ public:
     StagedAllReduce& operator=(const StagedAllReduce&) = delete;
 
     [[nodiscard]] std::string name() const override { return group_.size() == 1 ? "none" : "staged"; }
-    [[nodiscard]] bool is_in_line() const override { return group_.size() == 1; }
+    [[nodiscard]] bool is_graph_capturable() const override { return group_.size() == 1; }
 
     void start(std::span<float> bucket) override {
         if (group_.size() == 1) {
@@ -56,9 +56,9 @@ public:
     }
 
     void wait() override {
-        Patience patience(timeout_seconds_);
+        Deadline deadline(timeout_seconds_);
         for (progress(); begun_ < buckets_.size(); progress()) {
-            if (patience.is_over()) {
+            if (deadline.is_over()) {
                 throw Error(
                     fmt::format("rank {} of {} of this worker: the device did not give the gradients' bucket {} "
                                 "of {} within {} s (workers.timeout_seconds)",
@@ -74,7 +74,7 @@ public:
     }
 
     /// What the device does after wait() needs no peer.
-    void settle() override {}
+    void synchronize() override {}
 
 private:
     struct Lane {

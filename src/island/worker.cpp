@@ -26,17 +26,17 @@ search::Record without_curve(search::Record record) {
 
 /// The unfinished individuals by the worker that goes on with each: those of an island are dealt out to its workers in
 /// the order of ids, the same way by every leader. One that has taken its process down comes after the others.
-std::vector<std::deque<search::Individual>> deal(const search::Population& population, const Setup& setup) {
-    std::vector<std::deque<search::Individual>> dealt(setup.island_of_worker.size());
+std::vector<std::deque<search::Individual>> deal(const search::Population& population, const WorkerOptions& options) {
+    std::vector<std::deque<search::Individual>> dealt(options.island_of_worker.size());
     std::map<int, std::vector<std::size_t>> workers_of;
     for (std::size_t worker = 0; worker < dealt.size(); ++worker) {
-        workers_of[setup.island_of_worker[worker]].push_back(worker);
+        workers_of[options.island_of_worker[worker]].push_back(worker);
     }
     std::map<int, std::size_t> turn;
     for (const search::Individual* individual : population.unfinished()) {
         const int island = population.island_now(individual->island);
         const std::vector<std::size_t>& workers = workers_of[island];
-        const bool to_worker_0 = setup.one_at_a_time || workers.empty();
+        const bool to_worker_0 = options.one_at_a_time || workers.empty();
         dealt[to_worker_0 ? 0 : workers[turn[island]++ % workers.size()]].push_back(*individual);
     }
     for (auto& mine : dealt) {
@@ -55,10 +55,10 @@ double phase_of(std::int32_t worker) {
 
 }  // namespace
 
-Worker::Worker(Setup setup, const search::Space& space, search::Population population,
+Worker::Worker(WorkerOptions options, const search::Space& space, search::Population population,
                const search::Propagator& propagator, Evaluator& evaluator, Journal& journal, comm::Mailbox& mailbox,
-               Archive* archive, Observer& observer, Surroundings surroundings)
-    : setup_(std::move(setup)),
+               Archive* archive, Observer& observer, Hooks hooks)
+    : options_(std::move(options)),
       space_(space),
       population_(std::move(population)),
       propagator_(propagator),
@@ -67,39 +67,39 @@ Worker::Worker(Setup setup, const search::Space& space, search::Population popul
       mailbox_(mailbox),
       archive_(archive),
       observer_(observer),
-      surroundings_(std::move(surroundings)),
-      generation_(setup_.bred_before),
-      began_(surroundings_.steady_seconds()),
-      liveness_(setup_.self, workers(), setup_.timeout_seconds, began_) {
+      hooks_(std::move(hooks)),
+      generation_(options_.bred_before),
+      began_(hooks_.steady_seconds()),
+      liveness_(options_.self, workers(), options_.timeout_seconds, began_) {
     population_.limit_memberships({.island = island(),
                                    .breeding = propagator_.population(),
-                                   .exchange = static_cast<std::size_t>(setup_.exchange.migrants),
+                                   .exchange = static_cast<std::size_t>(options_.exchange.migrants),
                                    .everywhere = archive_ != nullptr});
-    auto dealt = deal(population_, setup_);
+    auto dealt = deal(population_, options_);
     if (archive_ != nullptr) {
         std::vector<std::int64_t> counts;
         for (const auto& one : dealt) {
             counts.push_back(std::ssize(one));
         }
-        office_.emplace(setup_.budget, population_, setup_.earlier, counts);
+        lease_server_.emplace(options_.budget, population_, options_.earlier, counts);
         taken_in_from_.assign(static_cast<std::size_t>(workers()), 0);
         in_last_archive_ = taken_in_from_;
     }
-    unfinished_ = std::move(dealt[static_cast<std::size_t>(setup_.self)]);
+    unfinished_ = std::move(dealt[static_cast<std::size_t>(options_.self)]);
     last_archive_ = last_report_ = began_;
-    last_checkpoint_ = began_ - phase_of(setup_.self) * setup_.training_seconds;
+    last_checkpoint_ = began_ - phase_of(options_.self) * options_.training_seconds;
     report();
 }
 
 bool Worker::step() {
     did_something_ = false;
     receive();
-    heed_stop();
+    check_stop();
     if (phase_ == Phase::living) {
         live();
     }
     answer_held_requests();
-    if (phase_ == Phase::waiting_for_leaders && (!office_ || office_->all_done())) {
+    if (phase_ == Phase::waiting_for_leaders && (!lease_server_ || lease_server_->all_done())) {
         mailbox_.begin_closing();
         phase_ = Phase::closing;
     }
@@ -114,13 +114,13 @@ bool Worker::step() {
     return phase_ != Phase::over;
 }
 
-Ending Worker::run() {
+ExitReason Worker::run() {
     while (step()) {
         if (!did_something_) {
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
     }
-    return ending_;
+    return exit_reason_;
 }
 
 /// The heart: breed where there is room, train a little, and tell what ended.
@@ -146,8 +146,8 @@ void Worker::live() {
 void Worker::receive() {
     for (const comm::Envelope& envelope : mailbox_.take()) {
         did_something_ = true;
-        liveness_.heard(envelope.from, surroundings_.steady_seconds());
-        search::RecordReader reader(envelope.bytes, setup_.run, fmt::format("message of worker {}", envelope.from));
+        liveness_.heard(envelope.from, hooks_.steady_seconds());
+        search::RecordReader reader(envelope.bytes, options_.run, fmt::format("message of worker {}", envelope.from));
         while (const auto record = reader.next()) {
             handle(*record, envelope.from);
         }
@@ -158,36 +158,36 @@ void Worker::receive() {
 }
 
 void Worker::handle(const search::Record& record, int from) {
-    if (const auto* tickets = std::get_if<search::Tickets>(&record)) {
-        handle_tickets(*tickets);
+    if (const auto* message = std::get_if<search::LeaseMessage>(&record)) {
+        handle_lease(*message);
     } else if (const auto* archived = std::get_if<search::Archived>(&record)) {
         journal_.forget(archived->records);
         archive_cost_ = archived->seconds;
     } else if (const auto* asked = std::get_if<search::Halt>(&record)) {
         archive_ != nullptr ? halt(*asked) : obey(*asked);
     } else if (const auto* sign = std::get_if<search::Alive>(&record)) {
-        liveness_.heard(from, surroundings_.steady_seconds(), sign->seconds);
+        liveness_.heard(from, hooks_.steady_seconds(), sign->seconds);
     } else {
         if (archive_ != nullptr && !std::holds_alternative<search::WorkerReport>(record)) {
             ++taken_in_from_[static_cast<std::size_t>(from)];
         }
-        take_in(record);
+        merge_record(record);
     }
 }
 
-void Worker::handle_tickets(const search::Tickets& tickets) {
-    using Kind = search::Tickets::Kind;
-    if (tickets.kind == Kind::grant || tickets.kind == Kind::exhausted) {
-        purse_.receive(tickets);
+void Worker::handle_lease(const search::LeaseMessage& message) {
+    using Kind = search::LeaseMessage::Kind;
+    if (message.kind == Kind::grant || message.kind == Kind::exhausted) {
+        lease_client_.receive(message);
         if (halted_) {
-            send_tickets(Kind::give_back, purse_.empty());
+            send_lease(Kind::give_back, lease_client_.return_leases());
         }
         return;
     }
-    if (tickets.kind == Kind::request && setup_.one_at_a_time && !halted_ && (alone_ || !unfinished_.empty())) {
-        held_requests_.push_back(tickets);
-    } else if (const auto answer = office_->answer(tickets)) {
-        send(tickets.worker, *answer);
+    if (message.kind == Kind::request && options_.one_at_a_time && !halted_ && (alone_ || !unfinished_.empty())) {
+        held_requests_.push_back(message);
+    } else if (const auto answer = lease_server_->answer(message)) {
+        send(message.worker, *answer);
     }
 }
 
@@ -196,8 +196,8 @@ void Worker::answer_held_requests() {
     if (held_requests_.empty() || (!halted_ && (alone_ || !unfinished_.empty()))) {
         return;
     }
-    for (const search::Tickets& request : std::exchange(held_requests_, {})) {
-        if (const auto answer = office_->answer(request)) {
+    for (const search::LeaseMessage& request : std::exchange(held_requests_, {})) {
+        if (const auto answer = lease_server_->answer(request)) {
             send(request.worker, *answer);
         }
     }
@@ -206,7 +206,7 @@ void Worker::answer_held_requests() {
 /// Tells those who watch this leader that it lives, and throws if one of those that it watches does not.
 void Worker::check_liveness() {
     evaluator_.keep_alive(0);
-    const double now = surroundings_.steady_seconds();
+    const double now = hooks_.steady_seconds();
     if (liveness_.sign_is_due(now)) {
         announce(0);
     }
@@ -215,7 +215,7 @@ void Worker::check_liveness() {
         throw Error(
             fmt::format("worker {} ({}) gave no sign of life for {} s (workers.timeout_seconds, at least three "
                         "report intervals): it is stopped or hangs",
-                        *worker, at < setup_.leader_names.size() ? setup_.leader_names[at] : "of unknown place",
+                        *worker, at < options_.leader_names.size() ? options_.leader_names[at] : "of unknown place",
                         liveness_.limit()));
     }
 }
@@ -230,8 +230,8 @@ void Worker::announce_if_long(double last_seconds) {
 /// A sign of life, to world rank 0; of world rank 0, to everybody. `seconds`, if not 0: what begins now may take so
 /// long.
 void Worker::announce(double seconds) {
-    for (std::int32_t worker = 0; worker < (setup_.self == 0 ? workers() : 1); ++worker) {
-        if (worker != setup_.self) {
+    for (std::int32_t worker = 0; worker < (options_.self == 0 ? workers() : 1); ++worker) {
+        if (worker != options_.self) {
             send(worker, search::Alive{seconds});
         }
     }
@@ -241,7 +241,7 @@ void Worker::announce(double seconds) {
 }
 
 /// Merges what a record says; on world rank 0 also keeps what only the archive holds.
-void Worker::take_in(const search::Record& record) {
+void Worker::merge_record(const search::Record& record) {
     if (archive_ != nullptr) {
         if (const auto* happened = std::get_if<search::Event>(&record)) {
             archive_->event(*happened);
@@ -256,7 +256,7 @@ void Worker::take_in(const search::Record& record) {
 }
 
 bool Worker::publish(const search::Record& record, const std::vector<std::int32_t>& to) {
-    const auto message = std::make_shared<Bytes>(search::encode(record, setup_.run));
+    const auto message = std::make_shared<Bytes>(search::encode(record, options_.run));
     try {
         journal_.write(*message);
     } catch (const ApiError& error) {
@@ -264,14 +264,14 @@ bool Worker::publish(const search::Record& record, const std::vector<std::int32_
         return false;
     }
     const search::Record told = without_curve(record);
-    const auto short_message = std::make_shared<Bytes>(search::encode(told, setup_.run));
-    take_in(archive_ != nullptr ? record : told);
+    const auto short_message = std::make_shared<Bytes>(search::encode(told, options_.run));
+    merge_record(archive_ != nullptr ? record : told);
     bool told_archivist = archive_ != nullptr;
     if (archive_ != nullptr) {
-        ++taken_in_from_[static_cast<std::size_t>(setup_.self)];
+        ++taken_in_from_[static_cast<std::size_t>(options_.self)];
     }
     for (const std::int32_t worker : to) {
-        if (worker != setup_.self) {
+        if (worker != options_.self) {
             mailbox_.send(worker, worker == 0 ? message : short_message, true);
             told_archivist = told_archivist || worker == 0;
         }
@@ -285,21 +285,21 @@ bool Worker::publish(const search::Record& record, const std::vector<std::int32_
 std::vector<std::int32_t> Worker::leaders_of(int island) const {
     std::vector<std::int32_t> leaders;
     for (std::int32_t worker = 0; worker < workers(); ++worker) {
-        if (setup_.island_of_worker[static_cast<std::size_t>(worker)] == island) {
+        if (options_.island_of_worker[static_cast<std::size_t>(worker)] == island) {
             leaders.push_back(worker);
         }
     }
     return leaders;
 }
 
-void Worker::send_tickets(search::Tickets::Kind kind, std::int64_t count) {
-    send(0, search::Tickets{kind, setup_.self, count, seconds_per_evaluation_});
+void Worker::send_lease(search::LeaseMessage::Kind kind, std::int64_t count) {
+    send(0, search::LeaseMessage{kind, options_.self, count, seconds_per_evaluation_});
 }
 
 void Worker::send(std::int32_t to, const search::Record& record) {
     const bool counted =
-        !std::holds_alternative<search::Tickets>(record) && !std::holds_alternative<search::Alive>(record);
-    mailbox_.send(to, std::make_shared<Bytes>(search::encode(record, setup_.run)), counted);
+        !std::holds_alternative<search::LeaseMessage>(record) && !std::holds_alternative<search::Alive>(record);
+    mailbox_.send(to, std::make_shared<Bytes>(search::encode(record, options_.run)), counted);
 }
 
 void Worker::fill_slots() {
@@ -307,31 +307,31 @@ void Worker::fill_slots() {
         did_something_ = true;
         search::Individual individual = std::move(unfinished_.front());
         unfinished_.pop_front();
-        if (individual.attempt.deaths > 0 || setup_.one_at_a_time) {
+        if (individual.attempt.deaths > 0 || options_.one_at_a_time) {
             alone_ = individual.id;
         }
         start(std::move(individual));
     }
-    while (phase_ == Phase::living && !halted_ && !alone_ && evaluator_.has_free_slot() && purse_.take()) {
+    while (phase_ == Phase::living && !halted_ && !alone_ && evaluator_.has_free_slot() && lease_client_.take()) {
         did_something_ = true;
         start_bred();
     }
-    if (!halted_ && !alone_ && unfinished_.empty() && purse_.should_ask(evaluator_.wants_soon())) {
-        send_tickets(search::Tickets::Kind::request, 0);
+    if (!halted_ && !alone_ && unfinished_.empty() && lease_client_.should_ask(evaluator_.wants_soon())) {
+        send_lease(search::LeaseMessage::Kind::request, 0);
     }
 }
 
 /// One that took its process down trains with nothing beside it, so that no other is taken for the cause.
 bool Worker::may_go_on_with(const search::Individual& individual) const {
-    const bool is_to_be_alone = individual.attempt.deaths > 0 || setup_.one_at_a_time;
+    const bool is_to_be_alone = individual.attempt.deaths > 0 || options_.one_at_a_time;
     return !alone_ && evaluator_.has_free_slot() && (!is_to_be_alone || evaluator_.idle());
 }
 
 /// Recorded before it begins: should the process die of it, the next start knows who was in training.
 void Worker::start(search::Individual individual) {
-    individual.attempt.restart = setup_.restart;
-    individual.attempt.worker = setup_.self;
-    individual.ranks = setup_.ranks;
+    individual.attempt.restart = options_.restart;
+    individual.attempt.worker = options_.self;
+    individual.ranks = options_.ranks;
     if (publish(search::Started{individual}, {})) {
         evaluator_.start(std::move(individual));
     }
@@ -339,18 +339,18 @@ void Worker::start(search::Individual individual) {
 
 void Worker::start_bred() {
     search::Individual individual;
-    individual.id = search::Id::make(setup_.restart, static_cast<std::uint32_t>(setup_.self), ++sequence_);
+    individual.id = search::Id::make(options_.restart, static_cast<std::uint32_t>(options_.self), ++sequence_);
     individual.island = island();
     individual.generation = ++generation_;
-    individual.born = surroundings_.unix_seconds();
-    individual.node = setup_.node;
-    individual.device = setup_.device;
-    individual.ranks = setup_.ranks;
-    individual.threads = setup_.threads;
-    individual.attempt = {setup_.restart, setup_.self};
+    individual.born = hooks_.unix_seconds();
+    individual.node = options_.node;
+    individual.device = options_.device;
+    individual.ranks = options_.ranks;
+    individual.threads = options_.threads;
+    individual.attempt = {options_.restart, options_.self};
     bool exists = false;
     for (std::uint32_t attempt = 0; attempt < breeding_attempts && !exists; ++attempt) {
-        RandomStream random(setup_.seed, Purpose::breeding, individual.id.value, attempt);
+        RandomStream random(options_.seed, Purpose::breeding, individual.id.value, attempt);
         search::Offspring offspring = propagator_.breed(population_, island(), random);
         individual.genome = std::move(offspring.genome);
         individual.parents = offspring.parents;
@@ -360,7 +360,7 @@ void Worker::start_bred() {
     if (!exists) {
         individual.outcome = search::Outcome::failed;
         individual.problem = fmt::format("no network that can exist in {} breedings", breeding_attempts);
-        individual.finished = surroundings_.unix_seconds();
+        individual.finished = hooks_.unix_seconds();
         settle(std::move(individual));
     } else {
         start(std::move(individual));
@@ -388,10 +388,10 @@ void Worker::settle(search::Individual individual) {
 }
 
 void Worker::exchange(const search::Individual& after) {
-    RandomStream random(setup_.seed, Purpose::exchange, after.id.value);
+    RandomStream random(options_.seed, Purpose::exchange, after.id.value);
     const search::IslandLeaders leaders{island(), leaders_of(island())};
     for (const search::Record& record :
-         search::plan_exchange(setup_.exchange, population_, leaders, setup_.self, random)) {
+         search::plan_exchange(options_.exchange, population_, leaders, options_.self, random)) {
         const auto* move = std::get_if<search::Move>(&record);
         const int target = move != nullptr ? move->home.island : std::get<search::Copy>(record).island;
         std::vector<std::int32_t> to = leaders_of(target);
@@ -402,12 +402,13 @@ void Worker::exchange(const search::Individual& after) {
 
 /// Once nothing runs here and nothing more will be started: says so, and waits for the others.
 void Worker::leave_if_over() {
-    const bool nothing_comes = halted_ || purse_.exhausted();
-    if (phase_ != Phase::living || !nothing_comes || purse_.waiting() || !unfinished_.empty() || !evaluator_.idle()) {
+    const bool nothing_comes = halted_ || lease_client_.exhausted();
+    if (phase_ != Phase::living || !nothing_comes || lease_client_.waiting() || !unfinished_.empty() ||
+        !evaluator_.idle()) {
         return;
     }
     report();
-    send_tickets(search::Tickets::Kind::done, purse_.empty());
+    send_lease(search::LeaseMessage::Kind::done, lease_client_.return_leases());
     phase_ = Phase::waiting_for_leaders;
 }
 

@@ -117,9 +117,9 @@ void get(ByteReader& reader, Kind& record, std::uint16_t written_in) {
         get_value(reader, record.home, written_in);
     } else if constexpr (std::same_as<Kind, Copy>) {
         get_value(reader, record.island, written_in);
-    } else if constexpr (std::same_as<Kind, Tickets>) {
-        if (record.kind > Tickets::Kind::done) {
-            throw FileError(fmt::format("{} is no kind of ticket message", static_cast<std::uint32_t>(record.kind)));
+    } else if constexpr (std::same_as<Kind, LeaseMessage>) {
+        if (record.kind > LeaseMessage::Kind::done) {
+            throw FileError(fmt::format("{} is no kind of lease message", static_cast<std::uint32_t>(record.kind)));
         }
     }
 }

@@ -64,7 +64,7 @@ private:
     std::int64_t ask_for_training(std::int64_t steps);
     std::int64_t ask_for_validation(std::int64_t steps);
     void pad_indices(std::int64_t batches);
-    void take_in();
+    void finish_steps();
     void shuffle_epoch();
 
     void end_epoch();
@@ -93,7 +93,7 @@ private:
     Position position_;
     PartialSums sums_;
     std::int64_t epoch_ranks_;      ///< that trained the present epoch so far; 0: different numbers of them
-    std::int64_t steps_asked_ = 0;  ///< for which the device was asked, and which take_in() has not seen done
+    std::int64_t steps_asked_ = 0;  ///< for which the device was asked, and which finish_steps() has not seen done
     bool epoch_is_over_ = false;    ///< with the steps that were asked for
     std::int64_t steps_done_ = 0;
     double step_seconds_ = 0;

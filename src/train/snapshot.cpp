@@ -121,7 +121,7 @@ void append(NamedArrays& arrays, NamedArrays more) {
 }  // namespace
 
 NamedArrays Training::Implementation::snapshot() {
-    take_in();
+    finish_steps();
     const auto row = to_row(sums_);
     std::vector<double> rows = group_.gather(row);
     NamedArrays arrays{whole_number("seed", static_cast<std::int64_t>(recipe_.seed)),

@@ -15,7 +15,7 @@ Learner::Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::Model
       optimizer_(device, optimizer, model_.plan().parameters),
       buckets_(model_.plan()) {
     const backend::Images images = images_of(dataset, normalisation);
-    const auto recording = all_reduce.is_in_line() ? backend::Recording::graph : backend::Recording::calls;
+    const auto recording = all_reduce.is_graph_capturable() ? backend::Recording::graph : backend::Recording::calls;
     training_.feed = device.make_feed(images, model_.plan().batch);
     training_.program = device.record([this] { train_once(); }, recording);
     validation_.feed = device.make_feed(images, model_.plan().batch);
@@ -68,8 +68,8 @@ void Learner::run(Work& work, std::span<const std::int64_t> indices) {
     work.is_under_way = true;
 }
 
-double Learner::settle() {
-    all_reduce_.settle();
+double Learner::synchronize() {
+    all_reduce_.synchronize();
     device_.synchronize();
     double seconds = 0;
     for (Work* work : {&training_, &validation_}) {
@@ -115,7 +115,7 @@ void Learner::train_once() {
 
 template <class Action>
 void Learner::attempt(Action&& action) {
-    if (all_reduce_.is_in_line()) {
+    if (all_reduce_.is_graph_capturable()) {
         action();  // no peer waits for this host's part, and who records the step must hear of it
     } else if (!failed_) {
         try {

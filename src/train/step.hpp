@@ -22,7 +22,7 @@ struct StepPlan {
 };
 
 /// A model, its optimizer and its data on this rank: everything whose size depends on the batch. Does steps, many at a
-/// time; where the device runs ahead they are done when settle() returns.
+/// time; where the device runs ahead they are done when synchronize() returns.
 ///
 /// Where the host has a part in the sums over ranks, what a computation throws is kept, and from then on the
 /// collectives run with zeros and the losses are NaN: the other ranks are not left waiting. throw_failure() then tells.
@@ -46,14 +46,14 @@ public:
     void set_weights(std::span<const float> weights);
 
     /// Collective over the worker. Optimizer steps, of whose images `indices` (steps, batch; −1 is padding) are this
-    /// rank's. At most one train() and one validate() between two settle().
+    /// rank's. At most one train() and one validate() between two synchronize().
     void train(std::span<const std::int64_t> indices, std::span<const StepPlan> steps);
     /// Local. Losses of the images `indices` (a multiple of a batch; −1 is padding).
     void validate(std::span<const std::int64_t> indices);
     /// Waits until what was asked for is done. Returns the seconds that it took by the device's clock.
-    double settle();
+    double synchronize();
 
-    /// What train() and validate() have summed up since set_sums(). After settle().
+    /// What train() and validate() have summed up since set_sums(). After synchronize().
     [[nodiscard]] backend::LossSums training_sums() const { return sums(training_); }
     [[nodiscard]] backend::LossSums validation_sums() const { return sums(validation_); }
     void set_sums(const backend::LossSums& training, const backend::LossSums& validation);

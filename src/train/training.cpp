@@ -124,13 +124,13 @@ std::int64_t Training::Implementation::validation_samples() const noexcept {
 }
 
 State Training::Implementation::advance(std::int64_t steps) {
-    take_in();
+    finish_steps();
     // A rank that met a NaN goes on too: its peers count on its collectives.
     while (steps > 0 && !ended_ && !epoch_is_over_) {
         const bool trains = position_.phase == Phase::training;
         steps -= trains ? ask_for_training(steps) : ask_for_validation(steps);
         if (!device_.runs_ahead()) {
-            take_in();
+            finish_steps();
         } else if (!trains || position_.phase == Phase::training) {
             break;  // one call of each kind can be under way: an epoch's last training batches, and validation
         }
@@ -189,11 +189,11 @@ void Training::Implementation::pad_indices(std::int64_t batches) {
 }
 
 /// Waits for the steps that were asked for and counts what they gave; where they end an epoch, the group decides.
-void Training::Implementation::take_in() {
+void Training::Implementation::finish_steps() {
     if (steps_asked_ == 0) {
         return;
     }
-    const double seconds = learner_->settle();
+    const double seconds = learner_->synchronize();
     steps_done_ += std::exchange(steps_asked_, 0);
     step_seconds_ += seconds;
     sums_ = {learner_->training_sums(), learner_->validation_sums(), sums_.seconds + seconds};
@@ -241,7 +241,7 @@ NamedArrays Training::Implementation::best_weights() const {
 }
 
 Measured Training::Implementation::measure(const data::Dataset& dataset) {
-    take_in();
+    finish_steps();
     const BorrowedWeights best(*learner_, best_epoch() > 0 ? best_weights_ : learner_->weights());
     return measure_model(device_, group_, learner_->model(), recipe_.data, dataset);
 }

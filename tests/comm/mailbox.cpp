@@ -226,7 +226,7 @@ TEST_CASE("closing: waits for the leader that is last to send, and nobody closes
 
 TEST_CASE("closing: uncounted messages still travel, also to and from a leader that is closing") {
     const auto mailbox = make_mpi_mailbox(MPI_COMM_WORLD);
-    // As tickets do: leader 0 answers until all have been answered, and begins last.
+    // As leases do: leader 0 answers until all have been answered, and begins last.
     if (mailbox->self() != 0) {
         mailbox->begin_closing();
         mailbox->send(0, numbered(mailbox->self(), 0, 16), false);

@@ -48,7 +48,7 @@ TEST_CASE("sums over two ranks are right on both, by calls and replayed as a gra
     const auto device = backend::make_cuda_device(0);
     const auto all_reduce = comm::make_nccl_all_reduce(both, *device, 30);
     CHECK(all_reduce->name() == "nccl");
-    CHECK(all_reduce->is_in_line());
+    CHECK(all_reduce->is_graph_capturable());
     const backend::Buffer buffer = device->allocate(100);
     device->upload(std::vector<float>(100, 1), buffer.data());
     const auto program = device->record(
@@ -61,7 +61,7 @@ TEST_CASE("sums over two ranks are right on both, by calls and replayed as a gra
 
     program->run(1);
     program->run(99);
-    all_reduce->settle();
+    all_reduce->synchronize();
     device->synchronize();
 
     std::vector<float> summed(100);
@@ -90,7 +90,7 @@ TEST_CASE("the sums of all ranks are MPI's: whole numbers exactly, others within
         all_reduce->start(values.subspan(1, 700));
         all_reduce->start(values.subspan(701));
         all_reduce->wait();
-        all_reduce->settle();
+        all_reduce->synchronize();
     }
 
     std::vector<float> summed(expected.size());
@@ -127,7 +127,7 @@ TEST_CASE("each bucket is summed after what computed it and before what uses it,
 
         for (const std::int64_t steps : {1, 1, 40}) {
             program->run(steps);
-            all_reduce->settle();
+            all_reduce->synchronize();
 
             std::vector<float> values(3);
             device->download(buffer.data(), values);
@@ -202,9 +202,9 @@ TEST_CASE("sums that get stuck, or an error that NCCL reports, end within the de
 
         all_reduce->start(buffer.span());
         all_reduce->wait();
-        CHECK_THROWS_AS(all_reduce->settle(), Error);
+        CHECK_THROWS_AS(all_reduce->synchronize(), Error);
 
-        CHECK_THROWS_WITH_AS(all_reduce->settle(), doctest::Contains("given up"), Error);
+        CHECK_THROWS_WITH_AS(all_reduce->synchronize(), doctest::Contains("given up"), Error);
         CHECK_THROWS_WITH_AS(all_reduce->start(buffer.span()), doctest::Contains("given up"), Error);
         all_reduce.reset();
         CHECK(rehearsal::communicators_aborted() == aborted + 1);
@@ -225,12 +225,12 @@ TEST_CASE("a failure ends within the deadline though graphs hold sums, which NCC
     };
     auto program = device->record(sum, backend::Recording::graph);
     program->run(3);
-    all_reduce->settle();
+    all_reduce->synchronize();
     const int aborted = rehearsal::communicators_aborted();
     rehearsal::set_peers(rehearsal::Peers::get_stuck);
 
     sum();
-    CHECK_THROWS_AS(all_reduce->settle(), Error);
+    CHECK_THROWS_AS(all_reduce->synchronize(), Error);
 
     CHECK(rehearsal::communicators_aborted() == aborted);  // the graphs are still there
     program.reset();
@@ -267,7 +267,7 @@ TEST_CASE("a communicator that is given up, or unwound, is aborted and waits for
     {
         const auto all_reduce = comm::make_nccl_all_reduce(both, *device, 30);
         all_reduce->give_up();
-        CHECK_THROWS_WITH_AS(all_reduce->settle(), doctest::Contains("given up"), Error);
+        CHECK_THROWS_WITH_AS(all_reduce->synchronize(), doctest::Contains("given up"), Error);
     }
     CHECK(rehearsal::communicators_aborted() == aborted + 1);
     try {

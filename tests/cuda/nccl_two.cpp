@@ -57,7 +57,7 @@ TEST_CASE("captured sums of two ranks: small and large buckets, forty times over
 
     for (const std::int64_t steps : {1, 2, 38}) {  // call by call; as a graph; as a graph of 32 steps and others
         program->run(steps);
-        all_reduce->settle();
+        all_reduce->synchronize();
     }
 
     std::vector<float> summed(floats);

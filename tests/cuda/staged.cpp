@@ -42,7 +42,7 @@ TEST_CASE("staged sums are right: whole numbers exactly, on all ranks, whichever
         const auto device = backend::make_cuda_device(0);
         const auto all_reduce = comm::make_staged_all_reduce(all, *device, 30);
         CHECK(all_reduce->name() == "staged");
-        CHECK(!all_reduce->is_in_line());
+        CHECK(!all_reduce->is_graph_capturable());
         const backend::Buffer buffer = device->allocate(1000);
         std::vector<float> mine(1000);
         for (std::size_t i = 0; i < mine.size(); ++i) {

@@ -75,7 +75,7 @@ Bytes records() {
     for (const search::Record& record : std::vector<search::Record>{
              search::Started{one(1)}, search::Result{one(8)}, search::Move{one(2), {1, 2, 3}}, search::Copy{one(3), 1},
              search::Event{1.5, 2, "stop", "USR2"}, search::WorkerReport{1, 2, 3, 4, 5, "n01", "cpu", 6, 7, 8, 9},
-             search::Tickets{}, search::Archived{7}, search::Halt{true, "enough"}}) {
+             search::LeaseMessage{}, search::Archived{7}, search::Halt{true, "enough"}}) {
         const Bytes bytes = encode(record, run);
         all.insert(all.end(), bytes.begin(), bytes.end());
     }

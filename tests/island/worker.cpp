@@ -22,7 +22,7 @@ TEST_CASE("every budget of evaluations is used exactly, with any exchange, and a
             CHECK(world.recorded().settled() == static_cast<std::size_t>(budget));
             CHECK(world.workers_[0]->population().settled() == static_cast<std::size_t>(budget));
             for (const auto& worker : world.workers_) {
-                CHECK(worker->ending() == Ending::complete);
+                CHECK(worker->exit_reason() == ExitReason::complete);
             }
         }
     }
@@ -141,7 +141,7 @@ TEST_CASE("a target loss ends the run: nothing starts, what runs is saved, and g
     for (const search::Individual* individual : recorded.unfinished()) {
         CHECK(individual->progress > 0);
     }
-    CHECK(world.workers_[0]->ending() == Ending::complete);
+    CHECK(world.workers_[0]->exit_reason() == ExitReason::complete);
     CHECK(world.messages_to_others(search::Record(search::Halt{}).index()) <= 2 * 3);
 
     world.budget_.target_loss = 1e-3;
@@ -167,7 +167,7 @@ TEST_CASE("a budget of hours ends the run, also where world rank 0 has long noth
     // Each of the three that see it tells world rank 0, which tells the four others once.
     CHECK(world.messages_to_others(search::Record(search::Halt{}).index()) <= 3 + 4);
     for (const auto& worker : world.workers_) {
-        CHECK(worker->ending() == Ending::complete);
+        CHECK(worker->exit_reason() == ExitReason::complete);
     }
 }
 
@@ -188,9 +188,9 @@ TEST_CASE("generations over changing layouts: each start uses the share that is 
     budget.generations = 10;
     World world(4, 1, budget, search::ExchangeKind::none);
     world.run(70, 4);
-    world.stop = Stop::orderly;
+    world.stop = StopRequest::orderly;
     CHECK(world.go_on(plenty));
-    world.stop = Stop::none;
+    world.stop = StopRequest::none;
     const auto first = static_cast<double>(world.recorded().settled());
     CHECK(first > 4);
     CHECK(first < 40);
@@ -207,9 +207,9 @@ TEST_CASE("a resumed individual belongs to its island of birth, whoever trains i
             World world(4, 2, evaluations(60), search::ExchangeKind::pollination);
             world.slots = slots;
             CHECK_FALSE(world.run(25));
-            world.stop = Stop::orderly;
+            world.stop = StopRequest::orderly;
             CHECK(world.go_on(plenty));
-            world.stop = Stop::none;
+            world.stop = StopRequest::none;
             CHECK(world.recorded().unfinished().size() > 1);
 
             CHECK(world.run(plenty, workers));
@@ -304,11 +304,11 @@ TEST_CASE("the stop begins when a snapshot, the archive and 5 s are left") {
     world.checkpoint_seconds = 8;
     CHECK_FALSE(world.run(1));
     CHECK_FALSE(world.go_on(100, 0.85));  // to 13.2 s before the end
-    CHECK(world.workers_[0]->ending() == Ending::complete);
+    CHECK(world.workers_[0]->exit_reason() == ExitReason::complete);
 
     CHECK(world.go_on(plenty, 0.01));
 
-    CHECK(world.workers_[0]->ending() == Ending::stopped);
+    CHECK(world.workers_[0]->exit_reason() == ExitReason::stopped);
     CHECK(world.now_ < 101 - 12);
 }
 
@@ -389,14 +389,14 @@ TEST_CASE("an orderly stop saves what runs, all leave, and the next start goes o
     for (const int rounds : {11, 20, 29, 40, 53}) {
         World world(4, 2, evaluations(100), search::ExchangeKind::pollination);
         CHECK_FALSE(world.run(rounds));
-        world.stop = Stop::orderly;
+        world.stop = StopRequest::orderly;
         CHECK(world.go_on(plenty));
         for (int i = 0; i < 4; ++i) {
-            CHECK(world.workers_[static_cast<std::size_t>(i)]->ending() == Ending::stopped);
+            CHECK(world.workers_[static_cast<std::size_t>(i)]->exit_reason() == ExitReason::stopped);
             CHECK(world.evaluators_[static_cast<std::size_t>(i)]->checkpoints >= 1);
         }
         unfinished += world.recorded().unfinished().size();
-        world.stop = Stop::none;
+        world.stop = StopRequest::none;
 
         CHECK(world.run(plenty));
 
@@ -409,11 +409,11 @@ TEST_CASE("an orderly stop saves what runs, all leave, and the next start goes o
 TEST_CASE("after TERM a leader leaves at once and waits for nobody") {
     World world(2, 1, evaluations(100), search::ExchangeKind::none);
     CHECK_FALSE(world.run(20));
-    world.stop = Stop::urgent;
+    world.stop = StopRequest::urgent;
 
     CHECK(world.go_on(1));
 
-    CHECK(world.workers_[0]->ending() == Ending::urgent);
+    CHECK(world.workers_[0]->exit_reason() == ExitReason::urgent);
     CHECK(world.evaluators_[0]->checkpoints == 1);
 }
 
@@ -440,8 +440,8 @@ TEST_CASE("a journal that cannot be written stops the run in order, and nobody h
     world.files_[1]->full = true;
     CHECK(world.go_on(plenty));
 
-    CHECK(world.workers_[1]->ending() == Ending::storage);
-    CHECK(world.workers_[0]->ending() == Ending::stopped);
+    CHECK(world.workers_[1]->exit_reason() == ExitReason::storage);
+    CHECK(world.workers_[0]->exit_reason() == ExitReason::stopped);
     CHECK(world.workers_[0]->population() == world.recorded());
 }
 
@@ -452,8 +452,8 @@ TEST_CASE("an archive that cannot be written is tried again, then the run stops"
 
     CHECK(world.go_on(plenty, 0.01));
 
-    CHECK(world.workers_[0]->ending() == Ending::stopped);
-    CHECK(world.workers_[1]->ending() == Ending::stopped);
+    CHECK(world.workers_[0]->exit_reason() == ExitReason::stopped);
+    CHECK(world.workers_[1]->exit_reason() == ExitReason::stopped);
 }
 
 }  // namespace finch::island

@@ -44,7 +44,7 @@ public:
             now_ += seconds_per_round;
             bool alive = false;
             for (auto& worker : workers_) {
-                if (worker->ending() == Ending::urgent || worker.get() == stopped) {
+                if (worker->exit_reason() == ExitReason::urgent || worker.get() == stopped) {
                     continue;
                 }
                 alive = worker->step() || alive;
@@ -91,7 +91,7 @@ public:
         return population;
     }
 
-    Stop stop = Stop::none;
+    StopRequest stop = StopRequest::none;
     double now_ = 1;
     int slots = 1;
     std::size_t epochs = 0;
@@ -122,20 +122,20 @@ private:
         archive_ = std::make_unique<MemoryArchive>();
         propagator_ = search::make_propagator(search::GeneticOptions{8}, space_);
         for (int i = 0; i < count; ++i) {
-            Setup setup;
-            setup.run = 7;
-            setup.restart = restart_;
-            setup.self = i;
+            WorkerOptions options;
+            options.run = 7;
+            options.restart = restart_;
+            options.self = i;
             for (int w = 0; w < count; ++w) {
-                setup.island_of_worker.push_back(w % islands_);
+                options.island_of_worker.push_back(w % islands_);
             }
-            setup.earlier = earlier_;
-            setup.one_at_a_time = one_at_a_time;
-            setup.nodes = nodes;
-            setup.budget = budget_;
-            setup.exchange.kind = kind_;
-            setup.timeout_seconds = timeout_seconds;
-            setup.leader_names = {"rank 0 on n1", "rank 1 on n1", "rank 2 on n2"};
+            options.earlier = earlier_;
+            options.one_at_a_time = one_at_a_time;
+            options.nodes = nodes;
+            options.budget = budget_;
+            options.exchange.kind = kind_;
+            options.timeout_seconds = timeout_seconds;
+            options.leader_names = {"rank 0 on n1", "rank 1 on n1", "rank 2 on n2"};
             evaluators_.push_back(std::make_unique<SteppedEvaluator>(slots, 5 + 7 * i));
             evaluators_.back()->exists = exists;
             evaluators_.back()->epochs = epochs;
@@ -144,9 +144,9 @@ private:
             mailboxes_.push_back(std::make_unique<LocalMailbox>(*post_, i));
             files_.push_back(std::make_unique<MemoryJournal>(journals_[static_cast<std::size_t>(i)]));
             workers_.push_back(std::make_unique<Worker>(
-                setup, space_, population, *propagator_, *evaluators_.back(), *files_.back(), *mailboxes_.back(),
+                options, space_, population, *propagator_, *evaluators_.back(), *files_.back(), *mailboxes_.back(),
                 i == 0 ? archive_.get() : nullptr, observer_,
-                Surroundings{[this] { return now_; }, [this] { return now_; }, [this] { return stop; }, end_time}));
+                Hooks{[this] { return now_; }, [this] { return now_; }, [this] { return stop; }, end_time}));
         }
         earlier_.push_back({restart_++, count});
     }

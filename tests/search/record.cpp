@@ -23,7 +23,7 @@ std::vector<Record> one_of_each() {
             Copy{with_magic, 7},
             Event{1.5, 2, "stop", "USR2"},
             WorkerReport{1, 2, 3, 4, 5, "n01", "cpu", 6, 7, 8, 9},
-            Tickets{Tickets::Kind::give_back, 3, 4, 0.5},
+            LeaseMessage{LeaseMessage::Kind::give_back, 3, 4, 0.5},
             Archived{77},
             Halt{true, "the target loss is reached"}};
 }
@@ -93,11 +93,11 @@ TEST_CASE("records of every kind read back") {
     CHECK(report.device == "cpu");
     CHECK(report.busy_seconds == 8);
     CHECK(report.evaluations == 9);
-    const auto tickets = std::get<Tickets>(next());
-    CHECK(tickets.kind == Tickets::Kind::give_back);
-    CHECK(tickets.worker == 3);
-    CHECK(tickets.count == 4);
-    CHECK(tickets.seconds_per_evaluation == 0.5);
+    const auto message = std::get<LeaseMessage>(next());
+    CHECK(message.kind == LeaseMessage::Kind::give_back);
+    CHECK(message.worker == 3);
+    CHECK(message.count == 4);
+    CHECK(message.seconds_per_evaluation == 0.5);
     CHECK(std::get<Archived>(next()).records == 77);
     const auto halt = std::get<Halt>(next());
     CHECK(halt.end_running);
@@ -263,7 +263,7 @@ TEST_CASE("a whole record of an unknown kind or version, or with an impossible b
     no_kind[4] = std::byte{0};
     Bytes newer = encode(Archived{1}, run);
     newer[6] = std::byte{99};
-    Bytes impossible = encode(Tickets{}, run);
+    Bytes impossible = encode(LeaseMessage{}, run);
     impossible[24] = std::byte{99};
     Bytes too_long = encode(Archived{1}, run);
     too_long.push_back(std::byte{0});

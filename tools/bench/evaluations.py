@@ -5,7 +5,7 @@
 
 Prints microseconds of wall time per evaluation (all ranks together), and around 1 000 and around 20 000 known individuals,
 whose ratio should be under 2. Times come from the individuals' own `finished` columns. The last thousand is shown by itself: there the
-leases of tickets shrink to one, so that the leaders ask world rank 0 for each.
+leases shrink to one, so that the leaders ask world rank 0 for each.
 """
 import os
 import pathlib

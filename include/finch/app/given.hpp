@@ -14,7 +14,7 @@ namespace finch::app {
 [[nodiscard]] search::Genome given_genome(const search::Space& space, const std::vector<std::string>& genes);
 
 /// Always gives `genome`.
-[[nodiscard]] std::unique_ptr<search::Propagator> make_given(search::Genome genome);
+[[nodiscard]] std::unique_ptr<search::Propagator> fixed_genome_propagator(search::Genome genome);
 
 /// Tells genomes apart in a file's name: eight hexadecimal digits, the same on every machine.
 [[nodiscard]] std::string short_name(const search::Space& space, const search::Genome& genome);

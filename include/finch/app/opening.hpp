@@ -2,7 +2,7 @@
 
 #include "finch/app/run.hpp"
 #include "finch/cluster/environment.hpp"
-#include "finch/island/tickets.hpp"
+#include "finch/island/leases.hpp"
 #include "finch/search/population.hpp"
 #include "finch/store/archive.hpp"
 #include "finch/store/run_directory.hpp"
@@ -21,7 +21,7 @@ struct OpenedRun {
     std::vector<island::EarlierStart> earlier;
     double hours_before = 0;
     double node_hours_before = 0;
-    bool one_at_a_time = false;  ///< island::Setup has it
+    bool one_at_a_time = false;  ///< island::WorkerOptions has it
     search::Population population{search::ExchangeKind::none, 1};
     std::vector<std::int32_t> bred_before;  ///< by worker, in the earlier starts; others bred nothing
     std::string greeting;                   ///< "a new run", or what is resumed

@@ -1,12 +1,10 @@
 #pragma once
 
+#include "finch/base/stop_request.hpp"
+
 #include <string>
 
 namespace finch::cluster {
-
-/// What a signal asked for. `urgent` is TERM, or INT twice: seconds are left, a peer may be dead, so nobody enters a
-/// collective beyond the worker. `orderly` is USR2, INT once, or request_orderly_stop().
-enum class StopRequest { none, orderly, urgent };
 
 /// Catches USR2, TERM and INT; the handler only sets a flag and arms the alarm. TERM arms alarm(10), USR2 and INT arm
 /// alarm(max(5, min(seconds left − 5, 120))): a stop that hangs ends itself, by SIGALRM. A repeated signal never puts

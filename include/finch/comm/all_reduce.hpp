@@ -18,7 +18,7 @@ public:
     [[nodiscard]] virtual std::string name() const = 0;
     /// Whether all of it is put in line on the device, without a part for the host: a step with it can be recorded as a
     /// graph.
-    [[nodiscard]] virtual bool is_in_line() const = 0;
+    [[nodiscard]] virtual bool is_graph_capturable() const = 0;
 
     /// Collective over the worker; does not block. Begins to sum `bucket` in place, after what the device was asked for
     /// before; it must stay untouched until wait().
@@ -26,12 +26,12 @@ public:
     /// Lets the transfers move on; called between layers. Does not block.
     virtual void progress() = 0;
     /// Ends the step's sums: what the device is asked for from now on finds every bucket summed. Waits on the host
-    /// unless is_in_line(). Throws Error that names the bucket and the timeout where a peer does not come; the buckets
-    /// then still belong to the library, and wait() may be called again.
+    /// unless is_graph_capturable(). Throws Error that names the bucket and the timeout where a peer does not come; the
+    /// buckets then still belong to the library, and wait() may be called again.
     virtual void wait() = 0;
     /// Waits until the device has done all that it was asked for, sums among it. Throws Error where it does not within
     /// the timeout, or where the library says that a peer has failed. Nothing to do for ranks without a device.
-    virtual void settle() = 0;
+    virtual void synchronize() = 0;
     /// While unwinding, before what the sums use is freed: ends those under way, so that nobody waits for the device
     /// while the device waits for a peer. Every later use throws.
     virtual void give_up() noexcept {}

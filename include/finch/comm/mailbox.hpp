@@ -25,7 +25,7 @@ public:
     [[nodiscard]] virtual int leaders() const = 0;
 
     /// Hands `message` to the leader `to`; to oneself too. Does not block. `counted`: whether the closing waits for it
-    /// (ticket traffic is not counted).
+    /// (messages of leases are not counted).
     virtual void send(int to, Message message, bool counted) = 0;
     /// What has arrived, each sender's messages in the order in which they were sent. Does not block; reaps sends that
     /// are done.

@@ -24,7 +24,7 @@ public:
     [[nodiscard]] virtual std::vector<search::Individual> advance() = 0;
     /// Called once the record of `individual` is written: what was kept of its training can go.
     virtual void settled(const search::Individual& individual) = 0;
-    /// Whether a slot is free now or will be within some 50 ms, as far as can be told: time to ask for a ticket.
+    /// Whether a slot is free now or will be within some 50 ms, as far as can be told: time to ask for a lease.
     [[nodiscard]] virtual bool wants_soon() const = 0;
     /// Saves everything that runs, so that a later start can go on with it. Returns those that were saved, with the
     /// progress that their snapshot holds.

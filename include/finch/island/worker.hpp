@@ -1,11 +1,12 @@
 #pragma once
 
+#include "finch/base/stop_request.hpp"
 #include "finch/comm/mailbox.hpp"
 #include "finch/island/evaluator.hpp"
 #include "finch/island/journal.hpp"
+#include "finch/island/leases.hpp"
 #include "finch/island/liveness.hpp"
 #include "finch/island/options.hpp"
-#include "finch/island/tickets.hpp"
 #include "finch/search/exchange.hpp"
 #include "finch/search/population.hpp"
 #include "finch/search/propagator.hpp"
@@ -20,15 +21,11 @@
 
 namespace finch::island {
 
-/// What was asked of this process from outside. `urgent`: seconds are left and a peer may be dead, so no message is
-/// awaited.
-enum class Stop { none, orderly, urgent };
-
 /// The world around a worker; a simulator hands in its own.
-struct Surroundings {
+struct Hooks {
     std::function<double()> unix_seconds;
     std::function<double()> steady_seconds;
-    std::function<Stop()> stop;
+    std::function<StopRequest()> stop;
     double end_time = 0;  ///< Unix seconds at which the job's time is over; 0: never
     /// Called where this worker begins to stop in order, by whatever asked for it: time to arm a watchdog. May be
     /// empty.
@@ -36,7 +33,7 @@ struct Surroundings {
 };
 
 /// What a worker is told at its start.
-struct Setup {
+struct WorkerOptions {
     std::uint64_t run = 0;
     std::uint64_t seed = 1;
     std::uint32_t restart = 0;
@@ -74,23 +71,23 @@ public:
 
 /// How a worker's life ended. `complete`: the budget is used. `stopped`: an orderly stop; unfinished trainings are
 /// saved. `urgent`: like it, but nobody waited for anybody. `storage`: nothing can be written any more.
-enum class Ending { complete, stopped, urgent, storage };
+enum class ExitReason { complete, stopped, urgent, storage };
 
 /// The asynchronous life of a worker, on its leader: receive, breed, advance, settle, exchange, stop. No thread, and
-/// nothing in it waits. `archive` is given on world rank 0 alone, which also keeps the ticket office.
+/// nothing in it waits. `archive` is given on world rank 0 alone, which also keeps the lease server.
 class Worker {
 public:
-    Worker(Setup setup, const search::Space& space, search::Population population, const search::Propagator& propagator,
-           Evaluator& evaluator, Journal& journal, comm::Mailbox& mailbox, Archive* archive, Observer& observer,
-           Surroundings surroundings);
+    Worker(WorkerOptions options, const search::Space& space, search::Population population,
+           const search::Propagator& propagator, Evaluator& evaluator, Journal& journal, comm::Mailbox& mailbox,
+           Archive* archive, Observer& observer, Hooks hooks);
 
     /// One round of the loop. False once the life is over.
     bool step();
     /// step() until over; sleeps a millisecond where there was nothing to do.
-    Ending run();
+    ExitReason run();
 
     [[nodiscard]] const search::Population& population() const noexcept { return population_; }
-    [[nodiscard]] Ending ending() const noexcept { return ending_; }
+    [[nodiscard]] ExitReason exit_reason() const noexcept { return exit_reason_; }
     /// Evaluations that this worker settled in this start.
     [[nodiscard]] std::int64_t evaluations() const noexcept { return evaluations_; }
 
@@ -99,15 +96,15 @@ private:
 
     void receive();
     void handle(const search::Record& record, int from);
-    void handle_tickets(const search::Tickets& tickets);
-    void take_in(const search::Record& record);
-    void heed_stop();
+    void handle_lease(const search::LeaseMessage& message);
+    void merge_record(const search::Record& record);
+    void check_stop();
     void heed_budget();
     [[nodiscard]] std::optional<std::string> used_budget() const;
     void obey(const search::Halt& halt);
     void halt(const search::Halt& asked);
-    void tell_of(const search::Halt& halt);
-    void save_and_leave(Ending ending);
+    void send_halt(const search::Halt& halt);
+    void save_and_leave(ExitReason ending);
     void stop_for_storage(const std::string& why);
     void sync_journal(bool now);
     void checkpoint();
@@ -132,12 +129,14 @@ private:
     /// heard of it.
     bool publish(const search::Record& record, const std::vector<std::int32_t>& to);
     void send(std::int32_t to, const search::Record& record);
-    void send_tickets(search::Tickets::Kind kind, std::int64_t count);
+    void send_lease(search::LeaseMessage::Kind kind, std::int64_t count);
     [[nodiscard]] std::vector<std::int32_t> leaders_of(int island) const;
-    [[nodiscard]] int workers() const noexcept { return static_cast<int>(setup_.island_of_worker.size()); }
-    [[nodiscard]] int island() const noexcept { return setup_.island_of_worker[static_cast<std::size_t>(setup_.self)]; }
+    [[nodiscard]] int workers() const noexcept { return static_cast<int>(options_.island_of_worker.size()); }
+    [[nodiscard]] int island() const noexcept {
+        return options_.island_of_worker[static_cast<std::size_t>(options_.self)];
+    }
 
-    Setup setup_;
+    WorkerOptions options_;
     const search::Space& space_;
     search::Population population_;
     const search::Propagator& propagator_;
@@ -146,21 +145,21 @@ private:
     comm::Mailbox& mailbox_;
     Archive* archive_;
     Observer& observer_;
-    Surroundings surroundings_;
+    Hooks hooks_;
 
     Phase phase_ = Phase::living;
-    Ending ending_ = Ending::complete;
+    ExitReason exit_reason_ = ExitReason::complete;
     bool halted_ = false;  ///< nothing starts any more
     /// In training with nothing beside it in this worker, since it may be the one that ends the process.
     std::optional<search::Id> alone_;
     bool did_something_ = false;
     bool is_saving_ = false;
-    TicketPurse purse_;
-    std::optional<TicketOffice> office_;          ///< world rank 0
-    std::vector<search::Tickets> held_requests_;  ///< world rank 0, one_at_a_time: not answered yet
-    std::vector<std::uint64_t> taken_in_from_;    ///< world rank 0: durable records taken in, by worker
-    std::vector<std::uint64_t> in_last_archive_;  ///< world rank 0: of them, those that the newest archive holds
-    std::deque<search::Individual> unfinished_;   ///< of an earlier start, dealt to this worker
+    LeaseClient lease_client_;
+    std::optional<LeaseServer> lease_server_;          ///< world rank 0
+    std::vector<search::LeaseMessage> held_requests_;  ///< world rank 0, one_at_a_time: not answered yet
+    std::vector<std::uint64_t> taken_in_from_;         ///< world rank 0: durable records taken in, by worker
+    std::vector<std::uint64_t> in_last_archive_;       ///< world rank 0: of them, those that the newest archive holds
+    std::deque<search::Individual> unfinished_;        ///< of an earlier start, dealt to this worker
     std::uint32_t sequence_ = 0;
     std::int32_t generation_ = 0;
     std::int64_t evaluations_ = 0;

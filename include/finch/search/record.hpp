@@ -91,23 +91,23 @@ constexpr auto fields_of(const WorkerReport*) {
     };
 }
 static_assert(lists_every_member<WorkerReport>);
-/// Ticket traffic between a leader and world rank 0; never in a journal.
-struct Tickets {
+/// What is said of leases between a leader and world rank 0; never in a journal.
+struct LeaseMessage {
     enum class Kind : std::uint32_t { request, grant, exhausted, give_back, done };
     Kind kind = Kind::request;
     std::int32_t worker = 0;
     std::int64_t count = 0;
     double seconds_per_evaluation = 0;  ///< request: what the asker measured, 0 if nothing yet
 };
-constexpr auto fields_of(const Tickets*) {
+constexpr auto fields_of(const LeaseMessage*) {
     return std::tuple{
-        Field{"kind", &Tickets::kind, "of message"},
-        Field{"worker", &Tickets::worker, "that asks or is answered"},
-        Field{"count", &Tickets::count, "of evaluations"},
-        Field{"seconds_per_evaluation", &Tickets::seconds_per_evaluation, "that the asker measured"},
+        Field{"kind", &LeaseMessage::kind, "of message"},
+        Field{"worker", &LeaseMessage::worker, "that asks or is answered"},
+        Field{"count", &LeaseMessage::count, "of evaluations"},
+        Field{"seconds_per_evaluation", &LeaseMessage::seconds_per_evaluation, "that the asker measured"},
     };
 }
-static_assert(lists_every_member<Tickets>);
+static_assert(lists_every_member<LeaseMessage>);
 /// World rank 0 to a leader: the first `records` of this start's journal records are in a synced archive and its
 /// predecessor.
 struct Archived {
@@ -147,7 +147,7 @@ constexpr auto fields_of(const Alive*) {
 static_assert(lists_every_member<Alive>);
 
 /// A record's place in this list, from 1, is its kind in the bytes: append only.
-using Record = std::variant<Started, Result, Move, Copy, Event, WorkerReport, Tickets, Archived, Halt, Alive>;
+using Record = std::variant<Started, Result, Move, Copy, Event, WorkerReport, LeaseMessage, Archived, Halt, Alive>;
 
 /// A record as it travels and as it is journaled: {magic, kind, version, length, run, CRC-32C of these and the body}
 /// and the body. Only a Result carries its curve. Throws Error where the body is longer than 64 MiB.

@@ -1,5 +1,5 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
-#include "finch/island/tickets.hpp"
+#include "finch/island/leases.hpp"
 
 #include <array>
 #include <doctest/doctest.h>
@@ -7,7 +7,7 @@
 namespace finch::island {
 namespace {
 
-using Kind = search::Tickets::Kind;
+using Kind = search::LeaseMessage::Kind;
 
 search::Population population_of(std::initializer_list<int> bred_by_worker) {
     search::Population population(search::ExchangeKind::none, 1);
@@ -27,16 +27,16 @@ search::Population population_of(std::initializer_list<int> bred_by_worker) {
 
 constexpr std::array<std::int64_t, 8> none{};
 
-/// An office at the first start, where nothing is unfinished.
-TicketOffice office_of(const Budget& budget, const search::Population& population, std::size_t workers) {
+/// An server at the first start, where nothing is unfinished.
+LeaseServer server_of(const Budget& budget, const search::Population& population, std::size_t workers) {
     return {budget, population, {}, std::span(none).first(workers)};
 }
 
-/// Asks for `worker` until told `exhausted`; returns how many tickets it was given.
-std::int64_t drain(TicketOffice& office, std::int32_t worker, double seconds) {
+/// Asks for `worker` until told `exhausted`; returns how many evaluations it was given.
+std::int64_t drain(LeaseServer& server, std::int32_t worker, double seconds) {
     std::int64_t given = 0;
     while (true) {
-        const auto answer = office.answer({Kind::request, worker, 0, seconds});
+        const auto answer = server.answer({Kind::request, worker, 0, seconds});
         REQUIRE(answer.has_value());
         if (answer->kind == Kind::exhausted) {
             return given;
@@ -47,57 +47,57 @@ std::int64_t drain(TicketOffice& office, std::int32_t worker, double seconds) {
 
 }  // namespace
 
-TEST_CASE("the office leases exactly the budget, whoever asks how fast") {
+TEST_CASE("the server leases exactly the budget, whoever asks how fast") {
     Budget budget;
     budget.evaluations = 1000;
-    TicketOffice office = office_of(budget, population_of({}), 4);
+    LeaseServer server = server_of(budget, population_of({}), 4);
     std::int64_t given = 0;
 
-    for (int round = 0; round < 100000 && office.remaining() > 0; ++round) {
-        const auto answer = office.answer({Kind::request, round % 4, 0, round % 3 == 0 ? 1.0 : 1e-5});
+    for (int round = 0; round < 100000 && server.remaining() > 0; ++round) {
+        const auto answer = server.answer({Kind::request, round % 4, 0, round % 3 == 0 ? 1.0 : 1e-5});
         given += answer->count;
     }
 
     CHECK(given == 1000);
-    CHECK(office.answer({Kind::request, 0, 0, 0})->kind == Kind::exhausted);
+    CHECK(server.answer({Kind::request, 0, 0, 0})->kind == Kind::exhausted);
 }
 
-TEST_CASE("an evaluation of over 10 ms gets one ticket, a short one a share of what remains") {
+TEST_CASE("an evaluation of over 10 ms is leased alone, a short one a share of what remains") {
     Budget budget;
     budget.evaluations = 1600;
-    TicketOffice office = office_of(budget, population_of({}), 4);
+    LeaseServer server = server_of(budget, population_of({}), 4);
 
-    CHECK(office.answer({Kind::request, 0, 0, 5.0})->count == 1);
-    CHECK(office.answer({Kind::request, 0, 0, 1e-5})->count == 1599 / 16);
+    CHECK(server.answer({Kind::request, 0, 0, 5.0})->count == 1);
+    CHECK(server.answer({Kind::request, 0, 0, 1e-5})->count == 1599 / 16);
 }
 
 TEST_CASE("what is known already counts against the budget, and what is given back can be leased again") {
     Budget budget;
     budget.evaluations = 10;
-    TicketOffice office = office_of(budget, population_of({3, 4}), 2);
+    LeaseServer server = server_of(budget, population_of({3, 4}), 2);
 
-    CHECK(drain(office, 0, 1.0) == 3);
-    CHECK_FALSE(office.answer({Kind::give_back, 0, 2, 0}).has_value());
-    CHECK(drain(office, 1, 1.0) == 2);
+    CHECK(drain(server, 0, 1.0) == 3);
+    CHECK_FALSE(server.answer({Kind::give_back, 0, 2, 0}).has_value());
+    CHECK(drain(server, 1, 1.0) == 2);
 }
 
 TEST_CASE("all are done only when everybody has said so") {
-    TicketOffice office = office_of(Budget{}, population_of({}), 2);
+    LeaseServer server = server_of(Budget{}, population_of({}), 2);
 
-    CHECK_FALSE(office.all_done());
-    static_cast<void>(office.answer({Kind::done, 1, 0, 0}));
-    CHECK_FALSE(office.all_done());
-    static_cast<void>(office.answer({Kind::done, 0, 0, 0}));
-    CHECK(office.all_done());
+    CHECK_FALSE(server.all_done());
+    static_cast<void>(server.answer({Kind::done, 1, 0, 0}));
+    CHECK_FALSE(server.all_done());
+    static_cast<void>(server.answer({Kind::done, 0, 0, 0}));
+    CHECK(server.all_done());
 }
 
 TEST_CASE("a budget of generations gives each worker as many") {
     Budget budget;
     budget.generations = 5;
-    TicketOffice office = office_of(budget, population_of({}), 2);
+    LeaseServer server = server_of(budget, population_of({}), 2);
 
-    CHECK(drain(office, 0, 1.0) == 5);
-    CHECK(drain(office, 1, 1e-5) == 5);
+    CHECK(drain(server, 0, 1.0) == 5);
+    CHECK(drain(server, 1, 1e-5) == 5);
 }
 
 TEST_CASE("what is left of a budget of generations is a share of it, whatever the layouts were") {
@@ -130,21 +130,21 @@ TEST_CASE("a budget of generations counts each result in the start that trained 
     CHECK(generation_quotas(10, population, earlier, std::array<std::int64_t, 2>{}) == std::vector<std::int64_t>{7, 7});
 }
 
-TEST_CASE("a purse asks once, and not while it has tickets") {
-    TicketPurse purse;
+TEST_CASE("a client asks once, and not while it holds leases") {
+    LeaseClient client;
 
-    CHECK_FALSE(purse.should_ask(false));
-    CHECK(purse.should_ask(true));
-    CHECK_FALSE(purse.should_ask(true));
-    purse.receive({Kind::grant, 0, 2, 0});
-    CHECK_FALSE(purse.should_ask(true));
-    CHECK(purse.take());
-    CHECK(purse.take());
-    CHECK_FALSE(purse.take());
-    CHECK(purse.should_ask(true));
-    purse.receive({Kind::exhausted, 0, 0, 0});
-    CHECK(purse.exhausted());
-    CHECK_FALSE(purse.should_ask(true));
+    CHECK_FALSE(client.should_ask(false));
+    CHECK(client.should_ask(true));
+    CHECK_FALSE(client.should_ask(true));
+    client.receive({Kind::grant, 0, 2, 0});
+    CHECK_FALSE(client.should_ask(true));
+    CHECK(client.take());
+    CHECK(client.take());
+    CHECK_FALSE(client.take());
+    CHECK(client.should_ask(true));
+    client.receive({Kind::exhausted, 0, 0, 0});
+    CHECK(client.exhausted());
+    CHECK_FALSE(client.should_ask(true));
 }
 
 }  // namespace finch::island

@@ -16,22 +16,22 @@ struct EarlierStart {
     int workers = 0;
 };
 
-/// World rank 0's side of the exact budget: leases tickets, each good for one evaluation. Nothing about tickets is
-/// stored: what remains is the budget less what is settled and less the unfinished that go on. Pure logic.
-class TicketOffice {
+/// World rank 0's side of the exact budget: leases evaluations. Nothing about leases is stored: what remains is the
+/// budget less what is settled and less the unfinished that go on. Pure logic.
+class LeaseServer {
 public:
     /// `population`: what the run directory knew at this start. `earlier`: the starts before it. `dealt`: unfinished
     /// individuals that each worker goes on with.
-    TicketOffice(const Budget& budget, const search::Population& population, std::span<const EarlierStart> earlier,
-                 std::span<const std::int64_t> dealt);
+    LeaseServer(const Budget& budget, const search::Population& population, std::span<const EarlierStart> earlier,
+                std::span<const std::int64_t> dealt);
 
     /// Takes in a message of a leader. The answer to a request: a grant, or `exhausted` for good.
-    [[nodiscard]] std::optional<search::Tickets> answer(const search::Tickets& message);
+    [[nodiscard]] std::optional<search::LeaseMessage> answer(const search::LeaseMessage& message);
     /// From now on everybody is told `exhausted`.
     void close() noexcept { closed_ = true; }
-    /// Whether every leader has said that it needs no more tickets and holds none.
+    /// Whether every leader has said that it needs no more leases and holds none.
     [[nodiscard]] bool all_done() const noexcept;
-    /// Tickets not leased yet, of the evaluation budget; −1 where there is none.
+    /// LeaseMessage not leased yet, of the evaluation budget; −1 where there is none.
     [[nodiscard]] std::int64_t remaining() const noexcept { return remaining_.value_or(-1); }
 
 private:
@@ -51,24 +51,24 @@ private:
                                                           std::span<const EarlierStart> earlier,
                                                           std::span<const std::int64_t> dealt);
 
-/// A leader's side: the tickets in hand, and whether it is time to ask.
-class TicketPurse {
+/// A leader's side: how many evaluations it may start, and whether it is time to ask for more.
+class LeaseClient {
 public:
-    /// Takes in an answer of the office.
-    void receive(const search::Tickets& message);
-    /// One ticket, if there is one.
+    /// An answer of the server.
+    void receive(const search::LeaseMessage& message);
+    /// One evaluation, if one is held.
     [[nodiscard]] bool take() noexcept;
     /// Whether to send a request now; counts it as sent. `wanted`: a slot is free or nearly so. Asks when the last
-    /// ticket is taken, or half of a larger lease, so that short evaluations need not wait for the answer.
+    /// one is taken, or half of a larger lease, so that short evaluations need not wait for the answer.
     [[nodiscard]] bool should_ask(bool wanted) noexcept;
-    [[nodiscard]] bool exhausted() const noexcept { return exhausted_ && tickets_ == 0; }
-    /// Gives up all tickets and asks no more. Returns how many there were.
-    std::int64_t empty() noexcept;
+    [[nodiscard]] bool exhausted() const noexcept { return exhausted_ && held_ == 0; }
+    /// Gives up all that is held and asks no more. Returns how many there were.
+    std::int64_t return_leases() noexcept;
     /// Whether an answer is still under way.
     [[nodiscard]] bool waiting() const noexcept { return waiting_; }
 
 private:
-    std::int64_t tickets_ = 0;
+    std::int64_t held_ = 0;
     std::int64_t lease_ = 0;  ///< size of the last grant
     bool waiting_ = false;
     bool exhausted_ = false;

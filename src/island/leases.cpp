@@ -1,4 +1,4 @@
-#include "finch/island/tickets.hpp"
+#include "finch/island/leases.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -54,11 +54,11 @@ std::vector<std::int64_t> generation_quotas(std::int64_t generations, const sear
     return quotas;
 }
 
-TicketOffice::TicketOffice(const Budget& budget, const search::Population& population,
-                           std::span<const EarlierStart> earlier, std::span<const std::int64_t> dealt)
+LeaseServer::LeaseServer(const Budget& budget, const search::Population& population,
+                         std::span<const EarlierStart> earlier, std::span<const std::int64_t> dealt)
     : done_(dealt.size(), 0) {
     if (budget.evaluations) {
-        // An individual that is unfinished goes on and holds its ticket still, so everybody known counts.
+        // An individual that is unfinished goes on and holds its lease still, so everybody known counts.
         remaining_ = std::max<std::int64_t>(0, *budget.evaluations - static_cast<std::int64_t>(population.size()));
     }
     if (budget.generations) {
@@ -66,8 +66,8 @@ TicketOffice::TicketOffice(const Budget& budget, const search::Population& popul
     }
 }
 
-std::int64_t TicketOffice::lease_size(std::int32_t worker, double seconds_per_evaluation) const {
-    constexpr double long_evaluation = 0.01;  // s: from here on a ticket at a time shares the end of the budget best
+std::int64_t LeaseServer::lease_size(std::int32_t worker, double seconds_per_evaluation) const {
+    constexpr double long_evaluation = 0.01;  // s: from here on one at a time shares the end of the budget best
     const auto leaders = static_cast<std::int64_t>(done_.size());
     const bool is_short = seconds_per_evaluation > 0 && seconds_per_evaluation < long_evaluation;
     const std::int64_t unbounded = is_short ? 1000 : 1;
@@ -81,8 +81,8 @@ std::int64_t TicketOffice::lease_size(std::int32_t worker, double seconds_per_ev
     return closed_ ? 0 : lease;
 }
 
-std::optional<search::Tickets> TicketOffice::answer(const search::Tickets& message) {
-    using Kind = search::Tickets::Kind;
+std::optional<search::LeaseMessage> LeaseServer::answer(const search::LeaseMessage& message) {
+    using Kind = search::LeaseMessage::Kind;
     const auto worker = static_cast<std::size_t>(message.worker);
     if (message.kind == Kind::request) {
         const std::int64_t lease = lease_size(message.worker, message.seconds_per_evaluation);
@@ -92,7 +92,7 @@ std::optional<search::Tickets> TicketOffice::answer(const search::Tickets& messa
         if (!quotas_.empty()) {
             quotas_[worker] -= lease;
         }
-        return search::Tickets{lease > 0 ? Kind::grant : Kind::exhausted, message.worker, lease, 0};
+        return search::LeaseMessage{lease > 0 ? Kind::grant : Kind::exhausted, message.worker, lease, 0};
     }
     if (remaining_) {
         *remaining_ += message.count;
@@ -106,37 +106,37 @@ std::optional<search::Tickets> TicketOffice::answer(const search::Tickets& messa
     return std::nullopt;
 }
 
-bool TicketOffice::all_done() const noexcept {
+bool LeaseServer::all_done() const noexcept {
     return std::all_of(done_.begin(), done_.end(), [](char done) { return done != 0; });
 }
 
-void TicketPurse::receive(const search::Tickets& message) {
+void LeaseClient::receive(const search::LeaseMessage& message) {
     waiting_ = false;
-    tickets_ += message.count;
+    held_ += message.count;
     lease_ = message.count;
-    exhausted_ = exhausted_ || message.kind == search::Tickets::Kind::exhausted;
+    exhausted_ = exhausted_ || message.kind == search::LeaseMessage::Kind::exhausted;
 }
 
-bool TicketPurse::take() noexcept {
-    if (tickets_ == 0) {
+bool LeaseClient::take() noexcept {
+    if (held_ == 0) {
         return false;
     }
-    --tickets_;
+    --held_;
     return true;
 }
 
-bool TicketPurse::should_ask(bool wanted) noexcept {
-    if (!wanted || waiting_ || exhausted_ || tickets_ > lease_ / 2) {
+bool LeaseClient::should_ask(bool wanted) noexcept {
+    if (!wanted || waiting_ || exhausted_ || held_ > lease_ / 2) {
         return false;
     }
     waiting_ = true;
     return true;
 }
 
-std::int64_t TicketPurse::empty() noexcept {
+std::int64_t LeaseClient::return_leases() noexcept {
     exhausted_ = true;
-    const std::int64_t given = tickets_;
-    tickets_ = 0;
+    const std::int64_t given = held_;
+    held_ = 0;
     return given;
 }
 

@@ -8,9 +8,9 @@ namespace finch::comm {
 
 /// How long a rank waits for its peers. Between two looks it counts at most a tenth of a second, so that a process that
 /// was suspended itself (by Slurm, by a debugger) blames nobody when it goes on.
-class Patience {
+class Deadline {
 public:
-    explicit Patience(double seconds) : left_(seconds), last_(steady_seconds()) {}
+    explicit Deadline(double seconds) : left_(seconds), last_(steady_seconds()) {}
 
     /// To be asked in a loop.
     [[nodiscard]] bool is_over() {
