@@ -137,6 +137,7 @@ std::unique_ptr<comm::AllReduce> make_all_reduce(cluster::AllReduceKind communic
         case cluster::AllReduceKind::staged:
             return comm::make_staged_all_reduce(group, device, timeout_seconds);
         case cluster::AllReduceKind::none:
+        case cluster::AllReduceKind::automatic:
         case cluster::AllReduceKind::mpi:
             break;
     }

@@ -107,9 +107,9 @@ std::unique_ptr<island::Evaluator> make_evaluator(const RunContext& context, std
     return evaluator;
 }
 
-std::string closing_line(const RunContext& context, const island::Worker& worker, island::ExitReason ending) {
+std::string closing_line(const RunContext& context, const island::Worker& worker, island::ExitReason reason) {
     return fmt::format("{}: {} evaluated, {} unfinished; look at {} with h5dump or finch show",
-                       ending == island::ExitReason::complete ? "complete" : "stopped early, to be resumed",
+                       reason == island::ExitReason::complete ? "complete" : "stopped early, to be resumed",
                        worker.population().settled(), worker.population().size() - worker.population().settled(),
                        context.directory.archive().string());
 }
@@ -120,7 +120,7 @@ void close_urgently(const RunContext& context, const island::Worker& worker, Fil
     archive.event({unix_seconds(), 0, "stop", "a signal asked to stop at once"});
     archive.set_state("terminated");
     archive.write(worker.population());
-    spdlog::info("{}", closing_line(context, worker, worker.ending()));
+    spdlog::info("{}", closing_line(context, worker, worker.exit_reason()));
 }
 
 /// Keeps models/best.h5 as new as the archive, so that it is there whatever ends the run.
@@ -166,7 +166,7 @@ bool write_last_archive(FileArchive& archive, const search::Population& populati
 island::ExitReason close_run(const RunContext& context, const island::Worker& worker, FileArchive& archive) {
     LiveLine::clear();
     const search::Population& population = worker.population();
-    if (worker.ending() == island::ExitReason::complete) {
+    if (worker.exit_reason() == island::ExitReason::complete) {
         const bool is_published = publish(context, archive.facts().run, population);
         const bool is_written = write_last_archive(archive, population, is_published ? "complete" : "stopped");
         return is_published && is_written ? island::ExitReason::complete : island::ExitReason::storage;
@@ -175,21 +175,21 @@ island::ExitReason close_run(const RunContext& context, const island::Worker& wo
         return island::ExitReason::storage;
     }
     static_cast<void>(publish(context, archive.facts().run, population));
-    return worker.ending();
+    return worker.exit_reason();
 }
 
 void publish_best_and_summary(const RunContext& context, const island::Worker& worker, const FileArchive& archive,
-                              island::ExitReason ending) {
+                              island::ExitReason reason) {
     const search::Population& population = worker.population();
     const std::string where = context.directory.root().string();
     const std::size_t unfinished = population.size() - population.settled();
-    if (ending == island::ExitReason::storage) {
+    if (reason == island::ExitReason::storage) {
         spdlog::warn(
             "stopped: {} cannot be written any more (see above), but no result is lost: mend that, then start "
             "it again to go on. {} evaluated, {} unfinished",
             where, population.settled(), unfinished);
     } else {
-        spdlog::info("{}", closing_line(context, worker, ending));
+        spdlog::info("{}", closing_line(context, worker, reason));
     }
     fmt::print("\n{}", report::best_table(context.config.space, population, archive.facts(), 3,
                                           fitness_name(context.config.objective)));
@@ -199,17 +199,17 @@ void publish_best_and_summary(const RunContext& context, const island::Worker& w
 /// leaders. Returns how the run as a whole ended.
 island::ExitReason close_orderly(const RunContext& context, const island::Worker& worker, FileJournal& journal,
                                  FileArchive* archive) {
-    island::ExitReason ending = worker.ending();
+    island::ExitReason reason = worker.exit_reason();
     bool is_written = false;
     if (archive != nullptr) {
-        ending = close_run(context, worker, *archive);
+        reason = close_run(context, worker, *archive);
         is_written = archive->is_current();
-        publish_best_and_summary(context, worker, *archive, ending);
+        publish_best_and_summary(context, worker, *archive, reason);
     }
     if (comm::broadcast(context.leaders.get(), is_written ? "yes" : "no") == "yes") {
         journal.forget_all();
     }
-    return ending;
+    return reason;
 }
 
 /// Leaders: the search itself. Collective over the leaders at its beginning and its orderly end.
@@ -241,14 +241,14 @@ island::ExitReason lead(const RunContext& context, OpenedRun opened) {
                            cluster::request_orderly_stop});
     population = &worker.population();
     cluster::unwatch();
-    const island::ExitReason ending = worker.run();
+    const island::ExitReason reason = worker.run();
     begin_phase(context.session, "the end of the search", seconds_of_end);
-    if (ending == island::ExitReason::urgent) {
+    if (reason == island::ExitReason::urgent) {
         if (archive) {
             close_urgently(context, worker, *archive);
         }
         evaluator->dismiss();
-        return ending;
+        return reason;
     }
     evaluator->dismiss();
     return close_orderly(context, worker, journal, archive ? &*archive : nullptr);
@@ -298,9 +298,9 @@ OpenedRun open_run_everywhere(const store::RunDirectory& directory, const config
 }
 
 /// Collective over the world, but after TERM.
-int end_together(const comm::Session& session, island::ExitReason ending) {
+int end_together(const comm::Session& session, island::ExitReason reason) {
     // A follower that was dismissed after TERM leaves as its leader does, without a word to other workers.
-    if (ending == island::ExitReason::urgent || cluster::stop_request() == StopRequest::urgent) {
+    if (reason == island::ExitReason::urgent || cluster::stop_request() == StopRequest::urgent) {
         // A launcher ends the others when the first one leaves, so each waits for those that still save.
         comm::wait_for_all(MPI_COMM_WORLD, cluster::seconds_left_to_stop() - 2);
         leave_at_once(exit_stopped);
@@ -308,7 +308,7 @@ int end_together(const comm::Session& session, island::ExitReason ending) {
     cluster::ignore_signals();
     begin_phase(session, "the end of the run", seconds_of_end);
     const bool complete =
-        comm::broadcast(MPI_COMM_WORLD, ending == island::ExitReason::complete ? "yes" : "no") == "yes";
+        comm::broadcast(MPI_COMM_WORLD, reason == island::ExitReason::complete ? "yes" : "no") == "yes";
     return complete ? exit_done : exit_stopped;
 }
 

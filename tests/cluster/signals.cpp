@@ -14,6 +14,7 @@
 #include <thread>
 #include <unistd.h>
 
+using namespace finch;
 using namespace finch::cluster;
 
 namespace {
