@@ -1,7 +1,7 @@
 #include "finch/app/checks.hpp"
+#include "finch/app/closing.hpp"
 #include "finch/app/cnn_evaluator.hpp"
 #include "finch/app/devices.hpp"
-#include "finch/app/ending.hpp"
 #include "finch/app/fault.hpp"
 #include "finch/app/function_evaluator.hpp"
 #include "finch/app/given.hpp"
@@ -9,6 +9,7 @@
 #include "finch/app/opening.hpp"
 #include "finch/app/progress.hpp"
 #include "finch/app/run.hpp"
+#include "finch/app/run_context.hpp"
 #include "finch/app/share_run.hpp"
 #include "finch/app/startup.hpp"
 #include "finch/app/storage.hpp"
@@ -20,7 +21,6 @@
 #include "finch/cluster/end_notes.hpp"
 #include "finch/cluster/signals.hpp"
 #include "finch/comm/mpi_mailbox.hpp"
-#include "finch/report/tables.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -35,23 +35,6 @@ constexpr double seconds_of_files = 1800;
 constexpr double seconds_of_end = 1800;
 /// A million individuals take some seconds.
 constexpr double seconds_of_sharing = 600;
-
-/// Everything that stands when a search begins. Built in order, destroyed in reverse.
-struct RunContext {
-    comm::Session& session;
-    const config::Config& config;
-    const RunOptions& options;
-    cluster::Slurm slurm;
-    Placement placement;
-    const comm::Group& group;
-    const comm::Communicator& leaders;  ///< null on followers
-    const store::RunDirectory& directory;
-    const data::Datasets& datasets;
-    backend::Device& device;
-    cluster::AllReduceKind communicator;
-
-    [[nodiscard]] const cluster::Place& place() const { return placement.mine(session.world_rank()); }
-};
 
 island::WorkerOptions worker_options(const RunContext& context, const OpenedRun& run) {
     island::WorkerOptions options;
@@ -105,111 +88,6 @@ std::unique_ptr<island::Evaluator> make_evaluator(const RunContext& context, std
     const data::Dataset& images = context.datasets.training;
     evaluator->set_sample_shape({images.height, images.width, images.channels}, images.classes);
     return evaluator;
-}
-
-std::string closing_line(const RunContext& context, const island::Worker& worker, island::ExitReason reason) {
-    return fmt::format("{}: {} evaluated, {} unfinished; look at {} with h5dump or finch show",
-                       reason == island::ExitReason::complete ? "complete" : "stopped early, to be resumed",
-                       worker.population().settled(), worker.population().size() - worker.population().settled(),
-                       context.directory.archive().string());
-}
-
-/// World rank 0, with seconds left and maybe no peer alive: what it knows, and before anything that waits for others.
-void close_urgently(const RunContext& context, const island::Worker& worker, FileArchive& archive) {
-    LiveLine::clear();
-    archive.event({unix_seconds(), 0, "stop", "a signal asked to stop at once"});
-    archive.set_state("terminated");
-    archive.write(worker.population());
-    spdlog::info("{}", closing_line(context, worker, worker.exit_reason()));
-}
-
-/// Keeps models/best.h5 as new as the archive, so that it is there whatever ends the run.
-FileArchive::Written publisher(const RunContext& context, std::uint64_t run) {
-    return [&context, run, last = search::Id{}](const search::Population& population) mutable {
-        const search::Individual* best = context.config.trains() ? population.best() : nullptr;
-        try {
-            if (best != nullptr && best->id != last && publish_weights(context.directory, run, population)) {
-                last = best->id;
-            }
-        } catch (const ApiError& error) {
-            spdlog::warn("models/best.h5 could not be written: {}", error.what());
-        }
-    };
-}
-
-/// World rank 0. False where models/best.h5 should be there and is not.
-bool publish(const RunContext& context, std::uint64_t run, const search::Population& population) {
-    if (!context.config.trains()) {
-        return true;
-    }
-    try {
-        if (const auto said =
-                publish_best(context.directory, run, context.config, context.datasets, context.device, population)) {
-            spdlog::info("{}", *said);
-        }
-        return true;
-    } catch (const Error& error) {
-        spdlog::warn("models/best.h5 could not be written: {}", error.what());
-    } catch (const std::bad_alloc&) {
-        spdlog::warn("models/best.h5 could not be written: no memory to measure the best model on the test set");
-    }
-    return false;
-}
-
-/// World rank 0. Twice, so that the predecessor holds all of it too.
-bool write_last_archive(FileArchive& archive, const search::Population& population, const char* state) {
-    archive.set_state(state);
-    return archive.write(population) && archive.write(population);
-}
-
-/// World rank 0: what is left to write after an orderly end. A run is complete once all of it is there.
-island::ExitReason close_run(const RunContext& context, const island::Worker& worker, FileArchive& archive) {
-    LiveLine::clear();
-    const search::Population& population = worker.population();
-    if (worker.exit_reason() == island::ExitReason::complete) {
-        const bool is_published = publish(context, archive.facts().run, population);
-        const bool is_written = write_last_archive(archive, population, is_published ? "complete" : "stopped");
-        return is_published && is_written ? island::ExitReason::complete : island::ExitReason::storage;
-    }
-    if (!write_last_archive(archive, population, "stopped")) {
-        return island::ExitReason::storage;
-    }
-    static_cast<void>(publish(context, archive.facts().run, population));
-    return worker.exit_reason();
-}
-
-void publish_best_and_summary(const RunContext& context, const island::Worker& worker, const FileArchive& archive,
-                              island::ExitReason reason) {
-    const search::Population& population = worker.population();
-    const std::string where = context.directory.root().string();
-    const std::size_t unfinished = population.size() - population.settled();
-    if (reason == island::ExitReason::storage) {
-        spdlog::warn(
-            "stopped: {} cannot be written any more (see above), but no result is lost: mend that, then start "
-            "it again to go on. {} evaluated, {} unfinished",
-            where, population.settled(), unfinished);
-    } else {
-        spdlog::info("{}", closing_line(context, worker, reason));
-    }
-    fmt::print("\n{}", report::best_table(context.config.space, population, archive.facts(), 3,
-                                          fitness_name(context.config.objective)));
-}
-
-/// Leaders: after an orderly end everything is in one synced archive, and the journals are emptied. Collective over the
-/// leaders. Returns how the run as a whole ended.
-island::ExitReason close_orderly(const RunContext& context, const island::Worker& worker, FileJournal& journal,
-                                 FileArchive* archive) {
-    island::ExitReason reason = worker.exit_reason();
-    bool is_written = false;
-    if (archive != nullptr) {
-        reason = close_run(context, worker, *archive);
-        is_written = archive->is_current();
-        publish_best_and_summary(context, worker, *archive, reason);
-    }
-    if (comm::broadcast(context.leaders.get(), is_written ? "yes" : "no") == "yes") {
-        journal.forget_all();
-    }
-    return reason;
 }
 
 /// Leaders: the search itself. Collective over the leaders at its beginning and its orderly end.

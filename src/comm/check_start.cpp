@@ -84,7 +84,7 @@ void barrier_with_deadline(MPI_Comm world, double timeout_seconds, std::span<con
     }
 }
 
-void answer_the_roll(MPI_Comm world, double timeout_seconds, std::span<const std::string> node_of_rank) {
+void enter_barrier(MPI_Comm world, double timeout_seconds, std::span<const std::string> node_of_rank) {
     send_word(world, 0, here_tag);
     const double seconds = timeout_seconds * 1.25;
     if (!wait_until([&] { return take_word(world, 0, all_here_tag) == 0; }, seconds)) {
@@ -126,7 +126,7 @@ void check_start(MPI_Comm world, double timeout_seconds, std::span<const std::st
     if (rank_of(world) == 0) {
         barrier_with_deadline(world, timeout_seconds, node_of_rank);
     } else {
-        answer_the_roll(world, timeout_seconds, node_of_rank);
+        enter_barrier(world, timeout_seconds, node_of_rank);
     }
     add_ones(world, timeout_seconds);
 }

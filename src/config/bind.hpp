@@ -1,6 +1,6 @@
 #pragma once
 
-#include "finch/base/enum_words.hpp"
+#include "finch/base/fields.hpp"
 #include "finch/base/format.hpp"
 #include "finch/config/schema.hpp"
 
@@ -43,10 +43,6 @@ struct is_optional : std::false_type {};
 template <class T>
 struct is_optional<std::optional<T>> : std::true_type {};
 template <class T>
-struct is_vector : std::false_type {};
-template <class T>
-struct is_vector<std::vector<T>> : std::true_type {};
-template <class T>
 struct is_variant : std::false_type {};
 template <class... T>
 struct is_variant<std::variant<T...>> : std::true_type {};
@@ -86,7 +82,7 @@ void assign(const Tree& tree, const Domain& domain, const Place& place, T& value
         if (tree.kind != Tree::Kind::null && tree.text != word_for_nothing(domain)) {
             assign(tree, domain, place, value.emplace());
         }
-    } else if constexpr (is_vector<T>::value) {
+    } else if constexpr (is_list<T>) {
         const bool list = tree.kind == Tree::Kind::list;
         value.assign(list ? tree.items.size() : 1, typename T::value_type{});
         for (std::size_t i = 0; i < value.size(); ++i) {

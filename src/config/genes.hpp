@@ -5,7 +5,6 @@
 #include "finch/train/training.hpp"
 
 #include <functional>
-#include <set>
 #include <string>
 #include <vector>
 

@@ -125,7 +125,7 @@ ExitReason Worker::run() {
 
 /// The heart: breed where there is room, train a little, and tell what ended.
 void Worker::live() {
-    heed_budget();
+    check_budget();
     fill_slots();
     if (!evaluator_.idle()) {
         did_something_ = true;

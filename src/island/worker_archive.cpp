@@ -53,7 +53,7 @@ std::optional<std::string> Worker::used_budget() const {
 }
 
 /// Every leader that still trains heeds them, so they are heeded until the last one is done.
-void Worker::heed_budget() {
+void Worker::check_budget() {
     if (const auto why = halted_ ? std::nullopt : used_budget()) {
         halt({true, *why});
     }
@@ -87,35 +87,35 @@ void Worker::obey(const search::Halt& halt) {
     if (exit_reason_ != ExitReason::complete || (halted_ && halt.end_running)) {
         return;
     }
-    const ExitReason ending = halt.end_running ? ExitReason::complete : ExitReason::stopped;
+    const ExitReason reason = halt.end_running ? ExitReason::complete : ExitReason::stopped;
     if (phase_ == Phase::living) {
-        save_and_leave(ending);
+        save_and_leave(reason);
     } else {
         // This worker has nothing left to train; but a stop means that the run as a whole may not be complete.
         halted_ = true;
-        exit_reason_ = ending;
+        exit_reason_ = reason;
     }
 }
 
 /// Saves what runs and leaves; the unfinished go on at the next start, after an end where the budget is raised.
-void Worker::save_and_leave(ExitReason ending) {
+void Worker::save_and_leave(ExitReason reason) {
     if (exit_reason_ == ExitReason::urgent || exit_reason_ == ExitReason::storage) {
         return;
     }
-    exit_reason_ = ending;
+    exit_reason_ = reason;
     halted_ = true;
     unfinished_.clear();
-    if (ending != ExitReason::complete && hooks_.stopping) {
+    if (reason != ExitReason::complete && hooks_.stopping) {
         hooks_.stopping();
     }
     if (phase_ == Phase::living) {
         checkpoint();
     }
-    if (ending == ExitReason::storage) {
+    if (reason == ExitReason::storage) {
         send_halt({false, fmt::format("worker {} cannot write its journal", options_.self)});
     }
     sync_journal(true);
-    if (ending == ExitReason::urgent) {
+    if (reason == ExitReason::urgent) {
         phase_ = Phase::over;  // a peer may be dead: nobody is waited for
         return;
     }

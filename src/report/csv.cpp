@@ -57,12 +57,12 @@ std::string text_of(const T& value) {
 /// then why it failed.
 std::vector<std::string> head(const search::Space& space) {
     std::vector<std::string> names;
-    for_each_column<search::Individual>([&](const std::string& name, const auto&, bool) {
-        names.push_back(name);
-        for (std::size_t i = 0; name == "id" && i < space.size(); ++i) {
+    for_each_column<search::Individual>([&](const Column& column, const auto&) {
+        names.push_back(column.name);
+        for (std::size_t i = 0; column.name == "id" && i < space.size(); ++i) {
             names.push_back(space.genes[i].name);
         }
-        if (name == "island") {
+        if (column.name == "island") {
             names.emplace_back("islands");
         }
     });
@@ -72,12 +72,12 @@ std::vector<std::string> head(const search::Space& space) {
 
 std::vector<std::string> line(const search::Space& space, const search::Individual& one, const std::string& islands) {
     std::vector<std::string> cells;
-    for_each_column<search::Individual>([&](const std::string& name, const auto& get, bool) {
+    for_each_column<search::Individual>([&](const Column& column, const auto& get) {
         cells.push_back(text_of(get(one)));
-        for (std::size_t i = 0; name == "id" && i < space.size(); ++i) {
+        for (std::size_t i = 0; column.name == "id" && i < space.size(); ++i) {
             cells.push_back(search::value_text(space.genes[i], one.genome.at(i)));
         }
-        if (name == "island") {
+        if (column.name == "island") {
             cells.push_back(islands);
         }
     });

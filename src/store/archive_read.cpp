@@ -73,15 +73,16 @@ void read_genes(const hdf5::TableReader& table, const search::Space& space, std:
     }
 }
 
-/// Version 1 had both parents in one column, and no attempts.
+/// Version 1 had both parents in one column.
 std::vector<Individual> read_individuals(hid_t file, std::int64_t version, const search::Space& space) {
     const hdf5::TableReader table(file, "individuals");
     std::vector<Individual> all(table.rows());
+    const std::vector<std::string> absent =
+        version < 2 ? std::vector<std::string>{"parent_1", "parent_2"} : std::vector<std::string>();
     hdf5::read_columns<Individual>(
-        table, [&](std::size_t row) -> Individual& { return all[row]; },
-        [version](const std::string&) { return version < 2; });
+        table, [&](std::size_t row) -> Individual& { return all[row]; }, version, absent);
     read_genes(table, space, all);
-    if (table.has("parents")) {
+    if (version < 2) {
         const auto parents = table.column<hdf5::Pair>("parents");
         for (std::size_t i = 0; i < all.size(); ++i) {
             all[i].parents = {search::Id{parents[i][0]}, search::Id{parents[i][1]}};
@@ -116,14 +117,13 @@ void read_details(hid_t file, std::int64_t version, std::vector<Individual>& ind
     const auto ids = curves.column<std::uint64_t>("individual");
     std::vector<Epoch> epochs(curves.rows());
     hdf5::read_columns<Epoch>(
-        curves, [&](std::size_t row) -> Epoch& { return epochs[row]; },
-        [version](const std::string&) { return version < 2; });
+        curves, [&](std::size_t row) -> Epoch& { return epochs[row]; }, version);
     for (std::size_t i = 0; i < curves.rows(); ++i) {
         owner(ids[i], "curves").curve.push_back(epochs[i]);
     }
 }
 
-void read_places(hid_t file, Archive& archive) {
+void read_places(hid_t file, std::int64_t version, Archive& archive) {
     const hdf5::TableReader members(file, "memberships");
     const auto member = members.column<std::uint64_t>("individual");
     const auto island = members.column<std::int32_t>("island");
@@ -132,14 +132,14 @@ void read_places(hid_t file, Archive& archive) {
     }
     const hdf5::TableReader homes(file, "homes");
     const auto owner = homes.column<std::uint64_t>("individual");
-    const auto places = hdf5::read_rows<search::Home>(homes);
+    const auto places = hdf5::read_rows<search::Home>(homes, version);
     for (std::size_t i = 0; i < homes.rows(); ++i) {
         archive.homes.emplace_back(search::Id{owner[i]}, places[i]);
     }
 }
 
-void read_workers(hid_t file, ArchiveFacts& facts) {
-    for (auto& report : hdf5::read_rows<search::WorkerReport>(hdf5::TableReader(file, "workers"))) {
+void read_workers(hid_t file, std::int64_t version, ArchiveFacts& facts) {
+    for (auto& report : hdf5::read_rows<search::WorkerReport>(hdf5::TableReader(file, "workers"), version)) {
         facts.reports[{report.restart, report.worker}] = std::move(report);
     }
 }
@@ -190,9 +190,9 @@ ArchiveFacts read_facts(hid_t file) {
     facts.islands = static_cast<int>(read_count(file, "islands", 1, most_workers));
     facts.state = hdf5::read_text_attribute(file, "state");
     facts.budget_evaluations = hdf5::read_int_attribute(file, "budget_evaluations");
-    read_workers(file, facts);
-    facts.starts = version >= 2 ? hdf5::read_rows<Start>(hdf5::TableReader(file, "starts")) : starts_of(facts);
-    facts.events = hdf5::read_rows<search::Event>(hdf5::TableReader(file, "events"));
+    read_workers(file, version, facts);
+    facts.starts = version >= 2 ? hdf5::read_rows<Start>(hdf5::TableReader(file, "starts"), version) : starts_of(facts);
+    facts.events = hdf5::read_rows<search::Event>(hdf5::TableReader(file, "events"), version);
     return facts;
 }
 
@@ -220,7 +220,7 @@ std::optional<Archive> read_archive(const std::filesystem::path& path, std::vect
         const std::int64_t version = hdf5::read_int_attribute(file->get(), "version");
         archive.individuals = read_individuals(file->get(), version, archive.space);
         read_details(file->get(), version, archive.individuals, curves);
-        read_places(file->get(), archive);
+        read_places(file->get(), version, archive);
         return archive;
     } catch (const FileError& error) {
         throw FileError(path.string() + ": " + error.what());

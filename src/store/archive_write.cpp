@@ -1,7 +1,6 @@
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
 #include "finch/hdf5/recorded.hpp"
-#include "finch/search/columns.hpp"
 #include "finch/store/archive.hpp"
 
 #include "archive_layout.hpp"
@@ -267,10 +266,6 @@ void write_archive(const std::filesystem::path& path, const search::Space& space
         write_rows(file, "events", facts.events);
         write_space(file, space);
     });
-}
-
-const std::vector<std::string>& reserved_columns() {
-    return search::reserved_columns();
 }
 
 }  // namespace finch::store

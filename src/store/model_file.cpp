@@ -22,17 +22,17 @@ bool is_own(const NamedArray& array) {
 
 /// For people and for Python: the columns of /individuals.
 void describe(hid_t file, const search::Individual& individual) {
-    for_each_column<search::Individual>([&](const std::string& name, const auto& get, bool) {
+    for_each_column<search::Individual>([&](const Column& column, const auto& get) {
         const auto& value = get(individual);
         using Cell = std::remove_cvref_t<decltype(value)>;
         if constexpr (EnumWithWords<Cell>) {
-            hdf5::write_attribute(file, name, std::string(word(value)));
+            hdf5::write_attribute(file, column.name, std::string(word(value)));
         } else if constexpr (std::same_as<Cell, search::Id>) {
-            hdf5::write_attribute(file, name, value == search::Id{} ? "" : to_text(value));
+            hdf5::write_attribute(file, column.name, value == search::Id{} ? "" : to_text(value));
         } else if constexpr (std::integral<Cell>) {
-            hdf5::write_attribute(file, name, std::int64_t{value});
+            hdf5::write_attribute(file, column.name, std::int64_t{value});
         } else {
-            hdf5::write_attribute(file, name, value);
+            hdf5::write_attribute(file, column.name, value);
         }
     });
 }

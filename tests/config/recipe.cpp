@@ -161,6 +161,11 @@ TEST_CASE("what may change between two starts is no part of the fixed text") {
     CHECK(fixed("name: x") == fixed("data: {path: elsewhere}"));
     CHECK(fixed("name: x") != fixed("seed: 2"));
     CHECK(fixed("name: x") != fixed("data: {size: 20}"));
+    CHECK(fixed("name: x") != fixed("data: {axes: NCHW}"));
+    for (const char* key : {"kind", "axes", "normalize", "training_samples", "validation_samples", "samples", "size"}) {
+        CHECK_MESSAGE(contains(fixed("name: x"), std::string("  ") + key + ":"), key);
+    }
+    CHECK(!contains(fixed("name: x"), "path:"));
     CHECK(fixed("name: x") != fixed("model: [flatten, linear]"));
     CHECK(fixed("name: x") != fixed("search: {objective: validation_error}"));
 }

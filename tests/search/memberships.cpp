@@ -4,7 +4,8 @@
 #include "finch/search/exchange.hpp"
 #include "finch/search/function.hpp"
 #include "finch/search/propagator.hpp"
-#include "finch/search/share.hpp"
+
+#include "search/known_on.hpp"
 
 #include <algorithm>
 #include <doctest/doctest.h>
@@ -98,20 +99,6 @@ private:
             to.merge_membership(id, island);
         }
         return to;
-    }
-
-    static Population known_on(const Population& all, int island) {
-        Bytes bytes;
-        const auto needed = needed_by_islands(all);
-        for (const Individual* individual : needed[static_cast<std::size_t>(island)]) {
-            write_known(all, *individual, bytes);
-        }
-        Population known(all.kind(), all.islands());
-        ByteReader reader(bytes);
-        while (reader.left() > 0) {
-            merge_known(reader, known);
-        }
-        return known;
     }
 
     /// What is late comes out of order, and some of it twice.

@@ -3,6 +3,7 @@
 
 #include "finch/base/random.hpp"
 
+#include "search/known_on.hpp"
 #include "search/samples.hpp"
 
 #include <doctest/doctest.h>
@@ -35,21 +36,6 @@ Population everything(ExchangeKind kind) {
         }
     }
     return population;
-}
-
-/// What the leaders of `island` get to know.
-Population known_on(const Population& all, int island) {
-    Bytes bytes;
-    const auto needed = needed_by_islands(all);
-    for (const Individual* individual : needed[static_cast<std::size_t>(island)]) {
-        write_known(all, *individual, bytes);
-    }
-    Population known(all.kind(), all.islands());
-    ByteReader reader(bytes);
-    while (reader.left() > 0) {
-        merge_known(reader, known);
-    }
-    return known;
 }
 
 constexpr ExchangeKind kinds[] = {ExchangeKind::none, ExchangeKind::migration, ExchangeKind::pollination};

@@ -5,6 +5,7 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/hdf5/table.hpp"
+#include "finch/search/columns.hpp"
 
 #include "store/samples.hpp"
 #include "support/temporary_folder.hpp"
@@ -203,7 +204,7 @@ TEST_CASE("no gene can have the name of another column of /individuals") {
     const hdf5::Hid table(H5Dopen2(file.get(), "individuals", H5P_DEFAULT));
     const hdf5::Hid type(H5Dget_type(table.get()));
 
-    const std::vector<std::string>& reserved = reserved_columns();
+    const std::vector<std::string>& reserved = search::reserved_columns();
     const int columns = H5Tget_nmembers(type.get());
     CHECK(columns > 20);
     for (int i = 0; i < columns; ++i) {

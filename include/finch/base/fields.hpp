@@ -3,8 +3,12 @@
 #include "finch/base/bytes.hpp"
 #include "finch/base/enum_words.hpp"
 
+#include <algorithm>
 #include <array>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -73,49 +77,74 @@ inline constexpr bool is_several = false;
 template <class T, std::size_t count>
 inline constexpr bool is_several<std::array<T, count>> = true;
 
+/// A column of a table, as its Field says it.
+struct Column {
+    std::string name;
+    std::uint16_t first_version = 1;
+    bool is_long = false;
+};
+
 namespace detail {
 
 template <class T, class Get, class Visit>
-void for_each_column(std::string_view name, bool is_long, Get get, const Visit& visit) {
+void for_each_column(const Column& column, Get get, const Visit& visit) {
     if constexpr (Recorded<T>) {
         for_each_field<T>([&](const auto& field) {
             if (!field.stands_apart) {
                 using Member = std::remove_cvref_t<decltype(std::declval<T&>().*field.member)>;
                 for_each_column<Member>(
-                    field.name, field.is_long,
+                    {std::string(field.name), std::max(column.first_version, field.first_version), field.is_long},
                     [ get, member = field.member ](auto& object) -> auto& { return get(object).*member; }, visit);
             }
         });
     } else if constexpr (is_several<T>) {
         for (std::size_t i = 0; i < std::tuple_size_v<T>; ++i) {
             for_each_column<typename T::value_type>(
-                std::string(name) + "_" + std::to_string(i + 1), is_long,
+                {column.name + "_" + std::to_string(i + 1), column.first_version, column.is_long},
                 [ get, i ](auto& object) -> auto& { return get(object)[i]; }, visit);
         }
     } else if constexpr (!is_list<T>) {
-        visit(std::string(name), get, is_long);
+        visit(column, get);
     }
 }
 
 }  // namespace detail
 
-/// Calls `visit(name, get)` for each column of a table of T: a number, a text, a word or an id, which `get(object)` is
-/// a reference to. A struct within gives columns of its own, several of a kind name_1, name_2 …; lists and what stands
-/// apart give none.
+/// Calls `visit(column, get)` for each column of a table of T: a number, a text, a word or an id, which `get(object)`
+/// is a reference to. A struct within gives columns of its own, several of a kind name_1, name_2 …; lists and what
+/// stands apart give none.
 template <Recorded T, class Visit>
 void for_each_column(const Visit& visit) {
     detail::for_each_column<T>(
-        "", false, [](auto& object) -> auto& { return object; }, visit);
+        {"", 1, false}, [](auto& object) -> auto& { return object; }, visit);
 }
 
 /// How many members an aggregate has, up to 32.
 template <class T>
 [[nodiscard]] consteval std::size_t member_count();
 
-/// Whether a list has as many entries as its struct has members.
+/// Whether no name stands twice in a list.
 template <Recorded T>
-inline constexpr bool lists_every_member = std::tuple_size_v<decltype(fields_of(static_cast<const T*>(nullptr)))> ==
-                                           member_count<T>();
+[[nodiscard]] consteval bool names_differ() {
+    return std::apply(
+        [](const auto&... field) {
+            const std::array names{field.name...};
+            for (std::size_t i = 0; i < names.size(); ++i) {
+                for (std::size_t j = 0; j < i; ++j) {
+                    if (names[i] == names[j]) {
+                        return false;
+                    }
+                }
+            }
+            return true;
+        },
+        fields_of(static_cast<const T*>(nullptr)));
+}
+
+/// Whether a list has as many entries, of different names, as its struct has members.
+template <Recorded T>
+inline constexpr bool lists_every_member =
+    std::tuple_size_v<decltype(fields_of(static_cast<const T*>(nullptr)))> == member_count<T>() && names_differ<T>();
 
 /// Appends a value: text and lists behind their length, recorded structs field by field, words as a byte.
 template <class T>

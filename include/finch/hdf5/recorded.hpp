@@ -3,6 +3,7 @@
 #include "finch/base/fields.hpp"
 #include "finch/hdf5/table.hpp"
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <string>
@@ -17,17 +18,19 @@ template <class T>
 concept WrappedNumber = requires(T id) {
     { id.value } -> std::same_as<std::uint64_t&>;
 };
+
 /// Adds the columns of Row; `at(row)` is a const Row&.
 template <Recorded Row, class At>
 void add_columns(TableWriter& table, At at) {
-    for_each_column<Row>([&](const std::string& name, auto get, bool is_long) {
+    for_each_column<Row>([&](const Column& column, auto get) {
+        const std::string& name = column.name;
         using Cell = std::remove_cvref_t<decltype(get(at(0)))>;
         if constexpr (EnumWithWords<Cell>) {
             table.enumeration(name, all_words<Cell>(),
                               [at, get](std::size_t row) { return static_cast<std::int32_t>(get(at(row))); });
         } else if constexpr (std::same_as<Cell, std::string>) {
             const auto text = [at, get](std::size_t row) -> const std::string& { return get(at(row)); };
-            is_long ? table.long_text(name, text) : table.text(name, text);
+            column.is_long ? table.long_text(name, text) : table.text(name, text);
         } else if constexpr (WrappedNumber<Cell>) {
             table.column(name, [at, get](std::size_t row) { return get(at(row)).value; });
         } else {
@@ -36,13 +39,14 @@ void add_columns(TableWriter& table, At at) {
     });
 }
 
-/// Reads the columns of Row; `at(row)` is a Row&. A column that the table does not have, as an older program wrote
-/// none, leaves its member as it is if `may_lack(name)`. Throws FileError.
-template <Recorded Row, class At, class MayLack>
-void read_columns(const TableReader& table, At at, const MayLack& may_lack) {
-    for_each_column<Row>([&](const std::string& name, auto get, bool) {
+/// Reads the columns of Row from a table that was written in `version`; `at(row)` is a Row&. What that version has not,
+/// and what is among `absent`, stays as it is. Throws FileError where another column is missing.
+template <Recorded Row, class At>
+void read_columns(const TableReader& table, At at, std::int64_t version, const std::vector<std::string>& absent = {}) {
+    for_each_column<Row>([&](const Column& column, auto get) {
+        const std::string& name = column.name;
         using Cell = std::remove_cvref_t<decltype(get(at(0)))>;
-        if (!table.has(name) && may_lack(name)) {
+        if (column.first_version > version || std::find(absent.begin(), absent.end(), name) != absent.end()) {
             return;
         }
         const auto take = [&](auto&& values) {
@@ -62,12 +66,12 @@ void read_columns(const TableReader& table, At at, const MayLack& may_lack) {
     });
 }
 
-/// All rows of a table of Rows.
+/// All rows of a table of Rows that was written in `version`.
 template <Recorded Row>
-[[nodiscard]] std::vector<Row> read_rows(const TableReader& table) {
+[[nodiscard]] std::vector<Row> read_rows(const TableReader& table, std::int64_t version) {
     std::vector<Row> rows(table.rows());
     read_columns<Row>(
-        table, [&](std::size_t row) -> Row& { return rows[row]; }, [](const std::string&) { return false; });
+        table, [&](std::size_t row) -> Row& { return rows[row]; }, version);
     return rows;
 }
 

@@ -31,7 +31,7 @@ public:
     void close() noexcept { closed_ = true; }
     /// Whether every leader has said that it needs no more leases and holds none.
     [[nodiscard]] bool all_done() const noexcept;
-    /// LeaseMessage not leased yet, of the evaluation budget; −1 where there is none.
+    /// Evaluations not leased yet; −1 where there is no budget of evaluations.
     [[nodiscard]] std::int64_t remaining() const noexcept { return remaining_.value_or(-1); }
 
 private:

@@ -99,12 +99,12 @@ private:
     void handle_lease(const search::LeaseMessage& message);
     void merge_record(const search::Record& record);
     void check_stop();
-    void heed_budget();
+    void check_budget();
     [[nodiscard]] std::optional<std::string> used_budget() const;
     void obey(const search::Halt& halt);
     void halt(const search::Halt& asked);
     void send_halt(const search::Halt& halt);
-    void save_and_leave(ExitReason ending);
+    void save_and_leave(ExitReason reason);
     void stop_for_storage(const std::string& why);
     void sync_journal(bool now);
     void checkpoint();

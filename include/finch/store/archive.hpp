@@ -79,7 +79,4 @@ struct Archive {
 [[nodiscard]] std::optional<Archive> read_archive(const std::filesystem::path& path, std::vector<std::string>& problems,
                                                   OnDamage on_damage, Curves curves = Curves::read);
 
-/// Columns of /individuals that are not genes: names that no gene may have.
-[[nodiscard]] const std::vector<std::string>& reserved_columns();
-
 }  // namespace finch::store

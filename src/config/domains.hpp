@@ -1,0 +1,52 @@
+#pragma once
+
+#include "finch/config/schema.hpp"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// Short words for what keys take.
+namespace finch::config {
+
+inline constexpr std::int64_t million = 1000000;
+
+inline Domain either(std::vector<Domain> domains) {
+    return {Either{std::move(domains)}};
+}
+inline Domain whole(std::int64_t low, std::int64_t high) {
+    return {Whole{low, high}};
+}
+inline Domain real(double low, double high) {
+    return {Real{low, high, false}};
+}
+inline Domain above(double low, double high) {
+    return {Real{low, high, true}};
+}
+inline Domain word_of(std::vector<std::string> some) {
+    return {Word{std::move(some)}};
+}
+inline Domain or_null(Domain domain) {
+    return either({{Null{}}, std::move(domain)});
+}
+inline Domain one_or_list(const Domain& domain) {
+    return either({domain, {List{{domain}}}});
+}
+inline Domain section(std::vector<Key> keys) {
+    return {Section{.keys = std::move(keys)}};
+}
+inline bool is_path(const std::string& text) {
+    return !text.empty() && text.size() <= 4096;
+}
+
+inline Domain path() {
+    return {Text{"a path", is_path, {"some/where"}, {"''"}}};
+}
+
+/// Of a recipe; recipe_keys.cpp.
+[[nodiscard]] Domain data_section();
+[[nodiscard]] Domain model_layers();
+[[nodiscard]] Domain training_section();
+
+}  // namespace finch::config

@@ -1,0 +1,225 @@
+#include "finch/data/dataset.hpp"
+#include "finch/nn/optimizer.hpp"
+#include "finch/nn/schedule.hpp"
+#include "finch/nn/spec.hpp"
+#include "finch/train/training.hpp"
+
+#include "bind.hpp"
+#include "domains.hpp"
+
+/// The keys of data, model and training: those that a gene may stand for.
+namespace finch::config {
+namespace {
+
+void check_data(const data::Options& options, const Tree& written) {
+    if (options.kind != data::Kind::generated && options.path.empty()) {
+        fail(written["path"], "data.path",
+             fmt::format("has no value; data of kind {} is read from there", word(options.kind)));
+    }
+}
+
+template <class Layer>
+Key activation() {
+    return key("activation", &Layer::activation, "applied to the result");
+}
+template <class Layer>
+Key repeat() {
+    return key("repeat", &Layer::repeat, whole(0, 1000), "so many such layers in a row; 0: none");
+}
+
+Key pool(const std::string& name, backend::Pooling kind, const std::string& meaning) {
+    using nn::PoolLayer;
+    return alternative<nn::Layer>(
+        name, PoolLayer{.kind = kind},
+        {{key("kernel", &PoolLayer::kernel, whole(1, 1024), "height and width of the window"),
+          key("stride", &PoolLayer::stride, either({word_of({"kernel"}), whole(1, 1024)}), "step of the window"),
+          key("padding", &PoolLayer::padding, whole(0, 512),
+              "rows and columns added on each side, at most half the kernel"),
+          repeat<PoolLayer>()}},
+        meaning);
+}
+
+/// `activation: relu`, which is no section.
+Key activation_layer() {
+    const Domain domain = word_of({"relu", "sigmoid", "tanh"});
+    const auto set = [domain](const Tree& tree, const Place& layer) {
+        layer.as<nn::Layer>() = nn::ActivationLayer{};
+        read<backend::Activation>(
+            tree, domain, layer.below(path_of(layer.path, "activation"), [](void* object) -> void* {
+                return &std::get<nn::ActivationLayer>(*static_cast<nn::Layer*>(object)).activation;
+            }));
+    };
+    return {"activation", "relu", domain, "an activation by itself", set};
+}
+
+Domain layer() {
+    using nn::ConvLayer;
+    using nn::LinearLayer;
+    return {Variants{{
+        alternative<nn::Layer>("conv", ConvLayer{},
+                               {{key("channels", &ConvLayer::channels, whole(1, 65536), "channels of the result"),
+                                 key("kernel", &ConvLayer::kernel, whole(1, 1024), "height and width of the kernel"),
+                                 key("stride", &ConvLayer::stride, whole(1, 1024), "step of the kernel"),
+                                 key("padding", &ConvLayer::padding, either({word_of({"same"}), whole(0, 1024)}),
+                                     "rows and columns of zeros on each side; same: as many as keep the size"),
+                                 activation<ConvLayer>(), repeat<ConvLayer>()}},
+                               "a convolution with bias"),
+        pool("max_pool", backend::Pooling::max, "the largest value of each window"),
+        pool("average_pool", backend::Pooling::average, "the mean of each window"),
+        alternative<nn::Layer>("flatten", nn::FlattenLayer{}, {},
+                               "everything in a row, in the order channels, rows, columns"),
+        alternative<nn::Layer>(
+            "linear", LinearLayer{},
+            {{key("units", &LinearLayer::units, either({word_of({"classes"}), whole(1, 16 * million)}),
+                  "size of the result; classes: as many as the data has"),
+              activation<LinearLayer>(), repeat<LinearLayer>()}},
+            "every input to every unit, with bias"),
+        activation_layer(),
+    }}};
+}
+
+template <class Options>
+Key weight_decay() {
+    return key("weight_decay", &Options::weight_decay, real(0, 10), "pull of the weights towards zero");
+}
+template <class Options>
+Key epsilon() {
+    return key("epsilon", &Options::epsilon, above(0, 1), "keeps the denominator from zero");
+}
+template <class Options>
+Section adam() {
+    return {{key("beta1", &Options::beta1, real(0, 0.999999), "memory of the gradient's mean"),
+             key("beta2", &Options::beta2, real(0, 0.999999), "memory of the squared gradient's mean"),
+             epsilon<Options>(), weight_decay<Options>()}};
+}
+
+void check_sgd(const nn::SgdOptions& sgd, const Tree& written) {
+    if (sgd.nesterov && sgd.momentum == 0) {
+        fail(written["nesterov"], "training.optimizer.sgd.nesterov", "needs a momentum above 0");
+    }
+}
+
+Domain optimizer() {
+    using Any = nn::OptimizerOptions;
+    using nn::AdadeltaOptions;
+    using nn::SgdOptions;
+    return {Variants{{
+        alternative<Any>(
+            "sgd", SgdOptions{},
+            {.keys = {key("momentum", &SgdOptions::momentum, real(0, 0.999999), "share of the last step that goes on"),
+                      weight_decay<SgdOptions>(),
+                      key("nesterov", &SgdOptions::nesterov, "look ahead along the momentum, which must not be 0")},
+             .check = check_of<SgdOptions>(check_sgd)},
+            "stochastic gradient descent (torch.optim.SGD)"),
+        alternative<Any>("adam", nn::AdamOptions{}, adam<nn::AdamOptions>(), "torch.optim.Adam"),
+        alternative<Any>("adamw", nn::AdamWOptions{}, adam<nn::AdamWOptions>(), "torch.optim.AdamW"),
+        alternative<Any>(
+            "adadelta", AdadeltaOptions{},
+            {{key("rho", &AdadeltaOptions::rho, real(0, 0.999999), "memory of squared gradients and steps"),
+              epsilon<AdadeltaOptions>(), weight_decay<AdadeltaOptions>()}},
+            "torch.optim.Adadelta"),
+    }}};
+}
+
+Domain schedule() {
+    using Any = nn::Schedule;
+    using nn::CosineSchedule;
+    using nn::ExponentialSchedule;
+    using nn::StepSchedule;
+    return {Variants{{
+        alternative<Any>("constant", nn::ConstantSchedule{}, {}, "the same rate in every epoch"),
+        alternative<Any>("step", StepSchedule{},
+                         {{key("every", &StepSchedule::every, whole(1, million), "epochs between two changes"),
+                           key("factor", &StepSchedule::factor, above(0, 10), "multiplies the rate")}},
+                         "multiplied by a factor every so many epochs"),
+        alternative<Any>(
+            "exponential", ExponentialSchedule{},
+            {{key("factor", &ExponentialSchedule::factor, above(0, 10), "multiplies the rate after each epoch")}},
+            "multiplied by a factor after each epoch"),
+        alternative<Any>(
+            "cosine", CosineSchedule{},
+            {{key("minimum", &CosineSchedule::minimum, real(0, 1), "share of the first rate that is left at the end")}},
+            "down along half a cosine over all epochs"),
+    }}};
+}
+
+void check_training(const train::Options& options, const Tree& written) {
+    const bool whole_worker = written["batch_size"].kind != Tree::Kind::null;
+    if (whole_worker == options.batch_size_per_rank.has_value()) {
+        fail(written["batch_size_per_rank"], "training.batch_size_per_rank",
+             whole_worker ? "stands beside batch_size; accepted: one of the two, the other null or left out"
+                          : "is null, and so is batch_size; accepted: one of the two with a number");
+    }
+    if (whole_worker && options.scale_learning_rate != train::ScaleLearningRate::none) {
+        fail(written["scale_learning_rate"], "training.scale_learning_rate",
+             "needs batch_size_per_rank: with batch_size the genes train alike on any number of ranks");
+    }
+}
+
+}  // namespace
+
+Domain data_section() {
+    using data::Options;
+    std::vector<Key> keys{
+        key("kind", &Options::kind,
+            "idx: MNIST's format; cifar: CIFAR-10's binary version; hdf5: training/images, training/labels, "
+            "test/images, test/labels; generated: distorted digits")
+            .with_genes(Rule::no),
+        key("path", &Options::path, or_null(path()),
+            "the folder with the files (hdf5: the file), relative to the working directory; generated needs none")
+            .with_genes(Rule::no)
+            .with_fixed(Rule::no),  // what lies there must be the same: its fingerprint is checked
+        key("axes", &Options::axes,
+            "hdf5: the order of the images' axes; auto: as their attribute axes says, else the one axis of 1 to 4 is C")
+            .with_genes(Rule::no),
+        group("normalize",
+              section({key("mean", &Options::mean, one_or_list(real(0, 1)),
+                           "subtracted after division by 255; a list has one per channel"),
+                       key("deviation", &Options::deviation, one_or_list(above(0, 255)),
+                           "divides after that; a list has one per channel")}),
+              "pixels become (pixel / 255 - mean) / deviation"),
+        key("training_samples", &Options::training_samples, either({word_of({"all"}), whole(1, 4294967295)}),
+            "how many train; the seed chooses them from what validation leaves"),
+        key("validation_samples", &Options::validation_samples, whole(1, 4294967295),
+            "split off the training set by the seed; the test set is for the best model only")
+            .with_default("2000"),
+        key("samples", &Options::generated_samples, whole(10, 100 * million),
+            "generated: size of the training set; the test set has a sixth of it")
+            .with_genes(Rule::no),
+        key("size", &Options::generated_size, whole(8, 512), "generated: height and width of an image in pixels")
+            .with_genes(Rule::no),
+    };
+    return {Section{.keys = std::move(keys), .check = check_of<Options>(check_data)}};
+}
+
+Domain model_layers() {
+    return {List{{layer()}, 1, 1000}};
+}
+
+Domain training_section() {
+    using train::Options;
+    std::vector<Key> keys{
+        key("epochs", &Options::epochs, whole(1, million), "passes over the training set at most"),
+        key("batch_size", &Options::batch_size, or_null(whole(1, 16 * million)),
+            "samples in one step of the whole worker, however many ranks it has; null: batch_size_per_rank says it"),
+        key("batch_size_per_rank", &Options::batch_size_per_rank, or_null(whole(1, 16 * million)),
+            "in place of batch_size: samples of each rank in one step"),
+        key("scale_learning_rate", &Options::scale_learning_rate,
+            "with batch_size_per_rank: multiply the rate by the number of ranks, or by its square root"),
+        key("optimizer", &Options::optimizer, optimizer(), "torch.optim's definitions and defaults"),
+        key("learning_rate", &Options::learning_rate, above(0, 1000), "the first epoch's rate"),
+        key("schedule", &Options::schedule, schedule(), "how the rate changes from epoch to epoch"),
+        group("early_stopping",
+              either({word_of({"none"}), section({key("patience", &Options::patience, whole(1, million),
+                                                      "epochs without a better value of the objective")
+                                                      .with_default("5")})}),
+              "end a training that does not improve")
+            .with_default("none"),
+        key("precision", &Options::precision,
+            "of products; sums and memory are float32 in any case; all but float32 need a GPU"),
+        key("deterministic", &Options::deterministic, "the same bits each time on the same kind of machine"),
+    };
+    return {Section{.keys = std::move(keys), .check = check_of<Options>(check_training)}};
+}
+
+}  // namespace finch::config

@@ -1,0 +1,139 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/base/fields.hpp"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace finch;
+
+enum class Colour : std::uint8_t { red, green };
+constexpr std::array<std::string_view, 2> words_of(Colour) {
+    return {"red", "green"};
+}
+struct Key {
+    std::uint64_t value = 0;
+    bool operator==(const Key&) const = default;
+};
+struct Inner {
+    std::int32_t a = 1;
+    double b = 2;
+    bool operator==(const Inner&) const = default;
+};
+constexpr auto fields_of(const Inner*) {
+    return std::tuple{Field{"a", &Inner::a, ""}, Field{"b", &Inner::b, ""}};
+}
+struct Outer {
+    Key id;
+    std::array<Key, 2> parents{};
+    Colour colour = Colour::red;
+    std::string text;
+    std::vector<double> list;
+    bool flag = false;
+    Inner inner;
+    std::string note;
+    bool operator==(const Outer&) const = default;
+};
+constexpr auto fields_of(const Outer*) {
+    return std::tuple{
+        Field{"id", &Outer::id, ""},
+        Field{"parent", &Outer::parents, ""},
+        Field{"colour", &Outer::colour, ""},
+        Field{"text", &Outer::text, ""}.long_text(),
+        Field{"list", &Outer::list, ""},
+        Field{"flag", &Outer::flag, ""}.repeated(),
+        Field{"inner", &Outer::inner, ""}.since(2),
+        Field{"note", &Outer::note, ""}.apart(),
+    };
+}
+
+struct Short {
+    int a = 0;
+    int b = 0;
+};
+constexpr auto fields_of(const Short*) {
+    return std::tuple{Field{"a", &Short::a, ""}};
+}
+struct Twice {
+    int a = 0;
+    int b = 0;
+};
+constexpr auto fields_of(const Twice*) {
+    return std::tuple{Field{"a", &Twice::a, ""}, Field{"a", &Twice::a, ""}};
+}
+
+Outer some() {
+    return {{7}, {Key{8}, Key{9}}, Colour::green, "words", {0.5, 0.25}, true, {3, 4}, "apart"};
+}
+
+Outer read(const Bytes& bytes, std::uint16_t version) {
+    ByteReader reader(bytes);
+    Outer outer;
+    get_value(reader, outer, version);
+    CHECK(reader.left() == 0);
+    return outer;
+}
+
+TEST_CASE("a list with a member too few, or one twice, is no list of every member") {
+    CHECK(lists_every_member<Outer>);
+    CHECK(lists_every_member<Inner>);
+    CHECK(!lists_every_member<Short>);
+    CHECK(!lists_every_member<Twice>);
+    CHECK(member_count<Outer>() == 8);
+}
+
+TEST_CASE("bytes: every member comes back, struct by struct without gaps") {
+    Bytes bytes;
+    ByteWriter writer(bytes);
+
+    put_value(writer, some());
+
+    CHECK(bytes.size() == 8 + 16 + 1 + (4 + 5) + (4 + 16) + 1 + (4 + 8) + (4 + 5));
+    CHECK(read(bytes, 2) == some());
+}
+
+TEST_CASE("bytes of an older version: what it did not have stays as it is") {
+    Bytes bytes;
+    ByteWriter writer(bytes);
+    for_each_field<Outer>([&](const auto& field) {
+        if (field.first_version == 1) {
+            put_value(writer, some().*field.member);
+        }
+    });
+
+    const Outer old = read(bytes, 1);
+
+    CHECK(old.inner == Inner{});
+    CHECK(old.note == "apart");
+}
+
+TEST_CASE("bytes: a word that there is not, and bytes that end too early, are refused") {
+    Bytes bytes;
+    ByteWriter writer(bytes);
+    put_value(writer, some());
+    Bytes odd = bytes;
+    odd[24] = std::byte{2};
+    const Bytes torn(bytes.begin(), bytes.end() - 1);
+
+    CHECK_THROWS_AS(static_cast<void>(read(odd, 2)), FileError);
+    CHECK_THROWS_AS(static_cast<void>(read(torn, 2)), FileError);
+}
+
+TEST_CASE("columns: of structs within and of several, none of lists and of what stands apart") {
+    std::vector<std::string> names;
+    std::vector<std::uint16_t> versions;
+    std::vector<std::string> long_ones;
+    for_each_column<Outer>([&](const Column& column, const auto&) {
+        names.push_back(column.name);
+        versions.push_back(column.first_version);
+        if (column.is_long) {
+            long_ones.push_back(column.name);
+        }
+    });
+
+    CHECK(names == std::vector<std::string>{"id", "parent_1", "parent_2", "colour", "text", "flag", "a", "b"});
+    CHECK(versions == std::vector<std::uint16_t>{1, 1, 1, 1, 1, 1, 2, 2});
+    CHECK(long_ones == std::vector<std::string>{"text"});
+}
+
+}  // namespace
