@@ -76,9 +76,8 @@ void check_first_weights(const config::Config& config, const data::Datasets& dat
         try {
             const train::Recipe recipe = config.recipe(genome, 0);
             const nn::ModelPlan plan = nn::plan_model(recipe.model, sample, datasets.training.classes, 1);
-            std::vector<float> weights(static_cast<std::size_t>(plan.parameters));
-            nn::initialize(plan, config.seed, 0, weights);
-            mine = fmt::format("{:08x}", crc32c(std::as_bytes(std::span(weights))));
+            const nn::ModelState first = nn::initial_state(plan, config.seed, 0);
+            mine = fmt::format("{:08x}", crc32c(std::as_bytes(std::span(first.parameters))));
         } catch (const ConfigError&) {
             continue;
         }

@@ -9,42 +9,32 @@ namespace finch {
 
 __extension__ using Wide = unsigned __int128;
 
-std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) noexcept {
-    for (int round = 0; round < 10; ++round) {
-        const std::uint64_t a = std::uint64_t{0xD2511F53} * counter[0];
-        const std::uint64_t b = std::uint64_t{0xCD9E8D57} * counter[2];
-        counter = {static_cast<std::uint32_t>(b >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(b),
-                   static_cast<std::uint32_t>(a >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(a)};
-        key[0] += 0x9E3779B9;  // golden ratio
-        key[1] += 0xBB67AE85;  // √3 − 1
-    }
-    return counter;
-}
-
 namespace {
 
-std::array<std::uint32_t, 2> halves(std::uint64_t value) {
-    return {static_cast<std::uint32_t>(value), static_cast<std::uint32_t>(value >> 32)};
+std::uint32_t low(std::uint64_t value) {
+    return static_cast<std::uint32_t>(value);
+}
+std::uint32_t high(std::uint64_t value) {
+    return static_cast<std::uint32_t>(value >> 32);
 }
 
 }  // namespace
 
 // The seed and the purpose make the key, so that the whole counter is left for (id, index, position).
 RandomStream::RandomStream(std::uint64_t seed, Purpose purpose, std::uint64_t id, std::uint32_t index) noexcept {
-    const auto [low, high] = halves(seed);
-    const auto mixed = philox({low, high, static_cast<std::uint32_t>(purpose), index}, {0, 0});
-    key_ = {mixed[0], mixed[1]};
-    const auto [id_low, id_high] = halves(id);
-    counter_ = {0, mixed[2], id_low, id_high};
+    const PhiloxCounter mixed =
+        philox({{low(seed), high(seed), static_cast<std::uint32_t>(purpose), index}}, PhiloxKey{});
+    key_ = {{mixed.word[0], mixed.word[1]}};
+    counter_ = {{0, mixed.word[2], low(id), high(id)}};
 }
 
 std::uint32_t RandomStream::bits() noexcept {
-    if (used_ == block_.size()) {
+    if (used_ == 4) {
         block_ = philox(counter_, key_);
-        ++counter_[0];
+        ++counter_.word[0];
         used_ = 0;
     }
-    return block_[used_++];
+    return block_.word[used_++];
 }
 
 double RandomStream::uniform() noexcept {

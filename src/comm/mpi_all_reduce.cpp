@@ -53,6 +53,26 @@ public:
         sizes_.clear();
     }
 
+    void sum(std::span<double> values) override {
+        if (group_.size() == 1) {
+            return;
+        }
+        MPI_Request request = MPI_REQUEST_NULL;
+        FINCH_MPI(MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_DOUBLE, MPI_SUM,
+                                 group_.get(), &request));
+        Deadline deadline(timeout_seconds_);
+        for (int done = 0; done == 0;) {
+            FINCH_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+            progress();
+            if (done == 0 && deadline.is_over()) {
+                throw Error(fmt::format(
+                    "rank {} of {} of this worker: {} statistics were not summed within {} s (workers.timeout_seconds); "
+                    "of this worker's ranks there does not answer: {}",
+                    group_.rank(), group_.size(), values.size(), timeout_seconds_, group_.who_is_missing()));
+            }
+        }
+    }
+
     void synchronize() override {}
 
 private:

@@ -114,9 +114,11 @@ public:
     }
 
     /// Collective over the worker. Puts the sum in line on `stream`.
-    void sum(std::span<float> values, cudaStream_t stream) {
+    template <class Number>
+    void sum(std::span<Number> values, cudaStream_t stream) {
         require_usable();
-        finish(ncclAllReduce(values.data(), values.data(), values.size(), ncclFloat, ncclSum, communicator_, stream),
+        const ncclDataType_t type = std::is_same_v<Number, double> ? ncclDouble : ncclFloat;
+        finish(ncclAllReduce(values.data(), values.data(), values.size(), type, ncclSum, communicator_, stream),
                "ncclAllReduce");
     }
 
@@ -216,12 +218,12 @@ public:
     [[nodiscard]] std::string name() const override { return "nccl"; }
     [[nodiscard]] bool is_graph_capturable() const override { return true; }
 
-    void start(std::span<float> bucket) override {
-        communicator_.require_usable();
-        FINCH_CUDA(cudaEventRecord(fork_.get(), device_stream_));
-        FINCH_CUDA(cudaStreamWaitEvent(stream_.get(), fork_.get(), 0));
-        communicator_.sum(bucket, stream_.get());
-        started_ = true;
+    void start(std::span<float> bucket) override { fork(bucket); }
+
+    /// One stream for all sums, so that every rank's library sees them in one order.
+    void sum(std::span<double> values) override {
+        fork(values);
+        wait();
     }
 
     void progress() override {}
@@ -237,6 +239,15 @@ public:
     void give_up() noexcept override { communicator_.give_up(); }
 
 private:
+    template <class Number>
+    void fork(std::span<Number> values) {
+        communicator_.require_usable();
+        FINCH_CUDA(cudaEventRecord(fork_.get(), device_stream_));
+        FINCH_CUDA(cudaStreamWaitEvent(stream_.get(), fork_.get(), 0));
+        communicator_.sum(values, stream_.get());
+        started_ = true;
+    }
+
     cudaStream_t device_stream_;
     UniqueHandle<StreamTraits> stream_;
     UniqueHandle<EventTraits> fork_;

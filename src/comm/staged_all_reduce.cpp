@@ -73,6 +73,30 @@ public:
         begun_ = 0;
     }
 
+    void sum(std::span<double> values) override {
+        if (group_.size() == 1) {
+            return;
+        }
+        // Doubles travel as the floats that they take the room of.
+        const std::span<float> raw(reinterpret_cast<float*>(values.data()), 2 * values.size());
+        if (!statistics_.way || raw.size() > statistics_.floats) {
+            statistics_ = {backend::make_transfer(device_, raw.size()), raw.size()};
+        }
+        statistics_.way->fetch(raw);
+        Deadline deadline(timeout_seconds_);
+        while (!statistics_.way->has_arrived() || begun_ < buckets_.size()) {
+            progress();  // buckets that were started before are summed before
+            if (deadline.is_over()) {
+                throw Error(fmt::format(
+                    "rank {} of {} of this worker: the device did not give {} statistics within {} s "
+                    "(workers.timeout_seconds)",
+                    group_.rank(), group_.size(), values.size(), timeout_seconds_));
+            }
+        }
+        mpi_->sum({reinterpret_cast<double*>(statistics_.way->host().data()), values.size()});
+        statistics_.way->put_back(raw);
+    }
+
     /// What the device does after wait() needs no peer.
     void synchronize() override {}
 
@@ -87,6 +111,7 @@ private:
     double timeout_seconds_;
     std::unique_ptr<AllReduce> mpi_;
     std::vector<Lane> transfers_;            ///< by number of the bucket within a step
+    Lane statistics_;
     std::vector<std::span<float>> buckets_;  ///< started and not yet waited for
     std::size_t begun_ = 0;                  ///< of them, those that MPI sums already
 };

@@ -42,10 +42,9 @@ template <class T>
 struct is_optional : std::false_type {};
 template <class T>
 struct is_optional<std::optional<T>> : std::true_type {};
+/// Also what derives from a std::variant.
 template <class T>
-struct is_variant : std::false_type {};
-template <class... T>
-struct is_variant<std::variant<T...>> : std::true_type {};
+concept AnyVariant = requires(const T& value) { value.valueless_by_exception(); };
 
 /// The word that stands for nothing, or for 0, among other values: `all`, `same`, `classes`; empty if there is none.
 [[nodiscard]] std::string word_for_nothing(const Domain& domain);
@@ -91,7 +90,7 @@ void assign(const Tree& tree, const Domain& domain, const Place& place, T& value
                 place.below(list ? path_of(place.path, i) : place.path,
                             [i](void* items) -> void* { return &(*static_cast<T*>(items))[i]; }));
         }
-    } else if constexpr (is_variant<T>::value) {
+    } else if constexpr (AnyVariant<T>) {
         const auto [key, own] = chosen(std::get<Variants>(domain.is), tree);
         key.set(own, place);
     } else {
@@ -149,7 +148,7 @@ std::string default_of(const T& value, const Domain& domain) {
         return value ? fmt::format("{}", *value) : nothing.empty() ? "null" : nothing;
     } else if constexpr (std::same_as<T, std::vector<double>>) {
         return fmt::format("{}", value.front());
-    } else if constexpr (is_variant<T>::value) {
+    } else if constexpr (AnyVariant<T>) {
         return std::get<Variants>(domain.is).alternatives[value.index()].name;
     } else {
         return "{}";

@@ -53,7 +53,9 @@ Key activation_layer() {
 }
 
 Domain layer() {
+    using nn::BatchNormLayer;
     using nn::ConvLayer;
+    using nn::DropoutLayer;
     using nn::LinearLayer;
     return {Variants{{
         alternative<nn::Layer>("conv", ConvLayer{},
@@ -75,6 +77,16 @@ Domain layer() {
               activation<LinearLayer>(), repeat<LinearLayer>()}},
             "every input to every unit, with bias"),
         activation_layer(),
+        alternative<nn::Layer>("batch_norm", BatchNormLayer{},
+                               {{key("momentum", &BatchNormLayer::momentum, real(0, 1),
+                                     "share of the present batch in the running mean and variance"),
+                                 key("epsilon", &BatchNormLayer::epsilon, above(0, 1), "keeps the denominator from zero"),
+                                 activation<BatchNormLayer>()}},
+                               "normalises each channel over the whole worker's batch"),
+        alternative<nn::Layer>(
+            "dropout", DropoutLayer{},
+            {{key("rate", &DropoutLayer::rate, real(0, 0.999999), "share of the values that become 0 in training")}},
+            "values of the training go at random, the others are scaled up"),
     }}};
 }
 
@@ -93,30 +105,30 @@ Section adam() {
              epsilon<Options>(), weight_decay<Options>()}};
 }
 
-void check_sgd(const nn::SgdOptions& sgd, const Tree& written) {
+void check_sgd(const backend::Sgd& sgd, const Tree& written) {
     if (sgd.nesterov && sgd.momentum == 0) {
         fail(written["nesterov"], "training.optimizer.sgd.nesterov", "needs a momentum above 0");
     }
 }
 
 Domain optimizer() {
-    using Any = nn::OptimizerOptions;
-    using nn::AdadeltaOptions;
-    using nn::SgdOptions;
+    using Any = backend::Optimizer;
+    using backend::Adadelta;
+    using backend::Sgd;
     return {Variants{{
         alternative<Any>(
-            "sgd", SgdOptions{},
-            {.keys = {key("momentum", &SgdOptions::momentum, real(0, 0.999999), "share of the last step that goes on"),
-                      weight_decay<SgdOptions>(),
-                      key("nesterov", &SgdOptions::nesterov, "look ahead along the momentum, which must not be 0")},
-             .check = check_of<SgdOptions>(check_sgd)},
+            "sgd", Sgd{},
+            {.keys = {key("momentum", &Sgd::momentum, real(0, 0.999999), "share of the last step that goes on"),
+                      weight_decay<Sgd>(),
+                      key("nesterov", &Sgd::nesterov, "look ahead along the momentum, which must not be 0")},
+             .check = check_of<Sgd>(check_sgd)},
             "stochastic gradient descent (torch.optim.SGD)"),
-        alternative<Any>("adam", nn::AdamOptions{}, adam<nn::AdamOptions>(), "torch.optim.Adam"),
-        alternative<Any>("adamw", nn::AdamWOptions{}, adam<nn::AdamWOptions>(), "torch.optim.AdamW"),
+        alternative<Any>("adam", backend::Adam{}, adam<backend::Adam>(), "torch.optim.Adam"),
+        alternative<Any>("adamw", backend::AdamW{}, adam<backend::AdamW>(), "torch.optim.AdamW"),
         alternative<Any>(
-            "adadelta", AdadeltaOptions{},
-            {{key("rho", &AdadeltaOptions::rho, real(0, 0.999999), "memory of squared gradients and steps"),
-              epsilon<AdadeltaOptions>(), weight_decay<AdadeltaOptions>()}},
+            "adadelta", Adadelta{},
+            {{key("rho", &Adadelta::rho, real(0, 0.999999), "memory of squared gradients and steps"),
+              epsilon<Adadelta>(), weight_decay<Adadelta>()}},
             "torch.optim.Adadelta"),
     }}};
 }

@@ -7,35 +7,24 @@
 namespace finch::nn {
 namespace {
 
-std::size_t floats(std::int64_t batch, const SampleShape& shape) {
-    return static_cast<std::size_t>(batch * shape.size());
+std::size_t unsigned_of(std::int64_t count) {
+    return static_cast<std::size_t>(count);
 }
 
-std::unique_ptr<backend::Operation> plan_operation(backend::Device& device, const backend::ConvolutionShape& shape) {
-    return device.convolution(shape);
-}
-std::unique_ptr<backend::Operation> plan_operation(backend::Device& device, const backend::PoolingShape& shape) {
-    return device.pooling(shape);
-}
-std::unique_ptr<backend::Operation> plan_operation(backend::Device& device, const backend::LinearShape& shape) {
-    return device.linear(shape);
-}
-std::unique_ptr<backend::Operation> plan_operation(backend::Device& device, const backend::ActivationShape& shape) {
-    return device.activation(shape);
+std::vector<float> on_host(backend::Device& device, const backend::Buffer& buffer) {
+    std::vector<float> values(buffer.size());
+    if (!values.empty()) {
+        device.download(buffer.data(), values);
+    }
+    return values;
 }
 
 }  // namespace
 
 std::int64_t memory_bytes(backend::Device& device, const ModelPlan& plan) {
     std::int64_t scratch = 0;
-    for (const PlannedLayer& layer : plan.layers) {
-        std::visit(
-            [&](const auto& shape) {
-                if constexpr (requires { device.scratch_bytes(shape); }) {
-                    scratch = std::max(scratch, device.scratch_bytes(shape));
-                }
-            },
-            layer.shape);
+    for (const Node& node : plan.nodes) {
+        scratch = std::max(scratch, device.scratch_bytes(node.operation));
     }
     return plan.bytes + scratch;
 }
@@ -43,60 +32,72 @@ std::int64_t memory_bytes(backend::Device& device, const ModelPlan& plan) {
 Model::Model(backend::Device& device, ModelPlan plan)
     : device_(device),
       plan_(std::move(plan)),
-      parameters_(device.allocate(static_cast<std::size_t>(plan_.parameters))),
-      grads_(device.allocate(static_cast<std::size_t>(plan_.parameters))) {
-    const auto first = std::find_if(plan_.layers.begin(), plan_.layers.end(),
-                                    [](const PlannedLayer& layer) { return layer.parameters > 0; });
-    first_trained_ = static_cast<std::size_t>(first - plan_.layers.begin());
-    outputs_.push_back(device.allocate(floats(plan_.batch, plan_.input)));
-    std::array<std::size_t, 2> largest{};
-    for (std::size_t i = 0; i < plan_.layers.size(); ++i) {
-        const PlannedLayer& layer = plan_.layers[i];
-        operations_.push_back(
-            std::visit([&](const auto& shape) { return plan_operation(device, shape); }, layer.shape));
-        outputs_.push_back(device.allocate(floats(plan_.batch, layer.out)));
-        if (i >= first_trained_) {
-            largest[(i + 1) % 2] = std::max(largest[(i + 1) % 2], floats(plan_.batch, layer.out));
-        }
+      parameters_(device.allocate(unsigned_of(plan_.parameters))),
+      grads_(device.allocate(unsigned_of(plan_.parameters))),
+      buffers_(plan_.buffers > 0 ? device.allocate(unsigned_of(plan_.buffers)) : backend::Buffer()),
+      activations_(device.allocate(unsigned_of(plan_.activations))) {
+    for (const Node& node : plan_.nodes) {
+        operations_.push_back(device.make(node.operation));
     }
-    grad_outputs_ = {device.allocate(largest[0]), device.allocate(largest[1])};
 }
 
 void Model::pack() {
     for (std::size_t i = 0; i < operations_.size(); ++i) {
-        if (plan_.layers[i].parameters > 0) {
-            operations_[i]->pack(parameters_.data() + plan_.layers[i].parameters_offset);
+        const Node& node = plan_.nodes[i];
+        if (node.parameters > 0) {
+            operations_[i]->pack(parameters_.data() + node.parameters_offset, buffers_.data() + node.buffers_offset);
         }
     }
 }
 
-void Model::forward() {
+void Model::forward(const backend::Pass& pass) {
     for (std::size_t i = 0; i < operations_.size(); ++i) {
-        operations_[i]->forward(outputs_[i].data(), outputs_[i + 1].data());
+        const Node& node = plan_.nodes[i];
+        inputs_.clear();
+        for (const std::size_t input : node.inputs) {
+            inputs_.push_back(at(plan_.values[input].offset));
+        }
+        operations_[i]->forward(pass, inputs_, at(plan_.values[node.output].offset));
     }
 }
 
-void Model::backward(const std::function<void(std::int64_t begin, std::int64_t end)>& ready) {
-    for (std::size_t i = operations_.size(); i-- > first_trained_;) {
-        const PlannedLayer& layer = plan_.layers[i];
-        operations_[i]->backward(outputs_[i].data(), outputs_[i + 1].data(), grad_outputs_[(i + 1) % 2].data(),
-                                 grad_outputs_[i % 2].data(), grads_.data() + layer.parameters_offset);
-        if (layer.parameters > 0) {
-            ready(layer.parameters_offset, layer.parameters_offset + layer.parameters);
+void Model::backward(const backend::Pass& pass,
+                     const std::function<void(std::int64_t begin, std::int64_t end)>& ready) {
+    for (std::size_t i = operations_.size(); i-- > 0;) {
+        const Node& node = plan_.nodes[i];
+        if (!node.has_backward) {
+            continue;
+        }
+        inputs_.clear();
+        grad_inputs_.clear();
+        for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+            inputs_.push_back(at(plan_.values[node.inputs[k]].offset));
+            grad_inputs_.push_back(node.grad_inputs[k].is_needed ? at(node.grad_inputs[k].offset) : nullptr);
+        }
+        operations_[i]->backward(pass, inputs_, at(plan_.values[node.output].offset), at(node.grad_output),
+                                 grad_inputs_, grads_.data() + node.parameters_offset);
+        for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+            if (const InputGrad& grad = node.grad_inputs[k]; grad.is_needed && grad.add_to >= 0) {
+                device_.accumulate(at(grad.offset), at(grad.add_to),
+                                   unsigned_of(plan_.batch * plan_.values[node.inputs[k]].shape.size()));
+            }
+        }
+        if (node.parameters > 0) {
+            ready(node.parameters_offset, node.parameters_offset + node.parameters);
         }
     }
 }
 
-NamedArrays Model::tensors() const {
-    std::vector<float> arena(parameters_.size());
-    device_.download(parameters_.data(), arena);
-    return name_tensors(plan_, arena);
+ModelState Model::state() const {
+    return {.parameters = on_host(device_, parameters_), .buffers = on_host(device_, buffers_)};
 }
 
-void Model::set_tensors(const NamedArrays& tensors) {
-    std::vector<float> arena(parameters_.size());
-    read_tensors(plan_, tensors, "", arena);
-    device_.upload(arena, parameters_.data());
+void Model::set_state(const ModelState& state) {
+    device_.upload(state.parameters, parameters_.data());
+    if (plan_.buffers > 0) {
+        device_.upload(state.buffers, buffers_.data());
+    }
+    pack();
 }
 
 }  // namespace finch::nn

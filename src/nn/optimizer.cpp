@@ -8,47 +8,6 @@
 namespace finch::nn {
 namespace {
 
-backend::OptimizerStep describe(const SgdOptions& options, double rate, std::int64_t step) {
-    return backend::SgdStep{.learning_rate = static_cast<float>(rate),
-                            .momentum = static_cast<float>(options.momentum),
-                            .weight_decay = static_cast<float>(options.weight_decay),
-                            .nesterov = options.nesterov,
-                            .first = step == 1};
-}
-
-template <class Options>
-backend::AdamStep describe_adam(const Options& options, double rate, std::int64_t step) {
-    return {.learning_rate = static_cast<float>(rate),
-            .beta1 = options.beta1,
-            .beta2 = options.beta2,
-            .epsilon = static_cast<float>(options.epsilon),
-            .weight_decay = static_cast<float>(options.weight_decay),
-            .step = step};
-}
-backend::OptimizerStep describe(const AdamOptions& options, double rate, std::int64_t step) {
-    return describe_adam(options, rate, step);
-}
-backend::OptimizerStep describe(const AdamWOptions& options, double rate, std::int64_t step) {
-    backend::AdamStep adam = describe_adam(options, rate, step);
-    adam.decoupled = true;
-    return adam;
-}
-
-backend::OptimizerStep describe(const AdadeltaOptions& options, double rate, std::int64_t /*step*/) {
-    return backend::AdadeltaStep{.learning_rate = static_cast<float>(rate),
-                                 .rho = static_cast<float>(options.rho),
-                                 .epsilon = static_cast<float>(options.epsilon),
-                                 .weight_decay = static_cast<float>(options.weight_decay)};
-}
-
-/// How many arrays of the parameters' size the optimizer keeps.
-int state_arrays(const OptimizerOptions& options) {
-    if (const auto* sgd = std::get_if<SgdOptions>(&options)) {
-        return sgd->momentum == 0 ? 0 : 1;
-    }
-    return 2;
-}
-
 NamedArray download(backend::Device& device, const backend::Buffer& buffer, const char* name) {
     std::vector<float> values(buffer.size());
     device.download(buffer.data(), values);
@@ -66,24 +25,25 @@ void upload(backend::Device& device, const NamedArrays& state, const char* name,
 
 }  // namespace
 
-Optimizer::Optimizer(backend::Device& device, const OptimizerOptions& options, std::int64_t parameters)
-    : device_(device), options_(options) {
-    const int arrays = state_arrays(options);
-    if (arrays > 0) {
+Optimizer::Optimizer(backend::Device& device, const backend::Optimizer& rule, std::int64_t parameters)
+    : device_(device), rule_(rule) {
+    const int states = std::visit([](const auto& known) { return known.states(); }, rule);
+    if (states > 0) {
         state_a_ = device.allocate(static_cast<std::size_t>(parameters));
     }
-    if (arrays > 1) {
+    if (states > 1) {
         state_b_ = device.allocate(static_cast<std::size_t>(parameters));
     }
 }
 
-backend::OptimizerStep Optimizer::next(double learning_rate) {
+backend::OptimizerScalars Optimizer::next(double learning_rate) {
     ++steps_;
-    return std::visit([&](const auto& known) { return describe(known, learning_rate, steps_); }, options_);
+    return std::visit([&](const auto& rule) { return rule.scalars(learning_rate, steps_); }, rule_);
 }
 
-void Optimizer::apply(backend::Feed& feed, std::span<float> parameters, std::span<const float> grads) {
-    device_.optimizer_step(feed, parameters.data(), grads.data(), state_a_.data(), state_b_.data(), parameters.size());
+void Optimizer::apply(backend::StepContext& step, std::span<float> parameters, std::span<const float> grads) {
+    device_.optimizer_step(step, rule_, parameters.data(), grads.data(), state_a_.data(), state_b_.data(),
+                           parameters.size());
 }
 
 NamedArrays Optimizer::state() const {

@@ -1,6 +1,10 @@
+#include "finch/nn/plan.hpp"
+
+#include "finch/base/enum_words.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
-#include "finch/nn/spec.hpp"
+
+#include "memory.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -11,20 +15,7 @@ namespace {
 
 /// More floats than any device has: a product of shapes beyond this is refused before it can overflow.
 constexpr double float_limit = 1e13;
-
-std::string activation_name(backend::Activation activation) {
-    switch (activation) {
-        case backend::Activation::relu:
-            return "relu";
-        case backend::Activation::sigmoid:
-            return "sigmoid";
-        case backend::Activation::tanh:
-            return "tanh";
-        case backend::Activation::none:
-            break;
-    }
-    return "activation";
-}
+constexpr std::size_t most_nodes = 10000;
 
 std::string kind_name(const ConvLayer& /*layer*/) {
     return "conv";
@@ -39,7 +30,16 @@ std::string kind_name(const LinearLayer& /*layer*/) {
     return "linear";
 }
 std::string kind_name(const ActivationLayer& layer) {
-    return activation_name(layer.activation);
+    return std::string(word(layer.activation));
+}
+std::string kind_name(const BatchNormLayer& /*layer*/) {
+    return "batch_norm";
+}
+std::string kind_name(const DropoutLayer& /*layer*/) {
+    return "dropout";
+}
+std::string kind_name(const BlockLayer& /*layer*/) {
+    return "block";
 }
 
 template <class AnyLayer>
@@ -51,18 +51,6 @@ std::int64_t repetitions(const AnyLayer& layer) {
     }
 }
 
-bool needs_input_grad(const PlannedLayer& layer) {
-    return std::visit(
-        [](const auto& shape) {
-            if constexpr (requires { shape.needs_input_grad; }) {
-                return shape.needs_input_grad;
-            } else {
-                return false;
-            }
-        },
-        layer.shape);
-}
-
 template <class AnyLayer>
 backend::Activation fused_activation(const AnyLayer& layer) {
     if constexpr (requires { layer.activation; }) {
@@ -72,42 +60,53 @@ backend::Activation fused_activation(const AnyLayer& layer) {
     }
 }
 
-/// Walks through the layers in forward order and keeps the shape that the next one sees.
+/// A value, and what the next layer must know of it.
+struct Flow {
+    std::size_t value = 0;
+    SampleShape shape;
+    bool flat = false;  ///< after a flatten
+};
+
+/// Walks through the layers in forward order.
 class Planner {
 public:
-    Planner(SampleShape input, std::int64_t classes, std::int64_t batch) : shape_(input) {
+    Planner(SampleShape input, std::int64_t classes, std::int64_t batch, Numerics numerics) : numerics_(numerics) {
         plan_.input = input;
         plan_.classes = classes;
         plan_.batch = batch;
-        check_size(shape_.size());
+        now_.shape = input;
+        plan_.values.push_back({input});
+        learns_before_.push_back(false);
+        check_size(input);
     }
 
-    void add(const Layer& layer, std::size_t index) {
-        std::visit(
-            [&](const auto& known) {
-                const std::int64_t count = repetitions(known);
-                if (count == 0) {
-                    return;
-                }
-                place_ = fmt::format("model[{}] ({})", index, kind_name(known));
-                require_at_least(0, count, "repeat");
-                for (std::int64_t i = 0; i < count; ++i) {
-                    append(known);
-                    last_activation_ = fused_activation(known);
-                }
-            },
-            layer);
+    /// `list`: the place of the layers in the configuration.
+    void add(const ModelSpec& layers, const std::string& list) {
+        for (std::size_t i = 0; i < layers.size(); ++i) {
+            std::visit([&](const auto& layer) { add(layer, fmt::format("{}[{}]", list, i)); }, layers[i]);
+        }
     }
 
     ModelPlan finish() && {
         check_end();
         lay_out_arenas();
-        skip_unneeded_input_grads();
+        place_activations(plan_);
         count_bytes();
         return std::move(plan_);
     }
 
 private:
+    template <class AnyLayer>
+    void add(const AnyLayer& layer, const std::string& at) {
+        const std::string place = fmt::format("{} ({})", at, kind_name(layer));
+        const std::int64_t count = repetitions(layer);
+        for (std::int64_t i = 0; i < count; ++i) {
+            place_ = place;
+            append(layer, at);
+            last_activation_ = fused_activation(layer);
+        }
+    }
+
     void require(bool holds, const std::string& problem) const {
         if (!holds) {
             throw ConfigError(place_ + ": " + problem);
@@ -116,24 +115,25 @@ private:
     void require_at_least(std::int64_t least, std::int64_t value, const char* what) const {
         require(value >= least, fmt::format("{} is {}; it must be at least {}", what, value, least));
     }
-    /// `floats` per sample.
-    void check_size(std::int64_t floats) const {
-        require(static_cast<double>(floats) * static_cast<double>(plan_.batch) <= float_limit,
-                "the layer's output is larger than any memory");
+    void check_size(const SampleShape& shape) const {
+        require(static_cast<double>(shape.height) * static_cast<double>(shape.width) *
+                        static_cast<double>(shape.channels) * static_cast<double>(plan_.batch) <=
+                    float_limit,
+                "its output is larger than any memory");
     }
     void require_image(const char* what) const {
-        require(!flat_, fmt::format("a {} needs (height, width, channels), but a flatten stands before it; put it "
+        require(!now_.flat, fmt::format("a {} needs (height, width, channels), but a flatten stands before it; put it "
                                     "before the flatten",
                                     what));
     }
     void require_fit(std::int64_t kernel, std::int64_t padding) const {
-        require(kernel <= shape_.height + padding && kernel <= shape_.width + padding,
+        require(kernel <= now_.shape.height + padding && kernel <= now_.shape.width + padding,
                 fmt::format("kernel {} does not fit into its input of {} x {} with {} of padding in all; a smaller "
                             "kernel, more padding or fewer layers that shrink the image before it would",
-                            kernel, shape_.height, shape_.width, padding));
+                            kernel, now_.shape.height, now_.shape.width, padding));
     }
 
-    void append(const ConvLayer& layer) {
+    void append(const ConvLayer& layer, const std::string& /*at*/) {
         require_image("conv");
         require_at_least(1, layer.channels, "channels");
         require_at_least(1, layer.kernel, "kernel");
@@ -144,23 +144,17 @@ private:
         const std::int64_t before = layer.padding.value_or((layer.kernel - 1) / 2);
         const std::int64_t after = layer.padding.value_or(layer.kernel - 1 - before);
         require_fit(layer.kernel, before + after);
-        backend::ConvolutionShape shape{.batch = plan_.batch,
-                                        .height = shape_.height,
-                                        .width = shape_.width,
-                                        .channels_in = shape_.channels,
-                                        .channels_out = layer.channels,
-                                        .kernel = layer.kernel,
-                                        .stride = layer.stride,
-                                        .padding_before = before,
-                                        .padding_after = after,
-                                        .activation = layer.activation};
-        const std::int64_t fan_in = shape_.channels * layer.kernel * layer.kernel;
-        add_tensors({layer.channels, shape_.channels, layer.kernel, layer.kernel}, layer.channels, fan_in);
-        push(shape, {shape.height_out(), shape.width_out(), layer.channels});
-        count_modules(layer.activation);
+        push_convolution({.channels_out = layer.channels,
+                          .kernel = layer.kernel,
+                          .stride = layer.stride,
+                          .padding_before = before,
+                          .padding_after = after,
+                          .activation = layer.activation},
+                         next_module());
+        count_activation(layer.activation);
     }
 
-    void append(const PoolLayer& layer) {
+    void append(const PoolLayer& layer, const std::string& /*at*/) {
         require_image("pool");
         require_at_least(1, layer.kernel, "kernel");
         const std::int64_t stride = layer.stride.value_or(layer.kernel);
@@ -172,152 +166,267 @@ private:
         require_fit(layer.kernel, 2 * layer.padding);
         backend::PoolingShape shape{.kind = layer.kind,
                                     .batch = plan_.batch,
-                                    .height = shape_.height,
-                                    .width = shape_.width,
-                                    .channels = shape_.channels,
+                                    .height = now_.shape.height,
+                                    .width = now_.shape.width,
+                                    .channels = now_.shape.channels,
                                     .kernel = layer.kernel,
                                     .stride = stride,
                                     .padding = layer.padding};
-        push(shape, {shape.height_out(), shape.width_out(), shape_.channels});
-        count_modules(backend::Activation::none);
+        push(shape, {shape.height_out(), shape.width_out(), now_.shape.channels});
+        static_cast<void>(next_module());
     }
 
     /// Nothing happens in memory: the linear layer behind it takes NHWC and keeps its columns in CHW order.
-    void append(const FlattenLayer& /*layer*/) {
-        flat_ = true;
-        count_modules(backend::Activation::none);
+    void append(const FlattenLayer& /*layer*/, const std::string& /*at*/) {
+        now_.flat = true;
+        static_cast<void>(next_module());
     }
 
-    void append(const LinearLayer& layer) {
-        require(flat_ || (shape_.height == 1 && shape_.width == 1),
-                fmt::format("its input is ({}, {}, {}), not a list of features; put a flatten before it", shape_.height,
-                            shape_.width, shape_.channels));
+    void append(const LinearLayer& layer, const std::string& /*at*/) {
+        require(now_.flat || (now_.shape.height == 1 && now_.shape.width == 1),
+                fmt::format("its input is ({}, {}, {}), not a list of features; put a flatten before it", now_.shape.height,
+                            now_.shape.width, now_.shape.channels));
         require_at_least(0, layer.units, "units");
         const std::int64_t units = layer.units == 0 ? plan_.classes : layer.units;
-        const backend::LinearShape shape{.batch = plan_.batch,
-                                         .height = shape_.height,
-                                         .width = shape_.width,
-                                         .channels = shape_.channels,
-                                         .units = units,
-                                         .activation = layer.activation};
-        add_tensors({units, shape_.size()}, units, shape_.size());
-        push(shape, {1, 1, units});
-        count_modules(layer.activation);
+        push_linear(units, layer.activation, next_module());
+        count_activation(layer.activation);
     }
 
-    void append(const ActivationLayer& layer) {
-        if (layer.activation == backend::Activation::none) {
+    void append(const ActivationLayer& layer, const std::string& /*at*/) {
+        if (layer.activation != backend::Activation::none) {
+            push_activation(layer.activation);
+            static_cast<void>(next_module());
+        }
+    }
+
+    void append(const BatchNormLayer& layer, const std::string& /*at*/) {
+        require(!now_.flat || now_.shape.height * now_.shape.width == 1,
+                "a flatten of an image stands before it; put it before the flatten, or after a linear layer");
+        const std::int64_t channels = now_.shape.channels;
+        const std::string module = next_module();
+        add_tensor({.name = module + ".weight", .shape = {channels}, .initial = 1});
+        add_tensor({.name = module + ".bias", .shape = {channels}});
+        add_tensor({.name = module + ".running_mean", .shape = {channels}, .learns = false});
+        add_tensor({.name = module + ".running_var", .shape = {channels}, .learns = false, .initial = 1});
+        plan_.counters.push_back(module + ".num_batches_tracked");
+        push(backend::BatchNormShape{.batch = plan_.batch,
+                                     .pixels = now_.shape.height * now_.shape.width,
+                                     .channels = channels,
+                                     .momentum = layer.momentum,
+                                     .epsilon = layer.epsilon,
+                                     .activation = layer.activation},
+             now_.shape);
+        count_activation(layer.activation);
+    }
+
+    void append(const DropoutLayer& layer, const std::string& /*at*/) {
+        require(layer.rate >= 0 && layer.rate < 1, fmt::format("rate is {}; it must be in [0, 1)", layer.rate));
+        push(backend::DropoutShape{.batch = plan_.batch,
+                                   .features = now_.shape.size(),
+                                   .rate = layer.rate,
+                                   .layer = dropouts_++},
+             now_.shape);
+        static_cast<void>(next_module());
+    }
+
+    void append(const BlockLayer& layer, const std::string& at) {
+        const std::string place = place_;
+        const std::string module = next_module();
+        const Flow before = now_;
+        const Modules outer = std::exchange(modules_, {.prefix = module + ".body."});
+        add(layer.layers, at + ".layers");
+        modules_ = outer;
+        place_ = place;
+        if (layer.residual) {
+            const Flow body = std::exchange(now_, before);
+            if (body.shape != before.shape) {
+                project(body, module + ".shortcut");
+            }
+            push_add(body, layer.activation);
+        } else if (layer.activation != backend::Activation::none) {
+            push_activation(layer.activation);
+        }
+    }
+
+    /// From x to the shape that the body gave.
+    void project(const Flow& body, const std::string& module) {
+        require(body.flat == now_.flat, "a flatten within a residual block; put it before or after the block");
+        if (now_.flat) {
+            require(body.shape.height * body.shape.width == 1,
+                    "its body changes the shape of what a flatten gave without a linear layer");
+            push_linear(body.shape.channels, backend::Activation::none, module);
             return;
         }
-        push(backend::ActivationShape{.count = plan_.batch * shape_.size(), .activation = layer.activation}, shape_);
-        count_modules(backend::Activation::none);
+        const std::int64_t stride = (now_.shape.height + body.shape.height - 1) / body.shape.height;
+        const auto out = [&](std::int64_t size) { return (size - 1) / stride + 1; };
+        require(out(now_.shape.height) == body.shape.height && out(now_.shape.width) == body.shape.width,
+                fmt::format("its body makes ({}, {}, {}) of ({}, {}, {}), which no convolution with a kernel of 1 does: "
+                            "height and width must stay, or be divided by a stride; padding: same, or a stride with a "
+                            "padding of half the kernel would",
+                            body.shape.height, body.shape.width, body.shape.channels, now_.shape.height,
+                            now_.shape.width, now_.shape.channels));
+        push_convolution({.channels_out = body.shape.channels, .kernel = 1, .stride = stride}, module);
     }
 
-    template <class Shape>
-    void push(const Shape& shape, SampleShape out) {
-        require(static_cast<double>(out.height) * static_cast<double>(out.width) * static_cast<double>(out.channels) *
-                        static_cast<double>(plan_.batch) <=
-                    float_limit,
-                "its output is larger than any memory");
-        plan_.layers.push_back({.shape = shape, .in = shape_, .out = out, .parameters = new_parameters_});
-        new_parameters_ = 0;
-        shape_ = out;
+    void push_convolution(backend::ConvolutionShape shape, const std::string& module) {
+        shape.batch = plan_.batch;
+        shape.height = now_.shape.height;
+        shape.width = now_.shape.width;
+        shape.channels_in = now_.shape.channels;
+        const std::int64_t fan_in = shape.channels_in * shape.kernel * shape.kernel;
+        add_weights(module, {shape.channels_out, shape.channels_in, shape.kernel, shape.kernel}, fan_in);
+        push(shape, {shape.height_out(), shape.width_out(), shape.channels_out});
     }
 
-    /// The layer's weight and bias; their offsets follow when all layers are known.
-    void add_tensors(std::vector<std::int64_t> weight_shape, std::int64_t bias, std::int64_t fan_in) {
-        require(static_cast<double>(fan_in) * static_cast<double>(bias) <= float_limit,
+    void push_linear(std::int64_t units, backend::Activation activation, const std::string& module) {
+        add_weights(module, {units, now_.shape.size()}, now_.shape.size());
+        push(backend::LinearShape{.batch = plan_.batch,
+                                  .height = now_.shape.height,
+                                  .width = now_.shape.width,
+                                  .channels = now_.shape.channels,
+                                  .units = units,
+                                  .activation = activation},
+             {1, 1, units});
+    }
+
+    void push_activation(backend::Activation activation) {
+        push(backend::ActivationShape{.count = plan_.batch * now_.shape.size(), .activation = activation}, now_.shape);
+    }
+
+    void push_add(const Flow& other, backend::Activation activation) {
+        push(backend::AddShape{.count = plan_.batch * other.shape.size(), .activation = activation}, other.shape,
+             {other.value, now_.value});
+        now_.flat = other.flat;
+    }
+
+    void push(const backend::OperationShape& operation, SampleShape out) { push(operation, out, {now_.value}); }
+
+    void push(backend::OperationShape operation, SampleShape out, std::vector<std::size_t> inputs) {
+        check_size(out);
+        require(plan_.nodes.size() < most_nodes, fmt::format("the model has more than {} operations", most_nodes));
+        Node node;
+        node.inputs = std::move(inputs);
+        node.output = plan_.values.size();
+        node.parameters = std::exchange(new_parameters_, 0);
+        node.buffers_offset = plan_.buffers;
+        node.buffers = std::exchange(new_buffers_, 0);
+        bool before = false;
+        for (const std::size_t input : node.inputs) {
+            node.grad_inputs.push_back({.is_needed = learns_before_[input]});
+            before = before || learns_before_[input];
+        }
+        std::visit([&](auto& shape) { set_numerics(shape, numerics_, before); }, operation);
+        node.operation = operation;
+        node.has_backward = node.parameters > 0 || before;
+        plan_.buffers += node.buffers;
+        learns_before_.push_back(node.has_backward);
+        plan_.values.push_back({out});
+        now_.value = node.output;
+        now_.shape = out;
+        plan_.nodes.push_back(std::move(node));
+    }
+
+    /// Nothing before the first layer with weights learns, so that layer computes no gradient of its input.
+    static void set_numerics(auto& shape, Numerics numerics, bool needs_input_grad) {
+        if constexpr (requires { shape.precision; }) {
+            shape.precision = numerics.precision;
+        }
+        if constexpr (requires { shape.deterministic; }) {
+            shape.deterministic = numerics.deterministic;
+        }
+        if constexpr (requires { shape.needs_input_grad; }) {
+            shape.needs_input_grad = needs_input_grad;
+        }
+    }
+
+    /// A weight whose first axis is that of the outputs, and their bias.
+    void add_weights(const std::string& module, std::vector<std::int64_t> weight_shape, std::int64_t fan_in) {
+        const std::int64_t outputs = weight_shape.front();
+        require(static_cast<double>(fan_in) * static_cast<double>(outputs) <= float_limit,
                 "its weights are larger than any memory");
-        const std::string module = fmt::format("{}", modules_);
-        plan_.tensors.push_back(
-            {.name = module + ".weight", .shape = std::move(weight_shape), .size = bias * fan_in, .fan_in = fan_in});
-        plan_.tensors.push_back({.name = module + ".bias", .shape = {bias}, .size = bias, .fan_in = fan_in});
-        new_parameters_ = bias * fan_in + bias;
+        add_tensor({.name = module + ".weight", .shape = std::move(weight_shape), .fan_in = fan_in});
+        add_tensor({.name = module + ".bias", .shape = {outputs}, .fan_in = fan_in});
     }
 
-    /// nn.Sequential counts an activation as a module of its own.
-    void count_modules(backend::Activation activation) { modules_ += activation == backend::Activation::none ? 1 : 2; }
+    /// Of the node that is pushed next; the offsets of parameters follow when all nodes are known.
+    void add_tensor(TensorInfo tensor) {
+        tensor.size = 1;
+        for (const std::int64_t axis : tensor.shape) {
+            tensor.size *= axis;
+        }
+        tensor.offset = tensor.learns ? new_parameters_ : plan_.buffers + new_buffers_;
+        (tensor.learns ? new_parameters_ : new_buffers_) += tensor.size;
+        tensor_nodes_.push_back(plan_.nodes.size());
+        plan_.tensors.push_back(std::move(tensor));
+    }
+
+    /// The name of a module of the nn.Sequential that is being filled. An activation is a module of its own there.
+    std::string next_module() { return fmt::format("{}{}", modules_.prefix, modules_.count++); }
+    void count_activation(backend::Activation activation) {
+        modules_.count += activation == backend::Activation::none ? 0 : 1;
+    }
 
     void check_end() const {
-        if (plan_.layers.empty()) {
+        if (plan_.nodes.empty()) {
             throw ConfigError("model: has no layer; the least is flatten and linear: {units: classes}");
         }
-        require(shape_ == SampleShape{1, 1, plan_.classes},
+        require(now_.shape == SampleShape{1, 1, plan_.classes},
                 fmt::format("the last layer gives ({}, {}, {}), but one number for each of {} classes is needed, "
                             "(1, 1, {}); end with flatten and linear: {{units: classes}}",
-                            shape_.height, shape_.width, shape_.channels, plan_.classes, plan_.classes));
+                            now_.shape.height, now_.shape.width, now_.shape.channels, plan_.classes, plan_.classes));
         require(last_activation_ == backend::Activation::none,
                 fmt::format("the last layer's activation is {}; it must be none, since the loss takes logits",
-                            activation_name(last_activation_)));
+                            word(last_activation_)));
         require(!plan_.tensors.empty(), "the model has no weights to train; add a conv or a linear layer");
     }
 
     void lay_out_arenas() {
-        std::int64_t offset = 0;
-        auto tensor = plan_.tensors.rbegin();
-        for (auto layer = plan_.layers.rbegin(); layer != plan_.layers.rend(); ++layer) {
-            layer->parameters_offset = offset;
-            if (layer->parameters > 0) {
-                TensorInfo& bias = *tensor++;
-                TensorInfo& weight = *tensor++;
-                weight.offset = offset;
-                bias.offset = offset + weight.size;
-            }
-            offset += layer->parameters;
+        for (auto node = plan_.nodes.rbegin(); node != plan_.nodes.rend(); ++node) {
+            node->parameters_offset = plan_.parameters;
+            plan_.parameters += node->parameters;
         }
-        plan_.parameters = offset;
-    }
-
-    /// Nothing below the first layer with weights learns, so that layer computes no gradient of its input.
-    void skip_unneeded_input_grads() {
-        const auto first = std::find_if(plan_.layers.begin(), plan_.layers.end(),
-                                        [](const PlannedLayer& layer) { return layer.parameters > 0; });
-        std::visit(
-            [](auto& shape) {
-                if constexpr (requires { shape.needs_input_grad; }) {
-                    shape.needs_input_grad = false;
-                }
-            },
-            first->shape);
+        for (std::size_t i = 0; i < plan_.tensors.size(); ++i) {
+            TensorInfo& tensor = plan_.tensors[i];
+            tensor.offset += tensor.learns ? plan_.nodes[tensor_nodes_[i]].parameters_offset : 0;
+        }
     }
 
     /// Arenas for parameters, gradients, two optimizer states, the best epoch's copy, and weights packed for forward
-    /// and for their gradient; where a gradient of the input is needed, packed for that too. Then the input, every
-    /// layer's output, which input a maximum came from, and two buffers in which the outputs' gradients take turns.
-    /// A snapshot is weights, best weights and optimizer states, as arrays and as the bytes of a file.
+    /// and for their gradient; where a gradient of the input is needed, packed for that too. Then the activations, and
+    /// what operations keep of them. A snapshot is weights, best weights and optimizer states, as arrays and as the
+    /// bytes of a file.
     void count_bytes() {
         constexpr std::int64_t arenas = 7;
         constexpr std::int64_t snapshot_arenas = 8;
-        std::int64_t floats = arenas * plan_.parameters + plan_.batch * plan_.input.size();
-        std::int64_t largest = 0;
-        for (const PlannedLayer& layer : plan_.layers) {
-            const std::int64_t outputs = plan_.batch * layer.out.size();
-            const auto* pooling = std::get_if<backend::PoolingShape>(&layer.shape);
-            floats += pooling != nullptr && pooling->kind == backend::Pooling::max ? 2 * outputs : outputs;
-            floats += needs_input_grad(layer) ? layer.parameters : 0;
-            largest = std::max(largest, outputs);
+        std::int64_t floats = arenas * plan_.parameters + 2 * plan_.buffers + plan_.activations;
+        for (const Node& node : plan_.nodes) {
+            const bool packs = std::any_of(node.grad_inputs.begin(), node.grad_inputs.end(),
+                                           [](const InputGrad& grad) { return grad.is_needed; });
+            floats += backend::kept_floats(node.operation) + (packs ? node.parameters : 0);
         }
-        plan_.bytes = (floats + 2 * largest) * static_cast<std::int64_t>(sizeof(float));
-        plan_.snapshot_bytes = snapshot_arenas * plan_.parameters * static_cast<std::int64_t>(sizeof(float));
+        plan_.bytes = floats * static_cast<std::int64_t>(sizeof(float));
+        plan_.snapshot_bytes =
+            (snapshot_arenas * plan_.parameters + 4 * plan_.buffers) * static_cast<std::int64_t>(sizeof(float));
     }
 
+    /// The nn.Sequential that is being filled.
+    struct Modules {
+        std::string prefix{};
+        std::int64_t count = 0;
+    };
+
+    Numerics numerics_;
     ModelPlan plan_;
-    SampleShape shape_;
+    Flow now_;
+    Modules modules_;
     std::string place_ = "model";
     backend::Activation last_activation_ = backend::Activation::none;
-    std::int64_t modules_ = 0;
-    std::int64_t new_parameters_ = 0;  ///< of the layer that is being appended
-    bool flat_ = false;
+    std::vector<bool> learns_before_;         ///< by value: whether a parameter has a part in it
+    std::vector<std::size_t> tensor_nodes_;   ///< by tensor
+    std::int64_t new_parameters_ = 0;         ///< of the node that is pushed next
+    std::int64_t new_buffers_ = 0;
+    std::uint32_t dropouts_ = 0;
 };
-
-void set_numerics(auto& shape, Numerics numerics) {
-    if constexpr (requires { shape.precision; }) {
-        shape.precision = numerics.precision;
-    }
-    if constexpr (requires { shape.deterministic; }) {
-        shape.deterministic = numerics.deterministic;
-    }
-}
 
 }  // namespace
 
@@ -327,15 +436,9 @@ ModelPlan plan_model(const ModelSpec& spec, SampleShape input, std::int64_t clas
         throw ConfigError(fmt::format("model: an input of ({}, {}, {}) with {} classes in batches of {} is empty",
                                       input.height, input.width, input.channels, classes, batch));
     }
-    Planner planner(input, classes, batch);
-    for (std::size_t i = 0; i < spec.size(); ++i) {
-        planner.add(spec[i], i);
-    }
-    ModelPlan plan = std::move(planner).finish();
-    for (PlannedLayer& layer : plan.layers) {
-        std::visit([&](auto& shape) { set_numerics(shape, numerics); }, layer.shape);
-    }
-    return plan;
+    Planner planner(input, classes, batch, numerics);
+    planner.add(spec, "model");
+    return std::move(planner).finish();
 }
 
 }  // namespace finch::nn

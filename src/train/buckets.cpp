@@ -6,8 +6,8 @@ namespace finch::train {
 
 BucketSchedule::BucketSchedule(const nn::ModelPlan& plan, BucketSizes sizes) {
     Bucket bucket;
-    for (auto layer = plan.layers.rbegin(); layer != plan.layers.rend(); ++layer) {
-        bucket.end += layer->parameters;
+    for (auto node = plan.nodes.rbegin(); node != plan.nodes.rend(); ++node) {
+        bucket.end += node->parameters;
         const std::int64_t enough = buckets_.empty() ? sizes.first_bytes : sizes.later_bytes;
         if ((bucket.end - bucket.begin) * static_cast<std::int64_t>(sizeof(float)) >= enough) {
             buckets_.push_back(bucket);

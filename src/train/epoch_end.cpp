@@ -75,7 +75,7 @@ void Training::Implementation::obey(const Verdict& verdict) {
         curve_.push_back(verdict.epoch);
     }
     if (verdict.improved != 0) {
-        best_weights_ = learner_->weights();
+        best_state_ = learner_->state();
     }
     if (verdict.state != State::running) {
         ended_ = verdict.state;

@@ -87,7 +87,7 @@ private:
     std::int64_t global_batch_;
     double initial_rate_;  ///< scaled
     std::unique_ptr<Learner> learner_;
-    std::vector<float> best_weights_;
+    nn::ModelState best_state_;
     EarlyStopping stopping_;
     std::vector<Epoch> curve_;
     Position position_;

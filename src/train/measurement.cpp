@@ -4,6 +4,7 @@
 #include "finch/base/format.hpp"
 
 #include "samples.hpp"
+#include "step.hpp"
 
 #include <algorithm>
 #include <array>
@@ -42,7 +43,7 @@ Measured measure_model(backend::Device& device, const comm::Group& group, nn::Mo
                        const data::Options& normalisation, const data::Dataset& dataset) {
     check_shape(model.plan(), dataset);
     const std::int64_t batch = model.plan().batch;
-    const auto feed = device.make_feed(images_of(dataset, normalisation), batch);
+    const auto context = device.make_step_context(images_of(dataset, normalisation), batch);
     const data::Share share = data::share_of(0, dataset.samples(), group.rank(), group.size());
     // A sample is predicted by one rank and is 0 on the others, so the sum over ranks gathers.
     std::vector<std::int64_t> predictions(static_cast<std::size_t>(dataset.samples()));
@@ -50,15 +51,13 @@ Measured measure_model(backend::Device& device, const comm::Group& group, nn::Mo
         const auto count = static_cast<std::size_t>(std::min(batch, share.end - begin));
         std::vector<std::int64_t> indices(static_cast<std::size_t>(batch), -1);
         std::iota(indices.begin(), indices.begin() + static_cast<std::ptrdiff_t>(count), begin);
-        feed->fill(indices, std::array<backend::StepNumbers, 1>{});
-        device.gather(*feed, model.input());
-        model.forward();
-        device.softmax_cross_entropy(*feed, model.logits(), model.plan().classes, nullptr);
+        context->fill(indices, std::array<backend::StepScalars, 1>{});
+        evaluate_step(device, *context, model);
         device.synchronize();
         predict(device, model, std::span(predictions).subspan(static_cast<std::size_t>(begin), count));
     }
 
-    const backend::LossSums sums = feed->sums();
+    const backend::LossSums sums = context->sums();
     std::array loss{sums.loss};
     std::array counts{sums.correct, sums.samples};
     group.sum(loss);
@@ -76,8 +75,7 @@ Measured measure(backend::Device& device, const comm::Group& group, const nn::Mo
                  std::int64_t batch) {
     const nn::SampleShape input{dataset.height, dataset.width, dataset.channels};
     nn::Model planned(device, nn::plan_model(model, input, dataset.classes, batch));
-    planned.set_tensors(weights);
-    planned.pack();
+    planned.set_state(nn::read_tensors(planned.plan(), weights));
     return measure_model(device, group, planned, normalisation, dataset);
 }
 

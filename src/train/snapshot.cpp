@@ -151,9 +151,9 @@ NamedArrays Training::Implementation::snapshot() {
     epoch_ranks.push_back(epoch_ranks_);
     arrays.push_back({epoch_ranks_name, {static_cast<std::int64_t>(epoch_ranks.size())}, std::move(epoch_ranks)});
     append(arrays, learner_->optimizer().state());
-    append(arrays, nn::name_tensors(plan(), learner_->weights(), "weights/"));
+    append(arrays, nn::name_tensors(plan(), learner_->state(), "weights/"));
     if (best_epoch() > 0) {
-        append(arrays, nn::name_tensors(plan(), best_weights_, "best_weights/"));
+        append(arrays, nn::name_tensors(plan(), best_state_, "best_weights/"));
     }
     return arrays;
 }
@@ -174,21 +174,20 @@ void Training::Implementation::restore(const NamedArrays& snapshot) {
     if (global_batch < 1) {
         throw FileError(fmt::format("the snapshot's global batch is {}", global_batch));
     }
-    std::vector<float> weights(best_weights_.size());
-    nn::read_tensors(plan(), snapshot, "weights/", weights);
-    std::vector<float> best_weights(best_weights_.size());
+    const nn::ModelState model = nn::read_tensors(plan(), snapshot, "weights/");
+    nn::ModelState best;
     if (stopping.best_epoch > 0) {
-        nn::read_tensors(plan(), snapshot, "best_weights/", best_weights);
+        best = nn::read_tensors(plan(), snapshot, "best_weights/");
     }
     if (global_batch != global_batch_) {
         learner_.reset();  // there may be no memory for two
         learner_ = make_learner(global_batch);
     }
     learner_->optimizer().set_state(snapshot);
-    learner_->set_weights(weights);
+    learner_->set_state(model);
     learner_->set_sums(sums.training, sums.validation);
 
-    best_weights_ = std::move(best_weights);
+    best_state_ = std::move(best);
     global_batch_ = global_batch;
     initial_rate_ = initial_rate;
     stopping_ = stopping;

@@ -1,5 +1,7 @@
 #include "step.hpp"
 
+#include "finch/base/random.hpp"
+
 #include <cstddef>
 #include <limits>
 #include <utility>
@@ -7,25 +9,21 @@
 namespace finch::train {
 
 Learner::Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::ModelPlan plan,
-                 const nn::OptimizerOptions& optimizer, const data::Dataset& dataset,
-                 const data::Options& normalisation)
+                 const backend::Optimizer& optimizer, const data::Dataset& dataset, const data::Options& normalisation,
+                 RandomSource random)
     : device_(device),
       all_reduce_(all_reduce),
       model_(device, std::move(plan)),
       optimizer_(device, optimizer, model_.plan().parameters),
-      buckets_(model_.plan()) {
+      random_(random),
+      sums_(device, all_reduce, model_) {
     const backend::Images images = images_of(dataset, normalisation);
-    const auto recording = all_reduce.is_graph_capturable() ? backend::Recording::graph : backend::Recording::calls;
-    training_.feed = device.make_feed(images, model_.plan().batch);
-    training_.program = device.record([this] { train_once(); }, recording);
-    validation_.feed = device.make_feed(images, model_.plan().batch);
-    validation_.program = device.record(
-        [this] {
-            device_.gather(*validation_.feed, model_.input());
-            model_.forward();
-            device_.softmax_cross_entropy(*validation_.feed, model_.logits(), model_.plan().classes, nullptr);
-        },
-        backend::Recording::graph);
+    const auto how = all_reduce.is_graph_capturable() ? backend::CaptureAs::graph : backend::CaptureAs::calls;
+    training_.context = device.make_step_context(images, model_.plan().batch);
+    training_.step = device.capture([this] { train_once(); }, how);
+    validation_.context = device.make_step_context(images, model_.plan().batch);
+    validation_.step =
+        device.capture([this] { evaluate_step(device_, *validation_.context, model_); }, backend::CaptureAs::graph);
 }
 
 /// What is under way uses the memory that goes now.
@@ -37,34 +35,33 @@ Learner::~Learner() {
     }
 }
 
-std::vector<float> Learner::weights() const {
-    std::vector<float> weights(static_cast<std::size_t>(model_.plan().parameters));
-    device_.download(model_.parameters().data(), weights);
-    return weights;
-}
-
-void Learner::set_weights(std::span<const float> weights) {
-    device_.upload(weights, model_.parameters().data());
-    model_.pack();
+nn::ModelState Learner::state() const {
+    nn::ModelState state = model_.state();
+    state.batches = optimizer_.steps();
+    return state;
 }
 
 void Learner::train(std::span<const std::int64_t> indices, std::span<const StepPlan> steps) {
-    numbers_.clear();
+    scalars_.clear();
     for (const StepPlan& step : steps) {
-        numbers_.push_back({.grad_scale = static_cast<float>(1.0 / static_cast<double>(step.batch_samples)),
-                            .optimizer = optimizer_.next(step.learning_rate)});
+        const auto number = static_cast<std::uint32_t>(optimizer_.steps());
+        RandomStream random(random_.seed, Purpose::dropout, random_.individual, number);
+        scalars_.push_back({.grad_scale = static_cast<float>(1.0 / static_cast<double>(step.batch_samples)),
+                            .optimizer = optimizer_.next(step.learning_rate),
+                            .random_key = {random.bits(), random.bits()},
+                            .first_sample = step.first_sample});
     }
     run(training_, indices);
 }
 
 void Learner::validate(std::span<const std::int64_t> indices) {
-    numbers_.assign(indices.size() / static_cast<std::size_t>(model_.plan().batch), {});
+    scalars_.assign(indices.size() / static_cast<std::size_t>(model_.plan().batch), {});
     attempt([&] { run(validation_, indices); });
 }
 
 void Learner::run(Work& work, std::span<const std::int64_t> indices) {
-    work.feed->fill(indices, numbers_);
-    work.program->run(static_cast<std::int64_t>(numbers_.size()));
+    work.context->fill(indices, scalars_);
+    work.step->run(static_cast<std::int64_t>(scalars_.size()));
     work.is_under_way = true;
 }
 
@@ -73,13 +70,13 @@ double Learner::synchronize() {
     device_.synchronize();
     double seconds = 0;
     for (Work* work : {&training_, &validation_}) {
-        seconds += std::exchange(work->is_under_way, false) ? work->program->seconds() : 0;
+        seconds += std::exchange(work->is_under_way, false) ? work->step->seconds() : 0;
     }
     return seconds;
 }
 
 backend::LossSums Learner::sums(const Work& work) const {
-    backend::LossSums sums = work.feed->sums();
+    backend::LossSums sums = work.context->sums();
     if (failed_) {
         sums.loss = std::numeric_limits<double>::quiet_NaN();
     }
@@ -87,8 +84,8 @@ backend::LossSums Learner::sums(const Work& work) const {
 }
 
 void Learner::set_sums(const backend::LossSums& training, const backend::LossSums& validation) {
-    training_.feed->set_sums(training);
-    validation_.feed->set_sums(validation);
+    training_.context->set_sums(training);
+    validation_.context->set_sums(validation);
 }
 
 void Learner::throw_failure() {
@@ -97,18 +94,13 @@ void Learner::throw_failure() {
     }
 }
 
-/// One step: recorded once, done many times.
+/// One step: captured once, done many times.
 void Learner::train_once() {
-    static_cast<void>(buckets_.rest());  // begins anew whatever an attempt that failed has left
+    sums_.begin();
     attempt([this] { compute_grads(); });
-    const std::span<const Bucket> rest = buckets_.rest();
-    if (failed_) {
-        zero_grads(rest);
-    }
-    reduce(rest);
-    all_reduce_.wait();
+    sums_.finish();
     attempt([this] {
-        optimizer_.apply(*training_.feed, model_.parameters(), model_.grads());
+        optimizer_.apply(*training_.context, model_.parameters(), model_.grads());
         model_.pack();
     });
 }
@@ -128,27 +120,19 @@ void Learner::attempt(Action&& action) {
 }
 
 void Learner::compute_grads() {
-    device_.gather(*training_.feed, model_.input());
-    model_.forward();
-    device_.softmax_cross_entropy(*training_.feed, model_.logits(), model_.plan().classes, model_.grad_logits());
-    model_.backward([&](std::int64_t /*begin*/, std::int64_t end) {
-        reduce(buckets_.complete_until(end));
-        all_reduce_.progress();
-    });
+    const backend::Pass pass{.step = *training_.context, .mode = backend::Mode::training, .group = &sums_};
+    device_.next_step(pass.step);
+    device_.load_batch(pass.step, model_.input());
+    model_.forward(pass);
+    device_.softmax_cross_entropy(pass.step, model_.logits(), model_.plan().classes, model_.grad_logits());
+    model_.backward(pass, [&](std::int64_t /*begin*/, std::int64_t end) { sums_.grads_ready(end); });
 }
 
-void Learner::reduce(std::span<const Bucket> buckets) {
-    for (const Bucket& bucket : buckets) {
-        all_reduce_.start(model_.grads().subspan(static_cast<std::size_t>(bucket.begin),
-                                                 static_cast<std::size_t>(bucket.end - bucket.begin)));
-    }
-}
-
-void Learner::zero_grads(std::span<const Bucket> buckets) {
-    for (const Bucket& bucket : buckets) {
-        const std::vector<float> zeros(static_cast<std::size_t>(bucket.end - bucket.begin));
-        device_.upload(zeros, model_.grads().data() + bucket.begin);
-    }
+void evaluate_step(backend::Device& device, backend::StepContext& context, nn::Model& model) {
+    device.next_step(context);
+    device.load_batch(context, model.input());
+    model.forward({.step = context, .mode = backend::Mode::validation});
+    device.softmax_cross_entropy(context, model.logits(), model.plan().classes, nullptr);
 }
 
 }  // namespace finch::train

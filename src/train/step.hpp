@@ -3,9 +3,8 @@
 #include "finch/comm/all_reduce.hpp"
 #include "finch/nn/model.hpp"
 #include "finch/nn/optimizer.hpp"
-#include "finch/train/buckets.hpp"
-
 #include "samples.hpp"
+#include "step_sums.hpp"
 
 #include <cstdint>
 #include <exception>
@@ -18,7 +17,14 @@ namespace finch::train {
 /// What of a training step the schedule decides.
 struct StepPlan {
     std::int64_t batch_samples = 0;  ///< of the whole group
+    std::int64_t first_sample = 0;   ///< place of this rank's first sample among them
     double learning_rate = 0;
+};
+
+/// What a training's random choices are functions of, beside the step.
+struct RandomSource {
+    std::uint64_t seed = 0;
+    std::uint64_t individual = 0;
 };
 
 /// A model, its optimizer and its data on this rank: everything whose size depends on the batch. Does steps, many at a
@@ -30,7 +36,8 @@ class Learner {
 public:
     /// `device`, `all_reduce` and `dataset` must outlive it. Throws std::bad_alloc.
     Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::ModelPlan plan,
-            const nn::OptimizerOptions& optimizer, const data::Dataset& dataset, const data::Options& normalisation);
+            const backend::Optimizer& optimizer, const data::Dataset& dataset, const data::Options& normalisation,
+            RandomSource random);
     ~Learner();
     Learner(const Learner&) = delete;
     Learner& operator=(const Learner&) = delete;
@@ -38,12 +45,12 @@ public:
     [[nodiscard]] nn::Model& model() noexcept { return model_; }
     [[nodiscard]] nn::Optimizer& optimizer() noexcept { return optimizer_; }
     /// How many steps train() takes at once; and validate().
-    [[nodiscard]] std::int64_t most_training_steps() const { return training_.feed->capacity(); }
-    [[nodiscard]] std::int64_t most_validation_steps() const { return validation_.feed->capacity(); }
+    [[nodiscard]] std::int64_t most_training_steps() const { return training_.context->capacity(); }
+    [[nodiscard]] std::int64_t most_validation_steps() const { return validation_.context->capacity(); }
 
-    /// The weights, as a host arena; and back.
-    [[nodiscard]] std::vector<float> weights() const;
-    void set_weights(std::span<const float> weights);
+    /// What the model has learnt; and back.
+    [[nodiscard]] nn::ModelState state() const;
+    void set_state(const nn::ModelState& state) { model_.set_state(state); }
 
     /// Collective over the worker. Optimizer steps, of whose images `indices` (steps, batch; −1 is padding) are this
     /// rank's. At most one train() and one validate() between two synchronize().
@@ -62,10 +69,10 @@ public:
     void throw_failure();
 
 private:
-    /// Steps of one kind: what they are fed with, and how they are done.
+    /// Steps of one kind: what differs between them, and how they are done.
     struct Work {
-        std::unique_ptr<backend::Feed> feed;
-        std::unique_ptr<backend::Program> program;
+        std::unique_ptr<backend::StepContext> context;
+        std::unique_ptr<backend::CapturedStep> step;
         bool is_under_way = false;
     };
 
@@ -75,20 +82,21 @@ private:
     void attempt(Action&& action);
     void train_once();
     void compute_grads();
-    void reduce(std::span<const Bucket> buckets);
-    void zero_grads(std::span<const Bucket> buckets);
 
     backend::Device& device_;
     comm::AllReduce& all_reduce_;
-    // The model's accessors are not const, its weights are read by const functions here.
-    mutable nn::Model model_;
+    nn::Model model_;
     nn::Optimizer optimizer_;
-    BucketSchedule buckets_;
+    RandomSource random_;
+    StepSums sums_;
     Work training_;
     Work validation_;
-    std::vector<backend::StepNumbers> numbers_;  ///< of the steps that are fed
+    std::vector<backend::StepScalars> scalars_;  ///< of the steps that are asked for
     std::exception_ptr failure_;
     bool failed_ = false;  ///< for good
 };
+
+/// Local. One step of validation: the losses of the context's next batch go into its sums; the logits stay.
+void evaluate_step(backend::Device& device, backend::StepContext& context, nn::Model& model);
 
 }  // namespace finch::train

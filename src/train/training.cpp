@@ -46,25 +46,25 @@ double scaled_rate(const Options& options, int ranks) {
     return options.learning_rate;
 }
 
-/// Puts other weights into a learner for as long as it lives.
-class BorrowedWeights {
+/// Puts another state into a learner for as long as it lives.
+class BorrowedState {
 public:
-    BorrowedWeights(Learner& learner, std::span<const float> weights) : learner_(learner), own_(learner.weights()) {
-        learner_.set_weights(weights);
+    BorrowedState(Learner& learner, const nn::ModelState& state) : learner_(learner), own_(learner.state()) {
+        learner_.set_state(state);
     }
-    ~BorrowedWeights() {
+    ~BorrowedState() {
         try {
-            learner_.set_weights(own_);
+            learner_.set_state(own_);
         } catch (const std::exception& error) {
             spdlog::warn("a training could not take its weights back: {}", error.what());
         }
     }
-    BorrowedWeights(const BorrowedWeights&) = delete;
-    BorrowedWeights& operator=(const BorrowedWeights&) = delete;
+    BorrowedState(const BorrowedState&) = delete;
+    BorrowedState& operator=(const BorrowedState&) = delete;
 
 private:
     Learner& learner_;
-    std::vector<float> own_;
+    nn::ModelState own_;
 };
 
 }  // namespace
@@ -88,10 +88,7 @@ Training::Implementation::Implementation(backend::Device& device, const comm::Gr
             fmt::format("training.precision: {} computes in float32 only; write precision: float32", device.name()));
     }
     learner_ = make_learner(global_batch_);
-    best_weights_.resize(static_cast<std::size_t>(plan().parameters));
-    std::vector<float> weights(best_weights_.size());
-    nn::initialize(plan(), recipe_.seed, recipe_.individual, weights);
-    learner_->set_weights(weights);
+    learner_->set_state(nn::initial_state(plan(), recipe_.seed, recipe_.individual));
 }
 
 std::unique_ptr<Learner> Training::Implementation::make_learner(std::int64_t global_batch) const {
@@ -101,7 +98,7 @@ std::unique_ptr<Learner> Training::Implementation::make_learner(std::int64_t glo
                                         {recipe_.training.precision, recipe_.training.deterministic});
     check_memory(plan);
     return std::make_unique<Learner>(device_, all_reduce_, std::move(plan), recipe_.training.optimizer, dataset_,
-                                     recipe_.data);
+                                     recipe_.data, RandomSource{recipe_.seed, recipe_.individual});
 }
 
 void Training::Implementation::check_memory(const nn::ModelPlan& plan) const {
@@ -153,7 +150,9 @@ std::int64_t Training::Implementation::ask_for_training(std::int64_t steps) {
         for (std::int64_t place = share.begin; place < share.end; ++place) {
             indices_.push_back(split_.training[order_[static_cast<std::size_t>(place)]]);
         }
-        step_plans_.push_back({.batch_samples = end - position_.sample, .learning_rate = rate});
+        step_plans_.push_back({.batch_samples = end - position_.sample,
+                               .first_sample = share.begin - position_.sample,
+                               .learning_rate = rate});
         pad_indices(std::ssize(step_plans_));
         position_.sample = end;
     }
@@ -237,12 +236,12 @@ double Training::Implementation::progress() const noexcept {
 }
 
 NamedArrays Training::Implementation::best_weights() const {
-    return nn::name_tensors(plan(), best_epoch() > 0 ? best_weights_ : learner_->weights());
+    return nn::name_tensors(plan(), best_epoch() > 0 ? best_state_ : learner_->state());
 }
 
 Measured Training::Implementation::measure(const data::Dataset& dataset) {
     finish_steps();
-    const BorrowedWeights best(*learner_, best_epoch() > 0 ? best_weights_ : learner_->weights());
+    const BorrowedState best(*learner_, best_epoch() > 0 ? best_state_ : learner_->state());
     return measure_model(device_, group_, learner_->model(), recipe_.data, dataset);
 }
 

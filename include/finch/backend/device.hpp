@@ -1,8 +1,9 @@
 #pragma once
 
 #include "finch/backend/operation.hpp"
-#include "finch/backend/optimizer_step.hpp"
+#include "finch/backend/optimizer.hpp"
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -34,8 +35,8 @@ struct LossSums {
     std::int64_t samples = 0;
 };
 
-/// A data set in host memory, and how its pixels are normalised. The spans must stay as they are while a Feed uses
-/// them.
+/// A data set in host memory, and how its pixels are normalised. The spans must stay as they are while a StepContext
+/// uses them.
 struct Images {
     std::span<const std::uint8_t> pixels;  ///< (samples, H, W, C)
     std::span<const std::int32_t> labels;  ///< one per sample
@@ -44,46 +45,47 @@ struct Images {
     std::vector<float> deviation = {1.0F};
 };
 
-/// What one step takes beside its images.
-struct StepNumbers {
-    float grad_scale = 0;                 ///< of the loss's gradient: 1 / samples of the global batch
-    OptimizerStep optimizer = SgdStep{};  ///< the same kind in all steps of a Feed
+/// The numbers that differ from step to step.
+struct StepScalars {
+    float grad_scale = 0;  ///< of the loss's gradient: 1 / samples of the global batch
+    OptimizerScalars optimizer{};
+    std::array<std::uint32_t, 2> random_key{};  ///< of the step, for dropout: the same on all ranks
+    std::int64_t first_sample = 0;              ///< place of this rank's first sample within the global batch
 };
 
-/// Feeds steps with what differs from one to the next: images, labels, numbers; and keeps the sums of their losses. It
-/// is filled for many steps at once, and the device goes from one to the next by itself: a step needs no word from the
-/// host. Made by a Device, for a data set and a batch size, and used with that Device only.
-class Feed {
+/// What differs from one step to the next: images, labels, scalars; and the sums of the losses. It is filled for many
+/// steps at once, and the device goes from one to the next by itself (Device::next_step()): a step needs no word from
+/// the host. Made by a Device, for a data set and a batch size, and used with that Device only.
+class StepContext {
 public:
-    virtual ~Feed() = default;
+    virtual ~StepContext() = default;
 
     /// How many steps fill() takes at most; at least 1.
     [[nodiscard]] virtual std::int64_t capacity() const = 0;
-    /// The next steps. `indices` (steps, batch): the images of each; −1 is padding: zeros of weight 0. Only when the
-    /// steps filled in before are done, and seen to be done by Device::synchronize().
-    virtual void fill(std::span<const std::int64_t> indices, std::span<const StepNumbers> steps) = 0;
-    /// The losses of all steps since the Feed was made, or set_sums(). Only after Device::synchronize().
+    /// The next steps. `indices` (steps, batch): the images of each; −1, at the end of a batch only, is padding: zeros
+    /// of weight 0. Only when the steps filled in before are done, and seen to be done by Device::synchronize().
+    virtual void fill(std::span<const std::int64_t> indices, std::span<const StepScalars> steps) = 0;
+    /// The losses of all steps since it was made, or set_sums(). Only after Device::synchronize().
     [[nodiscard]] virtual LossSums sums() const = 0;
     virtual void set_sums(const LossSums& sums) = 0;
 };
 
-/// Work that was described once and is done many times.
-class Program {
+/// A step that was captured once and is done many times.
+class CapturedStep {
 public:
-    virtual ~Program() = default;
+    virtual ~CapturedStep() = default;
 
-    /// Asks for the work `times` times, one after another.
+    /// Asks for the step `times` times, one after another.
     virtual void run(std::int64_t times) = 0;
     /// How long the last run() took, by the device's clock. Only after Device::synchronize().
     [[nodiscard]] virtual double seconds() const = 0;
 };
 
-/// How a Program may be done: as a graph that the device repeats by itself, or call by call, since the host has a part
-/// in it (MPI).
-enum class Recording { graph, calls };
+/// How a captured step may be done: as a graph that the device repeats by itself, or call by call, since the host has a
+/// part in it (MPI).
+enum class CaptureAs { graph, calls };
 
-/// One device that trains, as one individual sees it: memory, planned operations, and one line of work in which
-/// everything is done in the order in which it was asked for (on a GPU: a stream). All pointers that its operations
+/// One device that trains, as one individual sees it: memory, planned operations, and one in-order stream. All pointers that its operations
 /// take are to its own memory. Plans are made once per shape and shared by all operations of that shape, across
 /// individuals. Not thread-safe.
 class Device {
@@ -110,31 +112,32 @@ public:
     virtual void upload(std::span<const float> from, float* to) = 0;
     virtual void download(const float* from, std::span<float> to) = 0;
 
-    [[nodiscard]] virtual std::unique_ptr<Operation> convolution(const ConvolutionShape& shape) = 0;
+    /// Throws std::bad_alloc.
+    [[nodiscard]] virtual std::unique_ptr<Operation> make(const OperationShape& shape) = 0;
     /// Bytes that an operation of this shape needs beside its inputs, outputs and parameters. The operations of a
-    /// stream share them: a model needs the most of its layers'.
-    [[nodiscard]] virtual std::int64_t scratch_bytes(const ConvolutionShape& /*shape*/) { return 0; }
-    [[nodiscard]] virtual std::int64_t scratch_bytes(const LinearShape& /*shape*/) { return 0; }
-    [[nodiscard]] virtual std::unique_ptr<Operation> pooling(const PoolingShape& shape) = 0;
-    [[nodiscard]] virtual std::unique_ptr<Operation> linear(const LinearShape& shape) = 0;
-    [[nodiscard]] virtual std::unique_ptr<Operation> activation(const ActivationShape& shape) = 0;
+    /// stream share them: a model needs the most of its operations'.
+    [[nodiscard]] virtual std::int64_t scratch_bytes(const OperationShape& /*shape*/) { return 0; }
+    /// `to` += `from`, of `count` floats.
+    virtual void accumulate(const float* from, float* to, std::size_t count) = 0;
 
     /// Throws std::bad_alloc.
-    [[nodiscard]] virtual std::unique_ptr<Feed> make_feed(const Images& images, std::int64_t batch) = 0;
-    /// `out` (batch, H·W·C) becomes the normalised images of the feed's present step.
-    virtual void gather(Feed& feed, float* out) = 0;
-    /// Softmax cross-entropy of `logits` (batch, classes) with the labels of the feed's present step. Adds every sample
-    /// that is no padding to the feed's sums. Where `grad` (batch, classes) is not null it becomes
-    /// (softmax − onehot) · grad_scale, and 0 for padding. Ends the step: the feed moves on to the next.
-    virtual void softmax_cross_entropy(Feed& feed, const float* logits, std::int64_t classes, float* grad) = 0;
-    /// Updates `parameters` from `grads` and the optimizer's state arrays, all of `count` floats, by the numbers of the
-    /// step that softmax_cross_entropy() ended last.
-    virtual void optimizer_step(Feed& feed, float* parameters, const float* grads, float* state_a, float* state_b,
-                                std::size_t count) = 0;
+    [[nodiscard]] virtual std::unique_ptr<StepContext> make_step_context(const Images& images, std::int64_t batch) = 0;
+    /// Begins the context's next step: it is the present one from now on.
+    virtual void next_step(StepContext& step) = 0;
+    /// `out` (batch, H·W·C) becomes the normalised images of the present step.
+    virtual void load_batch(StepContext& step, float* out) = 0;
+    /// Softmax cross-entropy of `logits` (batch, classes) with the labels of the present step. Adds every sample that
+    /// is no padding to the context's sums. Where `grad` (batch, classes) is not null it becomes
+    /// (softmax − onehot) · grad_scale, and 0 for padding.
+    virtual void softmax_cross_entropy(StepContext& step, const float* logits, std::int64_t classes, float* grad) = 0;
+    /// Updates `parameters` from `grads` and the optimizer's state arrays (null where it has none), all of `count`
+    /// floats, by the scalars of the present step.
+    virtual void optimizer_step(StepContext& step, const Optimizer& optimizer, float* parameters, const float* grads,
+                                float* state_a, float* state_b, std::size_t count) = 0;
 
     /// `work` asks this device for operations, always the same on the same memory, and must live as long as the
-    /// Program. With Recording::calls it may also do things of its own; it is then called each time.
-    [[nodiscard]] virtual std::unique_ptr<Program> record(std::function<void()> work, Recording recording) = 0;
+    /// CapturedStep. With CaptureAs::calls it may also do things of its own; it is then called each time.
+    [[nodiscard]] virtual std::unique_ptr<CapturedStep> capture(std::function<void()> work, CaptureAs how) = 0;
     /// Waits until everything asked for is done.
     virtual void synchronize() = 0;
 };

@@ -2,9 +2,12 @@
 
 #include <array>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 
 namespace finch::backend {
 
@@ -86,19 +89,89 @@ struct ActivationShape {
     auto operator<=>(const ActivationShape&) const = default;
 };
 
+/// The sum of two tensors of `count` floats, with an activation. No parameters.
+struct AddShape {
+    std::int64_t count = 1;  ///< batch included
+    Activation activation = Activation::none;
+    auto operator<=>(const AddShape&) const = default;
+};
+
+/// Batch normalisation over x (batch, pixels, channels), with an activation (torch.nn.BatchNorm2d; BatchNorm1d with one
+/// pixel). In training by the mean and the variance over the batch of the whole worker, padding left out; the running
+/// ones follow. In validation by the running ones.
+/// Parameters, canonical: weight (channels), bias (channels). Buffers: running mean (channels), running variance
+/// (channels), which is that of a sample: divided by n − 1.
+struct BatchNormShape {
+    std::int64_t batch = 1;
+    std::int64_t pixels = 1;  ///< height · width
+    std::int64_t channels = 1;
+    double momentum = 0.1;  ///< share of the present batch in the running statistics
+    double epsilon = 1e-5;
+    Activation activation = Activation::none;
+    bool operator==(const BatchNormShape&) const = default;
+};
+
+/// Dropout over x (batch, features): in training a value becomes 0 with probability `rate`, else it is divided by
+/// 1 − rate; in validation y = x. No parameters. Which values go is a function of StepScalars::random_key, the sample's
+/// place in the batch of the whole worker, `layer` and the value's index within the sample.
+struct DropoutShape {
+    std::int64_t batch = 1;
+    std::int64_t features = 1;
+    double rate = 0.5;       ///< in [0, 1)
+    std::uint32_t layer = 0;  ///< which dropout of the model
+    bool operator==(const DropoutShape&) const = default;
+};
+
+/// What a device can be asked to make.
+using OperationShape = std::variant<ConvolutionShape, PoolingShape, LinearShape, ActivationShape, AddShape,
+                                    BatchNormShape, DropoutShape>;
+
+/// Whether backward() reads the input x; and the output y. What it does not read may be overwritten after forward().
+[[nodiscard]] bool backward_reads_input(const OperationShape& shape) noexcept;
+[[nodiscard]] bool backward_reads_output(const OperationShape& shape) noexcept;
+/// Floats that an operation keeps from forward() to backward() beside its input and output: which input a maximum came
+/// from.
+[[nodiscard]] std::int64_t kept_floats(const OperationShape& shape) noexcept;
+
+/// Whether forward() learns from the batch and follows it with running statistics, or uses what was learnt.
+enum class Mode { training, validation };
+
+/// Sums over the ranks that train together.
+class GroupSum {
+public:
+    virtual ~GroupSum() = default;
+    /// Collective over these ranks. Sums `count` doubles of the device's memory in place; what the device is asked for
+    /// from now on finds them summed.
+    virtual void sum(double* values, std::size_t count) = 0;
+};
+
+class StepContext;
+
+/// What a pass through a model's operations shares.
+struct Pass {
+    StepContext& step;            ///< of the device that made the operations
+    Mode mode = Mode::training;   ///< backward() follows a forward() in training
+    GroupSum* group = nullptr;    ///< null: this rank trains alone
+};
+
 /// A planned operation with its own packed copies of the parameters and its own scratch memory.
 /// All pointers are to memory of the device that made it.
 class Operation {
 public:
     virtual ~Operation() = default;
 
-    /// Takes the canonical parameters; called once after each change of them. Nothing where there are none.
-    virtual void pack(const float* parameters) = 0;
-    /// y = f(x).
-    virtual void forward(const float* x, float* y) = 0;
-    /// From the gradient of y (which may be overwritten) to those of x (`grad_x`, ignored
-    /// where the shape needs none; overwritten) and of the parameters (`grad_parameters`, canonical, overwritten).
-    virtual void backward(const float* x, const float* y, float* grad_y, float* grad_x, float* grad_parameters) = 0;
+    /// Takes the canonical parameters, and the buffers, which stay where they are; called once after each change of the
+    /// parameters. Nothing where there are none.
+    virtual void pack(const float* /*parameters*/, float* /*buffers*/) {}
+    /// y = f(x…).
+    virtual void forward(const Pass& pass, std::span<const float* const> x, float* y) = 0;
+    /// From the gradient of y (which may be overwritten) to those of each x (`grad_x`, null where it is not needed;
+    /// overwritten) and of the parameters (`grad_parameters`, canonical, overwritten).
+    virtual void backward(const Pass& pass, std::span<const float* const> x, const float* y, float* grad_y,
+                          std::span<float* const> grad_x, float* grad_parameters) = 0;
+    /// How many doubles forward() sums over the ranks in training, in one call; and backward(). 0: none.
+    [[nodiscard]] virtual std::size_t forward_sums() const { return 0; }
+    [[nodiscard]] virtual std::size_t backward_sums() const { return 0; }
     /// The library's names of what it runs, for logs and tests: "jit:avx512_core, brgconv…".
     [[nodiscard]] virtual std::string implementation() const = 0;
 };

@@ -1,15 +1,11 @@
 #pragma once
 
-#include <array>
+#include "finch/base/philox.hpp"
+
 #include <cstdint>
 #include <vector>
 
 namespace finch {
-
-/// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011): four words that
-/// are a pure function of a 128-bit counter and a 64-bit key.
-[[nodiscard]] std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
-                                                  std::array<std::uint32_t, 2> key) noexcept;
 
 /// What a stream of random numbers is for; keeps streams with equal ids apart.
 enum class Purpose : std::uint32_t {
@@ -23,6 +19,7 @@ enum class Purpose : std::uint32_t {
     pretended_duration = 8,
     function_noise = 9,
     test = 10,
+    dropout = 11,
 };
 
 /// Random numbers that depend on (seed, purpose, id, index) alone: two streams made from the same four give the same
@@ -45,9 +42,9 @@ public:
     std::vector<std::uint32_t> permutation(std::uint32_t count);
 
 private:
-    std::array<std::uint32_t, 2> key_;
-    std::array<std::uint32_t, 4> counter_;
-    std::array<std::uint32_t, 4> block_{};
+    PhiloxKey key_{};
+    PhiloxCounter counter_{};
+    PhiloxCounter block_{};
     unsigned used_ = 4;
 };
 

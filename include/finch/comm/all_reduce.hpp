@@ -9,14 +9,14 @@
 
 namespace finch::comm {
 
-/// Sums gradients over a worker's ranks beside the computation. Every rank starts the same buckets in the same order.
+/// Sums over a worker's ranks: gradients beside the computation, statistics within it. Every rank starts the same buckets in the same order.
 class AllReduce {
 public:
     virtual ~AllReduce() = default;
 
     /// For people: "nccl", "staged", "mpi", "none" where there is one rank and nothing to do.
     [[nodiscard]] virtual std::string name() const = 0;
-    /// Whether all of it is put in line on the device, without a part for the host: a step with it can be recorded as a
+    /// Whether all of it is put in line on the device, without a part for the host: a step with it can be captured as a
     /// graph.
     [[nodiscard]] virtual bool is_graph_capturable() const = 0;
 
@@ -29,6 +29,10 @@ public:
     /// unless is_graph_capturable(). Throws Error that names the bucket and the timeout where a peer does not come; the
     /// buckets then still belong to the library, and wait() may be called again.
     virtual void wait() = 0;
+    /// Collective over the worker, in the same order as the buckets on every rank. Sums `values`, memory of the device,
+    /// in place; what the device is asked for from now on finds them summed. Waits on the host unless
+    /// is_graph_capturable(). Throws as wait() does.
+    virtual void sum(std::span<double> values) = 0;
     /// Waits until the device has done all that it was asked for, sums among it. Throws Error where it does not within
     /// the timeout, or where the library says that a peer has failed. Nothing to do for ranks without a device.
     virtual void synchronize() = 0;
@@ -44,8 +48,8 @@ public:
 /// Whether this program was built with NCCL.
 [[nodiscard]] bool has_nccl() noexcept;
 /// Collective over the worker. NCCL on a stream of its own beside that of `device`, ordered by events, so that a step
-/// can be recorded as a graph with its sums in it. One communicator for the whole run; waits for it with the deadline.
-/// `group` and `device` must outlive it. Every recorded Program must be gone before it. Throws Error (a peer does not
+/// can be captured as a graph with its sums in it. One communicator for the whole run; waits for it with the deadline.
+/// `group` and `device` must outlive it. Every CapturedStep must be gone before it. Throws Error (a peer does not
 /// come, NCCL's own words), ConfigError "built without NCCL".
 [[nodiscard]] std::unique_ptr<AllReduce> make_nccl_all_reduce(const Group& group, backend::Device& device,
                                                               double timeout_seconds);

@@ -2,9 +2,8 @@
 
 #include "finch/backend/device.hpp"
 #include "finch/base/named_array.hpp"
-#include "finch/nn/spec.hpp"
+#include "finch/nn/plan.hpp"
 
-#include <array>
 #include <functional>
 #include <memory>
 #include <span>
@@ -16,7 +15,14 @@ namespace finch::nn {
 /// Bytes that a model and its optimizer need on `device`: the plan's, and what the device's operations share beside.
 [[nodiscard]] std::int64_t memory_bytes(backend::Device& device, const ModelPlan& plan);
 
-/// A network over ONE flat parameter and ONE flat gradient arena, both canonical (nn/spec.hpp).
+/// What a model has learnt, on the host.
+struct ModelState {
+    std::vector<float> parameters;  ///< laid out as the plan's tensors say
+    std::vector<float> buffers;
+    std::int64_t batches = 0;  ///< that it was trained with
+};
+
+/// A network over ONE flat parameter and ONE flat gradient arena, both canonical (nn/plan.hpp).
 class Model {
 public:
     /// Allocates everything; all weights are 0. Throws std::bad_alloc. `device` must outlive it. forward() always takes
@@ -25,42 +31,51 @@ public:
 
     [[nodiscard]] const ModelPlan& plan() const noexcept { return plan_; }
     [[nodiscard]] std::span<float> parameters() noexcept { return parameters_.span(); }
+    [[nodiscard]] std::span<const float> parameters() const noexcept { return parameters_.span(); }
     [[nodiscard]] std::span<float> grads() noexcept { return grads_.span(); }
     /// Where the input batch (batch, H, W, C) is to be written before forward().
-    [[nodiscard]] float* input() noexcept { return outputs_.front().data(); }
+    [[nodiscard]] float* input() noexcept { return at(plan_.values.front().offset); }
     /// The logits (batch, classes) after forward().
-    [[nodiscard]] const float* logits() const noexcept { return outputs_.back().data(); }
+    [[nodiscard]] const float* logits() const noexcept { return at(plan_.values.back().offset); }
     /// Where the gradient of the logits is to be written before backward().
-    [[nodiscard]] float* grad_logits() noexcept { return grad_outputs_[operations_.size() % 2].data(); }
+    [[nodiscard]] float* grad_logits() noexcept { return at(plan_.grad_logits); }
 
     /// Must follow every change of parameters() before the next forward().
     void pack();
-    void forward();
-    /// Fills grads(). After each layer that has parameters calls `ready(begin, end)`: grads()[begin, end) are final;
+    void forward(const backend::Pass& pass);
+    /// Fills grads(). After each node that has parameters calls `ready(begin, end)`: grads()[begin, end) are final;
     /// the ranges come in the arena's order and cover it without a gap.
-    void backward(const std::function<void(std::int64_t begin, std::int64_t end)>& ready);
+    void backward(const backend::Pass& pass, const std::function<void(std::int64_t begin, std::int64_t end)>& ready);
 
-    /// All tensors under PyTorch's names; and back. set_tensors throws FileError where a name or shape does not fit;
-    /// pack() must follow it.
-    [[nodiscard]] NamedArrays tensors() const;
-    void set_tensors(const NamedArrays& tensors);
+    /// How many doubles each node sums over the ranks in forward(), and in backward(): in a training step the former
+    /// come in the nodes' order, the latter in the opposite one. 0: none.
+    [[nodiscard]] std::size_t forward_sums(std::size_t node) const { return operations_[node]->forward_sums(); }
+    [[nodiscard]] std::size_t backward_sums(std::size_t node) const {
+        return plan_.nodes[node].has_backward ? operations_[node]->backward_sums() : 0;
+    }
+
+    /// `batches` is 0: a model does not count.
+    [[nodiscard]] ModelState state() const;
+    /// With pack().
+    void set_state(const ModelState& state);
 
 private:
+    [[nodiscard]] float* at(std::int64_t offset) const noexcept { return activations_.data() + offset; }
+
     backend::Device& device_;
     ModelPlan plan_;
     backend::Buffer parameters_;
     backend::Buffer grads_;
-    std::vector<std::unique_ptr<backend::Operation>> operations_;
-    std::vector<backend::Buffer> outputs_;  ///< the input, then each layer's output
-    /// Gradients of outputs_[i] in number i mod 2: backward reads one and writes the other.
-    std::array<backend::Buffer, 2> grad_outputs_;
-    std::size_t first_trained_ = 0;  ///< the first layer with parameters: backward ends there
+    backend::Buffer buffers_;
+    backend::Buffer activations_;
+    std::vector<std::unique_ptr<backend::Operation>> operations_;  ///< by node
+    std::vector<const float*> inputs_;                             ///< of the node that is at work
+    std::vector<float*> grad_inputs_;
 };
 
-/// The tensors of a host arena, their names behind `prefix`; and back. read_tensors throws FileError where a name, a
-/// type or a shape does not fit.
-[[nodiscard]] NamedArrays name_tensors(const ModelPlan& plan, std::span<const float> arena,
-                                       const std::string& prefix = {});
-void read_tensors(const ModelPlan& plan, const NamedArrays& arrays, const std::string& prefix, std::span<float> arena);
+/// All tensors under PyTorch's names behind `prefix`; and back. read_tensors throws FileError where a name, a type or a
+/// shape does not fit.
+[[nodiscard]] NamedArrays name_tensors(const ModelPlan& plan, const ModelState& state, const std::string& prefix = {});
+[[nodiscard]] ModelState read_tensors(const ModelPlan& plan, const NamedArrays& arrays, const std::string& prefix = {});
 
 }  // namespace finch::nn

@@ -4,45 +4,21 @@
 #include "finch/base/named_array.hpp"
 
 #include <cstdint>
-#include <string>
-#include <variant>
+#include <span>
 
 namespace finch::nn {
-
-/// torch.optim's definitions and defaults; the learning rate comes from the schedule.
-struct SgdOptions {
-    double momentum = 0;
-    double weight_decay = 0;
-    bool nesterov = false;
-};
-struct AdamOptions {
-    double beta1 = 0.9;
-    double beta2 = 0.999;
-    double epsilon = 1e-8;
-    double weight_decay = 0;
-};
-struct AdamWOptions {
-    double beta1 = 0.9;
-    double beta2 = 0.999;
-    double epsilon = 1e-8;
-    double weight_decay = 0.01;
-};
-struct AdadeltaOptions {
-    double rho = 0.9;
-    double epsilon = 1e-6;
-    double weight_decay = 0;
-};
-using OptimizerOptions = std::variant<SgdOptions, AdamOptions, AdamWOptions, AdadeltaOptions>;
 
 /// The optimizer's state over the flat arena.
 class Optimizer {
 public:
-    Optimizer(backend::Device& device, const OptimizerOptions& options, std::int64_t parameters);
+    Optimizer(backend::Device& device, const backend::Optimizer& rule, std::int64_t parameters);
 
-    /// Counts a step, and gives its numbers for Feed::fill().
-    [[nodiscard]] backend::OptimizerStep next(double learning_rate);
-    /// Asks the device for the update by the numbers of the feed's step whose loss was last.
-    void apply(backend::Feed& feed, std::span<float> parameters, std::span<const float> grads);
+    /// Steps that were counted so far.
+    [[nodiscard]] std::int64_t steps() const noexcept { return steps_; }
+    /// Counts a step, and gives its scalars.
+    [[nodiscard]] backend::OptimizerScalars next(double learning_rate);
+    /// Asks the device for the update by the scalars of the present step.
+    void apply(backend::StepContext& step, std::span<float> parameters, std::span<const float> grads);
 
     /// "optimizer/step", "optimizer/state_a" …; and back.
     [[nodiscard]] NamedArrays state() const;
@@ -50,7 +26,7 @@ public:
 
 private:
     backend::Device& device_;
-    OptimizerOptions options_;
+    backend::Optimizer rule_;
     std::int64_t steps_ = 0;
     backend::Buffer state_a_;
     backend::Buffer state_b_;  ///< empty where the optimizer has none

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "finch/nn/spec.hpp"
+#include "finch/nn/plan.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +28,7 @@ struct BucketSizes {
     std::int64_t later_bytes = std::int64_t{25} << 20;
 };
 
-/// The gradient arena cut into buckets of whole layers. A function of the plan alone, so that all ranks cut alike, and
+/// The gradient arena cut into buckets of whole nodes. A function of the plan alone, so that all ranks cut alike, and
 /// can send a bucket whose computation failed.
 class BucketSchedule {
 public:

@@ -5,9 +5,9 @@
 #include "finch/base/named_array.hpp"
 #include "finch/comm/all_reduce.hpp"
 #include "finch/data/dataset.hpp"
-#include "finch/nn/optimizer.hpp"
+#include "finch/backend/optimizer.hpp"
 #include "finch/nn/schedule.hpp"
-#include "finch/nn/spec.hpp"
+#include "finch/nn/plan.hpp"
 
 #include <array>
 #include <cstdint>
@@ -31,7 +31,7 @@ struct Options {
     std::optional<std::int64_t> batch_size_per_rank = {};
     /// By the number of ranks that it starts on; used where batch_size_per_rank is given.
     ScaleLearningRate scale_learning_rate = ScaleLearningRate::none;
-    nn::OptimizerOptions optimizer = nn::AdadeltaOptions{};
+    backend::Optimizer optimizer = backend::Adadelta{};
     double learning_rate = 1.0;
     nn::Schedule schedule = nn::ConstantSchedule{};
     std::optional<std::int64_t> patience = {};  ///< epochs without improvement before it stops early; nothing: never

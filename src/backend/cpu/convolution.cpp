@@ -71,7 +71,7 @@ ConvolutionPlan::ConvolutionPlan(const Library& library, const ConvolutionShape&
     make_reorders(library);
 }
 
-std::unique_ptr<Operation> make_convolution(const Library& library, Plans& plans, const ConvolutionShape& shape) {
+std::unique_ptr<Operation> make(const Library& library, Plans& plans, const ConvolutionShape& shape) {
     return std::make_unique<WeightedOperation>(library, plans.convolutions.get(library, shape));
 }
 

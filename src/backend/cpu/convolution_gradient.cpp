@@ -1,5 +1,6 @@
 #include "convolution_gradient.hpp"
 
+#include "elementwise.hpp"
 #include "library.hpp"
 
 #include <algorithm>

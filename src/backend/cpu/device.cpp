@@ -13,10 +13,10 @@
 #include <immintrin.h>
 #endif
 
-#include "feed.hpp"
+#include "elementwise.hpp"
 #include "library.hpp"
-#include "loops.hpp"
 #include "operations.hpp"
+#include "step_context.hpp"
 
 namespace finch::backend {
 namespace {
@@ -30,16 +30,16 @@ void flush_denormals_to_zero() {
 #endif
 }
 
-/// What all lines of work share.
+/// What all streams share.
 struct Shared {
     cpu::Library library;
     cpu::Plans plans;
     std::function<std::int64_t()> free_memory;
 };
 
-class CpuProgram : public Program {
+class CpuStep : public CapturedStep {
 public:
-    explicit CpuProgram(std::function<void()> work) : work_(std::move(work)) {}
+    explicit CpuStep(std::function<void()> work) : work_(std::move(work)) {}
     void run(std::int64_t times) override {
         const double begin = steady_seconds();
         for (; times > 0; --times) {
@@ -81,39 +81,38 @@ public:
     void upload(std::span<const float> from, float* to) override { std::copy(from.begin(), from.end(), to); }
     void download(const float* from, std::span<float> to) override { std::copy_n(from, to.size(), to.begin()); }
 
-    [[nodiscard]] std::unique_ptr<Operation> convolution(const ConvolutionShape& shape) override {
-        return cpu::make_convolution(shared_->library, shared_->plans, shape);
+    [[nodiscard]] std::unique_ptr<Operation> make(const OperationShape& shape) override {
+        return std::visit(
+            [&](const auto& known) {
+                if constexpr (requires { cpu::make(shared_->library, shared_->plans, known); }) {
+                    return cpu::make(shared_->library, shared_->plans, known);
+                } else {
+                    return cpu::make(known);
+                }
+            },
+            shape);
     }
-    [[nodiscard]] std::unique_ptr<Operation> pooling(const PoolingShape& shape) override {
-        return cpu::make_pooling(shared_->library, shared_->plans, shape);
+    void accumulate(const float* from, float* to, std::size_t count) override { cpu::accumulate(from, to, count); }
+
+    [[nodiscard]] std::unique_ptr<StepContext> make_step_context(const Images& images, std::int64_t batch) override {
+        return std::make_unique<cpu::CpuStepContext>(images, batch);
     }
-    [[nodiscard]] std::unique_ptr<Operation> linear(const LinearShape& shape) override {
-        return cpu::make_linear(shared_->library, shared_->plans, shape);
+    void next_step(StepContext& step) override { cpu::own(step).next_step(); }
+    void load_batch(StepContext& step, float* out) override { cpu::own(step).load_batch(out); }
+    void softmax_cross_entropy(StepContext& step, const float* logits, std::int64_t classes, float* grad) override {
+        cpu::own(step).softmax_cross_entropy(logits, classes, grad);
     }
-    [[nodiscard]] std::unique_ptr<Operation> activation(const ActivationShape& shape) override {
-        return cpu::make_activation(shape);
+    void optimizer_step(StepContext& step, const Optimizer& optimizer, float* parameters, const float* grads,
+                        float* state_a, float* state_b, std::size_t count) override {
+        cpu::optimizer_step(optimizer, cpu::own(step).scalars().optimizer, parameters, grads, state_a, state_b, count);
     }
 
-    [[nodiscard]] std::unique_ptr<Feed> make_feed(const Images& images, std::int64_t batch) override {
-        return std::make_unique<cpu::CpuFeed>(images, batch);
-    }
-    void gather(Feed& feed, float* out) override { own(feed).gather(out); }
-    void softmax_cross_entropy(Feed& feed, const float* logits, std::int64_t classes, float* grad) override {
-        own(feed).softmax_cross_entropy(logits, classes, grad);
-    }
-    void optimizer_step(Feed& feed, float* parameters, const float* grads, float* state_a, float* state_b,
-                        std::size_t count) override {
-        cpu::optimizer_step(own(feed).ended_step().optimizer, parameters, grads, state_a, state_b, count);
-    }
-
-    [[nodiscard]] std::unique_ptr<Program> record(std::function<void()> work, Recording) override {
-        return std::make_unique<CpuProgram>(std::move(work));
+    [[nodiscard]] std::unique_ptr<CapturedStep> capture(std::function<void()> work, CaptureAs /*how*/) override {
+        return std::make_unique<CpuStep>(std::move(work));
     }
     void synchronize() override {}
 
 private:
-    [[nodiscard]] static cpu::CpuFeed& own(Feed& feed) { return dynamic_cast<cpu::CpuFeed&>(feed); }
-
     std::shared_ptr<Shared> shared_;
 };
 

@@ -58,9 +58,6 @@ private:
     dnnl::reorder reorder_;
 };
 
-/// grad_y becomes the gradient before the activation, given y behind it. In place; `count` floats.
-void apply_derivative(Activation activation, const float* y, float* grad_y, std::size_t count);
-
 /// Plans by shape, made once and shared by all operations of that shape.
 template <class Shape, class Plan>
 class PlanCache {

@@ -44,7 +44,7 @@ LinearPlan::LinearPlan(const Library& library, const LinearShape& shape) {
     make_reorders(library);
 }
 
-std::unique_ptr<Operation> make_linear(const Library& library, Plans& plans, const LinearShape& shape) {
+std::unique_ptr<Operation> make(const Library& library, Plans& plans, const LinearShape& shape) {
     return std::make_unique<WeightedOperation>(library, plans.linears.get(library, shape));
 }
 

@@ -17,10 +17,13 @@ struct Plans {
     PlanCache<PoolingShape, PoolingPlan> poolings;
 };
 
-[[nodiscard]] std::unique_ptr<Operation> make_convolution(const Library& library, Plans& plans,
-                                                          const ConvolutionShape& shape);
-[[nodiscard]] std::unique_ptr<Operation> make_linear(const Library& library, Plans& plans, const LinearShape& shape);
-[[nodiscard]] std::unique_ptr<Operation> make_pooling(const Library& library, Plans& plans, const PoolingShape& shape);
-[[nodiscard]] std::unique_ptr<Operation> make_activation(const ActivationShape& shape);
+[[nodiscard]] std::unique_ptr<Operation> make(const Library& library, Plans& plans, const ConvolutionShape& shape);
+[[nodiscard]] std::unique_ptr<Operation> make(const Library& library, Plans& plans, const LinearShape& shape);
+[[nodiscard]] std::unique_ptr<Operation> make(const Library& library, Plans& plans, const PoolingShape& shape);
+/// Loops of Finch's own.
+[[nodiscard]] std::unique_ptr<Operation> make(const ActivationShape& shape);
+[[nodiscard]] std::unique_ptr<Operation> make(const AddShape& shape);
+[[nodiscard]] std::unique_ptr<Operation> make(const BatchNormShape& shape);
+[[nodiscard]] std::unique_ptr<Operation> make(const DropoutShape& shape);
 
 }  // namespace finch::backend::cpu

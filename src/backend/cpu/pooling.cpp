@@ -41,17 +41,17 @@ class PoolingOperation : public Operation {
 public:
     PoolingOperation(const Library& library, std::shared_ptr<const PoolingPlan> plan)
         : library_(library), plan_(std::move(plan)), workspace_(zeroed(library, plan_->workspace)) {}
-    void pack(const float*) override {}
-    void forward(const float* x, float* y) override {
+    void forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) override {
         execute(library_, plan_->forward,
-                {{DNNL_ARG_SRC, at(library_, plan_->x, x)},
+                {{DNNL_ARG_SRC, at(library_, plan_->x, x[0])},
                  {DNNL_ARG_DST, at(library_, plan_->y, y)},
                  {DNNL_ARG_WORKSPACE, workspace_}});
     }
-    void backward(const float*, const float*, float* grad_y, float* grad_x, float*) override {
+    void backward(const Pass& /*pass*/, std::span<const float* const> /*x*/, const float* /*y*/, float* grad_y,
+                  std::span<float* const> grad_x, float* /*grad_parameters*/) override {
         execute(library_, plan_->backward,
                 {{DNNL_ARG_DIFF_DST, at(library_, plan_->y, grad_y)},
-                 {DNNL_ARG_DIFF_SRC, at(library_, plan_->x, grad_x)},
+                 {DNNL_ARG_DIFF_SRC, at(library_, plan_->x, grad_x[0])},
                  {DNNL_ARG_WORKSPACE, workspace_}});
     }
     [[nodiscard]] std::string implementation() const override { return plan_->implementation; }
@@ -64,7 +64,7 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Operation> make_pooling(const Library& library, Plans& plans, const PoolingShape& shape) {
+std::unique_ptr<Operation> make(const Library& library, Plans& plans, const PoolingShape& shape) {
     return std::make_unique<PoolingOperation>(library, plans.poolings.get(library, shape));
 }
 

@@ -1,5 +1,7 @@
 #include "weighted.hpp"
 
+#include "elementwise.hpp"
+
 #include <utility>
 
 namespace finch::backend::cpu {
@@ -29,7 +31,7 @@ WeightedOperation::WeightedOperation(const Library& library, std::shared_ptr<con
     }
 }
 
-void WeightedOperation::pack(const float* parameters) {
+void WeightedOperation::pack(const float* parameters, float* /*buffers*/) {
     parameters_ = parameters;
     const dnnl::memory plain = at(library_, plan_->plain_weights, parameters);
     plan_->to_forward ? plan_->to_forward->run(library_, plain, forward_weights_) : void(forward_weights_ = plain);
@@ -38,26 +40,27 @@ void WeightedOperation::pack(const float* parameters) {
     }
 }
 
-void WeightedOperation::forward(const float* x, float* y) {
+void WeightedOperation::forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) {
     execute(library_, plan_->forward,
-            {{DNNL_ARG_SRC, at(library_, plan_->x, x)},
+            {{DNNL_ARG_SRC, at(library_, plan_->x, x[0])},
              {DNNL_ARG_WEIGHTS, forward_weights_},
              {DNNL_ARG_BIAS, at(library_, plan_->bias, parameters_ + plan_->weights)},
              {DNNL_ARG_DST, at(library_, plan_->y, y)}});
 }
 
-void WeightedOperation::backward(const float* x, const float* y, float* grad_y, float* grad_x, float* grad_parameters) {
+void WeightedOperation::backward(const Pass& /*pass*/, std::span<const float* const> x, const float* y, float* grad_y,
+                                 std::span<float* const> grad_x, float* grad_parameters) {
     if (plan_->own_backward_weights) {
-        plan_->own_backward_weights->run(x, y, grad_y, grad_parameters);
+        plan_->own_backward_weights->run(x[0], y, grad_y, grad_parameters);
     } else {
         apply_derivative(plan_->activation, y, grad_y, plan_->outputs);
-        backward_weights(x, grad_y, grad_parameters);
+        backward_weights(x[0], grad_y, grad_parameters);
     }
     if (plan_->backward_data) {
         execute(library_, *plan_->backward_data,
                 {{DNNL_ARG_DIFF_DST, at(library_, plan_->y, grad_y)},
                  {DNNL_ARG_WEIGHTS, data_weights_},
-                 {DNNL_ARG_DIFF_SRC, at(library_, plan_->x, grad_x)}});
+                 {DNNL_ARG_DIFF_SRC, at(library_, plan_->x, grad_x[0])}});
     }
 }
 

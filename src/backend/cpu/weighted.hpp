@@ -34,9 +34,10 @@ struct WeightedPlan {
 class WeightedOperation : public Operation {
 public:
     WeightedOperation(const Library& library, std::shared_ptr<const WeightedPlan> plan);
-    void pack(const float* parameters) override;
-    void forward(const float* x, float* y) override;
-    void backward(const float* x, const float* y, float* grad_y, float* grad_x, float* grad_parameters) override;
+    void pack(const float* parameters, float* buffers) override;
+    void forward(const Pass& pass, std::span<const float* const> x, float* y) override;
+    void backward(const Pass& pass, std::span<const float* const> x, const float* y, float* grad_y,
+                  std::span<float* const> grad_x, float* grad_parameters) override;
     [[nodiscard]] std::string implementation() const override { return plan_->implementation; }
 
 private:

@@ -1,7 +1,7 @@
-#include "feed.hpp"
+#include "step_context.hpp"
 
-#include "finch/base/error.hpp"
-#include "finch/base/format.hpp"
+
+#include "../step_context.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -33,17 +33,14 @@ void add_sample(std::span<const float> row, std::size_t label, float grad_scale,
 
 }  // namespace
 
-void CpuFeed::fill(std::span<const std::int64_t> indices, std::span<const StepNumbers> steps) {
-    if (indices.size() != steps.size() * batch_ || static_cast<std::int64_t>(steps.size()) > capacity()) {
-        throw Error(fmt::format("a feed of batches of {} was given {} indices for {} steps (at most {} at once)",
-                                batch_, indices.size(), steps.size(), capacity()));
-    }
+void CpuStepContext::fill(std::span<const std::int64_t> indices, std::span<const StepScalars> steps) {
+    samples_ = real_samples(indices, steps.size(), batch_, capacity());
     indices_.assign(indices.begin(), indices.end());
     steps_.assign(steps.begin(), steps.end());
-    next_ = 0;
+    begun_ = 0;
 }
 
-void CpuFeed::gather(float* out) const {
+void CpuStepContext::load_batch(float* out) const {
     const std::size_t channels = images_.mean.size();
     const auto size = static_cast<std::size_t>(images_.pixels_per_image);
     for (const std::int64_t index : batch_indices()) {
@@ -60,8 +57,8 @@ void CpuFeed::gather(float* out) const {
     }
 }
 
-void CpuFeed::softmax_cross_entropy(const float* logits, std::int64_t classes, float* grad) {
-    const float grad_scale = steps_.at(next_).grad_scale;
+void CpuStepContext::softmax_cross_entropy(const float* logits, std::int64_t classes, float* grad) {
+    const float grad_scale = scalars().grad_scale;
     const auto columns = static_cast<std::size_t>(classes);
     std::size_t row = 0;
     for (const std::int64_t index : batch_indices()) {
@@ -74,7 +71,6 @@ void CpuFeed::softmax_cross_entropy(const float* logits, std::int64_t classes, f
         }
         ++row;
     }
-    ++next_;
 }
 
 }  // namespace finch::backend::cpu

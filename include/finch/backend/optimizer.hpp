@@ -1,0 +1,126 @@
+#pragma once
+
+#include "finch/base/portable.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <variant>
+
+/// Optimizers: each is its options and its rule, for every backend. The formulas are torch.optim's, and so are names and
+/// defaults; the learning rate comes from the schedule.
+namespace finch::backend {
+
+/// A step's numbers as a rule takes them: whatever needs a power or a double is computed on the host, once a step.
+struct OptimizerScalars {
+    float rate = 0;  ///< the learning rate; Adam's is divided by the correction of its first moment
+    float weight_decay = 0;
+    float keep = 1;  ///< decoupled decay: parameters are multiplied with it before anything else
+    float momentum = 0;
+    std::int32_t nesterov = 0;
+    std::int32_t first = 0;  ///< 1 in the first step of a training
+    float beta1 = 0;
+    float rest1 = 0;  ///< 1 − beta1
+    float beta2 = 0;
+    float rest2 = 0;
+    float root_correction = 1;  ///< of the second moment
+    float epsilon = 0;
+};
+
+/// g += weight_decay·p; a = momentum·a + g (the first step: g); p −= rate·a.
+struct Sgd {
+    double momentum = 0;
+    double weight_decay = 0;
+    bool nesterov = false;
+
+    /// How many arrays of the parameters' size it keeps.
+    [[nodiscard]] int states() const { return momentum == 0 ? 0 : 1; }
+    /// `step`: 1 is the first.
+    [[nodiscard]] OptimizerScalars scalars(double rate, std::int64_t step) const {
+        return {.rate = static_cast<float>(rate),
+                .weight_decay = static_cast<float>(weight_decay),
+                .momentum = static_cast<float>(momentum),
+                .nesterov = nesterov ? 1 : 0,
+                .first = step == 1 ? 1 : 0};
+    }
+    /// One parameter `p` from its gradient and its states.
+    FINCH_PORTABLE static void update(const OptimizerScalars& n, float grad, float& p, float& a, float& /*b*/) {
+        const float g = grad + n.weight_decay * p;
+        a = n.first != 0 ? g : n.momentum * a + g;
+        p -= n.rate * (n.nesterov != 0 ? g + n.momentum * a : a);
+    }
+};
+
+/// a: first moment, b: second.
+struct Adam {
+    double beta1 = 0.9;
+    double beta2 = 0.999;
+    double epsilon = 1e-8;
+    double weight_decay = 0;
+
+    [[nodiscard]] static int states() { return 2; }
+    [[nodiscard]] OptimizerScalars scalars(double rate, std::int64_t step) const {
+        const auto number = static_cast<double>(step);
+        const auto single = static_cast<float>(rate);
+        return {.rate = static_cast<float>(single / (1.0 - std::pow(beta1, number))),
+                .weight_decay = static_cast<float>(weight_decay),
+                .beta1 = static_cast<float>(beta1),
+                .rest1 = static_cast<float>(1.0 - beta1),  // not 1.0F − beta1, which is off by 1e-5
+                .beta2 = static_cast<float>(beta2),
+                .rest2 = static_cast<float>(1.0 - beta2),
+                .root_correction = static_cast<float>(std::sqrt(1.0 - std::pow(beta2, number))),
+                .epsilon = static_cast<float>(epsilon)};
+    }
+    FINCH_PORTABLE static void update(const OptimizerScalars& n, float grad, float& p, float& a, float& b) {
+        const float old = p * n.keep;
+        const float g = grad + n.weight_decay * old;
+        a = n.beta1 * a + n.rest1 * g;
+        b = n.beta2 * b + n.rest2 * g * g;
+        p = old - n.rate * a / (std::sqrt(b) / n.root_correction + n.epsilon);
+    }
+};
+
+/// Adam with the decay apart: p −= rate·weight_decay·p first.
+struct AdamW {
+    double beta1 = 0.9;
+    double beta2 = 0.999;
+    double epsilon = 1e-8;
+    double weight_decay = 0.01;
+
+    [[nodiscard]] static int states() { return 2; }
+    [[nodiscard]] OptimizerScalars scalars(double rate, std::int64_t step) const {
+        OptimizerScalars numbers = Adam{beta1, beta2, epsilon, 0}.scalars(rate, step);
+        numbers.keep = 1.0F - static_cast<float>(rate) * static_cast<float>(weight_decay);
+        return numbers;
+    }
+    FINCH_PORTABLE static void update(const OptimizerScalars& n, float grad, float& p, float& a, float& b) {
+        Adam::update(n, grad, p, a, b);
+    }
+};
+
+/// a: average of squared gradients, b: of squared updates. It has rho where Adam has beta2.
+struct Adadelta {
+    double rho = 0.9;
+    double epsilon = 1e-6;
+    double weight_decay = 0;
+
+    [[nodiscard]] static int states() { return 2; }
+    [[nodiscard]] OptimizerScalars scalars(double rate, std::int64_t /*step*/) const {
+        const auto single = static_cast<float>(rho);
+        return {.rate = static_cast<float>(rate),
+                .weight_decay = static_cast<float>(weight_decay),
+                .beta2 = single,
+                .rest2 = 1.0F - single,
+                .epsilon = static_cast<float>(epsilon)};
+    }
+    FINCH_PORTABLE static void update(const OptimizerScalars& n, float grad, float& p, float& a, float& b) {
+        const float g = grad + n.weight_decay * p;
+        a = n.beta2 * a + n.rest2 * g * g;
+        const float step = std::sqrt(b + n.epsilon) / std::sqrt(a + n.epsilon) * g;
+        b = n.beta2 * b + n.rest2 * step * step;
+        p -= n.rate * step;
+    }
+};
+
+using Optimizer = std::variant<Sgd, Adam, AdamW, Adadelta>;
+
+}  // namespace finch::backend

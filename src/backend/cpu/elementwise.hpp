@@ -1,0 +1,20 @@
+#pragma once
+
+#include "finch/backend/device.hpp"
+
+#include <cstddef>
+
+// What needs no oneDNN and goes from number to number.
+namespace finch::backend::cpu {
+
+/// y = f(x), `count` floats; y may be x.
+void apply_activation(Activation activation, const float* x, float* y, std::size_t count);
+/// grad_y becomes the gradient before the activation, given y after it. In place; `count` floats.
+void apply_derivative(Activation activation, const float* y, float* grad_y, std::size_t count);
+/// `to` += `from`.
+void accumulate(const float* from, float* to, std::size_t count);
+
+void optimizer_step(const Optimizer& optimizer, const OptimizerScalars& scalars, float* parameters, const float* grads,
+                    float* state_a, float* state_b, std::size_t count);
+
+}  // namespace finch::backend::cpu

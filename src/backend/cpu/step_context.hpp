@@ -1,0 +1,49 @@
+#pragma once
+
+#include "finch/backend/device.hpp"
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace finch::backend::cpu {
+
+/// Reads images where they lie in host memory.
+class CpuStepContext : public StepContext {
+public:
+    CpuStepContext(Images images, std::int64_t batch)
+        : images_(std::move(images)), batch_(static_cast<std::size_t>(batch)) {}
+
+    [[nodiscard]] std::int64_t capacity() const override { return 1024; }
+    void fill(std::span<const std::int64_t> indices, std::span<const StepScalars> steps) override;
+    [[nodiscard]] LossSums sums() const override { return sums_; }
+    void set_sums(const LossSums& sums) override { sums_ = sums; }
+
+    void next_step() { ++begun_; }
+    void load_batch(float* out) const;
+    void softmax_cross_entropy(const float* logits, std::int64_t classes, float* grad);
+    /// Of the present step.
+    [[nodiscard]] const StepScalars& scalars() const { return steps_.at(begun_ - 1); }
+    /// Samples of the present step's batch that are no padding: the first ones.
+    [[nodiscard]] std::int64_t samples() const { return samples_.at(begun_ - 1); }
+
+private:
+    /// The images of the present step; −1 is padding.
+    [[nodiscard]] std::span<const std::int64_t> batch_indices() const {
+        return std::span(indices_).subspan((begun_ - 1) * batch_, batch_);
+    }
+
+    Images images_;
+    std::size_t batch_;
+    std::vector<std::int64_t> indices_;
+    std::vector<StepScalars> steps_;
+    std::vector<std::int64_t> samples_;  ///< by step
+    std::size_t begun_ = 0;              ///< steps that have begun since fill()
+    LossSums sums_;
+};
+
+[[nodiscard]] inline CpuStepContext& own(StepContext& step) {
+    return dynamic_cast<CpuStepContext&>(step);
+}
+
+}  // namespace finch::backend::cpu

@@ -1,0 +1,79 @@
+#include "step_sums.hpp"
+
+#include <algorithm>
+#include <span>
+
+namespace finch::train {
+
+StepSums::StepSums(backend::Device& device, comm::AllReduce& all_reduce, nn::Model& model)
+    : device_(device), all_reduce_(all_reduce), model_(model), buckets_(model.plan()) {
+    const std::vector<nn::Node>& nodes = model.plan().nodes;
+    std::size_t most = 0;
+    const auto add_statistics = [&](std::size_t count) {
+        if (count > 0) {
+            planned_.push_back({.statistics = count});
+            most = std::max(most, count);
+        }
+    };
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        add_statistics(model.forward_sums(i));
+    }
+    for (std::size_t i = nodes.size(); i-- > 0;) {
+        add_statistics(model.backward_sums(i));
+        for (const Bucket& bucket : buckets_.complete_until(nodes[i].parameters_offset + nodes[i].parameters)) {
+            planned_.push_back({.bucket = bucket});
+        }
+    }
+    if (most > 0) {
+        zeros_ = device.allocate(2 * most);
+    }
+    begin();
+}
+
+void StepSums::begin() noexcept {
+    static_cast<void>(buckets_.rest());
+    done_ = 0;
+}
+
+void StepSums::sum(double* values, std::size_t count) {
+    ++done_;
+    try {
+        all_reduce_.sum({values, count});
+    } catch (const std::exception&) {
+        failure_ = std::current_exception();
+        throw;
+    }
+}
+
+void StepSums::grads_ready(std::int64_t end) {
+    for (const Bucket& bucket : buckets_.complete_until(end)) {
+        ++done_;
+        start(bucket);
+    }
+    all_reduce_.progress();
+}
+
+void StepSums::finish() {
+    if (failure_) {
+        std::rethrow_exception(failure_);
+    }
+    while (done_ < planned_.size()) {
+        const Planned& left = planned_[done_++];
+        if (left.statistics > 0) {
+            device_.upload(std::vector<float>(2 * left.statistics), zeros_.data());
+            all_reduce_.sum({reinterpret_cast<double*>(zeros_.data()), left.statistics});
+        } else {
+            const std::vector<float> zeros(static_cast<std::size_t>(left.bucket.end - left.bucket.begin));
+            device_.upload(zeros, model_.grads().data() + left.bucket.begin);
+            start(left.bucket);
+        }
+    }
+    all_reduce_.wait();
+}
+
+void StepSums::start(const Bucket& bucket) {
+    all_reduce_.start(model_.grads().subspan(static_cast<std::size_t>(bucket.begin),
+                                             static_cast<std::size_t>(bucket.end - bucket.begin)));
+}
+
+}  // namespace finch::train

@@ -1,0 +1,49 @@
+#pragma once
+
+#include "finch/comm/all_reduce.hpp"
+#include "finch/nn/model.hpp"
+#include "finch/train/buckets.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <vector>
+
+namespace finch::train {
+
+/// The sums over the worker's ranks of one training step: statistics within forward and backward, and the gradients'
+/// buckets. Every rank does all of them in the same order, also where its computation failed: finish() then does those
+/// that are left, with zeros.
+class StepSums : public backend::GroupSum {
+public:
+    /// All must outlive it.
+    StepSums(backend::Device& device, comm::AllReduce& all_reduce, nn::Model& model);
+
+    void begin() noexcept;
+    /// Statistics.
+    void sum(double* values, std::size_t count) override;
+    /// The gradients are final up to `end`: starts the buckets that are complete now, and lets those under way move on.
+    void grads_ready(std::int64_t end);
+    /// Does what is left with zeros, and waits for the buckets. Throws what sum() threw: no peer is there to wait for.
+    void finish();
+
+private:
+    /// A sum of the step: statistics, or else a bucket.
+    struct Planned {
+        std::size_t statistics = 0;  ///< doubles
+        Bucket bucket{};
+    };
+
+    void start(const Bucket& bucket);
+
+    backend::Device& device_;
+    comm::AllReduce& all_reduce_;
+    nn::Model& model_;
+    BucketSchedule buckets_;
+    std::vector<Planned> planned_;  ///< in the order of a step
+    std::size_t done_ = 0;          ///< of them, in this step
+    std::exception_ptr failure_;    ///< of a sum
+    backend::Buffer zeros_;         ///< for the statistics of a failed step
+};
+
+}  // namespace finch::train
