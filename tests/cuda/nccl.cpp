@@ -22,7 +22,7 @@ namespace {
 
 train::Recipe calm_recipe() {
     train::Recipe recipe = small_recipe(20);
-    recipe.training.optimizer = nn::SgdOptions{};
+    recipe.training.optimizer = backend::Sgd{};
     recipe.training.learning_rate = 0.01;
     return recipe;
 }
@@ -51,16 +51,16 @@ TEST_CASE("sums over two ranks are right on both, by calls and replayed as a gra
     CHECK(all_reduce->is_graph_capturable());
     const backend::Buffer buffer = device->allocate(100);
     device->upload(std::vector<float>(100, 1), buffer.data());
-    const auto program = device->record(
+    const auto step = device->capture(
         [&] {
             all_reduce->start(buffer.span().first(60));
             all_reduce->start(buffer.span().subspan(60));
             all_reduce->wait();
         },
-        backend::Recording::graph);
+        backend::CaptureAs::graph);
 
-    program->run(1);
-    program->run(99);
+    step->run(1);
+    step->run(99);
     all_reduce->synchronize();
     device->synchronize();
 
@@ -112,7 +112,7 @@ TEST_CASE("each bucket is summed after what computed it and before what uses it,
         const auto all_reduce = comm::make_nccl_all_reduce(both, *device, 30);
         const backend::Buffer buffer = device->allocate(3);
         auto* stream = static_cast<cudaStream_t>(device->stream());
-        const auto program = device->record(
+        const auto step = device->capture(
             [&] {
                 for (const std::size_t bucket : {0, 1}) {
                     static_cast<void>(cudaMemsetAsync(buffer.data() + bucket, 0x40, sizeof(float), stream));
@@ -122,11 +122,11 @@ TEST_CASE("each bucket is summed after what computed it and before what uses it,
                 static_cast<void>(cudaMemcpyAsync(buffer.data() + 2, buffer.data() + 1, sizeof(float),
                                                   cudaMemcpyDeviceToDevice, stream));
             },
-            backend::Recording::graph);
+            backend::CaptureAs::graph);
         rehearsal::set_execution(execution);
 
         for (const std::int64_t steps : {1, 1, 40}) {
-            program->run(steps);
+            step->run(steps);
             all_reduce->synchronize();
 
             std::vector<float> values(3);
@@ -223,8 +223,8 @@ TEST_CASE("a failure ends within the deadline though graphs hold sums, which NCC
         all_reduce->start(buffer.span());
         all_reduce->wait();
     };
-    auto program = device->record(sum, backend::Recording::graph);
-    program->run(3);
+    auto step = device->capture(sum, backend::CaptureAs::graph);
+    step->run(3);
     all_reduce->synchronize();
     const int aborted = rehearsal::communicators_aborted();
     rehearsal::set_peers(rehearsal::Peers::get_stuck);
@@ -233,7 +233,7 @@ TEST_CASE("a failure ends within the deadline though graphs hold sums, which NCC
     CHECK_THROWS_AS(all_reduce->synchronize(), Error);
 
     CHECK(rehearsal::communicators_aborted() == aborted);  // the graphs are still there
-    program.reset();
+    step.reset();
     all_reduce.reset();
     CHECK(rehearsal::communicators_aborted() == aborted + 1);
     start_again();

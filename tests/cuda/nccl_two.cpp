@@ -25,7 +25,7 @@ void live_on_machines_of_their_own() {
 std::vector<float> trained_weights(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
                                    const data::Datasets& datasets) {
     train::Recipe recipe = small_recipe(20);
-    recipe.training.optimizer = nn::SgdOptions{};
+    recipe.training.optimizer = backend::Sgd{};
     recipe.training.learning_rate = 0.01;
     train::Training training(device, group, all_reduce, datasets, recipe);
     while (training.advance(5) == State::running) {
@@ -47,16 +47,16 @@ TEST_CASE("captured sums of two ranks: small and large buckets, forty times over
         mine[i] = static_cast<float>(i % 1000) + (both.is_leader() ? 0.5F : 2.0F);
     }
     device->upload(mine, buffer.data());
-    const auto program = device->record(
+    const auto step = device->capture(
         [&] {
             all_reduce->start(buffer.span().first(10));
             all_reduce->start(buffer.span().subspan(10));
             all_reduce->wait();
         },
-        backend::Recording::graph);
+        backend::CaptureAs::graph);
 
     for (const std::int64_t steps : {1, 2, 38}) {  // call by call; as a graph; as a graph of 32 steps and others
-        program->run(steps);
+        step->run(steps);
         all_reduce->synchronize();
     }
 

@@ -17,7 +17,7 @@ namespace {
 
 train::Recipe calm_recipe() {
     train::Recipe recipe = small_recipe(20);
-    recipe.training.optimizer = nn::SgdOptions{};
+    recipe.training.optimizer = backend::Sgd{};
     recipe.training.learning_rate = 0.01;
     return recipe;
 }

@@ -17,7 +17,7 @@ namespace {
 /// Rates at which rounding is not amplified.
 train::Recipe calm_recipe() {
     train::Recipe recipe = small_recipe(20);
-    recipe.training.optimizer = nn::SgdOptions{};
+    recipe.training.optimizer = backend::Sgd{};
     recipe.training.learning_rate = 0.01;
     return recipe;
 }
@@ -67,9 +67,8 @@ TEST_CASE("every optimizer gives the CPU's curve and weights within rounding") {
     rehearsal::reset();
     const comm::Group group = alone();
     const auto datasets = bright_rows(60);
-    for (const nn::OptimizerOptions& optimizer :
-         std::vector<nn::OptimizerOptions>{nn::SgdOptions{.momentum = 0.9, .nesterov = true}, nn::AdamOptions{},
-                                           nn::AdamWOptions{}, nn::AdadeltaOptions{}}) {
+    for (const backend::Optimizer& optimizer : std::vector<backend::Optimizer>{
+             backend::Sgd{.momentum = 0.9, .nesterov = true}, backend::Adam{}, backend::AdamW{}, backend::Adadelta{}}) {
         train::Recipe recipe = calm_recipe();
         recipe.training.optimizer = optimizer;
         recipe.training.learning_rate = 0.001;
