@@ -49,6 +49,23 @@ TEST_CASE("an individual that kept its number of ranks is equal only where every
     CHECK_FALSE(compare(std::span(whole).first(2), recorded, 2).equal);
 }
 
+TEST_CASE("everything of an epoch but its seconds and its ranks is compared") {
+    const search::Individual recorded = trained_by({2, 2});
+    const auto is_seen = [&](auto change) {
+        std::vector<Epoch> curve = recorded.curve;
+        change(curve.back());
+        return !compare(curve, recorded, 2).equal;
+    };
+
+    CHECK(is_seen([](Epoch& epoch) { epoch.epoch += 1; }));
+    CHECK(is_seen([](Epoch& epoch) { epoch.training_loss += 1e-15; }));
+    CHECK(is_seen([](Epoch& epoch) { epoch.training_accuracy += 1e-15; }));
+    CHECK(is_seen([](Epoch& epoch) { epoch.validation_loss += 1e-15; }));
+    CHECK(is_seen([](Epoch& epoch) { epoch.validation_accuracy += 1e-15; }));
+    CHECK(is_seen([](Epoch& epoch) { epoch.learning_rate += 1e-15; }));
+    CHECK_FALSE(is_seen([](Epoch& epoch) { epoch.seconds += 1; }));
+}
+
 TEST_CASE("epochs from the first that another number of ranks trained on are not compared bit for bit") {
     const search::Individual recorded = trained_by({2, 2, 0, 1, 1});
 

@@ -34,11 +34,12 @@ public:
         return std::make_unique<SmallDevice>(free_);
     }
     [[nodiscard]] std::int64_t free_bytes() const override { return *free_; }
-    [[nodiscard]] std::unique_ptr<backend::Operation> convolution(const backend::ConvolutionShape& shape) override {
-        if (shape.channels_out == channels_refused) {
+    [[nodiscard]] std::unique_ptr<backend::Operation> make(const backend::OperationShape& shape) override {
+        const auto* convolution = std::get_if<backend::ConvolutionShape>(&shape);
+        if (convolution != nullptr && convolution->channels_out == channels_refused) {
             throw std::runtime_error("could not create a primitive");
         }
-        return test::WrappedDevice::convolution(shape);
+        return test::WrappedDevice::make(shape);
     }
     [[nodiscard]] backend::Buffer allocate(std::size_t floats) override {
         const auto bytes = static_cast<std::int64_t>(floats * sizeof(float));

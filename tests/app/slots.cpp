@@ -38,14 +38,14 @@ public:
     [[nodiscard]] std::unique_ptr<backend::Device> new_stream() override {
         return std::make_unique<HesitantDevice>(seed_ + ++streams_, hesitates_);
     }
-    void gather(backend::Feed& feed, float* out) override {
+    void load_batch(backend::StepContext& step, float* out) override {
         hesitate();
-        WrappedDevice::gather(feed, out);
+        WrappedDevice::load_batch(step, out);
     }
-    void optimizer_step(backend::Feed& feed, float* parameters, const float* grads, float* state_a, float* state_b,
-                        std::size_t count) override {
+    void optimizer_step(backend::StepContext& step, const backend::Optimizer& optimizer, float* parameters,
+                        const float* grads, float* state_a, float* state_b, std::size_t count) override {
         hesitate();
-        WrappedDevice::optimizer_step(feed, parameters, grads, state_a, state_b, count);
+        WrappedDevice::optimizer_step(step, optimizer, parameters, grads, state_a, state_b, count);
     }
 
 private:

@@ -38,8 +38,7 @@ TEST_CASE("convolution: gradients have the same bits each time, on two threads t
         const Buffer device_grad_y = on_device(*device, grad_y);
         const Buffer grad_x = device->allocate(trial.x.size());
         const Buffer grad_parameters = device->allocate(trial.parameters.size());
-        trial.operation->backward(trial.device_x.data(), trial.device_y.data(), device_grad_y.data(), grad_x.data(),
-                                  grad_parameters.data());
+        backward(*device, *trial.operation, trial.device_x, trial.device_y, device_grad_y, grad_x, grad_parameters);
         return from_device(*device, grad_parameters);
     };
 
@@ -55,7 +54,7 @@ TEST_CASE("an operation that oneDNN has no memory for is std::bad_alloc, as ever
     constexpr std::int64_t huge = 8'000'000;  // its weights: more bytes than an address has bits for
 
     CHECK_THROWS_AS(
-        static_cast<void>(device->linear({.batch = 1, .height = 1, .width = 1, .channels = huge, .units = huge})),
+        static_cast<void>(device->make(LinearShape{.batch = 1, .height = 1, .width = 1, .channels = huge, .units = huge})),
         std::bad_alloc);
 }
 
@@ -73,7 +72,7 @@ TEST_CASE("convolutions of the tutorial's network run on neither gemm nor refere
     for (const std::int64_t batch : {8, 16})
         for (const std::int64_t channels : {1, 10})
             for (const Activation activation : {Activation::relu, Activation::sigmoid, Activation::tanh}) {
-                const auto operation = device->convolution({.batch = batch,
+                const auto operation = device->make(ConvolutionShape{.batch = batch,
                                                             .height = 28,
                                                             .width = 28,
                                                             .channels_in = channels,

@@ -174,7 +174,7 @@ TEST_CASE("pack: new parameters replace the old ones") {
     trial.parameters = normal_tensor(trial.random, parameter_count(shape), 0.2);
     trial.expected = reference::forward(shape, trial.x, trial.parameters);
     trial.device_parameters = on_device(*device, trial.parameters);
-    trial.operation->pack(trial.device_parameters.data());
+    trial.operation->pack(trial.device_parameters.data(), nullptr);
 
     trial.check_forward();
     trial.check_backward();
@@ -217,8 +217,7 @@ TEST_CASE("convolution: gradients have the same bits each time") {
         const Buffer device_grad_y = on_device(*device, grad_y);
         const Buffer grad_x = device->allocate(trial.x.size());
         const Buffer grad_parameters = device->allocate(trial.parameters.size());
-        trial.operation->backward(trial.device_x.data(), trial.device_y.data(), device_grad_y.data(), grad_x.data(),
-                                  grad_parameters.data());
+        backward(*device, *trial.operation, trial.device_x, trial.device_y, device_grad_y, grad_x, grad_parameters);
         return from_device(*device, grad_parameters);
     };
 

@@ -96,6 +96,12 @@ TEST_CASE("reference: gradients of a linear layer and of activations are their s
     }
 }
 
+TEST_CASE("reference: gradients of batch normalisation are its slopes") {
+    for (const Activation activation : {Activation::none, Activation::tanh}) {
+        check_gradients(BatchNormShape{.batch = 3, .pixels = 4, .channels = 5, .activation = activation});
+    }
+}
+
 TEST_CASE("reference: the gradient of the cross-entropy is its slope") {
     RandomStream random(12, Purpose::test);
     const Tensor logits = normal_tensor(random, 12, 2);

@@ -1,6 +1,5 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "finch/backend/device.hpp"
-#include "finch/backend/optimizer_step.hpp"
 
 #include "backend/make_device.hpp"
 #include "backend/tensors.hpp"
@@ -19,7 +18,7 @@ namespace {
 
 constexpr double tolerance = 1e-5;  ///< of each tensor's largest entry
 
-/// Images of one pixel each, of as many classes as there are labels: what feeds a loss.
+/// Images of one pixel each, of as many classes as there are labels: what a loss needs.
 struct Labels {
     std::vector<std::uint8_t> pixels;
     std::vector<std::int32_t> labels;
@@ -28,16 +27,14 @@ struct Labels {
     [[nodiscard]] Images images() const { return {.pixels = pixels, .labels = labels, .pixels_per_image = 1}; }
 };
 
-/// Twelve steps from the same start, each with a new gradient. `advance(step, number)` sets what changes from step to
-/// step; the first is 1.
-template <class Step, class Advance>
-void check_steps(Step step, Advance advance) {
+/// Twelve steps from the same start, each with a new gradient.
+template <class Rule>
+void check_steps(const Rule& rule, double rate) {
     constexpr std::size_t count = 37;  // no multiple of a vector's width
     RandomStream random(14, Purpose::test);
     const auto device = make_device();
     const Labels labels({0});
-    const auto feed = device->make_feed(labels.images(), 1);
-    const Buffer logits = on_device(*device, Tensor{1, 2});
+    const auto context = device->make_step_context(labels.images(), 1);
     // Small, so that float holds what a step of Adadelta's first size (1e-3) adds to it to better than the tolerance.
     const Tensor start = normal_tensor(random, count, 0.05);
     std::vector<reference::OptimizedParameter> expected(count);
@@ -49,17 +46,19 @@ void check_steps(Step step, Advance advance) {
     }
 
     for (int number = 1; number <= 12; ++number) {
-        advance(step, number);
         const Tensor grads = normal_tensor(random, count, 0.1);
         const Buffer device_grads = on_device(*device, grads);
-        feed->fill(std::vector<std::int64_t>{0}, std::vector<StepNumbers>{{.optimizer = step}});
-        device->softmax_cross_entropy(*feed, logits.data(), 2, nullptr);
-        device->optimizer_step(*feed, parameters.data(), device_grads.data(), state_a.data(), state_b.data(), count);
+        context->fill(std::vector<std::int64_t>{0},
+                      std::vector<StepScalars>{{.optimizer = rule.scalars(rate, number)}});
+        device->next_step(*context);
+        device->optimizer_step(*context, rule, parameters.data(), device_grads.data(),
+                               rule.states() > 0 ? state_a.data() : nullptr,
+                               rule.states() > 1 ? state_b.data() : nullptr, count);
         const std::vector<float> updated = from_device(*device, parameters);
         Tensor values;
         Tensor moved;
         for (std::size_t i = 0; i < count; ++i) {
-            expected[i].update(step, grads[i]);
+            expected[i].update(rule, rate, number, grads[i]);
             values.push_back(expected[i].value - start[i]);
             moved.push_back(static_cast<double>(updated[i]) - start[i]);
         }
@@ -76,40 +75,35 @@ struct Loss {
 Loss loss_of(const std::vector<float>& logits, std::int64_t classes, const Labels& labels,
              const std::vector<std::int64_t>& indices, float grad_scale, const LossSums& before = {}) {
     const auto device = make_device();
-    const auto feed = device->make_feed(labels.images(), static_cast<std::int64_t>(indices.size()));
+    const auto context = device->make_step_context(labels.images(), static_cast<std::int64_t>(indices.size()));
     const Buffer device_logits = on_device(*device, logits);
     const Buffer grad = on_device(*device, std::vector<float>(logits.size(), 77));
-    feed->set_sums(before);
-    feed->fill(indices, std::vector<StepNumbers>{{.grad_scale = grad_scale}});
-    device->softmax_cross_entropy(*feed, device_logits.data(), classes, grad.data());
+    context->set_sums(before);
+    context->fill(indices, std::vector<StepScalars>{{.grad_scale = grad_scale}});
+    device->next_step(*context);
+    device->softmax_cross_entropy(*context, device_logits.data(), classes, grad.data());
     device->synchronize();
-    return {feed->sums(), from_device(*device, grad)};
+    return {context->sums(), from_device(*device, grad)};
 }
-
-constexpr auto nothing = [](auto&, int) {};
 
 }  // namespace
 
 TEST_CASE("sgd: plain, momentum, Nesterov and decay follow PyTorch's definition") {
-    const auto first = [](SgdStep& step, int number) { step.first = number == 1; };
-
-    check_steps(SgdStep{.learning_rate = 0.1F}, first);
-    check_steps(SgdStep{.learning_rate = 0.1F, .weight_decay = 0.01F}, first);
-    check_steps(SgdStep{.learning_rate = 0.1F, .momentum = 0.9F, .weight_decay = 0.01F}, first);
-    check_steps(SgdStep{.learning_rate = 0.1F, .momentum = 0.9F, .weight_decay = 0.01F, .nesterov = true}, first);
+    check_steps(Sgd{}, 0.1);
+    check_steps(Sgd{.weight_decay = 0.01}, 0.1);
+    check_steps(Sgd{.momentum = 0.9, .weight_decay = 0.01}, 0.1);
+    check_steps(Sgd{.momentum = 0.9, .weight_decay = 0.01, .nesterov = true}, 0.1);
 }
 
 TEST_CASE("adam and adamw: with and without decay they follow PyTorch's definition") {
-    const auto count = [](AdamStep& step, int number) { step.step = number; };
-
-    check_steps(AdamStep{.learning_rate = 0.1F}, count);
-    check_steps(AdamStep{.learning_rate = 0.1F, .weight_decay = 0.1F}, count);
-    check_steps(AdamStep{.learning_rate = 0.1F, .weight_decay = 0.1F, .decoupled = true}, count);
+    check_steps(Adam{}, 0.1);
+    check_steps(Adam{.weight_decay = 0.1}, 0.1);
+    check_steps(AdamW{.weight_decay = 0.1}, 0.1);
 }
 
 TEST_CASE("adadelta: with and without decay it follows PyTorch's definition") {
-    check_steps(AdadeltaStep{.learning_rate = 1}, nothing);
-    check_steps(AdadeltaStep{.learning_rate = 10, .rho = 0.8F, .weight_decay = 0.1F}, nothing);
+    check_steps(Adadelta{}, 1);
+    check_steps(Adadelta{.rho = 0.8, .weight_decay = 0.1}, 10);
 }
 
 TEST_CASE("softmax_cross_entropy: padding counts nowhere, the others as the reference says") {
@@ -133,15 +127,16 @@ TEST_CASE("softmax_cross_entropy: padding counts nowhere, the others as the refe
 TEST_CASE("softmax_cross_entropy: a row is correct where its label has the largest logit; no gradient is needed") {
     const auto device = make_device();
     const Labels labels({1, 2});
-    const auto feed = device->make_feed(labels.images(), 3);
+    const auto context = device->make_step_context(labels.images(), 3);
     const Buffer logits = on_device(*device, std::vector<float>{0, 2, 1, 5, 4, 3, 0, 0, 9});
 
-    feed->fill(std::vector<std::int64_t>{0, 1, -1}, std::vector<StepNumbers>(1));
-    device->softmax_cross_entropy(*feed, logits.data(), 3, nullptr);
+    context->fill(std::vector<std::int64_t>{0, 1, -1}, std::vector<StepScalars>(1));
+    device->next_step(*context);
+    device->softmax_cross_entropy(*context, logits.data(), 3, nullptr);
     device->synchronize();
 
-    CHECK(feed->sums().correct == 1);
-    CHECK(feed->sums().samples == 2);
+    CHECK(context->sums().correct == 1);
+    CHECK(context->sums().samples == 2);
 }
 
 TEST_CASE("softmax_cross_entropy: logits of a thousand do not overflow") {
@@ -157,30 +152,32 @@ TEST_CASE("softmax_cross_entropy: a logit that is not a number gives such a loss
     CHECK(std::isnan(loss.sums.loss));
 }
 
-TEST_CASE("a feed goes from step to step: each takes its own images, labels and scale") {
+TEST_CASE("a context goes from step to step: each takes its own images, labels and scale") {
     const auto device = make_device();
     const Labels labels({0, 1, 2});
-    const auto feed = device->make_feed(labels.images(), 1);
+    const auto context = device->make_step_context(labels.images(), 1);
     const Buffer logits = on_device(*device, std::vector<float>{0, 0, 0});
     const Buffer grad = device->allocate(3);
 
-    feed->fill(std::vector<std::int64_t>{2, 0}, std::vector<StepNumbers>{{.grad_scale = 3}, {.grad_scale = 6}});
-    device->softmax_cross_entropy(*feed, logits.data(), 3, grad.data());
+    context->fill(std::vector<std::int64_t>{2, 0}, std::vector<StepScalars>{{.grad_scale = 3}, {.grad_scale = 6}});
+    device->next_step(*context);
+    device->softmax_cross_entropy(*context, logits.data(), 3, grad.data());
     const std::vector<float> first = from_device(*device, grad);
-    device->softmax_cross_entropy(*feed, logits.data(), 3, grad.data());
+    device->next_step(*context);
+    device->softmax_cross_entropy(*context, logits.data(), 3, grad.data());
     const std::vector<float> second = from_device(*device, grad);
 
     CHECK(difference(first, {1, 1, -2}) < tolerance);
     CHECK(difference(second, {-4, 2, 2}) < tolerance);
-    CHECK(feed->sums().loss == doctest::Approx(2 * std::log(3.0)));
+    CHECK(context->sums().loss == doctest::Approx(2 * std::log(3.0)));
 }
 
-TEST_CASE("gather: pixels are scaled per channel, and an index of -1 gives zeros") {
+TEST_CASE("load_batch: pixels are scaled per channel, and an index of -1 gives zeros") {
     const auto device = make_device();
     // Two images of two pixels with three channels.
     const std::vector<std::uint8_t> pixels{0, 51, 102, 153, 204, 255, 255, 0, 51, 102, 153, 204};
     const std::vector<std::int32_t> labels{0, 0};
-    const auto feed = device->make_feed({.pixels = pixels,
+    const auto context = device->make_step_context({.pixels = pixels,
                                          .labels = labels,
                                          .pixels_per_image = 6,
                                          .mean = {0, 0.2F, 0.4F},
@@ -188,42 +185,48 @@ TEST_CASE("gather: pixels are scaled per channel, and an index of -1 gives zeros
                                         3);
     const Buffer out = on_device(*device, std::vector<float>(18, 77));
 
-    feed->fill(std::vector<std::int64_t>{1, -1, 0}, std::vector<StepNumbers>(1));
-    device->gather(*feed, out.data());
+    context->fill(std::vector<std::int64_t>{1, -1, 0}, std::vector<StepScalars>(1));
+    device->next_step(*context);
+    device->load_batch(*context, out.data());
 
     CHECK(difference(from_device(*device, out), {1, -0.4, -2, 0.4, 0.8, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.6, 1.2, 6}) <
           1e-6);
 }
 
-TEST_CASE("gather: one channel has one mean and deviation for all pixels") {
+TEST_CASE("load_batch: one channel has one mean and deviation for all pixels") {
     const auto device = make_device();
     const std::vector<std::uint8_t> pixels{0, 51, 255};
     const std::vector<std::int32_t> labels{0};
-    const auto feed = device->make_feed(
+    const auto context = device->make_step_context(
         {.pixels = pixels, .labels = labels, .pixels_per_image = 3, .mean = {0.2F}, .deviation = {0.4F}}, 1);
     const Buffer out = device->allocate(3);
 
-    feed->fill(std::vector<std::int64_t>{0}, std::vector<StepNumbers>(1));
-    device->gather(*feed, out.data());
+    context->fill(std::vector<std::int64_t>{0}, std::vector<StepScalars>(1));
+    device->next_step(*context);
+    device->load_batch(*context, out.data());
 
     CHECK(difference(from_device(*device, out), {-0.5, 0, 2}) < 1e-6);
 }
 
-TEST_CASE("a program does its work as often as it is asked to") {
+TEST_CASE("a captured step is done as often as it is asked to") {
     const auto device = make_device();
     const Labels labels({0});
-    const auto feed = device->make_feed(labels.images(), 1);
+    const auto context = device->make_step_context(labels.images(), 1);
     const Buffer logits = on_device(*device, std::vector<float>{0, 0});
-    const auto program =
-        device->record([&] { device->softmax_cross_entropy(*feed, logits.data(), 2, nullptr); }, Recording::graph);
+    const auto step = device->capture(
+        [&] {
+            device->next_step(*context);
+            device->softmax_cross_entropy(*context, logits.data(), 2, nullptr);
+        },
+        CaptureAs::graph);
 
     for (const std::int64_t times : {1, 2, 100, 3}) {
-        feed->fill(std::vector<std::int64_t>(static_cast<std::size_t>(times), 0),
-                   std::vector<StepNumbers>(static_cast<std::size_t>(times)));
-        program->run(times);
+        context->fill(std::vector<std::int64_t>(static_cast<std::size_t>(times), 0),
+                   std::vector<StepScalars>(static_cast<std::size_t>(times)));
+        step->run(times);
         device->synchronize();
     }
 
-    CHECK(feed->sums().samples == 106);
-    CHECK(program->seconds() > 0);
+    CHECK(context->sums().samples == 106);
+    CHECK(step->seconds() > 0);
 }

@@ -31,11 +31,23 @@ inline std::size_t input_size(const backend::LinearShape& s) {
 inline std::size_t input_size(const backend::ActivationShape& s) {
     return static_cast<std::size_t>(s.count);
 }
+inline std::size_t input_size(const backend::AddShape& s) {
+    return static_cast<std::size_t>(s.count);
+}
+inline std::size_t input_size(const backend::BatchNormShape& s) {
+    return static_cast<std::size_t>(s.batch * s.pixels * s.channels);
+}
+inline std::size_t input_size(const backend::DropoutShape& s) {
+    return static_cast<std::size_t>(s.batch * s.features);
+}
 inline std::size_t parameter_count(const backend::ConvolutionShape& s) {
     return static_cast<std::size_t>(s.channels_out * (s.channels_in * s.kernel * s.kernel + 1));
 }
 inline std::size_t parameter_count(const backend::LinearShape& s) {
     return static_cast<std::size_t>(s.units * (s.channels * s.height * s.width + 1));
+}
+inline std::size_t parameter_count(const backend::BatchNormShape& s) {
+    return static_cast<std::size_t>(2 * s.channels);
 }
 inline std::size_t parameter_count(const backend::PoolingShape&) {
     return 0;

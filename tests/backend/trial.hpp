@@ -5,9 +5,11 @@
 #include "backend/make_device.hpp"
 #include "backend/tensors.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>
 #include <memory>
+#include <span>
 #include <vector>
 
 // An operation on a device beside the float64 reference.
@@ -18,17 +20,40 @@ using reference::Tensor;
 
 inline constexpr double tolerance = 1e-5;  ///< of each tensor's largest entry
 
-inline std::unique_ptr<Operation> make(Device& device, const ConvolutionShape& shape) {
-    return device.convolution(shape);
+/// A step of one pixel and one class that has begun: `samples` real ones, padding up to `batch`.
+class TrialStep {
+public:
+    explicit TrialStep(Device& device, std::int64_t batch = 1, std::int64_t samples = 1, StepScalars scalars = {})
+        : pixels_(static_cast<std::size_t>(batch)),
+          labels_(pixels_.size()),
+          context_(device.make_step_context({.pixels = pixels_, .labels = labels_, .pixels_per_image = 1}, batch)) {
+        std::vector<std::int64_t> indices(pixels_.size(), -1);
+        std::fill_n(indices.begin(), samples, 0);
+        context_->fill(indices, std::span(&scalars, 1));
+        device.next_step(*context_);
+    }
+    [[nodiscard]] Pass pass(Mode mode = Mode::training, GroupSum* group = nullptr) {
+        return {.step = *context_, .mode = mode, .group = group};
+    }
+
+private:
+    std::vector<std::uint8_t> pixels_;
+    std::vector<std::int32_t> labels_;
+    std::unique_ptr<StepContext> context_;
+};
+
+/// Of an operation with one input, and nothing that differs between steps.
+inline void forward(Device& device, Operation& operation, const Buffer& x, const Buffer& y) {
+    TrialStep step(device);
+    const float* const inputs[] = {x.data()};
+    operation.forward(step.pass(), inputs, y.data());
 }
-inline std::unique_ptr<Operation> make(Device& device, const PoolingShape& shape) {
-    return device.pooling(shape);
-}
-inline std::unique_ptr<Operation> make(Device& device, const LinearShape& shape) {
-    return device.linear(shape);
-}
-inline std::unique_ptr<Operation> make(Device& device, const ActivationShape& shape) {
-    return device.activation(shape);
+inline void backward(Device& device, Operation& operation, const Buffer& x, const Buffer& y, const Buffer& grad_y,
+                     const Buffer& grad_x, const Buffer& grad_parameters) {
+    TrialStep step(device);
+    const float* const inputs[] = {x.data()};
+    float* const grads[] = {grad_x.data()};
+    operation.backward(step.pass(), inputs, y.data(), grad_y.data(), grads, grad_parameters.data());
 }
 
 inline bool needs_input_grad(const auto& shape) {
@@ -43,18 +68,18 @@ inline bool needs_input_grad(const auto& shape) {
 template <class Shape>
 struct Trial {
     Trial(Device& on, const Shape& of, std::uint64_t id)
-        : device(on), shape(of), random(13, Purpose::test, id), operation(make(device, shape)) {
+        : device(on), shape(of), random(13, Purpose::test, id), operation(device.make(shape)) {
         x = normal_tensor(random, input_size(shape));
         parameters = normal_tensor(random, parameter_count(shape), 0.2);
         expected = reference::forward(shape, x, parameters);
         device_x = on_device(device, x);
         device_parameters = on_device(device, parameters);
         device_y = on_device(device, Tensor(expected.size(), 77));
-        operation->pack(device_parameters.data());
+        operation->pack(device_parameters.data(), nullptr);
     }
 
     void check_forward() {
-        operation->forward(device_x.data(), device_y.data());
+        forward(device, *operation, device_x, device_y);
         CHECK(difference(from_device(device, device_y), expected) < tolerance);
     }
 
@@ -68,8 +93,7 @@ struct Trial {
         Buffer grad_x = on_device(device, Tensor(x.size(), 77));
         Buffer grad_parameters = on_device(device, Tensor(parameters.size(), 77));
 
-        operation->backward(device_x.data(), device_y.data(), device_grad_y.data(), grad_x.data(),
-                            grad_parameters.data());
+        backward(device, *operation, device_x, device_y, device_grad_y, grad_x, grad_parameters);
 
         if (needs_input_grad(shape)) {
             CHECK(difference(from_device(device, grad_x), gradients.x) < tolerance);

@@ -72,7 +72,7 @@ TEST_CASE("recipe: every kind of gene is replaced by its value, in data, model a
     CHECK(recipe.training.epochs == 7);
     CHECK(recipe.training.batch_size_per_rank == 16);
     CHECK(recipe.training.scale_learning_rate == train::ScaleLearningRate::sqrt);
-    CHECK(std::get<nn::AdamWOptions>(recipe.training.optimizer).weight_decay == 0.01);
+    CHECK(std::get<backend::AdamW>(recipe.training.optimizer).weight_decay == 0.01);
     CHECK(recipe.training.learning_rate == lr / 10);  // to the same bits
     CHECK(std::get<nn::StepSchedule>(recipe.training.schedule).every == 2);
     CHECK(std::get<nn::StepSchedule>(recipe.training.schedule).factor == 0.9);
@@ -84,7 +84,7 @@ TEST_CASE("recipe: without genes the sections are what they say, with torch.opti
 
     const train::Recipe recipe = config.recipe({}, 1);
 
-    const auto& adam = std::get<nn::AdamOptions>(recipe.training.optimizer);
+    const auto& adam = std::get<backend::Adam>(recipe.training.optimizer);
     CHECK(adam.beta1 == 0.9);
     CHECK(adam.beta2 == 0.999);
     CHECK(adam.epsilon == 1e-8);

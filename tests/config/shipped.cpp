@@ -27,7 +27,7 @@ TEST_CASE("mnist.yaml is the search of Propulate's tutorial") {
     CHECK(recipe.training.batch_size == 16);
     CHECK(recipe.training.patience == 5);
     CHECK(recipe.training.learning_rate == 1e-3);
-    CHECK(std::get<nn::AdadeltaOptions>(recipe.training.optimizer).rho == 0.9);
+    CHECK(std::get<backend::Adadelta>(recipe.training.optimizer).rho == 0.9);
     CHECK(std::get<nn::StepSchedule>(recipe.training.schedule).every == 1);
     CHECK(std::get<nn::StepSchedule>(recipe.training.schedule).factor == 0.9);
     CHECK(recipe.data.validation_samples == 10000);

@@ -20,9 +20,7 @@ const ModelPlan& network() {
 }
 
 std::vector<float> initial(std::uint64_t seed, std::uint64_t individual) {
-    std::vector<float> arena(static_cast<std::size_t>(network().parameters));
-    initialize(network(), seed, individual, arena);
-    return arena;
+    return initial_state(network(), seed, individual).parameters;
 }
 
 std::vector<float> tensor(const std::vector<float>& arena, const TensorInfo& info) {
@@ -45,7 +43,7 @@ double correlation(const std::vector<float>& a, const std::vector<float>& b) {
 
 }  // namespace
 
-TEST_CASE("initialize: weights and biases are uniform within one over the square root of fan-in") {
+TEST_CASE("initial_state: weights and biases are uniform within one over the square root of fan-in") {
     const auto arena = initial(1, 2);
 
     for (const TensorInfo& info : network().tensors) {
@@ -66,13 +64,13 @@ TEST_CASE("initialize: weights and biases are uniform within one over the square
     }
 }
 
-TEST_CASE("initialize: a function of seed and individual") {
+TEST_CASE("initial_state: a function of seed and individual") {
     CHECK(initial(1, 2) == initial(1, 2));
     CHECK(initial(1, 2) != initial(1, 3));
     CHECK(initial(1, 2) != initial(2, 2));
 }
 
-TEST_CASE("initialize: individuals, seeds and tensors are independent") {
+TEST_CASE("initial_state: individuals, seeds and tensors are independent") {
     const auto weights = tensor(initial(1, 2), network().tensors[2]);
     const double limit = 5 / std::sqrt(static_cast<double>(weights.size()));
 

@@ -43,30 +43,32 @@ struct Trial {
         for (std::int64_t i = 0; i < batch; ++i) {
             labels.push_back(static_cast<std::int32_t>(random.below(classes)));
         }
-        arena.resize(static_cast<std::size_t>(model.plan().parameters));
-        initialize(model.plan(), 1, 1, arena);
+        state = initial_state(model.plan(), 1, 1);
+        arena = state.parameters;
         set(arena);
     }
 
     void set(std::span<const float> parameters) {
-        device->upload(parameters, model.parameters().data());
-        model.pack();
+        state.parameters.assign(parameters.begin(), parameters.end());
+        model.set_state(state);
     }
 
     /// The mean loss; with `backward` the gradients are made too.
     double loss(bool backward = false) {
-        model.forward();
         std::vector<std::int64_t> indices(batch);
         std::iota(indices.begin(), indices.end(), 0);
         const std::vector<std::uint8_t> pixels(batch);
-        const auto feed = device->make_feed({.pixels = pixels, .labels = labels, .pixels_per_image = 1}, batch);
-        feed->fill(indices, std::vector<backend::StepNumbers>{{.grad_scale = 1.0F / batch}});
-        device->softmax_cross_entropy(*feed, model.logits(), classes, backward ? model.grad_logits() : nullptr);
+        const auto step = device->make_step_context({.pixels = pixels, .labels = labels, .pixels_per_image = 1}, batch);
+        step->fill(indices, std::vector<backend::StepScalars>{{.grad_scale = 1.0F / batch, .random_key = {1, 2}}});
+        const backend::Pass pass{.step = *step};
+        device->next_step(*step);
+        model.forward(pass);
+        device->softmax_cross_entropy(*step, model.logits(), classes, backward ? model.grad_logits() : nullptr);
         device->synchronize();
         if (backward) {
-            model.backward([&](std::int64_t begin, std::int64_t end) { ranges.emplace_back(begin, end); });
+            model.backward(pass, [&](std::int64_t begin, std::int64_t end) { ranges.emplace_back(begin, end); });
         }
-        return feed->sums().loss / static_cast<double>(batch);
+        return step->sums().loss / static_cast<double>(batch);
     }
 
     std::vector<float> grads() {
@@ -78,6 +80,7 @@ struct Trial {
     std::unique_ptr<backend::Device> device = backend::make_cpu_device(1);
     Model model;
     std::vector<std::int32_t> labels;
+    ModelState state;
     std::vector<float> arena;
     std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
 };
@@ -130,15 +133,14 @@ TEST_CASE("backward: every tensor's gradient is the loss's slope by finite diffe
     }
 }
 
-TEST_CASE("tensors: what tensors() gives, set_tensors() takes back to the same bits") {
+TEST_CASE("tensors: what name_tensors() gives, read_tensors() takes back to the same bits") {
     Trial trial(every_layer(Activation::relu));
-    const NamedArrays tensors = trial.model.tensors();
+    const NamedArrays tensors = name_tensors(trial.model.plan(), trial.model.state());
     const double loss = trial.loss();
     trial.set(std::vector<float>(trial.arena.size()));
     CHECK(trial.loss() != loss);
 
-    trial.model.set_tensors(tensors);
-    trial.model.pack();
+    trial.model.set_state(read_tensors(trial.model.plan(), tensors));
 
     CHECK(trial.loss() == loss);
     CHECK(tensors.size() == 8);
@@ -148,10 +150,10 @@ TEST_CASE("tensors: what tensors() gives, set_tensors() takes back to the same b
 
 TEST_CASE("tensors: a missing tensor and a wrong shape are refused by name") {
     Trial trial(every_layer(Activation::relu));
-    NamedArrays tensors = trial.model.tensors();
+    NamedArrays tensors = name_tensors(trial.model.plan(), trial.model.state());
     tensors[0].shape = {3, 7, 3, 3};
 
-    CHECK_THROWS_WITH_AS(trial.model.set_tensors(tensors), doctest::Contains("1.weight"), FileError);
+    CHECK_THROWS_WITH_AS((void)read_tensors(trial.model.plan(), tensors), doctest::Contains("1.weight"), FileError);
     tensors.erase(tensors.begin());
-    CHECK_THROWS_AS(trial.model.set_tensors(tensors), FileError);
+    CHECK_THROWS_AS((void)read_tensors(trial.model.plan(), tensors), FileError);
 }

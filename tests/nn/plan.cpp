@@ -1,6 +1,6 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "finch/base/error.hpp"
-#include "finch/nn/spec.hpp"
+#include "finch/nn/plan.hpp"
 
 #include <algorithm>
 #include <doctest/doctest.h>
@@ -72,8 +72,8 @@ TEST_CASE("plan: the arena holds the last layer first, weight before bias, witho
         const TensorInfo& bias = plan.tensors[2 * layer + 1];
         CHECK(weight.offset == offset);
         CHECK(bias.offset == offset + weight.size);
-        CHECK(plan.layers[layer].parameters_offset == offset);
-        CHECK(plan.layers[layer].parameters == weight.size + bias.size);
+        CHECK(plan.nodes[layer].parameters_offset == offset);
+        CHECK(plan.nodes[layer].parameters == weight.size + bias.size);
         offset += weight.size + bias.size;
     }
     CHECK(offset == plan.parameters);
@@ -92,43 +92,43 @@ TEST_CASE("plan: shapes follow floor((size + padding - kernel) / stride) + 1") {
 
     const ModelPlan plan = plan_model(spec, {29, 31, 3}, 10, 8);
 
-    REQUIRE(plan.layers.size() == 7);
-    CHECK(plan.layers[0].out == SampleShape{14, 15, 7});
-    CHECK(plan.layers[1].out == SampleShape{7, 8, 7});
-    CHECK(plan.layers[2].out == SampleShape{7, 8, 4});
-    CHECK(plan.layers[3].out == SampleShape{3, 4, 4});
-    CHECK(plan.layers[4].out == SampleShape{3, 4, 4});
-    CHECK(plan.layers[5].in == SampleShape{3, 4, 4});
-    CHECK(plan.layers[5].out == SampleShape{1, 1, 12});
-    CHECK(plan.layers[6].out == SampleShape{1, 1, 10});
+    REQUIRE(plan.nodes.size() == 7);
+    CHECK(plan.values[1].shape == SampleShape{14, 15, 7});
+    CHECK(plan.values[2].shape == SampleShape{7, 8, 7});
+    CHECK(plan.values[3].shape == SampleShape{7, 8, 4});
+    CHECK(plan.values[4].shape == SampleShape{3, 4, 4});
+    CHECK(plan.values[5].shape == SampleShape{3, 4, 4});
+    CHECK(plan.values[5].shape == SampleShape{3, 4, 4});
+    CHECK(plan.values[6].shape == SampleShape{1, 1, 12});
+    CHECK(plan.values[7].shape == SampleShape{1, 1, 10});
     // 0 conv, 1 tanh, 2 pool, 3 conv, 4 pool, 5 sigmoid, 6 flatten, 7 linear, 8 relu, 9 linear
     CHECK(plan.tensors.back().name == "9.bias");
-    CHECK(std::get<backend::ActivationShape>(plan.layers[4].shape).count == 8 * 3 * 4 * 4);
+    CHECK(std::get<backend::ActivationShape>(plan.nodes[4].operation).count == 8 * 3 * 4 * 4);
 }
 
 TEST_CASE("plan: `same` keeps the size, and an even kernel pads one more after than before") {
     const ModelPlan plan =
         plan_model({ConvLayer{.channels = 2, .kernel = 4}, FlattenLayer{}, LinearLayer{}}, mnist, 10, 1);
 
-    const auto& shape = std::get<backend::ConvolutionShape>(plan.layers[0].shape);
+    const auto& shape = std::get<backend::ConvolutionShape>(plan.nodes[0].operation);
     CHECK(shape.padding_before == 1);
     CHECK(shape.padding_after == 2);
-    CHECK(plan.layers[0].out == SampleShape{28, 28, 2});
+    CHECK(plan.values[1].shape == SampleShape{28, 28, 2});
 }
 
 TEST_CASE("plan: only the first layer that learns computes no gradient of its input") {
     const ModelPlan plan = plan_model(
         {PoolLayer{}, ConvLayer{.channels = 3}, ConvLayer{.channels = 3}, FlattenLayer{}, LinearLayer{}}, mnist, 10, 1);
 
-    CHECK_FALSE(std::get<backend::ConvolutionShape>(plan.layers[1].shape).needs_input_grad);
-    CHECK(std::get<backend::ConvolutionShape>(plan.layers[2].shape).needs_input_grad);
-    CHECK(std::get<backend::LinearShape>(plan.layers[3].shape).needs_input_grad);
+    CHECK_FALSE(std::get<backend::ConvolutionShape>(plan.nodes[1].operation).needs_input_grad);
+    CHECK(std::get<backend::ConvolutionShape>(plan.nodes[2].operation).needs_input_grad);
+    CHECK(std::get<backend::LinearShape>(plan.nodes[3].operation).needs_input_grad);
 }
 
 TEST_CASE("plan: repeat 0 leaves a layer out") {
     const ModelPlan plan = plan_model(tutorial(0), mnist, 10, 1);
 
-    CHECK(plan.layers.size() == 1);
+    CHECK(plan.nodes.size() == 1);
     CHECK(plan.tensors[0].name == "1.weight");
 }
 

@@ -72,30 +72,31 @@ public:
                     test::uniform(Stream::weight, state, index, static_cast<std::uint64_t>(i)) * scale;
             }
         }
-        device_->upload(arena, model_.parameters().data());
-        model_.pack();
+        model_.set_state({.parameters = std::move(arena), .buffers = {}});
     }
 
-    /// Returns the loss of a state's batch; the gradients are then in model().grads(), and feed() has the numbers of
-    /// the optimizer's step.
-    double loss_and_grads(std::uint64_t state, const backend::OptimizerStep& optimizer_step = backend::SgdStep{}) {
+    /// Returns the loss of a state's batch; the gradients are then in model().grads(), and step() has the scalars of
+    /// the optimizer.
+    double loss_and_grads(std::uint64_t state, const backend::OptimizerScalars& optimizer = {}) {
         const Batch images(state);
         std::vector<std::int64_t> indices(batch);
         std::iota(indices.begin(), indices.end(), 0);
-        feed_ = device_->make_feed({.pixels = images.pixels,
+        step_ = device_->make_step_context({.pixels = images.pixels,
                                     .labels = images.labels,
                                     .pixels_per_image = 784,
                                     .mean = {0.1307F},
                                     .deviation = {0.3081F}},
                                    batch);
-        const backend::StepNumbers numbers{.grad_scale = 1.0F / batch, .optimizer = optimizer_step};
-        feed_->fill(indices, std::span(&numbers, 1));
-        device_->gather(*feed_, model_.input());
-        model_.forward();
-        device_->softmax_cross_entropy(*feed_, model_.logits(), 10, model_.grad_logits());
-        model_.backward([](std::int64_t /*begin*/, std::int64_t /*end*/) {});
+        const backend::StepScalars scalars{.grad_scale = 1.0F / batch, .optimizer = optimizer};
+        step_->fill(indices, std::span(&scalars, 1));
+        const backend::Pass pass{.step = *step_};
+        device_->next_step(pass.step);
+        device_->load_batch(pass.step, model_.input());
+        model_.forward(pass);
+        device_->softmax_cross_entropy(pass.step, model_.logits(), 10, model_.grad_logits());
+        model_.backward(pass, [](std::int64_t /*begin*/, std::int64_t /*end*/) {});
         device_->synchronize();
-        return feed_->sums().loss / batch;
+        return step_->sums().loss / batch;
     }
 
     std::vector<float> grads() {
@@ -107,12 +108,12 @@ public:
     Model& model() { return model_; }
     backend::Device& device() { return *device_; }
     /// Of the last loss_and_grads().
-    backend::Feed& feed() { return *feed_; }
+    backend::StepContext& step() { return *step_; }
 
 private:
     std::unique_ptr<backend::Device> device_ = backend::make_cpu_device(1);
     Model model_;
-    std::unique_ptr<backend::Feed> feed_;
+    std::unique_ptr<backend::StepContext> step_;
 };
 
 /// What the fixture holds about one tensor's gradient, beside what we have; in shares of the tensor's largest entry.
@@ -181,8 +182,8 @@ void check_states(std::int64_t convolutions, const std::string& file) {
 void check_losses(std::int64_t convolutions, const std::string& file) {
     Fixture fixture(file);
     Network network(convolutions, Activation::relu);
-    const std::array<std::pair<OptimizerOptions, double>, 2> runs{std::pair{OptimizerOptions{AdadeltaOptions{}}, 0.01},
-                                                                  std::pair{OptimizerOptions{SgdOptions{}}, 0.001}};
+    const std::array<std::pair<backend::Optimizer, double>, 2> runs{std::pair{backend::Optimizer{backend::Adadelta{}}, 0.01},
+                                                                  std::pair{backend::Optimizer{backend::Sgd{}}, 0.001}};
     double worst = 0;
     for (const auto& [options, rate] : runs) {
         Optimizer optimizer(network.device(), options, network.model().plan().parameters);
@@ -193,7 +194,7 @@ void check_losses(std::int64_t convolutions, const std::string& file) {
             const auto expected = fixture.next<double>();
             CHECK(std::abs(loss - expected) < 1e-5);
             worst = std::max(worst, std::abs(loss - expected));
-            optimizer.apply(network.feed(), network.model().parameters(), network.model().grads());
+            optimizer.apply(network.step(), network.model().parameters(), network.model().grads());
             network.model().pack();
         }
     }
@@ -224,18 +225,18 @@ constexpr std::size_t elements = 32;
 
 /// An optimizer of the fixture; the same list stands in its script.
 struct Update {
-    OptimizerOptions options;
+    backend::Optimizer options;
     double rate;
 };
 const std::array<Update, 8> updates{{
-    {SgdOptions{}, 0.1},
-    {SgdOptions{.momentum = 0.9}, 0.1},
-    {SgdOptions{.momentum = 0.9, .weight_decay = 1e-2, .nesterov = true}, 0.1},
-    {AdamOptions{}, 0.01},
-    {AdamOptions{.weight_decay = 1e-2}, 0.01},
-    {AdamWOptions{}, 0.01},
-    {AdadeltaOptions{}, 1.0},
-    {AdadeltaOptions{.weight_decay = 1e-2}, 1.0},
+    {backend::Sgd{}, 0.1},
+    {backend::Sgd{.momentum = 0.9}, 0.1},
+    {backend::Sgd{.momentum = 0.9, .weight_decay = 1e-2, .nesterov = true}, 0.1},
+    {backend::Adam{}, 0.01},
+    {backend::Adam{.weight_decay = 1e-2}, 0.01},
+    {backend::AdamW{}, 0.01},
+    {backend::Adadelta{}, 1.0},
+    {backend::Adadelta{.weight_decay = 1e-2}, 1.0},
 }};
 
 std::vector<float> squared(std::vector<float> values) {
@@ -250,9 +251,9 @@ NamedArray floats(const char* name, std::vector<float> values) {
 }
 
 /// The optimizer's state before the step; state 0 is a fresh optimizer.
-NamedArrays optimizer_state(const OptimizerOptions& options, std::uint64_t state) {
+NamedArrays optimizer_state(const backend::Optimizer& options, std::uint64_t state) {
     const auto scale = static_cast<float>(std::pow(10.0, -static_cast<double>(state % 5)));
-    const bool adadelta = std::holds_alternative<AdadeltaOptions>(options);
+    const bool adadelta = std::holds_alternative<backend::Adadelta>(options);
     std::vector<float> a(elements);
     std::vector<float> b(elements);
     if (state > 0) {
@@ -293,11 +294,9 @@ TEST_CASE("optimizers: from 100 states the update is PyTorch's to 1e-5, and so i
     const auto device = backend::make_cpu_device(1);
     const backend::Buffer parameters = device->allocate(elements);
     const backend::Buffer grads = device->allocate(elements);
-    // A step ends with its loss: one image of two classes.
     const std::vector<std::uint8_t> pixels(1);
     const std::vector<std::int32_t> labels(1);
-    const backend::Buffer logits = device->allocate(2);
-    const auto feed = device->make_feed({.pixels = pixels, .labels = labels, .pixels_per_image = 1}, 1);
+    const auto step = device->make_step_context({.pixels = pixels, .labels = labels, .pixels_per_image = 1}, 1);
     Fixture fixture("updates.bin");
 
     for (std::size_t kind = 0; kind < updates.size(); ++kind) {
@@ -311,10 +310,10 @@ TEST_CASE("optimizers: from 100 states the update is PyTorch's to 1e-5, and so i
             Optimizer optimizer(*device, updates[kind].options, elements);
             optimizer.set_state(optimizer_state(updates[kind].options, state));
 
-            feed->fill(std::vector<std::int64_t>{0},
-                       std::vector<backend::StepNumbers>{{.optimizer = optimizer.next(updates[kind].rate)}});
-            device->softmax_cross_entropy(*feed, logits.data(), 2, nullptr);
-            optimizer.apply(*feed, parameters.span(), grads.span());
+            step->fill(std::vector<std::int64_t>{0},
+                       std::vector<backend::StepScalars>{{.optimizer = optimizer.next(updates[kind].rate)}});
+            device->next_step(*step);
+            optimizer.apply(*step, parameters.span(), grads.span());
 
             std::vector<float> result(elements);
             device->download(parameters.data(), result);

@@ -220,6 +220,94 @@ Gradients backward(const ActivationShape& shape, const Tensor&, const Tensor&, c
 
 namespace {
 
+/// Mean and variance (divided by n) of each channel.
+struct Statistics {
+    Tensor mean, variance;
+};
+
+Statistics statistics_of(const BatchNormShape& s, const Tensor& x) {
+    const std::size_t channels = at(s.channels);
+    const double n = static_cast<double>(x.size() / channels);
+    Statistics result{Tensor(channels), Tensor(channels)};
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        result.mean[i % channels] += x[i] / n;
+    }
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        const double apart = x[i] - result.mean[i % channels];
+        result.variance[i % channels] += apart * apart / n;
+    }
+    return result;
+}
+
+Tensor normalised(const BatchNormShape& s, const Tensor& x, const Statistics& by) {
+    Tensor result(x);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        const std::size_t c = i % at(s.channels);
+        result[i] = (x[i] - by.mean[c]) / std::sqrt(by.variance[c] + s.epsilon);
+    }
+    return result;
+}
+
+Tensor scaled(const BatchNormShape& s, Tensor x, const Tensor& parameters) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        const std::size_t c = i % at(s.channels);
+        x[i] = x[i] * parameters[c] + parameters[at(s.channels) + c];
+    }
+    activate_all(s.activation, x);
+    return x;
+}
+
+}  // namespace
+
+Tensor forward(const BatchNormShape& shape, const Tensor& x, const Tensor& parameters, Tensor* running) {
+    const Statistics batch = statistics_of(shape, x);
+    const std::size_t channels = at(shape.channels);
+    const double n = static_cast<double>(x.size() / channels);
+    for (std::size_t c = 0; running != nullptr && c < channels; ++c) {
+        double& mean = (*running)[c];
+        double& variance = (*running)[channels + c];
+        mean += shape.momentum * (batch.mean[c] - mean);
+        variance += shape.momentum * (batch.variance[c] * n / (n - 1) - variance);
+    }
+    return scaled(shape, normalised(shape, x, batch), parameters);
+}
+
+Tensor normalise(const BatchNormShape& shape, const Tensor& x, const Tensor& parameters, const Tensor& running) {
+    const auto middle = running.begin() + static_cast<std::ptrdiff_t>(shape.channels);
+    return scaled(shape, normalised(shape, x, {Tensor(running.begin(), middle), Tensor(middle, running.end())}),
+                  parameters);
+}
+
+/// By the chain rule through mean and variance, each written out.
+Gradients backward(const BatchNormShape& shape, const Tensor& x, const Tensor& parameters, const Tensor& y,
+                   const Tensor& grad_y) {
+    const std::size_t channels = at(shape.channels);
+    const double n = static_cast<double>(x.size() / channels);
+    const Statistics batch = statistics_of(shape, x);
+    const Tensor hat = normalised(shape, x, batch);
+    const Tensor grad = before_activation(shape.activation, y, grad_y);
+    Gradients result{Tensor(x.size()), Tensor(2 * channels)};
+    Tensor of_variance(channels);
+    Tensor of_mean(channels);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        const std::size_t c = i % channels;
+        const double deviation = std::sqrt(batch.variance[c] + shape.epsilon);
+        const double of_hat = grad[i] * parameters[c];
+        result.parameters[c] += grad[i] * hat[i];
+        result.parameters[channels + c] += grad[i];
+        of_variance[c] += of_hat * (x[i] - batch.mean[c]) * -0.5 / (deviation * deviation * deviation);
+        of_mean[c] -= of_hat / deviation;
+    }
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        const std::size_t c = i % channels;
+        result.x[i] = grad[i] * parameters[c] / std::sqrt(batch.variance[c] + shape.epsilon) +
+                      of_variance[c] * 2 * (x[i] - batch.mean[c]) / n + of_mean[c] / n;
+    }
+    return result;
+}
+
+namespace {
+
 /// exp(logit) / Σ exp(logits) of one row.
 Tensor softmax(const double* logits, std::size_t classes) {
     const double top = *std::max_element(logits, logits + classes);
@@ -259,38 +347,32 @@ Tensor cross_entropy_gradient(const Tensor& logits, std::span<const std::int32_t
     return grad;
 }
 
-void OptimizedParameter::update(const SgdStep& step, double grad) {
-    const double g = grad + static_cast<double>(step.weight_decay) * value;
-    const double momentum = step.momentum;
-    state_a = step.first ? g : momentum * state_a + g;
-    value -= static_cast<double>(step.learning_rate) * (step.nesterov ? g + momentum * state_a : state_a);
+void OptimizedParameter::update(const Sgd& sgd, double rate, int step, double grad) {
+    const double g = grad + sgd.weight_decay * value;
+    state_a = step == 1 ? g : sgd.momentum * state_a + g;
+    value -= rate * (sgd.nesterov ? g + sgd.momentum * state_a : state_a);
 }
 
-void OptimizedParameter::update(const AdamStep& step, double grad) {
-    const double rate = step.learning_rate;
-    const double decay = step.weight_decay;
-    const auto t = static_cast<double>(step.step);
-    double g = grad;
-    if (step.decoupled) {
-        value -= rate * decay * value;
-    } else {
-        g += decay * value;
-    }
-    state_a = step.beta1 * state_a + (1 - step.beta1) * g;
-    state_b = step.beta2 * state_b + (1 - step.beta2) * g * g;
-    const double m = state_a / (1 - std::pow(step.beta1, t));
-    const double v = state_b / (1 - std::pow(step.beta2, t));
-    value -= rate * m / (std::sqrt(v) + static_cast<double>(step.epsilon));
+void OptimizedParameter::update(const Adam& adam, double rate, int step, double grad) {
+    const double g = grad + adam.weight_decay * value;
+    state_a = adam.beta1 * state_a + (1 - adam.beta1) * g;
+    state_b = adam.beta2 * state_b + (1 - adam.beta2) * g * g;
+    const double m = state_a / (1 - std::pow(adam.beta1, step));
+    const double v = state_b / (1 - std::pow(adam.beta2, step));
+    value -= rate * m / (std::sqrt(v) + adam.epsilon);
 }
 
-void OptimizedParameter::update(const AdadeltaStep& step, double grad) {
-    const double rho = step.rho;
-    const double epsilon = step.epsilon;
-    const double g = grad + static_cast<double>(step.weight_decay) * value;
-    state_a = rho * state_a + (1 - rho) * g * g;
-    const double change = std::sqrt(state_b + epsilon) / std::sqrt(state_a + epsilon) * g;
-    state_b = rho * state_b + (1 - rho) * change * change;
-    value -= static_cast<double>(step.learning_rate) * change;
+void OptimizedParameter::update(const AdamW& adam, double rate, int step, double grad) {
+    value -= rate * adam.weight_decay * value;
+    update(Adam{adam.beta1, adam.beta2, adam.epsilon, 0}, rate, step, grad);
+}
+
+void OptimizedParameter::update(const Adadelta& adadelta, double rate, int /*step*/, double grad) {
+    const double g = grad + adadelta.weight_decay * value;
+    state_a = adadelta.rho * state_a + (1 - adadelta.rho) * g * g;
+    const double change = std::sqrt(state_b + adadelta.epsilon) / std::sqrt(state_a + adadelta.epsilon) * g;
+    state_b = adadelta.rho * state_b + (1 - adadelta.rho) * change * change;
+    value -= rate * change;
 }
 
 }  // namespace finch::reference

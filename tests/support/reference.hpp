@@ -1,7 +1,7 @@
 #pragma once
 
 #include "finch/backend/operation.hpp"
-#include "finch/backend/optimizer_step.hpp"
+#include "finch/backend/optimizer.hpp"
 
 #include <cstdint>
 #include <span>
@@ -38,6 +38,16 @@ struct Gradients {
 [[nodiscard]] Gradients backward(const backend::ActivationShape& shape, const Tensor& x, const Tensor& parameters,
                                  const Tensor& y, const Tensor& grad_y);
 
+/// Batch normalisation of all rows of x in training; `parameters`: weight, then bias. `running` (mean, then variance)
+/// follows, where it is given.
+[[nodiscard]] Tensor forward(const backend::BatchNormShape& shape, const Tensor& x, const Tensor& parameters,
+                             Tensor* running = nullptr);
+[[nodiscard]] Gradients backward(const backend::BatchNormShape& shape, const Tensor& x, const Tensor& parameters,
+                                 const Tensor& y, const Tensor& grad_y);
+/// In validation.
+[[nodiscard]] Tensor normalise(const backend::BatchNormShape& shape, const Tensor& x, const Tensor& parameters,
+                               const Tensor& running);
+
 /// The sum over samples of weight · (log Σ exp(logits) − logit of the label); `logits` (N, classes).
 [[nodiscard]] double cross_entropy(const Tensor& logits, std::span<const std::int32_t> labels,
                                    std::span<const float> weights, std::int64_t classes);
@@ -51,9 +61,11 @@ struct OptimizedParameter {
     double state_a = 0;
     double state_b = 0;
 
-    void update(const backend::SgdStep& step, double grad);
-    void update(const backend::AdamStep& step, double grad);
-    void update(const backend::AdadeltaStep& step, double grad);
+    /// `step`: 1 is the first.
+    void update(const backend::Sgd& sgd, double rate, int step, double grad);
+    void update(const backend::Adam& adam, double rate, int step, double grad);
+    void update(const backend::AdamW& adam, double rate, int step, double grad);
+    void update(const backend::Adadelta& adadelta, double rate, int step, double grad);
 };
 
 }  // namespace finch::reference

@@ -23,32 +23,27 @@ public:
     [[nodiscard]] std::int64_t free_bytes() const override { return cpu_->free_bytes(); }
     void upload(std::span<const float> from, float* to) override { cpu_->upload(from, to); }
     void download(const float* from, std::span<float> to) override { cpu_->download(from, to); }
-    [[nodiscard]] std::unique_ptr<backend::Operation> convolution(const backend::ConvolutionShape& shape) override {
-        return cpu_->convolution(shape);
+    [[nodiscard]] std::unique_ptr<backend::Operation> make(const backend::OperationShape& shape) override {
+        return cpu_->make(shape);
     }
-    [[nodiscard]] std::unique_ptr<backend::Operation> pooling(const backend::PoolingShape& shape) override {
-        return cpu_->pooling(shape);
+    void accumulate(const float* from, float* to, std::size_t count) override { cpu_->accumulate(from, to, count); }
+    [[nodiscard]] std::unique_ptr<backend::StepContext> make_step_context(const backend::Images& images,
+                                                                          std::int64_t batch) override {
+        return cpu_->make_step_context(images, batch);
     }
-    [[nodiscard]] std::unique_ptr<backend::Operation> linear(const backend::LinearShape& shape) override {
-        return cpu_->linear(shape);
+    void next_step(backend::StepContext& step) override { cpu_->next_step(step); }
+    void load_batch(backend::StepContext& step, float* out) override { cpu_->load_batch(step, out); }
+    void softmax_cross_entropy(backend::StepContext& step, const float* logits, std::int64_t classes,
+                               float* grad) override {
+        cpu_->softmax_cross_entropy(step, logits, classes, grad);
     }
-    [[nodiscard]] std::unique_ptr<backend::Operation> activation(const backend::ActivationShape& shape) override {
-        return cpu_->activation(shape);
+    void optimizer_step(backend::StepContext& step, const backend::Optimizer& optimizer, float* parameters,
+                        const float* grads, float* state_a, float* state_b, std::size_t count) override {
+        cpu_->optimizer_step(step, optimizer, parameters, grads, state_a, state_b, count);
     }
-    [[nodiscard]] std::unique_ptr<backend::Feed> make_feed(const backend::Images& images, std::int64_t batch) override {
-        return cpu_->make_feed(images, batch);
-    }
-    void gather(backend::Feed& feed, float* out) override { cpu_->gather(feed, out); }
-    void softmax_cross_entropy(backend::Feed& feed, const float* logits, std::int64_t classes, float* grad) override {
-        cpu_->softmax_cross_entropy(feed, logits, classes, grad);
-    }
-    void optimizer_step(backend::Feed& feed, float* parameters, const float* grads, float* state_a, float* state_b,
-                        std::size_t count) override {
-        cpu_->optimizer_step(feed, parameters, grads, state_a, state_b, count);
-    }
-    [[nodiscard]] std::unique_ptr<backend::Program> record(std::function<void()> work,
-                                                           backend::Recording recording) override {
-        return cpu_->record(std::move(work), recording);
+    [[nodiscard]] std::unique_ptr<backend::CapturedStep> capture(std::function<void()> work,
+                                                                 backend::CaptureAs how) override {
+        return cpu_->capture(std::move(work), how);
     }
     void synchronize() override { cpu_->synchronize(); }
 

@@ -14,16 +14,16 @@ class FailingDevice : public WrappedDevice {
 public:
     FailingDevice(Failure failure, int when) : failure_(failure), left_(when) {}
 
-    void softmax_cross_entropy(backend::Feed& feed, const float* logits, std::int64_t classes, float* grad) override {
+    void softmax_cross_entropy(backend::StepContext& step, const float* logits, std::int64_t classes, float* grad) override {
         const bool now = --left_ == 0;
         if (now && failure_ == Failure::exception) {
             throw std::runtime_error("the device failed");
         }
-        WrappedDevice::softmax_cross_entropy(feed, logits, classes, grad);
+        WrappedDevice::softmax_cross_entropy(step, logits, classes, grad);
         if (now) {
-            backend::LossSums sums = feed.sums();
+            backend::LossSums sums = step.sums();
             sums.loss = std::numeric_limits<double>::quiet_NaN();
-            feed.set_sums(sums);
+            step.set_sums(sums);
         }
     }
 

@@ -12,8 +12,8 @@
 
 namespace finch::test {
 
-/// Runs ahead as a GPU does, at its worst: a program is done only when somebody waits for the device. Until then its
-/// sums are not a number, and a Feed refuses to be filled anew.
+/// Runs ahead as a GPU does, at its worst: a captured step is done only when somebody waits for the device. Until then its
+/// sums are not a number, and a StepContext refuses to be filled anew.
 class LaggingDevice : public WrappedDevice {
 public:
     [[nodiscard]] bool runs_ahead() const override { return true; }
@@ -25,20 +25,23 @@ public:
         LaggingDevice::synchronize();
         WrappedDevice::download(from, to);
     }
-    [[nodiscard]] std::unique_ptr<backend::Feed> make_feed(const backend::Images& images, std::int64_t batch) override {
-        return std::make_unique<LaggingFeed>(*this, WrappedDevice::make_feed(images, batch));
+    [[nodiscard]] std::unique_ptr<backend::StepContext> make_step_context(const backend::Images& images,
+                                                                          std::int64_t batch) override {
+        return std::make_unique<LaggingContext>(*this, WrappedDevice::make_step_context(images, batch));
     }
-    void gather(backend::Feed& feed, float* out) override { WrappedDevice::gather(inner(feed), out); }
-    void softmax_cross_entropy(backend::Feed& feed, const float* logits, std::int64_t classes, float* grad) override {
-        WrappedDevice::softmax_cross_entropy(inner(feed), logits, classes, grad);
+    void next_step(backend::StepContext& step) override { WrappedDevice::next_step(inner(step)); }
+    void load_batch(backend::StepContext& step, float* out) override { WrappedDevice::load_batch(inner(step), out); }
+    void softmax_cross_entropy(backend::StepContext& step, const float* logits, std::int64_t classes,
+                               float* grad) override {
+        WrappedDevice::softmax_cross_entropy(inner(step), logits, classes, grad);
     }
-    void optimizer_step(backend::Feed& feed, float* parameters, const float* grads, float* state_a, float* state_b,
-                        std::size_t count) override {
-        WrappedDevice::optimizer_step(inner(feed), parameters, grads, state_a, state_b, count);
+    void optimizer_step(backend::StepContext& step, const backend::Optimizer& optimizer, float* parameters,
+                        const float* grads, float* state_a, float* state_b, std::size_t count) override {
+        WrappedDevice::optimizer_step(inner(step), optimizer, parameters, grads, state_a, state_b, count);
     }
-    [[nodiscard]] std::unique_ptr<backend::Program> record(std::function<void()> work,
-                                                           backend::Recording recording) override {
-        return std::make_unique<LaggingProgram>(*this, WrappedDevice::record(std::move(work), recording));
+    [[nodiscard]] std::unique_ptr<backend::CapturedStep> capture(std::function<void()> work,
+                                                                 backend::CaptureAs how) override {
+        return std::make_unique<LaggingStep>(*this, WrappedDevice::capture(std::move(work), how));
     }
     void synchronize() override {
         ++waits_;
@@ -50,42 +53,42 @@ public:
     }
 
 private:
-    struct LaggingFeed : backend::Feed {
-        LaggingFeed(LaggingDevice& on, std::unique_ptr<backend::Feed> of) : device(on), feed(std::move(of)) {}
+    struct LaggingContext : backend::StepContext {
+        LaggingContext(LaggingDevice& on, std::unique_ptr<backend::StepContext> of) : device(on), context(std::move(of)) {}
         [[nodiscard]] std::int64_t capacity() const override { return 5; }
-        void fill(std::span<const std::int64_t> indices, std::span<const backend::StepNumbers> steps) override {
+        void fill(std::span<const std::int64_t> indices, std::span<const backend::StepScalars> steps) override {
             if (filled_at == device.waits_) {
-                throw std::logic_error("a feed was filled before its steps were done");
+                throw std::logic_error("it was filled before its steps were done");
             }
             filled_at = device.waits_;
-            feed->fill(indices, steps);
+            context->fill(indices, steps);
         }
         [[nodiscard]] backend::LossSums sums() const override {
-            backend::LossSums sums = feed->sums();
+            backend::LossSums sums = context->sums();
             if (!device.waiting_.empty()) {
                 sums.loss = std::numeric_limits<double>::quiet_NaN();
             }
             return sums;
         }
-        void set_sums(const backend::LossSums& sums) override { feed->set_sums(sums); }
+        void set_sums(const backend::LossSums& sums) override { context->set_sums(sums); }
 
         LaggingDevice& device;
-        std::unique_ptr<backend::Feed> feed;
+        std::unique_ptr<backend::StepContext> context;
         std::int64_t filled_at = -1;  ///< by how often somebody had waited
     };
 
-    struct LaggingProgram : backend::Program {
-        LaggingProgram(LaggingDevice& on, std::unique_ptr<backend::Program> of) : device(on), program(std::move(of)) {}
+    struct LaggingStep : backend::CapturedStep {
+        LaggingStep(LaggingDevice& on, std::unique_ptr<backend::CapturedStep> of) : device(on), step(std::move(of)) {}
         void run(std::int64_t times) override {
-            device.waiting_.push_back([this, times] { program->run(times); });
+            device.waiting_.push_back([this, times] { step->run(times); });
         }
-        [[nodiscard]] double seconds() const override { return program->seconds(); }
+        [[nodiscard]] double seconds() const override { return step->seconds(); }
 
         LaggingDevice& device;
-        std::unique_ptr<backend::Program> program;
+        std::unique_ptr<backend::CapturedStep> step;
     };
 
-    static backend::Feed& inner(backend::Feed& feed) { return *dynamic_cast<LaggingFeed&>(feed).feed; }
+    static backend::StepContext& inner(backend::StepContext& step) { return *dynamic_cast<LaggingContext&>(step).context; }
 
     std::deque<std::function<void()>> waiting_;
     std::int64_t waits_ = 0;

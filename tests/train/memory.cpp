@@ -48,7 +48,7 @@ private:
 /// Two wide layers: of the second, the gradient of the input is needed too. About 16 MiB of weights.
 train::Recipe wide_recipe() {
     train::Recipe recipe = small_recipe(20);
-    recipe.training.optimizer = nn::AdadeltaOptions{};
+    recipe.training.optimizer = backend::Adadelta{};
     recipe.model = {nn::FlattenLayer{}, nn::LinearLayer{.units = 2000, .activation = backend::Activation::relu},
                     nn::LinearLayer{.units = 2000, .activation = backend::Activation::relu}, nn::LinearLayer{}};
     return recipe;

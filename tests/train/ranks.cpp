@@ -43,7 +43,7 @@ TEST_CASE("one step's gradient at the same global batch is the same on 1 to 4 ra
     for (const std::int64_t batch : {8, 7, 3, 1}) {
         auto recipe = small_recipe(20);
         recipe.training.batch_size = batch;
-        recipe.training.optimizer = nn::SgdOptions{};
+        recipe.training.optimizer = backend::Sgd{};
         recipe.training.learning_rate = 1000;  // so that the weights are the gradient, little rounded
         const NamedArrays start = on_one_rank(datasets, recipe, 0);
         const NamedArrays expected = on_one_rank(datasets, recipe, 1);
@@ -66,7 +66,7 @@ TEST_CASE("a whole training with uneven batches is the same on 1 to 4 ranks") {
     const auto datasets = bright_rows(60);
     auto recipe = small_recipe(17);
     recipe.training.batch_size = 7;
-    recipe.training.optimizer = nn::AdadeltaOptions{};
+    recipe.training.optimizer = backend::Adadelta{};
     recipe.training.learning_rate = 0.1;
     const comm::Group one = alone();
     Run reference(one, datasets, recipe);

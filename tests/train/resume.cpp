@@ -18,7 +18,7 @@ train::Recipe uneven_recipe() {
     recipe.training.batch_size_per_rank = 3;
     recipe.training.scale_learning_rate = train::ScaleLearningRate::linear;
     recipe.training.learning_rate = 0.01;
-    recipe.training.optimizer = nn::AdamWOptions{};
+    recipe.training.optimizer = backend::AdamW{};
     recipe.training.patience = 5;
     return recipe;
 }

@@ -18,7 +18,7 @@ train::Recipe patient_recipe() {
     recipe.training.epochs = 6;
     recipe.training.batch_size = validation_count;  // validation is one batch: its first half is rank 0's
     recipe.training.patience = 1;
-    recipe.training.optimizer = nn::SgdOptions{};
+    recipe.training.optimizer = backend::Sgd{};
     return recipe;
 }
 

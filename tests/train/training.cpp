@@ -19,9 +19,8 @@ std::vector<double> mean_gradient(const train::Recipe& recipe, const data::Datas
                                   const std::vector<std::int64_t>& indices, const NamedArrays& weights) {
     const auto device = backend::make_cpu_device(1);
     nn::Model model(*device, nn::plan_model(recipe.model, {image_size, image_size, 1}, classes, 1));
-    model.set_tensors(weights);
-    model.pack();
-    const auto feed = device->make_feed({.pixels = dataset.pixels,
+    model.set_state(nn::read_tensors(model.plan(), weights));
+    const auto step = device->make_step_context({.pixels = dataset.pixels,
                                          .labels = dataset.labels,
                                          .pixels_per_image = dataset.pixels_per_image(),
                                          .mean = {static_cast<float>(recipe.data.mean[0])},
@@ -30,11 +29,13 @@ std::vector<double> mean_gradient(const train::Recipe& recipe, const data::Datas
     std::vector<double> sum(static_cast<std::size_t>(model.plan().parameters));
     std::vector<float> grads(sum.size());
     for (const std::int64_t index : indices) {
-        feed->fill(std::vector{index}, std::vector<backend::StepNumbers>{{.grad_scale = 1.0F}});
-        device->gather(*feed, model.input());
-        model.forward();
-        device->softmax_cross_entropy(*feed, model.logits(), classes, model.grad_logits());
-        model.backward([](std::int64_t /*begin*/, std::int64_t /*end*/) {});
+        step->fill(std::vector{index}, std::vector<backend::StepScalars>{{.grad_scale = 1.0F}});
+        const backend::Pass pass{.step = *step};
+        device->next_step(pass.step);
+        device->load_batch(pass.step, model.input());
+        model.forward(pass);
+        device->softmax_cross_entropy(pass.step, model.logits(), classes, model.grad_logits());
+        model.backward(pass, [](std::int64_t /*begin*/, std::int64_t /*end*/) {});
         device->download(model.grads().data(), grads);
         for (std::size_t i = 0; i < sum.size(); ++i) {
             sum[i] += static_cast<double>(grads[i]) / static_cast<double>(indices.size());
@@ -56,9 +57,7 @@ NamedArrays weights_of(const NamedArrays& snapshot) {
 }
 
 std::vector<float> arena_of(const nn::ModelPlan& plan, const NamedArrays& snapshot) {
-    std::vector<float> arena(static_cast<std::size_t>(plan.parameters));
-    nn::read_tensors(plan, snapshot, "weights/", arena);
-    return arena;
+    return nn::read_tensors(plan, snapshot, "weights/").parameters;
 }
 
 }  // namespace
@@ -85,7 +84,7 @@ TEST_CASE("training: each step follows the mean gradient over its batch, also ov
     const comm::Group group = alone();
     const auto datasets = bright_rows(31);
     auto recipe = small_recipe(10);
-    recipe.training.optimizer = nn::SgdOptions{};
+    recipe.training.optimizer = backend::Sgd{};
     recipe.training.learning_rate = 1;
     const auto split = data::split(recipe.data, 31, recipe.seed);
     const auto order = data::epoch_order(recipe.seed, recipe.individual, 0, 21);
@@ -135,9 +134,9 @@ TEST_CASE("training: goes on from a snapshot at any step to the same bits") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(40);
     auto recipe = small_recipe(17);
-    for (const nn::OptimizerOptions& optimizer :
-         {nn::OptimizerOptions(nn::SgdOptions{.momentum = 0.9}), nn::OptimizerOptions(nn::AdamOptions{}),
-          nn::OptimizerOptions(nn::AdadeltaOptions{})}) {
+    for (const backend::Optimizer& optimizer :
+         {backend::Optimizer(backend::Sgd{.momentum = 0.9}), backend::Optimizer(backend::Adam{}),
+          backend::Optimizer(backend::Adadelta{})}) {
         recipe.training.optimizer = optimizer;
         Run whole(group, datasets, recipe);
         (void)whole.finish();
@@ -271,7 +270,7 @@ TEST_CASE("training: a snapshot that does not fit is refused and changes nothing
     CHECK_THROWS_WITH_AS(run->restore(Run(group, datasets, other)->snapshot()), doctest::Contains("weights/0.weight"),
                          FileError);
     other = recipe;
-    other.training.optimizer = nn::SgdOptions{};
+    other.training.optimizer = backend::Sgd{};
     CHECK_THROWS_WITH_AS(run->restore(Run(group, datasets, other)->snapshot()), doctest::Contains("optimizer/state_a"),
                          FileError);
     CHECK_THROWS_AS(run->restore({}), FileError);

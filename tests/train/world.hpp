@@ -45,7 +45,7 @@ inline train::Recipe small_recipe(std::int64_t validation_samples) {
     recipe.training.epochs = 3;
     recipe.training.batch_size = 8;
     recipe.training.learning_rate = 0.05;
-    recipe.training.optimizer = nn::SgdOptions{.momentum = 0.9};
+    recipe.training.optimizer = backend::Sgd{.momentum = 0.9};
     recipe.model = {nn::ConvLayer{.channels = 4, .kernel = 3, .activation = backend::Activation::relu}, nn::PoolLayer{},
                     nn::FlattenLayer{}, nn::LinearLayer{}};
     return recipe;

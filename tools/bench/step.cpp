@@ -1,7 +1,7 @@
 // Training steps of the tutorial's network. Reads lines "LAYERS BATCH STEPS [SLOTS]" from standard input and answers
 // each with the seconds of one step, so that a script can interleave it with another implementation
 // (tools/bench/step.py on one thread of a CPU, tools/bench/gpu_step.py on a GPU). With SLOTS so many networks train at
-// once, each on a line of work of its own, from one thread, STEPS steps each; the answer is then the time over all
+// once, each on a stream of its own, from one thread, STEPS steps each; the answer is then the time over all
 // their steps.
 #include "finch/backend/cuda.hpp"
 #include "finch/backend/device.hpp"
@@ -61,27 +61,24 @@ nn::ModelPlan tutorial(std::int64_t layers, std::int64_t batch, backend::Precisi
 }
 
 /// conv3x3(1 → 10), then layers − 1 times conv3x3(10 → 10), each with relu, on 28 × 28; flatten; linear(7840 → 10).
-/// Trained by Adadelta on a line of work of its own.
+/// Trained by Adadelta on a stream of its own.
 class TutorialNet {
 public:
     TutorialNet(std::unique_ptr<backend::Device> device, const nn::ModelPlan& plan, const Noise& noise)
         : device_(std::move(device)),
           model_(*device_, plan),
-          optimizer_(*device_, nn::AdadeltaOptions{}, plan.parameters),
-          feed_(device_->make_feed(noise.images(), plan.batch)),
-          program_(device_->record([this] { step(); }, backend::Recording::graph)) {
-        std::vector<float> first(static_cast<std::size_t>(plan.parameters));
-        nn::initialize(plan, 1, 1, first);
-        device_->upload(first, model_.parameters().data());
-        model_.pack();
+          optimizer_(*device_, backend::Adadelta{}, plan.parameters),
+          context_(device_->make_step_context(noise.images(), plan.batch)),
+          step_(device_->capture([this] { step(); }, backend::CaptureAs::graph)) {
+        model_.set_state(nn::initial_state(plan, 1, 1));
     }
 
-    [[nodiscard]] std::int64_t chunk() const { return std::min<std::int64_t>(feed_->capacity(), 256); }
+    [[nodiscard]] std::int64_t chunk() const { return std::min<std::int64_t>(context_->capacity(), 256); }
     void wait() { device_->synchronize(); }
 
     /// Asks for `count` steps, at most chunk(). The earlier ones must be done.
     void start(std::int64_t count) {
-        std::vector<backend::StepNumbers> steps;
+        std::vector<backend::StepScalars> steps;
         std::vector<std::int64_t> indices;
         for (std::int64_t i = 0; i < count; ++i) {
             steps.push_back(
@@ -90,31 +87,33 @@ public:
                 indices.push_back(next_image_++ % static_cast<std::int64_t>(Noise::count));
             }
         }
-        feed_->fill(indices, steps);
-        program_->run(count);
+        context_->fill(indices, steps);
+        step_->run(count);
     }
 
 private:
     void step() {
-        device_->gather(*feed_, model_.input());
-        model_.forward();
-        device_->softmax_cross_entropy(*feed_, model_.logits(), 10, model_.grad_logits());
-        model_.backward([](std::int64_t, std::int64_t) {});
-        optimizer_.apply(*feed_, model_.parameters(), model_.grads());
+        const backend::Pass pass{.step = *context_};
+        device_->next_step(pass.step);
+        device_->load_batch(pass.step, model_.input());
+        model_.forward(pass);
+        device_->softmax_cross_entropy(pass.step, model_.logits(), 10, model_.grad_logits());
+        model_.backward(pass, [](std::int64_t, std::int64_t) {});
+        optimizer_.apply(pass.step, model_.parameters(), model_.grads());
         model_.pack();
     }
 
     std::unique_ptr<backend::Device> device_;
     nn::Model model_;
     nn::Optimizer optimizer_;
-    std::unique_ptr<backend::Feed> feed_;
-    std::unique_ptr<backend::Program> program_;
+    std::unique_ptr<backend::StepContext> context_;
+    std::unique_ptr<backend::CapturedStep> step_;
     std::int64_t next_image_ = 0;
 };
 
 using Nets = std::vector<std::unique_ptr<TutorialNet>>;
 
-/// `steps` steps of each, chunk by chunk: while the host fills one feed the others compute.
+/// `steps` steps of each, chunk by chunk: while the host fills one context the others compute.
 double seconds_of(Nets& nets, std::int64_t steps) {
     const std::int64_t chunk = nets.front()->chunk();
     const double begin = steady_seconds();

@@ -8,6 +8,7 @@ namespace finch {
 
 struct PhiloxCounter {
     std::uint32_t word[4];
+    bool operator==(const PhiloxCounter&) const = default;
 };
 struct PhiloxKey {
     std::uint32_t word[2];
