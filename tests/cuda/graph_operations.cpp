@@ -1,9 +1,8 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 // The operations that read the present step, and the sum of two tensors: beside the CPU, on uneven batches, asked for
 // call by call and captured as a graph.
-#include "finch/base/random.hpp"
-
 #include "backend/make_device.hpp"
+#include "backend/tensors.hpp"
 #include "cuda/device_array.hpp"
 
 #include <cmath>
@@ -24,24 +23,6 @@ constexpr double tolerance = 1e-5;  ///< of each tensor's largest entry
 constexpr std::int64_t batch = 6;
 constexpr std::int64_t samples[] = {6, 4, 1, 6};  ///< of each step; the rest is padding
 
-std::size_t size_of(const AddShape& shape) {
-    return static_cast<std::size_t>(shape.count);
-}
-std::size_t size_of(const BatchNormShape& shape) {
-    return static_cast<std::size_t>(shape.batch * shape.pixels * shape.channels);
-}
-std::size_t size_of(const DropoutShape& shape) {
-    return static_cast<std::size_t>(shape.batch * shape.features);
-}
-
-std::vector<float> normal(RandomStream& random, std::size_t size, double mean = 0) {
-    std::vector<float> values(size);
-    for (float& value : values) {
-        value = static_cast<float>(mean + random.normal());
-    }
-    return values;
-}
-
 /// What a step leaves.
 struct Result {
     std::vector<float> y, grad_x, grad_other, grad_parameters, buffers;
@@ -54,10 +35,10 @@ class Trial {
 public:
     Trial(Device& device, const Shape& shape) : device_(device), operation_(device.make(shape)) {
         RandomStream random(31, Purpose::test);
-        const std::size_t size = size_of(shape);
-        x_ = on_device(device, normal(random, size, 0.7));
-        other_ = on_device(device, normal(random, size));
-        grad_y_from_ = normal(random, size);
+        const std::size_t size = input_size(shape);
+        x_ = on_device(device, normal_tensor(random, size));
+        other_ = on_device(device, normal_tensor(random, size));
+        grad_y_from_ = normal_tensor(random, size);
         grad_y_ = device.allocate(size);
         y_ = device.allocate(size);
         grad_x_ = device.allocate(size);
@@ -66,7 +47,7 @@ public:
         if constexpr (requires { shape.channels; }) {
             channels = static_cast<std::size_t>(shape.channels);
         }
-        parameters_ = on_device(device, normal(random, 2 * channels));
+        parameters_ = on_device(device, normal_tensor(random, 2 * channels));
         grad_parameters_ = device.allocate(2 * channels);
         buffers_ = on_device(device, std::vector<float>(2 * channels, 1));
         operation_->pack(parameters_.data(), buffers_.data());
@@ -79,7 +60,7 @@ public:
         const auto step = device_.capture([this] { train_once(); }, how);
         std::vector<Result> results;
         for (std::size_t i = 0; i < std::size(samples); ++i) {
-            device_.upload(grad_y_from_, grad_y_.data());
+            device_.upload(std::vector<float>(grad_y_from_.begin(), grad_y_from_.end()), grad_y_.data());
             step->run(1);
             device_.synchronize();
             results.push_back(result());
@@ -133,20 +114,13 @@ private:
     std::vector<std::int32_t> labels_ = std::vector<std::int32_t>(batch);
     Device& device_;
     std::unique_ptr<Operation> operation_;
-    std::vector<float> grad_y_from_;
+    reference::Tensor grad_y_from_;
     Buffer x_, other_, y_, grad_y_, grad_x_, grad_other_, parameters_, grad_parameters_, buffers_;
     std::unique_ptr<StepContext> context_;
 };
 
 double apart(const std::vector<float>& actual, const std::vector<float>& expected) {
-    double top = 1e-30;
-    double most = actual.size() == expected.size() ? 0 : INFINITY;
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-        const double here = std::abs(static_cast<double>(actual[i]) - static_cast<double>(expected[i]));
-        most = here <= INFINITY ? std::max(most, here) : INFINITY;
-        top = std::max(top, std::abs(static_cast<double>(expected[i])));
-    }
-    return most / top;
+    return difference(actual, reference::Tensor(expected.begin(), expected.end()));
 }
 
 void check_close(const Result& actual, const Result& expected) {
