@@ -2,6 +2,7 @@
 #include "finch/backend/cuda.hpp"
 #include "finch/base/error.hpp"
 
+#include "cuda/residual.hpp"
 #include "support/rehearsal/control.hpp"
 #include "support/rehearsal/peers.hpp"
 #include "train/world.hpp"
@@ -156,9 +157,28 @@ TEST_CASE("a training on two ranks is that on one rank within rounding, the same
     const std::vector<float> single = trained_weights(*device, one, *none, datasets, 5);
 
     CHECK(difference(shared, single) < 1e-4);
-    const std::vector<double> mine(shared.begin(), shared.end());
-    const std::vector<double> all = both.gather(mine);
-    CHECK(std::equal(all.begin(), all.begin() + std::ssize(mine), all.begin() + std::ssize(mine)));
+    CHECK(same_on_both(both, shared));
+}
+
+TEST_CASE("batch_norm and dropout on two ranks, captured: weights and running statistics are those of one rank") {
+    start_again();
+    const comm::Group both = first_ranks(2);
+    const comm::Group one = alone();
+    const auto datasets = bright_rows(71);  // the last batches are short
+    const auto device = backend::make_cuda_device(0);
+    const auto nccl = comm::make_nccl_all_reduce(both, *device, 30);
+    const auto none = comm::make_mpi_all_reduce(one, 30);
+
+    const std::vector<float> shared = trained_residual(*device, both, *nccl, datasets);
+    CHECK(rehearsal::calls("cudaGraphLaunch") > 20);
+    for (const auto execution : {rehearsal::Execution::late, rehearsal::Execution::others_first}) {
+        rehearsal::set_execution(execution);
+        CHECK(trained_residual(*device, both, *nccl, datasets) == shared);
+        rehearsal::set_execution(rehearsal::Execution::at_once);
+    }
+
+    CHECK(difference(shared, trained_residual(*device, one, *none, datasets)) < 1e-5);
+    CHECK(same_on_both(both, shared));
 }
 
 TEST_CASE("a communicator of one rank is captured in the step too") {

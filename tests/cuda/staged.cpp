@@ -2,6 +2,7 @@
 #include "finch/backend/cuda.hpp"
 #include "finch/base/error.hpp"
 
+#include "cuda/residual.hpp"
 #include "support/rehearsal/control.hpp"
 #include "train/world.hpp"
 
@@ -104,7 +105,54 @@ TEST_CASE("a training on two ranks of one device is that on one rank within roun
     const std::vector<float> single = trained_weights(*device, one, *none, datasets);
 
     CHECK(difference(shared, single) < 1e-4);
-    std::vector<double> mine(shared.begin(), shared.end());
-    const std::vector<double> all = both.gather(mine);
-    CHECK(std::equal(all.begin(), all.begin() + std::ssize(mine), all.begin() + std::ssize(mine)));
+    CHECK(same_on_both(both, shared));
+}
+
+TEST_CASE("staged sums of doubles come between the buckets, in the order in which they were asked for") {
+    using enum rehearsal::Execution;
+    const comm::Group all = first_ranks(comm::size_of(MPI_COMM_WORLD));
+    const auto factor = static_cast<double>(all.size() * (all.size() + 1)) / 2;
+    for (const auto& [first, others] : {std::pair{at_once, at_once}, {late, late}, {at_once, late}, {late, at_once}}) {
+        rehearsal::reset();
+        const auto device = backend::make_cuda_device(0);
+        const auto all_reduce = comm::make_staged_all_reduce(all, *device, 30);
+        const backend::Buffer bucket = device->allocate(1000);
+        const backend::Buffer statistics = device->allocate(14);
+        const std::span<double> values(reinterpret_cast<double*>(statistics.data()), 7);
+        rehearsal::set_execution(all.rank() == 0 ? first : others);
+        for (int step = 0; step < 3; ++step) {
+            const std::vector<double> mine(7, 0.1 * (all.rank() + 1));
+            device->upload(std::vector<float>(1000, static_cast<float>(all.rank() + 1)), bucket.data());
+            device->upload({reinterpret_cast<const float*>(mine.data()), 14}, statistics.data());
+
+            all_reduce->sum(values);
+            all_reduce->start(bucket.span());
+            all_reduce->sum(values.first(3));
+            all_reduce->wait();
+
+            std::vector<double> sums(7);
+            std::vector<float> summed(1000);
+            device->download(statistics.data(), {reinterpret_cast<float*>(sums.data()), 14});
+            device->download(bucket.data(), summed);
+            CHECK(sums[0] == doctest::Approx(0.1 * factor * all.size()).epsilon(1e-15));
+            CHECK(sums[6] == doctest::Approx(0.1 * factor).epsilon(1e-15));
+            CHECK(summed == std::vector<float>(1000, static_cast<float>(factor)));
+        }
+        rehearsal::reset();
+    }
+}
+
+TEST_CASE("batch_norm and dropout on two ranks of one device: weights and running statistics are those of one rank") {
+    rehearsal::reset();
+    const comm::Group both = first_ranks(2);
+    const comm::Group one = alone();
+    const auto datasets = bright_rows(71);  // the last batches are short
+    const auto device = backend::make_cuda_device(0);
+    const auto staged = comm::make_staged_all_reduce(both, *device, 30);
+    const auto none = comm::make_mpi_all_reduce(one, 30);
+
+    const std::vector<float> shared = trained_residual(*device, both, *staged, datasets);
+
+    CHECK(difference(shared, trained_residual(*device, one, *none, datasets)) < 1e-5);
+    CHECK(same_on_both(both, shared));
 }

@@ -2,6 +2,7 @@
 // other.
 #include "finch/backend/cuda.hpp"
 
+#include "cuda/residual.hpp"
 #include "support/rehearsal/control.hpp"
 #include "support/rehearsal/engines.hpp"
 #include "train/world.hpp"
@@ -77,6 +78,24 @@ TEST_CASE("every optimizer gives the CPU's curve and weights within rounding") {
 
         check_close(train_on(*gpu, group, recipe, datasets), train_on(*cpu, group, recipe, datasets));
     }
+}
+
+TEST_CASE("a residual network with batch_norm and dropout ends with the CPU's weights and running statistics") {
+    rehearsal::reset();
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(71);  // the last batches are short
+    const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
+    const auto cpu = backend::make_cpu_device(1);
+    const std::vector<float> expected = trained_residual(*cpu, group, *all_reduce, datasets);
+
+    for (const backend::CudaPath path : {backend::CudaPath::automatic, backend::CudaPath::library}) {
+        const auto gpu = backend::make_cuda_device(0, path);
+        const std::vector<float> trained = trained_residual(*gpu, group, *all_reduce, datasets);
+
+        CHECK(difference(trained, expected) < 1e-5);
+        CHECK(trained_residual(*gpu, group, *all_reduce, datasets, 1) == trained);  // no graph: call by call
+    }
+    CHECK(rehearsal::calls("cudaGraphLaunch") > 0);
 }
 
 TEST_CASE("however the batches are cut into calls, done at once or late, the bits are the same") {

@@ -32,7 +32,7 @@ namespace finch::backend::cuda {
         case Activation::sigmoid:
             return grad * (y * (1.0F - y));
         case Activation::tanh:
-            return grad * (1.0F - y * y);
+            return grad * ((1.0F - y) * (1.0F + y));  // 1 − y² would cancel near ±1
     }
     return grad;
 }

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "train/world.hpp"
+
+#include <variant>
+#include <vector>
+
+namespace finch::test {
+
+/// A residual network with batch normalisation and dropout, at a rate at which rounding is not amplified.
+inline train::Recipe residual_recipe() {
+    using backend::Activation;
+    train::Recipe recipe = small_recipe(20);
+    recipe.training.optimizer = backend::Sgd{};
+    recipe.training.learning_rate = 0.01;
+    recipe.model = {
+        nn::ConvLayer{.channels = 4},
+        nn::BatchNormLayer{.activation = Activation::relu},
+        nn::BlockLayer{.layers = {nn::ConvLayer{.channels = 6}, nn::BatchNormLayer{.activation = Activation::relu},
+                                  nn::ConvLayer{.channels = 6}, nn::BatchNormLayer{}},
+                       .activation = Activation::relu},
+        nn::DropoutLayer{.rate = 0.3},
+        nn::FlattenLayer{},
+        nn::LinearLayer{}};
+    return recipe;
+}
+
+/// Its weights and running statistics after a whole training, one after another.
+inline std::vector<float> trained_residual(backend::Device& device, const comm::Group& group,
+                                           comm::AllReduce& all_reduce, const data::Datasets& datasets,
+                                           std::int64_t steps = 5) {
+    train::Training training(device, group, all_reduce, datasets, residual_recipe());
+    while (training.advance(steps) == train::State::running) {
+    }
+    std::vector<float> values;
+    for (const NamedArray& array : training.snapshot()) {
+        if (const auto* part = std::get_if<std::vector<float>>(&array.values);
+            part != nullptr && array.name.starts_with("weights/")) {
+            values.insert(values.end(), part->begin(), part->end());
+        }
+    }
+    return values;
+}
+
+/// Whether `mine` is the same on both ranks, to the last bit.
+inline bool same_on_both(const comm::Group& both, const std::vector<float>& mine) {
+    const std::vector<double> values(mine.begin(), mine.end());
+    const std::vector<double> all = both.gather(values);
+    return std::equal(values.begin(), values.end(), all.begin()) &&
+           std::equal(values.begin(), values.end(), all.end() - std::ssize(values));
+}
+
+}  // namespace finch::test
