@@ -1,4 +1,4 @@
-#include "step_context.hpp"
+#include "finch/backend/step_context.hpp"
 
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"

@@ -66,7 +66,8 @@ public:
             progress();
             if (done == 0 && deadline.is_over()) {
                 throw Error(fmt::format(
-                    "rank {} of {} of this worker: {} statistics were not summed within {} s (workers.timeout_seconds); "
+                    "rank {} of {} of this worker: {} statistics were not summed within {} s "
+                    "(workers.timeout_seconds); "
                     "of this worker's ranks there does not answer: {}",
                     group_.rank(), group_.size(), values.size(), timeout_seconds_, group_.who_is_missing()));
             }

@@ -87,10 +87,10 @@ public:
         while (!statistics_.way->has_arrived() || begun_ < buckets_.size()) {
             progress();  // buckets that were started before are summed before
             if (deadline.is_over()) {
-                throw Error(fmt::format(
-                    "rank {} of {} of this worker: the device did not give {} statistics within {} s "
-                    "(workers.timeout_seconds)",
-                    group_.rank(), group_.size(), values.size(), timeout_seconds_));
+                throw Error(
+                    fmt::format("rank {} of {} of this worker: the device did not give {} statistics within {} s "
+                                "(workers.timeout_seconds)",
+                                group_.rank(), group_.size(), values.size(), timeout_seconds_));
             }
         }
         mpi_->sum({reinterpret_cast<double*>(statistics_.way->host().data()), values.size()});
@@ -110,7 +110,7 @@ private:
     backend::Device& device_;
     double timeout_seconds_;
     std::unique_ptr<AllReduce> mpi_;
-    std::vector<Lane> transfers_;            ///< by number of the bucket within a step
+    std::vector<Lane> transfers_;  ///< by number of the bucket within a step
     Lane statistics_;
     std::vector<std::span<float>> buckets_;  ///< started and not yet waited for
     std::size_t begun_ = 0;                  ///< of them, those that MPI sums already

@@ -44,7 +44,9 @@ template <class T>
 struct is_optional<std::optional<T>> : std::true_type {};
 /// Also what derives from a std::variant.
 template <class T>
-concept AnyVariant = requires(const T& value) { value.valueless_by_exception(); };
+concept AnyVariant = requires(const T& value) {
+    value.valueless_by_exception();
+};
 
 /// The word that stands for nothing, or for 0, among other values: `all`, `same`, `classes`; empty if there is none.
 [[nodiscard]] std::string word_for_nothing(const Domain& domain);

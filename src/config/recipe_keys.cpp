@@ -77,12 +77,13 @@ Domain layer() {
               activation<LinearLayer>(), repeat<LinearLayer>()}},
             "every input to every unit, with bias"),
         activation_layer(),
-        alternative<nn::Layer>("batch_norm", BatchNormLayer{},
-                               {{key("momentum", &BatchNormLayer::momentum, real(0, 1),
-                                     "share of the present batch in the running mean and variance"),
-                                 key("epsilon", &BatchNormLayer::epsilon, above(0, 1), "keeps the denominator from zero"),
-                                 activation<BatchNormLayer>()}},
-                               "normalises each channel over the whole worker's batch"),
+        alternative<nn::Layer>(
+            "batch_norm", BatchNormLayer{},
+            {{key("momentum", &BatchNormLayer::momentum, real(0, 1),
+                  "share of the present batch in the running mean and variance"),
+              key("epsilon", &BatchNormLayer::epsilon, above(0, 1), "keeps the denominator from zero"),
+              activation<BatchNormLayer>()}},
+            "normalises each channel over the whole worker's batch"),
         alternative<nn::Layer>(
             "dropout", DropoutLayer{},
             {{key("rate", &DropoutLayer::rate, real(0, 0.999999), "share of the values that become 0 in training")}},
@@ -125,11 +126,10 @@ Domain optimizer() {
             "stochastic gradient descent (torch.optim.SGD)"),
         alternative<Any>("adam", backend::Adam{}, adam<backend::Adam>(), "torch.optim.Adam"),
         alternative<Any>("adamw", backend::AdamW{}, adam<backend::AdamW>(), "torch.optim.AdamW"),
-        alternative<Any>(
-            "adadelta", Adadelta{},
-            {{key("rho", &Adadelta::rho, real(0, 0.999999), "memory of squared gradients and steps"),
-              epsilon<Adadelta>(), weight_decay<Adadelta>()}},
-            "torch.optim.Adadelta"),
+        alternative<Any>("adadelta", Adadelta{},
+                         {{key("rho", &Adadelta::rho, real(0, 0.999999), "memory of squared gradients and steps"),
+                           epsilon<Adadelta>(), weight_decay<Adadelta>()}},
+                         "torch.optim.Adadelta"),
     }}};
 }
 

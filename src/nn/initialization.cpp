@@ -14,8 +14,9 @@ ModelState initial_state(const ModelPlan& plan, std::uint64_t seed, std::uint64_
                      .buffers = std::vector<float>(static_cast<std::size_t>(plan.buffers))};
     std::uint32_t learning = 0;
     for (const TensorInfo& tensor : plan.tensors) {
-        const auto values = std::span(tensor.learns ? state.parameters : state.buffers)
-                                .subspan(static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.size));
+        const auto values =
+            std::span(tensor.learns ? state.parameters : state.buffers)
+                .subspan(static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.size));
         // A stream per parameter: a tensor's values do not depend on the sizes of those before it.
         RandomStream stream(seed, Purpose::initial_weights, individual, learning);
         learning += tensor.learns ? 1 : 0;

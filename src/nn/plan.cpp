@@ -100,6 +100,8 @@ private:
     void add(const AnyLayer& layer, const std::string& at) {
         const std::string place = fmt::format("{} ({})", at, kind_name(layer));
         const std::int64_t count = repetitions(layer);
+        place_ = place;
+        require_at_least(0, count, "repeat");
         for (std::int64_t i = 0; i < count; ++i) {
             place_ = place;
             append(layer, at);
@@ -123,8 +125,8 @@ private:
     }
     void require_image(const char* what) const {
         require(!now_.flat, fmt::format("a {} needs (height, width, channels), but a flatten stands before it; put it "
-                                    "before the flatten",
-                                    what));
+                                        "before the flatten",
+                                        what));
     }
     void require_fit(std::int64_t kernel, std::int64_t padding) const {
         require(kernel <= now_.shape.height + padding && kernel <= now_.shape.width + padding,
@@ -184,8 +186,8 @@ private:
 
     void append(const LinearLayer& layer, const std::string& /*at*/) {
         require(now_.flat || (now_.shape.height == 1 && now_.shape.width == 1),
-                fmt::format("its input is ({}, {}, {}), not a list of features; put a flatten before it", now_.shape.height,
-                            now_.shape.width, now_.shape.channels));
+                fmt::format("its input is ({}, {}, {}), not a list of features; put a flatten before it",
+                            now_.shape.height, now_.shape.width, now_.shape.channels));
         require_at_least(0, layer.units, "units");
         const std::int64_t units = layer.units == 0 ? plan_.classes : layer.units;
         push_linear(units, layer.activation, next_module());
@@ -221,11 +223,10 @@ private:
 
     void append(const DropoutLayer& layer, const std::string& /*at*/) {
         require(layer.rate >= 0 && layer.rate < 1, fmt::format("rate is {}; it must be in [0, 1)", layer.rate));
-        push(backend::DropoutShape{.batch = plan_.batch,
-                                   .features = now_.shape.size(),
-                                   .rate = layer.rate,
-                                   .layer = dropouts_++},
-             now_.shape);
+        push(
+            backend::DropoutShape{
+                .batch = plan_.batch, .features = now_.shape.size(), .rate = layer.rate, .layer = dropouts_++},
+            now_.shape);
         static_cast<void>(next_module());
     }
 
@@ -259,12 +260,13 @@ private:
         }
         const std::int64_t stride = (now_.shape.height + body.shape.height - 1) / body.shape.height;
         const auto out = [&](std::int64_t size) { return (size - 1) / stride + 1; };
-        require(out(now_.shape.height) == body.shape.height && out(now_.shape.width) == body.shape.width,
-                fmt::format("its body makes ({}, {}, {}) of ({}, {}, {}), which no convolution with a kernel of 1 does: "
-                            "height and width must stay, or be divided by a stride; padding: same, or a stride with a "
-                            "padding of half the kernel would",
-                            body.shape.height, body.shape.width, body.shape.channels, now_.shape.height,
-                            now_.shape.width, now_.shape.channels));
+        require(
+            out(now_.shape.height) == body.shape.height && out(now_.shape.width) == body.shape.width,
+            fmt::format("its body makes ({}, {}, {}) of ({}, {}, {}), which no convolution with a kernel of 1 does: "
+                        "height and width must stay, or be divided by a stride; padding: same, or a stride with a "
+                        "padding of half the kernel would",
+                        body.shape.height, body.shape.width, body.shape.channels, now_.shape.height, now_.shape.width,
+                        now_.shape.channels));
         push_convolution({.channels_out = body.shape.channels, .kernel = 1, .stride = stride}, module);
     }
 
@@ -421,9 +423,9 @@ private:
     Modules modules_;
     std::string place_ = "model";
     backend::Activation last_activation_ = backend::Activation::none;
-    std::vector<bool> learns_before_;         ///< by value: whether a parameter has a part in it
-    std::vector<std::size_t> tensor_nodes_;   ///< by tensor
-    std::int64_t new_parameters_ = 0;         ///< of the node that is pushed next
+    std::vector<bool> learns_before_;        ///< by value: whether a parameter has a part in it
+    std::vector<std::size_t> tensor_nodes_;  ///< by tensor
+    std::int64_t new_parameters_ = 0;        ///< of the node that is pushed next
     std::int64_t new_buffers_ = 0;
     std::uint32_t dropouts_ = 0;
 };

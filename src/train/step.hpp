@@ -3,6 +3,7 @@
 #include "finch/comm/all_reduce.hpp"
 #include "finch/nn/model.hpp"
 #include "finch/nn/optimizer.hpp"
+
 #include "samples.hpp"
 #include "step_sums.hpp"
 

@@ -53,9 +53,9 @@ TEST_CASE("an operation that oneDNN has no memory for is std::bad_alloc, as ever
     const auto device = make_cpu_device(1);
     constexpr std::int64_t huge = 8'000'000;  // its weights: more bytes than an address has bits for
 
-    CHECK_THROWS_AS(
-        static_cast<void>(device->make(LinearShape{.batch = 1, .height = 1, .width = 1, .channels = huge, .units = huge})),
-        std::bad_alloc);
+    CHECK_THROWS_AS(static_cast<void>(device->make(
+                        LinearShape{.batch = 1, .height = 1, .width = 1, .channels = huge, .units = huge})),
+                    std::bad_alloc);
 }
 
 TEST_CASE("the tutorial's layers give the reference's output and gradients, on one thread and on two") {
@@ -73,15 +73,15 @@ TEST_CASE("convolutions of the tutorial's network run on neither gemm nor refere
         for (const std::int64_t channels : {1, 10})
             for (const Activation activation : {Activation::relu, Activation::sigmoid, Activation::tanh}) {
                 const auto operation = device->make(ConvolutionShape{.batch = batch,
-                                                            .height = 28,
-                                                            .width = 28,
-                                                            .channels_in = channels,
-                                                            .channels_out = 10,
-                                                            .kernel = 3,
-                                                            .padding_before = 1,
-                                                            .padding_after = 1,
-                                                            .activation = activation,
-                                                            .needs_input_grad = channels != 1});
+                                                                     .height = 28,
+                                                                     .width = 28,
+                                                                     .channels_in = channels,
+                                                                     .channels_out = 10,
+                                                                     .kernel = 3,
+                                                                     .padding_before = 1,
+                                                                     .padding_after = 1,
+                                                                     .activation = activation,
+                                                                     .needs_input_grad = channels != 1});
                 const std::string implementation = operation->implementation();
                 CAPTURE(implementation);
                 CHECK(!implementation.empty());

@@ -82,7 +82,7 @@ private:
 
 const BatchNormShape shapes[] = {{.batch = 5, .pixels = 1, .channels = 7},
                                  {.batch = 4, .pixels = 30, .channels = 10, .activation = Activation::relu},
-                                 {.batch = 3, .pixels = 300, .channels = 3, .momentum = 0.3, .epsilon = 0.1},
+                                 {.batch = 2, .pixels = 300, .channels = 3, .momentum = 0.3, .epsilon = 0.1},
                                  {.batch = 6, .pixels = 49, .channels = 64, .activation = Activation::tanh}};
 
 }  // namespace
@@ -90,7 +90,7 @@ const BatchNormShape shapes[] = {{.batch = 5, .pixels = 1, .channels = 7},
 TEST_CASE("batch_norm: output, running statistics and gradients are the reference's; padding is left out") {
     const auto device = make_device();
     for (const BatchNormShape& shape : shapes)
-        for (const std::int64_t samples : {shape.batch, shape.batch - 1, std::int64_t{2}}) {
+        for (const std::int64_t samples : {shape.batch, shape.batch - 1}) {
             CAPTURE(shape.channels);
             CAPTURE(samples);
             Norm norm(*device, shape, samples);
@@ -104,9 +104,8 @@ TEST_CASE("batch_norm: output, running statistics and gradients are the referenc
             CHECK(difference(from_device(*device, norm.buffers), running) < tolerance);
 
             const Tensor grad_y = normal_tensor(norm.random, norm.x.size());
-            const reference::Gradients gradients =
-                reference::backward(shape, norm.real(norm.x), norm.parameters, norm.real(Tensor(y.begin(), y.end())),
-                                    norm.real(grad_y));
+            const reference::Gradients gradients = reference::backward(
+                shape, norm.real(norm.x), norm.parameters, norm.real(Tensor(y.begin(), y.end())), norm.real(grad_y));
             const Buffer device_grad_y = on_device(*device, grad_y);
             const Buffer grad_x = on_device(*device, Tensor(norm.x.size(), 77));
             const Buffer grad_parameters = on_device(*device, Tensor(norm.parameters.size(), 77));

@@ -35,11 +35,10 @@ ModelPlan every_layer(Activation activation) {
 struct Trial {
     explicit Trial(ModelPlan plan) : model(*device, std::move(plan)) {
         RandomStream random(7, Purpose::test);
-        std::vector<float> input(static_cast<std::size_t>(batch * model.plan().input.size()));
+        input.resize(static_cast<std::size_t>(batch * model.plan().input.size()));
         for (float& value : input) {
             value = static_cast<float>(random.normal());
         }
-        device->upload(input, model.input());
         for (std::int64_t i = 0; i < batch; ++i) {
             labels.push_back(static_cast<std::int32_t>(random.below(classes)));
         }
@@ -62,6 +61,7 @@ struct Trial {
         step->fill(indices, std::vector<backend::StepScalars>{{.grad_scale = 1.0F / batch, .random_key = {1, 2}}});
         const backend::Pass pass{.step = *step};
         device->next_step(*step);
+        device->upload(input, model.input());
         model.forward(pass);
         device->softmax_cross_entropy(*step, model.logits(), classes, backward ? model.grad_logits() : nullptr);
         device->synchronize();
@@ -80,6 +80,7 @@ struct Trial {
     std::unique_ptr<backend::Device> device = backend::make_cpu_device(1);
     Model model;
     std::vector<std::int32_t> labels;
+    std::vector<float> input;
     ModelState state;
     std::vector<float> arena;
     std::vector<std::pair<std::int64_t, std::int64_t>> ranges;

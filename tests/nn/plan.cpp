@@ -1,6 +1,7 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
-#include "finch/base/error.hpp"
 #include "finch/nn/plan.hpp"
+
+#include "finch/base/error.hpp"
 
 #include <algorithm>
 #include <doctest/doctest.h>

@@ -82,11 +82,11 @@ public:
         std::vector<std::int64_t> indices(batch);
         std::iota(indices.begin(), indices.end(), 0);
         step_ = device_->make_step_context({.pixels = images.pixels,
-                                    .labels = images.labels,
-                                    .pixels_per_image = 784,
-                                    .mean = {0.1307F},
-                                    .deviation = {0.3081F}},
-                                   batch);
+                                            .labels = images.labels,
+                                            .pixels_per_image = 784,
+                                            .mean = {0.1307F},
+                                            .deviation = {0.3081F}},
+                                           batch);
         const backend::StepScalars scalars{.grad_scale = 1.0F / batch, .optimizer = optimizer};
         step_->fill(indices, std::span(&scalars, 1));
         const backend::Pass pass{.step = *step_};
@@ -182,8 +182,8 @@ void check_states(std::int64_t convolutions, const std::string& file) {
 void check_losses(std::int64_t convolutions, const std::string& file) {
     Fixture fixture(file);
     Network network(convolutions, Activation::relu);
-    const std::array<std::pair<backend::Optimizer, double>, 2> runs{std::pair{backend::Optimizer{backend::Adadelta{}}, 0.01},
-                                                                  std::pair{backend::Optimizer{backend::Sgd{}}, 0.001}};
+    const std::array<std::pair<backend::Optimizer, double>, 2> runs{
+        std::pair{backend::Optimizer{backend::Adadelta{}}, 0.01}, std::pair{backend::Optimizer{backend::Sgd{}}, 0.001}};
     double worst = 0;
     for (const auto& [options, rate] : runs) {
         Optimizer optimizer(network.device(), options, network.model().plan().parameters);

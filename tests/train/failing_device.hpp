@@ -14,7 +14,8 @@ class FailingDevice : public WrappedDevice {
 public:
     FailingDevice(Failure failure, int when) : failure_(failure), left_(when) {}
 
-    void softmax_cross_entropy(backend::StepContext& step, const float* logits, std::int64_t classes, float* grad) override {
+    void softmax_cross_entropy(backend::StepContext& step, const float* logits, std::int64_t classes,
+                               float* grad) override {
         const bool now = --left_ == 0;
         if (now && failure_ == Failure::exception) {
             throw std::runtime_error("the device failed");

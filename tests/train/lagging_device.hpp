@@ -12,8 +12,8 @@
 
 namespace finch::test {
 
-/// Runs ahead as a GPU does, at its worst: a captured step is done only when somebody waits for the device. Until then its
-/// sums are not a number, and a StepContext refuses to be filled anew.
+/// Runs ahead as a GPU does, at its worst: a captured step is done only when somebody waits for the device. Until then
+/// its sums are not a number, and a StepContext refuses to be filled anew.
 class LaggingDevice : public WrappedDevice {
 public:
     [[nodiscard]] bool runs_ahead() const override { return true; }
@@ -54,7 +54,8 @@ public:
 
 private:
     struct LaggingContext : backend::StepContext {
-        LaggingContext(LaggingDevice& on, std::unique_ptr<backend::StepContext> of) : device(on), context(std::move(of)) {}
+        LaggingContext(LaggingDevice& on, std::unique_ptr<backend::StepContext> of)
+            : device(on), context(std::move(of)) {}
         [[nodiscard]] std::int64_t capacity() const override { return 5; }
         void fill(std::span<const std::int64_t> indices, std::span<const backend::StepScalars> steps) override {
             if (filled_at == device.waits_) {
@@ -88,7 +89,9 @@ private:
         std::unique_ptr<backend::CapturedStep> step;
     };
 
-    static backend::StepContext& inner(backend::StepContext& step) { return *dynamic_cast<LaggingContext&>(step).context; }
+    static backend::StepContext& inner(backend::StepContext& step) {
+        return *dynamic_cast<LaggingContext&>(step).context;
+    }
 
     std::deque<std::function<void()>> waiting_;
     std::int64_t waits_ = 0;

@@ -21,11 +21,11 @@ std::vector<double> mean_gradient(const train::Recipe& recipe, const data::Datas
     nn::Model model(*device, nn::plan_model(recipe.model, {image_size, image_size, 1}, classes, 1));
     model.set_state(nn::read_tensors(model.plan(), weights));
     const auto step = device->make_step_context({.pixels = dataset.pixels,
-                                         .labels = dataset.labels,
-                                         .pixels_per_image = dataset.pixels_per_image(),
-                                         .mean = {static_cast<float>(recipe.data.mean[0])},
-                                         .deviation = {static_cast<float>(recipe.data.deviation[0])}},
-                                        1);
+                                                 .labels = dataset.labels,
+                                                 .pixels_per_image = dataset.pixels_per_image(),
+                                                 .mean = {static_cast<float>(recipe.data.mean[0])},
+                                                 .deviation = {static_cast<float>(recipe.data.deviation[0])}},
+                                                1);
     std::vector<double> sum(static_cast<std::size_t>(model.plan().parameters));
     std::vector<float> grads(sum.size());
     for (const std::int64_t index : indices) {

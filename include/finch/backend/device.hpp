@@ -2,8 +2,8 @@
 
 #include "finch/backend/operation.hpp"
 #include "finch/backend/optimizer.hpp"
+#include "finch/backend/step_context.hpp"
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -28,48 +28,6 @@ private:
     std::size_t size_ = 0;
 };
 
-/// Sums over samples: losses in double, counts exact.
-struct LossSums {
-    double loss = 0;
-    std::int64_t correct = 0;
-    std::int64_t samples = 0;
-};
-
-/// A data set in host memory, and how its pixels are normalised. The spans must stay as they are while a StepContext
-/// uses them.
-struct Images {
-    std::span<const std::uint8_t> pixels;  ///< (samples, H, W, C)
-    std::span<const std::int32_t> labels;  ///< one per sample
-    std::int64_t pixels_per_image = 0;     ///< H·W·C
-    std::vector<float> mean = {0.0F};      ///< one per channel; a pixel p becomes (p / 255 − mean) / deviation
-    std::vector<float> deviation = {1.0F};
-};
-
-/// The numbers that differ from step to step.
-struct StepScalars {
-    float grad_scale = 0;  ///< of the loss's gradient: 1 / samples of the global batch
-    OptimizerScalars optimizer{};
-    std::array<std::uint32_t, 2> random_key{};  ///< of the step, for dropout: the same on all ranks
-    std::int64_t first_sample = 0;              ///< place of this rank's first sample within the global batch
-};
-
-/// What differs from one step to the next: images, labels, scalars; and the sums of the losses. It is filled for many
-/// steps at once, and the device goes from one to the next by itself (Device::next_step()): a step needs no word from
-/// the host. Made by a Device, for a data set and a batch size, and used with that Device only.
-class StepContext {
-public:
-    virtual ~StepContext() = default;
-
-    /// How many steps fill() takes at most; at least 1.
-    [[nodiscard]] virtual std::int64_t capacity() const = 0;
-    /// The next steps. `indices` (steps, batch): the images of each; −1, at the end of a batch only, is padding: zeros
-    /// of weight 0. Only when the steps filled in before are done, and seen to be done by Device::synchronize().
-    virtual void fill(std::span<const std::int64_t> indices, std::span<const StepScalars> steps) = 0;
-    /// The losses of all steps since it was made, or set_sums(). Only after Device::synchronize().
-    [[nodiscard]] virtual LossSums sums() const = 0;
-    virtual void set_sums(const LossSums& sums) = 0;
-};
-
 /// A step that was captured once and is done many times.
 class CapturedStep {
 public:
@@ -85,9 +43,9 @@ public:
 /// part in it (MPI).
 enum class CaptureAs { graph, calls };
 
-/// One device that trains, as one individual sees it: memory, planned operations, and one in-order stream. All pointers that its operations
-/// take are to its own memory. Plans are made once per shape and shared by all operations of that shape, across
-/// individuals. Not thread-safe.
+/// One device that trains, as one individual sees it: memory, planned operations, and one in-order stream. All pointers
+/// that its operations take are to its own memory. Plans are made once per shape and shared by all operations of that
+/// shape, across individuals. Not thread-safe.
 class Device {
 public:
     virtual ~Device() = default;

@@ -117,14 +117,14 @@ struct BatchNormShape {
 struct DropoutShape {
     std::int64_t batch = 1;
     std::int64_t features = 1;
-    double rate = 0.5;       ///< in [0, 1)
+    double rate = 0.5;        ///< in [0, 1)
     std::uint32_t layer = 0;  ///< which dropout of the model
     bool operator==(const DropoutShape&) const = default;
 };
 
 /// What a device can be asked to make.
-using OperationShape = std::variant<ConvolutionShape, PoolingShape, LinearShape, ActivationShape, AddShape,
-                                    BatchNormShape, DropoutShape>;
+using OperationShape =
+    std::variant<ConvolutionShape, PoolingShape, LinearShape, ActivationShape, AddShape, BatchNormShape, DropoutShape>;
 
 /// Whether backward() reads the input x; and the output y. What it does not read may be overwritten after forward().
 [[nodiscard]] bool backward_reads_input(const OperationShape& shape) noexcept;
@@ -149,9 +149,9 @@ class StepContext;
 
 /// What a pass through a model's operations shares.
 struct Pass {
-    StepContext& step;            ///< of the device that made the operations
-    Mode mode = Mode::training;   ///< backward() follows a forward() in training
-    GroupSum* group = nullptr;    ///< null: this rank trains alone
+    StepContext& step;           ///< of the device that made the operations
+    Mode mode = Mode::training;  ///< backward() follows a forward() in training
+    GroupSum* group = nullptr;   ///< null: this rank trains alone
 };
 
 /// A planned operation with its own packed copies of the parameters and its own scratch memory.

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <variant>
 
-/// Optimizers: each is its options and its rule, for every backend. The formulas are torch.optim's, and so are names and
-/// defaults; the learning rate comes from the schedule.
+/// Optimizers: each is its options and its rule, for every backend. The formulas are torch.optim's, and so are names
+/// and defaults; the learning rate comes from the schedule.
 namespace finch::backend {
 
 /// A step's numbers as a rule takes them: whatever needs a power or a double is computed on the host, once a step.

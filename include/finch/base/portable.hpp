@@ -1,8 +1,6 @@
 #pragma once
 
-/// FINCH_PORTABLE: a small function that hosts and kernels both call.
-#if defined(__CUDACC__)
-#define FINCH_PORTABLE __host__ __device__ __forceinline__
-#else
+/// FINCH_PORTABLE: a small function that hosts and kernels both call. A compiler of kernels is told otherwise.
+#if !defined(FINCH_PORTABLE)
 #define FINCH_PORTABLE inline
 #endif

@@ -9,7 +9,8 @@
 
 namespace finch::comm {
 
-/// Sums over a worker's ranks: gradients beside the computation, statistics within it. Every rank starts the same buckets in the same order.
+/// Sums over a worker's ranks: gradients beside the computation, statistics within it. Every rank starts the same
+/// buckets in the same order.
 class AllReduce {
 public:
     virtual ~AllReduce() = default;

@@ -41,8 +41,8 @@ struct Value {
 
 /// Where a node's backward writes the gradient of one of its inputs.
 struct InputGrad {
-    std::int64_t offset = 0;      ///< in floats, into the arena of activations
-    std::int64_t add_to = -1;     ///< the gradient that it is then added to; −1: none
+    std::int64_t offset = 0;   ///< in floats, into the arena of activations
+    std::int64_t add_to = -1;  ///< the gradient that it is then added to; −1: none
     bool is_needed = false;
 };
 
@@ -54,9 +54,9 @@ struct Node {
     std::int64_t parameters_offset = 0;
     std::int64_t parameters = 0;  ///< floats
     std::int64_t buffers_offset = 0;
-    std::int64_t buffers = 0;          ///< floats
-    bool has_backward = true;          ///< it has parameters, or something before it has
-    std::int64_t grad_output = 0;      ///< in floats, into the arena of activations
+    std::int64_t buffers = 0;            ///< floats
+    bool has_backward = true;            ///< it has parameters, or something before it has
+    std::int64_t grad_output = 0;        ///< in floats, into the arena of activations
     std::vector<InputGrad> grad_inputs;  ///< by input
 };
 
@@ -66,8 +66,8 @@ struct Node {
 /// more makes room.
 struct ModelPlan {
     std::vector<Node> nodes;
-    std::vector<Value> values;         ///< the first is the input, the last the logits
-    std::vector<TensorInfo> tensors;   ///< in PyTorch's order (first module first)
+    std::vector<Value> values;          ///< the first is the input, the last the logits
+    std::vector<TensorInfo> tensors;    ///< in PyTorch's order (first module first)
     std::vector<std::string> counters;  ///< "1.num_batches_tracked": how many batches it was trained with
     SampleShape input;
     std::int64_t classes = 0;
@@ -88,9 +88,10 @@ struct Numerics {
     bool deterministic = true;  ///< the same bits each time
 };
 
-/// Infers and checks every shape, and plans the memory. Throws ConfigError that names the layer by its place in the list
-/// ("model[2] (max_pool)", "model[3].layers[0] (conv)"), what is wrong and what would be right. The last layer must give
-/// (1, 1, classes) without an activation.
+/// Infers and checks every shape, and plans the memory. Throws ConfigError that names the layer by its place in the
+/// list
+/// ("model[2] (max_pool)", "model[3].layers[0] (conv)"), what is wrong and what would be right. The last layer must
+/// give (1, 1, classes) without an activation.
 [[nodiscard]] ModelPlan plan_model(const ModelSpec& spec, SampleShape input, std::int64_t classes, std::int64_t batch,
                                    Numerics numerics = {});
 

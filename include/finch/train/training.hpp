@@ -1,13 +1,13 @@
 #pragma once
 
 #include "finch/backend/device.hpp"
+#include "finch/backend/optimizer.hpp"
 #include "finch/base/epoch.hpp"
 #include "finch/base/named_array.hpp"
 #include "finch/comm/all_reduce.hpp"
 #include "finch/data/dataset.hpp"
-#include "finch/backend/optimizer.hpp"
-#include "finch/nn/schedule.hpp"
 #include "finch/nn/plan.hpp"
+#include "finch/nn/schedule.hpp"
 
 #include <array>
 #include <cstdint>

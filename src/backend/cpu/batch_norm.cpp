@@ -25,24 +25,25 @@ FINCH_VECTORISED void add_row_sums(const float* __restrict a, const float* __res
     }
 }
 
-/// y = scale·x + shift, by channel.
-FINCH_VECTORISED void scale_rows(const float* __restrict x, const float* __restrict scale, const float* __restrict shift,
-                                 float* __restrict y, std::int64_t rows, std::int64_t channels) {
+/// y = scale·(x − mean) + shift, by channel.
+FINCH_VECTORISED void scale_rows(const float* __restrict x, const float* __restrict mean, const float* __restrict scale,
+                                 const float* __restrict shift, float* __restrict y, std::int64_t rows,
+                                 std::int64_t channels) {
     for (std::int64_t row = 0; row < rows; ++row, x += channels, y += channels) {
         for (std::int64_t c = 0; c < channels; ++c) {
-            y[c] = x[c] * scale[c] + shift[c];
+            y[c] = (x[c] - mean[c]) * scale[c] + shift[c];
         }
     }
 }
 
-/// grad_x = of_grad·grad_y + of_x·x + shift, by channel.
+/// grad_x = of_grad·grad_y + of_x·(x − mean) + shift, by channel.
 FINCH_VECTORISED void combine_rows(const float* __restrict grad_y, const float* __restrict x,
-                                   const float* __restrict of_grad, const float* __restrict of_x,
-                                   const float* __restrict shift, float* __restrict grad_x, std::int64_t rows,
-                                   std::int64_t channels) {
+                                   const float* __restrict mean, const float* __restrict of_grad,
+                                   const float* __restrict of_x, const float* __restrict shift,
+                                   float* __restrict grad_x, std::int64_t rows, std::int64_t channels) {
     for (std::int64_t row = 0; row < rows; ++row, grad_y += channels, x += channels, grad_x += channels) {
         for (std::int64_t c = 0; c < channels; ++c) {
-            grad_x[c] = grad_y[c] * of_grad[c] + x[c] * of_x[c] + shift[c];
+            grad_x[c] = grad_y[c] * of_grad[c] + (x[c] - mean[c]) * of_x[c] + shift[c];
         }
     }
 }
@@ -54,7 +55,7 @@ public:
           channels_(static_cast<std::size_t>(shape.channels)),
           mean_(channels_),
           inverse_deviation_(channels_),
-          factors_(3 * channels_) {}
+          factors_(4 * channels_) {}
 
     void pack(const float* parameters, float* buffers) override {
         parameters_ = parameters;
@@ -69,16 +70,15 @@ public:
         } else {
             take_running_statistics();
         }
-        float* scale = factors_.data();
-        float* shift = scale + channels_;
+        float* mean = factors_.data();
+        float* scale = mean + channels_;
         for (std::size_t c = 0; c < channels_; ++c) {
-            const double factor = static_cast<double>(weight(c)) * inverse_deviation_[c];
-            scale[c] = static_cast<float>(factor);
-            shift[c] = static_cast<float>(static_cast<double>(bias(c)) - mean_[c] * factor);
+            mean[c] = static_cast<float>(mean_[c]);
+            scale[c] = static_cast<float>(static_cast<double>(weight(c)) * inverse_deviation_[c]);
         }
         for_slices(rows, [&](std::size_t /*slice*/, std::int64_t begin, std::int64_t end) {
             const std::int64_t at = begin * shape_.channels;
-            scale_rows(x[0] + at, scale, shift, y + at, end - begin, shape_.channels);
+            scale_rows(x[0] + at, mean, scale, parameters_ + channels_, y + at, end - begin, shape_.channels);
             apply_activation(shape_.activation, y + at, y + at, floats(end - begin));
         });
         clear_padding(y, rows);
@@ -101,19 +101,22 @@ public:
         if (grad_x[0] == nullptr) {
             return;
         }
-        float* of_grad = factors_.data();
+        float* mean = factors_.data();
+        float* of_grad = mean + channels_;
         float* of_x = of_grad + channels_;
         float* shift = of_x + channels_;
         for (std::size_t c = 0; c < channels_; ++c) {
             const double factor = static_cast<double>(weight(c)) * inverse_deviation_[c];
             const double slope = -factor * inverse_deviation_[c] * sums[channels_ + c] / total_;
+            mean[c] = static_cast<float>(mean_[c]);
             of_grad[c] = static_cast<float>(factor);
             of_x[c] = static_cast<float>(slope);
-            shift[c] = static_cast<float>(-factor * sums[c] / total_ - slope * mean_[c]);
+            shift[c] = static_cast<float>(-factor * sums[c] / total_);
         }
         for_slices(rows, [&](std::size_t /*slice*/, std::int64_t begin, std::int64_t end) {
             const std::int64_t at = begin * shape_.channels;
-            combine_rows(grad_y + at, x[0] + at, of_grad, of_x, shift, grad_x[0] + at, end - begin, shape_.channels);
+            combine_rows(grad_y + at, x[0] + at, mean, of_grad, of_x, shift, grad_x[0] + at, end - begin,
+                         shape_.channels);
         });
         clear_padding(grad_x[0], rows);
     }
@@ -125,7 +128,6 @@ public:
 
 private:
     [[nodiscard]] float weight(std::size_t c) const { return parameters_[c]; }
-    [[nodiscard]] float bias(std::size_t c) const { return parameters_[channels_ + c]; }
     [[nodiscard]] std::size_t floats(std::int64_t rows) const { return static_cast<std::size_t>(rows) * channels_; }
 
     /// Calls `work(slice, begin, end)` with the rows of each thread.

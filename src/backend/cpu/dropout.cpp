@@ -1,4 +1,5 @@
-#include "../dropout_mask.hpp"
+#include "finch/backend/dropout_mask.hpp"
+
 #include "operations.hpp"
 #include "step_context.hpp"
 #include "vectorised.hpp"

@@ -1,4 +1,5 @@
 #include "elementwise.hpp"
+
 #include "operations.hpp"
 #include "vectorised.hpp"
 
