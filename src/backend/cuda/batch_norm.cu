@@ -44,7 +44,7 @@ public:
           scratch_(stream.scratch(cuts_.partial_bytes)) {
         const auto channels = static_cast<std::size_t>(shape.channels);
         doubles_ = stream.allocate(2 * (3 * channels + 1) * sizeof(double));
-        factors_ = stream.allocate(3 * channels * sizeof(float));
+        factors_ = stream.allocate(4 * channels * sizeof(float));
         memory_.forward_sums = static_cast<double*>(doubles_.get());
         memory_.backward_sums = memory_.forward_sums + forward_sums();
         memory_.mean = memory_.backward_sums + forward_sums();

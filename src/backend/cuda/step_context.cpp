@@ -1,7 +1,5 @@
 #include "step_context.hpp"
 
-#include "../step_context.hpp"
-
 #include <algorithm>
 #include <cstring>
 #include <utility>

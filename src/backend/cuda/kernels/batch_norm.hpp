@@ -19,7 +19,7 @@ struct BatchNormMemory {
     double* backward_sums;      ///< (2·channels + 1): Σ grad, Σ grad · normalised x
     double* mean;               ///< (channels), of the batch; or the running one
     double* inverse_deviation;  ///< (channels)
-    float* factors;             ///< (3·channels), of the kernel that goes over the batch
+    float* factors;             ///< (4·channels), of the kernel that goes over the batch
 };
 
 /// partial (parts, 2·channels): Σ a and Σ a·b of each part of the rows, where `a` is `grad_y` before the activation.
@@ -116,8 +116,8 @@ struct BatchNormTotals {
     }
 };
 
-/// Scale and shift of each channel, in training by the sums of the whole batch, which the running statistics follow; in
-/// validation by those.
+/// Mean, scale and shift of each channel, in training by the sums of the whole batch, which the running statistics
+/// follow; in validation by those.
 struct BatchNormStatistics {
     static constexpr int max_threads = 256;
     Mode mode;
@@ -146,10 +146,9 @@ struct BatchNormStatistics {
         const double inverse_deviation = 1.0 / std::sqrt(variance + epsilon);
         memory.mean[c] = mean;
         memory.inverse_deviation[c] = inverse_deviation;
-        const double factor = static_cast<double>(parameters[c]) * inverse_deviation;
-        memory.factors[c] = static_cast<float>(factor);
-        memory.factors[channels + c] =
-            static_cast<float>(static_cast<double>(parameters[channels + c]) - mean * factor);
+        memory.factors[c] = static_cast<float>(mean);
+        memory.factors[channels + c] = static_cast<float>(static_cast<double>(parameters[c]) * inverse_deviation);
+        memory.factors[2 * channels + c] = parameters[channels + c];
     }
 
 private:
@@ -158,7 +157,7 @@ private:
     }
 };
 
-/// The factors of grad_x = of_grad · grad + of_x · x + shift, by the sums over the whole batch.
+/// The mean and the factors of grad_x = of_grad · grad + of_x · (x − mean) + shift, by the sums over the whole batch.
 struct BatchNormGradientFactors {
     static constexpr int max_threads = 256;
     std::int64_t channels;
@@ -174,10 +173,10 @@ struct BatchNormGradientFactors {
         const double total = memory.forward_sums[2 * channels];
         const double factor = static_cast<double>(parameters[c]) * memory.inverse_deviation[c];
         const double slope = -factor * memory.inverse_deviation[c] * memory.backward_sums[channels + c] / total;
-        memory.factors[c] = static_cast<float>(factor);
-        memory.factors[channels + c] = static_cast<float>(slope);
-        memory.factors[2 * channels + c] =
-            static_cast<float>(-factor * memory.backward_sums[c] / total - slope * memory.mean[c]);
+        memory.factors[c] = static_cast<float>(memory.mean[c]);
+        memory.factors[channels + c] = static_cast<float>(factor);
+        memory.factors[2 * channels + c] = static_cast<float>(slope);
+        memory.factors[3 * channels + c] = static_cast<float>(-factor * memory.backward_sums[c] / total);
     }
 };
 
@@ -209,11 +208,12 @@ struct BatchNormApply {
 
 private:
     [[nodiscard]] FINCH_DEVICE float value(std::int64_t i, std::int64_t c) const {
+        const float centred = x[i] - factors[c];
         if (grad_y == nullptr) {
-            return activate(activation, x[i] * factors[c] + factors[channels + c]);
+            return activate(activation, centred * factors[channels + c] + factors[2 * channels + c]);
         }
         const float grad = activation == Activation::none ? grad_y[i] : times_slope(activation, y[i], grad_y[i]);
-        return grad * factors[c] + x[i] * factors[channels + c] + factors[2 * channels + c];
+        return grad * factors[channels + c] + centred * factors[2 * channels + c] + factors[3 * channels + c];
     }
 };
 

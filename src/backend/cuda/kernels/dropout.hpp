@@ -1,6 +1,7 @@
 #pragma once
 
-#include "../../dropout_mask.hpp"
+#include "finch/backend/dropout_mask.hpp"
+
 #include "step_row.hpp"
 
 #include <cstdint>
