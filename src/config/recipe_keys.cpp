@@ -52,12 +52,28 @@ Key activation_layer() {
     return {"activation", "relu", domain, "an activation by itself", set};
 }
 
-Domain layer() {
+constexpr int most_blocks = 2;  ///< within one another
+
+/// Layers among which so many blocks may stand within one another.
+Domain layers(int blocks);
+
+Key block(int blocks) {
+    using nn::BlockLayer;
+    return alternative<nn::Layer>(
+        "block", BlockLayer{},
+        {{key("layers", &BlockLayer::layers, layers(blocks - 1), "its body").with_default("[conv]"),
+          key("residual", &BlockLayer::residual,
+              "adds its input to the body's result; where the shapes differ, by a convolution with a kernel of 1"),
+          activation<BlockLayer>(), repeat<BlockLayer>()}},
+        "layers as one module");
+}
+
+Domain layer(int blocks) {
     using nn::BatchNormLayer;
     using nn::ConvLayer;
     using nn::DropoutLayer;
     using nn::LinearLayer;
-    return {Variants{{
+    Variants variants{{
         alternative<nn::Layer>("conv", ConvLayer{},
                                {{key("channels", &ConvLayer::channels, whole(1, 65536), "channels of the result"),
                                  key("kernel", &ConvLayer::kernel, whole(1, 1024), "height and width of the kernel"),
@@ -88,7 +104,15 @@ Domain layer() {
             "dropout", DropoutLayer{},
             {{key("rate", &DropoutLayer::rate, real(0, 0.999999), "share of the values that become 0 in training")}},
             "values of the training go at random, the others are scaled up"),
-    }}};
+    }};
+    if (blocks > 0) {
+        variants.alternatives.push_back(block(blocks));
+    }
+    return {std::move(variants)};
+}
+
+Domain layers(int blocks) {
+    return {List{.element = {layer(blocks)}, .described = blocks < most_blocks}};
 }
 
 template <class Options>
@@ -205,7 +229,7 @@ Domain data_section() {
 }
 
 Domain model_layers() {
-    return {List{{layer()}, 1, 1000}};
+    return layers(most_blocks);
 }
 
 Domain training_section() {

@@ -65,7 +65,7 @@ std::string others_text(const Domain& domain, const std::string& active, std::si
                 out += commented_out(alternative_text(key), indent);
             }
         }
-    } else if (const auto* const list = std::get_if<List>(&domain.is)) {
+    } else if (const auto* const list = std::get_if<List>(&domain.is); list != nullptr && !list->described) {
         out += others_text(list->element.front(), "", indent);
     } else if (const auto* const named = std::get_if<Named>(&domain.is)) {
         if (const auto* const section = std::get_if<Section>(&named->element.front().is)) {

@@ -30,11 +30,19 @@ std::string setting(const KeyDescription& key, const std::string& value) {
     if (!begins(key.path, layers)) {
         return fmt::format("{}={}", key.path, value);
     }
-    const std::string rest = key.path.substr(layers.size());
-    const std::size_t dot = rest.find('.');
-    return dot == std::string::npos
-               ? fmt::format("model=[{{{}: {}}}]", rest, value)
-               : fmt::format("model=[{{{}: {{{}: {}}}}}]", rest.substr(0, dot), rest.substr(dot + 1), value);
+    std::string path = key.path.substr(layers.size());
+    std::string text = value;
+    while (!path.empty()) {
+        const std::size_t dot = path.rfind('.');
+        std::string name = path.substr(dot == std::string::npos ? 0 : dot + 1);
+        path = dot == std::string::npos ? "" : path.substr(0, dot);
+        if (const std::size_t list = name.find("[]"); list != std::string::npos) {
+            name = name.substr(0, list);
+            text = fmt::format("[{}]", text);
+        }
+        text = fmt::format("{{{}: {}}}", name, text);
+    }
+    return fmt::format("model=[{}]", text);
 }
 
 /// What must stand beside a key so that its own bounds alone decide.
@@ -62,9 +70,11 @@ std::string problem_with(const KeyDescription& key, const std::string& value, st
 }
 
 /// "model[0].conv.kernel" for "model[].conv.kernel".
-std::string path_in_messages(const std::string& path) {
-    const std::size_t at = path.find("[]");
-    return at == std::string::npos ? path : fmt::format("{}[0]{}", path.substr(0, at), path.substr(at + 2));
+std::string path_in_messages(std::string path) {
+    for (std::size_t at = path.find("[]"); at != std::string::npos; at = path.find("[]")) {
+        path.replace(at, 2, "[0]");
+    }
+    return path;
 }
 
 TEST_CASE("every key: its bounds are accepted") {

@@ -55,6 +55,7 @@ struct List {
     std::vector<Domain> element;  ///< exactly one
     std::size_t least = 1;
     std::size_t most = 1000;
+    bool described = false;  ///< the reference says elsewhere what its elements can be
 };
 /// A map whose names the user chooses.
 struct Named {
