@@ -70,26 +70,36 @@ TEST_CASE("staged sums are right: whole numbers exactly, on all ranks, whichever
 }
 
 TEST_CASE("staged: a peer that does not come is told within the deadline, and what MPI holds is not freed") {
-    rehearsal::reset();
     const comm::Group both = first_ranks(2);
-    const auto device = backend::make_cuda_device(0);
-    const backend::Buffer buffer = device->allocate(1000);
-    const std::size_t before = rehearsal::pinned_bytes_in_use();
     const bool late = both.rank() == 1;
-    {
-        const auto all_reduce = comm::make_staged_all_reduce(both, *device, late ? 30 : 0.3);
-        if (late) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    for (const bool statistics : {false, true}) {
+        CAPTURE(statistics);
+        rehearsal::reset();
+        const auto device = backend::make_cuda_device(0);
+        const backend::Buffer buffer = device->allocate(1000);
+        const std::size_t before = rehearsal::pinned_bytes_in_use();
+        {
+            const auto all_reduce = comm::make_staged_all_reduce(both, *device, late ? 30 : 0.3);
+            const auto sum = [&] {
+                if (statistics) {
+                    all_reduce->sum({reinterpret_cast<double*>(buffer.data()), 500});
+                } else {
+                    all_reduce->start(buffer.span());
+                    all_reduce->wait();
+                }
+            };
+            if (late) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(600));
+            }
+            if (late || both.size() == 1) {
+                CHECK_NOTHROW(sum());
+            } else {
+                CHECK_THROWS_WITH_AS(sum(), doctest::Contains("workers.timeout_seconds"), Error);
+            }
         }
-        all_reduce->start(buffer.span());
-        if (late || both.size() == 1) {
-            CHECK_NOTHROW(all_reduce->wait());
-        } else {
-            CHECK_THROWS_WITH_AS(all_reduce->wait(), doctest::Contains("workers.timeout_seconds"), Error);
-        }
+        CHECK(rehearsal::pinned_bytes_in_use() == before + (late || both.size() == 1 ? 0 : 1000 * sizeof(float)));
+        static_cast<void>(both.maximum(0));
     }
-    CHECK(rehearsal::pinned_bytes_in_use() == before + (late || both.size() == 1 ? 0 : 1000 * sizeof(float)));
-    static_cast<void>(both.maximum(0));
 }
 
 TEST_CASE("a training on two ranks of one device is that on one rank within rounding, and the same on both ranks") {
