@@ -2,10 +2,9 @@
 #include "finch/backend/cuda.hpp"
 #include "finch/base/error.hpp"
 
-#include "cuda/residual.hpp"
+#include "cuda/trained.hpp"
 #include "support/rehearsal/control.hpp"
 #include "support/rehearsal/peers.hpp"
-#include "train/world.hpp"
 
 #include <bit>
 #include <cmath>
@@ -20,21 +19,6 @@ using namespace finch::test;
 using train::State;
 
 namespace {
-
-train::Recipe calm_recipe() {
-    train::Recipe recipe = small_recipe(20);
-    recipe.training.optimizer = backend::Sgd{};
-    recipe.training.learning_rate = 0.01;
-    return recipe;
-}
-
-std::vector<float> trained_weights(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
-                                   const data::Datasets& datasets, std::int64_t steps) {
-    train::Training training(device, group, all_reduce, datasets, calm_recipe());
-    while (training.advance(steps) == State::running) {
-    }
-    return tensors(training.snapshot(), "weights/");
-}
 
 void start_again() {
     rehearsal::reset();
@@ -147,14 +131,14 @@ TEST_CASE("a training on two ranks is that on one rank within rounding, the same
     const auto nccl = comm::make_nccl_all_reduce(both, *device, 30);
     const auto none = comm::make_mpi_all_reduce(one, 30);
 
-    const std::vector<float> shared = trained_weights(*device, both, *nccl, datasets, 5);
+    const std::vector<float> shared = trained_weights(*device, both, *nccl, datasets, calm_recipe());
     CHECK(rehearsal::calls("cudaGraphLaunch") > 20);
     for (const auto execution : {rehearsal::Execution::late, rehearsal::Execution::others_first}) {
         rehearsal::set_execution(execution);
-        CHECK(trained_weights(*device, both, *nccl, datasets, 5) == shared);
+        CHECK(trained_weights(*device, both, *nccl, datasets, calm_recipe()) == shared);
         rehearsal::set_execution(rehearsal::Execution::at_once);
     }
-    const std::vector<float> single = trained_weights(*device, one, *none, datasets, 5);
+    const std::vector<float> single = trained_weights(*device, one, *none, datasets, calm_recipe());
 
     CHECK(difference(shared, single) < 1e-4);
     CHECK(same_on_both(both, shared));
@@ -169,15 +153,15 @@ TEST_CASE("batch_norm and dropout on two ranks, captured: weights and running st
     const auto nccl = comm::make_nccl_all_reduce(both, *device, 30);
     const auto none = comm::make_mpi_all_reduce(one, 30);
 
-    const std::vector<float> shared = trained_residual(*device, both, *nccl, datasets);
+    const std::vector<float> shared = trained_weights(*device, both, *nccl, datasets, residual_recipe());
     CHECK(rehearsal::calls("cudaGraphLaunch") > 20);
     for (const auto execution : {rehearsal::Execution::late, rehearsal::Execution::others_first}) {
         rehearsal::set_execution(execution);
-        CHECK(trained_residual(*device, both, *nccl, datasets) == shared);
+        CHECK(trained_weights(*device, both, *nccl, datasets, residual_recipe()) == shared);
         rehearsal::set_execution(rehearsal::Execution::at_once);
     }
 
-    CHECK(difference(shared, trained_residual(*device, one, *none, datasets)) < 1e-5);
+    CHECK(difference(shared, trained_weights(*device, one, *none, datasets, residual_recipe())) < 1e-5);
     CHECK(same_on_both(both, shared));
 }
 
@@ -190,7 +174,8 @@ TEST_CASE("a communicator of one rank is captured in the step too") {
     const int destroyed = rehearsal::communicators_destroyed();
     {
         const auto nccl = comm::make_nccl_all_reduce(one, *device, 30);
-        CHECK(trained_weights(*device, one, *nccl, datasets, 5) == trained_weights(*device, one, *none, datasets, 5));
+        CHECK(trained_weights(*device, one, *nccl, datasets, calm_recipe()) ==
+              trained_weights(*device, one, *none, datasets, calm_recipe()));
     }
     CHECK(rehearsal::communicators_destroyed() == destroyed + 1);
 }

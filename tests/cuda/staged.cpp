@@ -2,9 +2,8 @@
 #include "finch/backend/cuda.hpp"
 #include "finch/base/error.hpp"
 
-#include "cuda/residual.hpp"
+#include "cuda/trained.hpp"
 #include "support/rehearsal/control.hpp"
-#include "train/world.hpp"
 
 #include <chrono>
 #include <thread>
@@ -12,26 +11,6 @@
 
 using namespace finch;
 using namespace finch::test;
-using train::State;
-
-namespace {
-
-train::Recipe calm_recipe() {
-    train::Recipe recipe = small_recipe(20);
-    recipe.training.optimizer = backend::Sgd{};
-    recipe.training.learning_rate = 0.01;
-    return recipe;
-}
-
-std::vector<float> trained_weights(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
-                                   const data::Datasets& datasets) {
-    train::Training training(device, group, all_reduce, datasets, calm_recipe());
-    while (training.advance(4) == State::running) {
-    }
-    return tensors(training.snapshot(), "weights/");
-}
-
-}  // namespace
 
 TEST_CASE("staged sums are right: whole numbers exactly, on all ranks, whichever rank's copies arrive first") {
     using enum rehearsal::Execution;
@@ -111,8 +90,8 @@ TEST_CASE("a training on two ranks of one device is that on one rank within roun
     const auto staged = comm::make_staged_all_reduce(both, *device, 30);
     const auto none = comm::make_mpi_all_reduce(one, 30);
 
-    const std::vector<float> shared = trained_weights(*device, both, *staged, datasets);
-    const std::vector<float> single = trained_weights(*device, one, *none, datasets);
+    const std::vector<float> shared = trained_weights(*device, both, *staged, datasets, calm_recipe());
+    const std::vector<float> single = trained_weights(*device, one, *none, datasets, calm_recipe());
 
     CHECK(difference(shared, single) < 1e-4);
     CHECK(same_on_both(both, shared));
@@ -161,8 +140,8 @@ TEST_CASE("batch_norm and dropout on two ranks of one device: weights and runnin
     const auto staged = comm::make_staged_all_reduce(both, *device, 30);
     const auto none = comm::make_mpi_all_reduce(one, 30);
 
-    const std::vector<float> shared = trained_residual(*device, both, *staged, datasets);
+    const std::vector<float> shared = trained_weights(*device, both, *staged, datasets, residual_recipe());
 
-    CHECK(difference(shared, trained_residual(*device, one, *none, datasets)) < 1e-5);
+    CHECK(difference(shared, trained_weights(*device, one, *none, datasets, residual_recipe())) < 1e-5);
     CHECK(same_on_both(both, shared));
 }

@@ -2,10 +2,9 @@
 // other.
 #include "finch/backend/cuda.hpp"
 
-#include "cuda/residual.hpp"
+#include "cuda/trained.hpp"
 #include "support/rehearsal/control.hpp"
 #include "support/rehearsal/engines.hpp"
-#include "train/world.hpp"
 
 #include <functional>
 
@@ -14,14 +13,6 @@ using namespace finch::test;
 using train::State;
 
 namespace {
-
-/// Rates at which rounding is not amplified.
-train::Recipe calm_recipe() {
-    train::Recipe recipe = small_recipe(20);
-    recipe.training.optimizer = backend::Sgd{};
-    recipe.training.learning_rate = 0.01;
-    return recipe;
-}
 
 struct Trained {
     NamedArrays snapshot;
@@ -86,14 +77,15 @@ TEST_CASE("a residual network with batch_norm and dropout ends with the CPU's we
     const auto datasets = bright_rows(71);  // the last batches are short
     const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
     const auto cpu = backend::make_cpu_device(1);
-    const std::vector<float> expected = trained_residual(*cpu, group, *all_reduce, datasets);
+    const std::vector<float> expected = trained_weights(*cpu, group, *all_reduce, datasets, residual_recipe());
 
     for (const backend::CudaPath path : {backend::CudaPath::automatic, backend::CudaPath::library}) {
         const auto gpu = backend::make_cuda_device(0, path);
-        const std::vector<float> trained = trained_residual(*gpu, group, *all_reduce, datasets);
+        const std::vector<float> trained = trained_weights(*gpu, group, *all_reduce, datasets, residual_recipe());
 
         CHECK(difference(trained, expected) < 1e-5);
-        CHECK(trained_residual(*gpu, group, *all_reduce, datasets, 1) == trained);  // no graph: call by call
+        CHECK(trained_weights(*gpu, group, *all_reduce, datasets, residual_recipe(), 1) ==
+              trained);  // no graph: call by call
     }
     CHECK(rehearsal::calls("cudaGraphLaunch") > 0);
 }

@@ -2,17 +2,25 @@
 
 #include "train/world.hpp"
 
+#include <algorithm>
 #include <variant>
 #include <vector>
 
+/// Trainings that are compared between devices, and between numbers of ranks.
 namespace finch::test {
 
-/// A residual network with batch normalisation and dropout, at a rate at which rounding is not amplified.
-inline train::Recipe residual_recipe() {
-    using backend::Activation;
+/// A rate at which rounding is not amplified.
+inline train::Recipe calm_recipe() {
     train::Recipe recipe = small_recipe(20);
     recipe.training.optimizer = backend::Sgd{};
     recipe.training.learning_rate = 0.01;
+    return recipe;
+}
+
+/// A residual network with batch normalisation and dropout.
+inline train::Recipe residual_recipe() {
+    using backend::Activation;
+    train::Recipe recipe = calm_recipe();
     recipe.model = {
         nn::ConvLayer{.channels = 4},
         nn::BatchNormLayer{.activation = Activation::relu},
@@ -25,11 +33,11 @@ inline train::Recipe residual_recipe() {
     return recipe;
 }
 
-/// Its weights and running statistics after a whole training, one after another.
-inline std::vector<float> trained_residual(backend::Device& device, const comm::Group& group,
-                                           comm::AllReduce& all_reduce, const data::Datasets& datasets,
-                                           std::int64_t steps = 5) {
-    train::Training training(device, group, all_reduce, datasets, residual_recipe());
+/// Weights and running statistics after a whole training, one after another.
+inline std::vector<float> trained_weights(backend::Device& device, const comm::Group& group,
+                                          comm::AllReduce& all_reduce, const data::Datasets& datasets,
+                                          const train::Recipe& recipe, std::int64_t steps = 5) {
+    train::Training training(device, group, all_reduce, datasets, recipe);
     while (training.advance(steps) == train::State::running) {
     }
     std::vector<float> values;
