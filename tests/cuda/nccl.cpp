@@ -16,7 +16,6 @@
 
 using namespace finch;
 using namespace finch::test;
-using train::State;
 
 namespace {
 
