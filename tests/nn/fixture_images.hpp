@@ -34,11 +34,7 @@ struct FixtureImages {
     }
 
     [[nodiscard]] backend::Images images() const {
-        return {.pixels = pixels,
-                .labels = labels,
-                .pixels_per_image = 784,
-                .mean = {0.1307F},
-                .deviation = {0.3081F}};
+        return {.pixels = pixels, .labels = labels, .pixels_per_image = 784, .mean = {0.1307F}, .deviation = {0.3081F}};
     }
 };
 

@@ -200,16 +200,15 @@ TEST_CASE("graph: modules are named as PyTorch's are, in its order") {
                                             "3.body.0.body.1.running_mean", "4.body.0.weight", "6.weight",
                                             "6.running_mean", "9.body.0.weight", "9.shortcut.weight", "10.weight",
                                             "10.running_mean", "11.weight"});
-    CHECK(plan.counters ==
-          std::vector<std::string>{"3.body.0.body.1.num_batches_tracked", "6.num_batches_tracked",
-                                   "10.num_batches_tracked"});
+    CHECK(plan.counters == std::vector<std::string>{"3.body.0.body.1.num_batches_tracked", "6.num_batches_tracked",
+                                                    "10.num_batches_tracked"});
     CHECK(std::get<backend::ConvolutionShape>(plan.nodes[2].operation).stride == 2);
     CHECK(plan.tensors[2].shape == std::vector<std::int64_t>{6, 2, 1, 1});
 }
 
 TEST_CASE("graph: a block that cannot be is refused, naming it or the layer within it") {
-    const std::string shrinks = complaint(
-        {BlockLayer{.layers = {ConvLayer{.kernel = 4, .padding = 0}}}, FlattenLayer{}, LinearLayer{}});
+    const std::string shrinks =
+        complaint({BlockLayer{.layers = {ConvLayer{.kernel = 4, .padding = 0}}}, FlattenLayer{}, LinearLayer{}});
     CHECK(contains(shrinks, "model[0] (block): its body makes (8, 10, 10) of (11, 13, 2)"));
     CHECK(contains(complaint({FlattenLayer{}, BlockLayer{.layers = {LinearLayer{.units = 3}, ConvLayer{}}}}),
                    "model[1].layers[1] (conv)"));
