@@ -3,6 +3,7 @@
 #include "finch/nn/model.hpp"
 #include "finch/nn/optimizer.hpp"
 
+#include "fixture_images.hpp"
 #include "formula.hpp"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ using test::Stream;
 
 namespace {
 
-constexpr std::int64_t batch = 16;
+constexpr std::int64_t batch = test::fixture_batch;
 constexpr std::uint64_t states = 100;
 constexpr std::uint64_t free_steps = 1U << 20U;  ///< the state that they start from
 
@@ -38,25 +39,6 @@ Activation activation_of(std::uint64_t state) {
 double gain_of(std::uint64_t state) {
     return 1 + static_cast<double>(state % 10) * 0.2;
 }
-
-/// The images of a state, noise in a rectangle that tells the label, and their labels.
-struct Batch {
-    std::vector<std::uint8_t> pixels = std::vector<std::uint8_t>(batch * 784);
-    std::vector<std::int32_t> labels;
-
-    explicit Batch(std::uint64_t state) {
-        for (std::uint64_t i = 0; i < batch; ++i) {
-            const std::uint64_t label = test::word(Stream::label, state, 0, i) % 10;
-            labels.push_back(static_cast<std::int32_t>(label));
-            for (std::uint64_t row = 3 + label; row < 15 + label; ++row) {
-                for (std::uint64_t column = 6 + i % 4; column < 16 + i % 4; ++column) {
-                    const std::uint64_t at = i * 784 + row * 28 + column;
-                    pixels[at] = static_cast<std::uint8_t>(test::word(Stream::pixel, state, 0, at) & 255U);
-                }
-            }
-        }
-    }
-};
 
 class Network {
 public:
@@ -78,15 +60,10 @@ public:
     /// Returns the loss of a state's batch; the gradients are then in model().grads(), and step() has the scalars of
     /// the optimizer.
     double loss_and_grads(std::uint64_t state, const backend::OptimizerScalars& optimizer = {}) {
-        const Batch images(state);
+        const test::FixtureImages images(state, false);
         std::vector<std::int64_t> indices(batch);
         std::iota(indices.begin(), indices.end(), 0);
-        step_ = device_->make_step_context({.pixels = images.pixels,
-                                            .labels = images.labels,
-                                            .pixels_per_image = 784,
-                                            .mean = {0.1307F},
-                                            .deviation = {0.3081F}},
-                                           batch);
+        step_ = device_->make_step_context(images.images(), batch);
         const backend::StepScalars scalars{.grad_scale = 1.0F / batch, .optimizer = optimizer};
         step_->fill(indices, std::span(&scalars, 1));
         const backend::Pass pass{.step = *step_};

@@ -7,13 +7,20 @@
 
 namespace finch::test {
 
-enum class Failure { exception, nan_loss };
+enum class Failure { exception, exception_before_forward, nan_loss };
 
-/// Fails in the loss of the `when`-th batch (1 is the first).
+/// Fails in the `when`-th batch (1 is the first): in its loss, or before.
 class FailingDevice : public WrappedDevice {
 public:
     FailingDevice(Failure failure, int when) : failure_(failure), left_(when) {}
 
+    void load_batch(backend::StepContext& step, float* out) override {
+        if (left_ == 1 && failure_ == Failure::exception_before_forward) {
+            left_ = 0;
+            throw std::runtime_error("the device failed");
+        }
+        WrappedDevice::load_batch(step, out);
+    }
     void softmax_cross_entropy(backend::StepContext& step, const float* logits, std::int64_t classes,
                                float* grad) override {
         const bool now = --left_ == 0;

@@ -31,25 +31,29 @@ constexpr std::int64_t in_validation = 18 + 8 + 4;  ///< its validation
 TEST_CASE("a training on 2 ranks goes on from a snapshot in mid-epoch to the same bits") {
     const comm::Group group = pairs();
     const auto datasets = bright_rows(100);
-    const auto recipe = uneven_recipe();
-    Run whole(group, datasets, recipe);
-    (void)whole.finish();
-    const NamedArrays expected = whole->snapshot();
-    for (const std::int64_t steps : {in_training, in_validation, std::int64_t{18}}) {
-        CAPTURE(steps);
-        Run first(group, datasets, recipe);
-        (void)first->advance(steps);
-        const NamedArrays snapshot = first->snapshot();
-        Run second(group, datasets, recipe);
-        second->restore(snapshot);
-        CHECK(equal_but_for_seconds(second->snapshot(), snapshot));
+    for (const bool residual : {false, true}) {
+        auto recipe = uneven_recipe();
+        recipe.model = residual ? residual_model() : recipe.model;
+        Run whole(group, datasets, recipe);
+        (void)whole.finish();
+        const NamedArrays expected = whole->snapshot();
+        for (const std::int64_t steps : {in_training, in_validation, std::int64_t{18}}) {
+            CAPTURE(residual);
+            CAPTURE(steps);
+            Run first(group, datasets, recipe);
+            (void)first->advance(steps);
+            const NamedArrays snapshot = first->snapshot();
+            Run second(group, datasets, recipe);
+            second->restore(snapshot);
+            CHECK(equal_but_for_seconds(second->snapshot(), snapshot));
 
-        CHECK(second.finish() == State::finished);
+            CHECK(second.finish() == State::finished);
 
-        CHECK(equal_but_for_seconds(second->snapshot(), expected));
-        CHECK(second->samples_trained() == 3 * 43);
-        for (const Epoch& epoch : second->curve()) {
-            CHECK(epoch.ranks == 2);
+            CHECK(equal_but_for_seconds(second->snapshot(), expected));
+            CHECK(second->samples_trained() == 3 * 43);
+            for (const Epoch& epoch : second->curve()) {
+                CHECK(epoch.ranks == 2);
+            }
         }
     }
 }

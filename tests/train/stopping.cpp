@@ -81,19 +81,25 @@ TEST_CASE("a NaN in one rank's shard alone is seen there at once and ends the ep
 
 TEST_CASE("what a step throws on one rank comes out at the end of the call, and the peer is not left waiting") {
     const comm::Group both = first_ranks(2);
-    const auto recipe = patient_recipe();
-    const auto datasets = labelled(recipe, 0, 0);
-    FailingDevice device(Failure::exception, both.rank() == 1 ? 1 : -1);
-    const auto all_reduce = comm::make_mpi_all_reduce(both, 5);
-    train::Training training(device, both, *all_reduce, datasets, recipe);
+    for (const bool residual :
+         {false, true})  // with sums of statistics that the failed rank does not come to by itself
+        for (const Failure failure : {Failure::exception, Failure::exception_before_forward}) {
+            CAPTURE(residual);
+            auto recipe = patient_recipe();
+            recipe.model = residual ? residual_model() : recipe.model;
+            const auto datasets = labelled(recipe, 0, 0);
+            FailingDevice device(failure, both.rank() == 1 ? 1 : -1);
+            const auto all_reduce = comm::make_mpi_all_reduce(both, 5);
+            train::Training training(device, both, *all_reduce, datasets, recipe);
 
-    // The first batch fails on rank 1; the call goes on to the epoch's end.
-    if (both.rank() == 1) {
-        CHECK_THROWS_WITH((void)training.advance(3), "the device failed");
-    } else {
-        CHECK(training.advance(3) == State::diverged);
-    }
+            // The first batch fails on rank 1; the call goes on to the epoch's end.
+            if (both.rank() == 1) {
+                CHECK_THROWS_WITH((void)training.advance(3), "the device failed");
+            } else {
+                CHECK(training.advance(3) == State::diverged);
+            }
 
-    CHECK(training.state() == State::diverged);
-    CHECK(training.curve().empty());
+            CHECK(training.state() == State::diverged);
+            CHECK(training.curve().empty());
+        }
 }

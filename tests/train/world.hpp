@@ -51,6 +51,18 @@ inline train::Recipe small_recipe(std::int64_t validation_samples) {
     return recipe;
 }
 
+/// Batch normalisation, a residual block and dropout, so that a step sums statistics over the ranks and draws numbers.
+inline nn::ModelSpec residual_model() {
+    return {nn::ConvLayer{.channels = 4, .kernel = 3},
+            nn::BatchNormLayer{.activation = backend::Activation::relu},
+            nn::BlockLayer{.layers = {nn::ConvLayer{.channels = 6, .kernel = 3}, nn::BatchNormLayer{}},
+                           .activation = backend::Activation::relu},
+            nn::DropoutLayer{.rate = 0.25},
+            nn::PoolLayer{},
+            nn::FlattenLayer{},
+            nn::LinearLayer{}};
+}
+
 /// A training on this rank of `group`, with all that must outlive it.
 class Run {
 public:
@@ -86,9 +98,9 @@ inline comm::Group alone() {
 inline std::vector<float> tensors(const NamedArrays& arrays, const std::string& prefix) {
     std::vector<float> values;
     for (const NamedArray& array : arrays) {
-        if (array.name.starts_with(prefix)) {
-            const auto& part = std::get<std::vector<float>>(array.values);
-            values.insert(values.end(), part.begin(), part.end());
+        const auto* part = std::get_if<std::vector<float>>(&array.values);
+        if (array.name.starts_with(prefix) && part != nullptr) {
+            values.insert(values.end(), part->begin(), part->end());
         }
     }
     return values;

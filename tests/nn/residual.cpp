@@ -1,0 +1,168 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+// A residual network of eight convolutions against PyTorch's figures (tools/fixtures/pytorch_fixtures.py).
+#include "finch/nn/model.hpp"
+
+#include "fixture_images.hpp"
+#include "formula.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <doctest/doctest.h>
+#include <numeric>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace finch;
+using namespace finch::nn;
+using backend::Activation;
+using test::Fixture;
+using test::Stream;
+
+namespace {
+
+constexpr std::int64_t batch = test::fixture_batch;
+constexpr std::uint64_t states = 50;
+constexpr std::uint64_t sampled = 16;
+
+BlockLayer block(std::int64_t channels, std::int64_t stride) {
+    return {.layers = {ConvLayer{.channels = channels, .kernel = 3, .stride = stride, .padding = 1},
+                       BatchNormLayer{.activation = Activation::relu},
+                       ConvLayer{.channels = channels, .kernel = 3, .padding = 1}, BatchNormLayer{}},
+            .activation = Activation::relu};
+}
+
+ModelPlan residual_network() {
+    return plan_model({ConvLayer{.channels = 8, .kernel = 3, .padding = 1},
+                       BatchNormLayer{.activation = Activation::relu}, block(8, 1), block(16, 2), block(16, 1),
+                       PoolLayer{.kind = backend::Pooling::average, .kernel = 14}, FlattenLayer{}, LinearLayer{}},
+                      {28, 28, 1}, 10, batch);
+}
+
+/// The parameters of a state, and running statistics as they begin.
+ModelState state_of(const ModelPlan& plan, std::uint64_t number) {
+    ModelState state{.parameters = std::vector<float>(static_cast<std::size_t>(plan.parameters)),
+                     .buffers = std::vector<float>(static_cast<std::size_t>(plan.buffers))};
+    std::uint64_t index = 0;
+    for (const TensorInfo& tensor : plan.tensors) {
+        const auto offset = static_cast<std::size_t>(tensor.offset);
+        const auto size = static_cast<std::size_t>(tensor.size);
+        if (!tensor.learns) {
+            std::fill_n(state.buffers.begin() + tensor.offset, size, tensor.initial);
+            continue;
+        }
+        const bool norm = tensor.fan_in == 0;
+        const auto spread = static_cast<float>(1.5 / std::sqrt(static_cast<double>(tensor.fan_in)));
+        const float scale = !norm ? spread : tensor.initial == 1.0F ? 0.5F : 0.1F;
+        for (std::size_t i = 0; i < size; ++i) {
+            state.parameters[offset + i] = tensor.initial + test::uniform(Stream::weight, number, index, i) * scale;
+        }
+        ++index;
+    }
+    return state;
+}
+
+struct Network {
+    explicit Network(std::uint64_t number)
+        : images(number, true), context(device->make_step_context(images.images(), batch)) {
+        model.set_state(state_of(model.plan(), number));
+    }
+
+    /// The mean loss; makes the gradients in training.
+    double run(backend::Mode mode) {
+        std::vector<std::int64_t> indices(batch);
+        std::iota(indices.begin(), indices.end(), 0);
+        const backend::StepScalars scalars{.grad_scale = 1.0F / batch};
+        context->fill(indices, std::span(&scalars, 1));
+        context->set_sums({});
+        const backend::Pass pass{.step = *context, .mode = mode};
+        device->next_step(pass.step);
+        device->load_batch(pass.step, model.input());
+        model.forward(pass);
+        const bool trains = mode == backend::Mode::training;
+        device->softmax_cross_entropy(pass.step, model.logits(), 10, trains ? model.grad_logits() : nullptr);
+        if (trains) {
+            model.backward(pass, [](std::int64_t /*begin*/, std::int64_t /*end*/) {});
+        }
+        return context->sums().loss / static_cast<double>(batch);
+    }
+
+    std::unique_ptr<backend::Device> device = backend::make_cpu_device(1);
+    Model model{*device, residual_network()};
+    test::FixtureImages images;
+    std::unique_ptr<backend::StepContext> context;
+};
+
+/// How far the gradient is from what the fixture holds of it, in shares of the scale that stands there.
+double difference(Fixture& fixture, std::uint64_t index, std::span<const float> grads) {
+    const auto scale = static_cast<double>(fixture.next<float>());
+    const auto projection = fixture.next<double>();
+    const bool all = grads.size() <= sampled;
+    const auto expected = fixture.floats(all ? grads.size() : sampled);
+    double apart = 0;
+    for (std::uint64_t i = 0; i < expected.size(); ++i) {
+        const std::uint64_t at = all ? i : test::word(Stream::index, 0, index, i) % grads.size();
+        apart = std::max(apart, std::abs(static_cast<double>(grads[at] - expected[i])) / scale);
+    }
+    double own = 0;
+    for (std::uint64_t i = 0; i < grads.size(); ++i) {
+        const auto value = static_cast<double>(grads[i]);
+        own += (test::word(Stream::sign, 0, index, i) & 1U) == 1 ? -value : value;
+    }
+    return std::max(apart, std::abs(own - projection) / scale / std::sqrt(static_cast<double>(grads.size())));
+}
+
+}  // namespace
+
+TEST_CASE("residual network: from 50 states loss, gradients and running statistics are PyTorch's to 1e-5") {
+    Fixture fixture("residual.bin");
+    double worst = 0;
+    for (std::uint64_t number = 0; number < states; ++number) {
+        const auto state = static_cast<std::uint64_t>(fixture.next<double>());
+        CAPTURE(state);
+        Network network(state);
+        CHECK(network.run(backend::Mode::training) == doctest::Approx(fixture.next<double>()).epsilon(1e-5));
+        const ModelPlan& plan = network.model.plan();
+        std::vector<float> grads(static_cast<std::size_t>(plan.parameters));
+        network.device->download(network.model.grads().data(), grads);
+        std::uint64_t index = 0;
+        for (const TensorInfo& tensor : plan.tensors) {
+            if (tensor.learns) {
+                CAPTURE(tensor.name);
+                const double apart = difference(fixture, index++,
+                                                std::span(grads).subspan(static_cast<std::size_t>(tensor.offset),
+                                                                         static_cast<std::size_t>(tensor.size)));
+                CHECK(apart < 1e-5);
+                worst = std::max(worst, apart);
+            }
+        }
+        const ModelState after = network.model.state();
+        for (const TensorInfo& tensor : plan.tensors) {
+            for (std::int64_t i = 0; !tensor.learns && i < tensor.size; ++i) {
+                const auto found = static_cast<double>(after.buffers[static_cast<std::size_t>(tensor.offset + i)]);
+                CHECK(found == doctest::Approx(static_cast<double>(fixture.next<float>())).epsilon(1e-5));
+            }
+        }
+        CHECK(network.run(backend::Mode::validation) == doctest::Approx(fixture.next<double>()).epsilon(1e-5));
+    }
+    MESSAGE("largest difference, in shares of a tensor's largest entry: " << worst);
+}
+
+TEST_CASE("residual network: names and shapes are those of PyTorch's state_dict") {
+    const ModelPlan plan = residual_network();
+    const NamedArrays arrays = name_tensors(plan, state_of(plan, 0));
+    Fixture fixture("residual.txt");
+    std::size_t lines = 0;
+    for (std::string line; fixture.line(line); ++lines) {
+        std::istringstream words(line);
+        std::string name;
+        words >> name;
+        std::vector<std::int64_t> shape;
+        for (std::int64_t size = 0; words >> size;) {
+            shape.push_back(size);
+        }
+        CAPTURE(name);
+        CHECK(find_array(arrays, name).shape == shape);
+    }
+    CHECK(lines == arrays.size());
+}
