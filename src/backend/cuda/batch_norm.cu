@@ -1,3 +1,4 @@
+#include "grid.hpp"
 #include "kernels/batch_norm.hpp"
 #include "operations.hpp"
 #include "step_context.hpp"
@@ -6,14 +7,6 @@
 
 namespace finch::backend::cuda {
 namespace {
-
-std::int64_t groups_of(std::int64_t count, std::int64_t size) {
-    return (count + size - 1) / size;
-}
-
-Grid grid_for(std::int64_t threads) {
-    return {.blocks_x = std::clamp<std::int64_t>(groups_of(threads, 256), 1, 1 << 16), .threads = 256};
-}
 
 /// How the sums over the rows are cut, so that small batches still fill the GPU.
 struct Cuts {

@@ -1,3 +1,4 @@
+#include "grid.hpp"
 #include "kernels/linear.hpp"
 #include "operations.hpp"
 
@@ -9,10 +10,6 @@ namespace {
 
 constexpr std::int64_t most_units = 32;
 constexpr int blocks_per_multiprocessor = 4;  ///< enough to keep all of them busy to the end
-
-std::int64_t groups_of(std::int64_t count, std::int64_t size) {
-    return (count + size - 1) / size;
-}
 
 /// How the work on one shape is cut, so that small batches still fill the GPU.
 struct LinearCuts {

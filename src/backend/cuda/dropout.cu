@@ -1,8 +1,7 @@
+#include "grid.hpp"
 #include "kernels/dropout.hpp"
 #include "operations.hpp"
 #include "step_context.hpp"
-
-#include <algorithm>
 
 namespace finch::backend::cuda {
 namespace {
@@ -10,10 +9,7 @@ namespace {
 class DropoutOperation : public Operation {
 public:
     DropoutOperation(Stream& stream, const DropoutShape& shape)
-        : stream_(stream.get()), shape_(shape), mask_(dropout_mask(shape.rate, shape.layer)) {
-        const std::int64_t groups = shape.batch * ((shape.features + 3) / 4);
-        grid_.blocks_x = std::clamp<std::int64_t>((groups + grid_.threads - 1) / grid_.threads, 1, 1 << 16);
-    }
+        : stream_(stream.get()), shape_(shape), mask_(dropout_mask(shape.rate, shape.layer)) {}
 
     void forward(const Pass& pass, std::span<const float* const> x, float* y) override {
         if (pass.mode == Mode::training) {
@@ -32,7 +28,7 @@ public:
 
 private:
     void drop(const Pass& pass, const float* x, float* y) const {
-        FINCH_CUDA(launch(stream_, grid_,
+        FINCH_CUDA(launch(stream_, grid_for(shape_.batch * groups_of(shape_.features, 4)),
                           Dropout{.state = own(pass.step).view().state,
                                   .mask = mask_,
                                   .x = x,
@@ -44,7 +40,6 @@ private:
     cudaStream_t stream_;
     DropoutShape shape_;
     DropoutMask mask_;
-    Grid grid_;
 };
 
 }  // namespace

@@ -1,15 +1,11 @@
+#include "grid.hpp"
 #include "kernels/elementwise.hpp"
 #include "operations.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace finch::backend::cuda {
 namespace {
-
-Grid grid_for(std::int64_t count) {
-    return {.blocks_x = std::clamp<std::int64_t>((count + 255) / 256, 1, 1 << 16), .threads = 256};
-}
 
 /// An activation of one input, or of the sum of two.
 class ElementwiseOperation : public Operation {

@@ -1,3 +1,4 @@
+#include "grid.hpp"
 #include "kernels/load_batch.hpp"
 #include "kernels/loss.hpp"
 #include "kernels/next_step.hpp"
@@ -10,10 +11,6 @@
 
 namespace finch::backend::cuda {
 namespace {
-
-std::int64_t groups_of(std::int64_t count, std::int64_t size) {
-    return (count + size - 1) / size;
-}
 
 template <int width>
 void load_batch(cudaStream_t stream, const StepView& step, float* out) {
@@ -54,8 +51,7 @@ struct Arena {
 
 template <class Rule, int states, int width>
 void update(cudaStream_t stream, const Arena& arena) {
-    const std::int64_t blocks = std::clamp<std::int64_t>(groups_of(groups_of(arena.count, width), 256), 1, 1 << 16);
-    FINCH_CUDA(launch(stream, {.blocks_x = blocks, .threads = 256},
+    FINCH_CUDA(launch(stream, grid_for(groups_of(arena.count, width)),
                       OptimizerUpdate<Rule, states, width>{.state = arena.state,
                                                            .parameters = arena.parameters,
                                                            .grads = arena.grads,
