@@ -40,6 +40,7 @@ inline std::vector<float> trained_weights(backend::Device& device, const comm::G
     train::Training training(device, group, all_reduce, datasets, recipe);
     while (training.advance(steps) == train::State::running) {
     }
+    CHECK(training.state() == train::State::finished);
     std::vector<float> values;
     for (const NamedArray& array : training.snapshot()) {
         if (const auto* part = std::get_if<std::vector<float>>(&array.values);
