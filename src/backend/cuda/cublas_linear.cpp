@@ -131,8 +131,8 @@ bool is_permuted(const LinearShape& shape) {
     return shape.height * shape.width > 1 && shape.channels > 1;
 }
 
-/// Of what its products work on, in bytes. Packed weights have memory of their own, and activations begin at cache lines
-/// of their arena; canonical weights lie anywhere in theirs, where cuBLASLt's 128-bit loads would fault.
+/// Of what its products work on, in bytes. Packed weights have memory of their own, and activations begin at cache
+/// lines of their arena; canonical weights lie anywhere in theirs, where cuBLASLt's 128-bit loads would fault.
 std::uint32_t alignment_of(const LinearShape& shape) {
     return is_permuted(shape) ? 16 : sizeof(float);
 }

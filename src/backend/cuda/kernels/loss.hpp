@@ -29,6 +29,7 @@ struct SoftmaxCrossEntropy {
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
         const std::int64_t* indices = step.present_indices();
+        const float grad_scale = step.state->current.grad_scale;
         const int groups = thread.count() / lanes;
         BlockSums own{0.0, 0, 0};
         for (std::int64_t first = 0; first < step.batch; first += groups) {
@@ -37,7 +38,7 @@ struct SoftmaxCrossEntropy {
             const bool there = wanted < step.batch;
             const std::int64_t sample = there ? wanted : step.batch - 1;
             const std::int64_t index = there ? indices[sample] : -1;
-            one_sample(thread, sample, index, there, step.state->current.grad_scale, own);
+            one_sample(thread, sample, index, there, grad_scale, own);
         }
         const BlockSums sums = block_sums(thread, own);
         if (thread.index() == 0) {
