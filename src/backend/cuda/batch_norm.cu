@@ -152,6 +152,7 @@ std::size_t scratch(Stream& stream, const BatchNormShape& shape) {
     return Cuts(shape, stream.facts()).partial_bytes;
 }
 
+template <>
 std::unique_ptr<Operation> make(Stream& stream, const BatchNormShape& shape) {
     return std::make_unique<BatchNormOperation>(stream, shape);
 }

@@ -44,6 +44,7 @@ private:
 
 }  // namespace
 
+template <>
 std::unique_ptr<Operation> make(Stream& stream, const DropoutShape& shape) {
     return std::make_unique<DropoutOperation>(stream, shape);
 }

@@ -48,10 +48,12 @@ void accumulate(cudaStream_t stream, const float* from, float* to, std::int64_t 
                ElementwiseForward{.activation = Activation::none, .x = to, .other = from, .y = to, .count = count}));
 }
 
+template <>
 std::unique_ptr<Operation> make(Stream& stream, const ActivationShape& shape) {
     return std::make_unique<ElementwiseOperation>(stream, shape.activation, shape.count, "finch:activation");
 }
 
+template <>
 std::unique_ptr<Operation> make(Stream& stream, const AddShape& shape) {
     return std::make_unique<ElementwiseOperation>(stream, shape.activation, shape.count, "finch:add");
 }

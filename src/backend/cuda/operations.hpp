@@ -20,12 +20,9 @@ namespace finch::backend::cuda {
 [[nodiscard]] std::unique_ptr<Operation> make_library(Stream& stream, const ConvolutionShape& shape);
 [[nodiscard]] std::unique_ptr<Operation> make_library(Stream& stream, const LinearShape& shape);
 
-/// What has one implementation, Finch's own.
-[[nodiscard]] std::unique_ptr<Operation> make(Stream& stream, const PoolingShape& shape);
-[[nodiscard]] std::unique_ptr<Operation> make(Stream& stream, const ActivationShape& shape);
-[[nodiscard]] std::unique_ptr<Operation> make(Stream& stream, const AddShape& shape);
-[[nodiscard]] std::unique_ptr<Operation> make(Stream& stream, const BatchNormShape& shape);
-[[nodiscard]] std::unique_ptr<Operation> make(Stream& stream, const DropoutShape& shape);
+/// What has one implementation, Finch's own: the file that implements a shape specialises it.
+template <class Shape>
+[[nodiscard]] std::unique_ptr<Operation> make(Stream& stream, const Shape& shape);
 
 /// Bytes that an operation would ask of Stream::scratch(). The libraries' workspaces are bounded: cuDNN's by 64 MiB,
 /// cuBLASLt's by 4 MiB.

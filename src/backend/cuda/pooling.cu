@@ -77,6 +77,7 @@ private:
 
 }  // namespace
 
+template <>
 std::unique_ptr<Operation> make(Stream& stream, const PoolingShape& shape) {
     return std::make_unique<PoolingOperation>(stream, shape);
 }
