@@ -1,7 +1,8 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/train/training.hpp"
 
-#include "implementation.hpp"
+#include "learner.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,19 +19,11 @@ constexpr std::size_t row_size = 7;  ///< of partial_sums and of curve
 constexpr const char* epoch_ranks_name = "epoch_ranks";
 
 /// One rank's row of "partial_sums". Counts are exact in a double below 2^53.
-std::array<double, row_size> to_row(const PartialSums& sums) {
-    return {sums.training.loss,
-            static_cast<double>(sums.training.correct),
-            static_cast<double>(sums.training.samples),
-            sums.validation.loss,
-            static_cast<double>(sums.validation.correct),
-            static_cast<double>(sums.validation.samples),
-            sums.seconds};
-}
-
-PartialSums from_row(std::span<const double> row) {
-    const auto count = [&](std::size_t column) { return static_cast<std::int64_t>(row[column]); };
-    return {.training = {row[0], count(1), count(2)}, .validation = {row[3], count(4), count(5)}, .seconds = row[6]};
+std::array<double, row_size> to_row(const backend::LossSums& training, const backend::LossSums& validation,
+                                    double seconds) {
+    return {training.loss,   static_cast<double>(training.correct),   static_cast<double>(training.samples),
+            validation.loss, static_cast<double>(validation.correct), static_cast<double>(validation.samples),
+            seconds};
 }
 
 /// Calls `visit` with each column of "curve": what version 1 has of an epoch. How many ranks trained it stands in an
@@ -120,9 +113,9 @@ void append(NamedArrays& arrays, NamedArrays more) {
 
 }  // namespace
 
-NamedArrays Training::Implementation::snapshot() {
+NamedArrays Training::snapshot() {
     finish_steps();
-    const auto row = to_row(sums_);
+    const auto row = to_row(sums_.training, sums_.validation, sums_.seconds);
     std::vector<double> rows = group_.gather(row);
     NamedArrays arrays{whole_number("seed", static_cast<std::int64_t>(recipe_.seed)),
                        whole_number("individual", static_cast<std::int64_t>(recipe_.individual)),
@@ -158,7 +151,7 @@ NamedArrays Training::Implementation::snapshot() {
     return arrays;
 }
 
-void Training::Implementation::restore(const NamedArrays& snapshot) {
+void Training::restore(const NamedArrays& snapshot) {
     check_identity(snapshot);
     // Everything is read before anything changes, so that a snapshot that does not fit leaves the training as it was.
     const Position position = read_position(snapshot);
@@ -205,7 +198,7 @@ void Training::Implementation::restore(const NamedArrays& snapshot) {
     ended_ = state == State::running ? std::optional<State>() : state;
 }
 
-std::vector<Epoch> Training::Implementation::read_curve(const NamedArrays& snapshot) const {
+std::vector<Epoch> Training::read_curve(const NamedArrays& snapshot) const {
     const auto epochs = read_scalar<std::int64_t>(snapshot, "epochs_done");
     if (epochs < 0 || epochs > recipe_.training.epochs) {
         throw FileError(fmt::format("the snapshot has {} epochs of {}", epochs, recipe_.training.epochs));
@@ -221,7 +214,7 @@ std::vector<Epoch> Training::Implementation::read_curve(const NamedArrays& snaps
 }
 
 /// What the leader found at the ends of these epochs.
-EarlyStopping Training::Implementation::judged(const std::vector<Epoch>& curve) const {
+EarlyStopping Training::judged(const std::vector<Epoch>& curve) const {
     EarlyStopping stopping{.patience = recipe_.training.patience};
     for (const Epoch& epoch : curve) {
         stopping.improved(epoch.epoch, objective_value(recipe_.objective, epoch));
@@ -229,7 +222,7 @@ EarlyStopping Training::Implementation::judged(const std::vector<Epoch>& curve) 
     return stopping;
 }
 
-void Training::Implementation::check_identity(const NamedArrays& snapshot) const {
+void Training::check_identity(const NamedArrays& snapshot) const {
     const auto check = [&](const char* name, std::int64_t expected) {
         require_equal(name, read_scalar<std::int64_t>(snapshot, name), expected);
     };
@@ -239,7 +232,7 @@ void Training::Implementation::check_identity(const NamedArrays& snapshot) const
     check("validation_samples", validation_samples());
 }
 
-Position Training::Implementation::read_position(const NamedArrays& snapshot) const {
+Training::Position Training::read_position(const NamedArrays& snapshot) const {
     const Position position{.epoch = read_scalar<std::int64_t>(snapshot, "position/epoch"),
                             .phase = static_cast<Phase>(read_scalar<std::int64_t>(snapshot, "position/phase")),
                             .sample = read_scalar<std::int64_t>(snapshot, "position/sample")};
@@ -253,14 +246,16 @@ Position Training::Implementation::read_position(const NamedArrays& snapshot) co
     return position;
 }
 
-PartialSums Training::Implementation::read_partial_sums(const NamedArrays& snapshot) const {
+Training::PartialSums Training::read_partial_sums(const NamedArrays& snapshot) const {
     const auto ranks = read_scalar<std::int64_t>(snapshot, "ranks");
     if (ranks < 1) {
         throw FileError(fmt::format("the snapshot was written by {} ranks", ranks));
     }
     const auto& rows = read_table(snapshot, "partial_sums", static_cast<std::size_t>(ranks));
-    const auto row = [&](std::int64_t rank) {
-        return from_row(std::span(rows).subspan(static_cast<std::size_t>(rank) * row_size, row_size));
+    const auto row = [&](std::int64_t rank) -> PartialSums {
+        const auto at = std::span(rows).subspan(static_cast<std::size_t>(rank) * row_size, row_size);
+        const auto count = [&](std::size_t column) { return static_cast<std::int64_t>(at[column]); };
+        return {.training = {at[0], count(1), count(2)}, .validation = {at[3], count(4), count(5)}, .seconds = at[6]};
     };
     if (ranks == group_.size()) {
         return row(group_.rank());
