@@ -29,6 +29,7 @@ public:
     [[nodiscard]] std::optional<search::LeaseMessage> answer(const search::LeaseMessage& message);
     /// From now on everybody is told `exhausted`.
     void close() noexcept { closed_ = true; }
+    [[nodiscard]] bool is_closed() const noexcept { return closed_; }
     /// Whether every leader has said that it needs no more leases and holds none.
     [[nodiscard]] bool all_done() const noexcept;
     /// Evaluations not leased yet; −1 where there is no budget of evaluations.
