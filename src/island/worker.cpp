@@ -97,7 +97,7 @@ bool Worker::step() {
         live();
     }
     answer_requests();
-    if (state_ == State::waiting && (!archivist_ || archivist_->all_done())) {
+    if (state_ == State::waiting && (!archivist_ || archivist_->leases().all_done())) {
         mailbox_.begin_closing();
         state_ = State::closing;
     }
@@ -114,7 +114,9 @@ bool Worker::step() {
 
 /// The heart: breeds if a slot is free, trains a little, publishes what ended.
 void Worker::live() {
-    check_budget();
+    if (const auto why = used_budget()) {
+        halt({true, *why});
+    }
     fill_slots();
     if (!evaluator_.idle()) {
         did_something_ = true;
@@ -129,15 +131,23 @@ void Worker::live() {
             stop_for_storage(error.what());
         }
     }
-    leave_if_done();
+    if (state_ == State::searching && lease_client_.exhausted() && !lease_client_.waiting() && unfinished_.empty() &&
+        evaluator_.idle()) {
+        leave();
+    }
 }
 
 void Worker::fill_slots() {
-    while (state_ == State::searching && !unfinished_.empty() && may_go_on_with(unfinished_.front())) {
+    while (state_ == State::searching && !unfinished_.empty() && !alone_ && evaluator_.has_free_slot()) {
+        // One that took its process down trains with nothing beside it, so that no other is taken for the cause.
+        const bool is_to_be_alone = unfinished_.front().attempt.deaths > 0 || options_.one_at_a_time;
+        if (is_to_be_alone && !evaluator_.idle()) {
+            break;
+        }
         did_something_ = true;
         search::Individual individual = std::move(unfinished_.front());
         unfinished_.pop_front();
-        if (individual.attempt.deaths > 0 || options_.one_at_a_time) {
+        if (is_to_be_alone) {
             alone_ = individual.id;
         }
         start(std::move(individual));
@@ -150,12 +160,6 @@ void Worker::fill_slots() {
         lease_client_.should_ask(evaluator_.wants_soon())) {
         send_lease(search::LeaseMessage::Kind::request, 0);
     }
-}
-
-/// One that took its process down trains with nothing beside it, so that no other is taken for the cause.
-bool Worker::may_go_on_with(const search::Individual& individual) const {
-    const bool is_to_be_alone = individual.attempt.deaths > 0 || options_.one_at_a_time;
-    return !alone_ && evaluator_.has_free_slot() && (!is_to_be_alone || evaluator_.idle());
 }
 
 void Worker::start_bred() {
@@ -228,13 +232,6 @@ void Worker::exchange(const search::Individual& after) {
         std::vector<std::int32_t> to = leaders_of(target);
         to.insert(to.end(), leaders.workers.begin(), leaders.workers.end());
         publish(record, to);
-    }
-}
-
-void Worker::leave_if_done() {
-    if (state_ == State::searching && lease_client_.exhausted() && !lease_client_.waiting() && unfinished_.empty() &&
-        evaluator_.idle()) {
-        leave();
     }
 }
 

@@ -1,5 +1,4 @@
 // Why a worker stops, and what it keeps of its work: signals, the deadline, budgets, snapshots, the archive.
-#include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
 #include "finch/island/worker.hpp"
 
@@ -10,7 +9,7 @@ namespace finch::island {
 namespace {
 
 constexpr double report_seconds = 10;
-constexpr double reports_per_second = 100;  ///< that world rank 0 takes in at most
+constexpr double reports_per_second = 100;  ///< that world rank 0 receives at most
 
 }  // namespace
 
@@ -34,13 +33,7 @@ void Worker::check_stop() {
     }
 }
 
-void Worker::check_budget() {
-    if (const auto why = used_budget()) {
-        halt({true, *why});
-    }
-}
-
-/// What says that a budget other than one of evaluations is used; nothing where none is.
+/// What says that a budget other than one of evaluations is used; nothing if none is.
 std::optional<std::string> Worker::used_budget() const {
     const Budget& budget = options_.budget;
     const search::Individual* best = population_.best();
@@ -60,12 +53,12 @@ std::optional<std::string> Worker::used_budget() const {
 /// Ends or stops the whole run. World rank 0 tells every leader, once; another leader tells world rank 0, and obeys at
 /// once. A stop may follow an end, not the other way round.
 void Worker::halt(const search::Halt& asked) {
-    if (exit_reason_ != ExitReason::complete || (asked.end_running && archivist_ && archivist_->is_closed())) {
+    if (exit_reason_ != ExitReason::complete || (asked.end_running && archivist_ && archivist_->leases().is_closed())) {
         return;
     }
     notify(asked);
     if (archivist_) {
-        archivist_->close();
+        archivist_->leases().close();
         event(asked.end_running ? "end" : "stop", asked.why);
     }
     obey(asked);

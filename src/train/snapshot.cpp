@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -105,12 +106,6 @@ void require_equal(const char* what, std::int64_t found, std::int64_t expected) 
     }
 }
 
-void append(NamedArrays& arrays, NamedArrays more) {
-    for (NamedArray& array : more) {
-        arrays.push_back(std::move(array));
-    }
-}
-
 }  // namespace
 
 NamedArrays Training::snapshot() {
@@ -143,10 +138,10 @@ NamedArrays Training::snapshot() {
     }
     epoch_ranks.push_back(epoch_ranks_);
     arrays.push_back({epoch_ranks_name, {static_cast<std::int64_t>(epoch_ranks.size())}, std::move(epoch_ranks)});
-    append(arrays, learner_->optimizer().state());
-    append(arrays, nn::name_tensors(plan(), learner_->state(), "weights/"));
+    std::ranges::move(learner_->optimizer().state(), std::back_inserter(arrays));
+    std::ranges::move(nn::name_tensors(plan(), learner_->state(), "weights/"), std::back_inserter(arrays));
     if (best_epoch() > 0) {
-        append(arrays, nn::name_tensors(plan(), best_state_, "best_weights/"));
+        std::ranges::move(nn::name_tensors(plan(), best_state_, "best_weights/"), std::back_inserter(arrays));
     }
     return arrays;
 }
@@ -261,15 +256,14 @@ Training::PartialSums Training::read_partial_sums(const NamedArrays& snapshot) c
         return row(group_.rank());
     }
     // Other ranks share the work now: one of them carries what all had summed. The seconds are the leader's.
+    const auto add = [](backend::LossSums& to, const backend::LossSums& more) {
+        to = {to.loss + more.loss, to.correct + more.correct, to.samples + more.samples};
+    };
     PartialSums sums;
     for (std::int64_t rank = 0; group_.is_leader() && rank < ranks; ++rank) {
         const PartialSums other = row(rank);
-        sums.training.loss += other.training.loss;
-        sums.training.correct += other.training.correct;
-        sums.training.samples += other.training.samples;
-        sums.validation.loss += other.validation.loss;
-        sums.validation.correct += other.validation.correct;
-        sums.validation.samples += other.validation.samples;
+        add(sums.training, other.training);
+        add(sums.validation, other.validation);
         sums.seconds += rank == 0 ? other.seconds : 0;
     }
     return sums;

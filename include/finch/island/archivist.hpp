@@ -23,11 +23,7 @@ public:
     void receive(const search::LeaseMessage& message);
     /// The answers to all requests that have none yet, each to its `worker`.
     [[nodiscard]] std::vector<search::LeaseMessage> answers();
-    /// The run ends or stops: nothing is leased any more.
-    void close() noexcept { leases_.close(); }
-    [[nodiscard]] bool is_closed() const noexcept { return leases_.is_closed(); }
-    /// Whether every leader has said that it needs no more leases and holds none.
-    [[nodiscard]] bool all_done() const noexcept { return leases_.all_done(); }
+    [[nodiscard]] LeaseServer& leases() noexcept { return leases_; }
 
     /// Counts a record that the worker `from` journaled, and keeps what only the archive holds.
     void merge(const search::Record& record, int from);

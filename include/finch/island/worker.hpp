@@ -82,7 +82,7 @@ public:
 
     /// One round of the loop. False once the life is over.
     bool step();
-    /// step() until over; sleeps a millisecond where there was nothing to do.
+    /// step() until over; sleeps a millisecond if there was nothing to do.
     ExitReason run();
 
     [[nodiscard]] const search::Population& population() const noexcept { return population_; }
@@ -96,12 +96,10 @@ private:
     // The life: worker.cpp.
     void live();
     void fill_slots();
-    [[nodiscard]] bool may_go_on_with(const search::Individual& individual) const;
     void start_bred();
     void start(search::Individual individual);
     void settle(search::Individual individual);
     void exchange(const search::Individual& after);
-    void leave_if_done();
     void leave();
 
     // What it hears and says: worker_messages.cpp.
@@ -129,7 +127,6 @@ private:
 
     // Why it stops, and what it writes: worker_stopping.cpp.
     void check_stop();
-    void check_budget();
     [[nodiscard]] std::optional<std::string> used_budget() const;
     void halt(const search::Halt& asked);
     void obey(const search::Halt& halt);
