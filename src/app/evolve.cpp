@@ -113,8 +113,8 @@ island::ExitReason lead(const RunContext& context, OpenedRun opened) {
                                 ? fixed_genome_propagator(given_genome(context.config.space, *context.options.genes))
                                 : search::make_propagator(context.config.propagator, context.config.space);
     Progress progress(context.config, is_zero, run.population.settled(), run.hours_before);
-    island::Worker worker(worker_options(context, run), context.config.space, std::move(run.population), *propagator,
-                          *evaluator, journal, *mailbox, is_zero ? &*archive : nullptr, progress,
+    island::Worker worker(worker_options(context, run), std::move(run.population), *propagator, *evaluator, journal,
+                          *mailbox, is_zero ? &*archive : nullptr, progress,
                           {unix_seconds, steady_seconds, cluster::stop_request, context.slurm.end_time.value_or(0),
                            cluster::request_orderly_stop});
     population = &worker.population();

@@ -9,6 +9,7 @@
 #include "finch/base/log.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/cluster/signals.hpp"
+#include "finch/comm/group.hpp"
 #include "finch/nn/initialization.hpp"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 #include "finch/nn/optimizer.hpp"
 #include "finch/nn/schedule.hpp"
 #include "finch/nn/spec.hpp"
-#include "finch/train/training.hpp"
+#include "finch/train/recipe.hpp"
 
 #include "bind.hpp"
 #include "domains.hpp"

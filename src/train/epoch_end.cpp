@@ -1,6 +1,8 @@
 #include "finch/base/bytes.hpp"
+#include "finch/comm/group.hpp"
+#include "finch/train/training.hpp"
 
-#include "implementation.hpp"
+#include "learner.hpp"
 
 #include <array>
 #include <cmath>
@@ -9,7 +11,7 @@
 namespace finch::train {
 
 /// What the leader found at an epoch's end. It travels as it is: every field has 8 bytes.
-struct Training::Implementation::Verdict {
+struct Training::Verdict {
     Epoch epoch;
     double best = 0;
     std::int64_t best_epoch = 0;
@@ -23,7 +25,7 @@ double objective_value(Objective objective, const Epoch& epoch) noexcept {
     return objective == Objective::validation_error ? 1 - epoch.validation_accuracy : epoch.validation_loss;
 }
 
-void Training::Implementation::end_epoch() {
+void Training::end_epoch() {
     std::array losses{sums_.training.loss, sums_.validation.loss};
     std::array counts{sums_.training.correct, sums_.training.samples, sums_.validation.correct,
                       sums_.validation.samples};
@@ -38,8 +40,7 @@ void Training::Implementation::end_epoch() {
     obey(ByteReader(bytes).get<Verdict>());
 }
 
-Training::Implementation::Verdict Training::Implementation::judge(std::span<const double> losses,
-                                                                  std::span<const std::int64_t> counts) {
+Training::Verdict Training::judge(std::span<const double> losses, std::span<const std::int64_t> counts) {
     const auto mean = [](auto sum, std::int64_t samples) {
         return static_cast<double>(sum) / static_cast<double>(samples);
     };
@@ -50,8 +51,7 @@ Training::Implementation::Verdict Training::Implementation::judge(std::span<cons
                      .training_accuracy = mean(counts[0], counts[1]),
                      .validation_loss = mean(losses[1], counts[3]),
                      .validation_accuracy = mean(counts[2], counts[3]),
-                     .learning_rate = nn::learning_rate(recipe_.training.schedule, initial_rate_, position_.epoch,
-                                                        recipe_.training.epochs),
+                     .learning_rate = learning_rate(),
                      .seconds = sums_.seconds};
     if (!std::isfinite(verdict.epoch.training_loss) || !std::isfinite(verdict.epoch.validation_loss)) {
         verdict.state = State::diverged;
@@ -67,7 +67,7 @@ Training::Implementation::Verdict Training::Implementation::judge(std::span<cons
     return verdict;
 }
 
-void Training::Implementation::obey(const Verdict& verdict) {
+void Training::obey(const Verdict& verdict) {
     stopping_.best = verdict.best;
     stopping_.best_epoch = verdict.best_epoch;
     stopping_.epochs_without_improvement = verdict.epochs_without_improvement;

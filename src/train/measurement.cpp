@@ -3,8 +3,8 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 
+#include "learner.hpp"
 #include "samples.hpp"
-#include "step.hpp"
 
 #include <algorithm>
 #include <array>

@@ -5,7 +5,7 @@
 
 namespace finch::train {
 
-/// The data set as a device is fed with it. Throws ConfigError where the normalisation does not suit its channels.
+/// The data set as a device reads it. Throws ConfigError if the normalisation does not suit its channels.
 [[nodiscard]] backend::Images images_of(const data::Dataset& dataset, const data::Options& normalisation);
 
 }  // namespace finch::train

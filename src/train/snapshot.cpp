@@ -1,12 +1,14 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/train/training.hpp"
 
-#include "implementation.hpp"
+#include "learner.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -18,19 +20,11 @@ constexpr std::size_t row_size = 7;  ///< of partial_sums and of curve
 constexpr const char* epoch_ranks_name = "epoch_ranks";
 
 /// One rank's row of "partial_sums". Counts are exact in a double below 2^53.
-std::array<double, row_size> to_row(const PartialSums& sums) {
-    return {sums.training.loss,
-            static_cast<double>(sums.training.correct),
-            static_cast<double>(sums.training.samples),
-            sums.validation.loss,
-            static_cast<double>(sums.validation.correct),
-            static_cast<double>(sums.validation.samples),
-            sums.seconds};
-}
-
-PartialSums from_row(std::span<const double> row) {
-    const auto count = [&](std::size_t column) { return static_cast<std::int64_t>(row[column]); };
-    return {.training = {row[0], count(1), count(2)}, .validation = {row[3], count(4), count(5)}, .seconds = row[6]};
+std::array<double, row_size> to_row(const backend::LossSums& training, const backend::LossSums& validation,
+                                    double seconds) {
+    return {training.loss,   static_cast<double>(training.correct),   static_cast<double>(training.samples),
+            validation.loss, static_cast<double>(validation.correct), static_cast<double>(validation.samples),
+            seconds};
 }
 
 /// Calls `visit` with each column of "curve": what version 1 has of an epoch. How many ranks trained it stands in an
@@ -112,17 +106,11 @@ void require_equal(const char* what, std::int64_t found, std::int64_t expected) 
     }
 }
 
-void append(NamedArrays& arrays, NamedArrays more) {
-    for (NamedArray& array : more) {
-        arrays.push_back(std::move(array));
-    }
-}
-
 }  // namespace
 
-NamedArrays Training::Implementation::snapshot() {
+NamedArrays Training::snapshot() {
     finish_steps();
-    const auto row = to_row(sums_);
+    const auto row = to_row(sums_.training, sums_.validation, sums_.seconds);
     std::vector<double> rows = group_.gather(row);
     NamedArrays arrays{whole_number("seed", static_cast<std::int64_t>(recipe_.seed)),
                        whole_number("individual", static_cast<std::int64_t>(recipe_.individual)),
@@ -150,15 +138,15 @@ NamedArrays Training::Implementation::snapshot() {
     }
     epoch_ranks.push_back(epoch_ranks_);
     arrays.push_back({epoch_ranks_name, {static_cast<std::int64_t>(epoch_ranks.size())}, std::move(epoch_ranks)});
-    append(arrays, learner_->optimizer().state());
-    append(arrays, nn::name_tensors(plan(), learner_->state(), "weights/"));
+    std::ranges::move(learner_->optimizer().state(), std::back_inserter(arrays));
+    std::ranges::move(nn::name_tensors(plan(), learner_->state(), "weights/"), std::back_inserter(arrays));
     if (best_epoch() > 0) {
-        append(arrays, nn::name_tensors(plan(), best_state_, "best_weights/"));
+        std::ranges::move(nn::name_tensors(plan(), best_state_, "best_weights/"), std::back_inserter(arrays));
     }
     return arrays;
 }
 
-void Training::Implementation::restore(const NamedArrays& snapshot) {
+void Training::restore(const NamedArrays& snapshot) {
     check_identity(snapshot);
     // Everything is read before anything changes, so that a snapshot that does not fit leaves the training as it was.
     const Position position = read_position(snapshot);
@@ -205,7 +193,7 @@ void Training::Implementation::restore(const NamedArrays& snapshot) {
     ended_ = state == State::running ? std::optional<State>() : state;
 }
 
-std::vector<Epoch> Training::Implementation::read_curve(const NamedArrays& snapshot) const {
+std::vector<Epoch> Training::read_curve(const NamedArrays& snapshot) const {
     const auto epochs = read_scalar<std::int64_t>(snapshot, "epochs_done");
     if (epochs < 0 || epochs > recipe_.training.epochs) {
         throw FileError(fmt::format("the snapshot has {} epochs of {}", epochs, recipe_.training.epochs));
@@ -221,7 +209,7 @@ std::vector<Epoch> Training::Implementation::read_curve(const NamedArrays& snaps
 }
 
 /// What the leader found at the ends of these epochs.
-EarlyStopping Training::Implementation::judged(const std::vector<Epoch>& curve) const {
+EarlyStopping Training::judged(const std::vector<Epoch>& curve) const {
     EarlyStopping stopping{.patience = recipe_.training.patience};
     for (const Epoch& epoch : curve) {
         stopping.improved(epoch.epoch, objective_value(recipe_.objective, epoch));
@@ -229,7 +217,7 @@ EarlyStopping Training::Implementation::judged(const std::vector<Epoch>& curve) 
     return stopping;
 }
 
-void Training::Implementation::check_identity(const NamedArrays& snapshot) const {
+void Training::check_identity(const NamedArrays& snapshot) const {
     const auto check = [&](const char* name, std::int64_t expected) {
         require_equal(name, read_scalar<std::int64_t>(snapshot, name), expected);
     };
@@ -239,7 +227,7 @@ void Training::Implementation::check_identity(const NamedArrays& snapshot) const
     check("validation_samples", validation_samples());
 }
 
-Position Training::Implementation::read_position(const NamedArrays& snapshot) const {
+Training::Position Training::read_position(const NamedArrays& snapshot) const {
     const Position position{.epoch = read_scalar<std::int64_t>(snapshot, "position/epoch"),
                             .phase = static_cast<Phase>(read_scalar<std::int64_t>(snapshot, "position/phase")),
                             .sample = read_scalar<std::int64_t>(snapshot, "position/sample")};
@@ -253,28 +241,29 @@ Position Training::Implementation::read_position(const NamedArrays& snapshot) co
     return position;
 }
 
-PartialSums Training::Implementation::read_partial_sums(const NamedArrays& snapshot) const {
+Training::PartialSums Training::read_partial_sums(const NamedArrays& snapshot) const {
     const auto ranks = read_scalar<std::int64_t>(snapshot, "ranks");
     if (ranks < 1) {
         throw FileError(fmt::format("the snapshot was written by {} ranks", ranks));
     }
     const auto& rows = read_table(snapshot, "partial_sums", static_cast<std::size_t>(ranks));
-    const auto row = [&](std::int64_t rank) {
-        return from_row(std::span(rows).subspan(static_cast<std::size_t>(rank) * row_size, row_size));
+    const auto row = [&](std::int64_t rank) -> PartialSums {
+        const auto at = std::span(rows).subspan(static_cast<std::size_t>(rank) * row_size, row_size);
+        const auto count = [&](std::size_t column) { return static_cast<std::int64_t>(at[column]); };
+        return {.training = {at[0], count(1), count(2)}, .validation = {at[3], count(4), count(5)}, .seconds = at[6]};
     };
     if (ranks == group_.size()) {
         return row(group_.rank());
     }
     // Other ranks share the work now: one of them carries what all had summed. The seconds are the leader's.
+    const auto add = [](backend::LossSums& to, const backend::LossSums& more) {
+        to = {to.loss + more.loss, to.correct + more.correct, to.samples + more.samples};
+    };
     PartialSums sums;
     for (std::int64_t rank = 0; group_.is_leader() && rank < ranks; ++rank) {
         const PartialSums other = row(rank);
-        sums.training.loss += other.training.loss;
-        sums.training.correct += other.training.correct;
-        sums.training.samples += other.training.samples;
-        sums.validation.loss += other.validation.loss;
-        sums.validation.correct += other.validation.correct;
-        sums.validation.samples += other.validation.samples;
+        add(sums.training, other.training);
+        add(sums.validation, other.validation);
         sums.seconds += rank == 0 ? other.seconds : 0;
     }
     return sums;

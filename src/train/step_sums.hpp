@@ -12,7 +12,7 @@
 namespace finch::train {
 
 /// The sums over the worker's ranks of one training step: statistics within forward and backward, and the gradients'
-/// buckets. Every rank does all of them in the same order, also where its computation failed: finish() then does those
+/// buckets. Every rank does all of them in the same order, also if its computation failed: finish() then does those
 /// that are left, with zeros.
 class StepSums : public backend::GroupSum {
 public:

@@ -5,7 +5,7 @@
 #include "finch/base/log.hpp"
 #include "finch/nn/initialization.hpp"
 
-#include "implementation.hpp"
+#include "learner.hpp"
 #include "measurement.hpp"
 
 #include <algorithm>
@@ -69,8 +69,8 @@ private:
 
 }  // namespace
 
-Training::Implementation::Implementation(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
-                                         const data::Datasets& datasets, Recipe recipe, HostMemory memory)
+Training::Training(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
+                   const data::Datasets& datasets, Recipe recipe, HostMemory memory)
     : device_(device),
       group_(group),
       all_reduce_(all_reduce),
@@ -91,7 +91,9 @@ Training::Implementation::Implementation(backend::Device& device, const comm::Gr
     learner_->set_state(nn::initial_state(plan(), recipe_.seed, recipe_.individual));
 }
 
-std::unique_ptr<Learner> Training::Implementation::make_learner(std::int64_t global_batch) const {
+Training::~Training() = default;
+
+std::unique_ptr<Learner> Training::make_learner(std::int64_t global_batch) const {
     const std::int64_t rank_batch = (global_batch + group_.size() - 1) / group_.size();
     const nn::SampleShape input{dataset_.height, dataset_.width, dataset_.channels};
     nn::ModelPlan plan = nn::plan_model(recipe_.model, input, dataset_.classes, rank_batch,
@@ -101,7 +103,7 @@ std::unique_ptr<Learner> Training::Implementation::make_learner(std::int64_t glo
                                      recipe_.data, RandomSource{recipe_.seed, recipe_.individual});
 }
 
-void Training::Implementation::check_memory(const nn::ModelPlan& plan) const {
+void Training::check_memory(const nn::ModelPlan& plan) const {
     std::int64_t needed = nn::memory_bytes(device_, plan);
     if (device_.is_host()) {
         // Snapshots are made one after the other: there is room for the largest.
@@ -112,15 +114,7 @@ void Training::Implementation::check_memory(const nn::ModelPlan& plan) const {
     }
 }
 
-std::int64_t Training::Implementation::training_samples() const noexcept {
-    return static_cast<std::int64_t>(split_.training.size());
-}
-
-std::int64_t Training::Implementation::validation_samples() const noexcept {
-    return static_cast<std::int64_t>(split_.validation.size());
-}
-
-State Training::Implementation::advance(std::int64_t steps) {
+State Training::advance(std::int64_t steps) {
     finish_steps();
     // A rank that met a NaN goes on too: its peers count on its collectives.
     while (steps > 0 && !ended_ && !epoch_is_over_) {
@@ -137,10 +131,9 @@ State Training::Implementation::advance(std::int64_t steps) {
 }
 
 /// Returns for how many steps it asked: at most `steps`, within the epoch.
-std::int64_t Training::Implementation::ask_for_training(std::int64_t steps) {
+std::int64_t Training::ask_for_training(std::int64_t steps) {
     shuffle_epoch();
-    const double rate =
-        nn::learning_rate(recipe_.training.schedule, initial_rate_, position_.epoch, recipe_.training.epochs);
+    const double rate = learning_rate();
     steps = std::min(steps, learner_->most_training_steps());
     indices_.clear();
     step_plans_.clear();
@@ -165,7 +158,7 @@ std::int64_t Training::Implementation::ask_for_training(std::int64_t steps) {
     return std::ssize(step_plans_);
 }
 
-std::int64_t Training::Implementation::ask_for_validation(std::int64_t steps) {
+std::int64_t Training::ask_for_validation(std::int64_t steps) {
     steps = std::min(steps, learner_->most_validation_steps());
     std::int64_t asked = 0;
     indices_.clear();
@@ -183,12 +176,12 @@ std::int64_t Training::Implementation::ask_for_validation(std::int64_t steps) {
 }
 
 /// Fills the last of `batches` up with samples of weight 0.
-void Training::Implementation::pad_indices(std::int64_t batches) {
+void Training::pad_indices(std::int64_t batches) {
     indices_.resize(static_cast<std::size_t>(batches * plan().batch), -1);
 }
 
-/// Waits for the steps that were asked for and counts what they gave; where they end an epoch, the group decides.
-void Training::Implementation::finish_steps() {
+/// Waits for the steps that were asked for and counts what they gave; if they end an epoch, the group decides.
+void Training::finish_steps() {
     if (steps_asked_ == 0) {
         return;
     }
@@ -201,14 +194,22 @@ void Training::Implementation::finish_steps() {
     }
 }
 
-void Training::Implementation::shuffle_epoch() {
+void Training::shuffle_epoch() {
     if (order_epoch_ != position_.epoch) {
         order_ = data::epoch_order(recipe_.seed, recipe_.individual, position_.epoch, training_samples());
         order_epoch_ = position_.epoch;
     }
 }
 
-State Training::Implementation::state() const noexcept {
+double Training::learning_rate() const {
+    return nn::learning_rate(recipe_.training.schedule, initial_rate_, position_.epoch, recipe_.training.epochs);
+}
+
+const nn::ModelPlan& Training::plan() const noexcept {
+    return learner_->model().plan();
+}
+
+State Training::state() const noexcept {
     if (ended_) {
         return *ended_;
     }
@@ -216,16 +217,12 @@ State Training::Implementation::state() const noexcept {
     return finite ? State::running : State::diverged;
 }
 
-std::int64_t Training::Implementation::samples_trained() const noexcept {
+std::int64_t Training::samples_trained() const noexcept {
     return position_.epoch * training_samples() +
            (position_.phase == Phase::training ? position_.sample : training_samples());
 }
 
-double Training::Implementation::training_seconds() const noexcept {
-    return seconds_before_ + step_seconds_;
-}
-
-double Training::Implementation::progress() const noexcept {
+double Training::progress() const noexcept {
     if (ended_) {
         return 1;
     }
@@ -235,67 +232,14 @@ double Training::Implementation::progress() const noexcept {
            static_cast<double>(recipe_.training.epochs * (training_samples() + validation_samples()));
 }
 
-NamedArrays Training::Implementation::best_weights() const {
+NamedArrays Training::best_weights() const {
     return nn::name_tensors(plan(), best_epoch() > 0 ? best_state_ : learner_->state());
 }
 
-Measured Training::Implementation::measure(const data::Dataset& dataset) {
+Measured Training::measure(const data::Dataset& dataset) {
     finish_steps();
     const BorrowedState best(*learner_, best_epoch() > 0 ? best_state_ : learner_->state());
     return measure_model(device_, group_, learner_->model(), recipe_.data, dataset);
-}
-
-Training::Training(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
-                   const data::Datasets& datasets, Recipe recipe, HostMemory memory)
-    : implementation_(
-          std::make_unique<Implementation>(device, group, all_reduce, datasets, std::move(recipe), memory)) {}
-
-Training::~Training() = default;
-
-State Training::advance(std::int64_t steps) {
-    return implementation_->advance(steps);
-}
-State Training::state() const noexcept {
-    return implementation_->state();
-}
-const std::vector<Epoch>& Training::curve() const noexcept {
-    return implementation_->curve();
-}
-std::int64_t Training::best_epoch() const noexcept {
-    return implementation_->best_epoch();
-}
-std::int64_t Training::global_batch() const noexcept {
-    return implementation_->global_batch();
-}
-std::int64_t Training::samples_trained() const noexcept {
-    return implementation_->samples_trained();
-}
-const nn::ModelPlan& Training::plan() const noexcept {
-    return implementation_->plan();
-}
-double Training::progress() const noexcept {
-    return implementation_->progress();
-}
-std::int64_t Training::steps_done() const noexcept {
-    return implementation_->steps_done();
-}
-double Training::step_seconds() const noexcept {
-    return implementation_->step_seconds();
-}
-double Training::training_seconds() const noexcept {
-    return implementation_->training_seconds();
-}
-NamedArrays Training::snapshot() {
-    return implementation_->snapshot();
-}
-void Training::restore(const NamedArrays& snapshot) {
-    implementation_->restore(snapshot);
-}
-NamedArrays Training::best_weights() const {
-    return implementation_->best_weights();
-}
-Measured Training::measure(const data::Dataset& dataset) {
-    return implementation_->measure(dataset);
 }
 
 }  // namespace finch::train

@@ -144,7 +144,7 @@ private:
             mailboxes_.push_back(std::make_unique<LocalMailbox>(*post_, i));
             files_.push_back(std::make_unique<MemoryJournal>(journals_[static_cast<std::size_t>(i)]));
             workers_.push_back(std::make_unique<Worker>(
-                options, space_, population, *propagator_, *evaluators_.back(), *files_.back(), *mailboxes_.back(),
+                options, population, *propagator_, *evaluators_.back(), *files_.back(), *mailboxes_.back(),
                 i == 0 ? archive_.get() : nullptr, observer_,
                 Hooks{[this] { return now_; }, [this] { return now_; }, [this] { return stop; }, end_time}));
         }

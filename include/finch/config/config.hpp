@@ -3,10 +3,11 @@
 #include "finch/base/log.hpp"
 #include "finch/cluster/device_map.hpp"
 #include "finch/island/options.hpp"
+#include "finch/nn/plan.hpp"
 #include "finch/search/exchange.hpp"
 #include "finch/search/function.hpp"
 #include "finch/search/propagator.hpp"
-#include "finch/train/training.hpp"
+#include "finch/train/recipe.hpp"
 
 #include <cstdint>
 #include <filesystem>

@@ -24,7 +24,7 @@ public:
     virtual ~Archive() = default;
     virtual void event(const search::Event& event) = 0;
     virtual void report(const search::WorkerReport& report) = 0;
-    /// Writes and syncs. False where it failed (disk full): the old archive stands, and a later try may succeed.
+    /// Writes and syncs. False if it failed (disk full): the old archive stands, and a later try may succeed.
     virtual bool write(const search::Population& population) = 0;
     /// Individuals whose learning curves the newest archive and its predecessor both hold: memory need not.
     [[nodiscard]] virtual std::vector<search::Id> curves_kept() const { return {}; }

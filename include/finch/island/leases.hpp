@@ -29,16 +29,17 @@ public:
     [[nodiscard]] std::optional<search::LeaseMessage> answer(const search::LeaseMessage& message);
     /// From now on everybody is told `exhausted`.
     void close() noexcept { closed_ = true; }
+    [[nodiscard]] bool is_closed() const noexcept { return closed_; }
     /// Whether every leader has said that it needs no more leases and holds none.
     [[nodiscard]] bool all_done() const noexcept;
-    /// Evaluations not leased yet; −1 where there is no budget of evaluations.
+    /// Evaluations not leased yet; −1 if there is no budget of evaluations.
     [[nodiscard]] std::int64_t remaining() const noexcept { return remaining_.value_or(-1); }
 
 private:
     [[nodiscard]] std::int64_t lease_size(std::int32_t worker, double seconds_per_evaluation) const;
 
     std::optional<std::int64_t> remaining_;  ///< of the evaluation budget
-    std::vector<std::int64_t> quotas_;       ///< by worker, of the generation budget; empty where there is none
+    std::vector<std::int64_t> quotas_;       ///< by worker, of the generation budget; empty if there is none
     std::vector<char> done_;                 ///< by worker
     bool closed_ = false;
 };

@@ -2,9 +2,8 @@
 
 #include "finch/base/stop_request.hpp"
 #include "finch/comm/mailbox.hpp"
+#include "finch/island/archivist.hpp"
 #include "finch/island/evaluator.hpp"
-#include "finch/island/journal.hpp"
-#include "finch/island/leases.hpp"
 #include "finch/island/liveness.hpp"
 #include "finch/island/options.hpp"
 #include "finch/search/exchange.hpp"
@@ -74,60 +73,50 @@ public:
 enum class ExitReason { complete, stopped, urgent, storage };
 
 /// The asynchronous life of a worker, on its leader: receive, breed, advance, settle, exchange, stop. No thread, and
-/// nothing in it waits. `archive` is given on world rank 0 alone, which also keeps the lease server.
+/// nothing in it waits. `archive` is given on world rank 0 alone, which is the archivist.
 class Worker {
 public:
-    Worker(WorkerOptions options, const search::Space& space, search::Population population,
-           const search::Propagator& propagator, Evaluator& evaluator, Journal& journal, comm::Mailbox& mailbox,
-           Archive* archive, Observer& observer, Hooks hooks);
+    Worker(WorkerOptions options, search::Population population, const search::Propagator& propagator,
+           Evaluator& evaluator, Journal& journal, comm::Mailbox& mailbox, Archive* archive, Observer& observer,
+           Hooks hooks);
 
     /// One round of the loop. False once the life is over.
     bool step();
-    /// step() until over; sleeps a millisecond where there was nothing to do.
+    /// step() until over; sleeps a millisecond if there was nothing to do.
     ExitReason run();
 
     [[nodiscard]] const search::Population& population() const noexcept { return population_; }
     [[nodiscard]] ExitReason exit_reason() const noexcept { return exit_reason_; }
-    /// Evaluations that this worker settled in this start.
-    [[nodiscard]] std::int64_t evaluations() const noexcept { return evaluations_; }
 
 private:
-    enum class Phase { living, waiting_for_leaders, closing, over };
+    /// searching: breeds and trains. waiting: has nothing left to train, other leaders have. closing: what was sent is
+    /// still to arrive.
+    enum class State { searching, waiting, closing, over };
 
+    // The life: worker.cpp.
+    void live();
+    void fill_slots();
+    void start_bred();
+    void start(search::Individual individual);
+    void settle(search::Individual individual);
+    void exchange(const search::Individual& after);
+    void leave();
+
+    // What it hears and says: worker_messages.cpp.
     void receive();
     void handle(const search::Record& record, int from);
     void handle_lease(const search::LeaseMessage& message);
-    void merge_record(const search::Record& record);
-    void check_stop();
-    void check_budget();
-    [[nodiscard]] std::optional<std::string> used_budget() const;
-    void obey(const search::Halt& halt);
-    void halt(const search::Halt& asked);
-    void send_halt(const search::Halt& halt);
-    void save_and_leave(ExitReason reason);
-    void stop_for_storage(const std::string& why);
-    void sync_journal(bool now);
-    void checkpoint();
-    void fill_slots();
-    [[nodiscard]] bool may_go_on_with(const search::Individual& individual) const;
-    void start_bred();
-    void start(search::Individual individual);
-    void answer_held_requests();
-    void settle(search::Individual individual);
-    void exchange(const search::Individual& after);
-    void leave_if_over();
-    void live();
-    void housekeeping();
+    void answer_requests();
+    void merge(const search::Record& record, int from);
+    /// Journals `record`, then tells `to` and the archivist, each once. False if it could not be written: nobody heard
+    /// of it.
+    bool publish(const search::Record& record, std::vector<std::int32_t> to);
+    void event(const std::string& kind, const std::string& text);
     void report();
-    void archive_now();
     void check_liveness();
     void announce(double seconds);
     void announce_if_long(double last_seconds);
-    void event(const std::string& kind, const std::string& text);
-
-    /// Journals `record`, then tells `to` and the archivist, each once. False where it could not be written: nobody
-    /// heard of it.
-    bool publish(const search::Record& record, const std::vector<std::int32_t>& to);
+    void notify(const search::Record& record);
     void send(std::int32_t to, const search::Record& record);
     void send_lease(search::LeaseMessage::Kind kind, std::int64_t count);
     [[nodiscard]] std::vector<std::int32_t> leaders_of(int island) const;
@@ -136,30 +125,36 @@ private:
         return options_.island_of_worker[static_cast<std::size_t>(options_.self)];
     }
 
+    // Why it stops, and what it writes: worker_stopping.cpp.
+    void check_stop();
+    [[nodiscard]] std::optional<std::string> used_budget() const;
+    void halt(const search::Halt& asked);
+    void obey(const search::Halt& halt);
+    void save_and_leave(ExitReason reason);
+    void stop_for_storage(const std::string& why);
+    void checkpoint();
+    void sync_journal(bool now);
+    void housekeeping();
+    void write_archive();
+
     WorkerOptions options_;
-    const search::Space& space_;
     search::Population population_;
     const search::Propagator& propagator_;
     Evaluator& evaluator_;
     Journal& journal_;
     comm::Mailbox& mailbox_;
-    Archive* archive_;
     Observer& observer_;
     Hooks hooks_;
 
-    Phase phase_ = Phase::living;
+    State state_ = State::searching;
     ExitReason exit_reason_ = ExitReason::complete;
-    bool halted_ = false;  ///< nothing starts any more
     /// In training with nothing beside it in this worker, since it may be the one that ends the process.
     std::optional<search::Id> alone_;
     bool did_something_ = false;
     bool is_saving_ = false;
     LeaseClient lease_client_;
-    std::optional<LeaseServer> lease_server_;          ///< world rank 0
-    std::vector<search::LeaseMessage> held_requests_;  ///< world rank 0, one_at_a_time: not answered yet
-    std::vector<std::uint64_t> taken_in_from_;         ///< world rank 0: durable records taken in, by worker
-    std::vector<std::uint64_t> in_last_archive_;       ///< world rank 0: of them, those that the newest archive holds
-    std::deque<search::Individual> unfinished_;        ///< of an earlier start, dealt to this worker
+    std::optional<Archivist> archivist_;         ///< world rank 0
+    std::deque<search::Individual> unfinished_;  ///< of an earlier start, dealt to this worker
     std::uint32_t sequence_ = 0;
     std::int32_t generation_ = 0;
     std::int64_t evaluations_ = 0;
@@ -167,9 +162,7 @@ private:
     double busy_since_ = 0;  ///< steady; 0: idle
     double busy_seconds_ = 0;
     double seconds_per_evaluation_ = 0;
-    double last_archive_ = 0;  ///< steady
     double archive_cost_ = 0;  ///< seconds
-    int archive_failures_ = 0;
     double last_checkpoint_ = 0;
     double last_report_ = 0;
     Liveness liveness_;

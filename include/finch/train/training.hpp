@@ -1,60 +1,25 @@
 #pragma once
 
 #include "finch/backend/device.hpp"
-#include "finch/backend/optimizer.hpp"
 #include "finch/base/epoch.hpp"
 #include "finch/base/named_array.hpp"
 #include "finch/comm/all_reduce.hpp"
 #include "finch/data/dataset.hpp"
-#include "finch/nn/plan.hpp"
-#include "finch/nn/schedule.hpp"
+#include "finch/nn/model.hpp"
+#include "finch/train/early_stopping.hpp"
+#include "finch/train/recipe.hpp"
 
-#include <array>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
-#include <string_view>
+#include <span>
 #include <vector>
 
 namespace finch::train {
 
-enum class ScaleLearningRate { none, sqrt, linear };
-constexpr std::array<std::string_view, 3> words_of(ScaleLearningRate) {
-    return {"none", "sqrt", "linear"};
-}
-using Precision = backend::Precision;
-
-/// What `training:` says, every gene already replaced by its value.
-struct Options {
-    std::int64_t epochs = 10;
-    std::int64_t batch_size = 64;  ///< global; used where batch_size_per_rank is nothing
-    std::optional<std::int64_t> batch_size_per_rank = {};
-    /// By the number of ranks that it starts on; used where batch_size_per_rank is given.
-    ScaleLearningRate scale_learning_rate = ScaleLearningRate::none;
-    backend::Optimizer optimizer = backend::Adadelta{};
-    double learning_rate = 1.0;
-    nn::Schedule schedule = nn::ConstantSchedule{};
-    std::optional<std::int64_t> patience = {};  ///< epochs without improvement before it stops early; nothing: never
-    Precision precision = Precision::float32;
-    bool deterministic = true;
-};
-
-/// What a training minimises. It decides which epoch is the best one, whose weights are kept, and what early stopping
-/// waits for.
-enum class Objective { validation_loss, validation_error };
-constexpr std::array<std::string_view, 2> words_of(Objective) {
-    return {"validation_loss", "validation_error"};
-}
-
-/// What an individual's training is a function of, beside the data.
-struct Recipe {
-    std::uint64_t seed = 1;
-    std::uint64_t individual = 0;  ///< its id's value
-    Objective objective = Objective::validation_loss;
-    Options training;
-    data::Options data;
-    nn::ModelSpec model;
-};
+class Learner;
+struct StepPlan;
 
 /// What `epoch` gave, as the objective sees it: smaller is better.
 [[nodiscard]] double objective_value(Objective objective, const Epoch& epoch) noexcept;
@@ -75,73 +40,131 @@ struct HostMemory {
     std::int64_t returning = 0;  ///< bytes that the caller holds until the training stands
 };
 
-/// One individual's training on this rank, an object that is advanced. Every method but the accessors is collective
-/// over the worker, and all ranks call them in the same order with the same arguments.
+/// One individual's training on this rank, an object that is advanced: steps in training.cpp, the group's decision at
+/// an epoch's end in epoch_end.cpp, files in snapshot.cpp. All ranks of the worker call the collective methods in the
+/// same order with the same arguments.
 class Training {
 public:
-    using Measured = train::Measured;
-
     /// Plans and allocates everything; `device`, `group`, `all_reduce` and `datasets` must outlive it. Throws
     /// ConfigError (the network cannot exist, there is nothing to validate on, the device has not that precision) and
-    /// std::bad_alloc, at once where the device has less free memory than plan().bytes, and room for a snapshot where
-    /// that is the host's. Local: not collective, so that a rank that fails can be heard.
+    /// std::bad_alloc, at once if the device has less free memory than plan().bytes, and room for a snapshot if that
+    /// is the host's. Local: not collective, so that a rank that fails can be heard.
     Training(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
              const data::Datasets& datasets, Recipe recipe, HostMemory memory = {});
     ~Training();
     Training(const Training&) = delete;
     Training& operator=(const Training&) = delete;
 
-    /// Collective over the worker. Does up to `steps` batches (of training or of validation) and returns state(). Where
-    /// the device runs ahead, it first takes in what the call before asked for, and returns with the new batches still
-    /// to be done: so a GPU has work while the host looks elsewhere. The end of an epoch follows its last validation
-    /// batch: sums are reduced, the leader decides (improved, patience, NaN), all obey, so at that moment all ranks
-    /// return the same. Between two epochs' ends only this rank's own loss
-    /// is known, and ranks may differ by `diverged`: the caller takes the largest over the group before it acts on it.
-    /// How the batches are cut into calls does not change a bit. What a batch's computation throws on this rank is
-    /// thrown at the end of the call: until then its collectives run with zeros and its losses are NaN, so the others
-    /// are not left waiting and nobody takes the result for good.
+    /// Collective over the worker. Does up to `steps` batches, of training or of validation, and returns state().
+    /// - On a device that runs ahead it synchronizes the last call's batches and returns with its own under way.
+    /// - An epoch's end follows its last validation batch: sums are reduced, the leader decides, all return the same.
+    /// - Between epochs' ends a rank knows its own loss alone: the caller takes the largest state over the group.
+    /// - How the batches are cut into calls does not change a bit.
+    /// - Throws at its end what a batch threw on this rank, whose collectives went on with zeros and NaN losses.
     State advance(std::int64_t steps);
 
     /// Local. `diverged` as soon as this rank has met a loss that is not finite.
     [[nodiscard]] State state() const noexcept;
-    /// The epochs that ended so far, first first.
-    [[nodiscard]] const std::vector<Epoch>& curve() const noexcept;
+    /// The epochs that ended so far, oldest first.
+    [[nodiscard]] const std::vector<Epoch>& curve() const noexcept { return curve_; }
     /// The epoch with the smallest value of the objective, the first of equal ones, 1 is the first; 0: none yet.
-    [[nodiscard]] std::int64_t best_epoch() const noexcept;
+    [[nodiscard]] std::int64_t best_epoch() const noexcept { return stopping_.best_epoch; }
     /// Samples of one optimizer step over the whole group. Fixed at the start, whatever the number of ranks is later.
-    [[nodiscard]] std::int64_t global_batch() const noexcept;
+    [[nodiscard]] std::int64_t global_batch() const noexcept { return global_batch_; }
     /// Of the whole group.
     [[nodiscard]] std::int64_t samples_trained() const noexcept;
     [[nodiscard]] const nn::ModelPlan& plan() const noexcept;
     /// The share of all epochs' samples, those of validation included, that is done: 0 to 1. 1 once it has ended.
     [[nodiscard]] double progress() const noexcept;
-    /// Batches that are done and taken in, and the seconds that they took by the device's clock, since this object was
-    /// made.
-    [[nodiscard]] std::int64_t steps_done() const noexcept;
-    [[nodiscard]] double step_seconds() const noexcept;
-    /// The seconds of all batches so far, those before a restore() included, by the leader's
-    /// device. Leader only.
-    [[nodiscard]] double training_seconds() const noexcept;
+    /// Batches that are synchronized, and the seconds that they took by the device's clock, since this object was made.
+    [[nodiscard]] std::int64_t steps_done() const noexcept { return steps_done_; }
+    [[nodiscard]] double step_seconds() const noexcept { return step_seconds_; }
+    /// Leader only. The seconds of all batches so far, those before a restore() included, by the leader's device.
+    [[nodiscard]] double training_seconds() const noexcept { return seconds_before_ + step_seconds_; }
 
-    /// Collective over the worker. Takes in what is under way; then everything that is needed to go on, on any number
-    /// of ranks: weights, optimizer, the best epoch's weights, position, partial sums per rank, patience, curve. The
-    /// same arrays on every rank.
+    /// Collective over the worker. Synchronizes; then everything that is needed to go on, on any number of ranks:
+    /// weights, optimizer, the best epoch's weights, position, partial sums per rank, patience, curve. The same arrays
+    /// on every rank.
     [[nodiscard]] NamedArrays snapshot();
-    /// Local. Goes on from a snapshot: to the same bits where the number of ranks is the same, else at the same global
-    /// batch and learning rate. Throws FileError where it does not fit the recipe or keeps the weights of another epoch
+    /// Local. Goes on from a snapshot: to the same bits if the number of ranks is the same, else at the same global
+    /// batch and learning rate. Throws FileError if it does not fit the recipe or keeps the weights of another epoch
     /// than the objective's best, and std::bad_alloc, after which it can only be destroyed.
     void restore(const NamedArrays& snapshot);
 
     /// Local. The weights of the best epoch under PyTorch's names; before the first epoch's end the present ones.
     [[nodiscard]] NamedArrays best_weights() const;
 
-    /// Collective over the worker. Loss and accuracy of best_weights() on a data set. Throws ConfigError where its
-    /// shape is not the model's.
+    /// Collective over the worker. Loss and accuracy of best_weights() on a data set. Throws ConfigError if its shape
+    /// is not the model's.
     [[nodiscard]] Measured measure(const data::Dataset& dataset);
 
 private:
-    class Implementation;
-    std::unique_ptr<Implementation> implementation_;
+    /// Which part of an epoch the next batch belongs to.
+    enum class Phase : std::int64_t { training = 0, validation = 1 };
+
+    /// What is done, counted in samples of the whole group, so that it means the same on any number of ranks.
+    struct Position {
+        std::int64_t epoch = 0;  ///< 0 is the first
+        Phase phase = Phase::training;
+        std::int64_t sample = 0;  ///< of the phase
+    };
+
+    /// What this rank has summed up in an epoch that has not ended.
+    struct PartialSums {
+        backend::LossSums training;
+        backend::LossSums validation;
+        double seconds = 0;
+    };
+
+    struct Verdict;
+
+    [[nodiscard]] std::unique_ptr<Learner> make_learner(std::int64_t global_batch) const;
+    void check_memory(const nn::ModelPlan& plan) const;
+    [[nodiscard]] std::int64_t training_samples() const noexcept { return std::ssize(split_.training); }
+    [[nodiscard]] std::int64_t validation_samples() const noexcept { return std::ssize(split_.validation); }
+    [[nodiscard]] double learning_rate() const;
+    std::int64_t ask_for_training(std::int64_t steps);
+    std::int64_t ask_for_validation(std::int64_t steps);
+    void pad_indices(std::int64_t batches);
+    void finish_steps();
+    void shuffle_epoch();
+
+    void end_epoch();
+    [[nodiscard]] Verdict judge(std::span<const double> losses, std::span<const std::int64_t> counts);
+    void obey(const Verdict& verdict);
+
+    void check_identity(const NamedArrays& snapshot) const;
+    [[nodiscard]] Position read_position(const NamedArrays& snapshot) const;
+    [[nodiscard]] PartialSums read_partial_sums(const NamedArrays& snapshot) const;
+    [[nodiscard]] std::vector<Epoch> read_curve(const NamedArrays& snapshot) const;
+    [[nodiscard]] EarlyStopping judged(const std::vector<Epoch>& curve) const;
+
+    backend::Device& device_;
+    const comm::Group& group_;
+    comm::AllReduce& all_reduce_;
+    const data::Dataset& dataset_;
+    Recipe recipe_;
+    HostMemory memory_;
+    data::Split split_;
+    std::int64_t global_batch_;
+    double initial_rate_;  ///< scaled
+    std::unique_ptr<Learner> learner_;
+    nn::ModelState best_state_;
+    EarlyStopping stopping_;
+    std::vector<Epoch> curve_;
+    Position position_;
+    PartialSums sums_;
+    std::int64_t epoch_ranks_;      ///< that trained the present epoch so far; 0: different numbers of them
+    std::int64_t steps_asked_ = 0;  ///< for which the device was asked, and which finish_steps() has not seen done
+    bool epoch_is_over_ = false;    ///< with the steps that were asked for
+    std::int64_t steps_done_ = 0;
+    double step_seconds_ = 0;
+    double seconds_before_ = 0;          ///< of the batches before the last restore()
+    std::optional<State> ended_;         ///< what the group agreed on
+    std::vector<std::uint32_t> order_;   ///< in which the epoch `order_epoch_` sees its samples
+    std::int64_t order_epoch_ = -1;      ///< none
+    std::vector<std::int64_t> indices_;  ///< this rank's images of the batches that are asked for, padded
+    std::vector<StepPlan> step_plans_;
 };
 
 /// Collective over the worker. Loss and accuracy of `weights` (PyTorch's names) on a data set, for a model without a

@@ -1,4 +1,4 @@
-#include "step.hpp"
+#include "learner.hpp"
 
 #include "finch/base/random.hpp"
 

@@ -29,7 +29,7 @@ struct RandomSource {
 };
 
 /// A model, its optimizer and its data on this rank: everything whose size depends on the batch. Does steps, many at a
-/// time; where the device runs ahead they are done when synchronize() returns.
+/// time; on a device that runs ahead they are done when synchronize() returns.
 ///
 /// Where the host has a part in the sums over ranks, what a computation throws is kept, and from then on the
 /// collectives run with zeros and the losses are NaN: the other ranks are not left waiting. throw_failure() then tells.

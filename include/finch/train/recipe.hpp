@@ -1,0 +1,53 @@
+#pragma once
+
+#include "finch/backend/optimizer.hpp"
+#include "finch/data/dataset.hpp"
+#include "finch/nn/schedule.hpp"
+#include "finch/nn/spec.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace finch::train {
+
+enum class ScaleLearningRate { none, sqrt, linear };
+constexpr std::array<std::string_view, 3> words_of(ScaleLearningRate) {
+    return {"none", "sqrt", "linear"};
+}
+using Precision = backend::Precision;
+
+/// What `training:` says, every gene already replaced by its value.
+struct Options {
+    std::int64_t epochs = 10;
+    std::int64_t batch_size = 64;  ///< global; used if batch_size_per_rank is not given
+    std::optional<std::int64_t> batch_size_per_rank = {};
+    /// By the number of ranks that it starts on; used if batch_size_per_rank is given.
+    ScaleLearningRate scale_learning_rate = ScaleLearningRate::none;
+    backend::Optimizer optimizer = backend::Adadelta{};
+    double learning_rate = 1.0;
+    nn::Schedule schedule = nn::ConstantSchedule{};
+    std::optional<std::int64_t> patience = {};  ///< epochs without improvement before it stops early; nothing: never
+    Precision precision = Precision::float32;
+    bool deterministic = true;
+};
+
+/// What a training minimises. It decides which epoch is the best one, whose weights are kept, and what early stopping
+/// waits for.
+enum class Objective { validation_loss, validation_error };
+constexpr std::array<std::string_view, 2> words_of(Objective) {
+    return {"validation_loss", "validation_error"};
+}
+
+/// What an individual's training is a function of, beside the data.
+struct Recipe {
+    std::uint64_t seed = 1;
+    std::uint64_t individual = 0;  ///< its id's value
+    Objective objective = Objective::validation_loss;
+    Options training;
+    data::Options data;
+    nn::ModelSpec model;
+};
+
+}  // namespace finch::train

@@ -1,0 +1,64 @@
+#include "finch/island/archivist.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace finch::island {
+
+Archivist::Archivist(Archive& archive, LeaseServer leases, int workers, double seconds,
+                     std::function<double()> steady_seconds)
+    : archive_(archive),
+      leases_(std::move(leases)),
+      seconds_(seconds),
+      steady_seconds_(std::move(steady_seconds)),
+      merged_(static_cast<std::size_t>(workers)),
+      in_last_archive_(merged_),
+      last_archive_(steady_seconds_()) {}
+
+void Archivist::receive(const search::LeaseMessage& message) {
+    if (message.kind == search::LeaseMessage::Kind::request) {
+        requests_.push_back(message);
+    } else {
+        static_cast<void>(leases_.answer(message));
+    }
+}
+
+std::vector<search::LeaseMessage> Archivist::answers() {
+    std::vector<search::LeaseMessage> answers;
+    for (const search::LeaseMessage& request : std::exchange(requests_, {})) {
+        answers.push_back(leases_.answer(request).value());
+    }
+    return answers;
+}
+
+void Archivist::merge(const search::Record& record, int from) {
+    if (const auto* report = std::get_if<search::WorkerReport>(&record)) {
+        archive_.report(*report);  // not journaled
+        return;
+    }
+    if (const auto* event = std::get_if<search::Event>(&record)) {
+        archive_.event(*event);
+    }
+    ++merged_[static_cast<std::size_t>(from)];
+}
+
+bool Archivist::archive_is_due() const {
+    return steady_seconds_() - last_archive_ >= std::max(seconds_, 100 * cost_);
+}
+
+std::vector<std::uint64_t> Archivist::write_archive(search::Population& population) {
+    const double start = steady_seconds_();
+    const bool is_written = archive_.write(population);
+    last_archive_ = steady_seconds_();
+    cost_ = last_archive_ - start;
+    failures_ = is_written ? 0 : failures_ + 1;
+    if (!is_written) {
+        return {};
+    }
+    for (const search::Id id : archive_.curves_kept()) {
+        population.forget_curve(id);
+    }
+    return std::exchange(in_last_archive_, merged_);
+}
+
+}  // namespace finch::island

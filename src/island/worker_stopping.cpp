@@ -1,0 +1,180 @@
+// Why a worker stops, and what it keeps of its work: signals, the deadline, budgets, snapshots, the archive.
+#include "finch/base/format.hpp"
+#include "finch/island/worker.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace finch::island {
+namespace {
+
+constexpr double report_seconds = 10;
+constexpr double reports_per_second = 100;  ///< that world rank 0 receives at most
+
+}  // namespace
+
+void Worker::check_stop() {
+    if (state_ == State::over || exit_reason_ == ExitReason::urgent) {
+        return;
+    }
+    const StopRequest stop = hooks_.stop();
+    if (stop == StopRequest::urgent) {
+        save_and_leave(ExitReason::urgent);
+        return;
+    }
+    constexpr double margin = 5;       // s
+    constexpr double unmeasured = 10;  // s, for a snapshot that nobody has seen yet
+    const double snapshot = evaluator_.checkpoint_seconds();
+    const double needed = margin + archive_cost_ + (snapshot > 0 ? snapshot : unmeasured);
+    const bool time_is_up = hooks_.end_time > 0 && hooks_.unix_seconds() + needed > hooks_.end_time;
+    const bool can_stop = state_ == State::searching || (archivist_ && state_ == State::waiting);
+    if ((stop == StopRequest::orderly || time_is_up) && exit_reason_ == ExitReason::complete && can_stop) {
+        halt({false, stop == StopRequest::orderly ? "a signal asked to stop" : "the job's time is nearly over"});
+    }
+}
+
+/// What says that a budget other than one of evaluations is used; nothing if none is.
+std::optional<std::string> Worker::used_budget() const {
+    const Budget& budget = options_.budget;
+    const search::Individual* best = population_.best();
+    if (budget.target_loss && best != nullptr && best->loss <= *budget.target_loss) {
+        return fmt::format("the target loss is reached: {}", best->loss);
+    }
+    const double hours = (hooks_.steady_seconds() - began_) / 3600;
+    if (budget.hours && options_.hours_before + hours >= *budget.hours) {
+        return fmt::format("the budget of {} hours is used", *budget.hours);
+    }
+    if (budget.node_hours && options_.node_hours_before + options_.nodes * hours >= *budget.node_hours) {
+        return fmt::format("the budget of {} node hours is used", *budget.node_hours);
+    }
+    return std::nullopt;
+}
+
+/// Ends or stops the whole run. World rank 0 tells every leader, once; another leader tells world rank 0, and obeys at
+/// once. A stop may follow an end, not the other way round.
+void Worker::halt(const search::Halt& asked) {
+    if (exit_reason_ != ExitReason::complete || (asked.end_running && archivist_ && archivist_->leases().is_closed())) {
+        return;
+    }
+    notify(asked);
+    if (archivist_) {
+        archivist_->leases().close();
+        event(asked.end_running ? "end" : "stop", asked.why);
+    }
+    obey(asked);
+}
+
+void Worker::obey(const search::Halt& halt) {
+    if (exit_reason_ != ExitReason::complete) {
+        return;
+    }
+    const ExitReason reason = halt.end_running ? ExitReason::complete : ExitReason::stopped;
+    if (state_ == State::searching) {
+        save_and_leave(reason);
+    } else {
+        exit_reason_ = reason;  // nothing is left to train here, but the run as a whole may not be complete
+    }
+}
+
+/// Saves what runs and leaves; the unfinished go on at the next start, after an end if the budget is raised.
+void Worker::save_and_leave(ExitReason reason) {
+    if (exit_reason_ == ExitReason::urgent || exit_reason_ == ExitReason::storage) {
+        return;
+    }
+    exit_reason_ = reason;
+    unfinished_.clear();
+    if (reason != ExitReason::complete && hooks_.stopping) {
+        hooks_.stopping();
+    }
+    if (state_ == State::searching) {
+        checkpoint();
+    }
+    if (reason == ExitReason::storage) {
+        notify(search::Halt{false, fmt::format("worker {} cannot write its journal", options_.self)});
+    }
+    sync_journal(true);
+    if (reason == ExitReason::urgent) {
+        state_ = State::over;  // a peer may be dead: nobody is waited for
+    } else if (state_ == State::searching) {
+        leave();
+    }
+}
+
+/// What this leader has to keep cannot be written: the run stops, to be resumed.
+void Worker::stop_for_storage(const std::string& why) {
+    if (exit_reason_ != ExitReason::storage) {
+        observer_.warned(fmt::format("the results cannot be kept, so this run stops: {}", why));
+    }
+    save_and_leave(ExitReason::storage);
+}
+
+/// Saves what runs, then records how far each is.
+void Worker::checkpoint() {
+    if (std::exchange(is_saving_, true)) {
+        return;  // a record could not be written, and the worker leaves: the snapshots are there already
+    }
+    for (const search::Individual& saved : evaluator_.checkpoint()) {
+        if (exit_reason_ != ExitReason::storage) {
+            publish(search::Started{saved}, {});
+        }
+    }
+    is_saving_ = false;
+}
+
+void Worker::sync_journal(bool now) {
+    try {
+        journal_.sync(now);
+    } catch (const ApiError& error) {
+        if (state_ == State::searching) {
+            stop_for_storage(error.what());
+        } else {
+            observer_.warned(error.what());  // everything was told; it is in the last archive
+        }
+    }
+}
+
+/// What is due now and then: utilisation, snapshots, the archive, the log.
+void Worker::housekeeping() {
+    const double now = hooks_.steady_seconds();
+    if (busy_since_ > 0) {
+        busy_seconds_ += now - busy_since_;
+    }
+    busy_since_ = state_ == State::searching && !evaluator_.idle() ? now : 0;
+    if (state_ == State::searching && now - last_report_ >= std::max(report_seconds, workers() / reports_per_second)) {
+        report();
+    }
+    if (state_ == State::searching && now - last_checkpoint_ >= options_.training_seconds) {
+        announce_if_long(evaluator_.checkpoint_seconds());
+        checkpoint();
+        sync_journal(true);
+        last_checkpoint_ = hooks_.steady_seconds();
+    }
+    // Once the closing has begun, nothing is sent any more; the last archive is written after it.
+    if (archivist_ && state_ != State::closing && archivist_->archive_is_due()) {
+        write_archive();
+    }
+    sync_journal(false);
+    observer_.tick(population_);
+}
+
+/// World rank 0: writes the archive, then tells each leader how many of its records need no journal any more.
+void Worker::write_archive() {
+    announce_if_long(archive_cost_);
+    evaluator_.keep_alive(allowed_seconds(archive_cost_));
+    const std::vector<std::uint64_t> safe = archivist_->write_archive(population_);
+    archive_cost_ = archivist_->archive_seconds();
+    if (safe.empty()) {
+        event("storage",
+              fmt::format("the archive could not be written (try {} of {})", archivist_->failures(), Archivist::tries));
+        if (archivist_->failures() >= Archivist::tries && exit_reason_ == ExitReason::complete) {
+            halt({false, "the archive cannot be written"});
+        }
+        return;
+    }
+    journal_.forget(safe.front());
+    for (std::int32_t worker = 1; worker < workers(); ++worker) {
+        send(worker, search::Archived{safe[static_cast<std::size_t>(worker)], archive_cost_});
+    }
+}
+
+}  // namespace finch::island
