@@ -29,7 +29,8 @@ MODULES = {
     "store": (3, ["search", "hdf5"]),
     "config": (4, ["base", "cluster", "backend", "hdf5", "search", "comm", "nn", "data", "train", "island", "store"]),
     "report": (4, ["search", "store"]),
-    "app": (5, ["config", "report", "train", "island", "store"]),
+    "doctor": (5, ["cluster", "backend", "comm", "data", "config"]),
+    "app": (6, ["doctor", "config", "report", "train", "island", "store"]),
 }
 
 # One header of a module whose others stay closed.
@@ -175,7 +176,12 @@ PLANTED = [
     ("src/config/a.cpp", '#include "finch/report/table.hpp"', True),
     ("src/report/a.cpp", '#include "finch/train/training.hpp"', True),
     ("src/report/a.cpp", "#include <yaml-cpp/yaml.h>", True),
+    ("src/doctor/a.cpp", '#include "finch/config/config.hpp"', False),
+    ("src/doctor/a.cpp", '#include "finch/report/tables.hpp"', True),
+    ("src/doctor/a.cpp", '#include "finch/app/startup.hpp"', True),
+    ("src/doctor/a.cpp", "#include <CLI/CLI.hpp>", True),
     ("src/app/a.cpp", "#include <CLI/CLI.hpp>", False),
+    ("src/app/a.cpp", '#include "finch/doctor/examine.hpp"', False),
     ("src/app/a.cpp", '#include "finch/report/table.hpp"', False),
     ("src/app/a.cpp", '#include "finch/cluster/signals.hpp"', False),
     ("src/app/a.cpp", '#include "../train/inner.hpp"', True),
