@@ -1,7 +1,6 @@
 // finch: parses the command line, runs one verb, and turns what it throws into a message and an exit code.
-#include "finch/app/fault.hpp"
+#include "finch/app/evolve.hpp"
 #include "finch/app/replay.hpp"
-#include "finch/app/run.hpp"
 #include "finch/app/startup.hpp"
 #include "finch/app/verbs.hpp"
 #include "finch/base/error.hpp"

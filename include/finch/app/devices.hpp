@@ -31,9 +31,4 @@ void check_precision(const config::Config& config, const backend::Device& device
 [[nodiscard]] OpenedDevice open_device(const comm::Session& session, const config::Config& config,
                                        const Placement& placement);
 
-/// Collective over the worker. The sums that were decided on, for the line of work `device`.
-[[nodiscard]] std::unique_ptr<comm::AllReduce> make_all_reduce(cluster::AllReduceKind communicator,
-                                                               const comm::Group& group, backend::Device& device,
-                                                               double timeout_seconds);
-
 }  // namespace finch::app

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "finch/app/run.hpp"
+#include "finch/app/evolve.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/island/leases.hpp"
 #include "finch/search/population.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "finch/app/run.hpp"
+#include "finch/app/evolve.hpp"
 
 #include <filesystem>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "finch/app/order.hpp"
+#include "finch/evaluate/order.hpp"
 
 #include "finch/base/format.hpp"
 #include "finch/cluster/signals.hpp"
@@ -6,7 +6,7 @@
 #include <span>
 #include <variant>
 
-namespace finch::app {
+namespace finch::evaluate {
 namespace {
 
 void write_array(const NamedArray& array, ByteWriter& writer) {
@@ -85,4 +85,4 @@ Order decode_order(const Bytes& bytes) {
     return order;
 }
 
-}  // namespace finch::app
+}  // namespace finch::evaluate

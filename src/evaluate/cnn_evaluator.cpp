@@ -1,17 +1,17 @@
-#include "finch/app/cnn_evaluator.hpp"
+#include "finch/evaluate/cnn_evaluator.hpp"
 
-#include "finch/app/fault.hpp"
 #include "finch/base/clock.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/evaluate/fault.hpp"
 #include "finch/store/model_file.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-namespace finch::app {
+namespace finch::evaluate {
 namespace {
 
 /// Messages, signals and the clock are looked at this often. A device that runs ahead is asked for more at once, so
@@ -323,4 +323,4 @@ void CnnEvaluator::dismiss() {
     command(Order{});
 }
 
-}  // namespace finch::app
+}  // namespace finch::evaluate

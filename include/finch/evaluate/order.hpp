@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace finch::app {
+namespace finch::evaluate {
 
 /// What a leader tells its group to do next. A follower never reads a clock or a message of another worker: it does
 /// what the Order says, and so a group cannot split. A signal that reached a follower goes up with its answer.
@@ -45,4 +45,4 @@ enum class Status : std::int64_t { running, finished, diverged, out_of_memory, f
 [[nodiscard]] Bytes encode(const Order& order);
 [[nodiscard]] Order decode_order(const Bytes& bytes);
 
-}  // namespace finch::app
+}  // namespace finch::evaluate

@@ -1,8 +1,8 @@
-#include "finch/app/function_evaluator.hpp"
+#include "finch/evaluate/function_evaluator.hpp"
 
-#include "finch/app/fault.hpp"
-#include "finch/app/order.hpp"
 #include "finch/base/clock.hpp"
+#include "finch/evaluate/fault.hpp"
+#include "finch/evaluate/order.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-namespace finch::app {
+namespace finch::evaluate {
 
 FunctionEvaluator::FunctionEvaluator(const config::FunctionObjective& objective, std::uint64_t seed, int slots,
                                      const comm::Group& group)
@@ -89,4 +89,4 @@ void follow_without_trainings(const comm::Group& group) {
     }
 }
 
-}  // namespace finch::app
+}  // namespace finch::evaluate
