@@ -1,5 +1,6 @@
 // finch: parses the command line, runs one verb, and turns what it throws into a message and an exit code.
 #include "finch/app/evolve.hpp"
+#include "finch/app/plan.hpp"
 #include "finch/app/replay.hpp"
 #include "finch/app/startup.hpp"
 #include "finch/app/verbs.hpp"

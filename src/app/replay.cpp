@@ -42,6 +42,7 @@ std::string pack(const std::filesystem::path& run, const std::string& id) {
             fmt::format("{}: there is no individual {}; finch show --csv lists them all", run.string(), id));
     }
     Bytes bytes;
+    bytes.reserve(recovered->facts.config.size());
     ByteWriter writer(bytes);
     writer.put_text(recovered->facts.config);
     writer.put_text(recovered->facts.data_fingerprint);

@@ -85,10 +85,7 @@ bool CnnEvaluator::can_exist(const search::Genome& genome) const {
 }
 
 std::vector<Status> CnnEvaluator::command(const Order& order) {
-    {
-        Bytes bytes = encode(order);  // gone when the order is obeyed: a snapshot may be in it
-        group_.broadcast(bytes);
-    }
+    send_order(group_, order);
     last_order_ = steady_seconds();
     return slots_.obey(order);
 }

@@ -63,16 +63,14 @@ void FunctionEvaluator::keep_alive(double seconds) {
         Order order;
         order.kind = Order::Kind::wait;
         order.seconds_to_next = seconds;
-        Bytes bytes = encode(order);
-        group_.broadcast(bytes);
+        send_order(group_, order);
         static_cast<void>(agree(group_, Status::running));
         last_order_ = steady_seconds();
     }
 }
 
 void FunctionEvaluator::dismiss() {
-    Bytes bytes = encode(Order{});
-    group_.broadcast(bytes);
+    send_order(group_, Order{});
 }
 
 void follow_without_trainings(const comm::Group& group) {
@@ -80,9 +78,7 @@ void follow_without_trainings(const comm::Group& group) {
     order.kind = Order::Kind::wait;
     order.seconds_to_next = 600;  // the leader reads the run first
     while (order.kind != Order::Kind::dismiss) {
-        Bytes bytes;
-        group.broadcast(bytes, std::max(seconds_of_silence, order.seconds_to_next));
-        order = decode_order(bytes);
+        order = receive_order(group, order);
         if (order.kind == Order::Kind::wait) {
             static_cast<void>(agree(group, Status::running));
         }

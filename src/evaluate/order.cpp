@@ -3,6 +3,7 @@
 #include "finch/base/format.hpp"
 #include "finch/cluster/signals.hpp"
 
+#include <algorithm>
 #include <span>
 #include <variant>
 
@@ -46,6 +47,18 @@ Status agree(const comm::Group& group, Status mine) {
         group.maximum({static_cast<std::int64_t>(mine), static_cast<std::int64_t>(cluster::stop_request())});
     cluster::request_stop(static_cast<StopRequest>(all[1]));
     return static_cast<Status>(all[0]);
+}
+
+// A snapshot may be in an Order's bytes: they are gone when it is obeyed.
+void send_order(const comm::Group& group, const Order& order) {
+    Bytes bytes = encode(order);
+    group.broadcast(bytes);
+}
+
+Order receive_order(const comm::Group& group, const Order& last) {
+    Bytes bytes;
+    group.broadcast(bytes, std::max(seconds_of_silence, last.seconds_to_next));
+    return decode_order(bytes);
 }
 
 Bytes encode(const Order& order) {

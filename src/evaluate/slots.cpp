@@ -37,13 +37,6 @@ std::int64_t bytes_of(const NamedArrays& arrays) {
     return static_cast<std::int64_t>(bytes);
 }
 
-/// Receives an Order; its bytes are gone when it is obeyed.
-Order receive_order(const comm::Group& group, double seconds) {
-    Bytes bytes;
-    group.broadcast(bytes, seconds);
-    return decode_order(bytes);
-}
-
 }  // namespace
 
 Slots::Slots(const config::Config& config, const data::Datasets& datasets, backend::Device& device,
@@ -180,7 +173,7 @@ void Slots::follow() {
     Order order;
     order.seconds_to_next = 600;  // the leader reads the run first
     do {
-        order = receive_order(group_, std::max(seconds_of_silence, order.seconds_to_next));
+        order = receive_order(group_, order);
         obey(order);
     } while (order.kind != Order::Kind::dismiss);
 }

@@ -38,7 +38,4 @@ struct OpenedRun {
 [[nodiscard]] std::string pack_run(const OpenedRun& run);
 [[nodiscard]] OpenedRun unpack_run(const std::string& packed, search::ExchangeKind kind, int islands);
 
-/// The starts so far, with the time that each lasted as far as it or any worker's report says.
-[[nodiscard]] std::vector<store::Start> starts_so_far(const store::ArchiveFacts& facts);
-
 }  // namespace finch::app

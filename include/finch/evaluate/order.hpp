@@ -42,6 +42,11 @@ enum class Status : std::int64_t { running, finished, diverged, out_of_memory, f
 /// Collective over the worker. The worst status. A stop that was asked of any rank is now asked of every rank.
 [[nodiscard]] Status agree(const comm::Group& group, Status mine);
 
+/// Collective over the worker. The leader's `order`, to its followers.
+void send_order(const comm::Group& group, const Order& order);
+/// Collective over the worker. Followers: the Order that comes after `last`.
+[[nodiscard]] Order receive_order(const comm::Group& group, const Order& last);
+
 [[nodiscard]] Bytes encode(const Order& order);
 [[nodiscard]] Order decode_order(const Bytes& bytes);
 
