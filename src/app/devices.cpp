@@ -8,6 +8,7 @@
 #include "finch/base/log.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/cluster/machine.hpp"
+#include "finch/comm/all_reduce.hpp"
 
 #include <span>
 #include <vector>
@@ -40,19 +41,6 @@ cluster::SeenDevices unpack(const std::string& packed) {
     return seen;
 }
 
-}  // namespace
-
-cluster::DeviceWishes device_wishes(const config::Config& config) {
-    const config::Workers& workers = config.workers;
-    return {.device = workers.device,
-            .communicator = workers.communicator,
-            .share_device = workers.share_device,
-            .slots = workers.slots,
-            .ranks_per_worker = workers.ranks};
-}
-
-namespace {
-
 cluster::DeviceMap map_everywhere(const config::Config& config, const Placement& placement,
                                   const std::vector<backend::DeviceDescription>& mine) {
     std::vector<cluster::SeenDevices> seen;
@@ -61,22 +49,6 @@ cluster::DeviceMap map_everywhere(const config::Config& config, const Placement&
     }
     return cluster::map_devices(placement.layout.places, seen, device_wishes(config));
 }
-
-}  // namespace
-
-void check_precision(const config::Config& config, const backend::Device& device) {
-    if (!config.trains()) {
-        return;
-    }
-    RandomStream random(config.seed, Purpose::test);
-    const train::Recipe recipe = config.recipe(search::random_genome(config.space, random), 0);
-    if (!device.supports(recipe.training.precision)) {
-        throw ConfigError(
-            "training.precision: the CPU computes in float32 only; write float32, or use GPUs (workers.device: cuda)");
-    }
-}
-
-namespace {
 
 /// Tells what this rank may still take of its node's memory. FINCH_TEST_MEMORY_LIMIT, in bytes, is for the tests: the
 /// limit of a control group that this process is in.
@@ -90,6 +62,27 @@ std::function<std::int64_t()> free_memory(int ranks_on_node) {
 }
 
 }  // namespace
+
+cluster::DeviceWishes device_wishes(const config::Config& config) {
+    const config::Workers& workers = config.workers;
+    return {.device = workers.device,
+            .communicator = workers.communicator,
+            .share_device = workers.share_device,
+            .slots = workers.slots,
+            .ranks_per_worker = workers.ranks};
+}
+
+void check_precision(const config::Config& config, const backend::Device& device) {
+    if (!config.trains()) {
+        return;
+    }
+    RandomStream random(config.seed, Purpose::test);
+    const train::Recipe recipe = config.recipe(search::random_genome(config.space, random), 0);
+    if (!device.supports(recipe.training.precision)) {
+        throw ConfigError(
+            "training.precision: the CPU computes in float32 only; write float32, or use GPUs (workers.device: cuda)");
+    }
+}
 
 OpenedDevice open_device(const comm::Session& session, const config::Config& config, const Placement& placement) {
     const bool may_use_cuda = config.trains() && config.workers.device != cluster::DeviceKind::cpu;

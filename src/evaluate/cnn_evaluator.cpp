@@ -92,10 +92,7 @@ std::vector<Status> CnnEvaluator::command(const Order& order) {
 
 void CnnEvaluator::keep_alive(double seconds) {
     if (seconds > 0 || steady_seconds() - last_order_ > seconds_between_orders) {
-        Order order;
-        order.kind = Order::Kind::wait;
-        order.seconds_to_next = seconds;
-        command(order);
+        command({.kind = Order::Kind::wait, .seconds_to_next = seconds});
     }
 }
 
@@ -178,10 +175,8 @@ std::vector<search::Individual> CnnEvaluator::advance() {
         if (!running_[slot].used) {
             continue;
         }
-        Order order;
-        order.kind = Order::Kind::advance;
-        order.steps = {{slot, steps_wanted(running_[slot])}};
-        const Status status = command(order).front();
+        const Status status =
+            command({.kind = Order::Kind::advance, .steps = {{slot, steps_wanted(running_[slot])}}}).front();
         measure(slot);
         if (status != Status::running) {
             done.push_back(ended(slot, status));
@@ -273,10 +268,7 @@ void CnnEvaluator::keep_best(const search::Individual& individual, train::Traini
 }
 
 void CnnEvaluator::release(std::uint32_t slot) {
-    Order order;
-    order.kind = Order::Kind::release;
-    order.slot = slot;
-    command(order);
+    command({.kind = Order::Kind::release, .slot = slot});
     running_[slot] = Running{};
     has_room_ = true;
 }
@@ -292,11 +284,7 @@ std::vector<search::Individual> CnnEvaluator::checkpoint() {
         if (!running_[slot].used) {
             continue;
         }
-        Order order;
-        order.kind = Order::Kind::snapshot;
-        order.slot = slot;
-        order.seconds_to_next = seconds_of_files;
-        command(order);
+        command({.kind = Order::Kind::snapshot, .slot = slot, .seconds_to_next = seconds_of_files});
         delay_snapshot(place_.worker);
         search::Individual& individual = running_[slot].individual;
         NamedArrays arrays = slots_.take_snapshot();

@@ -60,10 +60,7 @@ bool FunctionEvaluator::wants_soon() const {
 
 void FunctionEvaluator::keep_alive(double seconds) {
     if (seconds > 0 || steady_seconds() - last_order_ > seconds_between_orders) {
-        Order order;
-        order.kind = Order::Kind::wait;
-        order.seconds_to_next = seconds;
-        send_order(group_, order);
+        send_order(group_, {.kind = Order::Kind::wait, .seconds_to_next = seconds});
         static_cast<void>(agree(group_, Status::running));
         last_order_ = steady_seconds();
     }
@@ -74,9 +71,7 @@ void FunctionEvaluator::dismiss() {
 }
 
 void follow_without_trainings(const comm::Group& group) {
-    Order order;
-    order.kind = Order::Kind::wait;
-    order.seconds_to_next = 600;  // the leader reads the run first
+    Order order{.kind = Order::Kind::wait, .seconds_to_next = 600};  // the leader reads the run first
     while (order.kind != Order::Kind::dismiss) {
         order = receive_order(group, order);
         if (order.kind == Order::Kind::wait) {

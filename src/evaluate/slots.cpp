@@ -170,8 +170,7 @@ Status Slots::agree(Status mine, const std::string& text) {
 }
 
 void Slots::follow() {
-    Order order;
-    order.seconds_to_next = 600;  // the leader reads the run first
+    Order order{.seconds_to_next = 600};  // the leader reads the run first
     do {
         order = receive_order(group_, order);
         obey(order);

@@ -3,8 +3,6 @@
 #include "finch/app/startup.hpp"
 #include "finch/backend/device.hpp"
 #include "finch/cluster/device_map.hpp"
-#include "finch/comm/all_reduce.hpp"
-#include "finch/comm/group.hpp"
 #include "finch/comm/mpi.hpp"
 #include "finch/config/config.hpp"
 

@@ -21,10 +21,10 @@ struct Order {
     };
 
     Kind kind = Kind::dismiss;
-    std::uint32_t slot = 0;         ///< start, snapshot, release
-    std::vector<Steps> steps;       ///< advance
-    search::Individual individual;  ///< start
-    NamedArrays snapshot;           ///< start: empty where it begins at the beginning
+    std::uint32_t slot = 0;           ///< start, snapshot, release
+    std::vector<Steps> steps{};       ///< advance
+    search::Individual individual{};  ///< start
+    NamedArrays snapshot{};           ///< start: empty where it begins at the beginning
     /// Until the next Order, if that may take longer than the followers wait by themselves: a long operation of the
     /// leader alone, such as an archive.
     double seconds_to_next = 0;
