@@ -4,8 +4,10 @@
 
 #include "deadline.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <memory>
 #include <vector>
 
 namespace finch::comm {
@@ -57,14 +59,18 @@ public:
         if (group_.size() == 1) {
             return;
         }
+        // Memory of its own: where a peer does not come MPI keeps it, and the caller's goes.
+        auto sums = std::make_unique<double[]>(values.size());
+        std::copy(values.begin(), values.end(), sums.get());
         MPI_Request request = MPI_REQUEST_NULL;
-        FINCH_MPI(MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_DOUBLE, MPI_SUM,
+        FINCH_MPI(MPI_Iallreduce(MPI_IN_PLACE, sums.get(), static_cast<int>(values.size()), MPI_DOUBLE, MPI_SUM,
                                  group_.get(), &request));
         Deadline deadline(timeout_seconds_);
         for (int done = 0; done == 0;) {
             FINCH_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
             progress();
             if (done == 0 && deadline.is_over()) {
+                static_cast<void>(sums.release());
                 throw Error(fmt::format(
                     "rank {} of {} of this worker: {} statistics were not summed within {} s "
                     "(workers.timeout_seconds); "
@@ -72,6 +78,7 @@ public:
                     group_.rank(), group_.size(), values.size(), timeout_seconds_, group_.who_is_missing()));
             }
         }
+        std::copy_n(sums.get(), values.size(), values.begin());
     }
 
     void synchronize() override {}

@@ -27,6 +27,9 @@ public:
         for (std::size_t number = 0; number < begun_; ++number) {
             static_cast<void>(transfers_[number].way.release());
         }
+        if (sums_statistics_) {
+            static_cast<void>(statistics_.way.release());
+        }
     }
     StagedAllReduce(const StagedAllReduce&) = delete;
     StagedAllReduce& operator=(const StagedAllReduce&) = delete;
@@ -93,7 +96,9 @@ public:
                                 group_.rank(), group_.size(), values.size(), timeout_seconds_));
             }
         }
+        sums_statistics_ = true;
         mpi_->sum({reinterpret_cast<double*>(statistics_.way->host().data()), values.size()});
+        sums_statistics_ = false;
         statistics_.way->put_back(raw);
     }
 
@@ -114,6 +119,7 @@ private:
     Lane statistics_;
     std::vector<std::span<float>> buckets_;  ///< started and not yet waited for
     std::size_t begun_ = 0;                  ///< of them, those that MPI sums already
+    bool sums_statistics_ = false;           ///< MPI does, or has not ended to
 };
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include "genes.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 namespace finch::config {
 namespace {
@@ -52,20 +51,9 @@ std::vector<search::Genome> corners(const search::Space& space) {
     return genomes;
 }
 
-/// The layer that a message of nn::plan_model names: 2 for "model[2] (max_pool): …"; -1 where it names none.
-int layer_of(const std::string& message) {
-    const std::string word = "model[";
-    const std::size_t at = message.find(word);
-    int layer = -1;
-    if (at != std::string::npos) {
-        std::from_chars(message.data() + at + word.size(), message.data() + message.size(), layer);
-    }
-    return layer;
-}
-
 /// The reason that came furthest through the layers, with its genome.
 struct Reason {
-    int layer = -2;
+    std::int64_t layer = -2;
     std::string text;
     search::Genome genome;
 };
@@ -88,7 +76,9 @@ void check_models(const Config& config, nn::SampleShape sample, std::int64_t cla
             (void)nn::plan_model(config.recipe(genome, 0).model, sample, classes, 1);
             return true;
         } catch (const ConfigError& error) {
-            if (const int layer = layer_of(error.what()); layer > best.layer) {
+            const auto* model = dynamic_cast<const nn::ModelError*>(&error);
+            const std::int64_t layer = model == nullptr ? -1 : model->layer();
+            if (layer > best.layer) {
                 best = {layer, error.what(), genome};
             }
             return false;

@@ -83,6 +83,7 @@ public:
     /// `list`: the place of the layers in the configuration.
     void add(const ModelSpec& layers, const std::string& list) {
         for (std::size_t i = 0; i < layers.size(); ++i) {
+            layer_ = modules_.prefix.empty() ? static_cast<std::int64_t>(i) : layer_;
             std::visit([&](const auto& layer) { add(layer, fmt::format("{}[{}]", list, i)); }, layers[i]);
         }
     }
@@ -111,7 +112,7 @@ private:
 
     void require(bool holds, const std::string& problem) const {
         if (!holds) {
-            throw ConfigError(place_ + ": " + problem);
+            throw ModelError(layer_, place_ + ": " + problem);
         }
     }
     void require_at_least(std::int64_t least, std::int64_t value, const char* what) const {
@@ -370,7 +371,7 @@ private:
 
     void check_end() const {
         if (plan_.nodes.empty()) {
-            throw ConfigError("model: has no layer; the least is flatten and linear: {units: classes}");
+            throw ModelError(layer_, "model: has no layer; the least is flatten and linear: {units: classes}");
         }
         require(now_.shape == SampleShape{1, 1, plan_.classes},
                 fmt::format("the last layer gives ({}, {}, {}), but one number for each of {} classes is needed, "
@@ -421,6 +422,7 @@ private:
     ModelPlan plan_;
     Flow now_;
     Modules modules_;
+    std::int64_t layer_ = -1;  ///< of the configuration's list
     std::string place_ = "model";
     backend::Activation last_activation_ = backend::Activation::none;
     std::vector<bool> learns_before_;        ///< by value: whether a parameter has a part in it
@@ -435,8 +437,8 @@ private:
 ModelPlan plan_model(const ModelSpec& spec, SampleShape input, std::int64_t classes, std::int64_t batch,
                      Numerics numerics) {
     if (input.height < 1 || input.width < 1 || input.channels < 1 || classes < 1 || batch < 1) {
-        throw ConfigError(fmt::format("model: an input of ({}, {}, {}) with {} classes in batches of {} is empty",
-                                      input.height, input.width, input.channels, classes, batch));
+        throw ModelError(-1, fmt::format("model: an input of ({}, {}, {}) with {} classes in batches of {} is empty",
+                                         input.height, input.width, input.channels, classes, batch));
     }
     Planner planner(input, classes, batch, numerics);
     planner.add(spec, "model");

@@ -98,7 +98,7 @@ void Learner::throw_failure() {
 void Learner::train_once() {
     sums_.begin();
     attempt([this] { compute_grads(); });
-    sums_.finish();
+    sums_.finish(failed_);
     attempt([this] {
         optimizer_.apply(*training_.context, model_.parameters(), model_.grads());
         model_.pack();

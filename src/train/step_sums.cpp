@@ -1,5 +1,8 @@
 #include "step_sums.hpp"
 
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+
 #include <algorithm>
 #include <span>
 
@@ -53,9 +56,12 @@ void StepSums::grads_ready(std::int64_t end) {
     all_reduce_.progress();
 }
 
-void StepSums::finish() {
+void StepSums::finish(bool failed) {
     if (failure_) {
         std::rethrow_exception(failure_);
+    }
+    if (!failed && done_ != planned_.size()) {
+        throw Error(fmt::format("a training step did {} of {} sums over the ranks", done_, planned_.size()));
     }
     while (done_ < planned_.size()) {
         const Planned& left = planned_[done_++];

@@ -24,8 +24,9 @@ public:
     void sum(double* values, std::size_t count) override;
     /// The gradients are final up to `end`: starts the buckets that are complete now, and lets those under way move on.
     void grads_ready(std::int64_t end);
-    /// Does what is left with zeros, and waits for the buckets. Throws what sum() threw: no peer is there to wait for.
-    void finish();
+    /// Waits for the buckets; where the step `failed`, after it has done with zeros what is left. Throws what sum()
+    /// threw: no peer is there to wait for; and Error where a step did not fail but left sums out.
+    void finish(bool failed);
 
 private:
     /// A sum of the step: statistics, or else a bucket.

@@ -49,6 +49,36 @@ TEST_CASE("convolution: gradients have the same bits each time, on two threads t
     }
 }
 
+TEST_CASE("batch_norm and dropout on two threads: the reference's output, and the bits of one thread's mask") {
+    const BatchNormShape shape{.batch = 7, .pixels = 143, .channels = 12, .activation = Activation::relu};
+    const DropoutShape mask{.batch = 7, .features = 1001, .rate = 0.3};
+    RandomStream random(23, Purpose::test);
+    const Tensor x = normal_tensor(random, input_size(shape));
+    const Tensor parameters = normal_tensor(random, parameter_count(shape));
+    const Tensor expected = reference::forward(shape, x, parameters);
+    std::vector<std::vector<float>> masked;
+    for (const int threads : {1, 2}) {
+        const auto device = make_cpu_device(threads);
+        const Buffer device_x = on_device(*device, x);
+        const Buffer device_parameters = on_device(*device, parameters);
+        const Buffer buffers = device->allocate(parameters.size());
+        const Buffer y = device->allocate(x.size());
+        TrialStep step(*device, shape.batch, shape.batch, {.random_key = {5, 6}});
+        const float* const inputs[] = {device_x.data()};
+        const auto norm = device->make(shape);
+        norm->pack(device_parameters.data(), buffers.data());
+        norm->forward(step.pass(), inputs, y.data());
+        const std::vector<float> first = from_device(*device, y);
+        CHECK(difference(first, expected) < tolerance);
+        norm->forward(step.pass(), inputs, y.data());
+        CHECK(from_device(*device, y) == first);
+
+        device->make(mask)->forward(step.pass(), inputs, y.data());
+        masked.push_back(from_device(*device, y));
+    }
+    CHECK(masked[0] == masked[1]);
+}
+
 TEST_CASE("an operation that oneDNN has no memory for is std::bad_alloc, as everywhere else") {
     const auto device = make_cpu_device(1);
     constexpr std::int64_t huge = 8'000'000;  // its weights: more bytes than an address has bits for

@@ -30,7 +30,7 @@ void check_direct(Device& device, const ConvolutionShape& shape) {
     CAPTURE(shape.channels_out);
     CAPTURE(shape.kernel);
     CAPTURE(shape.padding_before);
-    CHECK(device.convolution(shape)->implementation().find("finch:direct") == 0);
+    CHECK(device.make(shape)->implementation().find("finch:direct") == 0);
     check(device, shape);
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("many pixels: each kernel that computes four of a row, forward and as 
                                          .padding_before = kernel / 2,
                                          .padding_after = kernel / 2,
                                          .activation = Activation::tanh};
-            CHECK(device->convolution(shape)->implementation() ==
+            CHECK(device->make(shape)->implementation() ==
                   std::string("finch:direct, 4 pixels x ") + outputs + " channels");
             check_direct(*device, shape);
         }
@@ -191,9 +191,9 @@ TEST_CASE("the same bits each time, and whichever thread comes first: no barrier
             const Buffer device_grad_y = on_device(*device, grad_y);
             const Buffer grad_x = device->allocate(trial.x.size());
             const Buffer grad_parameters = device->allocate(trial.parameters.size());
-            trial.operation->forward(trial.device_x.data(), trial.device_y.data());
-            trial.operation->backward(trial.device_x.data(), trial.device_y.data(), device_grad_y.data(), grad_x.data(),
-                                      grad_parameters.data());
+            forward(trial.device, *trial.operation, trial.device_x, trial.device_y);
+            backward(trial.device, *trial.operation, trial.device_x, trial.device_y, device_grad_y, grad_x,
+                     grad_parameters);
             rehearsal::set_thread_order(rehearsal::ThreadOrder::forward);
             return std::array{from_device(*device, trial.device_y), from_device(*device, grad_x),
                               from_device(*device, grad_parameters)};
@@ -210,7 +210,7 @@ TEST_CASE("what does not suit is left to the libraries") {
     const auto device = make_device();
     const ConvolutionShape suits{.batch = 2, .height = 8, .width = 8, .channels_in = 4, .channels_out = 4, .kernel = 3};
     const auto is_direct = [&](const ConvolutionShape& shape) {
-        return device->convolution(shape)->implementation().find("finch:direct") == 0;
+        return device->make(shape)->implementation().find("finch:direct") == 0;
     };
     CHECK(is_direct(suits));
     ConvolutionShape shape = suits;

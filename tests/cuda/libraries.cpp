@@ -51,7 +51,7 @@ void check_rung(const ConvolutionShape& shape, const std::string& name,
                 std::function<bool(const CudnnRequest&)> offered) {
     rehearsal::offer_engines(std::move(offered));
     const auto device = make_device();
-    const std::string implementation = device->convolution(shape)->implementation();
+    const std::string implementation = device->make(shape)->implementation();
     CAPTURE(implementation);
     CHECK(implementation.find(name) == 0);
     check(*device, shape);
@@ -120,7 +120,7 @@ TEST_CASE("bfloat16: channels are padded to 8, and results are float32's to the 
     Trial<ConvolutionShape> trial(*device, shape, 1);
     CHECK(trial.operation->implementation().find("cudnn:nhwc bfloat16 to float32, channels 8->16, fused") == 0);
 
-    trial.operation->forward(trial.device_x.data(), trial.device_y.data());
+    forward(trial.device, *trial.operation, trial.device_x, trial.device_y);
 
     CHECK(difference(from_device(*device, trial.device_y), trial.expected) < 2e-2);
     CHECK(difference(from_device(*device, trial.device_y), trial.expected) > 1e-5);  // it was bfloat16 indeed
@@ -131,8 +131,7 @@ TEST_CASE("bfloat16: channels are padded to 8, and results are float32's to the 
     const Buffer device_grad_y = on_device(*device, grad_y);
     const Buffer grad_x = device->allocate(trial.x.size());
     const Buffer grad_parameters = device->allocate(trial.parameters.size());
-    trial.operation->backward(trial.device_x.data(), trial.device_y.data(), device_grad_y.data(), grad_x.data(),
-                              grad_parameters.data());
+    backward(trial.device, *trial.operation, trial.device_x, trial.device_y, device_grad_y, grad_x, grad_parameters);
     CHECK(difference(from_device(*device, grad_x), gradients.x) < 2e-2);
     CHECK(difference(from_device(*device, grad_parameters), gradients.parameters) < 2e-2);
 }
@@ -164,8 +163,7 @@ std::pair<double, double> apart_from_rounded(std::function<bool(const CudnnReque
     const Buffer device_grad_y = on_device(*device, grad_y);
     const Buffer grad_x = device->allocate(trial.x.size());
     const Buffer grad_parameters = device->allocate(trial.parameters.size());
-    trial.operation->backward(trial.device_x.data(), trial.device_y.data(), device_grad_y.data(), grad_x.data(),
-                              grad_parameters.data());
+    backward(trial.device, *trial.operation, trial.device_x, trial.device_y, device_grad_y, grad_x, grad_parameters);
     const std::vector<float> grads = from_device(*device, grad_parameters);
     return {difference(Tensor(grads.begin(), grads.begin() + weights),
                        Tensor(expected.parameters.begin(), expected.parameters.begin() + weights)),
@@ -218,15 +216,14 @@ TEST_CASE("even kernels with unlike padding go to cuDNN over padded images, what
         shape.padding_before = before;
         shape.padding_after = after;
         const auto device = make_device();
-        const std::string implementation = device->convolution(shape)->implementation();
+        const std::string implementation = device->make(shape)->implementation();
         CAPTURE(implementation);
         CHECK(implementation.find("general") == std::string::npos);
         check(*device, shape);
         shape.precision = Precision::bfloat16;
-        CHECK(device->convolution(shape)->implementation().find("bfloat16 to float32, padded images") !=
-              std::string::npos);
+        CHECK(device->make(shape)->implementation().find("bfloat16 to float32, padded images") != std::string::npos);
         const Trial<ConvolutionShape> trial(*device, shape, 1);
-        trial.operation->forward(trial.device_x.data(), trial.device_y.data());
+        forward(trial.device, *trial.operation, trial.device_x, trial.device_y);
         CHECK(difference(from_device(*device, trial.device_y), trial.expected) < 2e-2);
     }
 }
@@ -249,7 +246,7 @@ TEST_CASE("engines that narrow inputs or sum in low precision are barred in ever
         ConvolutionShape shape = odd;
         shape.precision = precision;
         shape.deterministic = deterministic;
-        const std::string implementation = make_device()->convolution(shape)->implementation();
+        const std::string implementation = make_device()->make(shape)->implementation();
         CAPTURE(implementation);
         CHECK(implementation.find(chosen) != std::string::npos);
     }
@@ -259,7 +256,7 @@ TEST_CASE("engines that narrow inputs or sum in low precision are barred in ever
 TEST_CASE("plans that nobody uses are dropped beyond a number; those in use are kept") {
     const auto device = make_device();
     const int before = rehearsal::plans_kept();
-    const auto in_use = device->convolution(odd);
+    const auto in_use = device->make(odd);
     for (std::int64_t batch = 10; batch < 400; ++batch) {
         ConvolutionShape shape = odd;
         shape.batch = batch;
@@ -268,7 +265,7 @@ TEST_CASE("plans that nobody uses are dropped beyond a number; those in use are 
 
     CHECK(rehearsal::plans_kept() - before <= 3 * 128);
     const int made = rehearsal::plans_made();
-    static_cast<void>(device->convolution(odd));
+    static_cast<void>(device->make(odd));
     CHECK(rehearsal::plans_made() == made);
 }
 
@@ -277,7 +274,7 @@ TEST_CASE("a model's memory counts the scratch memory of its largest operation, 
     rehearsal::set_engines({{"needs some", {}, workspace}});
     const auto device = make_device();
     const std::size_t before = rehearsal::device_bytes_in_use();
-    const auto operation = device->convolution(odd);
+    const auto operation = device->make(odd);
 
     CHECK(device->scratch_bytes(odd) >= workspace);
     const auto taken = static_cast<std::int64_t>(rehearsal::device_bytes_in_use() - before);
@@ -292,9 +289,9 @@ TEST_CASE("a shape is planned once for all operations of a device, whatever thei
     const auto beside = device->new_stream();
     const int before = rehearsal::plans_made();
 
-    const auto first = device->convolution(odd);
-    const auto second = device->convolution(odd);
-    const auto third = beside->convolution(odd);
+    const auto first = device->make(odd);
+    const auto second = device->make(odd);
+    const auto third = beside->make(odd);
 
     CHECK(rehearsal::plans_made() == before + 3);
 }

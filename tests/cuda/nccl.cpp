@@ -2,9 +2,9 @@
 #include "finch/backend/cuda.hpp"
 #include "finch/base/error.hpp"
 
+#include "cuda/trained.hpp"
 #include "support/rehearsal/control.hpp"
 #include "support/rehearsal/peers.hpp"
-#include "train/world.hpp"
 
 #include <bit>
 #include <cmath>
@@ -16,24 +16,8 @@
 
 using namespace finch;
 using namespace finch::test;
-using train::State;
 
 namespace {
-
-train::Recipe calm_recipe() {
-    train::Recipe recipe = small_recipe(20);
-    recipe.training.optimizer = nn::SgdOptions{};
-    recipe.training.learning_rate = 0.01;
-    return recipe;
-}
-
-std::vector<float> trained_weights(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
-                                   const data::Datasets& datasets, std::int64_t steps) {
-    train::Training training(device, group, all_reduce, datasets, calm_recipe());
-    while (training.advance(steps) == State::running) {
-    }
-    return tensors(training.snapshot(), "weights/");
-}
 
 void start_again() {
     rehearsal::reset();
@@ -51,16 +35,16 @@ TEST_CASE("sums over two ranks are right on both, by calls and replayed as a gra
     CHECK(all_reduce->is_graph_capturable());
     const backend::Buffer buffer = device->allocate(100);
     device->upload(std::vector<float>(100, 1), buffer.data());
-    const auto program = device->record(
+    const auto step = device->capture(
         [&] {
             all_reduce->start(buffer.span().first(60));
             all_reduce->start(buffer.span().subspan(60));
             all_reduce->wait();
         },
-        backend::Recording::graph);
+        backend::CaptureAs::graph);
 
-    program->run(1);
-    program->run(99);
+    step->run(1);
+    step->run(99);
     all_reduce->synchronize();
     device->synchronize();
 
@@ -112,7 +96,7 @@ TEST_CASE("each bucket is summed after what computed it and before what uses it,
         const auto all_reduce = comm::make_nccl_all_reduce(both, *device, 30);
         const backend::Buffer buffer = device->allocate(3);
         auto* stream = static_cast<cudaStream_t>(device->stream());
-        const auto program = device->record(
+        const auto step = device->capture(
             [&] {
                 for (const std::size_t bucket : {0, 1}) {
                     static_cast<void>(cudaMemsetAsync(buffer.data() + bucket, 0x40, sizeof(float), stream));
@@ -122,11 +106,11 @@ TEST_CASE("each bucket is summed after what computed it and before what uses it,
                 static_cast<void>(cudaMemcpyAsync(buffer.data() + 2, buffer.data() + 1, sizeof(float),
                                                   cudaMemcpyDeviceToDevice, stream));
             },
-            backend::Recording::graph);
+            backend::CaptureAs::graph);
         rehearsal::set_execution(execution);
 
         for (const std::int64_t steps : {1, 1, 40}) {
-            program->run(steps);
+            step->run(steps);
             all_reduce->synchronize();
 
             std::vector<float> values(3);
@@ -146,19 +130,38 @@ TEST_CASE("a training on two ranks is that on one rank within rounding, the same
     const auto nccl = comm::make_nccl_all_reduce(both, *device, 30);
     const auto none = comm::make_mpi_all_reduce(one, 30);
 
-    const std::vector<float> shared = trained_weights(*device, both, *nccl, datasets, 5);
+    const std::vector<float> shared = trained_weights(*device, both, *nccl, datasets, calm_recipe());
     CHECK(rehearsal::calls("cudaGraphLaunch") > 20);
     for (const auto execution : {rehearsal::Execution::late, rehearsal::Execution::others_first}) {
         rehearsal::set_execution(execution);
-        CHECK(trained_weights(*device, both, *nccl, datasets, 5) == shared);
+        CHECK(trained_weights(*device, both, *nccl, datasets, calm_recipe()) == shared);
         rehearsal::set_execution(rehearsal::Execution::at_once);
     }
-    const std::vector<float> single = trained_weights(*device, one, *none, datasets, 5);
+    const std::vector<float> single = trained_weights(*device, one, *none, datasets, calm_recipe());
 
     CHECK(difference(shared, single) < 1e-4);
-    const std::vector<double> mine(shared.begin(), shared.end());
-    const std::vector<double> all = both.gather(mine);
-    CHECK(std::equal(all.begin(), all.begin() + std::ssize(mine), all.begin() + std::ssize(mine)));
+    CHECK(same_on_both(both, shared));
+}
+
+TEST_CASE("batch_norm and dropout on two ranks, captured: weights and running statistics are those of one rank") {
+    start_again();
+    const comm::Group both = first_ranks(2);
+    const comm::Group one = alone();
+    const auto datasets = bright_rows(71);  // the last batches are short
+    const auto device = backend::make_cuda_device(0);
+    const auto nccl = comm::make_nccl_all_reduce(both, *device, 30);
+    const auto none = comm::make_mpi_all_reduce(one, 30);
+
+    const std::vector<float> shared = trained_weights(*device, both, *nccl, datasets, residual_recipe());
+    CHECK(rehearsal::calls("cudaGraphLaunch") > 20);
+    for (const auto execution : {rehearsal::Execution::late, rehearsal::Execution::others_first}) {
+        rehearsal::set_execution(execution);
+        CHECK(trained_weights(*device, both, *nccl, datasets, residual_recipe()) == shared);
+        rehearsal::set_execution(rehearsal::Execution::at_once);
+    }
+
+    CHECK(difference(shared, trained_weights(*device, one, *none, datasets, residual_recipe())) < 1e-5);
+    CHECK(same_on_both(both, shared));
 }
 
 TEST_CASE("a communicator of one rank is captured in the step too") {
@@ -170,7 +173,8 @@ TEST_CASE("a communicator of one rank is captured in the step too") {
     const int destroyed = rehearsal::communicators_destroyed();
     {
         const auto nccl = comm::make_nccl_all_reduce(one, *device, 30);
-        CHECK(trained_weights(*device, one, *nccl, datasets, 5) == trained_weights(*device, one, *none, datasets, 5));
+        CHECK(trained_weights(*device, one, *nccl, datasets, calm_recipe()) ==
+              trained_weights(*device, one, *none, datasets, calm_recipe()));
     }
     CHECK(rehearsal::communicators_destroyed() == destroyed + 1);
 }
@@ -223,8 +227,8 @@ TEST_CASE("a failure ends within the deadline though graphs hold sums, which NCC
         all_reduce->start(buffer.span());
         all_reduce->wait();
     };
-    auto program = device->record(sum, backend::Recording::graph);
-    program->run(3);
+    auto step = device->capture(sum, backend::CaptureAs::graph);
+    step->run(3);
     all_reduce->synchronize();
     const int aborted = rehearsal::communicators_aborted();
     rehearsal::set_peers(rehearsal::Peers::get_stuck);
@@ -233,7 +237,7 @@ TEST_CASE("a failure ends within the deadline though graphs hold sums, which NCC
     CHECK_THROWS_AS(all_reduce->synchronize(), Error);
 
     CHECK(rehearsal::communicators_aborted() == aborted);  // the graphs are still there
-    program.reset();
+    step.reset();
     all_reduce.reset();
     CHECK(rehearsal::communicators_aborted() == aborted + 1);
     start_again();

@@ -4,6 +4,7 @@
 #include "cuda/device_array.hpp"
 #include "cuda/on_a_gpu.hpp"
 #include "operations.hpp"
+#include "step_context.hpp"
 
 #include <cmath>
 #include <doctest/doctest.h>
@@ -34,14 +35,8 @@ Tensor doubles(const std::vector<float>& values) {
     return {values.begin(), values.end()};
 }
 
-std::unique_ptr<Operation> make(Stream& stream, const PoolingShape& shape) {
-    return make_pooling(stream, shape);
-}
-std::unique_ptr<Operation> make(Stream& stream, const ActivationShape& shape) {
-    return make_activation(stream, shape);
-}
 std::unique_ptr<Operation> make(Stream& stream, const LinearShape& shape) {
-    return make_direct_linear(stream, shape);
+    return make_direct(stream, shape);
 }
 
 /// What an operation gives for `x`, and for `grad_y` at its own y. Outputs are 77 before.
@@ -60,9 +55,13 @@ Outputs run(const Shape& shape, const Tensor& x, const Tensor& parameters, const
     const DeviceArray grad_x(std::vector<float>(x.size(), 77));
     const DeviceArray grad_parameters(std::vector<float>(parameters.size(), 77));
 
-    operation->pack(device_parameters.data());
-    operation->forward(device_x.data(), y.data());
-    operation->backward(device_x.data(), y.data(), device_grad_y.data(), grad_x.data(), grad_parameters.data());
+    CudaStepContext context(stream, {}, 1);
+    const Pass pass{.step = context};
+    const float* const inputs[] = {device_x.data()};
+    float* const grads[] = {grad_x.data()};
+    operation->pack(device_parameters.data(), nullptr);
+    operation->forward(pass, inputs, y.data());
+    operation->backward(pass, inputs, y.data(), device_grad_y.data(), grads, grad_parameters.data());
     return {y.values(), grad_x.values(), grad_parameters.values()};
 }
 
@@ -184,10 +183,10 @@ TEST_CASE("direct linear: every number of units gives the reference's output and
     for (std::int64_t units = 1; units <= 32; ++units) {
         CAPTURE(units);
         const LinearShape shape{.batch = 9, .height = 3, .width = 2, .channels = 5, .units = units};
-        CHECK(direct_linear_suits(shape));
+        CHECK(direct_suits({}, shape));
         check(shape);
     }
-    CHECK_FALSE(direct_linear_suits({.units = 33}));
+    CHECK_FALSE(direct_suits({}, LinearShape{.units = 33}));
 }
 
 TEST_CASE("direct linear: batches and columns cut for small and large GPUs give the reference's answers") {

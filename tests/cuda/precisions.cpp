@@ -58,15 +58,15 @@ void check_precision(Device& device, Shape shape) {
         Trial<Shape> trial(device, shape, 1);
         CAPTURE(trial.operation->implementation());
         CAPTURE(static_cast<int>(precision));
-        trial.operation->forward(trial.device_x.data(), trial.device_y.data());
+        forward(trial.device, *trial.operation, trial.device_x, trial.device_y);
         CHECK(difference(from_device(device, trial.device_y), trial.expected) < allowed);
 
         const Tensor grad_y = normal_tensor(trial.random, trial.expected.size());
         Buffer device_grad_y = on_device(device, grad_y);
         const Buffer grad_x = on_device(device, Tensor(trial.x.size(), 77));
         const Buffer grad_parameters = on_device(device, Tensor(trial.parameters.size(), 77));
-        trial.operation->backward(trial.device_x.data(), trial.device_y.data(), device_grad_y.data(), grad_x.data(),
-                                  grad_parameters.data());
+        backward(trial.device, *trial.operation, trial.device_x, trial.device_y, device_grad_y, grad_x,
+                 grad_parameters);
 
         const std::vector<float> grads = from_device(device, grad_parameters);
         const Gradient exact = reference_of(shape, trial, grad_y, 0);

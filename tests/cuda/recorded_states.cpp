@@ -101,7 +101,7 @@ struct Set {
 
 /// Where a training stands.
 struct State {
-    std::vector<float> weights;
+    ModelState model;
     NamedArrays optimizer;
 };
 
@@ -109,28 +109,21 @@ struct State {
 class Trainee {
 public:
     Trainee(std::unique_ptr<backend::Device> device, const Example& example, const Set& set,
-            const OptimizerOptions& options)
+            const backend::Optimizer& optimizer)
         : device_(std::move(device)),
           model_(*device_, plan_model(example.spec, example.input, classes, example.batch)),
-          optimizer_(*device_, options, model_.plan().parameters),
-          feed_(device_->make_feed(set.images(), example.batch)),
-          program_(device_->record([this] { step(); }, backend::Recording::graph)) {
-        std::vector<float> start(static_cast<std::size_t>(plan().parameters));
-        initialize(plan(), 5, 1, start);
-        set_weights(start);
+          optimizer_(*device_, optimizer, model_.plan().parameters),
+          context_(device_->make_step_context(set.images(), example.batch)),
+          step_(device_->capture([this] { step(); }, backend::CaptureAs::graph)) {
+        model_.set_state(initial_state(plan(), 5, 1));
     }
 
     [[nodiscard]] const ModelPlan& plan() const { return model_.plan(); }
     [[nodiscard]] std::vector<float> weights() { return download(model_.parameters()); }
     [[nodiscard]] std::vector<float> grads() { return download(model_.grads()); }
-    [[nodiscard]] State state() { return {weights(), optimizer_.state()}; }
-    void set_weights(const std::vector<float>& weights) {
-        device_->upload(weights, model_.parameters().data());
-        model_.pack();
-        device_->synchronize();
-    }
+    [[nodiscard]] State state() { return {model_.state(), optimizer_.state()}; }
     void start_from(const State& state) {
-        set_weights(state.weights);
+        model_.set_state(state.model);
         optimizer_.set_state(state.optimizer);
     }
 
@@ -141,21 +134,23 @@ public:
         for (std::int64_t i = 0; i < batch; ++i) {
             indices.push_back((number * batch + i) * 7 % image_count);
         }
-        feed_->set_sums({});
-        feed_->fill(indices, std::vector<backend::StepNumbers>{
-                                 {.grad_scale = 1.0F / static_cast<float>(batch), .optimizer = optimizer_.next(rate)}});
-        program_->run(1);
+        context_->set_sums({});
+        context_->fill(indices, std::vector<backend::StepScalars>{{.grad_scale = 1.0F / static_cast<float>(batch),
+                                                                   .optimizer = optimizer_.next(rate)}});
+        step_->run(1);
         device_->synchronize();
-        return feed_->sums().loss / static_cast<double>(batch);
+        return context_->sums().loss / static_cast<double>(batch);
     }
 
 private:
     void step() {
-        device_->gather(*feed_, model_.input());
-        model_.forward();
-        device_->softmax_cross_entropy(*feed_, model_.logits(), classes, model_.grad_logits());
-        model_.backward([](std::int64_t /*begin*/, std::int64_t /*end*/) {});
-        optimizer_.apply(*feed_, model_.parameters(), model_.grads());
+        const backend::Pass pass{.step = *context_};
+        device_->next_step(*context_);
+        device_->load_batch(*context_, model_.input());
+        model_.forward(pass);
+        device_->softmax_cross_entropy(*context_, model_.logits(), classes, model_.grad_logits());
+        model_.backward(pass, [](std::int64_t /*begin*/, std::int64_t /*end*/) {});
+        optimizer_.apply(*context_, model_.parameters(), model_.grads());
         model_.pack();
     }
     std::vector<float> download(std::span<const float> from) {
@@ -167,8 +162,8 @@ private:
     std::unique_ptr<backend::Device> device_;
     Model model_;
     Optimizer optimizer_;
-    std::unique_ptr<backend::Feed> feed_;
-    std::unique_ptr<backend::Program> program_;
+    std::unique_ptr<backend::StepContext> context_;
+    std::unique_ptr<backend::CapturedStep> step_;
 };
 
 /// The largest difference over a tensor, as a share of its largest entry; not a number counts as infinite.
@@ -211,7 +206,7 @@ bool is_ill_conditioned(Trainee& cpu, const State& state, std::int64_t number, d
     RandomStream random(22, Purpose::test, static_cast<std::uint64_t>(number));
     for (int attempt = 0; attempt < 30; ++attempt) {
         State shaken = state;
-        for (float& weight : shaken.weights) {
+        for (float& weight : shaken.model.parameters) {
             weight *= static_cast<float>(1 + 1e-7 * random.uniform(-1, 1));
         }
         cpu.start_from(shaken);
@@ -232,7 +227,7 @@ struct Differences {
 
 Differences compare_step(Trainee& cpu, Trainee& device, std::int64_t number, double rate) {
     const State state = cpu.state();
-    const std::vector<float>& before = state.weights;
+    const std::vector<float>& before = state.model.parameters;
     device.start_from(state);
     const double expected = cpu.take(number, rate);
     const double actual = device.take(number, rate);
@@ -265,11 +260,11 @@ Differences compare_step(Trainee& cpu, Trainee& device, std::int64_t number, dou
 
 /// Trains on the CPU, and every fourth step is taken on the device too. Returns how many states were compared; those
 /// that are ill-conditioned are passed over.
-int check_states(const Example& example, const OptimizerOptions& options, double rate) {
+int check_states(const Example& example, const backend::Optimizer& optimizer, double rate) {
     const Set set(example.input);
-    Trainee cpu(backend::make_cpu_device(1), example, set, options);
-    Trainee probe(backend::make_cpu_device(1), example, set, options);
-    Trainee device(test::make_device(), example, set, options);
+    Trainee cpu(backend::make_cpu_device(1), example, set, optimizer);
+    Trainee probe(backend::make_cpu_device(1), example, set, optimizer);
+    Trainee device(test::make_device(), example, set, optimizer);
     Differences worst;
     int compared = 0;
     int passed_over = 0;
@@ -298,10 +293,10 @@ int check_states(const Example& example, const OptimizerOptions& options, double
 }
 
 /// 100 steps of both from the same start, each by itself.
-double free_running(const Example& example, const OptimizerOptions& options, double rate) {
+double free_running(const Example& example, const backend::Optimizer& optimizer, double rate) {
     const Set set(example.input);
-    Trainee cpu(backend::make_cpu_device(1), example, set, options);
-    Trainee device(test::make_device(), example, set, options);
+    Trainee cpu(backend::make_cpu_device(1), example, set, optimizer);
+    Trainee device(test::make_device(), example, set, optimizer);
     double worst = 0;
     for (std::int64_t number = 0; number < 100; ++number) {
         const double expected = cpu.take(number, rate);
@@ -319,7 +314,7 @@ void check_all_states(std::int64_t size) {
     int compared = 0;
     for (const Example& example : examples(size)) {
         CAPTURE(example.name);
-        const int here = check_states(example, SgdOptions{.momentum = 0.9}, 0.05);
+        const int here = check_states(example, backend::Sgd{.momentum = 0.9}, 0.05);
         CHECK(here == example.states);
         compared += here;
     }
@@ -329,8 +324,8 @@ void check_all_states(std::int64_t size) {
 void check_free_running(std::int64_t size) {
     for (const Example& example : examples(size)) {
         CAPTURE(example.name);
-        const double adadelta = free_running(example, AdadeltaOptions{}, 0.01);
-        const double sgd = free_running(example, SgdOptions{}, 0.001);
+        const double adadelta = free_running(example, backend::Adadelta{}, 0.01);
+        const double sgd = free_running(example, backend::Sgd{}, 0.001);
         MESSAGE(example.name << ": Adadelta " << adadelta << ", SGD " << sgd);
         CHECK(adadelta < 1e-4);
         CHECK(sgd < 1e-4);

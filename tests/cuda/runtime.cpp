@@ -1,5 +1,5 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
-// The CUDA device on the stand-in of its driver: graphs, feeds, memory.
+// The CUDA device on the stand-in of its driver: graphs, step contexts, memory.
 #include "finch/backend/cuda.hpp"
 #include "finch/base/error.hpp"
 
@@ -32,40 +32,41 @@ struct Data {
     [[nodiscard]] Images images() const { return {.pixels = pixels, .labels = labels, .pixels_per_image = 6}; }
 };
 
-/// A step with everything that a feed gives: gather, then the loss of the images' first three pixels as logits.
+/// A step with everything that a context gives: load the batch, then the loss of the images' first three pixels as
+/// logits.
 class Step {
 public:
-    explicit Step(Device& device, const Data& data, Recording recording = Recording::graph)
+    explicit Step(Device& device, const Data& data, CaptureAs how = CaptureAs::graph)
         : device_(device),
-          feed_(device.make_feed(data.images(), 1)),
+          context_(device.make_step_context(data.images(), 1)),
           pixels_(device.allocate(6)),
-          program_(device.record(
+          step_(device.capture(
               [this] {
-                  device_.gather(*feed_, pixels_.data());
-                  device_.softmax_cross_entropy(*feed_, pixels_.data(), 3, nullptr);
+                  device_.next_step(*context_);
+                  device_.load_batch(*context_, pixels_.data());
+                  device_.softmax_cross_entropy(*context_, pixels_.data(), 3, nullptr);
               },
-              recording)) {}
+              how)) {}
 
     void fill(std::int64_t steps) {
         std::vector<std::int64_t> indices(static_cast<std::size_t>(steps));
         for (std::int64_t& index : indices) {
             index = next_++ % 10;
         }
-        feed_->fill(indices, std::vector<StepNumbers>(indices.size()));
+        context_->fill(indices, std::vector<StepScalars>(indices.size()));
     }
     void run(std::int64_t steps) {
         fill(steps);
-        program_->run(steps);
+        step_->run(steps);
         device_.synchronize();
     }
-    [[nodiscard]] LossSums sums() const { return feed_->sums(); }
-    [[nodiscard]] Feed& feed() { return *feed_; }
+    [[nodiscard]] LossSums sums() const { return context_->sums(); }
 
 private:
     Device& device_;
-    std::unique_ptr<Feed> feed_;
+    std::unique_ptr<StepContext> context_;
     Buffer pixels_;
-    std::unique_ptr<Program> program_;
+    std::unique_ptr<CapturedStep> step_;
     std::int64_t next_ = 0;
 };
 
@@ -80,7 +81,7 @@ TEST_CASE("graphs of one step and of many, mixed, do what calls do") {
     const Data data;
     const auto device = make_cuda_device(0);
     Step by_graph(*device, data);
-    Step by_calls(*device, data, Recording::calls);
+    Step by_calls(*device, data, CaptureAs::calls);
 
     for (const std::int64_t steps : {1, 3, 31, 32, 33, 100, 2}) {
         CAPTURE(steps);
@@ -188,21 +189,22 @@ TEST_CASE("a data set that does not fit is streamed, and gives the same batches"
     for (std::size_t i = 0; i < data.pixels.size(); ++i) {
         data.pixels[i] = static_cast<std::uint8_t>(i * 7 % 251);
     }
-    const std::vector<std::int64_t> indices{5, 100'000, -1, 17, 524'287, 5};
+    const std::vector<std::int64_t> indices{5, 100'000, 17, -1, 524'287, 5};
     const auto batches = [&] {
         const auto device = make_cuda_device(0);
-        const auto feed = device->make_feed(data.images(), 2);
+        const auto context = device->make_step_context(data.images(), 2);
         const Buffer out = device->allocate(12);
         std::vector<float> all;
-        feed->fill(indices, std::vector<StepNumbers>(3));
+        context->fill(indices, std::vector<StepScalars>(3));
         for (int step = 0; step < 3; ++step) {
-            device->gather(*feed, out.data());
+            device->next_step(*context);
+            device->load_batch(*context, out.data());
             const std::vector<float> batch = from_device(*device, out);
             all.insert(all.end(), batch.begin(), batch.end());
-            device->softmax_cross_entropy(*feed, out.data(), 6, nullptr);
+            device->softmax_cross_entropy(*context, out.data(), 6, nullptr);
         }
         device->synchronize();
-        all.push_back(static_cast<float>(feed->sums().loss));
+        all.push_back(static_cast<float>(context->sums().loss));
         return all;
     };
 
@@ -223,9 +225,9 @@ TEST_CASE("a data set lies on the device once, for all who use it and no longer"
     const auto beside = device->new_stream();
     const std::size_t before = rehearsal::device_bytes_in_use();
 
-    auto first = device->make_feed(data.images(), 1);
+    auto first = device->make_step_context(data.images(), 1);
     const std::size_t with_one = rehearsal::device_bytes_in_use();
-    auto second = beside->make_feed(data.images(), 1);
+    auto second = beside->make_step_context(data.images(), 1);
 
     CHECK(with_one - before >= 1'000'000);
     CHECK(rehearsal::device_bytes_in_use() - with_one < 200'000);
@@ -247,9 +249,10 @@ TEST_CASE("out of memory at any allocation: std::bad_alloc, nothing leaks, and t
             rehearsal::fail(function, nth, cudaErrorMemoryAllocation);
             try {
                 Step step(*device, data);
-                const auto convolution = device->convolution(
-                    {.batch = 2, .height = 8, .width = 8, .channels_in = 3, .channels_out = 4, .kernel = 3});
-                const auto linear = device->linear({.batch = 2, .height = 2, .width = 2, .channels = 3, .units = 4});
+                const auto convolution = device->make(ConvolutionShape{
+                    .batch = 2, .height = 8, .width = 8, .channels_in = 3, .channels_out = 4, .kernel = 3});
+                const auto linear =
+                    device->make(LinearShape{.batch = 2, .height = 2, .width = 2, .channels = 3, .units = 4});
             } catch (const std::bad_alloc&) {
                 ++failures;
             }
@@ -271,7 +274,7 @@ TEST_CASE("what an individual leaves is free for the next, without a call that w
     const Data data;
     const auto device = make_cuda_device(0);
     const auto other = device->new_stream();
-    const auto keeps_the_images = other->make_feed(data.images(), 1);
+    const auto keeps_the_images = other->make_step_context(data.images(), 1);
     const std::int64_t free = device->free_bytes();
     { Step(*device, data).run(40); }
     const std::size_t pinned = rehearsal::pinned_bytes_in_use();
@@ -339,7 +342,7 @@ TEST_CASE("scratch memory goes with its operations") {
     const std::size_t before = rehearsal::device_bytes_in_use();
     for (const std::int64_t batch : {4, 8, 16}) {
         const ConvolutionShape shape{.batch = batch, .height = 9, .width = 9, .channels_in = 4, .channels_out = 20};
-        const auto operation = device->convolution(shape);
+        const auto operation = device->make(shape);
         const auto scratch = static_cast<std::size_t>(device->scratch_bytes(shape));
         CHECK(scratch > 1000);
         CHECK(rehearsal::device_bytes_in_use() >= before + scratch);

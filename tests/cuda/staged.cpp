@@ -2,8 +2,8 @@
 #include "finch/backend/cuda.hpp"
 #include "finch/base/error.hpp"
 
+#include "cuda/trained.hpp"
 #include "support/rehearsal/control.hpp"
-#include "train/world.hpp"
 
 #include <chrono>
 #include <thread>
@@ -11,26 +11,6 @@
 
 using namespace finch;
 using namespace finch::test;
-using train::State;
-
-namespace {
-
-train::Recipe calm_recipe() {
-    train::Recipe recipe = small_recipe(20);
-    recipe.training.optimizer = nn::SgdOptions{};
-    recipe.training.learning_rate = 0.01;
-    return recipe;
-}
-
-std::vector<float> trained_weights(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
-                                   const data::Datasets& datasets) {
-    train::Training training(device, group, all_reduce, datasets, calm_recipe());
-    while (training.advance(4) == State::running) {
-    }
-    return tensors(training.snapshot(), "weights/");
-}
-
-}  // namespace
 
 TEST_CASE("staged sums are right: whole numbers exactly, on all ranks, whichever rank's copies arrive first") {
     using enum rehearsal::Execution;
@@ -69,26 +49,36 @@ TEST_CASE("staged sums are right: whole numbers exactly, on all ranks, whichever
 }
 
 TEST_CASE("staged: a peer that does not come is told within the deadline, and what MPI holds is not freed") {
-    rehearsal::reset();
     const comm::Group both = first_ranks(2);
-    const auto device = backend::make_cuda_device(0);
-    const backend::Buffer buffer = device->allocate(1000);
-    const std::size_t before = rehearsal::pinned_bytes_in_use();
     const bool late = both.rank() == 1;
-    {
-        const auto all_reduce = comm::make_staged_all_reduce(both, *device, late ? 30 : 0.3);
-        if (late) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    for (const bool statistics : {false, true}) {
+        CAPTURE(statistics);
+        rehearsal::reset();
+        const auto device = backend::make_cuda_device(0);
+        const backend::Buffer buffer = device->allocate(1000);
+        const std::size_t before = rehearsal::pinned_bytes_in_use();
+        {
+            const auto all_reduce = comm::make_staged_all_reduce(both, *device, late ? 30 : 0.3);
+            const auto sum = [&] {
+                if (statistics) {
+                    all_reduce->sum({reinterpret_cast<double*>(buffer.data()), 500});
+                } else {
+                    all_reduce->start(buffer.span());
+                    all_reduce->wait();
+                }
+            };
+            if (late) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(600));
+            }
+            if (late || both.size() == 1) {
+                CHECK_NOTHROW(sum());
+            } else {
+                CHECK_THROWS_WITH_AS(sum(), doctest::Contains("workers.timeout_seconds"), Error);
+            }
         }
-        all_reduce->start(buffer.span());
-        if (late || both.size() == 1) {
-            CHECK_NOTHROW(all_reduce->wait());
-        } else {
-            CHECK_THROWS_WITH_AS(all_reduce->wait(), doctest::Contains("workers.timeout_seconds"), Error);
-        }
+        CHECK(rehearsal::pinned_bytes_in_use() == before + (late || both.size() == 1 ? 0 : 1000 * sizeof(float)));
+        static_cast<void>(both.maximum(0));
     }
-    CHECK(rehearsal::pinned_bytes_in_use() == before + (late || both.size() == 1 ? 0 : 1000 * sizeof(float)));
-    static_cast<void>(both.maximum(0));
 }
 
 TEST_CASE("a training on two ranks of one device is that on one rank within rounding, and the same on both ranks") {
@@ -100,11 +90,58 @@ TEST_CASE("a training on two ranks of one device is that on one rank within roun
     const auto staged = comm::make_staged_all_reduce(both, *device, 30);
     const auto none = comm::make_mpi_all_reduce(one, 30);
 
-    const std::vector<float> shared = trained_weights(*device, both, *staged, datasets);
-    const std::vector<float> single = trained_weights(*device, one, *none, datasets);
+    const std::vector<float> shared = trained_weights(*device, both, *staged, datasets, calm_recipe());
+    const std::vector<float> single = trained_weights(*device, one, *none, datasets, calm_recipe());
 
     CHECK(difference(shared, single) < 1e-4);
-    std::vector<double> mine(shared.begin(), shared.end());
-    const std::vector<double> all = both.gather(mine);
-    CHECK(std::equal(all.begin(), all.begin() + std::ssize(mine), all.begin() + std::ssize(mine)));
+    CHECK(same_on_both(both, shared));
+}
+
+TEST_CASE("staged sums of doubles come between the buckets, in the order in which they were asked for") {
+    using enum rehearsal::Execution;
+    const comm::Group all = first_ranks(comm::size_of(MPI_COMM_WORLD));
+    const auto factor = static_cast<double>(all.size() * (all.size() + 1)) / 2;
+    for (const auto& [first, others] : {std::pair{at_once, at_once}, {late, late}, {at_once, late}, {late, at_once}}) {
+        rehearsal::reset();
+        const auto device = backend::make_cuda_device(0);
+        const auto all_reduce = comm::make_staged_all_reduce(all, *device, 30);
+        const backend::Buffer bucket = device->allocate(1000);
+        const backend::Buffer statistics = device->allocate(14);
+        const std::span<double> values(reinterpret_cast<double*>(statistics.data()), 7);
+        rehearsal::set_execution(all.rank() == 0 ? first : others);
+        for (int step = 0; step < 3; ++step) {
+            const std::vector<double> mine(7, 0.1 * (all.rank() + 1));
+            device->upload(std::vector<float>(1000, static_cast<float>(all.rank() + 1)), bucket.data());
+            device->upload({reinterpret_cast<const float*>(mine.data()), 14}, statistics.data());
+
+            all_reduce->sum(values);
+            all_reduce->start(bucket.span());
+            all_reduce->sum(values.first(3));
+            all_reduce->wait();
+
+            std::vector<double> sums(7);
+            std::vector<float> summed(1000);
+            device->download(statistics.data(), {reinterpret_cast<float*>(sums.data()), 14});
+            device->download(bucket.data(), summed);
+            CHECK(sums[0] == doctest::Approx(0.1 * factor * all.size()).epsilon(1e-15));
+            CHECK(sums[6] == doctest::Approx(0.1 * factor).epsilon(1e-15));
+            CHECK(summed == std::vector<float>(1000, static_cast<float>(factor)));
+        }
+        rehearsal::reset();
+    }
+}
+
+TEST_CASE("batch_norm and dropout on two ranks of one device: weights and running statistics are those of one rank") {
+    rehearsal::reset();
+    const comm::Group both = first_ranks(2);
+    const comm::Group one = alone();
+    const auto datasets = bright_rows(71);  // the last batches are short
+    const auto device = backend::make_cuda_device(0);
+    const auto staged = comm::make_staged_all_reduce(both, *device, 30);
+    const auto none = comm::make_mpi_all_reduce(one, 30);
+
+    const std::vector<float> shared = trained_weights(*device, both, *staged, datasets, residual_recipe());
+
+    CHECK(difference(shared, trained_weights(*device, one, *none, datasets, residual_recipe())) < 1e-5);
+    CHECK(same_on_both(both, shared));
 }

@@ -1,5 +1,5 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
-// Gather, loss and optimizer: what a training step does beside its layers.
+// Steps, images, loss and optimizer: what a training step does beside its layers.
 #include "backend/tensors.hpp"
 #include "cuda/device_array.hpp"
 #include "steps.hpp"
@@ -22,48 +22,35 @@ namespace {
 
 constexpr double tolerance = 1e-5;  ///< of each tensor's largest entry
 
-/// Twelve steps of one kind from the same start; `ahead` floats before each array.
-template <class Step, class Advance>
-void check_steps(Step step, std::size_t count, std::size_t ahead, Advance advance) {
+/// Twelve steps from the same start, beside the rule on the host; `ahead` floats before each array.
+template <class Rule>
+void check_steps(const Rule& rule, std::size_t count, std::size_t ahead) {
     RandomStream random(14, Purpose::test, count);
     const UniqueStream stream = make_stream();
     const Tensor start = normal_tensor(random, count, 0.05);
-    const DeviceArray parameters(std::vector<float>(start.begin(), start.end()), ahead);
-    const DeviceArray state_a(std::vector<float>(count), ahead);
-    const DeviceArray state_b(std::vector<float>(count), ahead);
-    std::vector<reference::OptimizedParameter> expected(count);
-    for (std::size_t i = 0; i < count; ++i) {
-        expected[i].value = start[i];
-    }
+    std::vector<float> expected(start.begin(), start.end());
+    std::vector<float> a(count);
+    std::vector<float> b(count);
+    const DeviceArray parameters(expected, ahead);
+    const DeviceArray state_a(a, ahead);
+    const DeviceArray state_b(b, ahead);
+    const auto state_or_null = [&](int number, const DeviceArray<float>& state) {
+        return number <= rule.states() ? state.data() : nullptr;
+    };
 
     for (int number = 1; number <= 12; ++number) {
-        advance(step, number);
+        const OptimizerScalars scalars = rule.scalars(0.1, number);
         const Tensor grads = normal_tensor(random, count, 0.1);
         const DeviceArray device_grads(std::vector<float>(grads.begin(), grads.end()), ahead);
-        const DeviceArray state(std::vector<FeedState>{{.current = feed_row({.optimizer = step})}});
-        launch_optimizer_step(stream.get(), optimizer_kind(step), state.data(), parameters.data(), device_grads.data(),
-                              state_a.data(), state_b.data(), count);
-        const std::vector<float> updated = parameters.values();
-        Tensor wanted;
-        Tensor moved;
+        const DeviceArray state(std::vector<StepState>{{.current = {.optimizer = scalars}}});
+        launch_optimizer_step(stream.get(), rule, state.data(), parameters.data(), device_grads.data(),
+                              state_or_null(1, state_a), state_or_null(2, state_b), count);
         for (std::size_t i = 0; i < count; ++i) {
-            expected[i].update(step, grads[i]);
-            wanted.push_back(expected[i].value - start[i]);
-            moved.push_back(static_cast<double>(updated[i]) - start[i]);
+            Rule::update(scalars, static_cast<float>(grads[i]), expected[i], a[i], b[i]);
         }
         CAPTURE(number);
-        CHECK(difference(moved, wanted) < tolerance);
+        CHECK(difference(parameters.values(), Tensor(expected.begin(), expected.end())) < 1e-6);
     }
-}
-
-template <class Step, class Advance>
-void check_steps(Step step, Advance advance) {
-    for (const std::size_t count : {1, 4, 37, 1030})
-        for (const std::size_t ahead : {0, 1}) {
-            CAPTURE(count);
-            CAPTURE(ahead);
-            check_steps(step, count, ahead, advance);
-        }
 }
 
 /// A batch of logits and what its loss gives. Labels go round; every seventh sample is padding.
@@ -86,39 +73,35 @@ struct LossTrial {
     }
 
     struct Result {
-        FeedState state;
+        StepState state;
         std::vector<float> grad;
         bool operator==(const Result& other) const {
             return state.sums.loss == other.state.sums.loss && state.sums.correct == other.state.sums.correct &&
-                   state.sums.samples == other.state.sums.samples && state.next == other.state.next &&
-                   grad == other.grad;
+                   state.sums.samples == other.state.sums.samples && grad == other.grad;
         }
     };
-    /// The second step of a feed of three, after sums of 2, 1 and 10. The other steps' indices are no samples.
+    /// The second of three steps, after sums of 2, 1 and 10. The other steps' indices are no samples.
     [[nodiscard]] Result run() const {
         const UniqueStream stream = make_stream();
         std::vector<std::int64_t> all(static_cast<std::size_t>(3 * batch), 1 << 30);
         std::copy(indices.begin(), indices.end(), all.begin() + batch);
-        const DeviceArray rows(std::vector<FeedRow>{{.grad_scale = 7}, {.grad_scale = grad_scale, .rate = 5}, {}});
         const DeviceArray device_indices(all);
         const DeviceArray device_labels(labels);
-        const DeviceArray state(std::vector<FeedState>{{.next = 1, .sums = {.loss = 2, .correct = 1, .samples = 10}}});
+        const DeviceArray state(std::vector<StepState>{
+            {.next = 2, .current = {.grad_scale = grad_scale}, .sums = {.loss = 2, .correct = 1, .samples = 10}}});
         const DeviceArray device_logits(logits);
         const DeviceArray grad(std::vector<float>(logits.size(), 77));
-        const FeedView view{.rows = rows.data(),
-                            .indices = device_indices.data(),
-                            .state = state.data(),
-                            .labels = device_labels.data(),
-                            .batch = batch};
+        const StepView view{
+            .indices = device_indices.data(), .state = state.data(), .labels = device_labels.data(), .batch = batch};
         launch_softmax_cross_entropy(stream.get(), view, device_logits.data(), classes, grad.data());
         return {state.values().front(), grad.values()};
     }
 };
 
-/// The images of `indices`, the second step of a feed of two.
-std::vector<float> gathered(const std::vector<std::uint8_t>& pixels, std::int64_t per_image,
-                            const std::vector<float>& mean, const std::vector<float>& deviation,
-                            const std::vector<std::int64_t>& indices, std::size_t ahead) {
+/// The images of `indices`, the second of two steps.
+std::vector<float> loaded(const std::vector<std::uint8_t>& pixels, std::int64_t per_image,
+                          const std::vector<float>& mean, const std::vector<float>& deviation,
+                          const std::vector<std::int64_t>& indices, std::size_t ahead) {
     const UniqueStream stream = make_stream();
     std::vector<std::int64_t> all(indices.size(), 1 << 30);
     all.insert(all.end(), indices.begin(), indices.end());
@@ -126,73 +109,53 @@ std::vector<float> gathered(const std::vector<std::uint8_t>& pixels, std::int64_
     const DeviceArray device_pixels(pixels);
     const DeviceArray device_mean(mean);
     const DeviceArray device_deviation(deviation);
-    const DeviceArray state(std::vector<FeedState>{{.next = 1}});
+    const DeviceArray state(std::vector<StepState>{{.next = 2}});
     const DeviceArray out(std::vector<float>(indices.size() * static_cast<std::size_t>(per_image) + 1, 77), ahead);
-    launch_gather(stream.get(),
-                  {.indices = device_indices.data(),
-                   .state = state.data(),
-                   .pixels = device_pixels.data(),
-                   .mean = device_mean.data(),
-                   .deviation = device_deviation.data(),
-                   .pixels_per_image = per_image,
-                   .channels = static_cast<std::int64_t>(mean.size()),
-                   .batch = static_cast<std::int64_t>(indices.size())},
-                  out.data());
+    launch_load_batch(stream.get(),
+                      {.indices = device_indices.data(),
+                       .state = state.data(),
+                       .pixels = device_pixels.data(),
+                       .mean = device_mean.data(),
+                       .deviation = device_deviation.data(),
+                       .pixels_per_image = per_image,
+                       .channels = static_cast<std::int64_t>(mean.size()),
+                       .batch = static_cast<std::int64_t>(indices.size())},
+                      out.data());
     return out.values();
 }
 
-constexpr auto nothing = [](auto&, int) {};
-
 }  // namespace
 
-TEST_CASE("sgd: plain, momentum, Nesterov and decay follow PyTorch's definition at any length and alignment") {
-    const auto first = [](SgdStep& step, int number) { step.first = number == 1; };
-
-    check_steps(SgdStep{.learning_rate = 0.1F}, first);
-    check_steps(SgdStep{.learning_rate = 0.1F, .weight_decay = 0.01F}, first);
-    check_steps(SgdStep{.learning_rate = 0.1F, .momentum = 0.9F, .weight_decay = 0.01F}, first);
-    check_steps(SgdStep{.learning_rate = 0.1F, .momentum = 0.9F, .weight_decay = 0.01F, .nesterov = true}, first);
-}
-
-TEST_CASE("sgd: the first step takes nothing from the momentum of a training before") {
+TEST_CASE("next_step: each row in turn becomes the present step's") {
     const UniqueStream stream = make_stream();
-    const SgdStep step{.learning_rate = 0.5F, .momentum = 0.5F, .first = true};
-    const DeviceArray state(std::vector<FeedState>{{.current = feed_row({.optimizer = step})}});
-    const DeviceArray parameters(std::vector<float>{1});
-    const DeviceArray grads(std::vector<float>{2});
-    const DeviceArray momentum(std::vector<float>{1000});
+    const DeviceArray rows(std::vector<StepRow>{{.grad_scale = 1}, {.grad_scale = 2, .samples = 7}, {.grad_scale = 3}});
+    const DeviceArray state(std::vector<StepState>{{.sums = {.correct = 4}}});
+    const StepView view{.rows = rows.data(), .state = state.data()};
 
-    launch_optimizer_step(stream.get(), optimizer_kind(step), state.data(), parameters.data(), grads.data(),
-                          momentum.data(), nullptr, 1);
+    launch_next_step(stream.get(), view);
+    CHECK(state.values().front().current.grad_scale == 1);
+    launch_next_step(stream.get(), view);
 
-    CHECK(parameters.values().front() == 0);
-    CHECK(momentum.values().front() == 2);
+    CHECK(state.values().front().current.grad_scale == 2);
+    CHECK(state.values().front().current.samples == 7);
+    CHECK(state.values().front().next == 2);
+    CHECK(state.values().front().sums.correct == 4);
 }
 
-TEST_CASE("adam and adamw: with and without decay they follow PyTorch's definition at any length and alignment") {
-    const auto count = [](AdamStep& step, int number) { step.step = number; };
-
-    check_steps(AdamStep{.learning_rate = 0.1F}, count);
-    check_steps(AdamStep{.learning_rate = 0.1F, .weight_decay = 0.1F}, count);
-    check_steps(AdamStep{.learning_rate = 0.1F, .weight_decay = 0.1F, .decoupled = true}, count);
-}
-
-TEST_CASE("adadelta: with and without decay it follows PyTorch's definition at any length and alignment") {
-    check_steps(AdadeltaStep{.learning_rate = 1}, nothing);
-    check_steps(AdadeltaStep{.learning_rate = 10, .rho = 0.8F, .weight_decay = 0.1F}, nothing);
-}
-
-TEST_CASE("plain sgd needs no state") {
-    const UniqueStream stream = make_stream();
-    const DeviceArray state(
-        std::vector<FeedState>{{.current = feed_row({.optimizer = SgdStep{.learning_rate = 0.5F}})}});
-    const DeviceArray parameters(std::vector<float>{1, 2, 3, 4, 5});
-    const DeviceArray grads(std::vector<float>{2, 2, 2, 4, 4});
-
-    launch_optimizer_step(stream.get(), OptimizerKind::sgd, state.data(), parameters.data(), grads.data(), nullptr,
-                          nullptr, 5);
-
-    CHECK(parameters.values() == std::vector<float>{0, 1, 2, 2, 3});
+TEST_CASE("optimizers: the rule's update at any length and alignment") {
+    const auto check = [](const auto& rule) {
+        for (const std::size_t count : {1, 4, 37, 1030})
+            for (const std::size_t ahead : {0, 1}) {
+                CAPTURE(count);
+                CAPTURE(ahead);
+                check_steps(rule, count, ahead);
+            }
+    };
+    check(Sgd{.weight_decay = 0.01});
+    check(Sgd{.momentum = 0.9, .weight_decay = 0.01, .nesterov = true});
+    check(Adam{.weight_decay = 0.1});
+    check(AdamW{.weight_decay = 0.1});
+    check(Adadelta{.weight_decay = 0.1});
 }
 
 TEST_CASE("softmax_cross_entropy: any batch and number of classes give the reference's loss and gradient") {
@@ -225,13 +188,6 @@ TEST_CASE("softmax_cross_entropy: any batch and number of classes give the refer
         CHECK(result.state.sums.correct == correct);
         CHECK(result.state.sums.samples == 10 + std::count(weights.begin(), weights.end(), 1.0F));
     }
-}
-
-TEST_CASE("softmax_cross_entropy: the step ends, and its numbers become those of the last step") {
-    const LossTrial::Result result = LossTrial(9, 4).run();
-
-    CHECK(result.state.next == 2);
-    CHECK(result.state.current.rate == 5);
 }
 
 TEST_CASE("softmax_cross_entropy: the order of threads changes no bit") {
@@ -295,7 +251,7 @@ TEST_CASE("softmax_cross_entropy: logits of a thousand do not overflow") {
     CHECK(difference(result.grad, {1, -1, 0, 0}) < tolerance);
 }
 
-TEST_CASE("gather: pixels are scaled per channel at any size and alignment; padding becomes zeros") {
+TEST_CASE("load_batch: pixels are scaled per channel at any size and alignment; padding becomes zeros") {
     const std::vector<std::int64_t> indices{2, -1, 0, 1, 2};
     for (const auto& [per_image, channels] : {std::pair{8, 1}, {7, 1}, {12, 3}, {9, 3}, {2500, 1}, {3 * 40 * 31, 3}})
         for (const std::size_t ahead : {0, 1}) {
@@ -320,7 +276,7 @@ TEST_CASE("gather: pixels are scaled per channel at any size and alignment; padd
             }
             expected.push_back(77);  // behind the last image
 
-            const std::vector<float> values = gathered(pixels, per_image, mean, deviation, indices, ahead);
+            const std::vector<float> values = loaded(pixels, per_image, mean, deviation, indices, ahead);
 
             CHECK(values.back() == 77);
             double apart = 0;

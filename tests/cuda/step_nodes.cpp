@@ -20,24 +20,27 @@ std::size_t nodes(std::int64_t layers, std::int64_t batch, backend::CudaPath pat
     nn::Model model(*device, nn::plan_model({nn::ConvLayer{.activation = backend::Activation::relu, .repeat = layers},
                                              nn::FlattenLayer{}, nn::LinearLayer{}},
                                             {28, 28, 1}, 10, batch));
-    nn::Optimizer optimizer(*device, nn::AdadeltaOptions{}, model.plan().parameters);
+    nn::Optimizer optimizer(*device, backend::Adadelta{}, model.plan().parameters);
     const std::vector<std::uint8_t> pixels(784);
     const std::vector<std::int32_t> labels(1);
-    const auto feed = device->make_feed({.pixels = pixels, .labels = labels, .pixels_per_image = 784}, batch);
+    const auto context =
+        device->make_step_context({.pixels = pixels, .labels = labels, .pixels_per_image = 784}, batch);
     model.pack();
-    const auto program = device->record(
+    const backend::Pass pass{.step = *context};
+    const auto step = device->capture(
         [&] {
-            device->gather(*feed, model.input());
-            model.forward();
-            device->softmax_cross_entropy(*feed, model.logits(), 10, model.grad_logits());
-            model.backward([](std::int64_t, std::int64_t) {});
-            optimizer.apply(*feed, model.parameters(), model.grads());
+            device->next_step(*context);
+            device->load_batch(*context, model.input());
+            model.forward(pass);
+            device->softmax_cross_entropy(*context, model.logits(), 10, model.grad_logits());
+            model.backward(pass, [](std::int64_t, std::int64_t) {});
+            optimizer.apply(*context, model.parameters(), model.grads());
             model.pack();
         },
-        backend::Recording::graph);
-    const std::vector<backend::StepNumbers> steps(2, {.grad_scale = 1, .optimizer = backend::AdadeltaStep{}});
-    feed->fill(std::vector<std::int64_t>(static_cast<std::size_t>(2 * batch)), steps);
-    program->run(2);
+        backend::CaptureAs::graph);
+    const std::vector<backend::StepScalars> steps(2, {.grad_scale = 1});
+    context->fill(std::vector<std::int64_t>(static_cast<std::size_t>(2 * batch)), steps);
+    step->run(2);
     device->synchronize();
     return rehearsal::nodes_of_last_graph();
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "finch/backend/operation.hpp"
+#include "finch/base/error.hpp"
 #include "finch/nn/spec.hpp"
 
 #include <cstddef>
@@ -88,7 +89,18 @@ struct Numerics {
     bool deterministic = true;  ///< the same bits each time
 };
 
-/// Infers and checks every shape, and plans the memory. Throws ConfigError that names the layer by its place in the
+/// A network that cannot exist.
+class ModelError : public ConfigError {
+public:
+    ModelError(std::int64_t layer, const std::string& what) : ConfigError(what), layer_(layer) {}
+    /// Of the configuration's list; −1: none of them.
+    [[nodiscard]] std::int64_t layer() const noexcept { return layer_; }
+
+private:
+    std::int64_t layer_;
+};
+
+/// Infers and checks every shape, and plans the memory. Throws ModelError that names the layer by its place in the
 /// list
 /// ("model[2] (max_pool)", "model[3].layers[0] (conv)"), what is wrong and what would be right. The last layer must
 /// give (1, 1, classes) without an activation.

@@ -204,7 +204,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Operation> make(const BatchNormShape& shape) {
+template <>
+std::unique_ptr<Operation> make(const Library& /*library*/, Plans& /*plans*/, const BatchNormShape& shape) {
     return std::make_unique<BatchNormOperation>(shape);
 }
 

@@ -71,6 +71,7 @@ ConvolutionPlan::ConvolutionPlan(const Library& library, const ConvolutionShape&
     make_reorders(library);
 }
 
+template <>
 std::unique_ptr<Operation> make(const Library& library, Plans& plans, const ConvolutionShape& shape) {
     return std::make_unique<WeightedOperation>(library, plans.convolutions.get(library, shape));
 }

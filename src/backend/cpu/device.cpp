@@ -82,15 +82,7 @@ public:
     void download(const float* from, std::span<float> to) override { std::copy_n(from, to.size(), to.begin()); }
 
     [[nodiscard]] std::unique_ptr<Operation> make(const OperationShape& shape) override {
-        return std::visit(
-            [&](const auto& known) {
-                if constexpr (requires { cpu::make(shared_->library, shared_->plans, known); }) {
-                    return cpu::make(shared_->library, shared_->plans, known);
-                } else {
-                    return cpu::make(known);
-                }
-            },
-            shape);
+        return std::visit([&](const auto& known) { return cpu::make(shared_->library, shared_->plans, known); }, shape);
     }
     void accumulate(const float* from, float* to, std::size_t count) override { cpu::accumulate(from, to, count); }
 

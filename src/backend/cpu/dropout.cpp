@@ -65,7 +65,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Operation> make(const DropoutShape& shape) {
+template <>
+std::unique_ptr<Operation> make(const Library& /*library*/, Plans& /*plans*/, const DropoutShape& shape) {
     return std::make_unique<DropoutOperation>(shape);
 }
 

@@ -134,11 +134,13 @@ void accumulate(const float* from, float* to, std::size_t count) {
     add_to(from, to, count);
 }
 
-std::unique_ptr<Operation> make(const ActivationShape& shape) {
+template <>
+std::unique_ptr<Operation> make(const Library& /*library*/, Plans& /*plans*/, const ActivationShape& shape) {
     return std::make_unique<ActivationOperation>(shape);
 }
 
-std::unique_ptr<Operation> make(const AddShape& shape) {
+template <>
+std::unique_ptr<Operation> make(const Library& /*library*/, Plans& /*plans*/, const AddShape& shape) {
     return std::make_unique<AddOperation>(shape);
 }
 

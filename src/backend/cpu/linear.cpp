@@ -44,6 +44,7 @@ LinearPlan::LinearPlan(const Library& library, const LinearShape& shape) {
     make_reorders(library);
 }
 
+template <>
 std::unique_ptr<Operation> make(const Library& library, Plans& plans, const LinearShape& shape) {
     return std::make_unique<WeightedOperation>(library, plans.linears.get(library, shape));
 }

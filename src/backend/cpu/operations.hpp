@@ -17,13 +17,8 @@ struct Plans {
     PlanCache<PoolingShape, PoolingPlan> poolings;
 };
 
-[[nodiscard]] std::unique_ptr<Operation> make(const Library& library, Plans& plans, const ConvolutionShape& shape);
-[[nodiscard]] std::unique_ptr<Operation> make(const Library& library, Plans& plans, const LinearShape& shape);
-[[nodiscard]] std::unique_ptr<Operation> make(const Library& library, Plans& plans, const PoolingShape& shape);
-/// Loops of Finch's own.
-[[nodiscard]] std::unique_ptr<Operation> make(const ActivationShape& shape);
-[[nodiscard]] std::unique_ptr<Operation> make(const AddShape& shape);
-[[nodiscard]] std::unique_ptr<Operation> make(const BatchNormShape& shape);
-[[nodiscard]] std::unique_ptr<Operation> make(const DropoutShape& shape);
+/// The operation of a shape; each file of this folder that implements one specialises it.
+template <class Shape>
+[[nodiscard]] std::unique_ptr<Operation> make(const Library& library, Plans& plans, const Shape& shape);
 
 }  // namespace finch::backend::cpu

@@ -64,6 +64,7 @@ private:
 
 }  // namespace
 
+template <>
 std::unique_ptr<Operation> make(const Library& library, Plans& plans, const PoolingShape& shape) {
     return std::make_unique<PoolingOperation>(library, plans.poolings.get(library, shape));
 }

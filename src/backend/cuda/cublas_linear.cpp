@@ -131,10 +131,10 @@ bool is_permuted(const LinearShape& shape) {
     return shape.height * shape.width > 1 && shape.channels > 1;
 }
 
-/// Of what its products work on, in bytes: packed weights have memory of their own; canonical ones lie anywhere in an
-/// arena of floats, where cuBLASLt's 128-bit loads would fault.
+/// Of what its products work on, in bytes. Packed weights have memory of their own, and activations begin at cache
+/// lines of their arena; canonical weights lie anywhere in theirs, where cuBLASLt's 128-bit loads would fault.
 std::uint32_t alignment_of(const LinearShape& shape) {
-    return is_permuted(shape) ? 256 : sizeof(float);
+    return is_permuted(shape) ? 16 : sizeof(float);
 }
 
 /// A linear layer as a 1 × 1 convolution of one pixel: for the general kernels, where cuBLASLt has no algorithm.
@@ -186,7 +186,7 @@ public:
         }
     }
 
-    void pack(const float* parameters) override {
+    void pack(const float* parameters, float* /*buffers*/) override {
         parameters_ = parameters;
         if (is_permuted(shape_)) {
             transpose(stream_.get(), parameters, shape_.units, shape_.channels, pixels(),
@@ -194,7 +194,8 @@ public:
         }
     }
 
-    void forward(const float* x, float* y) override {
+    void forward(const Pass& /*pass*/, std::span<const float* const> inputs, float* y) override {
+        const float* x = inputs[0];
         if (plan_->forward.exists()) {
             plan_->forward.run(stream_.get(), weights(), x, y, scratch_->get());
         } else {
@@ -204,7 +205,10 @@ public:
                         shape_.units);
     }
 
-    void backward(const float* x, const float* y, float* grad_y, float* grad_x, float* grad_parameters) override {
+    void backward(const Pass& /*pass*/, std::span<const float* const> inputs, const float* y, float* grad_y,
+                  std::span<float* const> grad_inputs, float* grad_parameters) override {
+        const float* x = inputs[0];
+        float* grad_x = grad_inputs[0];
         if (shape_.activation != Activation::none) {
             activation_gradient(stream_.get(), shape_.activation, y, grad_y, shape_.batch, shape_.units, grad_y,
                                 shape_.units);
@@ -249,11 +253,11 @@ private:
 
 }  // namespace
 
-std::size_t cublas_linear_scratch(Stream& stream, const LinearShape& shape) {
+std::size_t library_scratch(Stream& stream, const LinearShape& shape) {
     return scratch_bytes_of(*plan_for(stream, shape), shape);
 }
 
-std::unique_ptr<Operation> make_cublas_linear(Stream& stream, const LinearShape& shape) {
+std::unique_ptr<Operation> make_library(Stream& stream, const LinearShape& shape) {
     return std::make_unique<CublasLinear>(stream, shape);
 }
 

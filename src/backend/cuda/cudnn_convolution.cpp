@@ -227,14 +227,15 @@ public:
         }
     }
 
-    void pack(const float* parameters) override {
+    void pack(const float* parameters, float* /*buffers*/) override {
         parameters_ = parameters;
         pack_for(plan_->forward, packed_forward_);
         pack_for(plan_->data, packed_data_);
         pack_bias(parameters + weights_);
     }
 
-    void forward(const float* x, float* y) override {
+    void forward(const Pass& /*pass*/, std::span<const float* const> inputs, float* y) override {
+        const float* x = inputs[0];
         const PlannedRung& rung = plan_->forward;
         const float* bias = parameters_ + weights_;
         if (rung.is_general()) {
@@ -252,16 +253,17 @@ public:
                        rung.request.is_fused ? Activation::none : shape_.activation, y);
     }
 
-    void backward(const float* x, const float* y, float* grad_y, float* grad_x, float* grad_parameters) override {
+    void backward(const Pass& /*pass*/, std::span<const float* const> x, const float* y, float* grad_y,
+                  std::span<float* const> grad_x, float* grad_parameters) override {
         const std::int64_t rows = pixels_out(shape_);
         if (shape_.activation != Activation::none) {
             activation_gradient(stream_.get(), shape_.activation, y, grad_y, rows, shape_.channels_out, grad_y,
                                 shape_.channels_out);
         }
         column_sums(stream_.get(), grad_y, rows, shape_.channels_out, at(0), grad_parameters + weights_);
-        backward_weights(x, grad_y, grad_parameters);
+        backward_weights(x[0], grad_y, grad_parameters);
         if (shape_.needs_input_grad) {
-            backward_data(grad_y, grad_x);
+            backward_data(grad_y, grad_x[0]);
         }
     }
 
@@ -467,11 +469,11 @@ private:
 
 }  // namespace
 
-std::size_t cudnn_convolution_scratch(Stream& stream, const ConvolutionShape& shape) {
+std::size_t library_scratch(Stream& stream, const ConvolutionShape& shape) {
     return scratch_bytes_of(*plan_for(stream, shape), shape);
 }
 
-std::unique_ptr<Operation> make_cudnn_convolution(Stream& stream, const ConvolutionShape& shape) {
+std::unique_ptr<Operation> make_library(Stream& stream, const ConvolutionShape& shape) {
     return std::make_unique<CudnnConvolution>(stream, shape);
 }
 

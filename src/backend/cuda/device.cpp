@@ -2,15 +2,16 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 
-#include "feed.hpp"
+#include "captured_step.hpp"
 #include "operations.hpp"
-#include "program.hpp"
+#include "step_context.hpp"
 #include "steps.hpp"
 #include "stream.hpp"
 
 #include <limits>
 #include <new>
 #include <utility>
+#include <variant>
 
 namespace finch::backend {
 namespace {
@@ -54,51 +55,58 @@ public:
         copy(from, to.data(), to.size_bytes(), cudaMemcpyDeviceToHost);
     }
 
-    [[nodiscard]] std::unique_ptr<Operation> convolution(const ConvolutionShape& shape) override {
-        const bool own = path_ != CudaPath::library && direct_convolution_suits(shape, stream_.facts());
-        return own ? make_direct_convolution(stream_, shape) : make_cudnn_convolution(stream_, shape);
+    [[nodiscard]] std::unique_ptr<Operation> make(const OperationShape& shape) override {
+        return std::visit(
+            [&](const auto& known) {
+                if constexpr (requires { make_direct(stream_, known); }) {
+                    return is_direct(known) ? make_direct(stream_, known) : make_library(stream_, known);
+                } else {
+                    return cuda::make(stream_, known);
+                }
+            },
+            shape);
     }
-    [[nodiscard]] std::int64_t scratch_bytes(const ConvolutionShape& shape) override {
-        const bool own = path_ != CudaPath::library && direct_convolution_suits(shape, stream_.facts());
-        return static_cast<std::int64_t>(own ? direct_convolution_scratch(stream_, shape)
-                                             : cudnn_convolution_scratch(stream_, shape));
+    [[nodiscard]] std::int64_t scratch_bytes(const OperationShape& shape) override {
+        return std::visit(
+            [&](const auto& known) -> std::int64_t {
+                if constexpr (requires { make_direct(stream_, known); }) {
+                    return static_cast<std::int64_t>(is_direct(known) ? direct_scratch(stream_, known)
+                                                                      : library_scratch(stream_, known));
+                } else if constexpr (requires { scratch(stream_, known); }) {
+                    return static_cast<std::int64_t>(scratch(stream_, known));
+                } else {
+                    return 0;
+                }
+            },
+            shape);
     }
-    [[nodiscard]] std::int64_t scratch_bytes(const LinearShape& shape) override {
-        const bool own = path_ != CudaPath::library && direct_linear_suits(shape);
-        return static_cast<std::int64_t>(own ? direct_linear_scratch(stream_, shape)
-                                             : cublas_linear_scratch(stream_, shape));
-    }
-    [[nodiscard]] std::unique_ptr<Operation> pooling(const PoolingShape& shape) override {
-        return make_pooling(stream_, shape);
-    }
-    [[nodiscard]] std::unique_ptr<Operation> linear(const LinearShape& shape) override {
-        const bool own = path_ != CudaPath::library && direct_linear_suits(shape);
-        return own ? make_direct_linear(stream_, shape) : make_cublas_linear(stream_, shape);
-    }
-    [[nodiscard]] std::unique_ptr<Operation> activation(const ActivationShape& shape) override {
-        return make_activation(stream_, shape);
-    }
-
-    [[nodiscard]] std::unique_ptr<Feed> make_feed(const Images& images, std::int64_t batch) override {
-        return std::make_unique<CudaFeed>(stream_, images, batch);
-    }
-    void gather(Feed& feed, float* out) override { launch_gather(stream_.get(), own(feed).view(), out); }
-    void softmax_cross_entropy(Feed& feed, const float* logits, std::int64_t classes, float* grad) override {
-        launch_softmax_cross_entropy(stream_.get(), own(feed).view(), logits, classes, grad);
-    }
-    void optimizer_step(Feed& feed, float* parameters, const float* grads, float* state_a, float* state_b,
-                        std::size_t count) override {
-        launch_optimizer_step(stream_.get(), own(feed).optimizer(), own(feed).view().state, parameters, grads, state_a,
-                              state_b, count);
+    void accumulate(const float* from, float* to, std::size_t count) override {
+        cuda::accumulate(stream_.get(), from, to, static_cast<std::int64_t>(count));
     }
 
-    [[nodiscard]] std::unique_ptr<Program> record(std::function<void()> work, Recording recording) override {
-        return std::make_unique<GraphProgram>(stream_, std::move(work), recording);
+    [[nodiscard]] std::unique_ptr<StepContext> make_step_context(const Images& images, std::int64_t batch) override {
+        return std::make_unique<CudaStepContext>(stream_, images, batch);
+    }
+    void next_step(StepContext& step) override { launch_next_step(stream_.get(), own(step).view()); }
+    void load_batch(StepContext& step, float* out) override { launch_load_batch(stream_.get(), own(step).view(), out); }
+    void softmax_cross_entropy(StepContext& step, const float* logits, std::int64_t classes, float* grad) override {
+        launch_softmax_cross_entropy(stream_.get(), own(step).view(), logits, classes, grad);
+    }
+    void optimizer_step(StepContext& step, const Optimizer& optimizer, float* parameters, const float* grads,
+                        float* state_a, float* state_b, std::size_t count) override {
+        launch_optimizer_step(stream_.get(), optimizer, own(step).view().state, parameters, grads, state_a, state_b,
+                              count);
+    }
+
+    [[nodiscard]] std::unique_ptr<CapturedStep> capture(std::function<void()> work, CaptureAs how) override {
+        return std::make_unique<CudaCapturedStep>(stream_, std::move(work), how);
     }
     void synchronize() override { FINCH_CUDA(cudaStreamSynchronize(stream_.get())); }
 
 private:
-    [[nodiscard]] static CudaFeed& own(Feed& feed) { return dynamic_cast<CudaFeed&>(feed); }
+    [[nodiscard]] bool is_direct(const auto& shape) const {
+        return path_ != CudaPath::library && direct_suits(stream_.facts(), shape);
+    }
 
     void copy(const void* from, void* to, std::size_t bytes, cudaMemcpyKind kind) {
         FINCH_CUDA(cudaMemcpyAsync(to, from, bytes, kind, stream_.get()));

@@ -60,7 +60,7 @@ ConvolutionSizes gradient_sizes(const ConvolutionShape& shape) {
 }
 
 /// What a kernel takes that changes from call to call.
-struct Pass {
+struct Pointers {
     const float* x;
     const float* slope_of;
     const float* parameters;
@@ -71,7 +71,7 @@ struct Pass {
 class DirectPass {
 public:
     virtual ~DirectPass() = default;
-    virtual void run(cudaStream_t stream, const Pass& pass) const = 0;
+    virtual void run(cudaStream_t stream, const Pointers& pointers) const = 0;
     [[nodiscard]] virtual std::string name() const = 0;
     [[nodiscard]] virtual std::size_t shared_bytes() const = 0;
 };
@@ -105,12 +105,12 @@ public:
                          .y = nullptr};
     }
 
-    void run(cudaStream_t stream, const Pass& pass) const override {
+    void run(cudaStream_t stream, const Pointers& pointers) const override {
         Kernel now = kernel_;
-        now.x = pass.x;
-        now.slope_of = pass.slope_of;
-        now.parameters = pass.parameters;
-        now.y = pass.y;
+        now.x = pointers.x;
+        now.slope_of = pointers.slope_of;
+        now.parameters = pointers.parameters;
+        now.y = pointers.y;
         FINCH_CUDA(launch(stream, grid_, now));
     }
     [[nodiscard]] std::string name() const override {
@@ -279,14 +279,15 @@ public:
         }
     }
 
-    void pack(const float* parameters) override { parameters_ = parameters; }
-    void forward(const float* x, float* y) override {
-        forward_->run(stream_.get(), {.x = x, .slope_of = nullptr, .parameters = parameters_, .y = y});
+    void pack(const float* parameters, float* /*buffers*/) override { parameters_ = parameters; }
+    void forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) override {
+        forward_->run(stream_.get(), {.x = x[0], .slope_of = nullptr, .parameters = parameters_, .y = y});
     }
-    void backward(const float* x, const float* y, float* grad_y, float* grad_x, float* grad_parameters) override {
-        weights_->run(stream_.get(), x, y, grad_y, static_cast<float*>(scratch_->get()), grad_parameters);
+    void backward(const Pass& /*pass*/, std::span<const float* const> x, const float* y, float* grad_y,
+                  std::span<float* const> grad_x, float* grad_parameters) override {
+        weights_->run(stream_.get(), x[0], y, grad_y, static_cast<float*>(scratch_->get()), grad_parameters);
         if (gradient_) {
-            gradient_->run(stream_.get(), {.x = grad_y, .slope_of = y, .parameters = parameters_, .y = grad_x});
+            gradient_->run(stream_.get(), {.x = grad_y, .slope_of = y, .parameters = parameters_, .y = grad_x[0]});
         }
     }
     [[nodiscard]] std::string implementation() const override { return forward_->name(); }
@@ -302,7 +303,7 @@ private:
 
 }  // namespace
 
-bool direct_convolution_suits(const ConvolutionShape& shape, const DeviceFacts& facts) {
+bool direct_suits(const DeviceFacts& facts, const ConvolutionShape& shape) {
     const bool kernel_fits = shape.kernel == 1 || shape.kernel == 3 || shape.kernel == 5;
     if (!kernel_fits || shape.stride != 1 || shape.channels_in > most_channels || shape.channels_out > most_channels ||
         shape.padding_before >= shape.kernel || shape.padding_after >= shape.kernel ||
@@ -315,11 +316,11 @@ bool direct_convolution_suits(const ConvolutionShape& shape, const DeviceFacts& 
     return most <= facts.shared_bytes_most;
 }
 
-std::size_t direct_convolution_scratch(Stream& stream, const ConvolutionShape& shape) {
+std::size_t direct_scratch(Stream& stream, const ConvolutionShape& shape) {
     return plan_weights(shape, stream.facts())->partial_bytes();
 }
 
-std::unique_ptr<Operation> make_direct_convolution(Stream& stream, const ConvolutionShape& shape) {
+std::unique_ptr<Operation> make_direct(Stream& stream, const ConvolutionShape& shape) {
     return std::make_unique<DirectConvolutionOperation>(stream, shape);
 }
 

@@ -1,3 +1,4 @@
+#include "grid.hpp"
 #include "kernels/linear.hpp"
 #include "operations.hpp"
 
@@ -9,10 +10,6 @@ namespace {
 
 constexpr std::int64_t most_units = 32;
 constexpr int blocks_per_multiprocessor = 4;  ///< enough to keep all of them busy to the end
-
-std::int64_t groups_of(std::int64_t count, std::int64_t size) {
-    return (count + size - 1) / size;
-}
 
 /// How the work on one shape is cut, so that small batches still fill the GPU.
 struct LinearCuts {
@@ -62,25 +59,27 @@ public:
     }
 
     /// The parameters are read where they lie.
-    void pack(const float* parameters) override { parameters_ = parameters; }
+    void pack(const float* parameters, float* /*buffers*/) override { parameters_ = parameters; }
 
-    void forward(const float* x, float* y) override {
+    void forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) override {
         switch (cuts_.forward_tile) {
             case 2:
-                return forward_in_tiles<2>(x, y);
+                return forward_in_tiles<2>(x[0], y);
             case 4:
-                return forward_in_tiles<4>(x, y);
+                return forward_in_tiles<4>(x[0], y);
             case 5:
-                return forward_in_tiles<5>(x, y);
+                return forward_in_tiles<5>(x[0], y);
             case 6:
-                return forward_in_tiles<6>(x, y);
+                return forward_in_tiles<6>(x[0], y);
             default:
-                return forward_in_tiles<8>(x, y);
+                return forward_in_tiles<8>(x[0], y);
         }
     }
 
-    void backward(const float* x, const float* y, float* grad_y, float* grad_x, float* grad_parameters) override {
-        const Gradients to{.x = x, .y = y, .grad_y = grad_y, .grad_x = grad_x, .grad_parameters = grad_parameters};
+    void backward(const Pass& /*pass*/, std::span<const float* const> x, const float* y, float* grad_y,
+                  std::span<float* const> grad_x, float* grad_parameters) override {
+        const Gradients to{
+            .x = x[0], .y = y, .grad_y = grad_y, .grad_x = grad_x[0], .grad_parameters = grad_parameters};
         switch (cuts_.backward_tile) {
             case 4:
                 return backward_in_parts<4>(to);
@@ -173,18 +172,18 @@ private:
 
 }  // namespace
 
-bool direct_linear_suits(const LinearShape& shape) {
+bool direct_suits(const DeviceFacts& /*facts*/, const LinearShape& shape) {
     const std::int64_t features = shape.height * shape.width * shape.channels;
     return shape.units <= most_units && features < std::numeric_limits<int>::max() / 2 &&
            groups_of(shape.batch, LinearForwardPart<8>::samples) <= 65535;
 }
 
-std::size_t direct_linear_scratch(Stream& stream, const LinearShape& shape) {
+std::size_t direct_scratch(Stream& stream, const LinearShape& shape) {
     const std::int64_t features = shape.height * shape.width * shape.channels;
     return scratch_bytes_of(LinearCuts(shape, features, stream.facts().multiprocessors), shape, features);
 }
 
-std::unique_ptr<Operation> make_direct_linear(Stream& stream, const LinearShape& shape) {
+std::unique_ptr<Operation> make_direct(Stream& stream, const LinearShape& shape) {
     return std::make_unique<DirectLinear>(stream, shape);
 }
 

@@ -1,17 +1,9 @@
 #include "general_convolution.hpp"
+#include "grid.hpp"
 #include "kernels/general_convolution.hpp"
 #include "runtime.hpp"
 
-#include <algorithm>
-
 namespace finch::backend::cuda {
-namespace {
-
-Grid grid_for(std::int64_t elements) {
-    return {.blocks_x = std::clamp<std::int64_t>((elements + 255) / 256, 1, 1 << 20), .threads = 256};
-}
-
-}  // namespace
 
 void general_forward(cudaStream_t stream, const ConvolutionShape& shape, const float* x, const float* weights,
                      float* y) {

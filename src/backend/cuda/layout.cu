@@ -1,3 +1,4 @@
+#include "grid.hpp"
 #include "kernels/layout.hpp"
 #include "layout.hpp"
 #include "runtime.hpp"
@@ -6,15 +7,6 @@
 
 namespace finch::backend::cuda {
 namespace {
-
-std::int64_t groups_of(std::int64_t count, std::int64_t size) {
-    return (count + size - 1) / size;
-}
-
-/// For kernels that take one element per thread, or more where there are very many.
-Grid grid_for(std::int64_t elements) {
-    return {.blocks_x = std::clamp<std::int64_t>(groups_of(elements, 256), 1, 1 << 20), .threads = 256};
-}
 
 /// Enough to fill a GPU, few enough to be summed by one thread.
 std::int64_t column_parts(std::int64_t rows, std::int64_t channels) {

@@ -43,24 +43,24 @@ public:
             winners_ = stream.allocate(static_cast<std::size_t>(outputs) * sizeof(std::int32_t));
         }
     }
-    void pack(const float*) override {}
 
-    void forward(const float* x, float* y) override {
+    void forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) override {
         if (winners() != nullptr) {
-            FINCH_CUDA(
-                launch(stream_, out_.grid,
-                       MaxPoolingForward{.sizes = sizes_, .parts = out_.parts, .x = x, .y = y, .winners = winners()}));
+            FINCH_CUDA(launch(
+                stream_, out_.grid,
+                MaxPoolingForward{.sizes = sizes_, .parts = out_.parts, .x = x[0], .y = y, .winners = winners()}));
         } else {
             FINCH_CUDA(launch(stream_, out_.grid,
-                              AveragePoolingForward{.sizes = sizes_, .parts = out_.parts, .x = x, .y = y}));
+                              AveragePoolingForward{.sizes = sizes_, .parts = out_.parts, .x = x[0], .y = y}));
         }
     }
 
-    void backward(const float*, const float*, float* grad_y, float* grad_x, float*) override {
-        FINCH_CUDA(
-            launch(stream_, in_.grid,
-                   PoolingBackward{
-                       .sizes = sizes_, .parts = in_.parts, .grad_y = grad_y, .winners = winners(), .grad_x = grad_x}));
+    void backward(const Pass& /*pass*/, std::span<const float* const> /*x*/, const float* /*y*/, float* grad_y,
+                  std::span<float* const> grad_x, float* /*grad_parameters*/) override {
+        FINCH_CUDA(launch(
+            stream_, in_.grid,
+            PoolingBackward{
+                .sizes = sizes_, .parts = in_.parts, .grad_y = grad_y, .winners = winners(), .grad_x = grad_x[0]}));
     }
 
     [[nodiscard]] std::string implementation() const override { return "finch:pooling"; }
@@ -77,7 +77,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Operation> make_pooling(Stream& stream, const PoolingShape& shape) {
+template <>
+std::unique_ptr<Operation> make(Stream& stream, const PoolingShape& shape) {
     return std::make_unique<PoolingOperation>(stream, shape);
 }
 

@@ -1,42 +1,41 @@
-#include "kernels/gather.hpp"
+#include "grid.hpp"
+#include "kernels/load_batch.hpp"
 #include "kernels/loss.hpp"
+#include "kernels/next_step.hpp"
 #include "kernels/optimizer.hpp"
 #include "runtime.hpp"
 #include "steps.hpp"
 
 #include <algorithm>
+#include <variant>
 
 namespace finch::backend::cuda {
 namespace {
 
-std::int64_t groups_of(std::int64_t count, std::int64_t size) {
-    return (count + size - 1) / size;
-}
-
 template <int width>
-void gather(cudaStream_t stream, const FeedView& feed, float* out) {
-    const std::int64_t groups = groups_of(feed.pixels_per_image, width);
+void load_batch(cudaStream_t stream, const StepView& step, float* out) {
+    const std::int64_t groups = groups_of(step.pixels_per_image, width);
     const auto threads = static_cast<int>(std::min<std::int64_t>(256, groups_of(groups, 32) * 32));
     const std::int64_t parts = groups_of(groups, threads);
-    FINCH_CUDA(launch(stream, {.blocks_x = feed.batch * parts, .threads = threads},
-                      Gather<width>{.feed = feed, .out = out, .parts = static_cast<int>(parts)}));
+    FINCH_CUDA(launch(stream, {.blocks_x = step.batch * parts, .threads = threads},
+                      LoadBatch<width>{.step = step, .out = out, .parts = static_cast<int>(parts)}));
 }
 
 template <int lanes>
-void softmax_cross_entropy(cudaStream_t stream, const FeedView& feed, const float* logits, std::int64_t classes,
+void softmax_cross_entropy(cudaStream_t stream, const StepView& step, const float* logits, std::int64_t classes,
                            float* grad) {
     using Kernel = SoftmaxCrossEntropy<lanes>;
     const auto threads =
-        static_cast<int>(std::min<std::int64_t>(Kernel::max_threads, groups_of(feed.batch * lanes, 32) * 32));
+        static_cast<int>(std::min<std::int64_t>(Kernel::max_threads, groups_of(step.batch * lanes, 32) * 32));
     FINCH_CUDA(launch(stream,
                       {.threads = threads,
                        .shared_bytes = static_cast<std::size_t>(threads / 32) * sizeof(typename Kernel::BlockSums)},
-                      Kernel{.feed = feed, .logits = logits, .classes = classes, .grad = grad}));
+                      Kernel{.step = step, .logits = logits, .classes = classes, .grad = grad}));
 }
 
 /// What one optimizer step works on.
 struct Arena {
-    const FeedState* state;
+    const StepState* state;
     float* parameters;
     const float* grads;
     float* state_a;
@@ -50,69 +49,70 @@ struct Arena {
     }
 };
 
-template <class Rule, int width>
+template <class Rule, int states, int width>
 void update(cudaStream_t stream, const Arena& arena) {
-    const std::int64_t blocks = std::clamp<std::int64_t>(groups_of(groups_of(arena.count, width), 256), 1, 1 << 16);
-    FINCH_CUDA(launch(stream, {.blocks_x = blocks, .threads = 256},
-                      OptimizerUpdate<Rule, width>{.state = arena.state,
-                                                   .parameters = arena.parameters,
-                                                   .grads = arena.grads,
-                                                   .state_a = arena.state_a,
-                                                   .state_b = arena.state_b,
-                                                   .count = arena.count}));
+    FINCH_CUDA(launch(stream, grid_for(groups_of(arena.count, width)),
+                      OptimizerUpdate<Rule, states, width>{.state = arena.state,
+                                                           .parameters = arena.parameters,
+                                                           .grads = arena.grads,
+                                                           .state_a = arena.state_a,
+                                                           .state_b = arena.state_b,
+                                                           .count = arena.count}));
 }
 
-template <class Rule>
+template <class Rule, int states>
 void update(cudaStream_t stream, const Arena& arena) {
     if (arena.is_aligned()) {
-        update<Rule, 4>(stream, arena);
+        update<Rule, states, 4>(stream, arena);
     } else {
-        update<Rule, 1>(stream, arena);
+        update<Rule, states, 1>(stream, arena);
     }
 }
 
 }  // namespace
 
-void launch_gather(cudaStream_t stream, const FeedView& feed, float* out) {
-    const bool aligned = feed.pixels_per_image % 4 == 0 &&
-                         reinterpret_cast<std::uintptr_t>(feed.pixels) % sizeof(uchar4) == 0 &&
+void launch_next_step(cudaStream_t stream, const StepView& step) {
+    FINCH_CUDA(launch(stream, {.threads = 1}, NextStep{.step = step}));
+}
+
+void launch_load_batch(cudaStream_t stream, const StepView& step, float* out) {
+    const bool aligned = step.pixels_per_image % 4 == 0 &&
+                         reinterpret_cast<std::uintptr_t>(step.pixels) % sizeof(uchar4) == 0 &&
                          reinterpret_cast<std::uintptr_t>(out) % sizeof(float4) == 0;
     if (aligned) {
-        gather<4>(stream, feed, out);
+        load_batch<4>(stream, step, out);
     } else {
-        gather<1>(stream, feed, out);
+        load_batch<1>(stream, step, out);
     }
 }
 
-void launch_softmax_cross_entropy(cudaStream_t stream, const FeedView& feed, const float* logits, std::int64_t classes,
+void launch_softmax_cross_entropy(cudaStream_t stream, const StepView& step, const float* logits, std::int64_t classes,
                                   float* grad) {
     // Many lanes per sample make a small batch fast; with a large one, few leave no lane idle.
     if (classes > 32) {
-        softmax_cross_entropy<32>(stream, feed, logits, classes, grad);
-    } else if (feed.batch <= 32) {
-        softmax_cross_entropy<16>(stream, feed, logits, classes, grad);
+        softmax_cross_entropy<32>(stream, step, logits, classes, grad);
+    } else if (step.batch <= 32) {
+        softmax_cross_entropy<16>(stream, step, logits, classes, grad);
     } else {
-        softmax_cross_entropy<4>(stream, feed, logits, classes, grad);
+        softmax_cross_entropy<4>(stream, step, logits, classes, grad);
     }
 }
 
-void launch_optimizer_step(cudaStream_t stream, OptimizerKind kind, const FeedState* state, float* parameters,
+void launch_optimizer_step(cudaStream_t stream, const Optimizer& optimizer, const StepState* state, float* parameters,
                            const float* grads, float* state_a, float* state_b, std::size_t count) {
     const Arena arena{state, parameters, grads, state_a, state_b, static_cast<std::int64_t>(count)};
-    switch (kind) {
-        case OptimizerKind::sgd:
-            update<SgdRule>(stream, arena);
-            return;
-        case OptimizerKind::sgd_momentum:
-            update<SgdMomentumRule>(stream, arena);
-            return;
-        case OptimizerKind::adam:
-            update<AdamRule>(stream, arena);
-            return;
-        case OptimizerKind::adadelta:
-            update<AdadeltaRule>(stream, arena);
-            return;
-    }
+    std::visit(
+        [&]<class Rule>(const Rule& rule) {
+            switch (rule.states()) {
+                case 0:
+                    return update<Rule, 0>(stream, arena);
+                case 1:
+                    return update<Rule, 1>(stream, arena);
+                default:
+                    return update<Rule, 2>(stream, arena);
+            }
+        },
+        optimizer);
 }
 
 }  // namespace finch::backend::cuda

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "feed_row.hpp"
+#include "step_row.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -10,13 +10,15 @@
 // each does. They throw ApiError where CUDA refuses the launch.
 namespace finch::backend::cuda {
 
-/// `out` (batch, H·W·C) becomes the images of the feed's present step.
-void launch_gather(cudaStream_t stream, const FeedView& feed, float* out);
-/// Adds to state->sums; `grad` may be null. Then rows[next] becomes state->current and state->next is raised.
-void launch_softmax_cross_entropy(cudaStream_t stream, const FeedView& feed, const float* logits, std::int64_t classes,
+/// The row state->next becomes state->current, and state->next is raised.
+void launch_next_step(cudaStream_t stream, const StepView& step);
+/// `out` (batch, H·W·C) becomes the images of the present step.
+void launch_load_batch(cudaStream_t stream, const StepView& step, float* out);
+/// Adds to state->sums; `grad` may be null.
+void launch_softmax_cross_entropy(cudaStream_t stream, const StepView& step, const float* logits, std::int64_t classes,
                                   float* grad);
-/// By the numbers in state->current. `state_a` and `state_b` may be null where `kind` has no such state.
-void launch_optimizer_step(cudaStream_t stream, OptimizerKind kind, const FeedState* state, float* parameters,
+/// By the scalars in state->current. `state_a` and `state_b` may be null where the optimizer has no such state.
+void launch_optimizer_step(cudaStream_t stream, const Optimizer& optimizer, const StepState* state, float* parameters,
                            const float* grads, float* state_a, float* state_b, std::size_t count);
 
 }  // namespace finch::backend::cuda

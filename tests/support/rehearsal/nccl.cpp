@@ -6,6 +6,7 @@
 #include "support/rehearsal/peers.hpp"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,14 +22,14 @@ namespace finch::rehearsal {
 namespace {
 
 constexpr int most_ranks = 8;
-constexpr std::size_t most_floats = std::size_t{1} << 20;
+constexpr std::size_t most_bytes = std::size_t{4} << 20;
 
 /// Shared by the ranks of a communicator; zeros are its beginning.
 struct Meeting {
     std::atomic<int> arrived;
     std::atomic<long> posted[most_ranks];  ///< sums to which a rank has given its values
     std::atomic<long> taken[most_ranks];   ///< sums of which it has taken the result
-    float values[most_ranks][most_floats];
+    alignas(double) std::byte values[most_ranks][most_bytes];
 };
 
 Peers peers = Peers::well;
@@ -73,16 +74,17 @@ struct ncclComm {
         }
     }
 
-    void all_reduce(float* data, std::size_t count) {
+    template <class Number>
+    void all_reduce(Number* data, std::size_t count) {
         ++sums;
         wait_for(meeting->taken, sums - 1);  // nobody still reads what is written now
         std::memcpy(meeting->values[rank], data, count * sizeof *data);
         meeting->posted[rank] = sums;
         wait_for(meeting->posted, sums);
         for (std::size_t i = 0; i < count; ++i) {
-            float sum = 0;
+            Number sum = 0;
             for (int other = 0; other < ranks; ++other) {
-                sum += meeting->values[other][i];
+                sum += reinterpret_cast<const Number*>(meeting->values[other])[i];
             }
             data[i] = sum;
         }
@@ -142,8 +144,9 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* state)
 }
 ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataType_t type, ncclRedOp_t operation,
                            ncclComm_t communicator, cudaStream_t stream) {
-    if (from != to || type != ncclFloat || operation != ncclSum || count > most_floats ||
-        !is_device_memory(to, count * sizeof(float))) {
+    const std::size_t bytes = count * (type == ncclDouble ? sizeof(double) : sizeof(float));
+    if (from != to || (type != ncclFloat && type != ncclDouble) || operation != ncclSum || bytes > most_bytes ||
+        !is_device_memory(to, bytes)) {
         return ncclInvalidArgument;
     }
     if (peers == Peers::get_stuck || peers == Peers::report_error) {
@@ -151,8 +154,12 @@ ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataTyp
         block(stream);
         return ncclSuccess;
     }
-    submit(stream, [communicator, to, count, held = communicator->work] {
-        communicator->all_reduce(static_cast<float*>(to), count);
+    submit(stream, [communicator, to, count, type, held = communicator->work] {
+        if (type == ncclDouble) {
+            communicator->all_reduce(static_cast<double*>(to), count);
+        } else {
+            communicator->all_reduce(static_cast<float*>(to), count);
+        }
     });
     communicator->looks = 1;
     return ncclInProgress;

@@ -2,7 +2,7 @@
 
 #include "finch/backend/operation.hpp"
 
-#include "kernels/activation.hpp"
+#include "kernels/elementwise.hpp"
 
 #include <cstddef>
 #include <cstdint>

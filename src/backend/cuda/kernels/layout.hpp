@@ -2,7 +2,7 @@
 
 #include "finch/backend/operation.hpp"
 
-#include "kernels/activation.hpp"
+#include "kernels/elementwise.hpp"
 
 #include <cstdint>
 #include <cuda_bf16.h>

@@ -2,7 +2,7 @@
 
 #include "finch/backend/operation.hpp"
 
-#include "kernels/activation.hpp"
+#include "kernels/elementwise.hpp"
 
 #include <cstdint>
 #include <kernel_launch.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "feed_row.hpp"
+#include "step_row.hpp"
 
 #include <climits>
 #include <cmath>
@@ -9,13 +9,13 @@
 
 namespace finch::backend::cuda {
 
-/// Softmax cross-entropy, its gradient, how many samples were right, and the end of the step. One block, so that all
-/// sums have one order; `lanes` (a power of two up to 32) neighbouring threads share a sample. The block's threads are
-/// a multiple of 32; shared memory: one BlockSums per warp.
+/// Softmax cross-entropy, its gradient, and how many samples were right. One block, so that all sums have one order;
+/// `lanes` (a power of two up to 32) neighbouring threads share a sample. The block's threads are a multiple of 32;
+/// shared memory: one BlockSums per warp.
 template <int lanes>
 struct SoftmaxCrossEntropy {
     static constexpr int max_threads = 512;
-    FeedView feed;
+    StepView step;
     const float* logits;  ///< (batch, classes)
     std::int64_t classes;
     float* grad;  ///< (batch, classes) or null
@@ -28,25 +28,23 @@ struct SoftmaxCrossEntropy {
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
-        const std::int64_t step = feed.state->next;
-        const std::int64_t* indices = feed.indices + step * feed.batch;
+        const std::int64_t* indices = step.present_indices();
+        const float grad_scale = step.state->current.grad_scale;
         const int groups = thread.count() / lanes;
         BlockSums own{0.0, 0, 0};
-        for (std::int64_t first = 0; first < feed.batch; first += groups) {
+        for (std::int64_t first = 0; first < step.batch; first += groups) {
             // All lanes of a warp take part in its shuffles, those behind the last sample with the last one's numbers.
             const std::int64_t wanted = first + thread.index() / lanes;
-            const bool there = wanted < feed.batch;
-            const std::int64_t sample = there ? wanted : feed.batch - 1;
+            const bool there = wanted < step.batch;
+            const std::int64_t sample = there ? wanted : step.batch - 1;
             const std::int64_t index = there ? indices[sample] : -1;
-            one_sample(thread, sample, index, there, feed.rows[step].grad_scale, own);
+            one_sample(thread, sample, index, there, grad_scale, own);
         }
-        const BlockSums sums = block_sums(thread, own);  // behind its barrier all have read which step this is
+        const BlockSums sums = block_sums(thread, own);
         if (thread.index() == 0) {
-            feed.state->sums.loss += sums.loss;
-            feed.state->sums.correct += sums.correct;
-            feed.state->sums.samples += sums.samples;
-            feed.state->current = feed.rows[step];
-            feed.state->next = step + 1;
+            step.state->sums.loss += sums.loss;
+            step.state->sums.correct += sums.correct;
+            step.state->sums.samples += sums.samples;
         }
     }
 
@@ -71,7 +69,7 @@ private:
             sum += thread.shuffle_xor(sum, mask);
         }
         const double total = static_cast<double>(largest.value) + log(sum);
-        const int label = index < 0 ? -1 : feed.labels[index];
+        const int label = index < 0 ? -1 : step.labels[index];
         if (index >= 0 && lane == 0) {
             own.loss += total - static_cast<double>(row[label]);
             own.correct += largest.column == label ? 1 : 0;

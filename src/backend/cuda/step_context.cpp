@@ -1,11 +1,9 @@
-#include "feed.hpp"
-
-#include "finch/base/error.hpp"
-#include "finch/base/format.hpp"
+#include "step_context.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 namespace finch::backend::cuda {
 namespace {
@@ -14,15 +12,23 @@ constexpr std::int64_t most_steps = 1024;
 constexpr std::int64_t most_indices = std::int64_t{1} << 16;   ///< of one fill()
 constexpr std::int64_t most_brought = std::int64_t{64} << 20;  ///< bytes of images of one fill()
 constexpr std::size_t staging_bytes = std::size_t{4} << 20;    ///< of each of the two pinned buffers
-constexpr std::size_t row_bytes = sizeof(FeedRow);
+constexpr std::size_t row_bytes = sizeof(StepRow);
 
 std::size_t image_bytes(const Images& images) {
     return static_cast<std::size_t>(images.pixels_per_image);
 }
 
+StepRow step_row(const StepScalars& step, std::int64_t samples) {
+    return {.grad_scale = step.grad_scale,
+            .optimizer = step.optimizer,
+            .random_key = {{step.random_key[0], step.random_key[1]}},
+            .first_sample = step.first_sample,
+            .samples = samples};
+}
+
 }  // namespace
 
-CudaFeed::CudaFeed(Stream& stream, const Images& images, std::int64_t batch)
+CudaStepContext::CudaStepContext(Stream& stream, const Images& images, std::int64_t batch)
     : stream_(stream),
       images_(images),
       resident_(stream.shared()->sets->get(stream, images)),
@@ -42,28 +48,28 @@ CudaFeed::CudaFeed(Stream& stream, const Images& images, std::int64_t batch)
 }
 
 /// Its memory goes now: nothing under way may still read it.
-CudaFeed::~CudaFeed() {
+CudaStepContext::~CudaStepContext() {
     static_cast<void>(cudaStreamSynchronize(stream_.get()));
 }
 
 /// The same whether the images are streamed or resident, which each rank of a worker finds out for itself: all must ask
 /// for the same steps.
-std::int64_t CudaFeed::steps_that_fit(const Images& images, std::int64_t batch) {
+std::int64_t CudaStepContext::steps_that_fit(const Images& images, std::int64_t batch) {
     const std::int64_t bytes = std::max<std::int64_t>(1, batch * images.pixels_per_image);
     return std::max<std::int64_t>(1, std::min({most_steps, most_indices / batch, most_brought / bytes}));
 }
 
-void CudaFeed::allocate_steps() {
+void CudaStepContext::allocate_steps() {
     const auto steps = static_cast<std::size_t>(capacity_);
     const std::size_t bytes = steps * (row_bytes + batch_ * sizeof(std::int64_t));
     steps_ = stream_.allocate(bytes);
     host_steps_ = stream_.allocate_pinned(bytes);
-    state_ = stream_.allocate(sizeof(FeedState));
-    host_state_ = stream_.allocate_pinned(sizeof(FeedState));
-    view_.rows = static_cast<const FeedRow*>(steps_.get());
+    state_ = stream_.allocate(sizeof(StepState));
+    host_state_ = stream_.allocate_pinned(sizeof(StepState));
+    view_.rows = static_cast<const StepRow*>(steps_.get());
     view_.indices =
         reinterpret_cast<const std::int64_t*>(static_cast<const std::byte*>(steps_.get()) + steps * row_bytes);
-    view_.state = static_cast<FeedState*>(state_.get());
+    view_.state = static_cast<StepState*>(state_.get());
 
     const std::size_t channels = images_.mean.size();
     normalisation_ = stream_.allocate(2 * channels * sizeof(float));
@@ -76,7 +82,7 @@ void CudaFeed::allocate_steps() {
     view_.deviation = mean + channels;
 }
 
-void CudaFeed::allocate_staging() {
+void CudaStepContext::allocate_staging() {
     const std::size_t images = static_cast<std::size_t>(capacity_) * batch_;
     const std::size_t pixels = (images * image_bytes(images_) + 15) / 16 * 16;  // labels follow, aligned
     brought_ = stream_.allocate(pixels + images * sizeof(std::int32_t));
@@ -89,17 +95,13 @@ void CudaFeed::allocate_staging() {
     }
 }
 
-void CudaFeed::fill(std::span<const std::int64_t> indices, std::span<const StepNumbers> steps) {
-    if (indices.size() != steps.size() * batch_ || std::ssize(steps) > capacity_) {
-        throw Error(fmt::format("a feed of batches of {} was given {} indices for {} steps (at most {} at once)",
-                                batch_, indices.size(), steps.size(), capacity_));
-    }
+void CudaStepContext::fill(std::span<const std::int64_t> indices, std::span<const StepScalars> steps) {
+    const std::vector<std::int64_t> samples = real_samples(indices, steps.size(), batch_, capacity_);
     if (steps.empty()) {
         return;
     }
-    optimizer_ = optimizer_kind(steps.front().optimizer);
-    auto* rows = static_cast<FeedRow*>(host_steps_.get());
-    std::transform(steps.begin(), steps.end(), rows, [](const StepNumbers& step) { return feed_row(step); });
+    auto* rows = static_cast<StepRow*>(host_steps_.get());
+    std::transform(steps.begin(), steps.end(), samples.begin(), rows, step_row);
     const std::size_t indices_offset = static_cast<std::size_t>(capacity_) * row_bytes;
     auto* host_indices = reinterpret_cast<std::int64_t*>(static_cast<std::byte*>(host_steps_.get()) + indices_offset);
     if (resident_) {
@@ -115,7 +117,7 @@ void CudaFeed::fill(std::span<const std::int64_t> indices, std::span<const StepN
 
 /// Copies the images of `indices` to the device, one after another, and says where they are there: `positions`. While
 /// one pinned buffer is copied from, the other is filled.
-void CudaFeed::bring_images(std::span<const std::int64_t> indices, std::span<std::int64_t> positions) {
+void CudaStepContext::bring_images(std::span<const std::int64_t> indices, std::span<std::int64_t> positions) {
     const std::size_t size = image_bytes(images_);
     const std::size_t at_once = std::max<std::size_t>(1, staging_bytes / std::max<std::size_t>(1, size));
     auto* labels = static_cast<std::int32_t*>(host_labels_.get());
@@ -143,14 +145,14 @@ void CudaFeed::bring_images(std::span<const std::int64_t> indices, std::span<std
                                cudaMemcpyHostToDevice, stream_.get()));
 }
 
-LossSums CudaFeed::sums() const {
+LossSums CudaStepContext::sums() const {
     auto* sums = static_cast<LossSums*>(host_state_.get());
     FINCH_CUDA(cudaMemcpyAsync(sums, &view_.state->sums, sizeof *sums, cudaMemcpyDeviceToHost, stream_.get()));
     FINCH_CUDA(cudaStreamSynchronize(stream_.get()));
     return *sums;
 }
 
-void CudaFeed::set_sums(const LossSums& sums) {
+void CudaStepContext::set_sums(const LossSums& sums) {
     auto* host = static_cast<LossSums*>(host_state_.get());
     *host = sums;
     FINCH_CUDA(cudaMemcpyAsync(&view_.state->sums, host, sizeof sums, cudaMemcpyHostToDevice, stream_.get()));

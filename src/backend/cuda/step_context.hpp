@@ -2,8 +2,8 @@
 
 #include "finch/backend/device.hpp"
 
-#include "feed_row.hpp"
 #include "resident_images.hpp"
+#include "step_row.hpp"
 #include "stream.hpp"
 
 #include <array>
@@ -14,22 +14,20 @@
 
 namespace finch::backend::cuda {
 
-/// A feed whose steps lie in the device's memory. The images lie there too, once for all feeds of the data set; where
-/// they do not fit, each fill() brings those of its steps.
-class CudaFeed : public Feed {
+/// Steps that lie in the device's memory. The images lie there too, once for all who use the data set; where they do
+/// not fit, each fill() brings those of its steps.
+class CudaStepContext : public StepContext {
 public:
     /// `stream` must outlive it. Throws std::bad_alloc.
-    CudaFeed(Stream& stream, const Images& images, std::int64_t batch);
-    ~CudaFeed() override;
+    CudaStepContext(Stream& stream, const Images& images, std::int64_t batch);
+    ~CudaStepContext() override;
 
     [[nodiscard]] std::int64_t capacity() const override { return capacity_; }
-    void fill(std::span<const std::int64_t> indices, std::span<const StepNumbers> steps) override;
+    void fill(std::span<const std::int64_t> indices, std::span<const StepScalars> steps) override;
     [[nodiscard]] LossSums sums() const override;
     void set_sums(const LossSums& sums) override;
 
-    [[nodiscard]] const FeedView& view() const noexcept { return view_; }
-    /// Of the steps that were filled in last.
-    [[nodiscard]] OptimizerKind optimizer() const noexcept { return optimizer_; }
+    [[nodiscard]] const StepView& view() const noexcept { return view_; }
 
 private:
     [[nodiscard]] static std::int64_t steps_that_fit(const Images& images, std::int64_t batch);
@@ -42,8 +40,7 @@ private:
     std::shared_ptr<const ResidentImages> resident_;  ///< null: streamed
     std::int64_t capacity_;
     std::size_t batch_;
-    OptimizerKind optimizer_ = OptimizerKind::sgd;
-    FeedView view_;
+    StepView view_;
 
     StreamMemory normalisation_;  ///< mean, then deviation
     StreamMemory state_;
@@ -59,5 +56,9 @@ private:
     };
     std::array<Staging, 2> staging_;  ///< streamed: one is copied from while the other is filled
 };
+
+[[nodiscard]] inline CudaStepContext& own(StepContext& step) {
+    return dynamic_cast<CudaStepContext&>(step);
+}
 
 }  // namespace finch::backend::cuda

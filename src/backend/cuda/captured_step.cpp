@@ -1,4 +1,4 @@
-#include "program.hpp"
+#include "captured_step.hpp"
 
 #include "finch/base/log.hpp"
 
@@ -41,14 +41,14 @@ private:
 
 }  // namespace
 
-GraphProgram::GraphProgram(Stream& stream, std::function<void()> work, Recording recording)
+CudaCapturedStep::CudaCapturedStep(Stream& stream, std::function<void()> work, CaptureAs how)
     : stream_(stream),
       work_(std::move(work)),
-      by_graph_(recording == Recording::graph),
+      by_graph_(how == CaptureAs::graph),
       begin_(make_timer()),
       end_(make_timer()) {}
 
-void GraphProgram::run(std::int64_t times) {
+void CudaCapturedStep::run(std::int64_t times) {
     FINCH_CUDA(cudaEventRecord(begin_.get(), stream_.get()));
     if (times > 0 && !std::exchange(has_run_, true)) {
         work_();
@@ -64,7 +64,7 @@ void GraphProgram::run(std::int64_t times) {
     FINCH_CUDA(cudaEventRecord(end_.get(), stream_.get()));
 }
 
-void GraphProgram::launch(std::int64_t times) {
+void CudaCapturedStep::launch(std::int64_t times) {
     for (; many_ && times >= many; times -= many) {
         FINCH_CUDA(cudaGraphLaunch(many_.get(), stream_.get()));
     }
@@ -77,17 +77,17 @@ void GraphProgram::launch(std::int64_t times) {
     }
 }
 
-void GraphProgram::try_to_capture(bool as_many) {
+void CudaCapturedStep::try_to_capture(bool as_many) {
     try {
         (as_many ? many_ : once_) = capture(as_many ? many : 1);
     } catch (const std::exception& error) {
         by_graph_ = false;
-        spdlog::warn("a step on {} cannot be recorded as a graph and runs call by call: {}", stream_.facts().name,
+        spdlog::warn("a step on {} cannot be captured as a graph and runs call by call: {}", stream_.facts().name,
                      error.what());
     }
 }
 
-UniqueGraphExec GraphProgram::capture(std::int64_t times) {
+UniqueGraphExec CudaCapturedStep::capture(std::int64_t times) {
     Capture capture(stream_.get());
     for (std::int64_t i = 0; i < times; ++i) {
         work_();
@@ -99,7 +99,7 @@ UniqueGraphExec GraphProgram::capture(std::int64_t times) {
     return UniqueGraphExec(exec);
 }
 
-double GraphProgram::seconds() const {
+double CudaCapturedStep::seconds() const {
     float milliseconds = 0;
     FINCH_CUDA(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()));
     return 1e-3 * static_cast<double>(milliseconds);

@@ -1,18 +1,18 @@
 #pragma once
 
-#include "feed_row.hpp"
+#include "step_row.hpp"
 
 #include <cstdint>
 #include <kernel_launch.hpp>
 
 namespace finch::backend::cuda {
 
-/// `out` (batch, H·W·C) becomes the normalised images of the feed's present step. `parts` blocks share an image; each
+/// `out` (batch, H·W·C) becomes the normalised images of the present step. `parts` blocks share an image; each
 /// thread does `width` pixels in a row (4 where an image's bytes are a multiple of it, otherwise 1).
 template <int width>
-struct Gather {
+struct LoadBatch {
     static constexpr int max_threads = 256;
-    FeedView feed;
+    StepView step;
     float* out;
     int parts;
 
@@ -22,13 +22,13 @@ struct Gather {
         const std::int64_t group =
             static_cast<std::int64_t>(thread.block_x() % parts) * thread.count() + thread.index();
         const std::int64_t begin = group * width;
-        if (begin >= feed.pixels_per_image) {
+        if (begin >= step.pixels_per_image) {
             return;
         }
-        const std::int64_t index = feed.indices[feed.state->next * feed.batch + sample];
+        const std::int64_t index = step.present_indices()[sample];
         float values[width];
         read(index, begin, values);
-        float* to = out + sample * feed.pixels_per_image + begin;
+        float* to = out + sample * step.pixels_per_image + begin;
         if constexpr (width == 4) {
             *reinterpret_cast<float4*>(to) = float4{values[0], values[1], values[2], values[3]};
         } else {
@@ -44,7 +44,7 @@ private:
             }
             return;
         }
-        const std::uint8_t* from = feed.pixels + index * feed.pixels_per_image + begin;
+        const std::uint8_t* from = step.pixels + index * step.pixels_per_image + begin;
         std::uint8_t bytes[width];
         if constexpr (width == 4) {
             const uchar4 four = *reinterpret_cast<const uchar4*>(from);
@@ -58,8 +58,8 @@ private:
         FINCH_UNROLL for (int i = 0; i < width; ++i) {
             // An image has fewer than 2³² pixels: a division of 32 bits, which is much the faster one.
             const unsigned channel =
-                feed.channels == 1 ? 0U : static_cast<unsigned>(begin + i) % static_cast<unsigned>(feed.channels);
-            values[i] = (static_cast<float>(bytes[i]) / 255.0F - feed.mean[channel]) / feed.deviation[channel];
+                step.channels == 1 ? 0U : static_cast<unsigned>(begin + i) % static_cast<unsigned>(step.channels);
+            values[i] = (static_cast<float>(bytes[i]) / 255.0F - step.mean[channel]) / step.deviation[channel];
         }
     }
 };

@@ -32,40 +32,48 @@ namespace finch::backend::cuda {
         case Activation::sigmoid:
             return grad * (y * (1.0F - y));
         case Activation::tanh:
-            return grad * (1.0F - y * y);
+            return grad * ((1.0F - y) * (1.0F + y));  // 1 − y² would cancel near ±1
     }
     return grad;
 }
 
-/// y = f(x).
-struct ActivationForward {
+/// y = f(x), or f(x + other).
+struct ElementwiseForward {
     static constexpr int max_threads = 256;
     Activation activation;
     const float* x;
+    const float* other;  ///< may be null
     float* y;
     std::int64_t count;
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
         for (std::int64_t i = thread.global_index(); i < count; i += thread.global_count()) {
-            y[i] = activate(activation, x[i]);
+            y[i] = activate(activation, other == nullptr ? x[i] : x[i] + other[i]);
         }
     }
 };
 
-/// grad_x = grad_y · f′(x), by way of y.
-struct ActivationBackward {
+/// Both gradients = grad_y · f′, by way of y.
+struct ElementwiseBackward {
     static constexpr int max_threads = 256;
     Activation activation;
     const float* y;
     const float* grad_y;
-    float* grad_x;
+    float* grad_x;  ///< either may be null
+    float* grad_other;
     std::int64_t count;
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
         for (std::int64_t i = thread.global_index(); i < count; i += thread.global_count()) {
-            grad_x[i] = times_slope(activation, y[i], grad_y[i]);
+            const float grad = times_slope(activation, y[i], grad_y[i]);
+            if (grad_x != nullptr) {
+                grad_x[i] = grad;
+            }
+            if (grad_other != nullptr) {
+                grad_other[i] = grad;
+            }
         }
     }
 };

@@ -8,13 +8,13 @@
 
 namespace finch::backend::cuda {
 
-/// Work on a stream, done by CUDA graphs: one that holds it once, and one that holds it many times, so that the host
+/// A step on a stream, done by CUDA graphs: one that holds it once, and one that holds it many times, so that the host
 /// speaks rarely. The first run asks call by call, since libraries load their kernels and connect on first use; then it
 /// is captured. Where it cannot be captured, or a graph finds no memory, it goes on call by call.
-class GraphProgram : public Program {
+class CudaCapturedStep : public CapturedStep {
 public:
     /// `stream` must outlive it, and everything that `work` uses.
-    GraphProgram(Stream& stream, std::function<void()> work, Recording recording);
+    CudaCapturedStep(Stream& stream, std::function<void()> work, CaptureAs how);
 
     void run(std::int64_t times) override;
     [[nodiscard]] double seconds() const override;

@@ -1,6 +1,6 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
-// Feeds as the device sees them: where images come from, and when.
-#include "feed.hpp"
+// Step contexts as the device sees them: where images come from, and when.
+#include "step_context.hpp"
 
 #include "finch/base/error.hpp"
 
@@ -39,7 +39,7 @@ struct Data {
     }
 };
 
-/// What the kernels of a step find at each of the feed's indices: image and label, or nothing.
+/// What the kernels of a step find at each of the context's indices: image and label, or nothing.
 struct Seen {
     std::vector<std::uint8_t> pixels;
     std::int32_t label = -1;
@@ -54,8 +54,8 @@ std::vector<T> from_device(cudaStream_t stream, const T* from, std::size_t count
     return values;
 }
 
-std::vector<Seen> seen(Stream& stream, const CudaFeed& feed, std::size_t count) {
-    const FeedView& view = feed.view();
+std::vector<Seen> seen(Stream& stream, const CudaStepContext& context, std::size_t count) {
+    const StepView& view = context.view();
     std::vector<Seen> all;
     for (const std::int64_t index : from_device(stream.get(), view.indices, count)) {
         Seen image;
@@ -90,19 +90,18 @@ std::shared_ptr<Shared> new_device() {
 
 TEST_CASE("streamed images go through two pinned buffers in turn, none overwritten before it is copied") {
     const Data data(48, 1 << 20);  // four images to a buffer
-    std::vector<std::int64_t> indices{47, 0,  -1, 3, 3,  8,  21, 22, 23, 24, 25, -1,
-                                      30, 31, 2,  1, 40, 41, 42, 43, 44, 5,  6};
-    indices.resize(24, -1);
+    const std::vector<std::int64_t> indices{47, 0,  3, -1, 3,  8,  21, 22, 23, 24, 25, -1,
+                                            30, 31, 2, 1,  40, 41, 42, 43, 44, 5,  6,  -1};
     for (const Execution execution : executions) {
         rehearsal::reset();
         rehearsal::set_memory(std::size_t{130} << 20);  // 48 are more than a third
         Stream stream(new_device());
-        CudaFeed feed(stream, data.images(), 4);
+        CudaStepContext context(stream, data.images(), 4);
         rehearsal::set_execution(execution);
 
-        feed.fill(indices, std::vector<StepNumbers>(6));
+        context.fill(indices, std::vector<StepScalars>(6));
 
-        CHECK(seen(stream, feed, indices.size()) == expected(data, indices));
+        CHECK(seen(stream, context, indices.size()) == expected(data, indices));
         CHECK(rehearsal::pinned_bytes_in_use() < (std::size_t{10} << 20));
         rehearsal::reset();
     }
@@ -119,8 +118,8 @@ TEST_CASE("a data set that one stream has brought is there for all others") {
         Stream second(device);
 
         const auto brought = device->sets->get(first, data.images());
-        CudaFeed using_it(second, data.images(), 1);
-        using_it.fill(indices, std::vector<StepNumbers>(3));
+        CudaStepContext using_it(second, data.images(), 1);
+        using_it.fill(indices, std::vector<StepScalars>(3));
 
         REQUIRE(brought != nullptr);
         CHECK(using_it.view().pixels == brought->pixels.get());
@@ -136,10 +135,10 @@ TEST_CASE("the same pixels with other labels are another data set") {
     Images relabelled = data.images();
     relabelled.labels = other_labels;
     Stream stream(new_device());
-    CudaFeed first(stream, data.images(), 1);
-    CudaFeed second(stream, relabelled, 1);
+    CudaStepContext first(stream, data.images(), 1);
+    CudaStepContext second(stream, relabelled, 1);
 
-    second.fill(std::vector<std::int64_t>{3}, std::vector<StepNumbers>(1));
+    second.fill(std::vector<std::int64_t>{3}, std::vector<StepScalars>(1));
 
     CHECK(seen(stream, second, 1).front().label == 5);
 }
@@ -150,39 +149,39 @@ TEST_CASE("a fill takes as many steps as the capacity says, of whole batches") {
     Stream stream(new_device());
     for (const auto& [batch, capacity] :
          {std::pair<std::int64_t, std::int64_t>{1, 1024}, {64, 1024}, {1000, 65}, {100'000, 1}}) {
-        CudaFeed feed(stream, data.images(), batch);
+        CudaStepContext context(stream, data.images(), batch);
         const auto fill = [&, size = batch](std::int64_t steps, std::int64_t indices) {
-            feed.fill(std::vector<std::int64_t>(static_cast<std::size_t>(indices), -1),
-                      std::vector<StepNumbers>(static_cast<std::size_t>(steps)));
+            context.fill(std::vector<std::int64_t>(static_cast<std::size_t>(indices), -1),
+                         std::vector<StepScalars>(static_cast<std::size_t>(steps)));
         };
         CAPTURE(batch);
-        CHECK(feed.capacity() == capacity);
+        CHECK(context.capacity() == capacity);
         CHECK_NOTHROW(fill(capacity, capacity * batch));
         CHECK_THROWS_AS(fill(capacity + 1, (capacity + 1) * batch), Error);
         CHECK_THROWS_AS(fill(1, batch + 1), Error);
     }
 }
 
-TEST_CASE("sums come back as they were set, and a refilled feed begins with its first step") {
+TEST_CASE("sums come back as they were set, and a refilled context begins with its first step") {
     for (const Execution execution : executions) {
         rehearsal::reset();
         rehearsal::set_execution(execution);
         const Data data(10, 7);
         Stream stream(new_device());
-        CudaFeed feed(stream, data.images(), 2);
-        CHECK(feed.sums().samples == 0);
-        feed.set_sums({.loss = 2.5, .correct = 3, .samples = 1'000'000'000'000});
-        FeedState state;
+        CudaStepContext context(stream, data.images(), 2);
+        CHECK(context.sums().samples == 0);
+        context.set_sums({.loss = 2.5, .correct = 3, .samples = 1'000'000'000'000});
+        StepState state;
         state.next = 7;
-        FINCH_CUDA(cudaMemcpyAsync(&feed.view().state->next, &state.next, sizeof state.next, cudaMemcpyHostToDevice,
+        FINCH_CUDA(cudaMemcpyAsync(&context.view().state->next, &state.next, sizeof state.next, cudaMemcpyHostToDevice,
                                    stream.get()));
 
-        feed.fill(std::vector<std::int64_t>{1, 2}, std::vector<StepNumbers>(1));
+        context.fill(std::vector<std::int64_t>{1, 2}, std::vector<StepScalars>(1));
 
-        CHECK(feed.sums().loss == 2.5);
-        CHECK(feed.sums().correct == 3);
-        CHECK(feed.sums().samples == 1'000'000'000'000);
-        CHECK(from_device(stream.get(), &feed.view().state->next, 1).front() == 0);
+        CHECK(context.sums().loss == 2.5);
+        CHECK(context.sums().correct == 3);
+        CHECK(context.sums().samples == 1'000'000'000'000);
+        CHECK(from_device(stream.get(), &context.view().state->next, 1).front() == 0);
         rehearsal::reset();
     }
 }

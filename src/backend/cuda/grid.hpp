@@ -1,0 +1,19 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <kernel_launch.hpp>
+
+namespace finch::backend::cuda {
+
+/// How many groups of `size` hold `count`.
+[[nodiscard]] constexpr std::int64_t groups_of(std::int64_t count, std::int64_t size) {
+    return (count + size - 1) / size;
+}
+
+/// For kernels that take one element per thread, or more where there are very many.
+[[nodiscard]] inline Grid grid_for(std::int64_t elements) {
+    return {.blocks_x = std::clamp<std::int64_t>(groups_of(elements, 256), 1, 1 << 20), .threads = 256};
+}
+
+}  // namespace finch::backend::cuda

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "step_row.hpp"
+
+#include <kernel_launch.hpp>
+
+namespace finch::backend::cuda {
+
+/// The next row becomes the present step's. One thread.
+struct NextStep {
+    static constexpr int max_threads = 32;
+    StepView step;
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& /*thread*/) const {
+        step.state->current = step.rows[step.state->next];
+        step.state->next += 1;
+    }
+};
+
+}  // namespace finch::backend::cuda

@@ -1,0 +1,62 @@
+#pragma once
+
+#include "train/world.hpp"
+
+#include <algorithm>
+#include <variant>
+#include <vector>
+
+/// Trainings that are compared between devices, and between numbers of ranks.
+namespace finch::test {
+
+/// A rate at which rounding is not amplified.
+inline train::Recipe calm_recipe() {
+    train::Recipe recipe = small_recipe(20);
+    recipe.training.optimizer = backend::Sgd{};
+    recipe.training.learning_rate = 0.01;
+    return recipe;
+}
+
+/// A residual network with batch normalisation and dropout.
+inline train::Recipe residual_recipe() {
+    using backend::Activation;
+    train::Recipe recipe = calm_recipe();
+    recipe.model = {
+        nn::ConvLayer{.channels = 4},
+        nn::BatchNormLayer{.activation = Activation::relu},
+        nn::BlockLayer{.layers = {nn::ConvLayer{.channels = 6}, nn::BatchNormLayer{.activation = Activation::relu},
+                                  nn::ConvLayer{.channels = 6}, nn::BatchNormLayer{}},
+                       .activation = Activation::relu},
+        nn::DropoutLayer{.rate = 0.3},
+        nn::FlattenLayer{},
+        nn::LinearLayer{}};
+    return recipe;
+}
+
+/// Weights and running statistics after a whole training, one after another.
+inline std::vector<float> trained_weights(backend::Device& device, const comm::Group& group,
+                                          comm::AllReduce& all_reduce, const data::Datasets& datasets,
+                                          const train::Recipe& recipe, std::int64_t steps = 5) {
+    train::Training training(device, group, all_reduce, datasets, recipe);
+    while (training.advance(steps) == train::State::running) {
+    }
+    CHECK(training.state() == train::State::finished);
+    std::vector<float> values;
+    for (const NamedArray& array : training.snapshot()) {
+        if (const auto* part = std::get_if<std::vector<float>>(&array.values);
+            part != nullptr && array.name.starts_with("weights/")) {
+            values.insert(values.end(), part->begin(), part->end());
+        }
+    }
+    return values;
+}
+
+/// Whether `mine` is the same on both ranks, to the last bit.
+inline bool same_on_both(const comm::Group& both, const std::vector<float>& mine) {
+    const std::vector<double> values(mine.begin(), mine.end());
+    const std::vector<double> all = both.gather(values);
+    return std::equal(values.begin(), values.end(), all.begin()) &&
+           std::equal(values.begin(), values.end(), all.end() - std::ssize(values));
+}
+
+}  // namespace finch::test
