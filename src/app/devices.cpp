@@ -1,7 +1,6 @@
 #include "finch/app/devices.hpp"
 
-#include "finch/app/fault.hpp"
-#include "finch/app/together.hpp"
+#include "finch/app/on_every_rank.hpp"
 #include "finch/backend/cuda.hpp"
 #include "finch/base/bytes.hpp"
 #include "finch/base/error.hpp"
@@ -9,6 +8,7 @@
 #include "finch/base/log.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/cluster/machine.hpp"
+#include "finch/comm/all_reduce.hpp"
 
 #include <span>
 #include <vector>
@@ -41,6 +41,26 @@ cluster::SeenDevices unpack(const std::string& packed) {
     return seen;
 }
 
+cluster::DeviceMap map_everywhere(const config::Config& config, const Placement& placement,
+                                  const std::vector<backend::DeviceDescription>& mine) {
+    std::vector<cluster::SeenDevices> seen;
+    for (const std::string& packed : comm::gather_all(MPI_COMM_WORLD, pack(mine))) {
+        seen.push_back(unpack(packed));
+    }
+    return cluster::map_devices(placement.layout.places, seen, device_wishes(config));
+}
+
+/// Tells what this rank may still take of its node's memory. FINCH_TEST_MEMORY_LIMIT, in bytes, is for the tests: the
+/// limit of a control group that this process is in.
+std::function<std::int64_t()> free_memory(int ranks_on_node) {
+    cluster::Machine machine = cluster::this_machine();
+    machine.memory_limit_bytes =
+        cluster::Environment::of_this_process().number("FINCH_TEST_MEMORY_LIMIT").value_or(machine.memory_limit_bytes);
+    return [machine = std::move(machine), ranks_on_node] {
+        return cluster::memory_left(machine, cluster::held_memory(), ranks_on_node);
+    };
+}
+
 }  // namespace
 
 cluster::DeviceWishes device_wishes(const config::Config& config) {
@@ -51,19 +71,6 @@ cluster::DeviceWishes device_wishes(const config::Config& config) {
             .slots = workers.slots,
             .ranks_per_worker = workers.ranks};
 }
-
-namespace {
-
-cluster::DeviceMap map_everywhere(const config::Config& config, const Placement& placement,
-                                  const std::vector<backend::DeviceDescription>& mine) {
-    std::vector<cluster::SeenDevices> seen;
-    for (const std::string& packed : comm::gather_all(MPI_COMM_WORLD, pack(mine))) {
-        seen.push_back(unpack(packed));
-    }
-    return cluster::map_devices(placement.layout.places, seen, device_wishes(config));
-}
-
-}  // namespace
 
 void check_precision(const config::Config& config, const backend::Device& device) {
     if (!config.trains()) {
@@ -77,23 +84,10 @@ void check_precision(const config::Config& config, const backend::Device& device
     }
 }
 
-namespace {
-
-/// Tells what this rank may still take of its node's memory.
-std::function<std::int64_t()> free_memory(int ranks_on_node) {
-    cluster::Machine machine = cluster::this_machine();
-    machine.memory_limit_bytes = test_memory_limit(machine.memory_limit_bytes);
-    return [machine = std::move(machine), ranks_on_node] {
-        return cluster::memory_left(machine, cluster::held_memory(), ranks_on_node);
-    };
-}
-
-}  // namespace
-
 OpenedDevice open_device(const comm::Session& session, const config::Config& config, const Placement& placement) {
     const bool may_use_cuda = config.trains() && config.workers.device != cluster::DeviceKind::cpu;
     std::vector<backend::DeviceDescription> mine;
-    together(MPI_COMM_WORLD, [&] {
+    on_every_rank(MPI_COMM_WORLD, [&] {
         if (may_use_cuda) {
             mine = backend::cuda_devices();
         }
@@ -114,7 +108,7 @@ OpenedDevice open_device(const comm::Session& session, const config::Config& con
     OpenedDevice opened;
     opened.communicator = map.communicator;
     const int index = map.device.at(static_cast<std::size_t>(session.world_rank()));
-    together(MPI_COMM_WORLD, [&] {
+    on_every_rank(MPI_COMM_WORLD, [&] {
         opened.device = index == cluster::no_device
                             ? backend::make_cpu_device(placement.threads,
                                                        free_memory(placement.mine(session.world_rank()).local_ranks))
@@ -127,21 +121,6 @@ OpenedDevice open_device(const comm::Session& session, const config::Config& con
             fmt::format("cuda:{} {} ({})", index, opened.device->name(), mine.at(static_cast<std::size_t>(index)).uuid);
     }
     return opened;
-}
-
-std::unique_ptr<comm::AllReduce> make_all_reduce(cluster::AllReduceKind communicator, const comm::Group& group,
-                                                 backend::Device& device, double timeout_seconds) {
-    switch (communicator) {
-        case cluster::AllReduceKind::nccl:
-            return comm::make_nccl_all_reduce(group, device, timeout_seconds);
-        case cluster::AllReduceKind::staged:
-            return comm::make_staged_all_reduce(group, device, timeout_seconds);
-        case cluster::AllReduceKind::none:
-        case cluster::AllReduceKind::automatic:
-        case cluster::AllReduceKind::mpi:
-            break;
-    }
-    return comm::make_mpi_all_reduce(group, timeout_seconds);
 }
 
 }  // namespace finch::app

@@ -1,19 +1,17 @@
+#include "finch/app/evolve.hpp"
+
 #include "finch/app/checks.hpp"
 #include "finch/app/closing.hpp"
-#include "finch/app/cnn_evaluator.hpp"
 #include "finch/app/devices.hpp"
-#include "finch/app/fault.hpp"
-#include "finch/app/function_evaluator.hpp"
 #include "finch/app/given.hpp"
 #include "finch/app/load_data.hpp"
+#include "finch/app/on_every_rank.hpp"
 #include "finch/app/opening.hpp"
 #include "finch/app/progress.hpp"
-#include "finch/app/run.hpp"
 #include "finch/app/run_context.hpp"
 #include "finch/app/share_run.hpp"
 #include "finch/app/startup.hpp"
 #include "finch/app/storage.hpp"
-#include "finch/app/together.hpp"
 #include "finch/base/clock.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
@@ -21,9 +19,12 @@
 #include "finch/cluster/end_notes.hpp"
 #include "finch/cluster/signals.hpp"
 #include "finch/comm/mpi_mailbox.hpp"
+#include "finch/evaluate/cnn_evaluator.hpp"
+#include "finch/evaluate/function_evaluator.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <optional>
 #include <utility>
 
@@ -70,21 +71,22 @@ island::WorkerOptions worker_options(const RunContext& context, const OpenedRun&
 void follow(const RunContext& context) {
     cluster::unwatch();
     if (context.config.trains()) {
-        Slots(context.config, context.datasets, context.device, context.group, context.communicator).follow();
+        evaluate::Slots(context.config, context.datasets, context.device, context.group, context.communicator).follow();
     } else {
-        follow_without_trainings(context.group);
+        evaluate::follow_without_trainings(context.group);
     }
 }
 
-std::unique_ptr<island::Evaluator> make_evaluator(const RunContext& context, std::uint64_t run, Slots& slots,
+std::unique_ptr<island::Evaluator> make_evaluator(const RunContext& context, std::uint64_t run, evaluate::Slots& slots,
                                                   std::function<std::optional<search::Standing>()> best_known) {
     if (const auto* function = std::get_if<config::FunctionObjective>(&context.config.objective)) {
-        return std::make_unique<FunctionEvaluator>(*function, context.config.seed, context.config.workers.slots,
-                                                   context.group);
+        return std::make_unique<evaluate::FunctionEvaluator>(*function, context.config.seed,
+                                                             context.config.workers.slots, context.group);
     }
-    const CnnEvaluator::Place place{context.place().worker, context.placement.threads, context.place().node, run};
-    auto evaluator = std::make_unique<CnnEvaluator>(context.config, slots, context.group, context.directory, place,
-                                                    context.device.name(), std::move(best_known));
+    const evaluate::CnnEvaluator::Place place{context.place().worker, context.placement.threads, context.place().node,
+                                              run};
+    auto evaluator = std::make_unique<evaluate::CnnEvaluator>(context.config, slots, context.group, context.directory,
+                                                              place, context.device.name(), std::move(best_known));
     const data::Dataset& images = context.datasets.training;
     evaluator->set_sample_shape({images.height, images.width, images.channels}, images.classes);
     return evaluator;
@@ -102,7 +104,7 @@ island::ExitReason lead(const RunContext& context, OpenedRun opened) {
                         publisher(context, run.facts.run));
     }
     const auto mailbox = comm::make_mpi_mailbox(context.leaders.get());
-    std::optional<Slots> slots;
+    std::optional<evaluate::Slots> slots;
     slots.emplace(context.config, context.datasets, context.device, context.group, context.communicator);
     const search::Population* population = nullptr;
     const auto evaluator = make_evaluator(context, run.facts.run, *slots, [&population] {
@@ -175,6 +177,12 @@ OpenedRun open_run_everywhere(const store::RunDirectory& directory, const config
     return opened;
 }
 
+/// Ends this process at once, without a word to any other: its files are closed, and a peer may be dead.
+[[noreturn]] void leave_at_once(int code) {
+    std::fflush(nullptr);
+    std::_Exit(code);
+}
+
 /// Collective over the world, but after TERM.
 int end_together(const comm::Session& session, island::ExitReason reason) {
     // A follower that was dismissed after TERM leaves as its leader does, without a word to other workers.
@@ -224,7 +232,7 @@ int evolve(comm::Session& session, const RunOptions& options) {
     call_roll(session);
     begin_phase(session, "reading the configuration", seconds_of_files);
     const config::Config config = load_checked(options);
-    const double timeout = std::max(config.workers.timeout_seconds, seconds_of_silence);
+    const double timeout = std::max(config.workers.timeout_seconds, evaluate::seconds_of_silence);
     begin_phase(session, "forming the groups", timeout);
     if (stop_was_asked()) {
         return stop_at_start(session);

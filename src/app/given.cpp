@@ -6,8 +6,6 @@
 #include "finch/base/words.hpp"
 
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <limits>
 #include <span>
 #include <utility>
@@ -83,11 +81,6 @@ void check_same_genes(const search::Space& space, const search::Genome& genome, 
                             place, to_text(id), fmt::join(changes, ", ")));
         }
     }
-}
-
-void leave_at_once(int code) {
-    std::fflush(nullptr);
-    std::_Exit(code);
 }
 
 }  // namespace finch::app

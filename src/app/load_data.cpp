@@ -1,6 +1,6 @@
 #include "finch/app/load_data.hpp"
 
-#include "finch/app/together.hpp"
+#include "finch/app/on_every_rank.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
@@ -15,14 +15,14 @@ LoadedData load_on_each_node(const data::Options& options, std::uint64_t seed) {
     loaded.node = comm::split_by_node(MPI_COMM_WORLD);
     const bool reads = comm::rank_of(loaded.node.get()) == 0;
     data::Datasets& sets = loaded.sets;
-    together(MPI_COMM_WORLD, [&] {
+    on_every_rank(MPI_COMM_WORLD, [&] {
         if (reads) {
             sets = data::load(options, seed);
         }
     });
     sets.fingerprint = comm::broadcast(loaded.node.get(), sets.fingerprint);
     const std::string first = comm::broadcast(MPI_COMM_WORLD, sets.fingerprint);
-    together(MPI_COMM_WORLD, [&] {
+    on_every_rank(MPI_COMM_WORLD, [&] {
         if (sets.fingerprint != first) {
             throw Error(fmt::format("{} reads other data than world rank 0 (checksum {} here, {} there): {}",
                                     cluster::host_name(), sets.fingerprint, first, options.path));

@@ -1,8 +1,7 @@
 // finch: parses the command line, runs one verb, and turns what it throws into a message and an exit code.
-#include "finch/app/doctor.hpp"
-#include "finch/app/fault.hpp"
+#include "finch/app/evolve.hpp"
+#include "finch/app/plan.hpp"
 #include "finch/app/replay.hpp"
-#include "finch/app/run.hpp"
 #include "finch/app/startup.hpp"
 #include "finch/app/verbs.hpp"
 #include "finch/base/error.hpp"
@@ -11,6 +10,7 @@
 #include "finch/cluster/end_notes.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/cluster/signals.hpp"
+#include "finch/doctor/examine.hpp"
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -149,7 +149,7 @@ void add_training_verbs(CLI::App& app, CommandLine& line) {
         examining,
         [](comm::Session& session) {
             cluster::release_signals();
-            return doctor(session);
+            return doctor::examine(session);
         },
         BadLaunch::tell);
 }

@@ -129,8 +129,9 @@ void resume(OpenedRun& run, store::Recovered recovered, const store::RunDirector
     recovered.records = {};
     recovered.merge_into(run.population);
     const std::string before = recovered.facts.config;
-    recovered.facts.starts = starts_so_far(recovered.facts);
-    for (const store::Start& start : recovered.facts.starts) {
+    std::map<std::uint32_t, double> reported = store::seconds_of_starts(recovered.facts);
+    for (store::Start& start : recovered.facts.starts) {
+        start.seconds = std::max(start.seconds, reported[start.restart]);
         run.earlier.push_back({start.restart, start.workers});
         run.hours_before += start.seconds / 3600;
         run.node_hours_before += start.nodes * start.seconds / 3600;
@@ -150,17 +151,6 @@ void resume(OpenedRun& run, store::Recovered recovered, const store::RunDirector
 }
 
 }  // namespace
-
-std::vector<store::Start> starts_so_far(const store::ArchiveFacts& facts) {
-    std::vector<store::Start> starts = facts.starts;
-    for (store::Start& start : starts) {
-        for (auto report = facts.reports.lower_bound({start.restart, 0});
-             report != facts.reports.end() && report->first.first == start.restart; ++report) {
-            start.seconds = std::max(start.seconds, report->second.up_seconds);
-        }
-    }
-    return starts;
-}
 
 OpenedRun open_run(const store::RunDirectory& directory, const config::Config& config, const RunOptions& options,
                    const cluster::Slurm& slurm, const std::string& data_fingerprint, int workers, int islands,

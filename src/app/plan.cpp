@@ -1,7 +1,9 @@
+#include "finch/app/plan.hpp"
+
 #include "finch/app/checks.hpp"
 #include "finch/app/devices.hpp"
+#include "finch/app/evolve.hpp"
 #include "finch/app/startup.hpp"
-#include "finch/app/verbs.hpp"
 #include "finch/base/format.hpp"
 #include "finch/cluster/allocation.hpp"
 #include "finch/cluster/environment.hpp"

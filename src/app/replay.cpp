@@ -2,10 +2,10 @@
 
 #include "finch/app/comparison.hpp"
 #include "finch/app/devices.hpp"
+#include "finch/app/evolve.hpp"
 #include "finch/app/load_data.hpp"
-#include "finch/app/run.hpp"
+#include "finch/app/on_every_rank.hpp"
 #include "finch/app/startup.hpp"
-#include "finch/app/together.hpp"
 #include "finch/backend/device.hpp"
 #include "finch/base/bytes.hpp"
 #include "finch/base/format.hpp"
@@ -42,6 +42,7 @@ std::string pack(const std::filesystem::path& run, const std::string& id) {
             fmt::format("{}: there is no individual {}; finch show --csv lists them all", run.string(), id));
     }
     Bytes bytes;
+    bytes.reserve(recovered->facts.config.size());
     ByteWriter writer(bytes);
     writer.put_text(recovered->facts.config);
     writer.put_text(recovered->facts.data_fingerprint);
@@ -106,7 +107,8 @@ int replay(comm::Session& session, const std::filesystem::path& run, const std::
     }
     const comm::Group group(MPI_COMM_WORLD, 0, session.world_rank(), config.workers.timeout_seconds);
     const OpenedDevice opened = open_as_recorded(session, config, individual);
-    const auto all_reduce = make_all_reduce(opened.communicator, group, *opened.device, config.workers.timeout_seconds);
+    const auto all_reduce =
+        comm::make_all_reduce(opened.communicator, group, *opened.device, config.workers.timeout_seconds);
     const train::Recipe recipe = config.recipe(individual.genome, individual.id.value);
     const LoadedData loaded = load_on_each_node(recipe.data, config.seed);
     const data::Datasets& datasets = loaded.sets;
@@ -115,7 +117,7 @@ int replay(comm::Session& session, const std::filesystem::path& run, const std::
                                       recorded.fingerprint, datasets.fingerprint));
     }
     std::unique_ptr<train::Training> training;
-    together(MPI_COMM_WORLD, [&] {
+    on_every_rank(MPI_COMM_WORLD, [&] {
         training = std::make_unique<train::Training>(*opened.device, group, *all_reduce, datasets, recipe);
     });
     std::size_t told = 0;

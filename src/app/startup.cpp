@@ -1,7 +1,6 @@
 #include "finch/app/startup.hpp"
 
-#include "finch/app/fault.hpp"
-#include "finch/app/together.hpp"
+#include "finch/app/on_every_rank.hpp"
 #include "finch/backend/device.hpp"
 #include "finch/base/bytes.hpp"
 #include "finch/base/enum_words.hpp"
@@ -13,7 +12,9 @@
 #include "finch/nn/initialization.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
+#include <thread>
 
 namespace finch::app {
 
@@ -21,6 +22,15 @@ double start_seconds() {
     constexpr long long standard = 120;
     const auto seconds = cluster::Environment::of_this_process().number("FINCH_START_SECONDS");
     return static_cast<double>(std::max(1LL, seconds.value_or(standard)));
+}
+
+void fall_deaf(const std::string& where) {
+    const auto environment = cluster::Environment::of_this_process();
+    const auto rank = environment.text("OMPI_COMM_WORLD_RANK");
+    const auto text = environment.text("FINCH_TEST_DEAF");
+    while (text && rank && *text == *rank + ":" + where) {
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+    }
 }
 
 void call_roll(const comm::Session& session) {

@@ -51,10 +51,7 @@ void FileArchive::report(const search::WorkerReport& report) {
     } catch (const StorageError& error) {
         spdlog::warn("{}", error.what());  // write() tries it too, and says so where it fails
     }
-    search::WorkerReport& known = facts_.reports[{report.restart, report.worker}];
-    if (report.time >= known.time) {
-        known = report;
-    }
+    facts_.merge(report);
 }
 
 bool FileArchive::write(const search::Population& population) {

@@ -8,7 +8,6 @@
 
 #include <array>
 #include <cmath>
-#include <map>
 
 namespace finch::report {
 namespace {
@@ -23,13 +22,13 @@ std::string plural(std::size_t count, const char* noun) {
     return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-/// The seconds that each start lasted: those of its longest worker.
-std::map<std::uint32_t, double> seconds_of_starts(const store::ArchiveFacts& facts) {
-    std::map<std::uint32_t, double> longest;
-    for (const auto& [key, report] : facts.reports) {
-        longest[key.first] = std::max(longest[key.first], report.up_seconds);
+/// That the run was up, over all its starts.
+double seconds_of_run(const store::ArchiveFacts& facts) {
+    double all = 0;
+    for (const auto& [restart, seconds] : store::seconds_of_starts(facts)) {
+        all += seconds;
     }
-    return longest;
+    return all;
 }
 
 /// Of its training over all starts; of what was recorded without it, from the last start to the end.
@@ -45,10 +44,6 @@ std::string state_words(const std::string& state) {
 
 std::string heading(const store::Recovered& recovered, const search::Population& population, const std::string& run) {
     const store::ArchiveFacts& facts = recovered.facts;
-    double hours = 0;
-    for (const auto& [restart, seconds] : seconds_of_starts(facts)) {
-        hours += seconds / 3600;
-    }
     const std::string budget =
         facts.budget_evaluations >= 0 ? fmt::format(" of {}", facts.budget_evaluations) : std::string();
     std::string text = fmt::format("run {}: {}\n", run, state_words(facts.state));
@@ -58,7 +53,7 @@ std::string heading(const store::Recovered& recovered, const search::Population&
                         plural(facts.restarts + std::size_t{1}, "start"), facts.seed);
     const double rate = evaluations_per_hour(facts);
     if (rate > 0) {
-        text += fmt::format("  {} in all, {:.1f} evaluations per hour\n", duration_text(hours * 3600), rate);
+        text += fmt::format("  {} in all, {:.1f} evaluations per hour\n", duration_text(seconds_of_run(facts)), rate);
     }
     return text;
 }
@@ -134,10 +129,7 @@ std::string event_list(const store::ArchiveFacts& facts, std::size_t count) {
 }
 
 double evaluations_per_hour(const store::ArchiveFacts& facts) {
-    double seconds = 0;
-    for (const auto& [restart, longest] : seconds_of_starts(facts)) {
-        seconds += longest;
-    }
+    const double seconds = seconds_of_run(facts);
     std::int64_t evaluations = 0;
     for (const auto& [key, report] : facts.reports) {
         evaluations += report.evaluations;

@@ -58,10 +58,7 @@ public:
                 recovered_.facts.events.push_back(*event);
             }
         } else if (const auto* report = std::get_if<search::WorkerReport>(&record)) {
-            search::WorkerReport& known = recovered_.facts.reports[{report->restart, report->worker}];
-            if (report->time >= known.time) {
-                known = *report;
-            }
+            recovered_.facts.merge(*report);
         } else if (record.index() < 4) {  // Started, Result, Move, Copy
             recovered_.records.push_back(std::move(record));
         }
@@ -166,6 +163,14 @@ std::optional<Recovered> recover(const RunDirectory& directory, OnDamage on_dama
     }
     gathering.sort_events();
     return recovered;
+}
+
+std::map<std::uint32_t, double> seconds_of_starts(const ArchiveFacts& facts) {
+    std::map<std::uint32_t, double> longest;
+    for (const auto& [key, report] : facts.reports) {
+        longest[key.first] = std::max(longest[key.first], report.up_seconds);
+    }
+    return longest;
 }
 
 }  // namespace finch::store

@@ -1,7 +1,7 @@
 // Whose weights are kept and published: always those of the best by search::better(), and of this run.
-#include "finch/app/cnn_evaluator.hpp"
 #include "finch/app/ending.hpp"
 #include "finch/data/dataset.hpp"
+#include "finch/evaluate/cnn_evaluator.hpp"
 
 #include "support/temporary_folder.hpp"
 
@@ -12,6 +12,7 @@
 
 using namespace finch;
 using namespace finch::app;
+using namespace finch::evaluate;
 
 namespace {
 

@@ -1,7 +1,7 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "finch/app/given.hpp"
 
-#include "finch/app/run.hpp"
+#include "finch/app/evolve.hpp"
 #include "finch/base/error.hpp"
 
 #include <doctest/doctest.h>

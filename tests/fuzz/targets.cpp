@@ -1,9 +1,9 @@
 #include "targets.hpp"
 
-#include "finch/app/order.hpp"
 #include "finch/cluster/allocation.hpp"
 #include "finch/config/config.hpp"
 #include "finch/data/dataset.hpp"
+#include "finch/evaluate/order.hpp"
 #include "finch/hdf5/file.hpp"
 #include "finch/search/record.hpp"
 #include "finch/store/archive.hpp"
@@ -197,15 +197,15 @@ Target model(const fs::path& folder, bool sealed) {
 }
 
 Target order() {
-    app::Order start;
-    start.kind = app::Order::Kind::start;
+    evaluate::Order start;
+    start.kind = evaluate::Order::Kind::start;
     start.individual = store::samples::individual(8, mnist_space());
     start.snapshot = {{"0.weight", {2, 3}, std::vector<float>(6)}, {"step", {}, std::vector<std::int64_t>{5}}};
-    app::Order advance;
-    advance.kind = app::Order::Kind::advance;
+    evaluate::Order advance;
+    advance.kind = evaluate::Order::Kind::advance;
     advance.steps = {{0, 5}, {1, 7}};
     return {"order", {encode(start), encode(advance)}, [](const Bytes& bytes) {
-                static_cast<void>(app::decode_order(bytes));
+                static_cast<void>(evaluate::decode_order(bytes));
             }};
 }
 

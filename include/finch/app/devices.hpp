@@ -3,8 +3,6 @@
 #include "finch/app/startup.hpp"
 #include "finch/backend/device.hpp"
 #include "finch/cluster/device_map.hpp"
-#include "finch/comm/all_reduce.hpp"
-#include "finch/comm/group.hpp"
 #include "finch/comm/mpi.hpp"
 #include "finch/config/config.hpp"
 
@@ -30,10 +28,5 @@ void check_precision(const config::Config& config, const backend::Device& device
 /// GPU.
 [[nodiscard]] OpenedDevice open_device(const comm::Session& session, const config::Config& config,
                                        const Placement& placement);
-
-/// Collective over the worker. The sums that were decided on, for the line of work `device`.
-[[nodiscard]] std::unique_ptr<comm::AllReduce> make_all_reduce(cluster::AllReduceKind communicator,
-                                                               const comm::Group& group, backend::Device& device,
-                                                               double timeout_seconds);
 
 }  // namespace finch::app

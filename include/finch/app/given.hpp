@@ -24,7 +24,4 @@ namespace finch::app {
 void check_same_genes(const search::Space& space, const search::Genome& genome, const search::Population& population,
                       const std::string& place);
 
-/// Ends this process at once, without a word to any other: its files are closed, and a peer may be dead.
-[[noreturn]] void leave_at_once(int code);
-
 }  // namespace finch::app

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "finch/app/run.hpp"
+#include "finch/app/evolve.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/island/leases.hpp"
 #include "finch/search/population.hpp"
@@ -37,8 +37,5 @@ struct OpenedRun {
 /// texts, the population empty).
 [[nodiscard]] std::string pack_run(const OpenedRun& run);
 [[nodiscard]] OpenedRun unpack_run(const std::string& packed, search::ExchangeKind kind, int islands);
-
-/// The starts so far, with the time that each lasted as far as it or any worker's report says.
-[[nodiscard]] std::vector<store::Start> starts_so_far(const store::ArchiveFacts& facts);
 
 }  // namespace finch::app

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "finch/app/run.hpp"
+#include "finch/app/evolve.hpp"
 #include "finch/app/startup.hpp"
 #include "finch/backend/device.hpp"
 #include "finch/cluster/environment.hpp"

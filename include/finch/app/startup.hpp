@@ -15,6 +15,10 @@ namespace finch::app {
 /// How long a start waits in MPI_Init for ranks that never come: FINCH_START_SECONDS, 120 if that is not set.
 [[nodiscard]] double start_seconds();
 
+/// Fault injection for the tests: where FINCH_TEST_DEAF is "RANK:WHERE" and names this rank of mpirun and `where`,
+/// sleeps for ever.
+void fall_deaf(const std::string& where);
+
 /// Collective over the world. The first thing after MPI_Init: all ranks are there, or Error names those that are not.
 void call_roll(const comm::Session& session);
 

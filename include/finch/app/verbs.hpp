@@ -1,23 +1,11 @@
 #pragma once
 
-#include "finch/app/run.hpp"
+#include "finch/app/evolve.hpp"
 
 #include <filesystem>
-#include <optional>
-#include <string>
-#include <vector>
 
 /// The verbs that train nothing. They run anywhere, without MPI, and return the exit code.
 namespace finch::app {
-
-struct PlanOptions {
-    std::filesystem::path config;
-    std::vector<std::string> settings;
-    std::optional<int> nodes;  ///< nothing: the allocation that this runs in
-    std::optional<int> ranks_per_node;
-    int gpus_per_node = 0;
-};
-[[nodiscard]] int plan(const PlanOptions& options);
 
 struct ShowOptions {
     std::filesystem::path run;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "finch/backend/device.hpp"
+#include "finch/cluster/device_map.hpp"
 #include "finch/comm/group.hpp"
 
 #include <memory>
@@ -58,5 +59,9 @@ public:
 /// same bits.
 [[nodiscard]] std::unique_ptr<AllReduce> make_staged_all_reduce(const Group& group, backend::Device& device,
                                                                 double timeout_seconds);
+
+/// Collective over the worker. That of the three that is of `kind`; MPI's where nothing more is asked for.
+[[nodiscard]] std::unique_ptr<AllReduce> make_all_reduce(cluster::AllReduceKind kind, const Group& group,
+                                                         backend::Device& device, double timeout_seconds);
 
 }  // namespace finch::comm

@@ -53,6 +53,14 @@ struct ArchiveFacts {
     std::vector<Start> starts;             ///< in their order; the last is this one
     std::vector<search::Event> events;
     std::map<std::pair<std::uint32_t, std::int32_t>, search::WorkerReport> reports;  ///< by (restart, worker)
+
+    /// Of a worker's reports in one start the latest counts.
+    void merge(const search::WorkerReport& report) {
+        search::WorkerReport& known = reports[{report.restart, report.worker}];
+        if (report.time >= known.time) {
+            known = report;
+        }
+    }
 };
 
 /// Whether learning curves are read into memory. They can be many times what the individuals take.

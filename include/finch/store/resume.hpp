@@ -3,6 +3,7 @@
 #include "finch/store/archive.hpp"
 #include "finch/store/run_directory.hpp"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,5 +28,8 @@ struct Recovered {
 /// predecessor can be read, and StorageError where the file system fails.
 [[nodiscard]] std::optional<Recovered> recover(const RunDirectory& directory, OnDamage on_damage,
                                                Curves curves = Curves::read);
+
+/// The seconds that each start lasted by the reports: those of its longest worker.
+[[nodiscard]] std::map<std::uint32_t, double> seconds_of_starts(const ArchiveFacts& facts);
 
 }  // namespace finch::store

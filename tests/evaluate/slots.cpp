@@ -1,8 +1,8 @@
 // Many individuals at once on a worker of several ranks, none of which keeps pace with the others. Run with 2 ranks; a
 // test case that hangs is ended by the watchdog of mpi_main.cpp.
-#include "finch/app/cnn_evaluator.hpp"
 #include "finch/base/random.hpp"
 #include "finch/data/dataset.hpp"
+#include "finch/evaluate/cnn_evaluator.hpp"
 
 #include "support/temporary_folder.hpp"
 #include "support/wrapped_device.hpp"
@@ -13,7 +13,7 @@
 #include <thread>
 
 using namespace finch;
-using namespace finch::app;
+using namespace finch::evaluate;
 
 namespace {
 

@@ -1,17 +1,17 @@
-#include "finch/app/cnn_evaluator.hpp"
+#include "finch/evaluate/cnn_evaluator.hpp"
 
-#include "finch/app/fault.hpp"
 #include "finch/base/clock.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/evaluate/fault.hpp"
 #include "finch/store/model_file.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-namespace finch::app {
+namespace finch::evaluate {
 namespace {
 
 /// Messages, signals and the clock are looked at this often. A device that runs ahead is asked for more at once, so
@@ -85,20 +85,14 @@ bool CnnEvaluator::can_exist(const search::Genome& genome) const {
 }
 
 std::vector<Status> CnnEvaluator::command(const Order& order) {
-    {
-        Bytes bytes = encode(order);  // gone when the order is obeyed: a snapshot may be in it
-        group_.broadcast(bytes);
-    }
+    send_order(group_, order);
     last_order_ = steady_seconds();
     return slots_.obey(order);
 }
 
 void CnnEvaluator::keep_alive(double seconds) {
     if (seconds > 0 || steady_seconds() - last_order_ > seconds_between_orders) {
-        Order order;
-        order.kind = Order::Kind::wait;
-        order.seconds_to_next = seconds;
-        command(order);
+        command({.kind = Order::Kind::wait, .seconds_to_next = seconds});
     }
 }
 
@@ -181,10 +175,8 @@ std::vector<search::Individual> CnnEvaluator::advance() {
         if (!running_[slot].used) {
             continue;
         }
-        Order order;
-        order.kind = Order::Kind::advance;
-        order.steps = {{slot, steps_wanted(running_[slot])}};
-        const Status status = command(order).front();
+        const Status status =
+            command({.kind = Order::Kind::advance, .steps = {{slot, steps_wanted(running_[slot])}}}).front();
         measure(slot);
         if (status != Status::running) {
             done.push_back(ended(slot, status));
@@ -276,10 +268,7 @@ void CnnEvaluator::keep_best(const search::Individual& individual, train::Traini
 }
 
 void CnnEvaluator::release(std::uint32_t slot) {
-    Order order;
-    order.kind = Order::Kind::release;
-    order.slot = slot;
-    command(order);
+    command({.kind = Order::Kind::release, .slot = slot});
     running_[slot] = Running{};
     has_room_ = true;
 }
@@ -295,11 +284,7 @@ std::vector<search::Individual> CnnEvaluator::checkpoint() {
         if (!running_[slot].used) {
             continue;
         }
-        Order order;
-        order.kind = Order::Kind::snapshot;
-        order.slot = slot;
-        order.seconds_to_next = seconds_of_files;
-        command(order);
+        command({.kind = Order::Kind::snapshot, .slot = slot, .seconds_to_next = seconds_of_files});
         delay_snapshot(place_.worker);
         search::Individual& individual = running_[slot].individual;
         NamedArrays arrays = slots_.take_snapshot();
@@ -323,4 +308,4 @@ void CnnEvaluator::dismiss() {
     command(Order{});
 }
 
-}  // namespace finch::app
+}  // namespace finch::evaluate

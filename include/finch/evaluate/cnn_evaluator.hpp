@@ -1,6 +1,6 @@
 #pragma once
 
-#include "finch/app/slots.hpp"
+#include "finch/evaluate/slots.hpp"
 #include "finch/island/evaluator.hpp"
 #include "finch/store/model_file.hpp"
 #include "finch/store/run_directory.hpp"
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace finch::app {
+namespace finch::evaluate {
 
 /// Trains networks, data-parallel over the worker's ranks. Leader only; the followers run Slots::follow().
 class CnnEvaluator : public island::Evaluator {
@@ -82,4 +82,4 @@ private:
     double last_order_ = 0;  ///< steady seconds
 };
 
-}  // namespace finch::app
+}  // namespace finch::evaluate

@@ -1,11 +1,12 @@
 // What `finch doctor` prints.
-#include "finch/app/doctor.hpp"
+#include "finch/doctor/describe.hpp"
+
 #include "finch/base/format.hpp"
 #include "finch/cluster/environment.hpp"
 
 #include <algorithm>
 
-namespace finch::app {
+namespace finch::doctor {
 namespace {
 
 constexpr double gibibyte = 1024.0 * 1024.0 * 1024.0;
@@ -60,7 +61,7 @@ std::string peer_access(const std::vector<backend::DeviceDescription>& devices) 
     return text;
 }
 
-std::string cuda_text(const DoctorFacts& facts) {
+std::string cuda_text(const Facts& facts) {
     const RankFacts& zero = facts.ranks.front();
     std::string text = "CUDA\n";
     text += row("backend", zero.cuda.built ? fmt::format("built for {}", facts.architectures) : "not built");
@@ -88,7 +89,7 @@ std::string cuda_text(const DoctorFacts& facts) {
     return text + (zero.devices.size() > 1 ? peer_access(zero.devices) : "");
 }
 
-std::string libraries_text(const DoctorFacts& facts) {
+std::string libraries_text(const Facts& facts) {
     const auto& variables = facts.ranks.front().variables;
     const auto launcher = variables.find(singleton_variable);
     const bool is_alone = launcher != variables.end() && launcher->second == "singleton";
@@ -115,7 +116,7 @@ std::string variables_text(const RankFacts& rank) {
     return text;
 }
 
-std::string files_text(const DoctorFacts& facts) {
+std::string files_text(const Facts& facts) {
     const store::FileSystem& files = facts.ranks.front().file_system;
     const auto word = [](bool works) { return works ? "yes" : "NO"; };
     std::string text = "files\n";
@@ -131,7 +132,7 @@ std::string files_text(const DoctorFacts& facts) {
 }
 
 /// A line for each rank, where there are several.
-std::string ranks_text(const DoctorFacts& facts) {
+std::string ranks_text(const Facts& facts) {
     if (facts.ranks.size() < 2) {
         return "";
     }
@@ -175,10 +176,10 @@ std::string problems_text(const std::vector<Problem>& problems) {
 
 }  // namespace
 
-std::string doctor_text(const DoctorFacts& facts, const std::vector<Problem>& problems) {
+std::string describe(const Facts& facts, const std::vector<Problem>& problems) {
     const RankFacts& zero = facts.ranks.front();
     return zero.program + "\n" + machine_text(zero) + cuda_text(facts) + libraries_text(facts) + variables_text(zero) +
            files_text(facts) + ranks_text(facts) + "\n" + problems_text(problems);
 }
 
-}  // namespace finch::app
+}  // namespace finch::doctor

@@ -1,4 +1,4 @@
-#include "finch/app/together.hpp"
+#include "finch/app/on_every_rank.hpp"
 
 #include "finch/base/files.hpp"
 #include "finch/comm/mpi.hpp"
@@ -41,7 +41,7 @@ std::string on_rank_zero(MPI_Comm world, const std::function<std::string()>& wor
     return unwrap(comm::broadcast(world, comm::rank_of(world) == 0 ? attempt(work) : std::string()));
 }
 
-void together(MPI_Comm world, const std::function<void()>& work) {
+void on_every_rank(MPI_Comm world, const std::function<void()>& work) {
     const std::string mine = attempt([&] {
         work();
         return std::string();

@@ -2,10 +2,8 @@
 
 #include "finch/comm/mpi.hpp"
 #include "finch/config/config.hpp"
-#include "finch/search/propagator.hpp"
 
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>

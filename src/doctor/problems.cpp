@@ -1,5 +1,7 @@
 // What is wrong with a machine, and how to mend it: one function for each thing that has been seen to go wrong.
-#include "finch/app/doctor.hpp"
+#include "finch/doctor/problems.hpp"
+
+#include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/cluster/device_map.hpp"
 #include "finch/cluster/environment.hpp"
@@ -10,7 +12,7 @@
 #include <set>
 #include <sstream>
 
-namespace finch::app {
+namespace finch::doctor {
 namespace {
 
 using Problems = std::vector<Problem>;
@@ -22,7 +24,7 @@ std::string variable(const RankFacts& rank, const char* name) {
 
 /// "n1", "n1, n2", "n1, n2, n3 and 4 more": the nodes of the ranks for which `is` holds.
 template <class Predicate>
-std::string nodes_where(const DoctorFacts& facts, Predicate is) {
+std::string nodes_where(const Facts& facts, Predicate is) {
     std::vector<std::string> nodes;
     for (const RankFacts& rank : facts.ranks) {
         if (is(rank) && std::find(nodes.begin(), nodes.end(), rank.node) == nodes.end()) {
@@ -40,7 +42,7 @@ std::string cuda_version(int version) {
     return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
-void check_launch(const DoctorFacts& facts, Problems& problems) {
+void check_launch(const Facts& facts, Problems& problems) {
     const RankFacts& zero = facts.ranks.front();
     const cluster::Slurm slurm = cluster::Slurm::read(cluster::Environment(zero.variables));
     if (const auto problem = cluster::launch_problem(slurm, facts.mpi.ranks)) {
@@ -62,7 +64,7 @@ void check_launch(const DoctorFacts& facts, Problems& problems) {
 }
 
 /// Devices that are there, and a driver or a program that cannot use them.
-void check_driver(const DoctorFacts& facts, Problems& problems) {
+void check_driver(const Facts& facts, Problems& problems) {
     const auto lacks = [](const RankFacts& rank) { return rank.machine.nvidia_devices > 0 && !rank.cuda.built; };
     if (const std::string nodes = nodes_where(facts, lacks); !nodes.empty()) {
         problems.push_back({false,
@@ -97,7 +99,7 @@ void check_driver(const DoctorFacts& facts, Problems& problems) {
 }
 
 /// A driver, and yet no device that the process sees.
-void check_hidden(const DoctorFacts& facts, Problems& problems) {
+void check_hidden(const Facts& facts, Problems& problems) {
     const auto is_hidden = [](const RankFacts& rank) {
         return rank.devices.empty() && rank.cuda.built && rank.cuda.driver > 0 &&
                rank.variables.count("CUDA_VISIBLE_DEVICES") > 0;
@@ -126,7 +128,7 @@ void check_hidden(const DoctorFacts& facts, Problems& problems) {
     }
 }
 
-void check_devices(const DoctorFacts& facts, Problems& problems) {
+void check_devices(const Facts& facts, Problems& problems) {
     std::set<std::string> named;
     for (const RankFacts& rank : facts.ranks) {
         for (const backend::DeviceDescription& device : rank.devices) {
@@ -144,7 +146,7 @@ void check_devices(const DoctorFacts& facts, Problems& problems) {
 }
 
 /// What the device map of a run would refuse: ranks that share a device, ranks without one.
-void check_map(const DoctorFacts& facts, Problems& problems) {
+void check_map(const Facts& facts, Problems& problems) {
     std::vector<std::string> nodes;
     std::vector<cluster::SeenDevices> seen;
     for (const RankFacts& rank : facts.ranks) {
@@ -163,7 +165,7 @@ void check_map(const DoctorFacts& facts, Problems& problems) {
 }
 
 /// Ranks of one node that see one device each, and not the same one: --gpus-per-task.
-void check_binding(const DoctorFacts& facts, Problems& problems) {
+void check_binding(const Facts& facts, Problems& problems) {
     std::map<std::string, std::set<std::string>> only;  // a node's devices that are the only one of a rank
     for (const RankFacts& rank : facts.ranks) {
         if (rank.devices.size() == 1) {
@@ -185,7 +187,7 @@ void check_binding(const DoctorFacts& facts, Problems& problems) {
     }
 }
 
-void check_cpus(const DoctorFacts& facts, Problems& problems) {
+void check_cpus(const Facts& facts, Problems& problems) {
     std::map<std::string, std::set<int>> cpus;
     std::map<std::string, std::size_t> ranks;
     for (const RankFacts& rank : facts.ranks) {
@@ -208,7 +210,7 @@ void check_cpus(const DoctorFacts& facts, Problems& problems) {
     }
 }
 
-void check_limits(const DoctorFacts& facts, Problems& problems) {
+void check_limits(const Facts& facts, Problems& problems) {
     const auto limited = [](const RankFacts& rank) {
         return rank.machine.address_space_bytes > 0 && rank.cuda.built &&
                (rank.machine.nvidia_devices > 0 || !rank.devices.empty());
@@ -230,7 +232,7 @@ void check_limits(const DoctorFacts& facts, Problems& problems) {
     }
 }
 
-void check_variables(const DoctorFacts& facts, Problems& problems) {
+void check_variables(const Facts& facts, Problems& problems) {
     struct Row {
         const char* name;
         const char* value;  ///< the one that does harm
@@ -253,7 +255,7 @@ void check_variables(const DoctorFacts& facts, Problems& problems) {
     }
 }
 
-void check_libraries(const DoctorFacts& facts, Problems& problems) {
+void check_libraries(const Facts& facts, Problems& problems) {
     const RankFacts& zero = facts.ranks.front();
     const auto dotted = [](std::int64_t version) {
         return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
@@ -277,7 +279,7 @@ void check_libraries(const DoctorFacts& facts, Problems& problems) {
     }
 }
 
-void check_files(const DoctorFacts& facts, Problems& problems) {
+void check_files(const Facts& facts, Problems& problems) {
     const auto fails = [&](const char* what, const char* mend, bool stops, bool store::FileSystem::*works) {
         const auto broken = std::find_if(facts.ranks.begin(), facts.ranks.end(), [&](const RankFacts& rank) {
             return !(rank.file_system.*works) && (works == &store::FileSystem::writes || rank.file_system.writes);
@@ -323,7 +325,7 @@ bool has_code_for(const std::string& architectures, int capability) {
     return false;
 }
 
-std::vector<Problem> find_problems(const DoctorFacts& facts) {
+std::vector<Problem> find_problems(const Facts& facts) {
     Problems problems;
     for (const auto check : {check_launch, check_driver, check_hidden, check_devices, check_map, check_binding,
                              check_cpus, check_limits, check_variables, check_libraries, check_files}) {
@@ -333,4 +335,4 @@ std::vector<Problem> find_problems(const DoctorFacts& facts) {
     return problems;
 }
 
-}  // namespace finch::app
+}  // namespace finch::doctor

@@ -1,8 +1,8 @@
-#include "finch/app/function_evaluator.hpp"
+#include "finch/evaluate/function_evaluator.hpp"
 
-#include "finch/app/fault.hpp"
-#include "finch/app/order.hpp"
 #include "finch/base/clock.hpp"
+#include "finch/evaluate/fault.hpp"
+#include "finch/evaluate/order.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-namespace finch::app {
+namespace finch::evaluate {
 
 FunctionEvaluator::FunctionEvaluator(const config::FunctionObjective& objective, std::uint64_t seed, int slots,
                                      const comm::Group& group)
@@ -60,33 +60,24 @@ bool FunctionEvaluator::wants_soon() const {
 
 void FunctionEvaluator::keep_alive(double seconds) {
     if (seconds > 0 || steady_seconds() - last_order_ > seconds_between_orders) {
-        Order order;
-        order.kind = Order::Kind::wait;
-        order.seconds_to_next = seconds;
-        Bytes bytes = encode(order);
-        group_.broadcast(bytes);
+        send_order(group_, {.kind = Order::Kind::wait, .seconds_to_next = seconds});
         static_cast<void>(agree(group_, Status::running));
         last_order_ = steady_seconds();
     }
 }
 
 void FunctionEvaluator::dismiss() {
-    Bytes bytes = encode(Order{});
-    group_.broadcast(bytes);
+    send_order(group_, Order{});
 }
 
 void follow_without_trainings(const comm::Group& group) {
-    Order order;
-    order.kind = Order::Kind::wait;
-    order.seconds_to_next = 600;  // the leader reads the run first
+    Order order{.kind = Order::Kind::wait, .seconds_to_next = 600};  // the leader reads the run first
     while (order.kind != Order::Kind::dismiss) {
-        Bytes bytes;
-        group.broadcast(bytes, std::max(seconds_of_silence, order.seconds_to_next));
-        order = decode_order(bytes);
+        order = receive_order(group, order);
         if (order.kind == Order::Kind::wait) {
             static_cast<void>(agree(group, Status::running));
         }
     }
 }
 
-}  // namespace finch::app
+}  // namespace finch::evaluate

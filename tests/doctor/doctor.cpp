@@ -1,11 +1,11 @@
 // What finch doctor says of facts that are handed in.
-#include "finch/app/doctor.hpp"
+#include "finch/doctor/describe.hpp"
 
 #include <algorithm>
 #include <doctest/doctest.h>
 
 using namespace finch;
-using namespace finch::app;
+using namespace finch::doctor;
 
 namespace {
 
@@ -36,8 +36,8 @@ RankFacts good_rank(int local_rank = 0) {
     return rank;
 }
 
-DoctorFacts good_facts(int ranks = 1) {
-    DoctorFacts facts;
+Facts good_facts(int ranks = 1) {
+    Facts facts;
     for (int rank = 0; rank < ranks; ++rank) {
         facts.ranks.push_back(good_rank(rank));
     }
@@ -54,7 +54,7 @@ bool contains(const std::string& text, const std::string& part) {
 }
 
 /// The only problem that there is. Fails the test where there are none or several.
-Problem only_problem(const DoctorFacts& facts) {
+Problem only_problem(const Facts& facts) {
     const std::vector<Problem> problems = find_problems(facts);
     for (const Problem& problem : problems) {
         INFO(problem.what);
@@ -68,11 +68,11 @@ Problem only_problem(const DoctorFacts& facts) {
 TEST_CASE("nothing is wrong with a good node, nor with as many ranks on it as devices") {
     CHECK(find_problems(good_facts(1)).empty());
     CHECK(find_problems(good_facts(2)).empty());
-    CHECK(contains(doctor_text(good_facts(), {}), "nothing is wrong"));
+    CHECK(contains(describe(good_facts(), {}), "nothing is wrong"));
 }
 
 TEST_CASE("nothing is wrong with a node without GPUs, with and without CUDA in the program") {
-    DoctorFacts facts = good_facts();
+    Facts facts = good_facts();
     facts.ranks[0].machine.nvidia_devices = 0;
     facts.ranks[0].devices.clear();
     facts.ranks[0].cuda.driver = 0;
@@ -86,7 +86,7 @@ TEST_CASE("nothing is wrong with a node without GPUs, with and without CUDA in t
 }
 
 TEST_CASE("a driver older than the runtime stops a run; one of the same major version does not") {
-    DoctorFacts facts = good_facts();
+    Facts facts = good_facts();
     facts.ranks[0].cuda.runtime = 13020;
     CHECK(find_problems(facts).empty());
     facts.ranks[0].cuda.driver = 12040;
@@ -101,7 +101,7 @@ TEST_CASE("a driver older than the runtime stops a run; one of the same major ve
 }
 
 TEST_CASE("devices hidden by CUDA_VISIBLE_DEVICES are told from a node without any") {
-    DoctorFacts facts = good_facts();
+    Facts facts = good_facts();
     facts.ranks[0].devices.clear();
     facts.ranks[0].variables["CUDA_VISIBLE_DEVICES"] = "";
 
@@ -113,7 +113,7 @@ TEST_CASE("devices hidden by CUDA_VISIBLE_DEVICES are told from a node without a
 }
 
 TEST_CASE("GPUs that Slurm gave and the program does not see stop a run, with Slurm's numbers and CUDA's words") {
-    DoctorFacts facts = good_facts();
+    Facts facts = good_facts();
     facts.ranks[0].devices.clear();
     facts.ranks[0].cuda.problem = "no CUDA-capable device is detected";
     facts.ranks[0].variables["SLURM_STEP_GPUS"] = "2,3";
@@ -126,7 +126,7 @@ TEST_CASE("GPUs that Slurm gave and the program does not see stop a run, with Sl
 }
 
 TEST_CASE("devices without a driver's library stop a run; without CUDA in the program they are worth knowing") {
-    DoctorFacts facts = good_facts();
+    Facts facts = good_facts();
     facts.ranks[0].devices.clear();
     facts.ranks[0].cuda.driver = 0;
     const Problem container = only_problem(facts);
@@ -140,8 +140,8 @@ TEST_CASE("devices without a driver's library stop a run; without CUDA in the pr
 }
 
 TEST_CASE("two ranks that would share a device, and a rank without one, are told before a run is") {
-    DoctorFacts shared = good_facts(3);
-    DoctorFacts lacking = good_facts(2);
+    Facts shared = good_facts(3);
+    Facts lacking = good_facts(2);
     lacking.ranks[1].node = "n2";
     lacking.ranks[1].devices.clear();
 
@@ -152,13 +152,13 @@ TEST_CASE("two ranks that would share a device, and a rank without one, are told
 }
 
 TEST_CASE("--gpus-per-task is seen by what the ranks see, and by Slurm's variable") {
-    DoctorFacts bound = good_facts(2);
+    Facts bound = good_facts(2);
     bound.ranks[0].devices = {device(0, "GPU-a")};
     bound.ranks[1].devices = {device(0, "GPU-b")};
-    DoctorFacts asked = good_facts();
+    Facts asked = good_facts();
     asked.ranks[0].variables["SLURM_TRES_PER_TASK"] = "cpu:4,gres/gpu:1";
 
-    for (const DoctorFacts& facts : {bound, asked}) {
+    for (const Facts& facts : {bound, asked}) {
         const Problem problem = only_problem(facts);
         CHECK(!problem.stops);
         CHECK(contains(problem.mend, "--gpus-per-node=N"));
@@ -166,7 +166,7 @@ TEST_CASE("--gpus-per-task is seen by what the ranks see, and by Slurm's variabl
 }
 
 TEST_CASE("one rank on each of two nodes with one device each is no --gpus-per-task") {
-    DoctorFacts facts = good_facts(2);
+    Facts facts = good_facts(2);
     facts.ranks[0].devices = {device(0, "GPU-a")};
     facts.ranks[1].devices = {device(0, "GPU-b")};
     facts.ranks[1].node = "n2";
@@ -175,7 +175,7 @@ TEST_CASE("one rank on each of two nodes with one device each is no --gpus-per-t
 }
 
 TEST_CASE("srun and MPI that do not speak with each other stop a run") {
-    DoctorFacts facts = good_facts();
+    Facts facts = good_facts();
     facts.ranks[0].variables["SLURM_STEP_NUM_TASKS"] = "8";
 
     const Problem problem = only_problem(facts);
@@ -185,7 +185,7 @@ TEST_CASE("srun and MPI that do not speak with each other stop a run") {
 }
 
 TEST_CASE("another program on another node stops a run") {
-    DoctorFacts facts = good_facts(2);
+    Facts facts = good_facts(2);
     facts.ranks[1].program = "Finch 2";
 
     const Problem problem = only_problem(facts);
@@ -195,7 +195,7 @@ TEST_CASE("another program on another node stops a run") {
 }
 
 TEST_CASE("a job whose end Slurm does not tell is worth knowing, unless the job script does") {
-    DoctorFacts facts = good_facts();
+    Facts facts = good_facts();
     facts.ranks[0].variables["SLURM_JOB_ID"] = "7";
     CHECK(!only_problem(facts).stops);
     facts.ranks[0].variables["FINCH_DEADLINE"] = "1790000000";
@@ -204,7 +204,7 @@ TEST_CASE("a job whose end Slurm does not tell is worth knowing, unless the job 
 }
 
 TEST_CASE("a device without code for it stops a run, and is named once however many ranks see it") {
-    DoctorFacts facts = good_facts(2);
+    Facts facts = good_facts(2);
     facts.architectures = "80-real 90-real";
     for (RankFacts& rank : facts.ranks) {
         for (backend::DeviceDescription& device : rank.devices) {
@@ -237,7 +237,7 @@ TEST_CASE("has_code_for: machine code serves its major version from its minor on
 }
 
 TEST_CASE("more ranks on a node than CPUs are worth knowing; as many are not") {
-    DoctorFacts facts = good_facts(2);
+    Facts facts = good_facts(2);
     facts.ranks[0].machine.cpus = {5};
     facts.ranks[1].machine.cpus = {6};
     CHECK(find_problems(facts).empty());
@@ -250,7 +250,7 @@ TEST_CASE("more ranks on a node than CPUs are worth knowing; as many are not") {
 }
 
 TEST_CASE("a directory that cannot be written stops a run; one without locks does not") {
-    DoctorFacts facts = good_facts(2);
+    Facts facts = good_facts(2);
     facts.ranks[1].file_system.locks = false;
     facts.ranks[1].file_system.problem = "fcntl lock: Function not implemented";
     const Problem unlocked = only_problem(facts);
@@ -264,7 +264,7 @@ TEST_CASE("a directory that cannot be written stops a run; one without locks doe
 }
 
 TEST_CASE("libraries older than those of the build: another major version stops a run") {
-    DoctorFacts facts = good_facts();
+    Facts facts = good_facts();
     facts.nccl = {22803, 22706};
     CHECK(!only_problem(facts).stops);
     CHECK(contains(only_problem(facts).what, "2.27.6"));
@@ -275,7 +275,7 @@ TEST_CASE("libraries older than those of the build: another major version stops 
 }
 
 TEST_CASE("variables that slow a run down are named, with other values they are not") {
-    DoctorFacts facts = good_facts();
+    Facts facts = good_facts();
     facts.ranks[0].variables["CUDA_LAUNCH_BLOCKING"] = "0";
     CHECK(find_problems(facts).empty());
     facts.ranks[0].variables["CUDA_LAUNCH_BLOCKING"] = "1";
@@ -284,9 +284,9 @@ TEST_CASE("variables that slow a run down are named, with other values they are 
 }
 
 TEST_CASE("limits that CUDA and NCCL run into are worth knowing") {
-    DoctorFacts address = good_facts();
+    Facts address = good_facts();
     address.ranks[0].machine.address_space_bytes = std::int64_t{16} << 30;
-    DoctorFacts files = good_facts();
+    Facts files = good_facts();
     files.ranks[0].machine.open_files = 128;
 
     CHECK(contains(only_problem(address).what, "ulimit -v"));
@@ -294,7 +294,7 @@ TEST_CASE("limits that CUDA and NCCL run into are worth knowing") {
 }
 
 TEST_CASE("data that a configuration asks for in vain are worth knowing") {
-    DoctorFacts facts = good_facts();
+    Facts facts = good_facts();
     facts.data = {{"configs/a.yaml", "60000 images", ""}, {"configs/b.yaml", "", "data/b: there is no such folder"}};
 
     const Problem problem = only_problem(facts);
@@ -304,12 +304,12 @@ TEST_CASE("data that a configuration asks for in vain are worth knowing") {
 }
 
 TEST_CASE("what stops a run comes first, and the text has every problem with its mend") {
-    DoctorFacts facts = good_facts();
+    Facts facts = good_facts();
     facts.ranks[0].machine.open_files = 128;
     facts.ranks[0].file_system = {.path = "/root", .kind = "ext", .problem = "open: Permission denied"};
 
     const std::vector<Problem> problems = find_problems(facts);
-    const std::string text = doctor_text(facts, problems);
+    const std::string text = describe(facts, problems);
 
     REQUIRE(problems.size() == 2);
     CHECK(problems[0].stops);
@@ -322,10 +322,10 @@ TEST_CASE("what stops a run comes first, and the text has every problem with its
 }
 
 TEST_CASE("the text has versions, devices, who reaches whom, and a line for each of several ranks") {
-    DoctorFacts facts = good_facts(2);
+    Facts facts = good_facts(2);
     facts.ranks[1].variables["CUDA_VISIBLE_DEVICES"] = "0,1";
 
-    const std::string text = doctor_text(facts, {});
+    const std::string text = describe(facts, {});
 
     for (const char* part :
          {"NVIDIA H200, GPU-a, 141.0 GiB, capability 9.0", "9.19.0", "2.28.3", "serves CUDA 13.0",

@@ -13,6 +13,6 @@ namespace finch::app {
 
 /// Collective over `world`. Runs `work` on every rank; where it threw on any, all throw what the lowest such rank
 /// threw.
-void together(MPI_Comm world, const std::function<void()>& work);
+void on_every_rank(MPI_Comm world, const std::function<void()>& work);
 
 }  // namespace finch::app

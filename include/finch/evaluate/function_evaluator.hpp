@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace finch::app {
+namespace finch::evaluate {
 
 /// Evaluates a benchmark function, at once or after a pretended duration. Leader only; followers wait to be dismissed.
 class FunctionEvaluator : public island::Evaluator {
@@ -44,4 +44,4 @@ private:
 /// Collective over the worker. Followers of a FunctionEvaluator: nothing to do, until they are dismissed.
 void follow_without_trainings(const comm::Group& group);
 
-}  // namespace finch::app
+}  // namespace finch::evaluate

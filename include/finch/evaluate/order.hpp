@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace finch::app {
+namespace finch::evaluate {
 
 /// What a leader tells its group to do next. A follower never reads a clock or a message of another worker: it does
 /// what the Order says, and so a group cannot split. A signal that reached a follower goes up with its answer.
@@ -21,10 +21,10 @@ struct Order {
     };
 
     Kind kind = Kind::dismiss;
-    std::uint32_t slot = 0;         ///< start, snapshot, release
-    std::vector<Steps> steps;       ///< advance
-    search::Individual individual;  ///< start
-    NamedArrays snapshot;           ///< start: empty where it begins at the beginning
+    std::uint32_t slot = 0;           ///< start, snapshot, release
+    std::vector<Steps> steps{};       ///< advance
+    search::Individual individual{};  ///< start
+    NamedArrays snapshot{};           ///< start: empty where it begins at the beginning
     /// Until the next Order, if that may take longer than the followers wait by themselves: a long operation of the
     /// leader alone, such as an archive.
     double seconds_to_next = 0;
@@ -42,7 +42,12 @@ enum class Status : std::int64_t { running, finished, diverged, out_of_memory, f
 /// Collective over the worker. The worst status. A stop that was asked of any rank is now asked of every rank.
 [[nodiscard]] Status agree(const comm::Group& group, Status mine);
 
+/// Collective over the worker. The leader's `order`, to its followers.
+void send_order(const comm::Group& group, const Order& order);
+/// Collective over the worker. Followers: the Order that comes after `last`.
+[[nodiscard]] Order receive_order(const comm::Group& group, const Order& last);
+
 [[nodiscard]] Bytes encode(const Order& order);
 [[nodiscard]] Order decode_order(const Bytes& bytes);
 
-}  // namespace finch::app
+}  // namespace finch::evaluate

@@ -1,6 +1,6 @@
 // Several individuals on one device whose memory does not take them all.
-#include "finch/app/cnn_evaluator.hpp"
 #include "finch/data/dataset.hpp"
+#include "finch/evaluate/cnn_evaluator.hpp"
 
 #include "support/temporary_folder.hpp"
 #include "support/wrapped_device.hpp"
@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 using namespace finch;
-using namespace finch::app;
+using namespace finch::evaluate;
 
 namespace {
 

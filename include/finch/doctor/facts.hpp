@@ -3,7 +3,6 @@
 #include "finch/backend/cuda.hpp"
 #include "finch/backend/version.hpp"
 #include "finch/cluster/machine.hpp"
-#include "finch/comm/mpi.hpp"
 #include "finch/comm/version.hpp"
 #include "finch/store/file_system.hpp"
 
@@ -11,8 +10,8 @@
 #include <string>
 #include <vector>
 
-/// `finch doctor`: what Finch finds on this machine, what is wrong with it, and how to mend it.
-namespace finch::app {
+/// What Finch finds on a machine.
+namespace finch::doctor {
 
 /// What one rank finds where it runs.
 struct RankFacts {
@@ -34,7 +33,7 @@ struct DataFacts {
 };
 
 /// Everything, as world rank 0 knows it.
-struct DoctorFacts {
+struct Facts {
     std::vector<RankFacts> ranks;  ///< by world rank
     std::string architectures;     ///< GPUs that the CUDA backend was built for, as CMake names them: "80-real 90"
     comm::MpiVersion mpi;
@@ -44,32 +43,11 @@ struct DoctorFacts {
     std::vector<DataFacts> data;
 };
 
-struct Problem {
-    bool stops = false;  ///< a run with the defaults does not start, or not on the GPUs that are there
-    std::string what;
-    std::string mend;
-    bool operator==(const Problem&) const = default;
-};
-
 /// Open MPI sets it to "singleton" in a process that no launcher started; it sets the variables of PMIx there, too.
 inline constexpr const char* singleton_variable = "OMPI_MCA_ess";
-
-/// Everything that is wrong, what stops a run first. A pure function.
-[[nodiscard]] std::vector<Problem> find_problems(const DoctorFacts& facts);
-
-/// What is printed: the facts, then the problems. A pure function.
-[[nodiscard]] std::string doctor_text(const DoctorFacts& facts, const std::vector<Problem>& problems);
-
-/// Whether a program built for `architectures` ("80-real 90": CMake's names) has code for a device of `capability`
-/// (90: Hopper): machine code of the same major version and no later minor one, or PTX (no "-real") of any earlier one.
-[[nodiscard]] bool has_code_for(const std::string& architectures, int capability);
 
 /// RankFacts as they travel from rank to rank.
 [[nodiscard]] std::string pack_facts(const RankFacts& facts);
 [[nodiscard]] RankFacts unpack_facts(const std::string& packed);
 
-/// Collective over the world. World rank 0 prints; the others tell it what they find. Returns 0 where nothing stops a
-/// run, 1 otherwise, the same on every rank.
-[[nodiscard]] int doctor(const comm::Session& session);
-
-}  // namespace finch::app
+}  // namespace finch::doctor

@@ -1,12 +1,13 @@
-#include "finch/app/order.hpp"
+#include "finch/evaluate/order.hpp"
 
 #include "finch/base/format.hpp"
 #include "finch/cluster/signals.hpp"
 
+#include <algorithm>
 #include <span>
 #include <variant>
 
-namespace finch::app {
+namespace finch::evaluate {
 namespace {
 
 void write_array(const NamedArray& array, ByteWriter& writer) {
@@ -48,6 +49,18 @@ Status agree(const comm::Group& group, Status mine) {
     return static_cast<Status>(all[0]);
 }
 
+// A snapshot may be in an Order's bytes: they are gone when it is obeyed.
+void send_order(const comm::Group& group, const Order& order) {
+    Bytes bytes = encode(order);
+    group.broadcast(bytes);
+}
+
+Order receive_order(const comm::Group& group, const Order& last) {
+    Bytes bytes;
+    group.broadcast(bytes, std::max(seconds_of_silence, last.seconds_to_next));
+    return decode_order(bytes);
+}
+
 Bytes encode(const Order& order) {
     Bytes bytes;
     ByteWriter writer(bytes);
@@ -85,4 +98,4 @@ Order decode_order(const Bytes& bytes) {
     return order;
 }
 
-}  // namespace finch::app
+}  // namespace finch::evaluate

@@ -1,4 +1,4 @@
-#include "finch/app/fault.hpp"
+#include "finch/evaluate/fault.hpp"
 
 #include "finch/cluster/environment.hpp"
 
@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <thread>
 
-namespace finch::app {
+namespace finch::evaluate {
 
 void delay_snapshot(int worker) {
     const auto text = cluster::Environment::of_this_process().text("FINCH_TEST_SNAPSHOT_DELAY");
@@ -26,17 +26,4 @@ void die_of(search::Id id) {
     }
 }
 
-std::int64_t test_memory_limit(std::int64_t limit) {
-    return cluster::Environment::of_this_process().number("FINCH_TEST_MEMORY_LIMIT").value_or(limit);
-}
-
-void fall_deaf(const std::string& where) {
-    const auto environment = cluster::Environment::of_this_process();
-    const auto rank = environment.text("OMPI_COMM_WORLD_RANK");
-    const auto text = environment.text("FINCH_TEST_DEAF");
-    while (text && rank && *text == *rank + ":" + where) {
-        std::this_thread::sleep_for(std::chrono::seconds(1));
-    }
-}
-
-}  // namespace finch::app
+}  // namespace finch::evaluate

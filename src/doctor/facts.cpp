@@ -1,10 +1,11 @@
 // A rank's facts as bytes, on their way to world rank 0.
-#include "finch/app/doctor.hpp"
+#include "finch/doctor/facts.hpp"
+
 #include "finch/base/bytes.hpp"
 
 #include <span>
 
-namespace finch::app {
+namespace finch::doctor {
 namespace {
 
 void put(ByteWriter& writer, const cluster::Machine& machine) {
@@ -142,4 +143,4 @@ RankFacts unpack_facts(const std::string& packed) {
     return facts;
 }
 
-}  // namespace finch::app
+}  // namespace finch::doctor

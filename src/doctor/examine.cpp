@@ -1,21 +1,20 @@
-#include "finch/app/doctor.hpp"
+#include "finch/doctor/examine.hpp"
 
-#include "finch/base/bytes.hpp"
+#include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
-#include "finch/base/log.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/config/config.hpp"
 #include "finch/data/dataset.hpp"
+#include "finch/doctor/describe.hpp"
 #include "finch/hdf5/version.hpp"
 #include "finch/search/gene.hpp"
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <span>
 #include <string_view>
 
-namespace finch::app {
+namespace finch::doctor {
 namespace {
 
 namespace fs = std::filesystem;
@@ -125,8 +124,8 @@ std::vector<DataFacts> all_data_facts() {
 
 }  // namespace
 
-int doctor(const comm::Session& session) {
-    DoctorFacts facts;
+int examine(const comm::Session& session) {
+    Facts facts;
     for (const std::string& packed : comm::gather_all(MPI_COMM_WORLD, pack_facts(rank_facts()))) {
         facts.ranks.push_back(unpack_facts(packed));
     }
@@ -139,10 +138,10 @@ int doctor(const comm::Session& session) {
     if (session.world_rank() == 0) {
         facts.data = all_data_facts();
         const std::vector<Problem> problems = find_problems(facts);
-        fmt::print("{}", doctor_text(facts, problems));
+        fmt::print("{}", describe(facts, problems));
         verdict = !problems.empty() && problems.front().stops ? "stops" : "runs";
     }
     return comm::broadcast(MPI_COMM_WORLD, verdict) == "stops" ? 1 : 0;
 }
 
-}  // namespace finch::app
+}  // namespace finch::doctor

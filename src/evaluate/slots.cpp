@@ -1,6 +1,5 @@
-#include "finch/app/slots.hpp"
+#include "finch/evaluate/slots.hpp"
 
-#include "finch/app/devices.hpp"
 #include "finch/base/format.hpp"
 #include "finch/cluster/end_notes.hpp"
 
@@ -11,7 +10,7 @@
 #include <utility>
 #include <variant>
 
-namespace finch::app {
+namespace finch::evaluate {
 namespace {
 
 /// What escapes while an Order is obeyed ends the process: the next start then counts it against those in training.
@@ -38,13 +37,6 @@ std::int64_t bytes_of(const NamedArrays& arrays) {
     return static_cast<std::int64_t>(bytes);
 }
 
-/// Receives an Order; its bytes are gone when it is obeyed.
-Order receive_order(const comm::Group& group, double seconds) {
-    Bytes bytes;
-    group.broadcast(bytes, seconds);
-    return decode_order(bytes);
-}
-
 }  // namespace
 
 Slots::Slots(const config::Config& config, const data::Datasets& datasets, backend::Device& device,
@@ -58,7 +50,7 @@ Slots::Slots(const config::Config& config, const data::Datasets& datasets, backe
         streams_.push_back(device.new_stream());
     }
     // Several slots on one communicator of several ranks are the CPU's alone, whose Orders fix the order of the sums.
-    all_reduce_ = make_all_reduce(communicator, group, *streams_.front(), config.workers.timeout_seconds);
+    all_reduce_ = comm::make_all_reduce(communicator, group, *streams_.front(), config.workers.timeout_seconds);
 }
 
 Slots::~Slots() {
@@ -167,7 +159,7 @@ Status Slots::start(const Order& order) {
 }
 
 Status Slots::agree(Status mine, const std::string& text) {
-    const Status all = app::agree(group_, mine);
+    const Status all = evaluate::agree(group_, mine);
     problem_.clear();
     if (all >= Status::out_of_memory) {
         for (const std::string& said : comm::gather_all(group_.get(), text)) {
@@ -178,12 +170,11 @@ Status Slots::agree(Status mine, const std::string& text) {
 }
 
 void Slots::follow() {
-    Order order;
-    order.seconds_to_next = 600;  // the leader reads the run first
+    Order order{.seconds_to_next = 600};  // the leader reads the run first
     do {
-        order = receive_order(group_, std::max(seconds_of_silence, order.seconds_to_next));
+        order = receive_order(group_, order);
         obey(order);
     } while (order.kind != Order::Kind::dismiss);
 }
 
-}  // namespace finch::app
+}  // namespace finch::evaluate

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "finch/app/order.hpp"
 #include "finch/backend/device.hpp"
 #include "finch/cluster/device_map.hpp"
 #include "finch/comm/all_reduce.hpp"
 #include "finch/comm/group.hpp"
 #include "finch/config/config.hpp"
 #include "finch/data/dataset.hpp"
+#include "finch/evaluate/order.hpp"
 #include "finch/train/training.hpp"
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace finch::app {
+namespace finch::evaluate {
 
 /// The trainings of one worker on this rank, a slot each. Every rank of the worker has one and obeys the same Orders.
 class Slots {
@@ -64,4 +64,4 @@ private:
     std::string problem_;
 };
 
-}  // namespace finch::app
+}  // namespace finch::evaluate

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "finch/search/individual.hpp"
+
+namespace finch::evaluate {
+
+/// Fault injection for the tests: where FINCH_TEST_SNAPSHOT_DELAY is "WORKER:SECONDS" and names this worker, sleeps so
+/// long, as a slow file system would make it.
+void delay_snapshot(int worker);
+
+/// Where FINCH_TEST_POISON is "ID:SIGNAL" and names this individual, sends itself the signal, as an individual would
+/// that takes its process down.
+void die_of(search::Id id);
+
+}  // namespace finch::evaluate
