@@ -4,9 +4,9 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 
-#include "memory.hpp"
+#include "graph_builder.hpp"
 
-#include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <utility>
 
@@ -51,15 +51,6 @@ std::int64_t repetitions(const AnyLayer& layer) {
     }
 }
 
-template <class AnyLayer>
-backend::Activation fused_activation(const AnyLayer& layer) {
-    if constexpr (requires { layer.activation; }) {
-        return layer.activation;
-    } else {
-        return backend::Activation::none;
-    }
-}
-
 /// A value, and what the next layer must know of it.
 struct Flow {
     std::size_t value = 0;
@@ -70,13 +61,9 @@ struct Flow {
 /// Walks through the layers in forward order.
 class Planner {
 public:
-    Planner(SampleShape input, std::int64_t classes, std::int64_t batch, Numerics numerics) : numerics_(numerics) {
-        plan_.input = input;
-        plan_.classes = classes;
-        plan_.batch = batch;
+    Planner(SampleShape input, std::int64_t classes, std::int64_t batch, Numerics numerics)
+        : graph_(input, classes, batch, numerics), batch_(batch), classes_(classes) {
         now_.shape = input;
-        plan_.values.push_back({input});
-        learns_before_.push_back(false);
         check_size(input);
     }
 
@@ -90,10 +77,7 @@ public:
 
     ModelPlan finish() && {
         check_end();
-        lay_out_arenas();
-        place_activations(plan_);
-        count_bytes();
-        return std::move(plan_);
+        return std::move(graph_).finish();
     }
 
 private:
@@ -106,7 +90,20 @@ private:
         for (std::int64_t i = 0; i < count; ++i) {
             place_ = place;
             append(layer, at);
-            last_activation_ = fused_activation(layer);
+            last_activation_ = activation_after(layer);
+        }
+    }
+
+    /// What stands at the end of a layer; of a block that only groups layers that is the end of its body.
+    template <class AnyLayer>
+    backend::Activation activation_after(const AnyLayer& layer) const {
+        if constexpr (std::same_as<AnyLayer, BlockLayer>) {
+            const bool groups = !layer.residual && layer.activation == backend::Activation::none;
+            return groups ? last_activation_ : layer.activation;
+        } else if constexpr (requires { layer.activation; }) {
+            return layer.activation;
+        } else {
+            return backend::Activation::none;
         }
     }
 
@@ -120,7 +117,7 @@ private:
     }
     void check_size(const SampleShape& shape) const {
         require(static_cast<double>(shape.height) * static_cast<double>(shape.width) *
-                        static_cast<double>(shape.channels) * static_cast<double>(plan_.batch) <=
+                        static_cast<double>(shape.channels) * static_cast<double>(batch_) <=
                     float_limit,
                 "its output is larger than any memory");
     }
@@ -168,7 +165,7 @@ private:
             fmt::format("padding is {}; it must be at most half of the kernel, {}", layer.padding, layer.kernel / 2));
         require_fit(layer.kernel, 2 * layer.padding);
         backend::PoolingShape shape{.kind = layer.kind,
-                                    .batch = plan_.batch,
+                                    .batch = batch_,
                                     .height = now_.shape.height,
                                     .width = now_.shape.width,
                                     .channels = now_.shape.channels,
@@ -190,7 +187,7 @@ private:
                 fmt::format("its input is ({}, {}, {}), not a list of features; put a flatten before it",
                             now_.shape.height, now_.shape.width, now_.shape.channels));
         require_at_least(0, layer.units, "units");
-        const std::int64_t units = layer.units == 0 ? plan_.classes : layer.units;
+        const std::int64_t units = layer.units == 0 ? classes_ : layer.units;
         push_linear(units, layer.activation, next_module());
         count_activation(layer.activation);
     }
@@ -207,12 +204,12 @@ private:
                 "a flatten of an image stands before it; put it before the flatten, or after a linear layer");
         const std::int64_t channels = now_.shape.channels;
         const std::string module = next_module();
-        add_tensor({.name = module + ".weight", .shape = {channels}, .initial = 1});
-        add_tensor({.name = module + ".bias", .shape = {channels}});
-        add_tensor({.name = module + ".running_mean", .shape = {channels}, .learns = false});
-        add_tensor({.name = module + ".running_var", .shape = {channels}, .learns = false, .initial = 1});
-        plan_.counters.push_back(module + ".num_batches_tracked");
-        push(backend::BatchNormShape{.batch = plan_.batch,
+        graph_.add_tensor({.name = module + ".weight", .shape = {channels}, .initial = 1});
+        graph_.add_tensor({.name = module + ".bias", .shape = {channels}});
+        graph_.add_tensor({.name = module + ".running_mean", .shape = {channels}, .learns = false});
+        graph_.add_tensor({.name = module + ".running_var", .shape = {channels}, .learns = false, .initial = 1});
+        graph_.add_counter(module + ".num_batches_tracked");
+        push(backend::BatchNormShape{.batch = batch_,
                                      .pixels = now_.shape.height * now_.shape.width,
                                      .channels = channels,
                                      .momentum = layer.momentum,
@@ -226,7 +223,7 @@ private:
         require(layer.rate >= 0 && layer.rate < 1, fmt::format("rate is {}; it must be in [0, 1)", layer.rate));
         push(
             backend::DropoutShape{
-                .batch = plan_.batch, .features = now_.shape.size(), .rate = layer.rate, .layer = dropouts_++},
+                .batch = batch_, .features = now_.shape.size(), .rate = layer.rate, .layer = dropouts_++},
             now_.shape);
         static_cast<void>(next_module());
     }
@@ -272,7 +269,7 @@ private:
     }
 
     void push_convolution(backend::ConvolutionShape shape, const std::string& module) {
-        shape.batch = plan_.batch;
+        shape.batch = batch_;
         shape.height = now_.shape.height;
         shape.width = now_.shape.width;
         shape.channels_in = now_.shape.channels;
@@ -283,7 +280,7 @@ private:
 
     void push_linear(std::int64_t units, backend::Activation activation, const std::string& module) {
         add_weights(module, {units, now_.shape.size()}, now_.shape.size());
-        push(backend::LinearShape{.batch = plan_.batch,
+        push(backend::LinearShape{.batch = batch_,
                                   .height = now_.shape.height,
                                   .width = now_.shape.width,
                                   .channels = now_.shape.channels,
@@ -293,53 +290,23 @@ private:
     }
 
     void push_activation(backend::Activation activation) {
-        push(backend::ActivationShape{.count = plan_.batch * now_.shape.size(), .activation = activation}, now_.shape);
+        push(backend::ActivationShape{.count = batch_ * now_.shape.size(), .activation = activation}, now_.shape);
     }
 
     void push_add(const Flow& other, backend::Activation activation) {
-        push(backend::AddShape{.count = plan_.batch * other.shape.size(), .activation = activation}, other.shape,
+        push(backend::AddShape{.count = batch_ * other.shape.size(), .activation = activation}, other.shape,
              {other.value, now_.value});
         now_.flat = other.flat;
     }
 
     void push(const backend::OperationShape& operation, SampleShape out) { push(operation, out, {now_.value}); }
 
-    void push(backend::OperationShape operation, SampleShape out, std::vector<std::size_t> inputs) {
+    void push(const backend::OperationShape& operation, SampleShape out, std::vector<std::size_t> inputs) {
         check_size(out);
-        require(plan_.nodes.size() < most_nodes, fmt::format("the model has more than {} operations", most_nodes));
-        Node node;
-        node.inputs = std::move(inputs);
-        node.output = plan_.values.size();
-        node.parameters = std::exchange(new_parameters_, 0);
-        node.buffers_offset = plan_.buffers;
-        node.buffers = std::exchange(new_buffers_, 0);
-        bool before = false;
-        for (const std::size_t input : node.inputs) {
-            node.grad_inputs.push_back({.is_needed = learns_before_[input]});
-            before = before || learns_before_[input];
-        }
-        std::visit([&](auto& shape) { set_numerics(shape, numerics_, before); }, operation);
-        node.operation = operation;
-        node.has_backward = node.parameters > 0 || before;
-        plan_.buffers += node.buffers;
-        learns_before_.push_back(node.has_backward);
-        plan_.values.push_back({out});
-        now_.value = node.output;
+        require(graph_.plan().nodes.size() < most_nodes,
+                fmt::format("the model has more than {} operations", most_nodes));
+        now_.value = graph_.push(operation, out, std::move(inputs));
         now_.shape = out;
-        plan_.nodes.push_back(std::move(node));
-    }
-
-    /// Nothing before the first layer with weights learns, so that layer computes no gradient of its input.
-    static void set_numerics(auto& shape, Numerics numerics, bool needs_input_grad) {
-        if constexpr (requires { shape.precision; }) {
-            shape.precision = numerics.precision;
-        }
-        if constexpr (requires { shape.deterministic; }) {
-            shape.deterministic = numerics.deterministic;
-        }
-        if constexpr (requires { shape.needs_input_grad; }) {
-            shape.needs_input_grad = needs_input_grad;
-        }
     }
 
     /// A weight whose first axis is that of the outputs, and their bias.
@@ -347,20 +314,8 @@ private:
         const std::int64_t outputs = weight_shape.front();
         require(static_cast<double>(fan_in) * static_cast<double>(outputs) <= float_limit,
                 "its weights are larger than any memory");
-        add_tensor({.name = module + ".weight", .shape = std::move(weight_shape), .fan_in = fan_in});
-        add_tensor({.name = module + ".bias", .shape = {outputs}, .fan_in = fan_in});
-    }
-
-    /// Of the node that is pushed next; the offsets of parameters follow when all nodes are known.
-    void add_tensor(TensorInfo tensor) {
-        tensor.size = 1;
-        for (const std::int64_t axis : tensor.shape) {
-            tensor.size *= axis;
-        }
-        tensor.offset = tensor.learns ? new_parameters_ : plan_.buffers + new_buffers_;
-        (tensor.learns ? new_parameters_ : new_buffers_) += tensor.size;
-        tensor_nodes_.push_back(plan_.nodes.size());
-        plan_.tensors.push_back(std::move(tensor));
+        graph_.add_tensor({.name = module + ".weight", .shape = std::move(weight_shape), .fan_in = fan_in});
+        graph_.add_tensor({.name = module + ".bias", .shape = {outputs}, .fan_in = fan_in});
     }
 
     /// The name of a module of the nn.Sequential that is being filled. An activation is a module of its own there.
@@ -370,46 +325,17 @@ private:
     }
 
     void check_end() const {
-        if (plan_.nodes.empty()) {
+        if (graph_.plan().nodes.empty()) {
             throw ModelError(layer_, "model: has no layer; the least is flatten and linear: {units: classes}");
         }
-        require(now_.shape == SampleShape{1, 1, plan_.classes},
+        require(now_.shape == SampleShape{1, 1, classes_},
                 fmt::format("the last layer gives ({}, {}, {}), but one number for each of {} classes is needed, "
                             "(1, 1, {}); end with flatten and linear: {{units: classes}}",
-                            now_.shape.height, now_.shape.width, now_.shape.channels, plan_.classes, plan_.classes));
+                            now_.shape.height, now_.shape.width, now_.shape.channels, classes_, classes_));
         require(last_activation_ == backend::Activation::none,
                 fmt::format("the last layer's activation is {}; it must be none, since the loss takes logits",
                             word(last_activation_)));
-        require(!plan_.tensors.empty(), "the model has no weights to train; add a conv or a linear layer");
-    }
-
-    void lay_out_arenas() {
-        for (auto node = plan_.nodes.rbegin(); node != plan_.nodes.rend(); ++node) {
-            node->parameters_offset = plan_.parameters;
-            plan_.parameters += node->parameters;
-        }
-        for (std::size_t i = 0; i < plan_.tensors.size(); ++i) {
-            TensorInfo& tensor = plan_.tensors[i];
-            tensor.offset += tensor.learns ? plan_.nodes[tensor_nodes_[i]].parameters_offset : 0;
-        }
-    }
-
-    /// Arenas for parameters, gradients, two optimizer states, the best epoch's copy, and weights packed for forward
-    /// and for their gradient; where a gradient of the input is needed, packed for that too. Then the activations, and
-    /// what operations keep of them. A snapshot is weights, best weights and optimizer states, as arrays and as the
-    /// bytes of a file.
-    void count_bytes() {
-        constexpr std::int64_t arenas = 7;
-        constexpr std::int64_t snapshot_arenas = 8;
-        std::int64_t floats = arenas * plan_.parameters + 2 * plan_.buffers + plan_.activations;
-        for (const Node& node : plan_.nodes) {
-            const bool packs = std::any_of(node.grad_inputs.begin(), node.grad_inputs.end(),
-                                           [](const InputGrad& grad) { return grad.is_needed; });
-            floats += backend::kept_floats(node.operation) + (packs ? node.parameters : 0);
-        }
-        plan_.bytes = floats * static_cast<std::int64_t>(sizeof(float));
-        plan_.snapshot_bytes =
-            (snapshot_arenas * plan_.parameters + 4 * plan_.buffers) * static_cast<std::int64_t>(sizeof(float));
+        require(!graph_.plan().tensors.empty(), "the model has no weights to train; add a conv or a linear layer");
     }
 
     /// The nn.Sequential that is being filled.
@@ -418,17 +344,14 @@ private:
         std::int64_t count = 0;
     };
 
-    Numerics numerics_;
-    ModelPlan plan_;
+    GraphBuilder graph_;
+    std::int64_t batch_;
+    std::int64_t classes_;
     Flow now_;
     Modules modules_;
     std::int64_t layer_ = -1;  ///< of the configuration's list
     std::string place_ = "model";
     backend::Activation last_activation_ = backend::Activation::none;
-    std::vector<bool> learns_before_;        ///< by value: whether a parameter has a part in it
-    std::vector<std::size_t> tensor_nodes_;  ///< by tensor
-    std::int64_t new_parameters_ = 0;        ///< of the node that is pushed next
-    std::int64_t new_buffers_ = 0;
     std::uint32_t dropouts_ = 0;
 };
 

@@ -217,6 +217,9 @@ TEST_CASE("graph: a block that cannot be is refused, naming it or the layer with
     CHECK(contains(complaint({DropoutLayer{.rate = 1}, FlattenLayer{}, LinearLayer{}}), "model[0] (dropout): rate"));
     CHECK(contains(complaint({FlattenLayer{}, BlockLayer{.layers = {LinearLayer{}}, .activation = Activation::relu}}),
                    "activation is relu"));
+    CHECK(contains(complaint({FlattenLayer{},
+                              BlockLayer{.layers = {LinearLayer{.activation = Activation::tanh}}, .residual = false}}),
+                   "activation is tanh"));
     CHECK(contains(complaint({BlockLayer{.layers = {BlockLayer{.layers = {ConvLayer{.repeat = 200}}, .repeat = 200}}}}),
                    "more than 10000 operations"));
 }
