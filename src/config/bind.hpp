@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -161,8 +162,9 @@ std::string default_of(const T& value, const Domain& domain) {
 template <class Owner, class T>
 Key key(std::string name, T Owner::*member, Domain domain, std::string meaning) {
     std::string fallback = default_of(Owner{}.*member, domain);
-    auto set = [name, member, domain](const Tree& tree, const Place& owner) {
-        read<T>(tree, domain, owner.below(path_of(owner.path, name), [member](void* object) -> void* {
+    // Shared, since keys are copied with their domains, and blocks of layers hold layers.
+    auto set = [name, member, accepted = std::make_shared<const Domain>(domain)](const Tree& tree, const Place& owner) {
+        read<T>(tree, *accepted, owner.below(path_of(owner.path, name), [member](void* object) -> void* {
             return &(static_cast<Owner*>(object)->*member);
         }));
     };
@@ -185,9 +187,9 @@ Key group(std::string name, Domain domain, std::string meaning);
 /// An alternative of a Variant: an Alternative that begins as `preset`.
 template <class Variant, class Alternative>
 Key alternative(std::string name, Alternative preset, Section section, std::string meaning) {
-    auto set = [name, preset, section](const Tree& tree, const Place& variant) {
+    auto set = [name, preset, keys = std::make_shared<const Section>(section)](const Tree& tree, const Place& variant) {
         variant.as<Variant>() = preset;
-        read_section(section, tree, variant.below(path_of(variant.path, name), [](void* object) -> void* {
+        read_section(*keys, tree, variant.below(path_of(variant.path, name), [](void* object) -> void* {
             return &std::get<Alternative>(*static_cast<Variant*>(object));
         }));
     };

@@ -255,7 +255,7 @@ TEST_CASE("kill -9 at any moment of writing and forgetting loses nothing that wa
         REQUIRE_FALSE(numbers.empty());
         CHECK(numbers == from_to(numbers.front(), numbers.back()));
         CHECK(numbers.back() >= told);
-        CHECK(numbers.front() <= told / 500 * 500 + 1);
+        CHECK(numbers.front() <= (told + 1) / 500 * 500 + 1);  // the next one may be written, and forget, untold
         std::filesystem::remove(folder / "j");
     }
 }
