@@ -23,7 +23,7 @@ FINCH_VECTORISED void sigmoid_derivative(const float* __restrict y, float* __res
 
 FINCH_VECTORISED void tanh_derivative(const float* __restrict y, float* __restrict grad, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
-        grad[i] *= 1.0F - y[i] * y[i];
+        grad[i] *= (1.0F - y[i]) * (1.0F + y[i]);  // 1 − y² cancels near ±1
     }
 }
 

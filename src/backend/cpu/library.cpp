@@ -14,7 +14,9 @@ dnnl::memory at(const Library& library, const dnnl::memory::desc& layout, const 
 
 dnnl::memory zeroed(const Library& library, const dnnl::memory::desc& layout) {
     dnnl::memory memory = call([&] { return dnnl::memory(layout, library.engine); });
-    std::memset(memory.get_data_handle(), 0, layout.get_size());
+    if (layout.get_size() > 0) {
+        std::memset(memory.get_data_handle(), 0, layout.get_size());
+    }
     return memory;
 }
 
