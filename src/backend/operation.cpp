@@ -20,10 +20,12 @@ bool backward_reads_output(const OperationShape& shape) noexcept {
 }
 
 std::int64_t kept_floats(const OperationShape& shape) noexcept {
-    const auto* pooling = std::get_if<PoolingShape>(&shape);
-    return pooling == nullptr || pooling->kind != Pooling::max
-               ? 0
-               : pooling->batch * pooling->height_out() * pooling->width_out() * pooling->channels;
+    if (const auto* pooling = std::get_if<PoolingShape>(&shape)) {
+        const std::int64_t outputs = pooling->batch * pooling->height_out() * pooling->width_out() * pooling->channels;
+        return pooling->kind == Pooling::max ? outputs : 0;
+    }
+    const auto* norm = std::get_if<BatchNormShape>(&shape);
+    return norm == nullptr ? 0 : 16 * norm->channels;  // sums, mean and deviation in double, four factors
 }
 
 }  // namespace finch::backend

@@ -87,25 +87,29 @@ std::vector<Status> Slots::obey(const Order& order) {
     return answers;
 }
 
+/// What `work` says on this rank, or how it failed and in which words.
+template <class Work>
+std::pair<Status, std::string> Slots::attempt(Work&& work) const {
+    try {
+        return {work(), ""};
+    } catch (const std::bad_alloc&) {
+        return {Status::out_of_memory, fmt::format("out of memory on rank {} of the worker", group_.rank())};
+    } catch (const std::exception& error) {
+        return {Status::failed, error.what()};
+    }
+}
+
 /// A loss that is not finite, or a failure, is met on one rank first: all hear of it here. The training has run the
 /// collectives of all its steps by then, so nobody waits for a rank that failed.
 Status Slots::advance(std::uint32_t slot, std::int64_t steps) {
-    train::Training& training = *slots_.at(slot);
-    Status mine = Status::running;
-    std::string text;
-    try {
+    const auto [mine, text] = attempt([&] {
+        train::Training& training = *slots_.at(slot);
         training.advance(steps);
         const train::State state = training.state();
-        mine = state == train::State::running    ? Status::running
+        return state == train::State::running    ? Status::running
                : state == train::State::finished ? Status::finished
                                                  : Status::diverged;
-    } catch (const std::bad_alloc&) {
-        mine = Status::out_of_memory;
-        text = fmt::format("out of memory on rank {} of the worker", group_.rank());
-    } catch (const std::exception& error) {
-        mine = Status::failed;
-        text = error.what();
-    }
+    });
     const Status all = agree(mine, text);
     if (all >= Status::out_of_memory) {
         // On every rank: a peer may wait on its device for sums that the one that failed never began.
@@ -131,9 +135,7 @@ std::int64_t Slots::largest_snapshot() const {
 
 /// Allocates everything, then answers: a follower that has no memory is heard, and all give the slot up together.
 Status Slots::start(const Order& order) {
-    Status mine = Status::running;
-    std::string text;
-    try {
+    const auto [mine, text] = attempt([&] {
         slots_.at(order.slot) =
             std::make_unique<train::Training>(*streams_.at(order.slot), group_, *all_reduce_, datasets_,
                                               config_.recipe(order.individual.genome, order.individual.id.value),
@@ -141,13 +143,8 @@ Status Slots::start(const Order& order) {
         if (!order.snapshot.empty()) {
             slots_.at(order.slot)->restore(order.snapshot);
         }
-    } catch (const std::bad_alloc&) {
-        mine = Status::out_of_memory;
-        text = fmt::format("out of memory on rank {} of the worker", group_.rank());
-    } catch (const std::exception& error) {
-        mine = Status::failed;
-        text = error.what();
-    }
+        return Status::running;
+    });
     if (mine >= Status::out_of_memory) {
         check_health(order.slot);
     }

@@ -1,5 +1,5 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
-// What is made of cuDNN and cuBLASLt: each rung of the ladder, on their stand-ins.
+// What is made of cuDNN and cuBLASLt: each kind of engine, on their stand-ins.
 #include "finch/backend/cuda.hpp"
 
 #include "backend/trial.hpp"
@@ -47,8 +47,8 @@ constexpr ConvolutionShape even{.batch = 3,
                                 .activation = Activation::tanh};
 
 /// Checks all passes where cuDNN has engines only for some requests, and that its part begins with `name`.
-void check_rung(const ConvolutionShape& shape, const std::string& name,
-                std::function<bool(const CudnnRequest&)> offered) {
+void check_choice(const ConvolutionShape& shape, const std::string& name,
+                  std::function<bool(const CudnnRequest&)> offered) {
     rehearsal::offer_engines(std::move(offered));
     const auto device = make_device();
     const std::string implementation = device->make(shape)->implementation();
@@ -60,36 +60,41 @@ void check_rung(const ConvolutionShape& shape, const std::string& name,
 
 }  // namespace
 
-TEST_CASE("the first rung: NHWC as it is, bias and activation fused") {
-    check_rung(odd, "cudnn:nhwc float32, fused", [](const CudnnRequest&) { return true; });
+TEST_CASE("the first choice: NHWC as it is, bias and activation fused") {
+    check_choice(odd, "cudnn:nhwc float32, fused", [](const CudnnRequest&) { return true; });
 }
 
 TEST_CASE("where nothing fuses, bias and activation follow") {
-    check_rung(odd, "cudnn:nhwc float32 (", [](const CudnnRequest& request) { return !request.is_fused; });
+    check_choice(odd, "cudnn:nhwc float32 (", [](const CudnnRequest& request) { return !request.is_fused; });
 }
 
 TEST_CASE("where NHWC as it is has no engine, channels are padded, fused or not") {
     const auto is_padded = [](const CudnnRequest& request) { return request.shape.channels_in % 4 == 0; };
-    check_rung(odd, "cudnn:nhwc float32, channels 4->12, fused", is_padded);
-    check_rung(odd, "cudnn:nhwc float32, channels 4->12 (",
-               [&](const CudnnRequest& request) { return is_padded(request) && !request.is_fused; });
+    check_choice(odd, "cudnn:nhwc float32, channels 4->12, fused", is_padded);
+    check_choice(odd, "cudnn:nhwc float32, channels 4->12 (",
+                 [&](const CudnnRequest& request) { return is_padded(request) && !request.is_fused; });
 }
 
 TEST_CASE("where only planes have an engine, activations are transposed") {
-    check_rung(odd, "cudnn:nchw float32 (",
-               [](const CudnnRequest& request) { return request.layout == TensorLayout::nchw; });
+    check_choice(odd, "cudnn:nchw float32 (",
+                 [](const CudnnRequest& request) { return request.layout == TensorLayout::nchw; });
 }
 
 TEST_CASE("where cuDNN has nothing, the general kernels serve") {
-    check_rung(odd, "finch:general", [](const CudnnRequest&) { return false; });
+    check_choice(odd, "finch:general", [](const CudnnRequest&) { return false; });
 }
 
-TEST_CASE("passes climb the ladder each by itself") {
+TEST_CASE("each pass takes the best that there is for it alone") {
     for (const ConvolutionPass alone :
          {ConvolutionPass::forward, ConvolutionPass::data_gradient, ConvolutionPass::weight_gradient}) {
         rehearsal::offer_engines([alone](const CudnnRequest& request) { return request.pass == alone; });
         const auto device = make_device();
         check(*device, odd);
+        const std::string chosen = device->make(odd)->implementation();
+        CAPTURE(chosen);
+        CHECK(chosen.find("cudnn:") != std::string::npos);
+        CHECK(chosen.find("cudnn:") == chosen.rfind("cudnn:"));
+        CHECK(chosen.find("finch:general") != chosen.rfind("finch:general"));
     }
     rehearsal::offer_engines([](const CudnnRequest&) { return true; });
 }
@@ -196,12 +201,12 @@ TEST_CASE("bfloat16: where engines write bfloat16 only, the weights' gradients a
 
 TEST_CASE("even kernels with unlike padding go to cuDNN over padded images, whatever it has engines for") {
     const auto any = [](const CudnnRequest&) { return true; };
-    check_rung(even, "cudnn:nhwc float32, padded images, fused", any);
-    check_rung(even, "cudnn:nhwc float32, padded images (",
-               [](const CudnnRequest& request) { return !request.is_fused; });
-    check_rung(even, "cudnn:nhwc float32, padded images, channels 4->12, fused",
-               [](const CudnnRequest& request) { return request.shape.channels_in % 4 == 0; });
-    check_rung(even, "finch:general", [](const CudnnRequest&) { return false; });
+    check_choice(even, "cudnn:nhwc float32, padded images, fused", any);
+    check_choice(even, "cudnn:nhwc float32, padded images (",
+                 [](const CudnnRequest& request) { return !request.is_fused; });
+    check_choice(even, "cudnn:nhwc float32, padded images, channels 4->12, fused",
+                 [](const CudnnRequest& request) { return request.shape.channels_in % 4 == 0; });
+    check_choice(even, "finch:general", [](const CudnnRequest&) { return false; });
     for (const ConvolutionPass alone :
          {ConvolutionPass::forward, ConvolutionPass::data_gradient, ConvolutionPass::weight_gradient}) {
         rehearsal::offer_engines([alone](const CudnnRequest& request) { return request.pass == alone; });

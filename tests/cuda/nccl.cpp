@@ -140,7 +140,7 @@ TEST_CASE("a training on two ranks is that on one rank within rounding, the same
     const std::vector<float> single = trained_weights(*device, one, *none, datasets, calm_recipe());
 
     CHECK(difference(shared, single) < 1e-4);
-    CHECK(same_on_both(both, shared));
+    CHECK(same_on_all(both, shared));
 }
 
 TEST_CASE("batch_norm and dropout on two ranks, captured: weights and running statistics are those of one rank") {
@@ -161,7 +161,7 @@ TEST_CASE("batch_norm and dropout on two ranks, captured: weights and running st
     }
 
     CHECK(difference(shared, trained_weights(*device, one, *none, datasets, residual_recipe())) < 1e-5);
-    CHECK(same_on_both(both, shared));
+    CHECK(same_on_all(both, shared));
 }
 
 TEST_CASE("a communicator of one rank is captured in the step too") {

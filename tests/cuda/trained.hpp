@@ -51,12 +51,16 @@ inline std::vector<float> trained_weights(backend::Device& device, const comm::G
     return values;
 }
 
-/// Whether `mine` is the same on both ranks, to the last bit.
-inline bool same_on_both(const comm::Group& both, const std::vector<float>& mine) {
+/// Whether `mine` is the same on all ranks, to the last bit.
+inline bool same_on_all(const comm::Group& group, const std::vector<float>& mine) {
     const std::vector<double> values(mine.begin(), mine.end());
-    const std::vector<double> all = both.gather(values);
-    return std::equal(values.begin(), values.end(), all.begin()) &&
-           std::equal(values.begin(), values.end(), all.end() - std::ssize(values));
+    const std::vector<double> all = group.gather(values);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (all[i] != values[i % values.size()]) {
+            return false;
+        }
+    }
+    return all.size() == values.size() * static_cast<std::size_t>(group.size());
 }
 
 }  // namespace finch::test

@@ -53,7 +53,7 @@ TEST_CASE("the server leases exactly the budget, whoever asks how fast") {
     LeaseServer server = server_of(budget, population_of({}), 4);
     std::int64_t given = 0;
 
-    for (int round = 0; round < 100000 && server.remaining() > 0; ++round) {
+    for (int round = 0; round < 100000 && given < 1000; ++round) {
         const auto answer = server.answer({Kind::request, round % 4, 0, round % 3 == 0 ? 1.0 : 1e-5});
         given += answer->count;
     }

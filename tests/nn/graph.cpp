@@ -1,19 +1,19 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 // Models that are no chain: blocks, shortcuts, values with several readers.
 #include "finch/base/error.hpp"
-#include "finch/base/random.hpp"
-#include "finch/nn/initialization.hpp"
+
+#include "trial.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <doctest/doctest.h>
-#include <numeric>
 #include <string>
 #include <vector>
 
 using namespace finch;
 using namespace finch::nn;
 using backend::Activation;
+using test::check_slopes;
+using test::Trial;
 
 namespace {
 
@@ -48,54 +48,6 @@ ModelSpec every_node() {
 ModelPlan plan_of(const ModelSpec& spec) {
     return plan_model(spec, {11, 13, 2}, classes, batch);
 }
-
-struct Trial {
-    explicit Trial(ModelPlan plan) : model(*device, std::move(plan)) {
-        RandomStream random(7, Purpose::test);
-        input.resize(static_cast<std::size_t>(batch * model.plan().input.size()));
-        for (float& value : input) {
-            value = static_cast<float>(random.normal());
-        }
-        for (std::int64_t i = 0; i < batch; ++i) {
-            labels.push_back(static_cast<std::int32_t>(random.below(classes)));
-        }
-        state = initial_state(model.plan(), 1, 1);
-        context = device->make_step_context({.pixels = pixels, .labels = labels, .pixels_per_image = 1}, batch);
-    }
-
-    /// The mean loss of a step from `state`; makes the gradients in training.
-    double loss(backend::Mode mode = backend::Mode::training) {
-        model.set_state(state);
-        std::vector<std::int64_t> indices(batch, -1);
-        std::iota(indices.begin(), indices.begin() + samples, 0);
-        context->set_sums({});
-        context->fill(indices, std::vector<backend::StepScalars>{{.grad_scale = 1.0F / samples, .random_key = {1, 2}}});
-        const backend::Pass pass{.step = *context, .mode = mode};
-        device->next_step(pass.step);
-        device->upload(input, model.input());
-        model.forward(pass);
-        const bool trains = mode == backend::Mode::training;
-        device->softmax_cross_entropy(pass.step, model.logits(), classes, trains ? model.grad_logits() : nullptr);
-        if (trains) {
-            model.backward(pass, [](std::int64_t /*begin*/, std::int64_t /*end*/) {});
-        }
-        return context->sums().loss / static_cast<double>(samples);
-    }
-
-    std::vector<float> grads() {
-        std::vector<float> result(state.parameters.size());
-        device->download(model.grads().data(), result);
-        return result;
-    }
-
-    std::unique_ptr<backend::Device> device = backend::make_cpu_device(1);
-    Model model;
-    std::vector<float> input;
-    std::vector<std::uint8_t> pixels = std::vector<std::uint8_t>(batch);
-    std::vector<std::int32_t> labels;
-    std::unique_ptr<backend::StepContext> context;
-    ModelState state;
-};
 
 /// The plan with a place of its own for everything: nothing is overwritten.
 ModelPlan spread_out(ModelPlan plan) {
@@ -140,8 +92,8 @@ bool contains(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("graph: memory that is used again changes no bit of loss, gradients and running statistics") {
-    Trial planned(plan_of(every_node()));
-    Trial spread(spread_out(plan_of(every_node())));
+    Trial planned(plan_of(every_node()), samples);
+    Trial spread(spread_out(plan_of(every_node())), samples);
 
     CHECK(planned.model.plan().activations < spread.model.plan().activations * 3 / 4);
     CHECK(planned.loss() == spread.loss());
@@ -151,39 +103,10 @@ TEST_CASE("graph: memory that is used again changes no bit of loss, gradients an
 }
 
 TEST_CASE("graph: every tensor's gradient is the loss's slope by finite differences") {
-    Trial trial(plan_of(every_node()));
-    static_cast<void>(trial.loss());
-    const std::vector<float> grads = trial.grads();
-    const std::vector<float> start = trial.state.parameters;
-    double most = 0;
-    for (const float grad : grads) {
-        most = std::max(most, std::abs(static_cast<double>(grad)));
-    }
-    for (const TensorInfo& tensor : trial.model.plan().tensors) {
-        if (!tensor.learns) {
-            continue;
-        }
-        CAPTURE(tensor.name);
-        // Along the signs of the tensor's own gradient, where the slope is largest.
-        constexpr double step = 4e-4;
-        const auto loss_at = [&](double by) {
-            trial.state.parameters = start;
-            for (auto i = static_cast<std::size_t>(tensor.offset);
-                 i < static_cast<std::size_t>(tensor.offset + tensor.size); ++i) {
-                trial.state.parameters[i] += static_cast<float>(std::copysign(by, by * static_cast<double>(grads[i])));
-            }
-            return trial.loss();
-        };
-        double slope = 0;
-        for (auto i = static_cast<std::size_t>(tensor.offset);
-             i < static_cast<std::size_t>(tensor.offset + tensor.size); ++i) {
-            slope += std::abs(static_cast<double>(grads[i]));
-        }
-        const double found = (loss_at(step) - loss_at(-step)) / (2 * step);
+    Trial trial(plan_of(every_node()), samples);
 
-        // A bias before batch normalisation has the slope 0.
-        CHECK(std::abs(found - slope) < 0.02 * slope + 2e-3 * most);
-    }
+    // A bias before batch normalisation has the slope 0.
+    check_slopes(trial, 4e-4, 2e-3);
 }
 
 TEST_CASE("graph: modules are named as PyTorch's are, in its order") {

@@ -2,19 +2,18 @@
 #include "finch/nn/model.hpp"
 
 #include "finch/base/error.hpp"
-#include "finch/base/random.hpp"
-#include "finch/nn/initialization.hpp"
 
-#include <cmath>
+#include "trial.hpp"
+
+#include <algorithm>
 #include <doctest/doctest.h>
-#include <numeric>
-#include <utility>
-#include <vector>
 
 using namespace finch;
 using namespace finch::nn;
 using backend::Activation;
 using backend::Pooling;
+using test::check_slopes;
+using test::Trial;
 
 namespace {
 
@@ -32,66 +31,12 @@ ModelPlan every_layer(Activation activation) {
         {12, 10, 3}, classes, batch);
 }
 
-struct Trial {
-    explicit Trial(ModelPlan plan) : model(*device, std::move(plan)) {
-        RandomStream random(7, Purpose::test);
-        input.resize(static_cast<std::size_t>(batch * model.plan().input.size()));
-        for (float& value : input) {
-            value = static_cast<float>(random.normal());
-        }
-        for (std::int64_t i = 0; i < batch; ++i) {
-            labels.push_back(static_cast<std::int32_t>(random.below(classes)));
-        }
-        state = initial_state(model.plan(), 1, 1);
-        arena = state.parameters;
-        set(arena);
-    }
-
-    void set(std::span<const float> parameters) {
-        state.parameters.assign(parameters.begin(), parameters.end());
-        model.set_state(state);
-    }
-
-    /// The mean loss; with `backward` the gradients are made too.
-    double loss(bool backward = false) {
-        std::vector<std::int64_t> indices(batch);
-        std::iota(indices.begin(), indices.end(), 0);
-        const std::vector<std::uint8_t> pixels(batch);
-        const auto step = device->make_step_context({.pixels = pixels, .labels = labels, .pixels_per_image = 1}, batch);
-        step->fill(indices, std::vector<backend::StepScalars>{{.grad_scale = 1.0F / batch, .random_key = {1, 2}}});
-        const backend::Pass pass{.step = *step};
-        device->next_step(*step);
-        device->upload(input, model.input());
-        model.forward(pass);
-        device->softmax_cross_entropy(*step, model.logits(), classes, backward ? model.grad_logits() : nullptr);
-        device->synchronize();
-        if (backward) {
-            model.backward(pass, [&](std::int64_t begin, std::int64_t end) { ranges.emplace_back(begin, end); });
-        }
-        return step->sums().loss / static_cast<double>(batch);
-    }
-
-    std::vector<float> grads() {
-        std::vector<float> result(arena.size());
-        device->download(model.grads().data(), result);
-        return result;
-    }
-
-    std::unique_ptr<backend::Device> device = backend::make_cpu_device(1);
-    Model model;
-    std::vector<std::int32_t> labels;
-    std::vector<float> input;
-    ModelState state;
-    std::vector<float> arena;
-    std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
-};
-
 }  // namespace
 
 TEST_CASE("backward: the ready ranges come in the arena's order and cover it without a gap") {
-    Trial trial(every_layer(Activation::relu));
+    Trial trial(every_layer(Activation::relu), batch);
 
-    (void)trial.loss(true);
+    (void)trial.loss();
 
     REQUIRE(trial.ranges.size() == 4);
     std::int64_t at = 0;
@@ -105,43 +50,20 @@ TEST_CASE("backward: the ready ranges come in the arena's order and cover it wit
 
 TEST_CASE("backward: every tensor's gradient is the loss's slope by finite differences") {
     for (const Activation activation : {Activation::relu, Activation::sigmoid, Activation::tanh}) {
-        Trial trial(every_layer(activation));
-        (void)trial.loss(true);
-        const auto grads = trial.grads();
-        for (const TensorInfo& tensor : trial.model.plan().tensors) {
-            CAPTURE(tensor.name);
-            // Along the signs of the tensor's own gradient, where the slope is largest.
-            constexpr double step = 2e-4;
-            std::vector<float> above = trial.arena;
-            std::vector<float> below = trial.arena;
-            double slope = 0;
-            for (auto i = static_cast<std::size_t>(tensor.offset);
-                 i < static_cast<std::size_t>(tensor.offset + tensor.size); ++i) {
-                const auto direction = static_cast<float>(std::copysign(step, static_cast<double>(grads[i])));
-                above[i] += direction;
-                below[i] -= direction;
-                slope += std::abs(static_cast<double>(grads[i]));
-            }
+        Trial trial(every_layer(activation), batch);
 
-            trial.set(above);
-            const double loss_above = trial.loss();
-            trial.set(below);
-            const double loss_below = trial.loss();
-
-            CHECK(slope > 0);
-            CHECK((loss_above - loss_below) / (2 * step) == doctest::Approx(slope).epsilon(0.02));
-        }
+        check_slopes(trial, 2e-4, 0);
     }
 }
 
 TEST_CASE("tensors: what name_tensors() gives, read_tensors() takes back to the same bits") {
-    Trial trial(every_layer(Activation::relu));
-    const NamedArrays tensors = name_tensors(trial.model.plan(), trial.model.state());
+    Trial trial(every_layer(Activation::relu), batch);
     const double loss = trial.loss();
-    trial.set(std::vector<float>(trial.arena.size()));
+    const NamedArrays tensors = name_tensors(trial.model.plan(), trial.model.state());
+    std::fill(trial.state.parameters.begin(), trial.state.parameters.end(), 0.0F);
     CHECK(trial.loss() != loss);
 
-    trial.model.set_state(read_tensors(trial.model.plan(), tensors));
+    trial.state = read_tensors(trial.model.plan(), tensors);
 
     CHECK(trial.loss() == loss);
     CHECK(tensors.size() == 8);
@@ -150,8 +72,8 @@ TEST_CASE("tensors: what name_tensors() gives, read_tensors() takes back to the 
 }
 
 TEST_CASE("tensors: a missing tensor and a wrong shape are refused by name") {
-    Trial trial(every_layer(Activation::relu));
-    NamedArrays tensors = name_tensors(trial.model.plan(), trial.model.state());
+    Trial trial(every_layer(Activation::relu), batch);
+    NamedArrays tensors = name_tensors(trial.model.plan(), trial.state);
     tensors[0].shape = {3, 7, 3, 3};
 
     CHECK_THROWS_WITH_AS((void)read_tensors(trial.model.plan(), tensors), doctest::Contains("1.weight"), FileError);

@@ -3,7 +3,7 @@
 #include "finch/nn/model.hpp"
 #include "finch/nn/optimizer.hpp"
 
-#include "fixture_images.hpp"
+#include "fixtures.hpp"
 #include "formula.hpp"
 
 #include <algorithm>
@@ -93,39 +93,6 @@ private:
     std::unique_ptr<backend::StepContext> step_;
 };
 
-/// What the fixture holds about one tensor's gradient, beside what we have; in shares of the tensor's largest entry.
-struct Difference {
-    double maximum = 0;
-    double sampled = 0;     ///< the largest among the sampled entries
-    double projection = 0;  ///< of the sum with random signs, per √entries: the root mean square over all entries
-};
-
-Difference compare(Fixture& fixture, std::uint64_t index, std::span<const float> grads) {
-    constexpr std::uint64_t sampled = 64;
-    const auto largest = static_cast<double>(fixture.next<float>());
-    const auto projection = fixture.next<double>();
-    const bool all = grads.size() <= sampled;
-    const auto expected = fixture.floats(all ? grads.size() : sampled);
-
-    double our_largest = 0;
-    double our_projection = 0;
-    for (std::uint64_t i = 0; i < grads.size(); ++i) {
-        const auto value = static_cast<double>(grads[i]);
-        our_largest = std::max(our_largest, std::abs(value));
-        our_projection += (test::word(Stream::sign, 0, index, i) & 1U) == 1 ? -value : value;
-    }
-    Difference difference;
-    for (std::uint64_t i = 0; i < expected.size(); ++i) {
-        const std::uint64_t at = all ? i : test::word(Stream::index, 0, index, i) % grads.size();
-        difference.sampled =
-            std::max(difference.sampled, std::abs(static_cast<double>(grads[at] - expected[i])) / largest);
-    }
-    difference.maximum = std::abs(our_largest - largest) / largest;
-    difference.projection =
-        std::abs(our_projection - projection) / largest / std::sqrt(static_cast<double>(grads.size()));
-    return difference;
-}
-
 void check_states(std::int64_t convolutions, const std::string& file) {
     Fixture fixture(file);
     std::vector<std::unique_ptr<Network>> networks(4);
@@ -144,9 +111,9 @@ void check_states(std::int64_t convolutions, const std::string& file) {
         for (std::uint64_t index = 0; index < network->model().plan().tensors.size(); ++index) {
             const TensorInfo& tensor = network->model().plan().tensors[index];
             CAPTURE(tensor.name);
-            const auto difference = compare(fixture, index,
-                                            std::span(arena).subspan(static_cast<std::size_t>(tensor.offset),
-                                                                     static_cast<std::size_t>(tensor.size)));
+            const auto difference = test::compare(fixture, 64, index,
+                                                  std::span(arena).subspan(static_cast<std::size_t>(tensor.offset),
+                                                                           static_cast<std::size_t>(tensor.size)));
             CHECK(difference.maximum < 1e-5);
             CHECK(difference.sampled < 1e-5);
             CHECK(difference.projection < 1e-5);

@@ -106,61 +106,42 @@ TEST_CASE("batch normalisation and dropout see the whole batch: one step is the 
     }
 }
 
-TEST_CASE("a whole training with batch normalisation and dropout is the same on 1 to 4 ranks") {
-    const auto datasets = bright_rows(60);
-    auto recipe = small_recipe(17);
-    recipe.model = residual_model();
-    recipe.training.batch_size = 7;
-    recipe.training.optimizer = backend::Sgd{};
-    recipe.training.learning_rate = 0.01;
-    const comm::Group one = alone();
-    Run reference(one, datasets, recipe);
-    (void)reference.finish();
-    for (int ranks = 2; ranks <= 4; ++ranks) {
-        CAPTURE(ranks);
-        const comm::Group group = first_ranks(ranks);
-
-        Run run(group, datasets, recipe);
-        CHECK(run.finish() == State::finished);
-
-        REQUIRE(run->curve().size() == 3);
-        for (std::size_t epoch = 0; epoch < 3; ++epoch) {
-            const auto& found = run->curve()[epoch];
-            const auto& expected = reference->curve()[epoch];
-            CHECK(found.training_loss == doctest::Approx(expected.training_loss).epsilon(1e-5));
-            CHECK(found.validation_loss == doctest::Approx(expected.validation_loss).epsilon(1e-5));
-        }
-    }
-}
-
 TEST_CASE("a whole training with uneven batches is the same on 1 to 4 ranks") {
     // 43 training samples in batches of 7: the last has 1, so most ranks have none. 17 to validate on.
     const auto datasets = bright_rows(60);
-    auto recipe = small_recipe(17);
-    recipe.training.batch_size = 7;
-    recipe.training.optimizer = backend::Adadelta{};
-    recipe.training.learning_rate = 0.1;
     const comm::Group one = alone();
-    Run reference(one, datasets, recipe);
-    (void)reference.finish();
-    for (int ranks = 2; ranks <= 4; ++ranks) {
-        CAPTURE(ranks);
-        const comm::Group group = first_ranks(ranks);
-
-        Run run(group, datasets, recipe);
-        CHECK(run.finish() == State::finished);
-
-        REQUIRE(run->curve().size() == 3);
-        for (std::size_t epoch = 0; epoch < 3; ++epoch) {
-            const auto& found = run->curve()[epoch];
-            const auto& expected = reference->curve()[epoch];
-            CHECK(found.training_loss == doctest::Approx(expected.training_loss).epsilon(1e-5));
-            CHECK(found.validation_loss == doctest::Approx(expected.validation_loss).epsilon(1e-5));
-            // Whole numbers of samples, divided by how many there are: a sample counted twice would show.
-            CHECK(std::abs(found.validation_accuracy * 17 - std::round(found.validation_accuracy * 17)) < 1e-9);
-            CHECK(std::abs(found.training_accuracy * 43 - std::round(found.training_accuracy * 43)) < 1e-9);
+    for (const bool residual : {false, true}) {
+        auto recipe = small_recipe(17);
+        recipe.training.batch_size = 7;
+        recipe.training.optimizer = backend::Adadelta{};
+        recipe.training.learning_rate = 0.1;
+        if (residual) {
+            recipe.model = residual_model();
+            recipe.training.optimizer = backend::Sgd{};
+            recipe.training.learning_rate = 0.01;
         }
-        CHECK(run->samples_trained() == 3 * 43);
+        Run reference(one, datasets, recipe);
+        (void)reference.finish();
+        for (int ranks = 2; ranks <= 4; ++ranks) {
+            CAPTURE(residual);
+            CAPTURE(ranks);
+            const comm::Group group = first_ranks(ranks);
+
+            Run run(group, datasets, recipe);
+            CHECK(run.finish() == State::finished);
+
+            REQUIRE(run->curve().size() == 3);
+            for (std::size_t epoch = 0; epoch < 3; ++epoch) {
+                const auto& found = run->curve()[epoch];
+                const auto& expected = reference->curve()[epoch];
+                CHECK(found.training_loss == doctest::Approx(expected.training_loss).epsilon(1e-5));
+                CHECK(found.validation_loss == doctest::Approx(expected.validation_loss).epsilon(1e-5));
+                // Whole numbers of samples, divided by how many there are: a sample counted twice would show.
+                CHECK(std::abs(found.validation_accuracy * 17 - std::round(found.validation_accuracy * 17)) < 1e-9);
+                CHECK(std::abs(found.training_accuracy * 43 - std::round(found.training_accuracy * 43)) < 1e-9);
+            }
+            CHECK(run->samples_trained() == 3 * 43);
+        }
     }
 }
 

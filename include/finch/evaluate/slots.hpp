@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace finch::evaluate {
@@ -19,8 +20,8 @@ namespace finch::evaluate {
 /// The trainings of one worker on this rank, a slot each. Every rank of the worker has one and obeys the same Orders.
 class Slots {
 public:
-    /// Collective over the worker. All must outlive it. Each slot has a line of
-    /// work of its own on `device`.
+    /// Collective over the worker. All must outlive it. Each slot has a stream
+    /// of its own on `device`.
     Slots(const config::Config& config, const data::Datasets& datasets, backend::Device& device,
           const comm::Group& group, cluster::AllReduceKind communicator);
     /// While unwinding it gives the communicator up: the trainings' ends wait for the device, which may wait for a
@@ -48,6 +49,8 @@ public:
 private:
     Status start(const Order& order);
     Status advance(std::uint32_t slot, std::int64_t steps);
+    template <class Work>
+    [[nodiscard]] std::pair<Status, std::string> attempt(Work&& work) const;
     void check_health(std::uint32_t slot);
     /// Bytes that a snapshot of one of the trainings may take.
     [[nodiscard]] std::int64_t largest_snapshot() const;

@@ -32,8 +32,6 @@ public:
     [[nodiscard]] bool is_closed() const noexcept { return closed_; }
     /// Whether every leader has said that it needs no more leases and holds none.
     [[nodiscard]] bool all_done() const noexcept;
-    /// Evaluations not leased yet; −1 if there is no budget of evaluations.
-    [[nodiscard]] std::int64_t remaining() const noexcept { return remaining_.value_or(-1); }
 
 private:
     [[nodiscard]] std::int64_t lease_size(std::int32_t worker, double seconds_per_evaluation) const;

@@ -1,13 +1,9 @@
-#include "finch/base/format.hpp"
-#include "finch/base/log.hpp"
-
-#include "cudnn_plan.hpp"
+#include "engine_choice.hpp"
 #include "general_convolution.hpp"
 #include "layout.hpp"
 #include "operations.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cuda_bf16.h>
 #include <optional>
 #include <utility>
@@ -15,135 +11,21 @@
 
 namespace finch::backend::cuda {
 
-/// How one pass of a shape is computed: by cuDNN in some layout, type and padding, or, where `pass` is null, by the
-/// general kernels.
-struct PlannedRung {
-    CudnnRequest request;
-    std::unique_ptr<CudnnPass> pass;
-    std::string name = "finch:general";
-
-    [[nodiscard]] bool is_general() const { return pass == nullptr; }
-    [[nodiscard]] std::int64_t padded_in() const { return request.shape.channels_in; }
-    [[nodiscard]] std::int64_t padded_out() const { return request.shape.channels_out; }
-    /// Of the input or its gradient, of the output or its gradient, of the weights or theirs.
-    [[nodiscard]] TensorType type_of_x() const { return type_unless_written_by(ConvolutionPass::data_gradient); }
-    [[nodiscard]] TensorType type_of_y() const { return type_unless_written_by(ConvolutionPass::forward); }
-    [[nodiscard]] TensorType type_of_weights() const {
-        return type_unless_written_by(ConvolutionPass::weight_gradient);
-    }
-
-private:
-    [[nodiscard]] TensorType type_unless_written_by(ConvolutionPass writer) const {
-        return request.pass == writer ? request.output : request.type;
-    }
-};
-
 /// What cuDNN chose for a shape, pass by pass. Shared by all operations of the shape.
 struct CudnnConvolutionPlan {
-    PlannedRung forward, data, weights;
+    EngineChoice forward, data, weights;
 };
 
 namespace {
-
-std::int64_t round_up(std::int64_t value, std::int64_t unit) {
-    return (value + unit - 1) / unit * unit;
-}
-
-CudnnRequest padded(CudnnRequest request, std::int64_t unit) {
-    request.shape.channels_in = round_up(request.shape.channels_in, unit);
-    request.shape.channels_out = round_up(request.shape.channels_out, unit);
-    return request;
-}
-
-/// Whether images are padded before cuDNN sees them: it has engines for paddings that are alike before and behind, and
-/// "same" with an even kernel is not.
-bool pads_images(const ConvolutionShape& shape) {
-    return shape.padding_before != shape.padding_after;
-}
-
-/// The same convolution over images that have their padding already.
-ConvolutionShape over_padded_images(ConvolutionShape shape) {
-    shape.height += shape.padding_before + shape.padding_after;
-    shape.width += shape.padding_before + shape.padding_after;
-    shape.padding_before = 0;
-    shape.padding_after = 0;
-    return shape;
-}
-
-/// The requests to try, the best first: as it is, with channels padded to what tensor cores want, and, where the shape
-/// is float32, with planes in place of NHWC. bfloat16 is of what is read: sums and what is written are float32, and
-/// gradients of weights are nothing else; it falls back to float32, which is more exact.
-std::vector<CudnnRequest> ladder(ConvolutionPass pass, const ConvolutionShape& shape) {
-    std::vector<CudnnRequest> rungs;
-    const auto add = [&](const CudnnRequest& request) {
-        if (pass == ConvolutionPass::forward) {
-            rungs.push_back(request);
-            rungs.back().is_fused = true;
-        }
-        rungs.push_back(request);
-    };
-    CudnnRequest request{.pass = pass, .shape = pads_images(shape) ? over_padded_images(shape) : shape};
-    if (shape.precision == Precision::bfloat16) {
-        request.type = TensorType::bfloat16;
-        add(padded(request, 8));
-        if (pass != ConvolutionPass::weight_gradient) {
-            request.output = TensorType::bfloat16;
-            add(padded(request, 8));
-        }
-        request.type = TensorType::float32;
-        request.output = TensorType::float32;
-    }
-    add(request);
-    if (const CudnnRequest wider = padded(request, 4); wider.shape != request.shape) {
-        add(wider);
-    }
-    if (!pads_images(shape)) {
-        request.layout = TensorLayout::nchw;
-        rungs.push_back(request);
-    }
-    return rungs;
-}
-
-std::string type_name(const CudnnRequest& request) {
-    if (request.type == TensorType::float32) {
-        return "float32";
-    }
-    return request.output == TensorType::float32 ? "bfloat16 to float32" : "bfloat16";
-}
-
-PlannedRung plan_rung(Libraries& libraries, ConvolutionPass pass, const ConvolutionShape& shape) {
-    constexpr std::array pass_names{"forward", "data gradient", "weight gradient"};
-    PlannedRung planned;
-    for (const CudnnRequest& request : ladder(pass, shape)) {
-        if (auto found = plan_cudnn_pass(libraries, request)) {
-            const ConvolutionShape& s = request.shape;
-            planned.name = fmt::format("cudnn:{} {}{}{}{} ({})", request.layout == TensorLayout::nhwc ? "nhwc" : "nchw",
-                                       type_name(request), pads_images(shape) ? ", padded images" : "",
-                                       s.channels_in == shape.channels_in && s.channels_out == shape.channels_out
-                                           ? ""
-                                           : fmt::format(", channels {}->{}", s.channels_in, s.channels_out),
-                                       request.is_fused ? ", fused" : "", found->engine());
-            planned.request = request;
-            planned.pass = std::move(found);
-            break;
-        }
-    }
-    if (planned.is_general()) {
-        planned.request = {.pass = pass, .shape = shape};
-    }
-    spdlog::debug("convolution {}x{}, {}->{} channels, batch {}, {}: {}", shape.kernel, shape.kernel, shape.channels_in,
-                  shape.channels_out, shape.batch, pass_names[static_cast<std::size_t>(pass)], planned.name);
-    return planned;
-}
 
 std::shared_ptr<CudnnConvolutionPlan> plan_for(Stream& stream, const ConvolutionShape& shape) {
     std::shared_ptr<CudnnConvolutionPlan> plan = stream.plans().convolutions.find(shape);
     if (!plan) {
         plan = std::make_shared<CudnnConvolutionPlan>();
-        plan->forward = plan_rung(stream.libraries(), ConvolutionPass::forward, shape);
-        plan->weights = plan_rung(stream.libraries(), ConvolutionPass::weight_gradient, shape);
+        plan->forward = choose_engine(stream.libraries(), ConvolutionPass::forward, shape);
+        plan->weights = choose_engine(stream.libraries(), ConvolutionPass::weight_gradient, shape);
         if (shape.needs_input_grad) {
-            plan->data = plan_rung(stream.libraries(), ConvolutionPass::data_gradient, shape);
+            plan->data = choose_engine(stream.libraries(), ConvolutionPass::data_gradient, shape);
         }
         stream.plans().convolutions.keep(shape, plan);  // complete: what threw on the way is tried again
     }
@@ -187,17 +69,17 @@ std::size_t weight_elements(const ConvolutionShape& s) {
     return elements(s.kernel * s.kernel, s.channels_in * s.channels_out);
 }
 
-Places places_of(const PlannedRung& rung) {
-    if (rung.is_general()) {
+Places places_of(const EngineChoice& choice) {
+    if (choice.is_general()) {
         return {};
     }
-    const ConvolutionShape& s = rung.request.shape;
+    const ConvolutionShape& s = choice.request.shape;
     Pieces pieces;
     Places places;
-    places.x = pieces.take(bytes_of(rung.type_of_x()) * elements(pixels_in(s), s.channels_in));
-    places.y = pieces.take(bytes_of(rung.type_of_y()) * elements(pixels_out(s), s.channels_out));
-    places.weights = pieces.take(bytes_of(rung.type_of_weights()) * weight_elements(s));
-    places.workspace = pieces.take(rung.pass->workspace_bytes());
+    places.x = pieces.take(bytes_of(choice.type_of_x()) * elements(pixels_in(s), s.channels_in));
+    places.y = pieces.take(bytes_of(choice.type_of_y()) * elements(pixels_out(s), s.channels_out));
+    places.weights = pieces.take(bytes_of(choice.type_of_weights()) * weight_elements(s));
+    places.workspace = pieces.take(choice.pass->workspace_bytes());
     places.size = pieces.size();
     return places;
 }
@@ -236,21 +118,23 @@ public:
 
     void forward(const Pass& /*pass*/, std::span<const float* const> inputs, float* y) override {
         const float* x = inputs[0];
-        const PlannedRung& rung = plan_->forward;
+        const EngineChoice& choice = plan_->forward;
         const float* bias = parameters_ + weights_;
-        if (rung.is_general()) {
+        if (choice.is_general()) {
             general_forward(stream_.get(), shape_, x, parameters_, y);
             bias_activation(stream_.get(), shape_.activation, y, shape_.channels_out, bias, y, pixels_out(shape_),
                             shape_.channels_out);
             return;
         }
-        void* to = takes_y(rung) ? y : at(forward_places_.y);
-        rung.pass->run(
-            stream_.get(),
-            {.x = brought_x(rung, forward_places_, x), .weights = packed_forward_.get(), .bias = fused_bias_, .y = to},
-            at(forward_places_.workspace));
-        finish_forward(rung, to, rung.request.is_fused ? nullptr : bias,
-                       rung.request.is_fused ? Activation::none : shape_.activation, y);
+        void* to = takes_y(choice) ? y : at(forward_places_.y);
+        choice.pass->run(stream_.get(),
+                         {.x = x_for_engine(choice, forward_places_, x),
+                          .weights = packed_forward_.get(),
+                          .bias = fused_bias_,
+                          .y = to},
+                         at(forward_places_.workspace));
+        finish_forward(choice, to, choice.request.is_fused ? nullptr : bias,
+                       choice.request.is_fused ? Activation::none : shape_.activation, y);
     }
 
     void backward(const Pass& /*pass*/, std::span<const float* const> x, const float* y, float* grad_y,
@@ -274,13 +158,13 @@ public:
 
 private:
     /// Whether a pass works on the buffers themselves: NHWC, float32, with the shape's own channels and size.
-    [[nodiscard]] bool takes_x(const PlannedRung& rung) const {
-        return rung.request.layout == TensorLayout::nhwc && rung.type_of_x() == TensorType::float32 &&
-               rung.padded_in() == shape_.channels_in && !pads_images(shape_);
+    [[nodiscard]] bool takes_x(const EngineChoice& choice) const {
+        return choice.request.layout == TensorLayout::nhwc && choice.type_of_x() == TensorType::float32 &&
+               choice.padded_in() == shape_.channels_in && !pads_images(shape_);
     }
-    [[nodiscard]] bool takes_y(const PlannedRung& rung) const {
-        return rung.request.layout == TensorLayout::nhwc && rung.type_of_y() == TensorType::float32 &&
-               rung.padded_out() == shape_.channels_out;
+    [[nodiscard]] bool takes_y(const EngineChoice& choice) const {
+        return choice.request.layout == TensorLayout::nhwc && choice.type_of_y() == TensorType::float32 &&
+               choice.padded_out() == shape_.channels_out;
     }
     /// cuDNN takes the bias where it lies, if that is a place aligned as it wants, and it needs no padding.
     void pack_bias(const float* bias) {
@@ -304,28 +188,28 @@ private:
     }
     [[nodiscard]] void* at(std::size_t place) const { return static_cast<std::byte*>(scratch_->get()) + place; }
 
-    void allocate_packed(const PlannedRung& rung, StreamMemory& packed) {
-        if (!rung.is_general()) {
-            packed = stream_.allocate(weight_elements(rung.request.shape) * bytes_of(rung.request.type));
+    void allocate_packed(const EngineChoice& choice, StreamMemory& packed) {
+        if (!choice.is_general()) {
+            packed = stream_.allocate(weight_elements(choice.request.shape) * bytes_of(choice.request.type));
         }
     }
-    [[nodiscard]] WeightSizes sizes_of(const PlannedRung& rung) const {
+    [[nodiscard]] WeightSizes sizes_of(const EngineChoice& choice) const {
         return {.channels_out = shape_.channels_out,
                 .channels_in = shape_.channels_in,
                 .kernel = shape_.kernel,
-                .padded_out = rung.padded_out(),
-                .padded_in = rung.padded_in()};
+                .padded_out = choice.padded_out(),
+                .padded_in = choice.padded_in()};
     }
-    void pack_for(const PlannedRung& rung, const StreamMemory& packed) {
+    void pack_for(const EngineChoice& choice, const StreamMemory& packed) {
         if (!packed) {
             return;
         }
-        if (rung.request.layout == TensorLayout::nchw) {
+        if (choice.request.layout == TensorLayout::nchw) {
             copy(parameters_, packed.get(), weights_);
-        } else if (rung.request.type == TensorType::bfloat16) {
-            pack_weights(stream_.get(), sizes_of(rung), parameters_, static_cast<__nv_bfloat16*>(packed.get()));
+        } else if (choice.request.type == TensorType::bfloat16) {
+            pack_weights(stream_.get(), sizes_of(choice), parameters_, static_cast<__nv_bfloat16*>(packed.get()));
         } else {
-            pack_weights(stream_.get(), sizes_of(rung), parameters_, static_cast<float*>(packed.get()));
+            pack_weights(stream_.get(), sizes_of(choice), parameters_, static_cast<float*>(packed.get()));
         }
     }
     void copy(const float* from, void* to, std::size_t floats) const {
@@ -333,12 +217,12 @@ private:
     }
 
     /// (pixels, channels) in the pass's own layout, type and padding.
-    void bring(const PlannedRung& rung, const float* from, std::int64_t pixels_per_image, std::int64_t channels,
-               std::int64_t padded_channels, void* to) const {
+    void to_engine_layout(const EngineChoice& choice, const float* from, std::int64_t pixels_per_image,
+                          std::int64_t channels, std::int64_t padded_channels, void* to) const {
         const std::int64_t rows = shape_.batch * pixels_per_image;
-        if (rung.request.layout == TensorLayout::nchw) {
+        if (choice.request.layout == TensorLayout::nchw) {
             transpose(stream_.get(), from, shape_.batch, pixels_per_image, channels, static_cast<float*>(to));
-        } else if (rung.request.type == TensorType::bfloat16) {
+        } else if (choice.request.type == TensorType::bfloat16) {
             copy_channels(stream_.get(), from, rows, channels, static_cast<__nv_bfloat16*>(to), padded_channels);
         } else {
             copy_channels(stream_.get(), from, rows, channels, static_cast<float*>(to), padded_channels);
@@ -348,9 +232,9 @@ private:
         return {.height = shape.height, .width = shape.width, .channels = shape.channels_in};
     }
     /// The images with zeros around them, in the pass's own type and channels.
-    void pad_images(const PlannedRung& rung, const float* x, void* to) const {
-        const ConvolutionShape& wide = rung.request.shape;
-        if (rung.type_of_x() == TensorType::bfloat16) {
+    void pad_images(const EngineChoice& choice, const float* x, void* to) const {
+        const ConvolutionShape& wide = choice.request.shape;
+        if (choice.type_of_x() == TensorType::bfloat16) {
             move_images(stream_.get(), shape_.batch, x, sizes_in(shape_), static_cast<__nv_bfloat16*>(to),
                         sizes_in(wide), shape_.padding_before);
         } else {
@@ -359,9 +243,9 @@ private:
         }
     }
     /// The gradient of the images without that of the zeros around them.
-    void cut_padding(const PlannedRung& rung, const void* from, float* grad_x) const {
-        const ConvolutionShape& wide = rung.request.shape;
-        if (rung.type_of_x() == TensorType::bfloat16) {
+    void cut_padding(const EngineChoice& choice, const void* from, float* grad_x) const {
+        const ConvolutionShape& wide = choice.request.shape;
+        if (choice.type_of_x() == TensorType::bfloat16) {
             move_images(stream_.get(), shape_.batch, static_cast<const __nv_bfloat16*>(from), sizes_in(wide), grad_x,
                         sizes_in(shape_), -shape_.padding_before);
         } else {
@@ -369,87 +253,89 @@ private:
                         sizes_in(shape_), -shape_.padding_before);
         }
     }
-    [[nodiscard]] void* brought_x(const PlannedRung& rung, const Places& places, const float* x) const {
-        if (takes_x(rung)) {
+    [[nodiscard]] void* x_for_engine(const EngineChoice& choice, const Places& places, const float* x) const {
+        if (takes_x(choice)) {
             return const_cast<float*>(x);
         }
         if (pads_images(shape_)) {
-            pad_images(rung, x, at(places.x));
+            pad_images(choice, x, at(places.x));
         } else {
-            bring(rung, x, shape_.height * shape_.width, shape_.channels_in, rung.padded_in(), at(places.x));
+            to_engine_layout(choice, x, shape_.height * shape_.width, shape_.channels_in, choice.padded_in(),
+                             at(places.x));
         }
         return at(places.x);
     }
-    [[nodiscard]] void* brought_grad(const PlannedRung& rung, const Places& places, const float* grad_y) const {
-        if (takes_y(rung)) {
+    [[nodiscard]] void* grad_for_engine(const EngineChoice& choice, const Places& places, const float* grad_y) const {
+        if (takes_y(choice)) {
             return const_cast<float*>(grad_y);
         }
-        bring(rung, grad_y, shape_.height_out() * shape_.width_out(), shape_.channels_out, rung.padded_out(),
-              at(places.y));
+        to_engine_layout(choice, grad_y, shape_.height_out() * shape_.width_out(), shape_.channels_out,
+                         choice.padded_out(), at(places.y));
         return at(places.y);
     }
 
     /// From the pass's own layout to y, with what the pass has left to be done.
-    void finish_forward(const PlannedRung& rung, const void* from, const float* bias, Activation activation, float* y) {
+    void finish_forward(const EngineChoice& choice, const void* from, const float* bias, Activation activation,
+                        float* y) {
         const std::int64_t rows = pixels_out(shape_);
         const std::int64_t channels = shape_.channels_out;
-        if (rung.request.layout == TensorLayout::nchw) {
+        if (choice.request.layout == TensorLayout::nchw) {
             transpose(stream_.get(), static_cast<const float*>(from), shape_.batch, channels,
                       shape_.height_out() * shape_.width_out(), y);
             bias_activation(stream_.get(), activation, y, channels, bias, y, rows, channels);
-        } else if (rung.type_of_y() == TensorType::bfloat16) {
-            bias_activation(stream_.get(), activation, static_cast<const __nv_bfloat16*>(from), rung.padded_out(), bias,
-                            y, rows, channels);
+        } else if (choice.type_of_y() == TensorType::bfloat16) {
+            bias_activation(stream_.get(), activation, static_cast<const __nv_bfloat16*>(from), choice.padded_out(),
+                            bias, y, rows, channels);
         } else if (from != y || bias != nullptr) {
-            bias_activation(stream_.get(), activation, static_cast<const float*>(from), rung.padded_out(), bias, y,
+            bias_activation(stream_.get(), activation, static_cast<const float*>(from), choice.padded_out(), bias, y,
                             rows, channels);
         }
     }
 
     void backward_weights(const float* x, const float* grad_y, float* grad_weights) {
-        const PlannedRung& rung = plan_->weights;
-        if (rung.is_general()) {
+        const EngineChoice& choice = plan_->weights;
+        if (choice.is_general()) {
             general_weight_gradient(stream_.get(), shape_, x, grad_y, grad_weights);
             return;
         }
         void* packed = at(weight_places_.weights);
-        rung.pass->run(stream_.get(),
-                       {.x = brought_x(rung, weight_places_, x),
-                        .weights = packed,
-                        .bias = nullptr,
-                        .y = brought_grad(rung, weight_places_, grad_y)},
-                       at(weight_places_.workspace));
-        if (rung.request.layout == TensorLayout::nchw) {
+        choice.pass->run(stream_.get(),
+                         {.x = x_for_engine(choice, weight_places_, x),
+                          .weights = packed,
+                          .bias = nullptr,
+                          .y = grad_for_engine(choice, weight_places_, grad_y)},
+                         at(weight_places_.workspace));
+        if (choice.request.layout == TensorLayout::nchw) {
             copy(static_cast<const float*>(packed), grad_weights, weights_);
         } else {
-            unpack_weights(stream_.get(), sizes_of(rung), static_cast<const float*>(packed), grad_weights);
+            unpack_weights(stream_.get(), sizes_of(choice), static_cast<const float*>(packed), grad_weights);
         }
     }
 
     void backward_data(const float* grad_y, float* grad_x) {
-        const PlannedRung& rung = plan_->data;
-        if (rung.is_general()) {
+        const EngineChoice& choice = plan_->data;
+        if (choice.is_general()) {
             general_data_gradient(stream_.get(), shape_, grad_y, parameters_, grad_x);
             return;
         }
-        void* to = takes_x(rung) ? grad_x : at(data_places_.x);
-        rung.pass->run(stream_.get(),
-                       {.x = to,
-                        .weights = data_takes_forwards_weights() ? packed_forward_.get() : packed_data_.get(),
-                        .bias = nullptr,
-                        .y = brought_grad(rung, data_places_, grad_y)},
-                       at(data_places_.workspace));
+        void* to = takes_x(choice) ? grad_x : at(data_places_.x);
+        choice.pass->run(stream_.get(),
+                         {.x = to,
+                          .weights = data_takes_forwards_weights() ? packed_forward_.get() : packed_data_.get(),
+                          .bias = nullptr,
+                          .y = grad_for_engine(choice, data_places_, grad_y)},
+                         at(data_places_.workspace));
         const std::int64_t channels = shape_.channels_in;
-        if (rung.request.layout == TensorLayout::nchw) {
+        if (choice.request.layout == TensorLayout::nchw) {
             transpose(stream_.get(), static_cast<const float*>(to), shape_.batch, channels,
                       shape_.height * shape_.width, grad_x);
         } else if (pads_images(shape_)) {
-            cut_padding(rung, to, grad_x);
-        } else if (rung.type_of_x() == TensorType::bfloat16) {
-            copy_channels(stream_.get(), static_cast<const __nv_bfloat16*>(to), pixels_in(shape_), rung.padded_in(),
+            cut_padding(choice, to, grad_x);
+        } else if (choice.type_of_x() == TensorType::bfloat16) {
+            copy_channels(stream_.get(), static_cast<const __nv_bfloat16*>(to), pixels_in(shape_), choice.padded_in(),
                           grad_x, channels);
         } else if (to != grad_x) {
-            copy_channels(stream_.get(), static_cast<const float*>(to), pixels_in(shape_), rung.padded_in(), grad_x,
+            copy_channels(stream_.get(), static_cast<const float*>(to), pixels_in(shape_), choice.padded_in(), grad_x,
                           channels);
         }
     }

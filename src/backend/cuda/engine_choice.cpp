@@ -1,0 +1,105 @@
+#include "engine_choice.hpp"
+
+#include "finch/base/format.hpp"
+#include "finch/base/log.hpp"
+
+#include <array>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace finch::backend::cuda {
+namespace {
+
+std::int64_t round_up(std::int64_t value, std::int64_t unit) {
+    return (value + unit - 1) / unit * unit;
+}
+
+CudnnRequest padded(CudnnRequest request, std::int64_t unit) {
+    request.shape.channels_in = round_up(request.shape.channels_in, unit);
+    request.shape.channels_out = round_up(request.shape.channels_out, unit);
+    return request;
+}
+
+/// The same convolution over images that have their padding already.
+ConvolutionShape over_padded_images(ConvolutionShape shape) {
+    shape.height += shape.padding_before + shape.padding_after;
+    shape.width += shape.padding_before + shape.padding_after;
+    shape.padding_before = 0;
+    shape.padding_after = 0;
+    return shape;
+}
+
+/// What to ask cuDNN for, the best first: as it is, with channels padded to what tensor cores want, and, where the
+/// shape is float32, with planes in place of NHWC. bfloat16 is of what is read: sums and what is written are float32,
+/// and gradients of weights are nothing else; it falls back to float32, which is more exact.
+std::vector<CudnnRequest> candidates(ConvolutionPass pass, const ConvolutionShape& shape) {
+    std::vector<CudnnRequest> requests;
+    const auto add = [&](const CudnnRequest& request) {
+        if (pass == ConvolutionPass::forward) {
+            requests.push_back(request);
+            requests.back().is_fused = true;
+        }
+        requests.push_back(request);
+    };
+    CudnnRequest request{.pass = pass, .shape = pads_images(shape) ? over_padded_images(shape) : shape};
+    if (shape.precision == Precision::bfloat16) {
+        request.type = TensorType::bfloat16;
+        add(padded(request, 8));
+        if (pass != ConvolutionPass::weight_gradient) {
+            request.output = TensorType::bfloat16;
+            add(padded(request, 8));
+        }
+        request.type = TensorType::float32;
+        request.output = TensorType::float32;
+    }
+    add(request);
+    if (const CudnnRequest wider = padded(request, 4); wider.shape != request.shape) {
+        add(wider);
+    }
+    if (!pads_images(shape)) {
+        request.layout = TensorLayout::nchw;
+        requests.push_back(request);
+    }
+    return requests;
+}
+
+std::string type_name(const CudnnRequest& request) {
+    if (request.type == TensorType::float32) {
+        return "float32";
+    }
+    return request.output == TensorType::float32 ? "bfloat16 to float32" : "bfloat16";
+}
+
+}  // namespace
+
+bool pads_images(const ConvolutionShape& shape) {
+    return shape.padding_before != shape.padding_after;
+}
+
+EngineChoice choose_engine(Libraries& libraries, ConvolutionPass pass, const ConvolutionShape& shape) {
+    constexpr std::array pass_names{"forward", "data gradient", "weight gradient"};
+    EngineChoice choice;
+    for (const CudnnRequest& request : candidates(pass, shape)) {
+        if (auto found = plan_cudnn_pass(libraries, request)) {
+            const ConvolutionShape& s = request.shape;
+            choice.name = fmt::format("cudnn:{} {}{}{}{} ({})", request.layout == TensorLayout::nhwc ? "nhwc" : "nchw",
+                                      type_name(request), pads_images(shape) ? ", padded images" : "",
+                                      s.channels_in == shape.channels_in && s.channels_out == shape.channels_out
+                                          ? ""
+                                          : fmt::format(", channels {}->{}", s.channels_in, s.channels_out),
+                                      request.is_fused ? ", fused" : "", found->engine());
+            choice.request = request;
+            choice.pass = std::move(found);
+            break;
+        }
+    }
+    if (choice.is_general()) {
+        choice.request = {.pass = pass, .shape = shape};
+    }
+    spdlog::debug("convolution {}x{}, {}->{} channels, batch {}, {}: {}", shape.kernel, shape.kernel, shape.channels_in,
+                  shape.channels_out, shape.batch, pass_names[static_cast<std::size_t>(pass)], choice.name);
+    return choice;
+}
+
+}  // namespace finch::backend::cuda
