@@ -3,6 +3,7 @@
 #include "finch/app/given.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/config/trial_genomes.hpp"
 
 namespace finch::app {
 
@@ -17,8 +18,7 @@ void check_search(const config::Config& config, const std::optional<std::vector<
 }
 
 data::Options data_options(const config::Config& config) {
-    RandomStream random(config.seed, Purpose::test);
-    return config.recipe(search::random_genome(config.space, random), 0).data;
+    return config::trial_recipes(config).front().data;
 }
 
 void check_data(const config::Config& config, const data::Datasets& datasets) {

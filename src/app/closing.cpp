@@ -1,7 +1,7 @@
 #include "finch/app/closing.hpp"
 
-#include "finch/app/ending.hpp"
 #include "finch/app/progress.hpp"
+#include "finch/app/publish.hpp"
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
@@ -37,7 +37,7 @@ bool publish(const RunContext& context, std::uint64_t run, const search::Populat
 }
 
 /// World rank 0. Twice, so that the predecessor holds all of it too.
-bool write_last_archive(FileArchive& archive, const search::Population& population, const char* state) {
+bool write_last_archive(FileArchive& archive, const search::Population& population, RunState state) {
     archive.set_state(state);
     return archive.write(population) && archive.write(population);
 }
@@ -48,10 +48,11 @@ island::ExitReason close_run(const RunContext& context, const island::Worker& wo
     const search::Population& population = worker.population();
     if (worker.exit_reason() == island::ExitReason::complete) {
         const bool is_published = publish(context, archive.facts().run, population);
-        const bool is_written = write_last_archive(archive, population, is_published ? "complete" : "stopped");
+        const bool is_written =
+            write_last_archive(archive, population, is_published ? RunState::complete : RunState::stopped);
         return is_published && is_written ? island::ExitReason::complete : island::ExitReason::storage;
     }
-    if (!write_last_archive(archive, population, "stopped")) {
+    if (!write_last_archive(archive, population, RunState::stopped)) {
         return island::ExitReason::storage;
     }
     static_cast<void>(publish(context, archive.facts().run, population));
@@ -93,7 +94,7 @@ FileArchive::Written publisher(const RunContext& context, std::uint64_t run) {
 void close_urgently(const RunContext& context, const island::Worker& worker, FileArchive& archive) {
     LiveLine::clear();
     archive.event({unix_seconds(), 0, "stop", "a signal asked to stop at once"});
-    archive.set_state("terminated");
+    archive.set_state(RunState::terminated);
     archive.write(worker.population());
     spdlog::info("{}", closing_line(context, worker, worker.exit_reason()));
 }

@@ -2,50 +2,36 @@
 
 #include "finch/app/on_every_rank.hpp"
 #include "finch/backend/cuda.hpp"
-#include "finch/base/bytes.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/base/message.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/cluster/machine.hpp"
 #include "finch/comm/all_reduce.hpp"
+#include "finch/config/trial_genomes.hpp"
 
-#include <span>
 #include <vector>
 
 namespace finch::app {
 namespace {
 
-std::string pack(const std::vector<backend::DeviceDescription>& devices) {
-    Bytes bytes;
-    ByteWriter writer(bytes);
-    writer.put(static_cast<std::uint64_t>(devices.size()));
-    for (const backend::DeviceDescription& device : devices) {
-        writer.put_text(device.uuid);
-    }
-    writer.put_text(devices.empty() ? backend::cuda_versions().problem : std::string());
-    writer.put(comm::has_nccl());
-    writer.put_text(cluster::Environment::of_this_process().text("NCCL_HOSTID").value_or(""));
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-cluster::SeenDevices unpack(const std::string& packed) {
-    ByteReader reader(std::as_bytes(std::span(packed)));
+cluster::SeenDevices seen_devices(const std::vector<backend::DeviceDescription>& devices) {
     cluster::SeenDevices seen;
-    for (auto left = reader.get<std::uint64_t>(); left > 0; --left) {
-        seen.uuids.push_back(reader.get_text());
+    for (const backend::DeviceDescription& device : devices) {
+        seen.uuids.push_back(device.uuid);
     }
-    seen.problem = reader.get_text();
-    seen.has_nccl = reader.get<bool>();
-    seen.nccl_host_id = reader.get_text();
+    seen.problem = devices.empty() ? backend::cuda_versions().problem : "";
+    seen.has_nccl = comm::has_nccl();
+    seen.nccl_host_id = cluster::Environment::of_this_process().text("NCCL_HOSTID").value_or("");
     return seen;
 }
 
 cluster::DeviceMap map_everywhere(const config::Config& config, const Placement& placement,
                                   const std::vector<backend::DeviceDescription>& mine) {
     std::vector<cluster::SeenDevices> seen;
-    for (const std::string& packed : comm::gather_all(MPI_COMM_WORLD, pack(mine))) {
-        seen.push_back(unpack(packed));
+    for (const std::string& packed : comm::gather_all(MPI_COMM_WORLD, to_message(seen_devices(mine)))) {
+        seen.push_back(from_message<cluster::SeenDevices>(packed));
     }
     return cluster::map_devices(placement.layout.places, seen, device_wishes(config));
 }
@@ -76,11 +62,12 @@ void check_precision(const config::Config& config, const backend::Device& device
     if (!config.trains()) {
         return;
     }
-    RandomStream random(config.seed, Purpose::test);
-    const train::Recipe recipe = config.recipe(search::random_genome(config.space, random), 0);
-    if (!device.supports(recipe.training.precision)) {
-        throw ConfigError(
-            "training.precision: the CPU computes in float32 only; write float32, or use GPUs (workers.device: cuda)");
+    for (const train::Recipe& recipe : config::trial_recipes(config)) {
+        if (!device.supports(recipe.training.precision)) {
+            throw ConfigError(
+                "training.precision: the CPU computes in float32 only; write float32, or use GPUs (workers.device: "
+                "cuda)");
+        }
     }
 }
 

@@ -16,6 +16,7 @@
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/base/message.hpp"
 #include "finch/cluster/end_notes.hpp"
 #include "finch/cluster/signals.hpp"
 #include "finch/comm/mpi_mailbox.hpp"
@@ -39,18 +40,18 @@ constexpr double seconds_of_sharing = 600;
 
 island::WorkerOptions worker_options(const RunContext& context, const OpenedRun& run) {
     island::WorkerOptions options;
-    options.run = run.facts.run;
+    options.run = run.before.run;
     options.seed = context.config.seed;
-    options.restart = run.facts.restarts;
+    options.restart = run.before.restart;
     options.self = context.place().worker;
     options.island_of_worker = context.placement.layout.island_of_worker;
-    options.earlier = run.earlier;
+    options.earlier = run.before.earlier;
     const auto self = static_cast<std::size_t>(options.self);
-    options.bred_before = self < run.bred_before.size() ? run.bred_before[self] : 0;
-    options.hours_before = run.hours_before;
-    options.node_hours_before = run.node_hours_before;
+    options.bred_before = self < run.before.bred.size() ? run.before.bred[self] : 0;
+    options.hours_before = run.before.hours;
+    options.node_hours_before = run.before.node_hours;
     options.nodes = context.placement.nodes();
-    options.one_at_a_time = run.one_at_a_time;
+    options.one_at_a_time = run.before.one_at_a_time;
     options.budget = context.config.budget;
     options.exchange = context.config.exchange;
     options.archive_seconds = context.config.checkpoint.archive_seconds;
@@ -97,24 +98,24 @@ island::ExitReason lead(const RunContext& context, OpenedRun opened) {
     const bool is_zero = context.session.world_rank() == 0;
     OpenedRun run = share_run(context.leaders.get(), std::move(opened), context.placement.layout.island_of_worker,
                               context.config.exchange.kind, context.placement.layout.islands);
-    FileJournal journal(context.directory.journal(context.place().worker), run.facts.run);
+    FileJournal journal(context.directory.journal(context.place().worker), run.before.run);
     std::optional<FileArchive> archive;
     if (is_zero) {
         archive.emplace(context.directory, context.config.space, run.facts, *run.lock,
-                        publisher(context, run.facts.run));
+                        publisher(context, run.before.run));
     }
     const auto mailbox = comm::make_mpi_mailbox(context.leaders.get());
     std::optional<evaluate::Slots> slots;
     slots.emplace(context.config, context.datasets, context.device, context.group, context.communicator);
     const search::Population* population = nullptr;
-    const auto evaluator = make_evaluator(context, run.facts.run, *slots, [&population] {
+    const auto evaluator = make_evaluator(context, run.before.run, *slots, [&population] {
         const search::Individual* best = population->best();
         return best != nullptr ? std::optional(search::standing(*best)) : std::nullopt;
     });
     const auto propagator = context.options.genes
                                 ? fixed_genome_propagator(given_genome(context.config.space, *context.options.genes))
                                 : search::make_propagator(context.config.propagator, context.config.space);
-    Progress progress(context.config, is_zero, run.population.settled(), run.hours_before);
+    Progress progress(context.config, is_zero, run.population.settled(), run.before.hours);
     island::Worker worker(worker_options(context, run), std::move(run.population), *propagator, *evaluator, journal,
                           *mailbox, is_zero ? &*archive : nullptr, progress,
                           {unix_seconds, steady_seconds, cluster::stop_request, context.slurm.end_time.value_or(0),
@@ -160,20 +161,20 @@ config::Config load_checked(const RunOptions& options) {
     return config;
 }
 
-/// Collective over the world. World rank 0 opens the run directory, and says what it found; the others know the number
-/// of this start.
+/// Collective over the world. World rank 0 opens the run directory, and says what it found; the others know what was
+/// before.
 OpenedRun open_run_everywhere(const store::RunDirectory& directory, const config::Config& config,
                               const RunOptions& options, const cluster::Slurm& slurm, const data::Datasets& datasets,
                               const Placement& placement) {
     const cluster::Layout& layout = placement.layout;
     OpenedRun opened;
-    const std::string restart = on_rank_zero(MPI_COMM_WORLD, [&] {
+    const std::string before = on_rank_zero(MPI_COMM_WORLD, [&] {
         opened = open_run(directory, config, options, slurm, datasets.fingerprint,
                           static_cast<int>(layout.leaders.size()), layout.islands, placement.nodes());
         spdlog::info("{}", opened.greeting);
-        return std::to_string(opened.facts.restarts);
+        return to_message(opened.before);
     });
-    opened.facts.restarts = static_cast<std::uint32_t>(std::stoul(restart));
+    opened.before = from_message<RunBefore>(before);
     return opened;
 }
 
@@ -193,9 +194,8 @@ int end_together(const comm::Session& session, island::ExitReason reason) {
     }
     cluster::ignore_signals();
     begin_phase(session, "the end of the run", seconds_of_end);
-    const bool complete =
-        comm::broadcast(MPI_COMM_WORLD, reason == island::ExitReason::complete ? "yes" : "no") == "yes";
-    return complete ? exit_done : exit_stopped;
+    const RunState state = reason == island::ExitReason::complete ? RunState::complete : RunState::stopped;
+    return exit_code(from_message<RunState>(comm::broadcast(MPI_COMM_WORLD, to_message(state))));
 }
 
 /// Collective over the world. A stop that came so early that nothing has begun.
@@ -270,7 +270,7 @@ int evolve(comm::Session& session, const RunOptions& options) {
         return exit_stopped;
     }
     try {
-        cluster::keep_end_notes(directory.end_notes(), session.world_rank(), opened.facts.restarts, place.worker);
+        cluster::keep_end_notes(directory.end_notes(), session.world_rank(), opened.before.restart, place.worker);
     } catch (const ApiError& error) {
         spdlog::warn("{}: should this process die, the next start cannot tell which individual it was", error.what());
     }

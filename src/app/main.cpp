@@ -214,7 +214,7 @@ int main(int argc, char** argv) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? 0 : finch::app::exit_input;
+        return app.exit(error) == 0 ? 0 : finch::exit_input;
     }
     return line.run();
 }

@@ -1,7 +1,6 @@
 #include "finch/app/opening.hpp"
 
 #include "finch/app/given.hpp"
-#include "finch/base/bytes.hpp"
 #include "finch/base/clock.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
@@ -82,7 +81,7 @@ std::vector<std::int32_t> bred_by_workers(const search::Population& population) 
 /// so. Returns how many starts in a row have now ended without a note and in vain.
 int look_at_last_end(search::Population& population, const store::ArchiveFacts& facts,
                      const store::RunDirectory& directory) {
-    if ((facts.state != "running" && facts.state != "terminated") || facts.starts.empty()) {
+    if ((facts.state != RunState::running && facts.state != RunState::terminated) || facts.starts.empty()) {
         return 0;
     }
     search::EndNotes notes;
@@ -132,12 +131,12 @@ void resume(OpenedRun& run, store::Recovered recovered, const store::RunDirector
     std::map<std::uint32_t, double> reported = store::seconds_of_starts(recovered.facts);
     for (store::Start& start : recovered.facts.starts) {
         start.seconds = std::max(start.seconds, reported[start.restart]);
-        run.earlier.push_back({start.restart, start.workers});
-        run.hours_before += start.seconds / 3600;
-        run.node_hours_before += start.nodes * start.seconds / 3600;
+        run.before.earlier.push_back({start.restart, start.workers});
+        run.before.hours += start.seconds / 3600;
+        run.before.node_hours += start.nodes * start.seconds / 3600;
     }
     const int silent_ends = look_at_last_end(run.population, recovered.facts, directory);
-    run.one_at_a_time = silent_ends >= search::most_silent_ends;
+    run.before.one_at_a_time = silent_ends >= search::most_silent_ends;
     run.facts = std::move(recovered.facts);
     ++run.facts.restarts;
     run.facts.starts.push_back({.restart = run.facts.restarts, .silent_ends = silent_ends});
@@ -187,7 +186,7 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     start.nodes = nodes;
     start.began = unix_seconds();
     start.progress = search::progress_of(run.population);
-    run.facts.state = "running";
+    run.facts.state = RunState::running;
     run.facts.budget_evaluations = config.budget.evaluations.value_or(-1);
     run.facts.events.push_back({unix_seconds(), 0, run.facts.restarts == 0 ? "start" : "restart", run.greeting});
     // Synced before anybody breeds: no number of this start can be given out again. Written twice, so that the
@@ -199,37 +198,12 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
             run.population.forget_curve(id);
         }
     }
-    run.bred_before = bred_by_workers(run.population);
+    run.before.bred = bred_by_workers(run.population);
     remove_other_journals(directory, workers);
     remove_settled_trainings(directory, run.population);
+    run.before.run = run.facts.run;
+    run.before.restart = run.facts.restarts;
     write_config(directory, config);
-    return run;
-}
-
-std::string pack_run(const OpenedRun& run) {
-    Bytes bytes;
-    ByteWriter writer(bytes);
-    writer.put(run.facts.run);
-    writer.put(run.facts.restarts);
-    writer.put_all(std::span<const island::EarlierStart>(run.earlier));
-    writer.put(run.hours_before);
-    writer.put(run.node_hours_before);
-    writer.put(run.one_at_a_time);
-    writer.put_all(std::span<const std::int32_t>(run.bred_before));
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-OpenedRun unpack_run(const std::string& packed, search::ExchangeKind kind, int islands) {
-    ByteReader reader(std::as_bytes(std::span(packed)));
-    OpenedRun run;
-    run.facts.run = reader.get<std::uint64_t>();
-    run.facts.restarts = reader.get<std::uint32_t>();
-    run.earlier = reader.get_all<island::EarlierStart>();
-    run.hours_before = reader.get<double>();
-    run.node_hours_before = reader.get<double>();
-    run.one_at_a_time = reader.get<bool>();
-    run.bred_before = reader.get_all<std::int32_t>();
-    run.population = search::Population(kind, islands);
     return run;
 }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <string>
 #include <utility>
 
 namespace finch::app {
@@ -46,7 +45,6 @@ void receive_known(search::Population& population, const std::function<Bytes()>&
 OpenedRun share_run(MPI_Comm leaders, OpenedRun opened, std::span<const int> island_of_worker,
                     search::ExchangeKind kind, int islands) {
     const auto self = static_cast<std::size_t>(comm::rank_of(leaders));
-    const std::string packed = comm::broadcast(leaders, self == 0 ? pack_run(opened) : std::string());
     const comm::Communicator island = comm::split(leaders, island_of_worker[self]);
     if (self == 0) {
         const auto needed = search::needed_by_islands(opened.population);
@@ -62,14 +60,14 @@ OpenedRun share_run(MPI_Comm leaders, OpenedRun opened, std::span<const int> isl
         }
         return opened;
     }
-    OpenedRun run = unpack_run(packed, kind, islands);
+    opened.population = search::Population(kind, islands);
     const bool passes_on = comm::rank_of(island.get()) == 0;
-    receive_known(run.population, [&] {
+    receive_known(opened.population, [&] {
         Bytes chunk = passes_on ? comm::receive_bytes(leaders, 0) : Bytes();
         comm::broadcast(island.get(), chunk);
         return chunk;
     });
-    return run;
+    return opened;
 }
 
 }  // namespace finch::app

@@ -9,6 +9,7 @@
 #include "finch/cluster/environment.hpp"
 #include "finch/cluster/signals.hpp"
 #include "finch/comm/group.hpp"
+#include "finch/config/trial_genomes.hpp"
 #include "finch/nn/initialization.hpp"
 
 #include <algorithm>
@@ -81,16 +82,14 @@ Placement place_ranks(const comm::Session& session, const config::Config& config
 void check_first_weights(const config::Config& config, const data::Datasets& datasets) {
     const nn::SampleShape sample{datasets.training.height, datasets.training.width, datasets.training.channels};
     std::string mine = "none";
-    RandomStream random(config.seed, Purpose::test);
-    for (int attempt = 0; attempt < 100 && mine == "none"; ++attempt) {
-        const search::Genome genome = search::random_genome(config.space, random);
+    for (const train::Recipe& recipe : config::trial_recipes(config)) {
         try {
-            const train::Recipe recipe = config.recipe(genome, 0);
             const nn::ModelPlan plan = nn::plan_model(recipe.model, sample, datasets.training.classes, 1);
             const nn::ModelState first = nn::initial_state(plan, config.seed, 0);
             mine = fmt::format("{:08x}", crc32c(std::as_bytes(std::span(first.parameters))));
+            break;
         } catch (const ConfigError&) {
-            continue;
+            continue;  // no such network can exist
         }
     }
     const std::vector<std::string> all = comm::gather_all(MPI_COMM_WORLD, mine);

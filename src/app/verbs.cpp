@@ -39,17 +39,7 @@ int status(const RunOptions& options, bool progress) {
     const store::RunDirectory directory(directory_asked_about(options));
     const report::Status now = report::status(directory);
     fmt::print("{}\n", progress ? report::progress_text(now) : report::status_text(now));
-    switch (now.state) {
-        case report::RunState::complete:
-            return status_complete;
-        case report::RunState::stopped_early:
-            return status_stopped;
-        case report::RunState::interrupted:
-            return status_interrupted;
-        case report::RunState::running:
-            return status_running;
-    }
-    return status_interrupted;
+    return exit_code(now.state);
 }
 
 int print_config() {

@@ -1,6 +1,7 @@
 #include "finch/cluster/signals.hpp"
 
 #include "finch/base/error.hpp"
+#include "finch/base/run_state.hpp"
 #include "finch/cluster/end_notes.hpp"
 
 #include <algorithm>
@@ -27,8 +28,6 @@ constexpr unsigned urgent_seconds = 10;
 constexpr unsigned orderly_seconds_least = 5;
 constexpr unsigned orderly_seconds_most = 120;
 constexpr long long reserve_seconds = 5;
-constexpr int exit_fault = 1;
-constexpr int exit_stopped = 75;
 constexpr std::size_t handler_bytes = std::size_t{64} << 10U;
 constexpr std::array stop_signals{SIGUSR2, SIGTERM, SIGINT};
 constexpr std::array synchronous_signals{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};

@@ -69,6 +69,22 @@ std::vector<search::Genome> trial_genomes(const Config& config) {
     return genomes;
 }
 
+std::vector<train::Recipe> trial_recipes(const Config& config) {
+    std::vector<train::Recipe> recipes;
+    std::string problem;
+    for (const search::Genome& genome : trial_genomes(config)) {
+        try {
+            recipes.push_back(config.recipe(genome, 0));
+        } catch (const ConfigError& error) {
+            problem = error.what();
+        }
+    }
+    if (recipes.empty()) {
+        throw ConfigError(problem);
+    }
+    return recipes;
+}
+
 void check_models(const Config& config, nn::SampleShape sample, std::int64_t classes) {
     Reason best;
     const auto can_exist = [&](const search::Genome& genome) {

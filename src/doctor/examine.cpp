@@ -2,12 +2,12 @@
 
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/message.hpp"
 #include "finch/cluster/environment.hpp"
-#include "finch/config/config.hpp"
+#include "finch/config/trial_genomes.hpp"
 #include "finch/data/dataset.hpp"
 #include "finch/doctor/describe.hpp"
 #include "finch/hdf5/version.hpp"
-#include "finch/search/gene.hpp"
 
 #include <algorithm>
 #include <array>
@@ -91,8 +91,7 @@ DataFacts data_facts(const fs::path& path) {
             facts.found = "needs no data";
             return facts;
         }
-        RandomStream random(config.seed, Purpose::test);
-        const data::Options options = config.recipe(search::random_genome(config.space, random), 0).data;
+        const data::Options options = config::trial_recipes(config).front().data;
         if (options.kind == data::Kind::generated) {
             facts.found = "draws its data";
             return facts;
@@ -126,8 +125,8 @@ std::vector<DataFacts> all_data_facts() {
 
 int examine(const comm::Session& session) {
     Facts facts;
-    for (const std::string& packed : comm::gather_all(MPI_COMM_WORLD, pack_facts(rank_facts()))) {
-        facts.ranks.push_back(unpack_facts(packed));
+    for (const std::string& packed : comm::gather_all(MPI_COMM_WORLD, to_message(rank_facts()))) {
+        facts.ranks.push_back(from_message<RankFacts>(packed));
     }
     facts.architectures = backend::cuda_architectures();
     facts.mpi = comm::mpi_version();

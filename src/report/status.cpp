@@ -1,5 +1,6 @@
 #include "finch/report/status.hpp"
 
+#include "finch/base/enum_words.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/search/attempts.hpp"
@@ -18,13 +19,11 @@ double progress_of(const search::Population& population, const store::ArchiveFac
     return search::progress_of(population) + of_silent_end * std::min(silent_ends, search::most_silent_ends);
 }
 
-RunState state_of(const store::RunDirectory& directory, const std::string& recorded) {
+RunState state_of(const store::RunDirectory& directory, RunState recorded) {
     if (store::is_locked(directory)) {
         return RunState::running;
     }
-    return recorded == "complete"                              ? RunState::complete
-           : recorded == "stopped" || recorded == "terminated" ? RunState::stopped_early
-                                                               : RunState::interrupted;
+    return recorded == RunState::running ? RunState::interrupted : recorded;
 }
 
 }  // namespace
@@ -38,7 +37,7 @@ Status status(const store::RunDirectory& directory) {
         if (!std::filesystem::is_directory(directory.state(), none)) {
             throw ConfigError(fmt::format("{}: there is no run here (no population.h5)", status.run));
         }
-        status.state = state_of(directory, "running");
+        status.state = state_of(directory, RunState::running);
         return status;
     }
     const search::Population population = population_of(*recovered);
@@ -55,17 +54,7 @@ Status status(const store::RunDirectory& directory) {
 }
 
 std::string to_text(RunState state) {
-    switch (state) {
-        case RunState::complete:
-            return "complete";
-        case RunState::stopped_early:
-            return "stopped early";
-        case RunState::interrupted:
-            return "interrupted";
-        case RunState::running:
-            return "running";
-    }
-    return "interrupted";
+    return state == RunState::stopped || state == RunState::terminated ? "stopped early" : std::string(word(state));
 }
 
 std::string status_text(const Status& status) {

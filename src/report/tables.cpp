@@ -2,6 +2,7 @@
 
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
+#include "finch/report/status.hpp"
 
 #include "grid.hpp"
 #include "population_of.hpp"
@@ -36,17 +37,12 @@ double seconds_of(const search::Individual& individual) {
     return individual.training_seconds > 0 ? individual.training_seconds : individual.finished - individual.started;
 }
 
-std::string state_words(const std::string& state) {
-    return state == "stopped" || state == "terminated" ? "stopped early"
-           : state == "running"                        ? "running or interrupted"
-                                                       : state;
-}
-
 std::string heading(const store::Recovered& recovered, const search::Population& population, const std::string& run) {
     const store::ArchiveFacts& facts = recovered.facts;
     const std::string budget =
         facts.budget_evaluations >= 0 ? fmt::format(" of {}", facts.budget_evaluations) : std::string();
-    std::string text = fmt::format("run {}: {}\n", run, state_words(facts.state));
+    std::string text = fmt::format("run {}: {}\n", run,
+                                   facts.state == RunState::running ? "running or interrupted" : to_text(facts.state));
     text += fmt::format("  {}{} evaluations, {} unfinished, {}, {}, seed {}\n", population.settled(), budget,
                         population.size() - population.settled(),
                         plural(static_cast<std::size_t>(std::max(0, facts.islands)), "island"),

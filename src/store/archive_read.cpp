@@ -1,3 +1,4 @@
+#include "finch/base/enum_words.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/hdf5/recorded.hpp"
@@ -188,7 +189,7 @@ ArchiveFacts read_facts(hid_t file) {
     facts.data_fingerprint = hdf5::read_text_attribute(file, "data_fingerprint");
     facts.workers = static_cast<int>(read_count(file, "workers", 1, most_workers));
     facts.islands = static_cast<int>(read_count(file, "islands", 1, most_workers));
-    facts.state = hdf5::read_text_attribute(file, "state");
+    facts.state = enumerator<RunState>(hdf5::read_text_attribute(file, "state")).value_or(RunState::interrupted);
     facts.budget_evaluations = hdf5::read_int_attribute(file, "budget_evaluations");
     read_workers(file, version, facts);
     facts.starts = version >= 2 ? hdf5::read_rows<Start>(hdf5::TableReader(file, "starts"), version) : starts_of(facts);

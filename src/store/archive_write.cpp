@@ -1,4 +1,5 @@
 #include "finch/base/clock.hpp"
+#include "finch/base/enum_words.hpp"
 #include "finch/base/format.hpp"
 #include "finch/hdf5/recorded.hpp"
 #include "finch/store/archive.hpp"
@@ -231,7 +232,7 @@ void write_facts(hid_t file, const search::Population& population, const Archive
     hdf5::write_unsigned_attribute(file, "run", facts.run);
     hdf5::write_unsigned_attribute(file, "seed", facts.seed);
     hdf5::write_attribute(file, "restarts", std::int64_t{facts.restarts});
-    hdf5::write_attribute(file, "state", facts.state);
+    hdf5::write_attribute(file, "state", std::string(word(facts.state)));
     hdf5::write_attribute(file, "workers", std::int64_t{facts.workers});
     hdf5::write_attribute(file, "islands", std::int64_t{facts.islands});
     hdf5::write_attribute(file, "budget_evaluations", facts.budget_evaluations);

@@ -1,5 +1,5 @@
 // Whose weights are kept and published: always those of the best by search::better(), and of this run.
-#include "finch/app/ending.hpp"
+#include "finch/app/publish.hpp"
 #include "finch/data/dataset.hpp"
 #include "finch/evaluate/cnn_evaluator.hpp"
 

@@ -1,5 +1,7 @@
 #include "finch/app/share_run.hpp"
 
+#include "finch/base/message.hpp"
+
 #include <doctest/doctest.h>
 #include <vector>
 
@@ -26,6 +28,27 @@ search::Population everything() {
 
 }  // namespace
 
+TEST_CASE("what was before a start travels as a message") {
+    const RunBefore before{.run = 77,
+                           .restart = 3,
+                           .earlier = {{0, 5}, {1, 4}},
+                           .hours = 1.5,
+                           .node_hours = 2.5,
+                           .one_at_a_time = true,
+                           .bred = {1, 2, 3, 4, 5}};
+
+    const auto found = from_message<RunBefore>(to_message(before));
+
+    CHECK(found.run == 77);
+    CHECK(found.restart == 3);
+    REQUIRE(found.earlier.size() == 2);
+    CHECK(found.earlier[1].workers == 4);
+    CHECK(found.hours == 1.5);
+    CHECK(found.node_hours == 2.5);
+    CHECK(found.one_at_a_time);
+    CHECK(found.bred == before.bred);
+}
+
 TEST_CASE("every leader gets what its island needs of a resumed run, world rank 0 the whole") {
     const int self = comm::rank_of(MPI_COMM_WORLD);
     const std::vector<int> island_of_worker{1, 0, 0, 1};
@@ -33,27 +56,12 @@ TEST_CASE("every leader gets what its island needs of a resumed run, world rank 
     const search::Population all = everything();
     OpenedRun opened;
     if (self == 0) {
-        opened.facts.run = 77;
-        opened.facts.restarts = 3;
-        opened.earlier = {{0, 5}, {1, 4}};
-        opened.node_hours_before = 2.5;
-        opened.one_at_a_time = true;
-        opened.hours_before = 1.5;
-        opened.bred_before = {1, 2, 3, 4, 5};
         opened.population = all;
     }
 
     const OpenedRun run =
         share_run(MPI_COMM_WORLD, std::move(opened), island_of_worker, search::ExchangeKind::pollination, 2);
 
-    CHECK(run.facts.run == 77);
-    CHECK(run.facts.restarts == 3);
-    REQUIRE(run.earlier.size() == 2);
-    CHECK(run.earlier[1].workers == 4);
-    CHECK(run.node_hours_before == 2.5);
-    CHECK(run.one_at_a_time);
-    CHECK(run.hours_before == 1.5);
-    CHECK(run.bred_before == std::vector<std::int32_t>{1, 2, 3, 4, 5});
     CHECK(run.population.active(island) == all.active(island));
     const auto best = all.best(island, individuals);
     const auto known = run.population.best(island, individuals);

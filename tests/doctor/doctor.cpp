@@ -1,4 +1,5 @@
 // What finch doctor says of facts that are handed in.
+#include "finch/base/message.hpp"
 #include "finch/doctor/describe.hpp"
 
 #include <algorithm>
@@ -346,7 +347,7 @@ TEST_CASE("facts come from another rank as they were") {
     rank.file_system.sync_seconds = 0.25;
     rank.file_system.free_bytes = 4;
 
-    CHECK(unpack_facts(pack_facts(rank)) == rank);
-    CHECK(unpack_facts(pack_facts(RankFacts{})) == RankFacts{});
-    CHECK(!(unpack_facts(pack_facts(rank)) == good_rank(3)));
+    CHECK(from_message<RankFacts>(to_message(rank)) == rank);
+    CHECK(from_message<RankFacts>(to_message(RankFacts{})) == RankFacts{});
+    CHECK(!(from_message<RankFacts>(to_message(rank)) == good_rank(3)));
 }

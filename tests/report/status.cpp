@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 using namespace finch;
-using report::RunState;
 using testing::TemporaryFolder;
 
 namespace {
@@ -69,12 +68,12 @@ private:
 class Run {
 public:
     Run() : directory(folder / "run") { directory.create(); }
-    void write(const std::string& state) {
+    void write(RunState state) {
         store::ArchiveFacts facts = store::samples::facts();
         facts.state = state;
         store::write_archive(directory.archive(), {}, population, facts);
     }
-    RunState state_after(const std::string& state) {
+    RunState state_after(RunState state) {
         write(state);
         return report::status(directory).state;
     }
@@ -90,14 +89,14 @@ public:
 TEST_CASE("the state of a run is complete, stopped early or interrupted by its archive, and running while locked") {
     Run run;
 
-    CHECK(run.state_after("complete") == RunState::complete);
-    CHECK(run.state_after("stopped") == RunState::stopped_early);
-    CHECK(run.state_after("running") == RunState::interrupted);
+    CHECK(run.state_after(RunState::complete) == RunState::complete);
+    CHECK(run.state_after(RunState::stopped) == RunState::stopped);
+    CHECK(run.state_after(RunState::running) == RunState::interrupted);
     {
         const store::RunLock lock(run.directory, "");
-        CHECK(run.state_after("complete") == RunState::running);
+        CHECK(run.state_after(RunState::complete) == RunState::running);
     }
-    CHECK(run.state_after("complete") == RunState::complete);
+    CHECK(run.state_after(RunState::complete) == RunState::complete);
 }
 
 TEST_CASE("a directory without a run is the user's error") {
@@ -122,7 +121,7 @@ TEST_CASE("a run whose first start ended before it wrote an archive is interrupt
 TEST_CASE("the progress line names the run and its last start") {
     Run run;
     run.population.merge(evaluated(1, 0.5));
-    run.write("complete");
+    run.write(RunState::complete);
 
     const report::Status status = report::status(run.directory);
 
@@ -140,7 +139,7 @@ TEST_CASE("no snapshot is opened, and nothing is written, renamed or removed") {
         std::ofstream(snapshot).close();
         std::filesystem::resize_file(snapshot, std::uintmax_t{300} << 20);  // a hole: it takes no space
     }
-    run.write("running");
+    run.write(RunState::running);
     Watch watch({run.directory.root(), run.directory.state()});
     if (!watch.works()) {
         MESSAGE("skipped: inotify does not work here");
@@ -162,7 +161,7 @@ TEST_CASE("results in a journal count as those in the archive do") {
     Run run;
     run.population.merge(evaluated(1, 0.5));
     run.population.merge(bred(2));
-    run.write("running");
+    run.write(RunState::running);
     const std::uint64_t number = store::samples::facts().run;
     store::Journal journal(run.directory.journal(0), number);
     journal.write(search::encode(search::Result{evaluated(3, 0.25)}, number));
@@ -182,7 +181,7 @@ TEST_CASE("progress grows with every saved step of a training, and with its resu
     Run run;
     run.population.merge(bred(1));
     run.population.merge(bred(2));
-    run.write("running");
+    run.write(RunState::running);
     const std::uint64_t number = store::samples::facts().run;
     store::Journal journal(run.directory.journal(0), number);
     const auto save_training = [&](std::uint32_t id, double share) {

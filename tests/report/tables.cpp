@@ -34,7 +34,7 @@ std::string part_between(const std::string& text, const std::string& begin, cons
 /// Two workers in start 0, one hour long, 30 evaluations; one in start 1, half an hour, 15.
 store::ArchiveFacts facts_of_two_starts() {
     store::ArchiveFacts facts;
-    facts.state = "stopped";
+    facts.state = RunState::stopped;
     facts.islands = 2;
     facts.restarts = 1;
     facts.budget_evaluations = 200;

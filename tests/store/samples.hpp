@@ -82,7 +82,7 @@ inline ArchiveFacts facts() {
     some.data_fingerprint = "crc32c 1234";
     some.workers = 7;
     some.islands = 4;
-    some.state = "stopped";
+    some.state = RunState::stopped;
     some.budget_evaluations = 200;
     some.starts = {{0, 4, 2, 1e9, 12.5, 0, 0}, {3, 7, 1, 2e9, 0.25, 3.5, 2}};
     some.events = {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "finch/base/run_state.hpp"
 #include "finch/comm/mpi.hpp"
 #include "finch/config/config.hpp"
 
@@ -9,11 +10,6 @@
 #include <vector>
 
 namespace finch::app {
-
-/// Exit codes of the program. Anything else is a fault.
-inline constexpr int exit_done = 0;
-inline constexpr int exit_input = 2;
-inline constexpr int exit_stopped = 75;
 
 struct RunOptions {
     std::filesystem::path config;

@@ -14,17 +14,24 @@
 
 namespace finch::app {
 
+/// What every rank knows of the run and its earlier starts, a message.
+struct RunBefore {
+    std::uint64_t run = 0;
+    std::uint32_t restart = 0;  ///< of this start
+    std::vector<island::EarlierStart> earlier = {};
+    double hours = 0;
+    double node_hours = 0;
+    bool one_at_a_time = false;           ///< island::WorkerOptions has it
+    std::vector<std::int32_t> bred = {};  ///< by worker, in the earlier starts; others bred nothing
+};
+
 /// A run directory that was opened for a start: locked, everything in it merged, the restart number raised and synced.
 struct OpenedRun {
     std::unique_ptr<store::RunLock> lock;
-    store::ArchiveFacts facts;  ///< of this start
-    std::vector<island::EarlierStart> earlier;
-    double hours_before = 0;
-    double node_hours_before = 0;
-    bool one_at_a_time = false;  ///< island::WorkerOptions has it
+    store::ArchiveFacts facts;  ///< of this start, on world rank 0
+    RunBefore before;
     search::Population population{search::ExchangeKind::none, 1};
-    std::vector<std::int32_t> bred_before;  ///< by worker, in the earlier starts; others bred nothing
-    std::string greeting;                   ///< "a new run", or what is resumed
+    std::string greeting;  ///< "a new run", or what is resumed
 };
 
 /// World rank 0 only. Opens or begins the run. Throws ConfigError where it is in use, was made with another
@@ -32,10 +39,5 @@ struct OpenedRun {
 [[nodiscard]] OpenedRun open_run(const store::RunDirectory& directory, const config::Config& config,
                                  const RunOptions& options, const cluster::Slurm& slurm,
                                  const std::string& data_fingerprint, int workers, int islands, int nodes);
-
-/// What the other leaders need of it beside the population, as bytes; and back (without lock, greeting and the facts'
-/// texts, the population empty).
-[[nodiscard]] std::string pack_run(const OpenedRun& run);
-[[nodiscard]] OpenedRun unpack_run(const std::string& packed, search::ExchangeKind kind, int islands);
 
 }  // namespace finch::app

@@ -7,8 +7,8 @@
 
 namespace finch::app {
 
-/// Collective over `leaders` (rank = worker). The run that world rank 0 opened, on every leader: the whole there, and
-/// elsewhere what the leaders of the own island need of its population, without learning curves. It travels in chunks:
+/// Collective over `leaders` (rank = worker). The population of the run that world rank 0 opened, on every leader: the
+/// whole there, and elsewhere what the leaders of the own island need, without learning curves. It travels in chunks:
 /// to the first leader of each island, and on to the others.
 [[nodiscard]] OpenedRun share_run(MPI_Comm leaders, OpenedRun opened, std::span<const int> island_of_worker,
                                   search::ExchangeKind kind, int islands);

@@ -44,9 +44,8 @@ public:
     /// Throws LockLost, as report() does.
     bool write(const search::Population& population) override;
     [[nodiscard]] std::vector<search::Id> curves_kept() const override { return curves_kept_; }
-    /// "running", "complete", "stopped" or "terminated" (with seconds left, or a peer dead): what the next write says
-    /// of the run.
-    void set_state(const std::string& state) { facts_.state = state; }
+    /// What the next write says of the run.
+    void set_state(RunState state) { facts_.state = state; }
     /// Whether the last write() succeeded.
     [[nodiscard]] bool is_current() const noexcept { return is_current_; }
     [[nodiscard]] const store::ArchiveFacts& facts() const noexcept { return facts_; }

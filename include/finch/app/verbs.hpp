@@ -14,11 +14,6 @@ struct ShowOptions {
 };
 [[nodiscard]] int show(const ShowOptions& options);
 
-/// Exit codes of `finch status`.
-inline constexpr int status_complete = 0;
-inline constexpr int status_stopped = 75;
-inline constexpr int status_interrupted = 76;
-inline constexpr int status_running = 77;
 /// `options.config` may be a run directory or a configuration. `progress`: puts a number that grows as the run gets
 /// further, and the name of its last start, before the line.
 [[nodiscard]] int status(const RunOptions& options, bool progress);

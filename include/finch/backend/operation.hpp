@@ -129,8 +129,8 @@ using OperationShape =
 /// Whether backward() reads the input x; and the output y. What it does not read may be overwritten after forward().
 [[nodiscard]] bool backward_reads_input(const OperationShape& shape) noexcept;
 [[nodiscard]] bool backward_reads_output(const OperationShape& shape) noexcept;
-/// Floats that an operation keeps from forward() to backward() beside its input and output, about: which input a maximum
-/// came from, statistics of the batch.
+/// Floats that an operation keeps from forward() to backward() beside its input and output, about: which input a
+/// maximum came from, statistics of the batch.
 [[nodiscard]] std::int64_t kept_floats(const OperationShape& shape) noexcept;
 
 /// Whether forward() learns from the batch and follows it with running statistics, or uses what was learnt.

@@ -46,8 +46,4 @@ struct Facts {
 /// Open MPI sets it to "singleton" in a process that no launcher started; it sets the variables of PMIx there, too.
 inline constexpr const char* singleton_variable = "OMPI_MCA_ess";
 
-/// RankFacts as they travel from rank to rank.
-[[nodiscard]] std::string pack_facts(const RankFacts& facts);
-[[nodiscard]] RankFacts unpack_facts(const std::string& packed);
-
 }  // namespace finch::doctor

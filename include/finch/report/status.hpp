@@ -1,5 +1,6 @@
 #pragma once
 
+#include "finch/base/run_state.hpp"
 #include "finch/store/run_directory.hpp"
 
 #include <cstddef>
@@ -8,10 +9,6 @@
 #include <string>
 
 namespace finch::report {
-
-/// complete: its budget is used. stopped_early: it ended in good order and waits to be resumed. interrupted: it ended
-/// otherwise. running: its lock is held.
-enum class RunState { complete, stopped_early, interrupted, running };
 
 /// How far a run is.
 struct Status {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "finch/base/replace.hpp"
+#include "finch/base/run_state.hpp"
 #include "finch/search/population.hpp"
 
 #include <cstdint>
@@ -48,7 +49,7 @@ struct ArchiveFacts {
     std::string data_fingerprint;
     int workers = 1;
     int islands = 1;
-    std::string state;  ///< running | complete | stopped | terminated (by TERM: a peer may have died)
+    RunState state = RunState::running;
     std::int64_t budget_evaluations = -1;  ///< −1: none
     std::vector<Start> starts;             ///< in their order; the last is this one
     std::vector<search::Event> events;

@@ -1,4 +1,4 @@
-#include "finch/app/ending.hpp"
+#include "finch/app/publish.hpp"
 
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"

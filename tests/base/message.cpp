@@ -1,0 +1,58 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/base/message.hpp"
+
+#include "finch/base/error.hpp"
+
+#include <cstdint>
+#include <doctest/doctest.h>
+#include <map>
+#include <string>
+#include <vector>
+
+using namespace finch;
+
+namespace {
+
+struct Inner {
+    std::string name;
+    std::vector<bool> flags = {};
+    double size = 0;
+    bool operator==(const Inner&) const = default;
+};
+struct Outer {
+    std::int64_t number = 0;
+    std::vector<Inner> parts = {};
+    std::map<std::string, std::string> words = {};
+    std::vector<double> values = {};
+    bool is_set = false;
+    bool operator==(const Outer&) const = default;
+};
+struct OfTen {
+    std::string a;
+    int b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0, i = 0;
+    std::string j = {};
+    bool operator==(const OfTen&) const = default;
+};
+
+}  // namespace
+
+TEST_CASE("a message gives back what it was made of: texts, lists, maps and structs within structs") {
+    const Outer outer{.number = -7,
+                      .parts = {{"a", {true, false, true}, 0.5}, {"", {}, 2}},
+                      .words = {{"x", "y"}, {"", "z"}},
+                      .values = {1, 2.5},
+                      .is_set = true};
+
+    CHECK(from_message<Outer>(to_message(outer)) == outer);
+    CHECK(from_message<Outer>(to_message(Outer{})) == Outer{});
+    CHECK(from_message<int>(to_message(5)) == 5);
+    const OfTen ten{"first", 1, 2, 3, 4, 5, 6, 7, 8, "last"};
+    CHECK(from_message<OfTen>(to_message(ten)) == ten);
+}
+
+TEST_CASE("a message that ends too early is refused wherever it is cut") {
+    const std::string whole = to_message(Inner{"a name", {true, true}, 1});
+    for (std::size_t size = 0; size < whole.size(); ++size) {
+        CHECK_THROWS_AS(static_cast<void>(from_message<Inner>(whole.substr(0, size))), FileError);
+    }
+}
