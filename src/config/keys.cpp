@@ -122,6 +122,11 @@ Domain propagator() {
                   "deviation of a real gene's change, as a share of its range")}},
             "crossover and mutation, as Propulate's default chain does it"),
         alternative<Any>("random", search::RandomSearchOptions{}, {}, "random search"),
+        alternative<Any>(
+            "evolution", search::EvolutionOptions{},
+            {{key("cma_share", &search::EvolutionOptions::cma_share, real(0, 0.9),
+                  "of the individuals that CMA-ES breeds; the others come from differential evolution")}},
+            "differential evolution (L-SHADE) and CMA-ES, without generations: for 500 evaluations or more"),
     }}};
 }
 
