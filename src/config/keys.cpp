@@ -127,6 +127,12 @@ Domain propagator() {
             {{key("cma_share", &search::EvolutionOptions::cma_share, real(0, 0.9),
                   "of the individuals that CMA-ES breeds; the others come from differential evolution")}},
             "differential evolution (L-SHADE) and CMA-ES, without generations: for 500 evaluations or more"),
+        alternative<Any>("screened", search::ScreenedOptions{},
+                         {{key("most_points", &search::ScreenedOptions::most_points, whole(20, 2000),
+                               "results that the model knows: the best half and the newest")}},
+                         "of 200 candidates the one that a Gaussian process likes best: for up to 500 evaluations"),
+        alternative<Any>("auto", search::AutomaticOptions{}, {},
+                         "screened for an island's first 500 results, evolution from then on"),
     }}};
 }
 

@@ -169,6 +169,7 @@ search::Stage Worker::stage() const {
     const auto count = static_cast<std::int64_t>(leaders.size());
     const Budget& budget = options_.budget;
     search::Stage stage;
+    stage.seconds_per_evaluation = seconds_per_evaluation_;
     stage.workers = static_cast<std::int32_t>(count);
     stage.births = static_cast<std::uint64_t>((generation_ - 1) * count + place);
     stage.evaluations = budget.evaluations.value_or(budget.generations.value_or(0) * workers());
@@ -225,7 +226,8 @@ void Worker::start(search::Individual individual) {
     individual.attempt.restart = options_.restart;
     individual.attempt.worker = options_.self;
     individual.ranks = options_.ranks;
-    if (publish(search::Started{individual}, {})) {
+    const bool is_told = propagator_.looks_at_training();
+    if (publish(search::Started{individual}, is_told ? leaders_of(island()) : std::vector<std::int32_t>())) {
         evaluator_.start(std::move(individual));
     }
 }

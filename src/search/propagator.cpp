@@ -3,18 +3,14 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 
-#include "propagators/evolution.hpp"
+#include "propagators/folding.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <utility>
 
 namespace finch::search {
 namespace {
-
-/// For propagators whose state follows from all results: every copy that came to an island counts.
-constexpr std::size_t whole_history = std::size_t{1} << 30U;
 
 class RandomSearch final : public Propagator {
 public:
@@ -123,36 +119,12 @@ void Genetic::move(Genome& genome, RandomStream& random) const {
     genome[i] = std::clamp(moved, gene.low, gene.high);
 }
 
-class Evolution final : public Propagator {
-public:
-    Evolution(const EvolutionOptions& options, const Space& space, std::uint64_t seed)
-        : plan_{.space = space, .seed = seed, .cma_share = options.cma_share} {}
-
-    Offspring breed(const Population& population, int island, const Stage& stage, RandomStream& random) override {
-        if (!state_) {
-            plan_.evaluations = stage.evaluations;
-            plan_.workers = stage.workers;
-            state_.emplace(EvolutionState(plan_));
-        }
-        return state_->over(population, island).breed(stage, random);
-    }
-    std::size_t population() const noexcept override { return whole_history; }
-
-private:
-    EvolutionPlan plan_;
-    std::optional<Fold<EvolutionState>> state_;
-};
-
 std::unique_ptr<Propagator> make(const GeneticOptions& options, const Space& space, std::uint64_t) {
     return std::make_unique<Genetic>(options, space);
 }
 
 std::unique_ptr<Propagator> make(const RandomSearchOptions&, const Space& space, std::uint64_t) {
     return std::make_unique<RandomSearch>(space);
-}
-
-std::unique_ptr<Propagator> make(const EvolutionOptions& options, const Space& space, std::uint64_t seed) {
-    return std::make_unique<Evolution>(options, space, seed);
 }
 
 }  // namespace

@@ -30,6 +30,12 @@ PropagatorOptions options_of(const std::string& name, std::int64_t workers) {
     if (name == "evolution") {
         return EvolutionOptions{};
     }
+    if (name == "screened") {
+        return ScreenedOptions{};
+    }
+    if (name == "auto") {
+        return AutomaticOptions{};
+    }
     throw std::runtime_error("no propagator " + name);
 }
 

@@ -115,14 +115,14 @@ void DifferentialEvolution::insert(Member member) {
     const auto place = std::upper_bound(members_.begin(), members_.end(), member,
                                         [](const Member& a, const Member& b) { return a.loss < b.loss; });
     members_.insert(place, std::move(member));
+    is_filled_ = is_filled_ || members_.size() >= size_;
 }
 
 void DifferentialEvolution::take(Member member, const Breeding& breeding, double done, RandomStream& random) {
     if (breeding.scale_factor == 0) {
-        ++first_points_;
         insert(std::move(member));
-        if (first_points_ > size_) {
-            shrink(done);
+        if (members_.size() > size_) {
+            members_.pop_back();
         }
         return;
     }
@@ -179,7 +179,7 @@ void DifferentialEvolution::shrink(double done) {
     const double size = static_cast<double>(size_);
     const double left = size - (size - static_cast<double>(least_members)) * std::clamp(done, 0.0, 1.0);
     const auto most = std::max(least_members, static_cast<std::size_t>(std::lround(left)));
-    if (first_points_ >= size_ && members_.size() > most) {
+    if (is_filled() && members_.size() > most) {
         members_.resize(most);
     }
 }
@@ -187,10 +187,11 @@ void DifferentialEvolution::shrink(double done) {
 void DifferentialEvolution::inject(Member member) {
     const bool is_there =
         std::any_of(members_.begin(), members_.end(), [&](const Member& one) { return one.point == member.point; });
-    if (is_there || (is_filled() && member.loss >= members_.back().loss)) {
+    const bool has_room = !is_filled() && members_.size() < size_;
+    if (is_there || (!has_room && member.loss >= members_.back().loss)) {
         return;
     }
-    if (is_filled()) {
+    if (!has_room) {
         members_.pop_back();
     }
     insert(std::move(member));

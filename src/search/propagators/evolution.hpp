@@ -32,7 +32,7 @@ public:
         std::int32_t slot = 0;  ///< of the individual that founded it
     };
 
-    [[nodiscard]] bool is_filled() const noexcept { return first_points_ >= size_ && members_.size() >= 4; }
+    [[nodiscard]] bool is_filled() const noexcept { return is_filled_; }
     [[nodiscard]] std::size_t first_size() const noexcept { return size_; }
     [[nodiscard]] UnitGenome first_point(const EvolutionPlan& plan, RandomStream& random) const;
     /// A trial for a slot: current-to-pbest/1/bin.
@@ -61,8 +61,8 @@ private:
     std::size_t memory_at_ = 0;
     std::vector<Success> successes_;
     std::size_t since_learning_ = 0;
-    std::size_t first_points_ = 0;  ///< that came in
-    std::size_t size_;              ///< NP at the beginning
+    bool is_filled_ = false;  ///< whether there were ever as many members as at the beginning
+    std::size_t size_;        ///< NP at the beginning
     UnitGenome centre_;
 };
 
