@@ -125,7 +125,9 @@ Domain propagator() {
         alternative<Any>(
             "evolution", search::EvolutionOptions{},
             {{key("cma_share", &search::EvolutionOptions::cma_share, real(0, 0.9),
-                  "of the individuals that CMA-ES breeds; the others come from differential evolution")}},
+                  "of the individuals that CMA-ES breeds; the others come from differential evolution"),
+              key("mutation_share", &search::EvolutionOptions::mutation_share, real(0, 1),
+                  "of those others, in the first phase: crossover and mutation of few genes")}},
             "differential evolution (L-SHADE) and CMA-ES, without generations: for 500 evaluations or more"),
         alternative<Any>("screened", search::ScreenedOptions{},
                          {{key("most_points", &search::ScreenedOptions::most_points, whole(20, 2000),

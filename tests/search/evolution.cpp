@@ -190,7 +190,7 @@ TEST_CASE("auto: screened for the first 500 results, evolution from then on; at 
     const std::vector<Operator> costly = operators(60);
     CHECK(std::count(costly.begin(), costly.begin() + 500, Operator::model_screened) > 400);
     CHECK(std::count(costly.begin() + 510, costly.end(), Operator::model_screened) == 0);
-    CHECK(std::count(costly.begin() + 510, costly.end(), Operator::differential_evolution) > 100);
+    CHECK(std::count(costly.begin() + 510, costly.end(), Operator::differential_evolution) > 50);
     const std::vector<Operator> free = operators(1e-6);
     CHECK(std::count(free.begin(), free.end(), Operator::model_screened) == 0);
 }

@@ -58,7 +58,8 @@ struct RandomSearchOptions {};
 /// L-SHADE (Tanabe and Fukunaga 2014) without generations, and a share of CMA-ES beside it. With 10 000 evaluations or
 /// more in two phases, the second far from what the first found. For many evaluations.
 struct EvolutionOptions {
-    double cma_share = 0.15;  ///< of the births that go to CMA-ES
+    double cma_share = 0.15;      ///< of the births that go to CMA-ES
+    double mutation_share = 0.4;  ///< of the others in the first phase that go to crossover and mutation of few genes
 };
 
 /// Breeding that a Gaussian process screens: of 200 candidates the one with the least μ − κσ (Jones et al. 1998). For

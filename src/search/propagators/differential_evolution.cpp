@@ -111,6 +111,29 @@ UnitGenome DifferentialEvolution::trial(const EvolutionPlan& plan, RandomStream&
     return point;
 }
 
+UnitGenome DifferentialEvolution::mutant(const EvolutionPlan& plan, RandomStream& random, Breeding& breeding) const {
+    const auto drawn = [&] { return static_cast<std::size_t>(random.below(members_.size())); };
+    const Member& parent = members_[std::min(drawn(), drawn())];
+    UnitGenome point = parent.point;
+    if (random.uniform() < 0.5) {
+        const UnitGenome& other = members_[drawn()].point;
+        for (std::size_t i = 0; i < point.size(); ++i) {
+            point[i] = random.uniform() < 0.5 ? other[i] : point[i];
+        }
+    }
+    bool is_changed = false;
+    while (!is_changed) {
+        for (std::size_t i = 0; i < point.size(); ++i) {
+            if (random.uniform() * static_cast<double>(point.size()) < 1) {
+                point[i] = mutate_unit(plan.space.genes[i], point[i], 16, 0.1, random);
+                is_changed = true;
+            }
+        }
+    }
+    breeding.slot = parent.slot;
+    return point;
+}
+
 void DifferentialEvolution::insert(Member member) {
     const auto place = std::upper_bound(members_.begin(), members_.end(), member,
                                         [](const Member& a, const Member& b) { return a.loss < b.loss; });
@@ -119,7 +142,7 @@ void DifferentialEvolution::insert(Member member) {
 }
 
 void DifferentialEvolution::take(Member member, const Breeding& breeding, double done, RandomStream& random) {
-    if (breeding.scale_factor == 0) {
+    if (breeding.slot < 0) {
         insert(std::move(member));
         if (members_.size() > size_) {
             members_.pop_back();
@@ -133,11 +156,14 @@ void DifferentialEvolution::take(Member member, const Breeding& breeding, double
     auto rival =
         std::find_if(members_.begin(), members_.end(), [&](const Member& one) { return one.slot == breeding.slot; });
     rival = rival == members_.end() ? std::prev(members_.end()) : rival;
-    if (member.loss <= rival->loss) {
+    const bool is_there =
+        std::any_of(members_.begin(), members_.end(), [&](const Member& one) { return one.point == member.point; });
+    if (member.loss <= rival->loss && !is_there) {
         if (member.loss < rival->loss) {
             archive_.push_back(rival->point);
-            const double gain = std::isfinite(rival->loss) ? rival->loss - member.loss : 0;
-            successes_.push_back({breeding.scale_factor, breeding.crossover_rate, gain});
+            if (breeding.scale_factor > 0 && std::isfinite(rival->loss)) {
+                successes_.push_back({breeding.scale_factor, breeding.crossover_rate, rival->loss - member.loss});
+            }
         }
         member.slot = rival->slot;
         members_.erase(rival);

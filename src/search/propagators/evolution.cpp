@@ -55,7 +55,8 @@ void EvolutionState::take(const Individual& individual, bool born_here) {
     }
     const Breeding& breeding = individual.breeding;
     const bool is_of_a_phase =
-        born_here && (individual.bred_by == Operator::random || individual.bred_by == Operator::differential_evolution);
+        born_here && (individual.bred_by == Operator::random || individual.bred_by == Operator::crossover ||
+                      individual.bred_by == Operator::differential_evolution);
     if (is_of_a_phase) {
         const auto phase = std::min(static_cast<std::size_t>(std::max(breeding.phase, 0)), phases_.size() - 1);
         const double begin = phase == 0 ? 0 : phase_ends_[phase - 1];
@@ -139,6 +140,9 @@ Offspring EvolutionState::breed(const Stage& stage, RandomStream& random) const 
     const bool begins = phases_.size() == 1 ? stage.births < phase.first_size() : !phase.is_filled();
     if (begins || phase.members().size() < 4) {
         return give(phase.first_point(plan_, random), Operator::random);
+    }
+    if (phases_.size() == 1 && random.uniform() < plan_.mutation_share) {
+        return give(phase.mutant(plan_, random, offspring.breeding), Operator::crossover);
     }
     return give(phase.trial(plan_, random, offspring.breeding), Operator::differential_evolution);
 }

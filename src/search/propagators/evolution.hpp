@@ -16,6 +16,7 @@ struct EvolutionPlan {
     Space space;
     std::uint64_t seed = 1;
     double cma_share = 0.15;
+    double mutation_share = 0.4;
     std::int64_t evaluations = 0;  ///< of the whole run
     std::int32_t workers = 1;
 };
@@ -37,6 +38,8 @@ public:
     [[nodiscard]] UnitGenome first_point(const EvolutionPlan& plan, RandomStream& random) const;
     /// A trial for a slot: current-to-pbest/1/bin.
     [[nodiscard]] UnitGenome trial(const EvolutionPlan& plan, RandomStream& random, Breeding& breeding) const;
+    /// One member, or a uniform cross of two, with about one gene changed: for a slot, too.
+    [[nodiscard]] UnitGenome mutant(const EvolutionPlan& plan, RandomStream& random, Breeding& breeding) const;
     /// `done`: the share of the phase's budget that is used. `random` decides what leaves the archive.
     void take(Member member, const Breeding& breeding, double done, RandomStream& random);
     /// A member from elsewhere: takes the worst one's place, unless it is there already or no better.

@@ -27,7 +27,8 @@ std::vector<const Individual*> in_training_on(const Population& population, int 
 class Evolution final : public Propagator {
 public:
     Evolution(const EvolutionOptions& options, const Space& space, std::uint64_t seed)
-        : plan_{.space = space, .seed = seed, .cma_share = options.cma_share} {}
+        : plan_{
+              .space = space, .seed = seed, .cma_share = options.cma_share, .mutation_share = options.mutation_share} {}
 
     Offspring breed(const Population& population, int island, const Stage& stage, RandomStream& random) override {
         if (!state_) {
