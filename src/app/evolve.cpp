@@ -112,9 +112,10 @@ island::ExitReason lead(const RunContext& context, OpenedRun opened) {
         const search::Individual* best = population->best();
         return best != nullptr ? std::optional(search::standing(*best)) : std::nullopt;
     });
-    const auto propagator = context.options.genes
-                                ? fixed_genome_propagator(given_genome(context.config.space, *context.options.genes))
-                                : search::make_propagator(context.config.propagator, context.config.space);
+    const auto propagator =
+        context.options.genes
+            ? fixed_genome_propagator(given_genome(context.config.space, *context.options.genes))
+            : search::make_propagator(context.config.propagator, context.config.space, context.config.seed);
     Progress progress(context.config, is_zero, run.population.settled(), run.before.hours);
     island::Worker worker(worker_options(context, run), std::move(run.population), *propagator, *evaluator, journal,
                           *mailbox, is_zero ? &*archive : nullptr, progress,

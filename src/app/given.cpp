@@ -16,7 +16,7 @@ namespace {
 class Given : public search::Propagator {
 public:
     explicit Given(search::Genome genome) : genome_(std::move(genome)) {}
-    search::Offspring breed(const search::Population&, int, RandomStream&) const override {
+    search::Offspring breed(const search::Population&, int, const search::Stage&, RandomStream&) override {
         return {genome_, {}, search::Operator::given};
     }
     std::size_t population() const noexcept override { return 0; }

@@ -122,6 +122,19 @@ Domain propagator() {
                   "deviation of a real gene's change, as a share of its range")}},
             "crossover and mutation, as Propulate's default chain does it"),
         alternative<Any>("random", search::RandomSearchOptions{}, {}, "random search"),
+        alternative<Any>(
+            "evolution", search::EvolutionOptions{},
+            {{key("cma_share", &search::EvolutionOptions::cma_share, real(0, 0.9),
+                  "of the individuals that CMA-ES breeds; the others come from differential evolution"),
+              key("mutation_share", &search::EvolutionOptions::mutation_share, real(0, 1),
+                  "of those others, in the first phase: crossover and mutation of few genes")}},
+            "differential evolution (L-SHADE) and CMA-ES, without generations: for 500 evaluations or more"),
+        alternative<Any>("screened", search::ScreenedOptions{},
+                         {{key("most_points", &search::ScreenedOptions::most_points, whole(20, 2000),
+                               "results that the model knows: the best half and the newest")}},
+                         "of 200 candidates the one that a Gaussian process likes best: for up to 500 evaluations"),
+        alternative<Any>("auto", search::AutomaticOptions{}, {},
+                         "screened for an island's first 500 results, evolution from then on"),
     }}};
 }
 

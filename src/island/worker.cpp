@@ -48,7 +48,7 @@ double phase_of(std::int32_t worker) {
 
 }  // namespace
 
-Worker::Worker(WorkerOptions options, search::Population population, const search::Propagator& propagator,
+Worker::Worker(WorkerOptions options, search::Population population, search::Propagator& propagator,
                Evaluator& evaluator, Journal& journal, comm::Mailbox& mailbox, Archive* archive, Observer& observer,
                Hooks hooks)
     : options_(std::move(options)),
@@ -162,6 +162,33 @@ void Worker::fill_slots() {
     }
 }
 
+/// What this worker knows of its island stands for all islands.
+search::Stage Worker::stage() const {
+    const std::vector<std::int32_t> leaders = leaders_of(island());
+    const auto place = std::find(leaders.begin(), leaders.end(), options_.self) - leaders.begin();
+    const auto count = static_cast<std::int64_t>(leaders.size());
+    const Budget& budget = options_.budget;
+    search::Stage stage;
+    stage.seconds_per_evaluation = seconds_per_evaluation_;
+    stage.workers = static_cast<std::int32_t>(count);
+    stage.births = static_cast<std::uint64_t>((generation_ - 1) * count + place);
+    stage.evaluations = budget.evaluations.value_or(budget.generations.value_or(0) * workers());
+    if (stage.evaluations > 0) {
+        const auto settled = static_cast<double>(population_.settled_on(island()));
+        stage.budget_used = settled * workers() / static_cast<double>(count * stage.evaluations);
+    }
+    const double hours = (hooks_.steady_seconds() - began_) / 3600;
+    if (budget.hours) {
+        stage.budget_used = std::max(stage.budget_used, (options_.hours_before + hours) / *budget.hours);
+    }
+    if (budget.node_hours) {
+        stage.budget_used =
+            std::max(stage.budget_used, (options_.node_hours_before + options_.nodes * hours) / *budget.node_hours);
+    }
+    stage.budget_used = std::min(stage.budget_used, 1.0);
+    return stage;
+}
+
 void Worker::start_bred() {
     search::Individual individual;
     individual.id = search::Id::make(options_.restart, static_cast<std::uint32_t>(options_.self), ++sequence_);
@@ -173,13 +200,15 @@ void Worker::start_bred() {
     individual.ranks = options_.ranks;
     individual.threads = options_.threads;
     individual.attempt = {options_.restart, options_.self};
+    const search::Stage now = stage();
     bool exists = false;
     for (std::uint32_t attempt = 0; attempt < breeding_attempts && !exists; ++attempt) {
         RandomStream random(options_.seed, Purpose::breeding, individual.id.value, attempt);
-        search::Offspring offspring = propagator_.breed(population_, island(), random);
+        search::Offspring offspring = propagator_.breed(population_, island(), now, random);
         individual.genome = std::move(offspring.genome);
         individual.parents = offspring.parents;
         individual.bred_by = offspring.bred_by;
+        individual.breeding = offspring.breeding;
         exists = evaluator_.can_exist(individual.genome);
     }
     if (!exists) {
@@ -197,7 +226,8 @@ void Worker::start(search::Individual individual) {
     individual.attempt.restart = options_.restart;
     individual.attempt.worker = options_.self;
     individual.ranks = options_.ranks;
-    if (publish(search::Started{individual}, {})) {
+    const bool is_told = propagator_.looks_at_training();
+    if (publish(search::Started{individual}, is_told ? leaders_of(island()) : std::vector<std::int32_t>())) {
         evaluator_.start(std::move(individual));
     }
 }

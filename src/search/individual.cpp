@@ -103,6 +103,12 @@ std::optional<std::string> problem_of(const Individual& individual, const Space&
         individual.batch_size < 0 || individual.attempt.deaths < 0 || !(individual.progress >= 0)) {
         return "has counts that cannot be";
     }
+    const Breeding& breeding = individual.breeding;
+    for (const double share : {breeding.scale_factor, breeding.crossover_rate, breeding.budget_used}) {
+        if (!(0 <= share && share <= 1)) {
+            return fmt::format("was bred with a share of {}", share);
+        }
+    }
     for (const double time : {individual.born, individual.started, individual.finished}) {
         if (!(0 <= time && time < year_10000)) {
             return fmt::format("has the time {}", time);

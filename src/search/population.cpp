@@ -84,6 +84,7 @@ bool Population::merge_membership(Id id, std::int32_t island) {
     const Individual* individual = kind_ == ExchangeKind::pollination ? find(id) : nullptr;
     if (individual != nullptr && individual->ranks_by_loss()) {
         at(island_now(island)).members.insert(individual);
+        at(island_now(island)).arrivals.push_back(individual);
     }
     if (membership_use_ && memberships_.size() > most_memberships_) {
         drop_unused_memberships();
@@ -281,9 +282,17 @@ void Population::add_to_indexes(const Individual& individual) {
         return;
     }
     ++settled_;
+    const int birthplace = island_now(individual.island);
+    ++at(birthplace).settled;
+    at(birthplace).arrivals.push_back(&individual);
     if (individual.ranks_by_loss()) {
-        ++at(island_now(individual.island)).born;
-        for_each_place(individual, [&](int island) { at(island).members.insert(&individual); });
+        ++at(birthplace).born;
+        for_each_place(individual, [&](int island) {
+            at(island).members.insert(&individual);
+            if (island != birthplace) {
+                at(island).arrivals.push_back(&individual);
+            }
+        });
     }
 }
 
@@ -293,6 +302,7 @@ void Population::remove_from_indexes(const Individual& individual) {
         return;
     }
     --settled_;
+    --at(island_now(individual.island)).settled;
     if (individual.ranks_by_loss()) {
         --at(island_now(individual.island)).born;
         for_each_place(individual, [&](int island) { at(island).members.erase(&individual); });

@@ -3,6 +3,8 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 
+#include "propagators/folding.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -14,7 +16,7 @@ class RandomSearch final : public Propagator {
 public:
     explicit RandomSearch(Space space) : space_(std::move(space)) {}
 
-    Offspring breed(const Population&, int, RandomStream& random) const override {
+    Offspring breed(const Population&, int, const Stage&, RandomStream& random) override {
         return {random_genome(space_, random), {}, Operator::random};
     }
     std::size_t population() const noexcept override { return 0; }
@@ -26,7 +28,7 @@ private:
 class Genetic final : public Propagator {
 public:
     Genetic(const GeneticOptions& options, Space space);
-    Offspring breed(const Population& population, int island, RandomStream& random) const override;
+    Offspring breed(const Population& population, int island, const Stage& stage, RandomStream& random) override;
     std::size_t population() const noexcept override { return static_cast<std::size_t>(options_.population); }
 
 private:
@@ -66,7 +68,7 @@ Genetic::Genetic(const GeneticOptions& options, Space space) : options_(options)
     }
 }
 
-Offspring Genetic::breed(const Population& population, int island, RandomStream& random) const {
+Offspring Genetic::breed(const Population& population, int island, const Stage& /*stage*/, RandomStream& random) {
     const auto count = static_cast<std::size_t>(options_.population);
     // A genome that the last step replaces anyway is not bred first: the distribution is the same.
     if (space_.size() == 0 || population.active(island) < count || random.uniform() < options_.random) {
@@ -117,18 +119,18 @@ void Genetic::move(Genome& genome, RandomStream& random) const {
     genome[i] = std::clamp(moved, gene.low, gene.high);
 }
 
-std::unique_ptr<Propagator> make(const GeneticOptions& options, const Space& space) {
+std::unique_ptr<Propagator> make(const GeneticOptions& options, const Space& space, std::uint64_t) {
     return std::make_unique<Genetic>(options, space);
 }
 
-std::unique_ptr<Propagator> make(const RandomSearchOptions&, const Space& space) {
+std::unique_ptr<Propagator> make(const RandomSearchOptions&, const Space& space, std::uint64_t) {
     return std::make_unique<RandomSearch>(space);
 }
 
 }  // namespace
 
-std::unique_ptr<Propagator> make_propagator(const PropagatorOptions& options, const Space& space) {
-    return std::visit([&space](const auto& kind) { return make(kind, space); }, options);
+std::unique_ptr<Propagator> make_propagator(const PropagatorOptions& options, const Space& space, std::uint64_t seed) {
+    return std::visit([&](const auto& kind) { return make(kind, space, seed); }, options);
 }
 
 }  // namespace finch::search

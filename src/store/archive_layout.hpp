@@ -10,7 +10,7 @@
 /// What the archive's writer and reader agree on beside the columns' names.
 namespace finch::store {
 
-inline constexpr std::int64_t archive_version = 2;
+inline constexpr std::int64_t archive_version = search::individual_version;
 inline constexpr std::int64_t oldest_archive_version = 1;  ///< that this program reads
 inline constexpr const char* archive_format = "finch population";
 

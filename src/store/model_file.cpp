@@ -9,7 +9,7 @@ namespace finch::store {
 namespace {
 
 constexpr const char* format_name = "finch model";
-constexpr std::int64_t format_version = 2;
+constexpr std::int64_t format_version = search::individual_version;
 constexpr std::int64_t oldest_version = 1;
 /// Where the individual itself stands: no array's name may begin so.
 constexpr const char* own_group = "finch/";

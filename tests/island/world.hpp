@@ -120,7 +120,7 @@ private:
         files_.clear();
         post_ = std::make_unique<Post>(count, delay_);
         archive_ = std::make_unique<MemoryArchive>();
-        propagator_ = search::make_propagator(search::GeneticOptions{8}, space_);
+        propagator_ = search::make_propagator(search::GeneticOptions{8}, space_, 1);
         for (int i = 0; i < count; ++i) {
             WorkerOptions options;
             options.run = 7;

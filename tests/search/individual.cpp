@@ -118,7 +118,7 @@ TEST_CASE("bytes that end too early or name no outcome are refused") {
     }
 
     const std::size_t operator_at = 8 + 4 + 4 + 16;
-    bytes[operator_at] = std::byte{3};
+    bytes[operator_at] = std::byte{words_of(Operator{}).size()};
     ByteReader reader(bytes);
     CHECK_THROWS_AS((void)read_individual(reader), FileError);
 }

@@ -30,7 +30,7 @@ public:
           delay_(delay),
           network_(seed, Purpose::test),
           propagator_(make_propagator(GeneticOptions{8, 0.7, 0.4, 0.1, 0.05},
-                                      function_space(function_, function_.default_dimensions))),
+                                      function_space(function_, function_.default_dimensions), 1)),
           leaders_(workers, Population(exchange.kind, islands)),
           archive_(exchange.kind, islands) {}
 
@@ -72,7 +72,7 @@ private:
         individual.id = Id::make(0, worker, generation);
         individual.island = island_of(worker);
         RandomStream breeding(seed_, Purpose::breeding, individual.id.value);
-        Offspring offspring = propagator_->breed(leaders_[worker], individual.island, breeding);
+        Offspring offspring = propagator_->breed(leaders_[worker], individual.island, {}, breeding);
         individual.genome = std::move(offspring.genome);
         individual.outcome = Outcome::evaluated;
         RandomStream noise(seed_, Purpose::function_noise, individual.id.value);

@@ -125,8 +125,8 @@ private:
         individual.island = island;
         RandomStream breeding(seed_, Purpose::breeding, individual.id.value);
         RandomStream again = breeding;
-        const Offspring offspring = propagator_->breed(me.bounded, island, breeding);
-        const Offspring same = propagator_->breed(me.whole, island, again);
+        const Offspring offspring = propagator_->breed(me.bounded, island, {}, breeding);
+        const Offspring same = propagator_->breed(me.whole, island, {}, again);
         differences += offspring.genome != same.genome || offspring.parents != same.parents ? 1 : 0;
         individual.genome = offspring.genome;
         individual.outcome = Outcome::evaluated;
@@ -178,7 +178,7 @@ private:
 
     const Function& function_ = find_function("rastrigin");
     std::unique_ptr<Propagator> propagator_ = make_propagator(
-        GeneticOptions{static_cast<std::int64_t>(parents), 0.7, 0.4, 0.1, 0.05}, function_space(function_, 4));
+        GeneticOptions{static_cast<std::int64_t>(parents), 0.7, 0.4, 0.1, 0.05}, function_space(function_, 4), 1);
     ExchangeOptions exchange_;
     std::uint64_t seed_;
     double delay_;

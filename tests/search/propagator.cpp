@@ -34,11 +34,11 @@ Population of_genomes(const std::vector<Genome>& genomes) {
 
 std::vector<Offspring> breed(const PropagatorOptions& options, const Space& space, const Population& population,
                              int count = draws) {
-    const auto propagator = make_propagator(options, space);
+    const auto propagator = make_propagator(options, space, 1);
     std::vector<Offspring> offspring;
     for (int i = 0; i < count; ++i) {
         RandomStream random(1, Purpose::breeding, static_cast<std::uint64_t>(i));
-        offspring.push_back(propagator->breed(population, 0, random));
+        offspring.push_back(propagator->breed(population, 0, {}, random));
         REQUIRE(space.contains(offspring.back().genome));
     }
     return offspring;
@@ -264,12 +264,12 @@ TEST_CASE("a breeding depends on the population and its random numbers alone") {
     const Space space{{{"a", RealGene{0, 1}}, {"n", IntGene{0, 99}}}};
     const Population population = of_genomes({{0.1, 5}, {0.7, 50}, {0.3, 77}});
     const GeneticOptions options{3, 0.7, 0.4, 0.1, 0.05};
-    const auto breed_one = [&](const Propagator& propagator, std::uint64_t id) {
+    const auto breed_one = [&](Propagator& propagator, std::uint64_t id) {
         RandomStream random(5, Purpose::breeding, id);
-        return propagator.breed(population, 0, random).genome;
+        return propagator.breed(population, 0, {}, random).genome;
     };
-    const auto fresh = make_propagator(options, space);
-    const auto used = make_propagator(options, space);
+    const auto fresh = make_propagator(options, space, 1);
+    const auto used = make_propagator(options, space, 1);
     for (std::uint64_t id = 0; id < 20; ++id) {
         (void)breed_one(*used, 1000 + id);
     }
@@ -297,16 +297,16 @@ TEST_CASE("a space without genes gives individuals without genes") {
 
 TEST_CASE("parents of another space are refused") {
     const Population population = of_genomes({{1, 2}, {1, 2}});
-    const auto propagator = make_propagator(crossover_only, integers(3, 9));
+    const auto propagator = make_propagator(crossover_only, integers(3, 9), 1);
     RandomStream random(1, Purpose::breeding);
 
-    CHECK_THROWS_AS((void)propagator->breed(population, 0, random), Error);
+    CHECK_THROWS_AS((void)propagator->breed(population, 0, {}, random), Error);
 }
 
 TEST_CASE("impossible options are refused, NaN among them") {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     const auto refused = [](const GeneticOptions& options) {
-        CHECK_THROWS_AS((void)make_propagator(options, integers(1, 1)), ConfigError);
+        CHECK_THROWS_AS((void)make_propagator(options, integers(1, 1), 1), ConfigError);
     };
 
     refused({1, 0.7, 0.4, 0.1, 0.05});

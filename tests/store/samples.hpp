@@ -47,6 +47,8 @@ inline search::Individual individual(std::uint32_t number, const search::Space& 
     one.progress = random.uniform();
     one.attempt = {number % 3, static_cast<std::int32_t>(number % 4) - 1, static_cast<std::int32_t>(number % 2),
                    random.uniform()};
+    one.breeding = {static_cast<std::int32_t>(number % 2), static_cast<std::int32_t>(number % 6) - 1, random.uniform(),
+                    random.uniform(), random.uniform()};
     one.ranks = static_cast<std::int32_t>(number % 9);
     one.threads = 1 + static_cast<std::int32_t>(number % 3);
     one.batch_size = std::int64_t{1} << (number % 62);

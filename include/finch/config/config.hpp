@@ -55,7 +55,7 @@ public:
     std::uint64_t seed = 1;
     search::Space space;
     Objective objective = LossObjective::validation_loss;
-    search::PropagatorOptions propagator;
+    search::PropagatorOptions propagator = search::AutomaticOptions{};
     search::ExchangeOptions exchange;
     island::Budget budget;
     Workers workers;

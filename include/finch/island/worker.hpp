@@ -76,9 +76,8 @@ enum class ExitReason { complete, stopped, urgent, storage };
 /// nothing in it waits. `archive` is given on world rank 0 alone, which is the archivist.
 class Worker {
 public:
-    Worker(WorkerOptions options, search::Population population, const search::Propagator& propagator,
-           Evaluator& evaluator, Journal& journal, comm::Mailbox& mailbox, Archive* archive, Observer& observer,
-           Hooks hooks);
+    Worker(WorkerOptions options, search::Population population, search::Propagator& propagator, Evaluator& evaluator,
+           Journal& journal, comm::Mailbox& mailbox, Archive* archive, Observer& observer, Hooks hooks);
 
     /// One round of the loop. False once the life is over.
     bool step();
@@ -97,6 +96,7 @@ private:
     void live();
     void fill_slots();
     void start_bred();
+    [[nodiscard]] search::Stage stage() const;
     void start(search::Individual individual);
     void settle(search::Individual individual);
     void exchange(const search::Individual& after);
@@ -139,7 +139,7 @@ private:
 
     WorkerOptions options_;
     search::Population population_;
-    const search::Propagator& propagator_;
+    search::Propagator& propagator_;
     Evaluator& evaluator_;
     Journal& journal_;
     comm::Mailbox& mailbox_;

@@ -40,10 +40,32 @@ constexpr std::array<std::string_view, 7> words_of(Outcome) {
 }
 
 /// How an individual came to its genes.
-enum class Operator : std::uint8_t { random, crossover, given };
-constexpr std::array<std::string_view, 3> words_of(Operator) {
-    return {"random", "crossover", "given"};
+enum class Operator : std::uint8_t { random, crossover, given, differential_evolution, cma_es, model_screened };
+constexpr std::array<std::string_view, 6> words_of(Operator) {
+    return {"random", "crossover", "given", "differential_evolution", "cma_es", "model_screened"};
 }
+
+/// What its operator must hear again with an individual's loss, so that the operator's state follows from the results.
+struct Breeding {
+    std::int32_t phase = 0;
+    std::int32_t slot = -1;
+    double scale_factor = 0;
+    double crossover_rate = 0;
+    double budget_used = 0;
+    bool operator==(const Breeding&) const = default;
+};
+
+constexpr auto fields_of(const Breeding*) {
+    return std::tuple{
+        Field{"phase", &Breeding::phase, "of the search, from 0"},
+        Field{"slot", &Breeding::slot,
+              "differential_evolution: the place that it competes for; cma_es: which distribution; -1: none"},
+        Field{"scale_factor", &Breeding::scale_factor, "F of differential evolution; 0: none"},
+        Field{"crossover_rate", &Breeding::crossover_rate, "CR of differential evolution"},
+        Field{"budget_used", &Breeding::budget_used, "share of the run's budget when it was bred, in [0, 1]"},
+    };
+}
+static_assert(lists_every_member<Breeding>);
 
 /// The last time that a training was begun or gone on with, and how often it took its process down. What a restart
 /// after a crash needs to find the individual that caused it.
@@ -90,6 +112,7 @@ struct Individual {
     double training_seconds = 0;
     double progress = 0;
     Attempt attempt;
+    Breeding breeding;
     std::int32_t ranks = 0;
     std::int32_t threads = 0;
     std::int64_t batch_size = 0;
@@ -131,6 +154,7 @@ constexpr auto fields_of(const Individual*) {
               "share of its training that a snapshot holds, in [0, 1]; of an unfinished one"}
             .since(2),
         Field{"attempt", &Individual::attempt, "the last attempt at it"}.since(2),
+        Field{"breeding", &Individual::breeding, "what its operator must hear again"}.since(3),
         Field{"curve", &Individual::curve, "a row of /curves per epoch"}.apart(),
     };
 }
@@ -175,8 +199,9 @@ struct Standing {
 [[nodiscard]] bool identical(const Individual& a, const Individual& b);
 
 /// Appends the individual to `out`, the curve only where `with_curve`. read_individual() reads either, and throws
-/// FileError where the bytes mean no individual. `version`: 1 has no training seconds, progress and attempt.
-inline constexpr std::uint16_t individual_version = 2;
+/// FileError where the bytes mean no individual. `version`: 1 has no training seconds, progress and attempt, 2 no
+/// breeding.
+inline constexpr std::uint16_t individual_version = 3;
 void write_individual(const Individual& individual, bool with_curve, Bytes& out);
 [[nodiscard]] Individual read_individual(ByteReader& reader, std::uint16_t version = individual_version);
 

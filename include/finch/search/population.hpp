@@ -69,6 +69,11 @@ public:
     [[nodiscard]] std::vector<const Individual*> best(int island, std::size_t count) const;
     /// How many individuals are active on `island` and rank by loss.
     [[nodiscard]] std::size_t active(int island) const;
+    /// How many were born on `island` and are settled.
+    [[nodiscard]] std::size_t settled_on(int island) const { return at(island).settled; }
+    /// Those that were settled on `island` or came to it, in the order in which this copy of the population heard of
+    /// it; what was replaced stands there again. Only grows.
+    [[nodiscard]] const std::vector<const Individual*>& arrivals(int island) const { return at(island).arrivals; }
     /// The best individual of all, or null.
     [[nodiscard]] const Individual* best() const;
     /// Under migration: where `id` lives now (version 0 where it never moved), as an island that exists now.
@@ -101,6 +106,8 @@ private:
     struct Island {
         std::set<const Individual*, Better> members;
         std::size_t born = 0;
+        std::size_t settled = 0;  ///< of those born there
+        std::vector<const Individual*> arrivals;
     };
 
     [[nodiscard]] const Island& at(int island) const;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <variant>
 
@@ -14,16 +15,30 @@ struct Offspring {
     Genome genome;
     std::array<Id, 2> parents{};
     Operator bred_by = Operator::random;
+    Breeding breeding = {};
 };
 
-/// Breeds one individual from what is active on an island. Stateless: the outcome depends on the population that it is
-/// shown and on the random numbers that it is handed, so any breeding can be repeated.
+/// How far the search is, as the worker that breeds knows it.
+struct Stage {
+    double budget_used = 0;        ///< the largest used share of any budget, in [0, 1]; 0 without one that is counted
+    std::int64_t evaluations = 0;  ///< that the whole run is to have; 0: not known
+    std::int32_t workers = 1;      ///< of the island
+    double seconds_per_evaluation = 0;  ///< 0: not known
+    std::uint64_t births = 0;           ///< of the island, about: what its workers bred so far if all bred alike
+};
+
+/// Breeds one individual from what is known on an island. What it breeds depends on the population, the stage and the
+/// random numbers alone: what it keeps between two calls is a fold over the population's results, which it could make
+/// anew. One for each population.
 class Propagator {
 public:
     virtual ~Propagator() = default;
-    [[nodiscard]] virtual Offspring breed(const Population& population, int island, RandomStream& random) const = 0;
+    [[nodiscard]] virtual Offspring breed(const Population& population, int island, const Stage& stage,
+                                          RandomStream& random) = 0;
     /// It looks at no more than so many of an island's best.
     [[nodiscard]] virtual std::size_t population() const noexcept = 0;
+    /// Whether it breeds better where it knows what is in training on the island.
+    [[nodiscard]] virtual bool looks_at_training() const noexcept { return false; }
 };
 
 /// Propulate's default chain (Taubert et al., ISC 2023; its get_default_propagator): random until `population`
@@ -39,8 +54,31 @@ struct GeneticOptions {
     double sigma = 0.05;
 };
 struct RandomSearchOptions {};
-using PropagatorOptions = std::variant<GeneticOptions, RandomSearchOptions>;
 
-[[nodiscard]] std::unique_ptr<Propagator> make_propagator(const PropagatorOptions& options, const Space& space);
+/// L-SHADE (Tanabe and Fukunaga 2014) without generations, and a share of CMA-ES beside it. With 10 000 evaluations or
+/// more in two phases, the second far from what the first found. For many evaluations.
+struct EvolutionOptions {
+    double cma_share = 0.15;      ///< of the births that go to CMA-ES
+    double mutation_share = 0.4;  ///< of the others in the first phase that go to crossover and mutation of few genes
+};
+
+/// Breeding that a Gaussian process screens: of 200 candidates the one with the least μ − κσ (Jones et al. 1998). For
+/// few evaluations.
+struct ScreenedOptions {
+    std::int64_t most_points = 250;  ///< that the model is fitted to
+};
+
+/// As ScreenedOptions while an island has at most 500 results and the model costs less than a hundredth of an
+/// evaluation, as EvolutionOptions from then on.
+struct AutomaticOptions {
+    double model_seconds = 2e-8;  ///< of breeding one individual, per squared result that the model knows
+};
+
+using PropagatorOptions =
+    std::variant<GeneticOptions, RandomSearchOptions, EvolutionOptions, ScreenedOptions, AutomaticOptions>;
+
+/// `seed` of the run: what propagators keep follows from it and the results.
+[[nodiscard]] std::unique_ptr<Propagator> make_propagator(const PropagatorOptions& options, const Space& space,
+                                                          std::uint64_t seed);
 
 }  // namespace finch::search

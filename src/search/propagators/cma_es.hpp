@@ -1,0 +1,75 @@
+#pragma once
+
+#include "unit_genome.hpp"
+
+#include <Eigen/Dense>
+#include <cstddef>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace finch::search {
+
+/// One start of CMA-ES with negative weights (Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv:1604.00772v2, of
+/// which names and constants are) on the unit cube. Results may come in any order and from older distributions: what
+/// lies further out than the present one would put it counts as an injected solution and is pulled in (Hansen,
+/// "Injecting external solutions", arXiv:1110.4181).
+class CmaEs {
+public:
+    /// `samples` a generation, at least 4; 0: 4 + 3 ln n.
+    CmaEs(const UnitGenome& mean, double sigma, int samples = 0);
+
+    /// Drawn anew up to four times where it lies outside of the cube, then mirrored in.
+    [[nodiscard]] UnitGenome sample(RandomStream& random) const;
+    void take(const UnitGenome& point, double loss);
+
+    /// Steps, or the losses of the last generations, have become too small to go on, or the axes too different.
+    [[nodiscard]] bool has_ended() const noexcept { return has_ended_; }
+    /// Whether the last two windows of generations gained less than a quarter of what is missing to `target`.
+    [[nodiscard]] bool is_hopeless(double target) const;
+
+    [[nodiscard]] double best_loss() const noexcept { return best_loss_; }
+    [[nodiscard]] const UnitGenome& best_point() const noexcept { return best_point_; }
+    [[nodiscard]] std::int64_t generations() const noexcept { return generation_; }
+    /// Whether the last result completed a generation.
+    [[nodiscard]] bool is_between_generations() const noexcept { return samples_.empty(); }
+    [[nodiscard]] double sigma() const noexcept { return sigma_; }
+    [[nodiscard]] const Eigen::VectorXd& mean() const noexcept { return mean_; }
+    [[nodiscard]] const Eigen::MatrixXd& covariance() const noexcept { return covariance_; }
+
+private:
+    struct Sample {
+        Eigen::VectorXd point;
+        double loss = 0;
+    };
+
+    void end_generation();
+    void decompose();
+    void look_for_end();
+    [[nodiscard]] std::size_t window() const noexcept;
+    /// C^(−1/2)·y.
+    [[nodiscard]] Eigen::VectorXd whitened(const Eigen::VectorXd& y) const;
+
+    Eigen::Index n_;
+    int lambda_;
+    Eigen::VectorXd weights_;
+    double mu_eff_ = 0, c_sigma_ = 0, d_sigma_ = 0, c_c_ = 0, c_1_ = 0, c_mu_ = 0, expected_norm_ = 0;
+
+    Eigen::VectorXd mean_;
+    double sigma_;
+    Eigen::MatrixXd covariance_;
+    Eigen::MatrixXd axes_;     ///< B: eigenvectors of C
+    Eigen::VectorXd lengths_;  ///< D: square roots of its eigenvalues
+    Eigen::VectorXd path_c_;
+    Eigen::VectorXd path_sigma_;
+
+    std::vector<Sample> samples_;  ///< of this generation
+    std::int64_t generation_ = 0;
+    std::int64_t decomposed_ = 0;  ///< the generation that axes_ and lengths_ are of
+    std::vector<double> history_;  ///< the best loss of each generation
+    double best_loss_ = std::numeric_limits<double>::infinity();
+    UnitGenome best_point_;
+    bool has_ended_ = false;
+};
+
+}  // namespace finch::search

@@ -1,0 +1,226 @@
+#include "evolution.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+// Tanabe and Fukunaga, "Improving the search performance of SHADE using linear population size reduction", CEC 2014,
+// without generations: a trial meets whoever holds its slot when its result comes in.
+namespace finch::search {
+namespace {
+
+constexpr std::size_t memory_size = 6;    ///< H
+constexpr double best_share = 0.11;       ///< p
+constexpr double archive_share = 1.4;     ///< of the members
+constexpr double evaluations_each = 650;  ///< of the phase, per member
+constexpr std::size_t least_members = 6;
+constexpr double spread = 0.25;  ///< around a centre, in ranges
+
+std::size_t size_for(double evaluations, std::size_t genes) {
+    const double most = std::max(18.0 * static_cast<double>(genes), 20.0);
+    return static_cast<std::size_t>(std::clamp(evaluations / evaluations_each, 20.0, most));
+}
+
+double cauchy(double middle, double scale, RandomStream& random) {
+    return middle + scale * std::tan(std::numbers::pi * (random.uniform() - 0.5));
+}
+
+bool same_values(const Space& space, const UnitGenome& a, const UnitGenome& b) {
+    return from_unit(space, a) == from_unit(space, b);
+}
+
+bool is_discrete(const Gene& gene) {
+    return levels(gene) > 0;
+}
+
+}  // namespace
+
+DifferentialEvolution::DifferentialEvolution(const EvolutionPlan& plan, double evaluations, UnitGenome centre)
+    : scale_factors_(memory_size, 0.5),
+      crossover_rates_(memory_size, 0.5),
+      size_(size_for(evaluations, plan.space.size())),
+      centre_(std::move(centre)) {}
+
+UnitGenome DifferentialEvolution::first_point(const EvolutionPlan& plan, RandomStream& random) const {
+    UnitGenome point = random_point(plan.space.size(), random);
+    if (!centre_.empty()) {
+        for (std::size_t i = 0; i < point.size(); ++i) {
+            if (!is_choice(plan.space.genes[i])) {
+                point[i] = reflect(centre_[i] + spread * (2 * point[i] - 1));
+            } else if (random.uniform() < 0.5) {
+                point[i] = centre_[i];
+            }
+        }
+    }
+    return point;
+}
+
+UnitGenome DifferentialEvolution::trial(const EvolutionPlan& plan, RandomStream& random, Breeding& breeding) const {
+    const auto drawn = [&random](std::size_t count) { return static_cast<std::size_t>(random.below(count)); };
+    const std::size_t count = members_.size();
+    const std::size_t target = drawn(count);
+    const std::size_t memory = drawn(memory_size);
+    double scale = 0;
+    while (scale <= 0) {
+        scale = cauchy(scale_factors_[memory], 0.1, random);
+    }
+    scale = std::min(scale, 1.0);
+    const double rate = std::clamp(crossover_rates_[memory] + 0.1 * random.normal(), 0.0, 1.0);
+    const auto leading =
+        std::max<std::size_t>(2, static_cast<std::size_t>(std::lround(best_share * static_cast<double>(count))));
+    const UnitGenome& best = members_[drawn(leading)].point;
+    std::size_t first = target;
+    while (first == target) {
+        first = drawn(count);
+    }
+    std::size_t second = target;
+    while (second == target || second == first) {
+        second = drawn(count + archive_.size());
+    }
+    const UnitGenome& from = members_[target].point;
+    const UnitGenome& plus = members_[first].point;
+    const UnitGenome& minus = second < count ? members_[second].point : archive_[second - count];
+
+    UnitGenome point = from;
+    const std::size_t always = drawn(point.size());
+    bool has_discrete = false;
+    for (std::size_t i = 0; i < point.size(); ++i) {
+        has_discrete = has_discrete || is_discrete(plan.space.genes[i]);
+        if (i != always && random.uniform() >= rate) {
+            continue;
+        }
+        if (is_choice(plan.space.genes[i])) {
+            const double which = random.uniform();
+            point[i] = which < scale / 2 ? best[i] : which < scale ? plus[i] : from[i];
+            continue;
+        }
+        const double moved = from[i] + scale * (best[i] - from[i]) + scale * (plus[i] - minus[i]);
+        // Out of bounds: uniformly between the parent and the bound.
+        point[i] = moved < 0 ? from[i] * random.uniform() : moved > 1 ? 1 - (1 - from[i]) * random.uniform() : moved;
+    }
+    if (has_discrete && std::any_of(members_.begin(), members_.end(), [&](const Member& member) {
+            return same_values(plan.space, member.point, point);
+        })) {
+        const std::size_t i = drawn(point.size());
+        point[i] = mutate_unit(plan.space.genes[i], point[i], 8, 0.1, random);
+    }
+    breeding.slot = members_[target].slot;
+    breeding.scale_factor = scale;
+    breeding.crossover_rate = rate;
+    return point;
+}
+
+UnitGenome DifferentialEvolution::mutant(const EvolutionPlan& plan, RandomStream& random, Breeding& breeding) const {
+    const auto drawn = [&] { return static_cast<std::size_t>(random.below(members_.size())); };
+    const Member& parent = members_[std::min(drawn(), drawn())];
+    UnitGenome point = parent.point;
+    if (random.uniform() < 0.5) {
+        const UnitGenome& other = members_[drawn()].point;
+        for (std::size_t i = 0; i < point.size(); ++i) {
+            point[i] = random.uniform() < 0.5 ? other[i] : point[i];
+        }
+    }
+    bool is_changed = false;
+    while (!is_changed) {
+        for (std::size_t i = 0; i < point.size(); ++i) {
+            if (random.uniform() * static_cast<double>(point.size()) < 1) {
+                point[i] = mutate_unit(plan.space.genes[i], point[i], 16, 0.1, random);
+                is_changed = true;
+            }
+        }
+    }
+    breeding.slot = parent.slot;
+    return point;
+}
+
+void DifferentialEvolution::insert(Member member) {
+    const auto place = std::upper_bound(members_.begin(), members_.end(), member,
+                                        [](const Member& a, const Member& b) { return a.loss < b.loss; });
+    members_.insert(place, std::move(member));
+    is_filled_ = is_filled_ || members_.size() >= size_;
+}
+
+void DifferentialEvolution::take(Member member, const Breeding& breeding, double done, RandomStream& random) {
+    if (breeding.slot < 0) {
+        insert(std::move(member));
+        if (members_.size() > size_) {
+            members_.pop_back();
+        }
+        return;
+    }
+    if (members_.empty()) {
+        insert(std::move(member));
+        return;
+    }
+    auto rival =
+        std::find_if(members_.begin(), members_.end(), [&](const Member& one) { return one.slot == breeding.slot; });
+    rival = rival == members_.end() ? std::prev(members_.end()) : rival;
+    const bool is_there =
+        std::any_of(members_.begin(), members_.end(), [&](const Member& one) { return one.point == member.point; });
+    if (member.loss <= rival->loss && !is_there) {
+        if (member.loss < rival->loss) {
+            archive_.push_back(rival->point);
+            if (breeding.scale_factor > 0 && std::isfinite(rival->loss)) {
+                successes_.push_back({breeding.scale_factor, breeding.crossover_rate, rival->loss - member.loss});
+            }
+        }
+        member.slot = rival->slot;
+        members_.erase(rival);
+        insert(std::move(member));
+        while (static_cast<double>(archive_.size()) > archive_share * static_cast<double>(members_.size())) {
+            archive_.erase(archive_.begin() + static_cast<std::ptrdiff_t>(random.below(archive_.size())));
+        }
+    }
+    if (++since_learning_ >= members_.size()) {
+        since_learning_ = 0;
+        learn();
+        shrink(done);
+    }
+}
+
+/// The memory's oldest entry becomes the mean of what has succeeded, weighted by the gain (Lehmer's mean).
+void DifferentialEvolution::learn() {
+    double gains = 0;
+    double scale = 0;
+    double scale_squared = 0;
+    double rate = 0;
+    double rate_squared = 0;
+    for (const Success& success : successes_) {
+        gains += success.gain;
+        scale += success.gain * success.scale_factor;
+        scale_squared += success.gain * success.scale_factor * success.scale_factor;
+        rate += success.gain * success.crossover_rate;
+        rate_squared += success.gain * success.crossover_rate * success.crossover_rate;
+    }
+    successes_.clear();
+    if (gains > 0) {
+        scale_factors_[memory_at_] = scale_squared / scale;
+        crossover_rates_[memory_at_] = rate > 0 ? rate_squared / rate : 0;
+        memory_at_ = (memory_at_ + 1) % memory_size;
+    }
+}
+
+void DifferentialEvolution::shrink(double done) {
+    const double size = static_cast<double>(size_);
+    const double left = size - (size - static_cast<double>(least_members)) * std::clamp(done, 0.0, 1.0);
+    const auto most = std::max(least_members, static_cast<std::size_t>(std::lround(left)));
+    if (is_filled() && members_.size() > most) {
+        members_.resize(most);
+    }
+}
+
+void DifferentialEvolution::inject(Member member) {
+    const bool is_there =
+        std::any_of(members_.begin(), members_.end(), [&](const Member& one) { return one.point == member.point; });
+    const bool has_room = !is_filled() && members_.size() < size_;
+    if (is_there || (!has_room && member.loss >= members_.back().loss)) {
+        return;
+    }
+    if (!has_room) {
+        members_.pop_back();
+    }
+    insert(std::move(member));
+}
+
+}  // namespace finch::search

@@ -1,0 +1,183 @@
+#include "evolution.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace finch::search {
+namespace {
+
+constexpr std::size_t live_starts = 2;
+constexpr double start_sigma = 0.2;
+constexpr std::int64_t generations_of_an_optimum = 30;  ///< a start that ends earlier has found none
+constexpr int far_tries = 30;
+constexpr double two_phases_from = 10'000;  ///< evaluations
+constexpr double first_phase = 0.25;        ///< of the budget
+constexpr double evaluations_unless_known = 5'000;
+
+/// A number of its own for each founder of a slot, whatever the order in which results came.
+std::int32_t slot_of(Id id) {
+    return static_cast<std::int32_t>((id.value * 0x9E3779B97F4A7C15U) >> 33U);
+}
+
+double loss_of(const Individual& individual) {
+    return individual.ranks_by_loss() ? individual.loss : std::numeric_limits<double>::infinity();
+}
+
+}  // namespace
+
+EvolutionState::EvolutionState(EvolutionPlan plan)
+    : plan_(std::move(plan)), best_loss_(std::numeric_limits<double>::infinity()) {
+    const double evaluations =
+        plan_.evaluations > 0 ? static_cast<double>(plan_.evaluations) : evaluations_unless_known;
+    phase_ends_ = evaluations >= two_phases_from ? std::vector{first_phase, 1.0} : std::vector{1.0};
+    for (std::size_t i = 0; i < plan_.space.size(); ++i) {
+        if (!is_choice(plan_.space.genes[i])) {
+            moved_.push_back(i);
+        }
+    }
+    if (moved_.size() < 2) {
+        plan_.cma_share = 0;
+    }
+    phases_.emplace_back(plan_, (1 - plan_.cma_share) * evaluations * phase_ends_.front(), UnitGenome{});
+}
+
+void EvolutionState::take(const Individual& individual, bool born_here) {
+    ++taken_;
+    budget_used_ = std::max(budget_used_, born_here ? individual.breeding.budget_used : 0.0);
+    begin_phases(individual.id);
+    const UnitGenome point = to_unit(plan_.space, individual.genome);
+    const double loss = loss_of(individual);
+    if (loss < best_loss_) {
+        best_loss_ = loss;
+        best_point_ = point;
+    }
+    const Breeding& breeding = individual.breeding;
+    const bool is_of_a_phase =
+        born_here && (individual.bred_by == Operator::random || individual.bred_by == Operator::crossover ||
+                      individual.bred_by == Operator::differential_evolution);
+    if (is_of_a_phase) {
+        const auto phase = std::min(static_cast<std::size_t>(std::max(breeding.phase, 0)), phases_.size() - 1);
+        const double begin = phase == 0 ? 0 : phase_ends_[phase - 1];
+        RandomStream random(plan_.seed, Purpose::breeding_state, individual.id.value);
+        phases_[phase].take({point, loss, slot_of(individual.id)}, breeding,
+                            (budget_used_ - begin) / (phase_ends_[phase] - begin), random);
+    } else if (born_here && individual.bred_by == Operator::cma_es) {
+        take_from_cma(individual, point, loss);
+    } else {
+        phases_.back().inject({point, loss, slot_of(individual.id)});
+    }
+    begin_starts(individual.id);
+}
+
+/// The best of a start that holds the best of all enters the members now and then; a start that ends makes room.
+void EvolutionState::take_from_cma(const Individual& individual, const UnitGenome& point, double loss) {
+    const auto start = std::find_if(starts_.begin(), starts_.end(),
+                                    [&](const Start& one) { return one.number == individual.breeding.slot; });
+    if (start == starts_.end()) {
+        return;
+    }
+    start->cma.take(moved_part(point), std::min(loss, std::numeric_limits<double>::max()));
+    if (!start->cma.is_between_generations()) {
+        return;
+    }
+    const UnitGenome best = with_moved_part(start->others, start->cma.best_point());
+    if (start->cma.generations() % 5 == 0 && start->cma.best_loss() <= best_loss_) {
+        phases_.back().inject({best, start->cma.best_loss(), slot_of(individual.id)});
+    }
+    if (start->cma.has_ended() || start->cma.is_hopeless(best_loss_)) {
+        if (start->cma.generations() > generations_of_an_optimum) {
+            known_optima_.push_back(best);
+        }
+        starts_.erase(start);
+    }
+}
+
+void EvolutionState::begin_phases(Id cause) {
+    while (phases_.size() < phase_ends_.size() && budget_used_ >= phase_ends_[phases_.size() - 1]) {
+        if (!phases_.back().members().empty()) {
+            known_optima_.push_back(phases_.back().members().front().point);
+        }
+        const double evaluations = (1 - plan_.cma_share) * static_cast<double>(plan_.evaluations) *
+                                   (phase_ends_[phases_.size()] - phase_ends_[phases_.size() - 1]);
+        RandomStream random(plan_.seed, Purpose::breeding_state, cause.value, 1);
+        phases_.emplace_back(plan_, evaluations, far_point(random));
+    }
+}
+
+void EvolutionState::begin_starts(Id cause) {
+    if (plan_.cma_share <= 0 || 2 * taken_ < plan_.workers) {
+        return;
+    }
+    const auto genes = static_cast<double>(moved_.size());
+    const int samples =
+        std::max(4 + static_cast<int>(3 * std::log(genes)), static_cast<int>(plan_.cma_share * plan_.workers / 2));
+    while (starts_.size() < live_starts) {
+        const auto number = starts_begun_++;
+        RandomStream random(plan_.seed, Purpose::breeding_state, cause.value, 2 + static_cast<std::uint32_t>(number));
+        const UnitGenome middle = far_point(random);
+        starts_.push_back(
+            {number, best_point_.empty() ? middle : best_point_, CmaEs(moved_part(middle), start_sigma, samples)});
+    }
+}
+
+Offspring EvolutionState::breed(const Stage& stage, RandomStream& random) const {
+    Offspring offspring;
+    offspring.breeding.budget_used = stage.budget_used;
+    offspring.breeding.phase = static_cast<std::int32_t>(phases_.size()) - 1;
+    const auto give = [&](const UnitGenome& point, Operator bred_by) {
+        offspring.genome = from_unit(plan_.space, point);
+        offspring.bred_by = bred_by;
+        return offspring;
+    };
+    if (!starts_.empty() && random.uniform() < plan_.cma_share) {
+        const Start& start = starts_[static_cast<std::size_t>(random.below(starts_.size()))];
+        offspring.breeding.slot = start.number;
+        return give(with_moved_part(start.others, start.cma.sample(random)), Operator::cma_es);
+    }
+    const DifferentialEvolution& phase = phases_.back();
+    const bool begins = phases_.size() == 1 ? stage.births < phase.first_size() : !phase.is_filled();
+    if (begins || phase.members().size() < 4) {
+        return give(phase.first_point(plan_, random), Operator::random);
+    }
+    if (phases_.size() == 1 && random.uniform() < plan_.mutation_share) {
+        return give(phase.mutant(plan_, random, offspring.breeding), Operator::crossover);
+    }
+    return give(phase.trial(plan_, random, offspring.breeding), Operator::differential_evolution);
+}
+
+/// Of some random points the one that is farthest from all optima known so far.
+UnitGenome EvolutionState::far_point(RandomStream& random) const {
+    UnitGenome farthest = random_point(plan_.space.size(), random);
+    double most = -1;
+    for (int attempt = 0; attempt < far_tries && !known_optima_.empty(); ++attempt) {
+        const UnitGenome point = random_point(plan_.space.size(), random);
+        double nearest = std::numeric_limits<double>::infinity();
+        for (const UnitGenome& optimum : known_optima_) {
+            nearest = std::min(nearest, squared_distance(plan_.space, point, optimum));
+        }
+        if (nearest > most) {
+            most = nearest;
+            farthest = point;
+        }
+    }
+    return farthest;
+}
+
+UnitGenome EvolutionState::moved_part(const UnitGenome& point) const {
+    UnitGenome part;
+    for (const std::size_t i : moved_) {
+        part.push_back(point[i]);
+    }
+    return part;
+}
+
+UnitGenome EvolutionState::with_moved_part(UnitGenome point, const UnitGenome& moved) const {
+    for (std::size_t i = 0; i < moved_.size(); ++i) {
+        point[moved_[i]] = moved[i];
+    }
+    return point;
+}
+
+}  // namespace finch::search

@@ -1,0 +1,108 @@
+#pragma once
+
+#include "finch/search/propagator.hpp"
+
+#include "cma_es.hpp"
+#include "fold.hpp"
+#include "unit_genome.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace finch::search {
+
+/// What a run of EvolutionOptions looks like, known at its start.
+struct EvolutionPlan {
+    Space space;
+    std::uint64_t seed = 1;
+    double cma_share = 0.15;
+    double mutation_share = 0.4;
+    std::int64_t evaluations = 0;  ///< of the whole run
+    std::int32_t workers = 1;
+};
+
+/// One population of differential evolution, of one phase.
+class DifferentialEvolution {
+public:
+    /// Of about `evaluations`. Starts over the whole cube, or, with a `centre`, around it.
+    DifferentialEvolution(const EvolutionPlan& plan, double evaluations, UnitGenome centre);
+
+    struct Member {
+        UnitGenome point;
+        double loss = 0;
+        std::int32_t slot = 0;  ///< of the individual that founded it
+    };
+
+    [[nodiscard]] bool is_filled() const noexcept { return is_filled_; }
+    [[nodiscard]] std::size_t first_size() const noexcept { return size_; }
+    [[nodiscard]] UnitGenome first_point(const EvolutionPlan& plan, RandomStream& random) const;
+    /// A trial for a slot: current-to-pbest/1/bin.
+    [[nodiscard]] UnitGenome trial(const EvolutionPlan& plan, RandomStream& random, Breeding& breeding) const;
+    /// One member, or a uniform cross of two, with about one gene changed: for a slot, too.
+    [[nodiscard]] UnitGenome mutant(const EvolutionPlan& plan, RandomStream& random, Breeding& breeding) const;
+    /// `done`: the share of the phase's budget that is used. `random` decides what leaves the archive.
+    void take(Member member, const Breeding& breeding, double done, RandomStream& random);
+    /// A member from elsewhere: takes the worst one's place, unless it is there already or no better.
+    void inject(Member member);
+    [[nodiscard]] const std::vector<Member>& members() const noexcept { return members_; }
+
+private:
+    struct Success {
+        double scale_factor = 0;
+        double crossover_rate = 0;
+        double gain = 0;
+    };
+
+    void insert(Member member);
+    void learn();
+    void shrink(double done);
+
+    std::vector<Member> members_;  ///< best first
+    std::vector<UnitGenome> archive_;
+    std::vector<double> scale_factors_;    ///< M_F
+    std::vector<double> crossover_rates_;  ///< M_CR
+    std::size_t memory_at_ = 0;
+    std::vector<Success> successes_;
+    std::size_t since_learning_ = 0;
+    bool is_filled_ = false;  ///< whether there were ever as many members as at the beginning
+    std::size_t size_;        ///< NP at the beginning
+    UnitGenome centre_;
+};
+
+/// All that EvolutionOptions keeps: a fold over an island's results.
+class EvolutionState {
+public:
+    explicit EvolutionState(EvolutionPlan plan);
+
+    void take(const Individual& individual, bool born_here);
+    [[nodiscard]] Offspring breed(const Stage& stage, RandomStream& random) const;
+    [[nodiscard]] const std::vector<DifferentialEvolution>& phases() const noexcept { return phases_; }
+
+private:
+    struct Start {
+        std::int32_t number = 0;
+        UnitGenome others;  ///< gives the coordinates that CMA-ES does not move
+        CmaEs cma;
+    };
+
+    void take_from_cma(const Individual& individual, const UnitGenome& point, double loss);
+    void begin_phases(Id cause);
+    void begin_starts(Id cause);
+    [[nodiscard]] UnitGenome far_point(RandomStream& random) const;
+    [[nodiscard]] UnitGenome moved_part(const UnitGenome& point) const;
+    [[nodiscard]] UnitGenome with_moved_part(UnitGenome point, const UnitGenome& moved) const;
+
+    EvolutionPlan plan_;
+    std::vector<double> phase_ends_;  ///< shares of the budget
+    std::vector<std::size_t> moved_;  ///< the genes that CMA-ES moves: all but choices
+    std::vector<DifferentialEvolution> phases_;
+    std::vector<Start> starts_;
+    std::int32_t starts_begun_ = 0;
+    std::vector<UnitGenome> known_optima_;
+    UnitGenome best_point_;
+    double best_loss_;
+    double budget_used_ = 0;
+    std::int64_t taken_ = 0;
+};
+
+}  // namespace finch::search

@@ -1,0 +1,109 @@
+#include "folding.hpp"
+
+#include "evolution.hpp"
+#include "fold.hpp"
+#include "screened.hpp"
+
+#include <optional>
+
+namespace finch::search {
+namespace {
+
+/// Every copy that came to an island counts.
+constexpr std::size_t whole_history = std::size_t{1} << 30U;
+constexpr std::size_t most_screened_results = 500;
+constexpr double most_model_share = 0.01;  ///< of an evaluation
+
+std::vector<const Individual*> in_training_on(const Population& population, int island) {
+    std::vector<const Individual*> found;
+    for (const Individual* individual : population.unfinished()) {
+        if (population.island_now(individual->island) == island) {
+            found.push_back(individual);
+        }
+    }
+    return found;
+}
+
+class Evolution final : public Propagator {
+public:
+    Evolution(const EvolutionOptions& options, const Space& space, std::uint64_t seed)
+        : plan_{
+              .space = space, .seed = seed, .cma_share = options.cma_share, .mutation_share = options.mutation_share} {}
+
+    Offspring breed(const Population& population, int island, const Stage& stage, RandomStream& random) override {
+        if (!state_) {
+            plan_.evaluations = stage.evaluations;
+            plan_.workers = stage.workers;
+            state_.emplace(EvolutionState(plan_));
+        }
+        return state_->over(population, island).breed(stage, random);
+    }
+    std::size_t population() const noexcept override { return whole_history; }
+
+private:
+    EvolutionPlan plan_;
+    std::optional<Fold<EvolutionState>> state_;
+};
+
+class Screened final : public Propagator {
+public:
+    Screened(const ScreenedOptions& options, const Space& space, std::uint64_t seed)
+        : plan_{.space = space, .seed = seed, .most_points = options.most_points} {}
+
+    Offspring breed(const Population& population, int island, const Stage& stage, RandomStream& random) override {
+        if (!state_) {
+            plan_.evaluations = stage.evaluations;
+            state_.emplace(ScreenedState(plan_));
+        }
+        return state_->over(population, island).breed(stage, in_training_on(population, island), random);
+    }
+    std::size_t population() const noexcept override { return whole_history; }
+    bool looks_at_training() const noexcept override { return true; }
+
+private:
+    ScreenedPlan plan_;
+    std::optional<Fold<ScreenedState>> state_;
+};
+
+class Automatic final : public Propagator {
+public:
+    Automatic(const AutomaticOptions& options, const Space& space, std::uint64_t seed)
+        : options_(options), screened_({}, space, seed), evolution_({}, space, seed) {}
+
+    Offspring breed(const Population& population, int island, const Stage& stage, RandomStream& random) override {
+        is_past_ = is_past_ || !is_worth_a_model(population, island, stage);
+        return is_past_ ? evolution_.breed(population, island, stage, random)
+                        : screened_.breed(population, island, stage, random);
+    }
+    std::size_t population() const noexcept override { return whole_history; }
+    bool looks_at_training() const noexcept override { return !is_past_; }
+
+private:
+    [[nodiscard]] bool is_worth_a_model(const Population& population, int island, const Stage& stage) const {
+        const auto results = static_cast<double>(population.settled_on(island));
+        return results < most_screened_results &&
+               (stage.seconds_per_evaluation == 0 ||
+                options_.model_seconds * results * results < most_model_share * stage.seconds_per_evaluation);
+    }
+
+    AutomaticOptions options_;
+    Screened screened_;
+    Evolution evolution_;
+    bool is_past_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Propagator> make(const EvolutionOptions& options, const Space& space, std::uint64_t seed) {
+    return std::make_unique<Evolution>(options, space, seed);
+}
+
+std::unique_ptr<Propagator> make(const ScreenedOptions& options, const Space& space, std::uint64_t seed) {
+    return std::make_unique<Screened>(options, space, seed);
+}
+
+std::unique_ptr<Propagator> make(const AutomaticOptions& options, const Space& space, std::uint64_t seed) {
+    return std::make_unique<Automatic>(options, space, seed);
+}
+
+}  // namespace finch::search

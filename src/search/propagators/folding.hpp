@@ -1,0 +1,12 @@
+#pragma once
+
+#include "finch/search/propagator.hpp"
+
+/// The propagators whose state is a fold over an island's results.
+namespace finch::search {
+
+[[nodiscard]] std::unique_ptr<Propagator> make(const EvolutionOptions& options, const Space& space, std::uint64_t seed);
+[[nodiscard]] std::unique_ptr<Propagator> make(const ScreenedOptions& options, const Space& space, std::uint64_t seed);
+[[nodiscard]] std::unique_ptr<Propagator> make(const AutomaticOptions& options, const Space& space, std::uint64_t seed);
+
+}  // namespace finch::search

@@ -1,0 +1,212 @@
+#include "screened.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+// Jones, Schonlau and Welch 1998; Snoek, Larochelle and Adams 2012; those in training stand where the model expects
+// them (the kriging believer of Ginsbourger, Le Riche and Carraro 2010).
+namespace finch::search {
+namespace {
+
+constexpr double at_random = 0.05;  ///< of the births
+constexpr int candidate_count = 200;
+constexpr double uniform_candidates = 0.3;
+constexpr double best_share = 0.2;         ///< that the other candidates are bred from
+constexpr double mutated_genes = 1.5;      ///< about, of a candidate
+constexpr double fit_again_after = 0.125;  ///< of the results
+
+/// The standard normal's quantile, by bisection: some 1e-12.
+double normal_quantile(double share) {
+    double low = -8;
+    double high = 8;
+    for (int i = 0; i < 44; ++i) {
+        const double middle = (low + high) / 2;
+        (0.5 * std::erfc(-middle / std::sqrt(2.0)) < share ? low : high) = middle;
+    }
+    return (low + high) / 2;
+}
+
+Eigen::MatrixXd columns(const std::vector<UnitGenome>& points, std::size_t genes) {
+    Eigen::MatrixXd matrix(static_cast<Eigen::Index>(genes), std::ssize(points));
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        matrix.col(static_cast<Eigen::Index>(i)) =
+            Eigen::Map<const Eigen::VectorXd>(points[i].data(), static_cast<Eigen::Index>(genes));
+    }
+    return matrix;
+}
+
+}  // namespace
+
+ScreenedState::ScreenedState(ScreenedPlan plan) : plan_(std::move(plan)), process_(plan_.space) {
+    const std::size_t genes = plan_.space.size();
+    const auto quarter = static_cast<std::size_t>(plan_.evaluations / 4);
+    first_points_ = std::max<std::size_t>(6, plan_.evaluations > 0 ? std::min(2 * genes, quarter) : 2 * genes);
+    for (std::size_t gene = 0; gene < genes; ++gene) {
+        RandomStream random(plan_.seed, Purpose::breeding_state, gene);
+        strata_.push_back(random.permutation(static_cast<std::uint32_t>(first_points_)));
+    }
+}
+
+UnitGenome ScreenedState::first_point(std::uint64_t number) const {
+    RandomStream random(plan_.seed, Purpose::breeding_state, number, 1);
+    UnitGenome point(plan_.space.size());
+    for (std::size_t gene = 0; gene < point.size(); ++gene) {
+        point[gene] = (strata_[gene][number] + random.uniform()) / static_cast<double>(first_points_);
+    }
+    return point;
+}
+
+void ScreenedState::take(const Individual& individual, bool /*born_here*/) {
+    seen_.push_back({to_unit(plan_.space, individual.genome),
+                     individual.ranks_by_loss() ? individual.loss : std::numeric_limits<double>::infinity()});
+    known_.insert(individual.genome);
+    if (seen_.size() >= next_fit_) {
+        next_fit_ =
+            seen_.size() +
+            std::max<std::size_t>(3, static_cast<std::size_t>(fit_again_after * static_cast<double>(seen_.size())));
+        const Data known = data();
+        const int tries = known.values.size() < 100 ? 50 : known.values.size() < 200 ? 25 : 15;
+        RandomStream random(plan_.seed, Purpose::breeding_state, individual.id.value, 2);
+        process_.fit(known.points, known.values, tries, random);
+    }
+}
+
+std::vector<std::size_t> ScreenedState::by_loss() const {
+    std::vector<std::size_t> order(seen_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [this](std::size_t a, std::size_t b) { return seen_[a].loss < seen_[b].loss; });
+    return order;
+}
+
+/// All, or where they are too many for the model the best half and the newest. Those without a loss are equally bad.
+ScreenedState::Data ScreenedState::data() const {
+    const std::vector<std::size_t> order = by_loss();
+    const auto most = static_cast<std::size_t>(plan_.most_points);
+    std::vector<char> is_used(seen_.size(), seen_.size() <= most ? 1 : 0);
+    if (seen_.size() > most) {
+        std::for_each(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(most / 2),
+                      [&](std::size_t i) { is_used[i] = 1; });
+        std::size_t left = most - most / 2;
+        for (std::size_t i = seen_.size(); i-- > 0 && left > 0;) {
+            left -= is_used[i] == 0 ? 1 : 0;
+            is_used[i] = 1;
+        }
+    }
+    std::vector<std::size_t> used;
+    std::copy_if(order.begin(), order.end(), std::back_inserter(used), [&](std::size_t i) { return is_used[i] != 0; });
+    std::vector<UnitGenome> points;
+    Eigen::VectorXd values(std::ssize(used));
+    const auto failed = static_cast<std::size_t>(
+        std::count_if(used.begin(), used.end(), [this](std::size_t i) { return !std::isfinite(seen_[i].loss); }));
+    for (std::size_t place = 0; place < used.size(); ++place) {
+        points.push_back(seen_[used[place]].point);
+        const double from_best = std::min(static_cast<double>(place),
+                                          static_cast<double>(used.size()) - 0.5 - static_cast<double>(failed) / 2);
+        values[static_cast<Eigen::Index>(place)] =
+            normal_quantile((from_best + 0.5) / static_cast<double>(used.size()));
+    }
+    return {columns(points, plan_.space.size()), values};
+}
+
+GaussianProcess ScreenedState::model(const std::vector<const Individual*>& in_training) const {
+    GaussianProcess process = process_;
+    Data known = data();
+    process.condition(known.points, known.values);
+    if (!in_training.empty()) {
+        std::vector<UnitGenome> points;
+        for (const Individual* individual : in_training) {
+            points.push_back(to_unit(plan_.space, individual->genome));
+        }
+        const Eigen::MatrixXd expected = columns(points, plan_.space.size());
+        const Eigen::VectorXd mean = process.predict(expected).mean;
+        Data all{Eigen::MatrixXd(known.points.rows(), known.points.cols() + expected.cols()),
+                 Eigen::VectorXd(known.values.size() + mean.size())};
+        all.points << known.points, expected;
+        all.values << known.values, mean;
+        process.condition(all.points, all.values);
+    }
+    return process;
+}
+
+/// Uniform ones, and children of the best fifth: half of them of two parents, with about mutated_genes changed.
+std::vector<UnitGenome> ScreenedState::candidates(RandomStream& random) const {
+    const std::vector<std::size_t> order = by_loss();
+    const std::size_t genes = plan_.space.size();
+    const std::size_t parents =
+        std::min(order.size(),
+                 std::max<std::size_t>(5, static_cast<std::size_t>(best_share * static_cast<double>(order.size()))));
+    const auto drawn = [&random](std::size_t count) { return static_cast<std::size_t>(random.below(count)); };
+    std::vector<UnitGenome> points;
+    for (int candidate = 0; candidate < candidate_count; ++candidate) {
+        if (candidate < uniform_candidates * candidate_count) {
+            points.push_back(random_point(genes, random));
+            continue;
+        }
+        UnitGenome point = seen_[order[std::min(drawn(parents), drawn(parents))]].point;
+        if (random.uniform() < 0.5) {
+            const UnitGenome& other = seen_[order[drawn(parents)]].point;
+            for (std::size_t gene = 0; gene < genes; ++gene) {
+                point[gene] = random.uniform() < 0.5 ? other[gene] : point[gene];
+            }
+        }
+        bool is_changed = false;
+        while (!is_changed) {
+            for (std::size_t gene = 0; gene < genes; ++gene) {
+                if (random.uniform() < mutated_genes / static_cast<double>(genes)) {
+                    point[gene] = mutate_unit(plan_.space.genes[gene], point[gene], 8, 0.15, random);
+                    is_changed = true;
+                }
+            }
+        }
+        points.push_back(std::move(point));
+    }
+    return points;
+}
+
+Offspring ScreenedState::breed(const Stage& stage, const std::vector<const Individual*>& in_training,
+                               RandomStream& random) const {
+    Offspring offspring;
+    offspring.breeding.budget_used = stage.budget_used;
+    if (plan_.space.size() == 0) {
+        return offspring;
+    }
+    if (stage.births < first_points_) {
+        offspring.genome = from_unit(plan_.space, first_point(stage.births));
+        return offspring;
+    }
+    const std::size_t enough = std::min(first_points_, std::max<std::size_t>(4, first_points_ / 2));
+    if (seen_.size() < enough || random.uniform() < at_random) {
+        offspring.genome = random_genome(plan_.space, random);
+        return offspring;
+    }
+    const double kappa = -std::log(1 - random.uniform());
+    std::set<Genome> known;
+    for (const Individual* individual : in_training) {
+        known.insert(individual->genome);
+    }
+    std::vector<Genome> genomes;
+    std::vector<UnitGenome> points;
+    for (const UnitGenome& candidate : candidates(random)) {
+        Genome genome = from_unit(plan_.space, candidate);
+        if (!known_.contains(genome) && !known.contains(genome)) {
+            points.push_back(to_unit(plan_.space, genome));
+            genomes.push_back(std::move(genome));
+        }
+    }
+    if (genomes.empty()) {
+        offspring.genome = random_genome(plan_.space, random);
+        return offspring;
+    }
+    const auto predicted = model(in_training).predict(columns(points, plan_.space.size()));
+    Eigen::Index chosen = 0;
+    (predicted.mean - kappa * predicted.deviation).minCoeff(&chosen);
+    offspring.genome = std::move(genomes[static_cast<std::size_t>(chosen)]);
+    offspring.bred_by = Operator::model_screened;
+    return offspring;
+}
+
+}  // namespace finch::search

@@ -1,0 +1,60 @@
+#pragma once
+
+#include "finch/search/propagator.hpp"
+
+#include "gaussian_process.hpp"
+#include "unit_genome.hpp"
+
+#include <cstdint>
+#include <set>
+#include <vector>
+
+namespace finch::search {
+
+struct ScreenedPlan {
+    Space space;
+    std::uint64_t seed = 1;
+    std::int64_t most_points = 250;
+    std::int64_t evaluations = 0;  ///< of the whole run; 0: not known
+};
+
+/// All that ScreenedOptions keeps: the results and the model's scales, a fold over an island's results.
+class ScreenedState {
+public:
+    explicit ScreenedState(ScreenedPlan plan);
+
+    void take(const Individual& individual, bool born_here);
+    /// `in_training`: on the island, so that nothing like it is bred.
+    [[nodiscard]] Offspring breed(const Stage& stage, const std::vector<const Individual*>& in_training,
+                                  RandomStream& random) const;
+    /// The `number`th point of a latin hypercube.
+    [[nodiscard]] UnitGenome first_point(std::uint64_t number) const;
+    [[nodiscard]] std::size_t first_points() const noexcept { return first_points_; }
+
+private:
+    struct Seen {
+        UnitGenome point;
+        double loss = 0;  ///< +inf: none
+    };
+    /// What the model is shown: points in columns and their losses' places as quantiles of a normal distribution.
+    struct Data {
+        Eigen::MatrixXd points;
+        Eigen::VectorXd values;
+    };
+
+    [[nodiscard]] Data data() const;
+    /// The model of all that is known, with those in training where it expects them to end.
+    [[nodiscard]] GaussianProcess model(const std::vector<const Individual*>& in_training) const;
+    [[nodiscard]] std::vector<UnitGenome> candidates(RandomStream& random) const;
+    [[nodiscard]] std::vector<std::size_t> by_loss() const;
+
+    ScreenedPlan plan_;
+    std::size_t first_points_;
+    std::vector<std::vector<std::uint32_t>> strata_;  ///< by gene, of the latin hypercube
+    std::vector<Seen> seen_;
+    std::set<Genome> known_;
+    GaussianProcess process_;
+    std::size_t next_fit_ = 4;
+};
+
+}  // namespace finch::search

@@ -1,0 +1,165 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "search/propagators/cma_es.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <doctest/doctest.h>
+#include <functional>
+#include <limits>
+#include <vector>
+
+using namespace finch;
+using namespace finch::search;
+
+namespace {
+
+constexpr int genes = 10;
+
+using Function = std::function<double(const Eigen::VectorXd&)>;
+
+double sphere(const Eigen::VectorXd& x) {
+    return x.squaredNorm();
+}
+double ellipsoid(const Eigen::VectorXd& x) {
+    double sum = 0;
+    for (int i = 0; i < genes; ++i) {
+        sum += std::pow(10, 6.0 * i / (genes - 1)) * x[i] * x[i];
+    }
+    return sum;
+}
+double rosenbrock(const Eigen::VectorXd& x) {
+    double sum = 0;
+    for (int i = 0; i + 1 < genes; ++i) {
+        sum += 100 * std::pow(x[i + 1] - x[i] * x[i], 2) + std::pow(1 - x[i], 2);
+    }
+    return sum;
+}
+Eigen::MatrixXd rotation() {
+    RandomStream random(7, Purpose::test);
+    Eigen::MatrixXd matrix(genes, genes);
+    for (Eigen::Index i = 0; i < matrix.size(); ++i) {
+        matrix.data()[i] = random.normal();
+    }
+    return Eigen::HouseholderQR<Eigen::MatrixXd>(matrix).householderQ();
+}
+
+/// The cube is [−5, 5] in each coordinate.
+Eigen::VectorXd scaled(const UnitGenome& point) {
+    return 10 * Eigen::Map<const Eigen::VectorXd>(point.data(), genes).array() - 5;
+}
+
+/// Evaluations to 1e-8 from a random start.
+int evaluations(const Function& function, std::uint64_t seed) {
+    RandomStream random(seed, Purpose::test);
+    CmaEs cma(random_point(genes, random), 0.2);
+    for (int count = 1; count < 100'000; ++count) {
+        const UnitGenome point = cma.sample(random);
+        const double loss = function(scaled(point));
+        if (loss < 1e-8) {
+            return count;
+        }
+        cma.take(point, loss);
+    }
+    return 100'000;
+}
+
+int median_of_evaluations(const Function& function) {
+    std::vector<int> counts;
+    for (std::uint64_t seed = 1; seed <= 11; ++seed) {
+        counts.push_back(evaluations(function, seed));
+    }
+    std::sort(counts.begin(), counts.end());
+    return counts[5];
+}
+
+}  // namespace
+
+// tools/fixtures/cmaes_evaluations.py
+TEST_CASE("CMA-ES needs no more evaluations than the package cmaes does, within 10 %") {
+    const Eigen::MatrixXd turned = rotation();
+    CHECK(median_of_evaluations(sphere) < 1.1 * 1474);
+    CHECK(median_of_evaluations(ellipsoid) < 1.1 * 4211);
+    CHECK(median_of_evaluations([&](const Eigen::VectorXd& x) { return ellipsoid(turned * x); }) < 1.1 * 4231);
+    CHECK(median_of_evaluations(rosenbrock) < 1.1 * 5458);
+}
+
+TEST_CASE("CMA-ES sees the order of losses alone") {
+    const auto trajectory = [](const std::function<double(double)>& transform) {
+        RandomStream random(3, Purpose::test);
+        CmaEs cma(random_point(genes, random), 0.2);
+        std::vector<double> all;
+        for (int i = 0; i < 500; ++i) {
+            const UnitGenome point = cma.sample(random);
+            cma.take(point, transform(ellipsoid(scaled(point))));
+            all.insert(all.end(), point.begin(), point.end());
+        }
+        return all;
+    };
+    const auto plain = trajectory([](double loss) { return loss; });
+
+    CHECK(trajectory([](double loss) { return std::log(loss); }) == plain);
+    CHECK(trajectory([](double loss) { return -1 / (1 + loss); }) == plain);
+    CHECK(trajectory([](double loss) { return loss * loss * loss; }) == plain);
+}
+
+TEST_CASE("CMA-ES: where the optimum lies in the cube makes no difference") {
+    const auto mean_after = [](double shift) {
+        RandomStream random(5, Purpose::test);
+        CmaEs cma(UnitGenome(genes, 0.4 + shift), 0.02);
+        const Eigen::VectorXd optimum = Eigen::VectorXd::Constant(genes, 0.45 + shift);
+        for (int i = 0; i < 400; ++i) {
+            const UnitGenome point = cma.sample(random);
+            cma.take(point, (Eigen::Map<const Eigen::VectorXd>(point.data(), genes) - optimum).squaredNorm());
+        }
+        return (cma.mean().array() - shift).eval();
+    };
+
+    CHECK((mean_after(0) - mean_after(0.125)).abs().maxCoeff() < 1e-9);
+}
+
+TEST_CASE("CMA-ES samples lie in the cube, also from a mean at its corner") {
+    RandomStream random(1, Purpose::test);
+    const CmaEs cma(UnitGenome(genes, 0.0), 0.5);
+    for (int i = 0; i < 1000; ++i) {
+        const UnitGenome point = cma.sample(random);
+        CHECK(std::all_of(point.begin(), point.end(), [](double x) { return 0 <= x && x <= 1; }));
+    }
+}
+
+TEST_CASE("CMA-ES takes points of older distributions and of nowhere, losses that are huge, and stays sound") {
+    RandomStream random(2, Purpose::test);
+    CmaEs cma(random_point(genes, random), 0.2);
+    std::vector<UnitGenome> late;
+    for (int i = 0; i < 6000; ++i) {
+        late.push_back(cma.sample(random));
+        if (late.size() > 40) {  // results come 40 samples late
+            cma.take(late.front(), i % 97 == 0 ? std::numeric_limits<double>::max() : sphere(scaled(late.front())));
+            late.erase(late.begin());
+        }
+        if (i % 50 == 0) {
+            const UnitGenome elsewhere = random_point(genes, random);
+            cma.take(elsewhere, sphere(scaled(elsewhere)));
+        }
+    }
+    CHECK(cma.covariance().allFinite());
+    CHECK(std::isfinite(cma.sigma()));
+    CHECK(cma.best_loss() < 1e-6);
+}
+
+TEST_CASE("CMA-ES ends where nothing changes any more, and is hopeless where it gains too little for what is missing") {
+    RandomStream random(4, Purpose::test);
+    CmaEs flat(random_point(genes, random), 0.2);
+    CmaEs stuck(random_point(genes, random), 0.2);
+    for (int i = 0; i < 3000 && !flat.has_ended(); ++i) {
+        flat.take(flat.sample(random), 1);
+        const UnitGenome point = stuck.sample(random);
+        stuck.take(point, 30 + sphere(scaled(point)));
+    }
+    CHECK(flat.has_ended());
+    for (int i = 0; i < 3000; ++i) {
+        const UnitGenome point = stuck.sample(random);
+        stuck.take(point, 30 + sphere(scaled(point)));
+    }
+    CHECK(stuck.is_hopeless(1));
+    CHECK_FALSE(stuck.is_hopeless(stuck.best_loss()));
+}

@@ -1,0 +1,218 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+// States that are a fold over results: whatever the order in which these come, the state is that of their canonical
+// order.
+#include "search/propagators/fold.hpp"
+
+#include "finch/search/population.hpp"
+
+#include "search/propagators/evolution.hpp"
+#include "search/propagators/screened.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <doctest/doctest.h>
+#include <string>
+#include <vector>
+
+using namespace finch;
+using namespace finch::search;
+
+namespace {
+
+/// Depends on every result and on their order.
+struct Chain {
+    std::uint64_t value = 1;
+    std::size_t length = 0;
+    void take(const Individual& individual, bool born_here) {
+        value = value * 0x9E3779B97F4A7C15U + individual.id.value + (born_here ? 1 : 0);
+        ++length;
+    }
+};
+
+Individual result(std::uint32_t number, double finished, double loss = 0.5) {
+    Individual individual;
+    individual.id = Id::make(0, number % 7, number);
+    individual.genome = {0.5, 0.5};
+    individual.outcome = Outcome::evaluated;
+    individual.loss = loss;
+    individual.finished = finished;
+    return individual;
+}
+
+/// Results of a whole run, in the order in which they ended; some end at the same time.
+std::vector<Individual> results(std::size_t count, std::uint64_t seed) {
+    RandomStream random(seed, Purpose::test);
+    std::vector<Individual> all;
+    double now = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        now += random.uniform() < 0.2 ? 0 : random.uniform();
+        all.push_back(result(static_cast<std::uint32_t>(i + 1), now));
+    }
+    return all;
+}
+
+std::uint64_t straight(const std::vector<Individual>& all) {
+    Population population(ExchangeKind::none, 1);
+    for (const Individual& individual : all) {
+        population.merge(individual);
+    }
+    Fold<Chain> fold{Chain{}};
+    return fold.over(population, 0).value;
+}
+
+/// How often interleavings are tried; FINCH_TEST_INTERLEAVINGS for a long campaign.
+std::uint64_t interleavings() {
+    const char* text = std::getenv("FINCH_TEST_INTERLEAVINGS");
+    return text == nullptr ? 2000 : std::stoull(text);
+}
+
+}  // namespace
+
+TEST_CASE("a fold has one state, however late results come and however often it is asked") {
+    for (std::uint64_t seed = 0; seed < interleavings(); ++seed) {
+        CAPTURE(seed);
+        RandomStream random(seed, Purpose::test, 1);
+        const std::size_t count = 1 + random.below(seed % 50 == 0 ? 1500 : 60);
+        std::vector<Individual> all = results(count, seed);
+        const std::uint64_t expected = straight(all);
+        // Each comes up to `late` places after its turn.
+        const double late = static_cast<double>(random.below(4) * random.below(count + 1));
+        std::vector<std::pair<double, std::size_t>> order;
+        for (std::size_t i = 0; i < count; ++i) {
+            order.emplace_back(static_cast<double>(i) + late * random.uniform(), i);
+        }
+        std::sort(order.begin(), order.end());
+        Population population(ExchangeKind::none, 1);
+        Fold<Chain> fold{Chain{}};
+        for (const auto& [when, i] : order) {
+            population.merge(all[i]);
+            if (random.uniform() < 0.3) {
+                (void)fold.over(population, 0);
+            }
+        }
+
+        CHECK(fold.over(population, 0).value == expected);
+        CHECK(fold.over(population, 0).length == count);
+    }
+}
+
+TEST_CASE("a result that is replaced, by one of another time or of the same, is taken in once and anew") {
+    std::vector<Individual> all = results(500, 3);
+    for (const double moved : {0.0, 1.5, -40.0}) {
+        Population population(ExchangeKind::none, 1);
+        Fold<Chain> fold{Chain{}};
+        for (const Individual& individual : all) {
+            population.merge(individual);
+        }
+        (void)fold.over(population, 0);
+        Individual better = all[400];
+        better.epochs += 1;  // supersedes
+        better.finished = std::max(0.0, better.finished + moved);
+        REQUIRE(population.merge(better));
+
+        std::vector<Individual> expected = all;
+        expected[400] = better;
+        CHECK(fold.over(population, 0).length == all.size());
+        CHECK(fold.over(population, 0).value == straight(expected));
+    }
+}
+
+TEST_CASE("copies from other islands are taken in as such, and those on their way only when they are there") {
+    Population population(ExchangeKind::pollination, 2);
+    Individual foreign = result(1, 1.0);
+    foreign.island = 1;
+    population.merge(foreign);
+    population.merge(result(2, 2.0));
+    Fold<Chain> fold{Chain{}};
+    CHECK(fold.over(population, 0).length == 1);
+
+    population.merge_membership(foreign.id, 0);
+
+    CHECK(fold.over(population, 0).length == 2);
+    Chain expected;
+    expected.take(foreign, false);
+    expected.take(result(2, 2.0), true);
+    CHECK(fold.over(population, 0).value == expected.value);
+}
+
+namespace {
+
+Space mixed_space() {
+    return {{{"a", RealGene{-5, 5}},
+             {"b", RealGene{1e-4, 1, Scale::log}},
+             {"c", IntGene{1, 9}},
+             {"d", ChoiceGene{{"x", "y", "z"}}}}};
+}
+
+double loss_of(const Genome& genome) {
+    return genome[0] * genome[0] + std::pow(std::log10(genome[1]) + 2, 2) + std::abs(genome[2] - 4) + genome[3];
+}
+
+/// A search with 12 in flight whose results every leader hears in an order of its own. Returns what the leaders breed
+/// from the same stream at the end.
+std::vector<Genome> bred_by_leaders(const PropagatorOptions& options, std::uint32_t count, std::uint64_t seed) {
+    const Space space = mixed_space();
+    const Stage all_known{.budget_used = 0.5, .evaluations = 12'000, .workers = 12, .births = count};
+    std::vector<Individual> all;
+    {
+        Population population(ExchangeKind::none, 1);
+        const auto propagator = make_propagator(options, space, seed);
+        RandomStream random(seed, Purpose::test);
+        for (std::uint32_t i = 0; i < count; ++i) {
+            Stage stage = all_known;
+            stage.budget_used = i / (2.0 * count);
+            stage.births = i;
+            RandomStream breeding(seed, Purpose::breeding, i);
+            const Offspring offspring = propagator->breed(population, 0, stage, breeding);
+            Individual individual = result(i + 1, 12 + i + 10 * random.uniform(), loss_of(offspring.genome));
+            individual.genome = offspring.genome;
+            individual.bred_by = offspring.bred_by;
+            individual.breeding = offspring.breeding;
+            if (i % 50 == 49) {
+                individual.outcome = Outcome::diverged;
+                individual.loss = Individual::not_measured;
+            }
+            all.push_back(individual);
+            if (i >= 12) {
+                population.merge(all[i - 12]);
+            }
+        }
+    }
+    std::vector<Genome> bred;
+    for (std::uint64_t leader = 0; leader < 4; ++leader) {
+        RandomStream order(seed, Purpose::test, leader + 1);
+        Population population(ExchangeKind::none, 1);
+        const auto propagator = make_propagator(options, space, seed);
+        for (const std::uint32_t i : order.permutation(count)) {
+            population.merge(all[i]);
+            if (leader > 1 && i % 16 == 0) {
+                RandomStream unused(1, Purpose::test);
+                (void)propagator->breed(population, 0, all_known, unused);
+            }
+        }
+        RandomStream breeding(seed, Purpose::breeding, 1000);
+        for (int i = 0; i < 5; ++i) {
+            const Genome genome = propagator->breed(population, 0, all_known, breeding).genome;
+            bred.insert(bred.end(), genome);
+        }
+    }
+    return bred;
+}
+
+}  // namespace
+
+TEST_CASE("leaders that know the same breed the same, whatever the order in which they heard of it") {
+    const auto check = [](const PropagatorOptions& options, std::uint32_t count, std::uint64_t seed) {
+        CAPTURE(options.index());
+        const std::vector<Genome> bred = bred_by_leaders(options, count, seed);
+        for (std::size_t i = 5; i < bred.size(); ++i) {
+            CHECK(bred[i] == bred[i % 5]);
+        }
+    };
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+        check(EvolutionOptions{}, 600, seed);
+    }
+    check(ScreenedOptions{}, 100, 1);
+    check(AutomaticOptions{}, 100, 2);
+}

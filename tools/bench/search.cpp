@@ -1,0 +1,146 @@
+// How good a propagator searches a benchmark function, with simulated workers: durations are lognormal, and every
+// result is known at once to all (one island, one population).
+//   bench_search PROPAGATOR FUNCTION WORKERS EVALUATIONS FIRST_SEED LAST_SEED [SIGMA]
+// Prints the median, quartiles and the worst of the best values, how many runs end below 1, and seconds a run.
+#include "finch/base/clock.hpp"
+#include "finch/base/format.hpp"
+#include "finch/search/function.hpp"
+#include "finch/search/propagator.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <queue>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace finch;
+using namespace finch::search;
+
+namespace {
+
+PropagatorOptions options_of(const std::string& name, std::int64_t workers) {
+    if (name == "genetic") {
+        return GeneticOptions{.population = workers};
+    }
+    if (name == "random") {
+        return RandomSearchOptions{};
+    }
+    if (name == "evolution") {
+        return EvolutionOptions{};
+    }
+    if (name == "screened") {
+        return ScreenedOptions{};
+    }
+    if (name == "auto") {
+        return AutomaticOptions{};
+    }
+    throw std::runtime_error("no propagator " + name);
+}
+
+struct Run {
+    std::string propagator;
+    const Function& function;
+    int dimensions;
+    std::int32_t workers;
+    std::int64_t evaluations;
+    double sigma;
+
+    /// The best value; of a noisy function without its noise.
+    [[nodiscard]] double best(std::uint64_t seed) const {
+        const Space space = function_space(function, dimensions);
+        const auto breeder = make_propagator(options_of(propagator, workers), space, seed);
+        Population population(ExchangeKind::none, 1);
+        using Due = std::pair<double, std::int32_t>;
+        std::priority_queue<Due, std::vector<Due>, std::greater<>> due;
+        std::vector<Individual> running(static_cast<std::size_t>(workers));
+        std::vector<std::uint32_t> bred(static_cast<std::size_t>(workers));
+        std::int64_t started = 0;
+        std::int64_t ended = 0;
+        const auto start = [&](std::int32_t worker, double now) {
+            if (started == evaluations) {
+                return;
+            }
+            Individual individual;
+            const auto number = static_cast<std::size_t>(worker);
+            individual.id = Id::make(0, static_cast<std::uint32_t>(worker), ++bred[number]);
+            RandomStream random(seed, Purpose::breeding, individual.id.value);
+            const Stage stage{.budget_used = static_cast<double>(ended) / static_cast<double>(evaluations),
+                              .evaluations = evaluations,
+                              .workers = workers,
+                              .births = static_cast<std::uint64_t>(started++)};
+            Offspring offspring = breeder->breed(population, 0, stage, random);
+            individual.genome = std::move(offspring.genome);
+            individual.bred_by = offspring.bred_by;
+            individual.breeding = offspring.breeding;
+            individual.started = now;
+            population.merge(individual);
+            running[number] = std::move(individual);
+            RandomStream duration(seed, Purpose::pretended_duration, running[number].id.value);
+            due.emplace(now + std::exp(sigma * duration.normal()), worker);
+        };
+        for (std::int32_t worker = 0; worker < workers; ++worker) {
+            start(worker, 0);
+        }
+        while (!due.empty()) {
+            const auto [now, worker] = due.top();
+            due.pop();
+            Individual& individual = running[static_cast<std::size_t>(worker)];
+            RandomStream noise(seed, Purpose::function_noise, individual.id.value);
+            individual.loss = evaluate(function, individual.genome, noise);
+            individual.outcome = Outcome::evaluated;
+            individual.finished = now;
+            ++ended;
+            population.merge(std::move(individual));
+            start(worker, now);
+        }
+        return population.best()->loss - function.minimum;
+    }
+};
+
+double quantile(const std::vector<double>& sorted, double share) {
+    const double place = share * static_cast<double>(sorted.size() - 1);
+    const auto below = static_cast<std::size_t>(place);
+    const std::size_t above = std::min(below + 1, sorted.size() - 1);
+    return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+    if (count < 7) {
+        fmt::print(stderr,
+                   "usage: bench_search PROPAGATOR FUNCTION[:DIMENSIONS] WORKERS EVALUATIONS FIRST_SEED LAST_SEED "
+                   "[SIGMA]\n");
+        return 2;
+    }
+    try {
+        std::string name = words[2];
+        const auto colon = name.find(':');
+        const int dimensions = colon == std::string::npos ? 0 : std::stoi(name.substr(colon + 1));
+        const Function& function = find_function(name.substr(0, colon));
+        const Run run{.propagator = words[1],
+                      .function = function,
+                      .dimensions = dimensions > 0 ? dimensions : function.default_dimensions,
+                      .workers = std::stoi(words[3]),
+                      .evaluations = std::stoll(words[4]),
+                      .sigma = count > 7 ? std::stod(words[7]) : 0.5};
+        std::vector<double> best;
+        const double began = steady_seconds();
+        const std::uint64_t last = std::stoull(words[6]);
+        for (std::uint64_t seed = std::stoull(words[5]); seed <= last; ++seed) {
+            best.push_back(run.best(seed));
+        }
+        const double seconds = (steady_seconds() - began) / static_cast<double>(best.size());
+        std::sort(best.begin(), best.end());
+        const auto successes = std::count_if(best.begin(), best.end(), [](double value) { return value < 1; });
+        fmt::print(
+            "{:10} {:14} W {:4} E {:6}: median {:9.3g} [{:9.3g}, {:9.3g}] worst {:9.3g}, {}/{} below 1, {:.2f} s a "
+            "run\n",
+            words[1], words[2], run.workers, run.evaluations, quantile(best, 0.5), quantile(best, 0.25),
+            quantile(best, 0.75), best.back(), successes, best.size(), seconds);
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "bench_search: {}\n", error.what());
+        return 2;
+    }
+}
