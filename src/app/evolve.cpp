@@ -38,13 +38,14 @@ constexpr double seconds_of_end = 1800;
 /// A million individuals take some seconds.
 constexpr double seconds_of_sharing = 600;
 
-island::WorkerOptions worker_options(const RunContext& context, const OpenedRun& run) {
+island::WorkerOptions worker_options(const RunContext& context, const OpenedRun& run,
+                                     const island::IslandMap& islands) {
     island::WorkerOptions options;
     options.run = run.before.run;
     options.seed = context.config.seed;
     options.restart = run.before.restart;
     options.self = context.place().worker;
-    options.island_of_worker = context.placement.layout.island_of_worker;
+    options.islands = &islands;
     options.earlier = run.before.earlier;
     const auto self = static_cast<std::size_t>(options.self);
     options.bred_before = self < run.before.bred.size() ? run.before.bred[self] : 0;
@@ -116,9 +117,10 @@ island::ExitReason lead(const RunContext& context, OpenedRun opened) {
         context.options.genes
             ? fixed_genome_propagator(given_genome(context.config.space, *context.options.genes))
             : search::make_propagator(context.config.propagator, context.config.space, context.config.seed);
+    const island::IslandMap islands(context.placement.layout.island_of_worker, context.placement.layout.islands);
     Progress progress(context.config, is_zero, run.population.settled(), run.before.hours);
-    island::Worker worker(worker_options(context, run), std::move(run.population), *propagator, *evaluator, journal,
-                          *mailbox, is_zero ? &*archive : nullptr, progress,
+    island::Worker worker(worker_options(context, run, islands), std::move(run.population), *propagator, *evaluator,
+                          journal, *mailbox, is_zero ? &*archive : nullptr, progress,
                           {unix_seconds, steady_seconds, cluster::stop_request, context.slurm.end_time.value_or(0),
                            cluster::request_orderly_stop});
     population = &worker.population();

@@ -91,6 +91,7 @@ struct CommandLine {
     RunOptions options;
     PlanOptions plan;
     ShowOptions show;
+    SimulateOptions simulation;
     std::vector<std::string> genes;
     std::string id;
     bool progress = false;
@@ -154,6 +155,27 @@ void add_training_verbs(CLI::App& app, CommandLine& line) {
         BadLaunch::tell);
 }
 
+void add_simulation(CLI::App& app, CommandLine& line) {
+    CLI::App* simulating = app.add_subcommand(
+        "simulate", "run the search of a function objective in virtual time, with any number of workers");
+    SimulateOptions& options = line.simulation;
+    simulating->add_option("config", options.config, "the configuration (YAML)")->required();
+    add_settings(*simulating, options.settings);
+    simulating->add_option("--workers", options.workers, "simulated, in place of ranks")
+        ->required()
+        ->check(CLI::Range(1, 1 << 20));
+    simulating->add_option(
+        "--durations", options.durations,
+        "of evaluations: lognormal:MEDIAN,SPREAD or constant:SECONDS (default: the objective's seconds "
+        "and spread, or lognormal:60,0.5)");
+    simulating->add_option("--seeds", options.seeds, "1..10, 3 or 1,5,9 (default: the configuration's)");
+    simulating->add_option("--message-seconds", options.message_seconds, "that a message between two leaders takes")
+        ->check(CLI::Range(0.0, 3600.0));
+    simulating->add_option("--csv", options.csv, "a file for a row per seed");
+    simulating->callback(
+        [&line] { line.run = [&line] { return alone([&line] { return simulate_runs(line.simulation); }); }; });
+}
+
 void add_reading_verbs(CLI::App& app, CommandLine& line) {
     const auto by_itself = [&line](CLI::App* verb, std::function<int()> work) {
         verb->callback([&line, work] { line.run = [work] { return alone(work); }; });
@@ -211,6 +233,7 @@ int main(int argc, char** argv) {
     line.argv = argv;
     finch::app::add_training_verbs(app, line);
     finch::app::add_reading_verbs(app, line);
+    finch::app::add_simulation(app, line);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

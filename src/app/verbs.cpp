@@ -5,7 +5,13 @@
 #include "finch/report/csv.hpp"
 #include "finch/report/status.hpp"
 #include "finch/report/tables.hpp"
+#include "finch/simulate/arguments.hpp"
+#include "finch/simulate/tables.hpp"
 #include "finch/store/resume.hpp"
+
+#include <cstdio>
+#include <fstream>
+#include <variant>
 
 namespace finch::app {
 namespace {
@@ -18,6 +24,15 @@ std::filesystem::path directory_asked_about(const RunOptions& options) {
         return options.config;
     }
     return run_directory_of(config::load(options.config, options.settings), options);
+}
+
+constexpr const char* default_durations = "lognormal:60,0.5";
+
+/// Throws ConfigError where it cannot be written.
+void write_line(std::ofstream& file, const std::filesystem::path& path, const std::string& line) {
+    if (!(file << line << std::flush)) {
+        throw ConfigError(fmt::format("--csv: {} cannot be written", path.string()));
+    }
 }
 
 }  // namespace
@@ -40,6 +55,36 @@ int status(const RunOptions& options, bool progress) {
     const report::Status now = report::status(directory);
     fmt::print("{}\n", progress ? report::progress_text(now) : report::status_text(now));
     return exit_code(now.state);
+}
+
+int simulate_runs(const SimulateOptions& options) {
+    const config::Config config = config::load(options.config, options.settings);
+    simulate::Options simulation{options.workers, {}, options.message_seconds};
+    const auto* const function = std::get_if<config::FunctionObjective>(&config.objective);
+    const bool configured = function != nullptr && function->seconds > 0 && options.durations.empty();
+    simulation.duration =
+        configured ? function->duration()
+                   : simulate::parse_durations(options.durations.empty() ? default_durations : options.durations);
+    const std::vector<std::uint64_t> seeds =
+        options.seeds.empty() ? std::vector{config.seed} : simulate::parse_seeds(options.seeds);
+    simulate::check(config, simulation);
+    std::ofstream csv;
+    if (options.csv) {
+        csv.open(*options.csv);
+        write_line(csv, *options.csv, simulate::csv_heading());
+    }
+    fmt::print("{}", simulate::heading(config, simulation));
+    std::vector<simulate::Result> results;
+    for (const std::uint64_t seed : seeds) {
+        const simulate::Result& result = results.emplace_back(simulate::run(config, simulation, seed));
+        fmt::print("{}", simulate::row(config, result));
+        std::fflush(stdout);
+        if (options.csv) {
+            write_line(csv, *options.csv, simulate::csv_row(config, simulation, result));
+        }
+    }
+    fmt::print("{}", results.size() > 1 ? simulate::summary(config, results) : "");
+    return exit_done;
 }
 
 int print_config() {

@@ -67,6 +67,10 @@ Key objective() {
         {key("function", &F::function, word_of(names), "a benchmark function to be minimised").with_default("sphere"),
          key("dimensions", &F::dimensions, or_null(whole(1, 500)), "genes; null: the function's usual number")
              .with_default("null"),
+         key("shift", &F::shift, "the optimum moves to a random place in the box's inner 80 %"),
+         key("rotate", &F::rotate, "the axes are turned about the optimum by a random orthogonal matrix"),
+         key("instance", &F::instance, whole(1, std::numeric_limits<std::int64_t>::max()),
+             "which of the random places and matrices"),
          key("seconds", &F::seconds, real(0, 86400), "median time that an evaluation pretends to take"),
          key("spread", &F::spread, real(0, 10), "deviation of the logarithm of that time")}};
     const auto set = [function](const Tree& tree, const Place& config) {

@@ -57,6 +57,10 @@ search::Space space_of(const FunctionObjective& objective, const Tree& written) 
 
 }  // namespace
 
+search::FunctionInstance FunctionObjective::make_instance() const {
+    return {search::find_function(function), dimensions, {shift, rotate, instance}};
+}
+
 /// The recipe of an individual, but for its genes, and where these stand.
 class Config::Recipes {
 public:

@@ -68,9 +68,8 @@ bool CnnEvaluator::idle() const {
 }
 
 bool CnnEvaluator::wants_soon() const {
-    constexpr double soon = 0.05;  // s
     return std::any_of(running_.begin(), running_.end(), [](const Running& running) {
-        return !running.used || (running.seconds_left > 0 && running.seconds_left < soon);
+        return !running.used || (running.seconds_left > 0 && running.seconds_left < island::lease_ahead_seconds);
     });
 }
 

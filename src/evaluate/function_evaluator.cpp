@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <thread>
 #include <utility>
 
@@ -14,19 +13,17 @@ namespace finch::evaluate {
 
 FunctionEvaluator::FunctionEvaluator(const config::FunctionObjective& objective, std::uint64_t seed, int slots,
                                      const comm::Group& group)
-    : objective_(objective),
-      function_(search::find_function(objective.function)),
+    : function_(objective.make_instance()),
+      duration_(objective.duration()),
       seed_(seed),
       slots_(static_cast<std::size_t>(slots)),
       group_(group) {}
 
 void FunctionEvaluator::start(search::Individual individual) {
-    RandomStream random(seed_, Purpose::pretended_duration, individual.id.value);
-    const double seconds =
-        objective_.seconds > 0 ? objective_.seconds * std::exp(objective_.spread * random.normal()) : 0;
     individual.started = unix_seconds();
     die_of(individual.id);
-    running_.push_back({std::move(individual), steady_seconds() + seconds});
+    const double due = steady_seconds() + duration_.seconds(seed_, individual.id);
+    running_.push_back({std::move(individual), due});
 }
 
 std::vector<search::Individual> FunctionEvaluator::advance() {
@@ -39,9 +36,7 @@ std::vector<search::Individual> FunctionEvaluator::advance() {
             return false;
         }
         search::Individual& individual = running.individual;
-        RandomStream noise(seed_, Purpose::function_noise, individual.id.value);
-        individual.loss = search::evaluate(function_, individual.genome, noise);
-        individual.outcome = std::isfinite(individual.loss) ? search::Outcome::evaluated : search::Outcome::diverged;
+        search::evaluate(function_, seed_, individual);
         individual.finished = unix_seconds();
         ended.push_back(std::move(individual));
         return true;
@@ -53,7 +48,7 @@ std::vector<search::Individual> FunctionEvaluator::advance() {
 }
 
 bool FunctionEvaluator::wants_soon() const {
-    const double soon = steady_seconds() + 0.05;
+    const double soon = steady_seconds() + island::lease_ahead_seconds;
     return has_free_slot() ||
            std::any_of(running_.begin(), running_.end(), [soon](const Running& running) { return running.due < soon; });
 }

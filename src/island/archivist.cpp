@@ -42,8 +42,8 @@ void Archivist::merge(const search::Record& record, int from) {
     ++merged_[static_cast<std::size_t>(from)];
 }
 
-bool Archivist::archive_is_due() const {
-    return steady_seconds_() - last_archive_ >= std::max(seconds_, 100 * cost_);
+double Archivist::next_archive() const {
+    return last_archive_ + std::max(seconds_, 100 * cost_);
 }
 
 std::vector<std::uint64_t> Archivist::write_archive(search::Population& population) {

@@ -1,6 +1,7 @@
 #include "finch/island/liveness.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace finch::island {
@@ -28,14 +29,23 @@ Liveness::Liveness(std::int32_t self, int workers, double seconds, double now)
       watches_(seconds > 0),
       last_sign_(now),
       last_look_(now),
-      due_(static_cast<std::size_t>(workers), now + limit_) {}
+      due_(self == 0 ? static_cast<std::size_t>(workers) : 1, now + limit_),
+      earliest_(now + limit_) {}
 
 void Liveness::heard(std::int32_t from, double now, double seconds) {
-    due_.at(static_cast<std::size_t>(from)) = now + std::max(seconds, limit_);
+    if (self_ == 0 || from == 0) {
+        const double due = now + std::max(seconds, limit_);
+        due_.at(static_cast<std::size_t>(from)) = due;
+        earliest_ = std::min(earliest_, due);
+    }
+}
+
+double Liveness::next_sign() const noexcept {
+    return watches_ ? last_sign_ + interval_ : std::numeric_limits<double>::infinity();
 }
 
 bool Liveness::sign_is_due(double now) {
-    if (!watches_ || now - last_sign_ < interval_) {
+    if (now < next_sign()) {
         return false;
     }
     last_sign_ = now;
@@ -47,11 +57,14 @@ std::optional<std::int32_t> Liveness::silent(double now) {
         for (double& due : due_) {
             due += gap;
         }
+        earliest_ += gap;
     }
-    const auto first = due_.begin() + (self_ == 0 ? 1 : 0);
-    const auto last = self_ == 0 ? due_.end() : due_.begin() + 1;
-    const auto latest = std::min_element(first, last);
-    if (!watches_ || latest == last || now < *latest) {
+    if (!watches_ || now < earliest_) {
+        return std::nullopt;
+    }
+    const auto latest = std::min_element(due_.begin() + (self_ == 0 ? 1 : 0), due_.end());
+    earliest_ = latest != due_.end() ? *latest : now + limit_;
+    if (now < earliest_) {
         return std::nullopt;
     }
     return static_cast<std::int32_t>(latest - due_.begin());

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <iterator>
 #include <map>
 #include <thread>
 #include <utility>
@@ -17,25 +16,30 @@ namespace {
 
 constexpr int breeding_attempts = 100;
 
-/// The unfinished individuals by the worker that goes on with each: those of an island are dealt out to its workers in
-/// the order of ids, the same way by every leader. One that has taken its process down comes after the others.
-std::vector<std::deque<search::Individual>> deal(const search::Population& population, const WorkerOptions& options) {
-    std::vector<std::deque<search::Individual>> dealt(options.island_of_worker.size());
-    std::map<int, std::vector<std::size_t>> workers_of;
-    for (std::size_t worker = 0; worker < dealt.size(); ++worker) {
-        workers_of[options.island_of_worker[worker]].push_back(worker);
-    }
+/// The unfinished individuals that this worker goes on with, and how many each worker does.
+struct Dealt {
+    std::deque<search::Individual> mine;
+    std::vector<std::int64_t> counts;  ///< by worker
+};
+
+/// Those of an island are dealt out to its workers in the order of ids, the same way by every leader. One that has
+/// taken its process down comes after the others.
+Dealt deal(const search::Population& population, const WorkerOptions& options) {
+    Dealt dealt;
+    dealt.counts.resize(static_cast<std::size_t>(options.islands->workers()));
     std::map<int, std::size_t> turn;
     for (const search::Individual* individual : population.unfinished()) {
         const int island = population.island_now(individual->island);
-        const std::vector<std::size_t>& workers = workers_of[island];
+        const std::vector<std::int32_t>& workers = options.islands->leaders_of(island).workers;
         const bool to_worker_0 = options.one_at_a_time || workers.empty();
-        dealt[to_worker_0 ? 0 : workers[turn[island]++ % workers.size()]].push_back(*individual);
+        const std::int32_t worker = to_worker_0 ? 0 : workers[turn[island]++ % workers.size()];
+        ++dealt.counts[static_cast<std::size_t>(worker)];
+        if (worker == options.self) {
+            dealt.mine.push_back(*individual);
+        }
     }
-    for (auto& mine : dealt) {
-        std::stable_partition(mine.begin(), mine.end(),
-                              [](const search::Individual& one) { return one.attempt.deaths == 0; });
-    }
+    std::stable_partition(dealt.mine.begin(), dealt.mine.end(),
+                          [](const search::Individual& one) { return one.attempt.deaths == 0; });
     return dealt;
 }
 
@@ -66,16 +70,12 @@ Worker::Worker(WorkerOptions options, search::Population population, search::Pro
                                    .breeding = propagator_.population(),
                                    .exchange = static_cast<std::size_t>(options_.exchange.migrants),
                                    .everywhere = archive != nullptr});
-    auto dealt = deal(population_, options_);
+    Dealt dealt = deal(population_, options_);
     if (archive != nullptr) {
-        std::vector<std::int64_t> counts;
-        for (const auto& one : dealt) {
-            counts.push_back(std::ssize(one));
-        }
-        archivist_.emplace(*archive, LeaseServer(options_.budget, population_, options_.earlier, counts), workers(),
-                           options_.archive_seconds, hooks_.steady_seconds);
+        archivist_.emplace(*archive, LeaseServer(options_.budget, population_, options_.earlier, dealt.counts),
+                           workers(), options_.archive_seconds, hooks_.steady_seconds);
     }
-    unfinished_ = std::move(dealt[static_cast<std::size_t>(options_.self)]);
+    unfinished_ = std::move(dealt.mine);
     last_checkpoint_ = began_ - phase_of(options_.self) * options_.training_seconds;
     report();
 }
@@ -164,8 +164,8 @@ void Worker::fill_slots() {
 
 /// What this worker knows of its island stands for all islands.
 search::Stage Worker::stage() const {
-    const std::vector<std::int32_t> leaders = leaders_of(island());
-    const auto place = std::find(leaders.begin(), leaders.end(), options_.self) - leaders.begin();
+    const std::vector<std::int32_t>& leaders = options_.islands->leaders_of(island()).workers;
+    const auto place = std::lower_bound(leaders.begin(), leaders.end(), options_.self) - leaders.begin();
     const auto count = static_cast<std::int64_t>(leaders.size());
     const Budget& budget = options_.budget;
     search::Stage stage;
@@ -254,7 +254,7 @@ void Worker::settle(search::Individual individual) {
 
 void Worker::exchange(const search::Individual& after) {
     RandomStream random(options_.seed, Purpose::exchange, after.id.value);
-    const search::IslandLeaders leaders{island(), leaders_of(island())};
+    const search::IslandLeaders& leaders = options_.islands->leaders_of(island());
     for (const search::Record& record :
          search::plan_exchange(options_.exchange, population_, leaders, options_.self, random)) {
         const auto* move = std::get_if<search::Move>(&record);

@@ -186,14 +186,4 @@ void Worker::send_lease(search::LeaseMessage::Kind kind, std::int64_t count) {
     send(0, search::LeaseMessage{kind, options_.self, count, seconds_per_evaluation_});
 }
 
-std::vector<std::int32_t> Worker::leaders_of(int island) const {
-    std::vector<std::int32_t> leaders;
-    for (std::int32_t worker = 0; worker < workers(); ++worker) {
-        if (options_.island_of_worker[static_cast<std::size_t>(worker)] == island) {
-            leaders.push_back(worker);
-        }
-    }
-    return leaders;
-}
-
 }  // namespace finch::island

@@ -36,8 +36,8 @@ void Worker::check_stop() {
 /// What says that a budget other than one of evaluations is used; nothing if none is.
 std::optional<std::string> Worker::used_budget() const {
     const Budget& budget = options_.budget;
-    const search::Individual* best = population_.best();
-    if (budget.target_loss && best != nullptr && best->loss <= *budget.target_loss) {
+    const search::Individual* best = budget.target_loss ? population_.best() : nullptr;
+    if (best != nullptr && best->loss <= *budget.target_loss) {
         return fmt::format("the target loss is reached: {}", best->loss);
     }
     const double hours = (hooks_.steady_seconds() - began_) / 3600;
@@ -133,6 +133,28 @@ void Worker::sync_journal(bool now) {
     }
 }
 
+double Worker::report_due() const {
+    return last_report_ + std::max(report_seconds, workers() / reports_per_second);
+}
+
+double Worker::next_due() const {
+    double due = liveness_.next_sign();
+    if (archivist_ && state_ != State::closing) {
+        due = std::min(due, archivist_->next_archive());
+    }
+    if (state_ == State::searching) {
+        due = std::min({due, report_due(), checkpoint_due()});
+        if (options_.budget.hours) {
+            due = std::min(due, began_ + 3600 * (*options_.budget.hours - options_.hours_before));
+        }
+        if (options_.budget.node_hours) {
+            const double left = *options_.budget.node_hours - options_.node_hours_before;
+            due = std::min(due, began_ + 3600 * left / options_.nodes);
+        }
+    }
+    return due;
+}
+
 /// What is due now and then: utilisation, snapshots, the archive, the log.
 void Worker::housekeeping() {
     const double now = hooks_.steady_seconds();
@@ -140,10 +162,10 @@ void Worker::housekeeping() {
         busy_seconds_ += now - busy_since_;
     }
     busy_since_ = state_ == State::searching && !evaluator_.idle() ? now : 0;
-    if (state_ == State::searching && now - last_report_ >= std::max(report_seconds, workers() / reports_per_second)) {
+    if (state_ == State::searching && now >= report_due()) {
         report();
     }
-    if (state_ == State::searching && now - last_checkpoint_ >= options_.training_seconds) {
+    if (state_ == State::searching && now >= checkpoint_due()) {
         announce_if_long(evaluator_.checkpoint_seconds());
         checkpoint();
         sync_journal(true);

@@ -136,6 +136,27 @@ TEST_CASE("a benchmark function brings its genes and its usual dimensions") {
     CHECK(config.space.size() == 20);
     CHECK(config.space.genes[19].name == "x19");
     CHECK(!contains(config.text(), "model:"));
+    CHECK(objective.make_instance().rotation().empty());
+    CHECK(objective.make_instance().optimum()[0] == 0);
+    CHECK(objective.duration().median_seconds == 2);
+}
+
+TEST_CASE("a benchmark function is moved and turned where asked, the same way by every reader") {
+    const auto instance_of = [](const std::string& keys) {
+        const config::Config config =
+            config::parse("search: {objective: {function: rastrigin, dimensions: 5, " + keys + "}}", "f");
+        return std::get<config::FunctionObjective>(config::parse(config.text(), "again").objective).make_instance();
+    };
+    const search::FunctionInstance first = instance_of("shift: true, rotate: true, instance: 4");
+    const search::FunctionInstance again = instance_of("shift: true, rotate: true, instance: 4");
+    const search::FunctionInstance other = instance_of("shift: true, rotate: true, instance: 5");
+    const std::vector<double> x{1, 2, -1, 0.5, 3};
+
+    CHECK(first.value(x, nullptr) == again.value(x, nullptr));
+    CHECK(first.value(x, nullptr) != other.value(x, nullptr));
+    CHECK(instance_of("shift: true").rotation().empty());
+    CHECK(instance_of("rotate: true").rotation().size() == 25);
+    CHECK(instance_of("rotate: true").optimum()[0] == 0);
 }
 
 TEST_CASE("difference: names each key that differs, and takes equal numbers for equal") {

@@ -54,6 +54,29 @@ TEST_CASE("liveness: who announces something long is not silent until it is over
     CHECK(look(liveness, 599.1, 601, -1) == 0);
 }
 
+TEST_CASE("liveness: a short sign after a long announcement counts, for every leader that is watched") {
+    Liveness liveness(0, 4, 5, 0);
+    for (const std::int32_t worker : {1, 2, 3}) {
+        liveness.heard(worker, 0, 600);
+    }
+    CHECK(look(liveness, 0, 100, -1) == std::nullopt);
+
+    liveness.heard(2, 100);
+
+    CHECK(look(liveness, 100, 129.9, 1) == std::nullopt);
+    CHECK(look(liveness, 130, 130.2, 1) == 2);
+}
+
+TEST_CASE("liveness: the next sign is due one interval after the last") {
+    Liveness liveness(1, 2, 5, 100);
+    CHECK(liveness.next_sign() == 110);
+    CHECK(liveness.sign_is_due(112));
+    CHECK(liveness.next_sign() == 122);
+    liveness.hurry();
+    CHECK(liveness.next_sign() < 112);
+    CHECK(Liveness(1, 2, 0, 0).next_sign() > 1e300);
+}
+
 TEST_CASE("liveness: after an announcement a sign is due at once, and then once per interval") {
     Liveness liveness(0, 2, 5, 0);
 

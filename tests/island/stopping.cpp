@@ -99,6 +99,26 @@ TEST_CASE("the stop begins when a snapshot, the archive and 5 s are left") {
     CHECK(world.now_ < 101 - 12);
 }
 
+TEST_CASE("a worker says when it has something to do next: a report, snapshots, the archive, the end of its hours") {
+    Budget hours;
+    hours.hours = 8 / 3600.0;
+    World world(2, 1, hours, search::ExchangeKind::none);
+    world.looks = {1000000, 1000000};
+    CHECK_FALSE(world.run(1));
+    const double began = world.now_ - World::seconds_of_round;
+
+    CHECK(world.workers_[0]->next_due() == doctest::Approx(began + 8));
+    CHECK(world.workers_[1]->next_due() == doctest::Approx(began + 8));
+
+    World free(2, 1, evaluations(1000000), search::ExchangeKind::none);
+    free.looks = {1000000, 1000000};
+    CHECK_FALSE(free.run(1));
+    CHECK(free.workers_[1]->next_due() == doctest::Approx(began + 10));
+    free.now_ = began + 10.5;
+    CHECK_FALSE(free.go_on(1));
+    CHECK(free.workers_[1]->next_due() == doctest::Approx(free.now_ + 10));
+}
+
 TEST_CASE("a budget of generations gives every worker as many evaluations") {
     Budget budget;
     budget.generations = 9;

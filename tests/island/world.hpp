@@ -1,6 +1,7 @@
 #pragma once
 
 #include "finch/island/worker.hpp"
+#include "finch/simulate/network.hpp"
 
 #include "support/simulated_world.hpp"
 
@@ -23,6 +24,9 @@ inline search::Space plane() {
 /// A run of several workers in one thread, with a clock of its own and journals that survive.
 class World {
 public:
+    static constexpr double seconds_of_round = 0.001;
+
+    /// A message takes `delay` rounds of the usual length.
     World(int workers, int islands, Budget budget, search::ExchangeKind kind, int delay = 3)
         : budget_(budget),
           kind_(kind),
@@ -39,7 +43,7 @@ public:
     }
 
     /// Steps the workers that stand, as run() does.
-    bool go_on(int rounds, double seconds_per_round = 0.001) {
+    bool go_on(int rounds, double seconds_per_round = seconds_of_round) {
         for (int round = 0; round < rounds; ++round) {
             now_ += seconds_per_round;
             bool alive = false;
@@ -105,7 +109,7 @@ public:
     const Worker* stopped = nullptr;  ///< as by SIGSTOP
     std::vector<std::unique_ptr<Worker>> workers_;
     std::vector<std::unique_ptr<SteppedEvaluator>> evaluators_;
-    std::vector<std::unique_ptr<LocalMailbox>> mailboxes_;
+    std::vector<std::unique_ptr<CountingMailbox>> mailboxes_;
     std::vector<std::unique_ptr<MemoryJournal>> files_;
     std::unique_ptr<MemoryArchive> archive_;
     std::function<bool(const search::Genome&)> exists = [](const search::Genome&) { return true; };
@@ -118,7 +122,13 @@ private:
         evaluators_.clear();
         mailboxes_.clear();
         files_.clear();
-        post_ = std::make_unique<Post>(count, delay_);
+        network_ =
+            std::make_unique<simulate::Network>(count, seconds_of_round * (delay_ + 0.5), [this] { return now_; });
+        std::vector<int> island_of_worker;
+        for (int worker = 0; worker < count; ++worker) {
+            island_of_worker.push_back(worker % islands_);
+        }
+        island_map_ = std::make_unique<IslandMap>(std::move(island_of_worker), islands_);
         archive_ = std::make_unique<MemoryArchive>();
         propagator_ = search::make_propagator(search::GeneticOptions{8}, space_, 1);
         for (int i = 0; i < count; ++i) {
@@ -126,9 +136,7 @@ private:
             options.run = 7;
             options.restart = restart_;
             options.self = i;
-            for (int w = 0; w < count; ++w) {
-                options.island_of_worker.push_back(w % islands_);
-            }
+            options.islands = island_map_.get();
             options.earlier = earlier_;
             options.one_at_a_time = one_at_a_time;
             options.nodes = nodes;
@@ -141,7 +149,7 @@ private:
             evaluators_.back()->epochs = epochs;
             evaluators_.back()->seconds_of_checkpoint = checkpoint_seconds;
             evaluators_.back()->looks = looks.empty() ? 0 : looks[static_cast<std::size_t>(i)];
-            mailboxes_.push_back(std::make_unique<LocalMailbox>(*post_, i));
+            mailboxes_.push_back(std::make_unique<CountingMailbox>(network_->mailbox(i)));
             files_.push_back(std::make_unique<MemoryJournal>(journals_[static_cast<std::size_t>(i)]));
             workers_.push_back(std::make_unique<Worker>(
                 options, population, *propagator_, *evaluators_.back(), *files_.back(), *mailboxes_.back(),
@@ -158,7 +166,8 @@ private:
     std::uint32_t restart_ = 0;
     std::vector<EarlierStart> earlier_;
     std::vector<std::vector<Bytes>> journals_;
-    std::unique_ptr<Post> post_;
+    std::unique_ptr<simulate::Network> network_;
+    std::unique_ptr<IslandMap> island_map_;
     std::unique_ptr<search::Propagator> propagator_;
 };
 

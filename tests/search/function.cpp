@@ -25,11 +25,12 @@ std::vector<double> all(std::size_t dimensions, double value) {
 
 }  // namespace
 
-TEST_CASE("the fourteen are there, with Propulate's dimensions") {
+TEST_CASE("Propulate's fourteen are there, with its dimensions, and two more") {
     const std::vector<std::pair<std::string, int>> expected{
-        {"sphere", 2},    {"rosenbrock", 2}, {"step", 5},      {"quartic", 30},     {"rastrigin", 20},
-        {"griewank", 10}, {"schwefel", 10},  {"bisphere", 30}, {"birastrigin", 30}, {"bukin_n6", 2},
-        {"eggcrate", 2},  {"himmelblau", 2}, {"keane", 2},     {"leon", 2}};
+        {"sphere", 2},       {"rosenbrock", 2}, {"step", 5},      {"quartic", 30},
+        {"rastrigin", 20},   {"griewank", 10},  {"schwefel", 10}, {"bisphere", 30},
+        {"birastrigin", 30}, {"bukin_n6", 2},   {"eggcrate", 2},  {"himmelblau", 2},
+        {"keane", 2},        {"leon", 2},       {"ackley", 20},   {"ellipsoid", 20}};
 
     CHECK(functions().size() == expected.size());
     for (const auto& [name, dimensions] : expected) {
@@ -38,38 +39,55 @@ TEST_CASE("the fourteen are there, with Propulate's dimensions") {
 }
 
 TEST_CASE("each function has its known minimum at its known place") {
-    const std::vector<std::pair<std::string, std::vector<double>>> places{{"sphere", {0, 0}},
-                                                                          {"rosenbrock", {1, 1}},
-                                                                          {"step", all(5, -5.12)},
-                                                                          {"rastrigin", all(20, 0)},
-                                                                          {"griewank", all(10, 0)},
-                                                                          {"schwefel", all(10, 420.96874635998203)},
-                                                                          {"bisphere", all(30, 2.5)},
-                                                                          {"birastrigin", all(30, 2.5)},
-                                                                          {"bukin_n6", {-10, 1}},
-                                                                          {"eggcrate", {0, 0}},
-                                                                          {"himmelblau", {3, 2}},
-                                                                          {"keane", {1.393249075325585, 0}},
-                                                                          {"leon", {1, 1}}};
+    const std::vector<std::pair<std::string, std::vector<double>>> places{
+        {"sphere", {0, 0}},         {"rosenbrock", {1, 1}},        {"step", all(5, -5.12)},
+        {"rastrigin", all(20, 0)},  {"griewank", all(10, 0)},      {"schwefel", all(10, 420.96874635998203)},
+        {"bisphere", all(30, 2.5)}, {"birastrigin", all(30, 2.5)}, {"bukin_n6", {-10, 1}},
+        {"eggcrate", {0, 0}},       {"himmelblau", {3, 2}},        {"keane", {1.393249075325585, 0}},
+        {"leon", {1, 1}},           {"ackley", all(20, 0)},        {"ellipsoid", all(20, 0)}};
     for (const auto& [name, place] : places) {
         CAPTURE(name);
-        const Function& function = find_function(name);
-        CHECK(std::abs(value(name, place) - function.minimum) < 1e-9);
+        const double minimum = minimum_of(find_function(name), static_cast<int>(place.size()));
+        CHECK(std::abs(value(name, place) - minimum) < 1e-9);
     }
     CHECK(find_function("keane").minimum == doctest::Approx(-0.673667521146855));
-    CHECK(find_function("step").minimum == -25);
     CHECK(value("himmelblau", {-2.805118, 3.131312}) == doctest::Approx(0).epsilon(1e-6));
     CHECK(value("keane", {0, 1.393249075325585}) == doctest::Approx(-0.673667521146855));
+}
+
+TEST_CASE("the minimum holds in every number of dimensions, where optimum_of() says") {
+    for (const Function& function : functions()) {
+        for (const int dimensions : {1, 2, 3, 17, 100, 500}) {
+            if (dimensions < function.least_dimensions || (!function.any_dimensions && dimensions != 2)) {
+                CHECK_THROWS_AS((void)minimum_of(function, dimensions), ConfigError);
+                CHECK_THROWS_AS((void)optimum_of(function, dimensions), ConfigError);
+                continue;
+            }
+            CAPTURE(function.name);
+            CAPTURE(dimensions);
+            const std::vector<double> optimum = optimum_of(function, dimensions);
+            CHECK(function_space(function, dimensions).contains(optimum));
+            CHECK(std::abs(evaluate_without_noise(function, optimum) - minimum_of(function, dimensions)) < 1e-10);
+        }
+    }
+    CHECK(minimum_of(find_function("step"), 5) == -25);
+    CHECK(minimum_of(find_function("step"), 40) == -200);
+    CHECK(minimum_of(find_function("schwefel"), 40) == 0);
 }
 
 TEST_CASE("no random point lies below the minimum") {
     RandomStream random(1, Purpose::test);
     for (const Function& function : functions()) {
-        CAPTURE(function.name);
-        const Space space = function_space(function, function.default_dimensions);
-        for (int i = 0; i < 2000; ++i) {
-            const Genome x = random_genome(space, random);
-            REQUIRE(evaluate(function, x, random) >= function.minimum);
+        for (const int dimensions : {2, 7, function.default_dimensions}) {
+            if (!function.any_dimensions && dimensions != 2) {
+                continue;
+            }
+            CAPTURE(function.name);
+            const Space space = function_space(function, dimensions);
+            for (int i = 0; i < 2000; ++i) {
+                const Genome x = random_genome(space, random);
+                REQUIRE(evaluate(function, x, random) >= minimum_of(function, dimensions));
+            }
         }
     }
 }
@@ -94,6 +112,13 @@ TEST_CASE("hand-computed values") {
     CHECK(value("keane", {pi / 2, 0}) == doctest::Approx(-2 / pi));
     CHECK(value("leon", {0, 1}) == 101);
     CHECK(value("leon", {2, 8}) == 1);
+    CHECK(value("ackley", all(20, 0)) == 0);
+    CHECK(value("ackley", {1, 1, 1}) == doctest::Approx(20 - 20 * std::exp(-0.2)));
+    CHECK(value("ackley", {0.5}) == doctest::Approx(20 - 20 * std::exp(-0.1) + std::exp(1) - std::exp(-1)));
+    CHECK(value("ellipsoid", {3, 0, 0}) == 9);
+    CHECK(value("ellipsoid", {0, 2, 0}) == doctest::Approx(4e3));
+    CHECK(value("ellipsoid", {0, 0, -1}) == doctest::Approx(1e6));
+    CHECK(value("ellipsoid", {3}) == 9);
 }
 
 TEST_CASE("step truncates toward zero, as Propulate's does") {
@@ -128,6 +153,17 @@ TEST_CASE("quartic's noise is the absolute sum of one standard normal per term")
     CHECK(value("quartic", all(30, 1), 7) == doctest::Approx(465).epsilon(0.06));
     CHECK(value("quartic", all(30, 1), 7) == value("quartic", all(30, 1), 7));
     CHECK(value("quartic", all(30, 1), 7) != value("quartic", all(30, 1), 8));
+}
+
+TEST_CASE("quartic can be asked for without its noise; the others have none") {
+    CHECK(evaluate_without_noise(find_function("quartic"), all(30, 1)) == 465);
+    CHECK(evaluate_without_noise(find_function("quartic"), all(3, 2)) == 16 * 6);
+    for (const Function& function : functions()) {
+        CAPTURE(function.name);
+        const std::vector<double> x = all(static_cast<std::size_t>(function.default_dimensions), 0.3);
+        CHECK(function.has_noise == (function.name == "quartic"));
+        CHECK((value(function.name, x) == evaluate_without_noise(function, x)) != function.has_noise);
+    }
 }
 
 TEST_CASE("a function's space has its genes and bounds") {

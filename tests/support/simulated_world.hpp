@@ -2,71 +2,34 @@
 
 #include "finch/island/worker.hpp"
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace finch::testing {
 
-/// Mailboxes of leaders that live in one thread. A message is seen by its target `delay` calls of take() later.
-class Post {
+/// Counts what goes out through a leader's mailbox.
+class CountingMailbox : public comm::Mailbox {
 public:
-    Post(int leaders, int delay)
-        : queues_(static_cast<std::size_t>(leaders)), delay_(delay), expected_(queues_.size()) {}
-
-    struct Parcel {
-        int from = 0;
-        bool counted = false;
-        int wait = 0;
-        comm::Message message;
-    };
-    std::vector<std::deque<Parcel>> queues_;
-    int delay_;
-    int closing_ = 0;
-    std::vector<std::int64_t> expected_;  ///< counted messages on the way, by target
-};
-
-class LocalMailbox : public comm::Mailbox {
-public:
-    LocalMailbox(Post& post, int self) : post_(post), self_(self) {}
-    int self() const override { return self_; }
-    int leaders() const override { return static_cast<int>(post_.queues_.size()); }
+    explicit CountingMailbox(comm::Mailbox& mailbox) : mailbox_(mailbox) {}
+    int self() const override { return mailbox_.self(); }
+    int leaders() const override { return mailbox_.leaders(); }
     void send(int to, comm::Message message, bool counted) override {
-        auto& queue = post_.queues_.at(static_cast<std::size_t>(to));
-        post_.expected_[static_cast<std::size_t>(to)] += counted ? 1 : 0;
         search::RecordReader reader(*message, 7, "message");
-        sent[reader.next()->index()] += to != self_ ? 1 : 0;
-        sent_after_closing = sent_after_closing || (counted && closing_);
-        queue.push_back({self_, counted, post_.delay_, std::move(message)});
+        sent[reader.next()->index()] += to != self() ? 1 : 0;
+        mailbox_.send(to, std::move(message), counted);
     }
-    std::vector<comm::Envelope> take() override {
-        auto& queue = post_.queues_.at(static_cast<std::size_t>(self_));
-        std::vector<comm::Envelope> taken;
-        while (!queue.empty() && queue.front().wait-- <= 0) {
-            taken.push_back({queue.front().from, *queue.front().message});
-            post_.expected_[static_cast<std::size_t>(self_)] -= queue.front().counted ? 1 : 0;
-            queue.pop_front();
-        }
-        return taken;
-    }
-    void begin_closing() override {
-        closing_ = true;
-        ++post_.closing_;
-    }
-    bool closed() override {
-        return post_.closing_ == leaders() && post_.expected_[static_cast<std::size_t>(self_)] == 0;
-    }
+    std::vector<comm::Envelope> take() override { return mailbox_.take(); }
+    void begin_closing() override { mailbox_.begin_closing(); }
+    bool closed() override { return mailbox_.closed(); }
 
-    bool sent_after_closing = false;
     std::map<std::size_t, std::size_t> sent;  ///< messages to others, by kind of record
 
 private:
-    Post& post_;
-    int self_;
-    bool closing_ = false;
+    comm::Mailbox& mailbox_;
 };
 
 /// A journal in memory that outlives its worker, as a file outlives a process.

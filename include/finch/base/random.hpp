@@ -21,6 +21,8 @@ enum class Purpose : std::uint32_t {
     test = 10,
     dropout = 11,
     breeding_state = 12,
+    function_shift = 13,
+    function_rotation = 14,
 };
 
 /// Random numbers that depend on (seed, purpose, id, index) alone: two streams made from the same four give the same

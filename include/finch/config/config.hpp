@@ -5,7 +5,7 @@
 #include "finch/island/options.hpp"
 #include "finch/nn/plan.hpp"
 #include "finch/search/exchange.hpp"
-#include "finch/search/function.hpp"
+#include "finch/search/function_instance.hpp"
 #include "finch/search/propagator.hpp"
 #include "finch/train/recipe.hpp"
 
@@ -25,8 +25,14 @@ using LossObjective = train::Objective;
 struct FunctionObjective {
     std::string function;
     int dimensions = 0;
+    bool shift = false;
+    bool rotate = false;
+    std::int64_t instance = 1;
     double seconds = 0;
     double spread = 0.5;
+
+    [[nodiscard]] search::FunctionInstance make_instance() const;
+    [[nodiscard]] search::PretendedDuration duration() const { return {seconds, spread}; }
 };
 using Objective = std::variant<LossObjective, FunctionObjective>;
 

@@ -32,8 +32,8 @@ private:
         double due = 0;  ///< steady seconds
     };
 
-    const config::FunctionObjective objective_;
-    const search::Function& function_;
+    const search::FunctionInstance function_;
+    const search::PretendedDuration duration_;
     std::uint64_t seed_;
     std::size_t slots_;
     const comm::Group& group_;

@@ -28,7 +28,9 @@ public:
     /// Counts a record that the worker `from` journaled, and keeps what only the archive holds.
     void merge(const search::Record& record, int from);
 
-    [[nodiscard]] bool archive_is_due() const;
+    /// When the archive is to be written next, in steady seconds.
+    [[nodiscard]] double next_archive() const;
+    [[nodiscard]] bool archive_is_due() const { return steady_seconds_() >= next_archive(); }
     /// Writes the archive. Returns by worker how many of its records are in it and in its predecessor: should the
     /// newest file be damaged, nothing is lost. Empty if it could not be written.
     [[nodiscard]] std::vector<std::uint64_t> write_archive(search::Population& population);

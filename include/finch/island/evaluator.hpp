@@ -7,6 +7,9 @@
 
 namespace finch::island {
 
+/// So long before a slot is free its worker asks for a lease, as far as that can be told.
+inline constexpr double lease_ahead_seconds = 0.05;
+
 /// What a worker evaluates individuals with. The leader calls these; an evaluator of several ranks turns each call into
 /// an Order that the followers obey.
 class Evaluator {
@@ -24,7 +27,7 @@ public:
     [[nodiscard]] virtual std::vector<search::Individual> advance() = 0;
     /// Called once the record of `individual` is written: what was kept of its training can go.
     virtual void settled(const search::Individual& individual) = 0;
-    /// Whether a slot is free now or will be within some 50 ms, as far as can be told: time to ask for a lease.
+    /// Whether a slot is free now or will be within some lease_ahead_seconds: time to ask for a lease.
     [[nodiscard]] virtual bool wants_soon() const = 0;
     /// Saves everything that runs, so that a later start can go on with it. Returns those that were saved, with the
     /// progress that their snapshot holds.

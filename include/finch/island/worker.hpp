@@ -4,6 +4,7 @@
 #include "finch/comm/mailbox.hpp"
 #include "finch/island/archivist.hpp"
 #include "finch/island/evaluator.hpp"
+#include "finch/island/island_map.hpp"
 #include "finch/island/liveness.hpp"
 #include "finch/island/options.hpp"
 #include "finch/search/exchange.hpp"
@@ -36,13 +37,13 @@ struct WorkerOptions {
     std::uint64_t run = 0;
     std::uint64_t seed = 1;
     std::uint32_t restart = 0;
-    std::int32_t self = 0;              ///< worker
-    std::vector<int> island_of_worker;  ///< by worker
-    std::vector<EarlierStart> earlier;  ///< starts of the run
-    std::int32_t bred_before = 0;       ///< by this worker in the earlier starts
-    double hours_before = 0;            ///< wall time of the earlier starts
-    double node_hours_before = 0;       ///< distinct nodes times wall time of the earlier starts
-    int nodes = 1;                      ///< distinct ones of this start
+    std::int32_t self = 0;               ///< worker
+    const IslandMap* islands = nullptr;  ///< outlives the worker
+    std::vector<EarlierStart> earlier;   ///< starts of the run
+    std::int32_t bred_before = 0;        ///< by this worker in the earlier starts
+    double hours_before = 0;             ///< wall time of the earlier starts
+    double node_hours_before = 0;        ///< distinct nodes times wall time of the earlier starts
+    int nodes = 1;                       ///< distinct ones of this start
     /// After starts that ended without a trace: the unfinished go on one after the other, on worker 0, and nothing
     /// else starts before they are through, so that the one which ends the process is known.
     bool one_at_a_time = false;
@@ -81,6 +82,9 @@ public:
 
     /// One round of the loop. False once the life is over.
     bool step();
+    /// When step() has something to do although no message comes and no evaluation ends, in steady seconds. The end of
+    /// the job's time is not looked at.
+    [[nodiscard]] double next_due() const;
     /// step() until over; sleeps a millisecond if there was nothing to do.
     ExitReason run();
 
@@ -119,15 +123,17 @@ private:
     void notify(const search::Record& record);
     void send(std::int32_t to, const search::Record& record);
     void send_lease(search::LeaseMessage::Kind kind, std::int64_t count);
-    [[nodiscard]] std::vector<std::int32_t> leaders_of(int island) const;
-    [[nodiscard]] int workers() const noexcept { return static_cast<int>(options_.island_of_worker.size()); }
-    [[nodiscard]] int island() const noexcept {
-        return options_.island_of_worker[static_cast<std::size_t>(options_.self)];
+    [[nodiscard]] const std::vector<std::int32_t>& leaders_of(int island) const {
+        return options_.islands->leaders_of(island).workers;
     }
+    [[nodiscard]] int workers() const noexcept { return options_.islands->workers(); }
+    [[nodiscard]] int island() const { return options_.islands->island_of(options_.self); }
 
     // Why it stops, and what it writes: worker_stopping.cpp.
     void check_stop();
     [[nodiscard]] std::optional<std::string> used_budget() const;
+    [[nodiscard]] double report_due() const;
+    [[nodiscard]] double checkpoint_due() const { return last_checkpoint_ + options_.training_seconds; }
     void halt(const search::Halt& asked);
     void obey(const search::Halt& halt);
     void save_and_leave(ExitReason reason);

@@ -15,14 +15,19 @@ struct Function {
     int default_dimensions = 2;
     bool any_dimensions = true;    ///< false: default_dimensions only
     std::vector<RealGene> bounds;  ///< one for all genes, or one for each
-    double minimum = 0;            ///< for the default number of dimensions
+    std::vector<double> optimum;   ///< where a minimum lies: one coordinate for all genes, or one for each
+    double minimum = 0;            ///< in every number of dimensions
     std::string source;            ///< where the formula is from, and which variant
     int least_dimensions = 1;
-    double (*value)(std::span<const double> x, RandomStream& noise) = nullptr;
+    /// At a point; without noise where `noise` is null.
+    double (*value)(std::span<const double> x, RandomStream* noise) = nullptr;
+    double minimum_per_gene = 0;  ///< comes to `minimum` for each gene
+    bool has_noise = false;       ///< quartic
+    bool falls_outside = false;   ///< has values below its minimum outside of its bounds
 };
 
 /// Propulate's fourteen: sphere, rosenbrock, step, quartic, rastrigin, griewank, schwefel, bisphere, birastrigin,
-/// bukin_n6, eggcrate, himmelblau, keane, leon.
+/// bukin_n6, eggcrate, himmelblau, keane, leon; and ackley, ellipsoid.
 [[nodiscard]] std::span<const Function> functions();
 
 /// The function called `name`. Throws ConfigError that lists them all, with the nearest first.
@@ -31,8 +36,15 @@ struct Function {
 /// Genes x0 … x(n−1) of `function`. Throws ConfigError where it has no such dimension.
 [[nodiscard]] Space function_space(const Function& function, int dimensions);
 
-/// The value at `x`. Noise, where the function has it (quartic), is drawn from `noise`. Throws ConfigError where the
-/// function has no such dimension.
+/// The smallest value within the bounds, without noise.
+[[nodiscard]] double minimum_of(const Function& function, int dimensions);
+/// A place of it, of `dimensions` coordinates.
+[[nodiscard]] std::vector<double> optimum_of(const Function& function, int dimensions);
+
+/// The value at `x`. Noise, where the function has it, is drawn from `noise`. Throws ConfigError where the function has
+/// no such dimension.
 [[nodiscard]] double evaluate(const Function& function, std::span<const double> x, RandomStream& noise);
+/// The same without noise.
+[[nodiscard]] double evaluate_without_noise(const Function& function, std::span<const double> x);
 
 }  // namespace finch::search

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "finch/search/exchange.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace finch::island {
+
+/// Which workers work for which island. Immutable: whoever simulates many workers has one for all of them.
+class IslandMap {
+public:
+    /// `island_of_worker`: by worker, below `islands`. An island may have no workers.
+    IslandMap(std::vector<int> island_of_worker, int islands);
+
+    [[nodiscard]] int workers() const noexcept { return static_cast<int>(island_of_worker_.size()); }
+    [[nodiscard]] int island_of(std::int32_t worker) const {
+        return island_of_worker_.at(static_cast<std::size_t>(worker));
+    }
+    /// In the order of workers.
+    [[nodiscard]] const search::IslandLeaders& leaders_of(int island) const {
+        return leaders_.at(static_cast<std::size_t>(island));
+    }
+
+private:
+    std::vector<int> island_of_worker_;
+    std::vector<search::IslandLeaders> leaders_;  ///< by island
+};
+
+}  // namespace finch::island

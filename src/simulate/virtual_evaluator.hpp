@@ -1,0 +1,53 @@
+#pragma once
+
+#include "finch/island/evaluator.hpp"
+#include "finch/search/function_instance.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace finch::simulate {
+
+/// Evaluates a function. An evaluation ends when the clock has gone on by its pretended duration.
+class VirtualEvaluator : public island::Evaluator {
+public:
+    /// `now`, in seconds, and `function` outlive it.
+    VirtualEvaluator(const search::FunctionInstance& function, const search::PretendedDuration& duration,
+                     std::uint64_t seed, int slots, const double& now);
+
+    [[nodiscard]] bool has_free_slot() const override { return running_.size() < slots_; }
+    [[nodiscard]] bool idle() const override { return running_.empty(); }
+    [[nodiscard]] bool can_exist(const search::Genome&) const override { return true; }
+    [[nodiscard]] bool wants_soon() const override;
+    void start(search::Individual individual) override;
+    [[nodiscard]] std::vector<search::Individual> advance() override;
+    void settled(const search::Individual&) override {}
+    [[nodiscard]] std::vector<search::Individual> checkpoint() override { return {}; }
+    [[nodiscard]] double checkpoint_seconds() const override { return 0; }
+    void dismiss() override {}
+
+    /// Whether an evaluation has ended since this was asked last.
+    [[nodiscard]] bool take_has_ended() noexcept { return std::exchange(has_ended_, false); }
+    /// When an evaluation ends or wants_soon() becomes true; infinity where nothing runs.
+    [[nodiscard]] double next_event() const;
+    /// When the last evaluation ended.
+    [[nodiscard]] double last_end() const noexcept { return last_end_; }
+
+private:
+    struct Running {
+        search::Individual individual;
+        double due = 0;
+        [[nodiscard]] double asks_at() const noexcept { return due - island::lease_ahead_seconds; }
+    };
+
+    const search::FunctionInstance& function_;
+    search::PretendedDuration duration_;
+    std::uint64_t seed_;
+    std::size_t slots_;
+    const double& now_;
+    std::vector<Running> running_;
+    bool has_ended_ = false;
+    double last_end_;
+};
+
+}  // namespace finch::simulate

@@ -1,0 +1,71 @@
+"""finch simulate: what it prints and writes, that it does what a real worker does, and what it refuses."""
+import csv
+import re
+
+from harness import TINY, Folder, check, individuals, passed
+
+CONFIG = """
+name: rastrigin
+seed: 5
+search:
+  objective: {function: rastrigin, dimensions: 6, shift: true, rotate: true, instance: 2}
+  propagator: {genetic: {population: 10}}
+  budget: {evaluations: 400}
+workers: {islands: 3}
+"""
+REFUSED = {
+    "a bad duration": (("--durations", "lognormal:60"), "--durations: 'lognormal:60'"),
+    "no seeds": (("--seeds", "5..1"), "--seeds: '5..1'"),
+    "too few workers": (("--set", "workers.islands=12"), "--workers: 9 are too few for 12 islands"),
+    "other island sizes": (("--set", "workers.islands=[3, 4]"), "--workers: 9 where workers.islands asks for 7"),
+    "node hours": (("--set", "search.budget.node_hours=1"), "search.budget.node_hours"),
+    "no place for a file": (("--csv", "nowhere/a.csv"), "--csv: nowhere/a.csv"),
+    "an unknown function": (("--set", "search.objective.function=rastrgin"), "rastrigin"),
+}
+
+
+def rows_of(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+with Folder() as folder:
+    folder.write("rastrigin.yaml", CONFIG)
+    simulate = ("simulate", "rastrigin.yaml", "--workers", "9")
+    output = folder.run(0, *simulate, "--durations", "lognormal:60,0.5", "--seeds", "1..4", "--csv", "a.csv")
+    for text in ("function rastrigin, dimensions 6, shifted and rotated, instance 2; workers 9, islands 3",
+                 "60 s (median; log-normal, deviation 0.5)", "messages/evaluation", "memory/leader", "busy_fraction", "median"):
+        check(text in output, f"the output does not say '{text}'\n{output}")
+    labels = [line.split()[0] for line in output.splitlines()[2:]]
+    check(labels == ["seed", "1", "2", "3", "4", "quarter", "median", "3/4"], f"rows {labels}\n{output}")
+    rows = rows_of(folder.path / "a.csv")
+    check(list(rows[0]) == ["function", "dimensions", "seed", "workers", "evaluations", "best", "busy_fraction"], f"{rows[0]}")
+    check([row["seed"] for row in rows] == ["1", "2", "3", "4"], f"{rows}")
+    for row in rows:
+        check((row["function"], row["dimensions"], row["workers"], row["evaluations"]) == ("rastrigin", "6", "9", "400"), f"{row}")
+        check(0 < float(row["best"]) < 100 and 0.5 < float(row["busy_fraction"]) <= 1, f"{row}")
+    folder.run(0, *simulate, "--seeds", "4,3,2,1", "--csv", "b.csv")
+    check(sorted(map(str, rows_of(folder.path / "b.csv"))) == sorted(map(str, rows)), "the same seeds gave other rows")
+    check(not (folder.path / "runs").exists(), "a simulation made a run directory")
+    passed("4 seeds: a table with quartiles and a file with a row each, the same when asked again")
+
+    # One worker breeds in one order, whatever the evaluations last.
+    folder.run(1, "evolve", "rastrigin.yaml", "--set", "workers.islands=1", "--set", "search.budget.evaluations=150")
+    real = min(row["loss"] for row in individuals(folder.path / "runs/rastrigin").values())
+    folder.run(0, "simulate", "rastrigin.yaml", "--workers", "1", "--set", "workers.islands=1", "--set",
+               "search.budget.evaluations=150", "--csv", "c.csv")
+    simulated = rows_of(folder.path / "c.csv")
+    check(float(simulated[0]["best"]) == real and simulated[0]["seed"] == "5", f"one real worker found {real}, simulated {simulated}")
+    passed("one simulated worker finds what one real worker finds, to the last bit")
+
+    for name, (arguments, text) in REFUSED.items():
+        output = folder.run(0, *simulate, *arguments, expect=2)
+        messages = [line for line in output.splitlines() if line.startswith("finch: ")]
+        check(len(messages) == 1 and text in messages[0], f"{name}\n{output}")
+    folder.write("tiny.yaml", TINY)
+    output = folder.run(0, "simulate", "tiny.yaml", "--workers", "4", expect=2)
+    check(re.fullmatch(r"finch: .*trains networks.*benchmark functions only.*\n", output), f"a training is not refused\n{output}")
+    check("--workers" in folder.run(0, "simulate", "rastrigin.yaml", expect=2), "no workers are accepted")
+    folder.run(0, "simulate", "rastrigin.yaml", "--workers", "0", expect=2)
+    folder.run(0, *simulate, "--message-seconds", "-1", expect=2)
+    passed(f"{len(REFUSED) + 4} refusals, each one message")

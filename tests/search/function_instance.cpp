@@ -1,0 +1,167 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/search/function_instance.hpp"
+
+#include "finch/base/error.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <doctest/doctest.h>
+
+using namespace finch;
+using namespace finch::search;
+
+namespace {
+
+FunctionInstance instance_of(const std::string& name, int dimensions, const Transform& transform) {
+    return {find_function(name), dimensions, transform};
+}
+
+Genome random_point(const FunctionInstance& instance, RandomStream& random) {
+    return random_genome(function_space(instance.function(), instance.dimensions()), random);
+}
+
+}  // namespace
+
+TEST_CASE("the value at the optimum is the function's minimum, wherever it was moved and however turned") {
+    for (const Function& function : functions()) {
+        for (const int dimensions : {2, 9, function.default_dimensions}) {
+            if (!function.any_dimensions && dimensions != 2) {
+                continue;
+            }
+            for (const auto& [shift, rotate] : {std::pair{false, true}, {true, false}, {true, true}}) {
+                const FunctionInstance instance(function, dimensions, {shift, rotate, 3});
+                CAPTURE(function.name);
+                CAPTURE(dimensions);
+                CHECK(std::abs(instance.value(instance.optimum(), nullptr) - instance.minimum()) < 1e-10);
+                CHECK(instance.minimum() == minimum_of(function, dimensions));
+            }
+        }
+    }
+}
+
+TEST_CASE("no random point of the box lies below the minimum of a moved and turned function") {
+    RandomStream random(1, Purpose::test);
+    for (const Function& function : functions()) {
+        CAPTURE(function.name);
+        for (const std::int64_t instance : {1, 2, 3}) {
+            const FunctionInstance moved(function, function.default_dimensions, {true, true, instance});
+            for (int i = 0; i < 1000; ++i) {
+                REQUIRE(moved.value(random_point(moved, random), nullptr) >= moved.minimum());
+            }
+        }
+    }
+}
+
+TEST_CASE("a moved optimum lies in the inner 80 % of the box, at another place for each instance") {
+    for (const std::int64_t number : {1, 2, 77}) {
+        const FunctionInstance bukin = instance_of("bukin_n6", 2, {true, false, number});
+        const FunctionInstance rosenbrock = instance_of("rosenbrock", 500, {true, true, number});
+
+        CHECK(std::abs(bukin.optimum()[0] + 10) <= 4);
+        CHECK(std::abs(bukin.optimum()[1]) <= 2.4);
+        const auto [least, most] = std::minmax_element(rosenbrock.optimum().begin(), rosenbrock.optimum().end());
+        CHECK(*least >= -0.8 * 2.048);
+        CHECK(*most <= 0.8 * 2.048);
+        CHECK(*least < -0.7 * 2.048);
+        CHECK(*most > 0.7 * 2.048);
+    }
+    const auto place = [](std::int64_t number) { return instance_of("sphere", 2, {true, false, number}).optimum()[0]; };
+    CHECK(place(1) != place(2));
+    CHECK(place(1) == place(1));
+}
+
+TEST_CASE("the rotation is orthogonal, and uniform: its entries have mean 0 and variance 1/n") {
+    for (const int n : {1, 2, 20, 200}) {
+        const FunctionInstance instance = instance_of("sphere", n, {false, true, 5});
+        const auto r = instance.rotation();
+        const auto size = static_cast<std::size_t>(n);
+        REQUIRE(r.size() == size * size);
+        double worst = 0;
+        double sum = 0;
+        for (std::size_t i = 0; i < size; ++i) {
+            for (std::size_t k = 0; k < size; ++k) {
+                double product = 0;
+                for (std::size_t j = 0; j < size; ++j) {
+                    product += r[i * size + j] * r[k * size + j];
+                }
+                worst = std::max(worst, std::abs(product - (i == k ? 1 : 0)));
+                sum += r[i * size + k];
+            }
+        }
+        CHECK(worst < 1e-13);
+        CHECK(std::abs(sum) < 5 * std::sqrt(n));  // n² entries of variance 1/n
+    }
+    double square = 0;
+    for (std::int64_t number = 1; number <= 4000; ++number) {
+        square += std::pow(instance_of("sphere", 3, {false, true, number}).rotation()[5], 2) / 4000;
+    }
+    CHECK(square == doctest::Approx(1.0 / 3).epsilon(0.06));
+}
+
+TEST_CASE("shifting moves the values with the optimum, rotating keeps those that depend on the distance alone") {
+    RandomStream random(2, Purpose::test);
+    const FunctionInstance plain = instance_of("rastrigin", 4, {});
+    const FunctionInstance moved = instance_of("rastrigin", 4, {true, false, 9});
+    const FunctionInstance turned_sphere = instance_of("sphere", 6, {true, true, 9});
+    const FunctionInstance turned_ellipsoid = instance_of("ellipsoid", 6, {true, true, 9});
+    const FunctionInstance moved_ellipsoid = instance_of("ellipsoid", 6, {true, false, 9});
+    for (int i = 0; i < 20; ++i) {
+        const Genome x = random_point(plain, random);
+        Genome there = x;
+        Genome y = random_point(turned_sphere, random);
+        double distance_squared = 0;
+        for (std::size_t k = 0; k < 4; ++k) {
+            there[k] += moved.optimum()[k];
+        }
+        for (std::size_t k = 0; k < 6; ++k) {
+            distance_squared += std::pow(y[k] - turned_sphere.optimum()[k], 2);
+        }
+
+        CHECK(moved.value(there, nullptr) == doctest::Approx(plain.value(x, nullptr)));
+        CHECK(turned_sphere.value(y, nullptr) == doctest::Approx(distance_squared));
+        CHECK(turned_ellipsoid.value(y, nullptr) != doctest::Approx(moved_ellipsoid.value(y, nullptr)));
+        CHECK(turned_ellipsoid.value(y, nullptr) <= 1.000001e6 * distance_squared);
+        CHECK(turned_ellipsoid.value(y, nullptr) >= 0.999999 * distance_squared);
+    }
+}
+
+TEST_CASE("without shift and rotation an instance is the function itself, noise included") {
+    const FunctionInstance quartic = instance_of("quartic", 30, {.instance = 8});
+    const std::vector<double> x(30, 0.5);
+    RandomStream noise(1, Purpose::test);
+    RandomStream again(1, Purpose::test);
+
+    CHECK(quartic.value(x, &noise) == evaluate(find_function("quartic"), x, again));
+    CHECK(quartic.value(x, nullptr) == evaluate_without_noise(find_function("quartic"), x));
+    CHECK(quartic.rotation().empty());
+    CHECK_THROWS_WITH_AS((void)quartic.value(std::vector<double>(3), nullptr), "quartic has 30 dimensions here, not 3",
+                         ConfigError);
+}
+
+TEST_CASE("an evaluation's noise and duration depend on the seed and the individual alone") {
+    const FunctionInstance quartic = instance_of("quartic", 30, {});
+    const auto loss = [&](std::uint64_t seed, std::uint32_t sequence) {
+        Individual individual;
+        individual.id = Id::make(0, 1, sequence);
+        individual.genome.assign(30, 0.5);
+        evaluate(quartic, seed, individual);
+        CHECK(individual.outcome == Outcome::evaluated);
+        return individual.loss;
+    };
+    CHECK(loss(1, 2) == loss(1, 2));
+    CHECK(loss(1, 2) != loss(1, 3));
+    CHECK(loss(1, 2) != loss(2, 2));
+
+    const PretendedDuration lognormal{60, 0.5};
+    std::vector<double> seconds;
+    double log_squares = 0;
+    for (std::uint32_t i = 1; i <= 4001; ++i) {
+        seconds.push_back(lognormal.seconds(1, Id::make(0, 0, i)));
+        log_squares += std::pow(std::log(seconds.back() / 60), 2) / 4001;
+    }
+    std::nth_element(seconds.begin(), seconds.begin() + 2000, seconds.end());
+    CHECK(seconds[2000] == doctest::Approx(60).epsilon(0.04));
+    CHECK(std::sqrt(log_squares) == doctest::Approx(0.5).epsilon(0.05));
+    CHECK(PretendedDuration{3, 0}.seconds(1, Id::make(0, 0, 1)) == 3);
+    CHECK(PretendedDuration{0, 2}.seconds(1, Id::make(0, 0, 1)) == 0);
+}

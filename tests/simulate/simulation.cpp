@@ -1,0 +1,160 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/simulate/simulation.hpp"
+
+#include "finch/base/error.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <doctest/doctest.h>
+#include <limits>
+
+using namespace finch;
+using namespace finch::simulate;
+
+namespace {
+
+config::Config rastrigin(const std::string& search, const std::string& workers = "{islands: 1}") {
+    return config::parse(
+        "search: {objective: {function: rastrigin, dimensions: 4}, " + search + "}\nworkers: " + workers, "test.yaml");
+}
+
+void check_same(const Result& a, const Result& b) {
+    CHECK(a.evaluations == b.evaluations);
+    CHECK(a.best == b.best);
+    CHECK(a.hours == b.hours);
+    CHECK(a.busy_fraction == b.busy_fraction);
+    CHECK(a.messages == b.messages);
+    CHECK(a.leader_bytes == b.leader_bytes);
+    CHECK(a.archivist_bytes == b.archivist_bytes);
+}
+
+const Options lognormal_20{20, {60, 0.5}, 0.001};
+
+}  // namespace
+
+TEST_CASE("the same seed gives the same result to the bit, another seed another") {
+    for (const char* exchange : {"none", "migration", "pollination"}) {
+        CAPTURE(exchange);
+        const config::Config config = rastrigin(
+            std::string("exchange: {kind: ") + exchange + "}, budget: {evaluations: 500}", "{islands: 4, slots: 2}");
+
+        const Result first = run(config, lognormal_20, 7);
+
+        check_same(first, run(config, lognormal_20, 7));
+        CHECK(first.seed == 7);
+        CHECK(run(config, lognormal_20, 8).best != first.best);
+    }
+}
+
+TEST_CASE("a budget of evaluations is used exactly, one of generations by every worker") {
+    for (const int evaluations : {1, 19, 20, 21, 333}) {
+        const config::Config config =
+            rastrigin("budget: {evaluations: " + std::to_string(evaluations) + "}", "{islands: 3}");
+        CHECK(run(config, lognormal_20, 1).evaluations == evaluations);
+    }
+    CHECK(run(rastrigin("budget: {generations: 7}"), lognormal_20, 1).evaluations == 140);
+}
+
+TEST_CASE("with constant durations, no exchange and random search the best is that of a plain loop over the genomes") {
+    const config::Config config =
+        rastrigin("exchange: {kind: none}, propagator: random, budget: {generations: 25}", "{islands: 2}");
+    const search::Function& function = search::find_function("rastrigin");
+    for (const std::uint64_t seed : {1, 2, 3}) {
+        double best = std::numeric_limits<double>::infinity();
+        for (std::uint32_t worker = 0; worker < 20; ++worker) {
+            for (std::uint32_t sequence = 1; sequence <= 25; ++sequence) {
+                RandomStream random(seed, Purpose::breeding, search::Id::make(0, worker, sequence).value);
+                const search::Genome genome = search::random_genome(config.space, random);
+                best = std::min(best, search::evaluate_without_noise(function, genome));
+            }
+        }
+
+        const Result result = run(config, {20, {60, 0}, 0.001}, seed);
+
+        CHECK(result.best == best);
+        CHECK(result.best_without_noise == best);
+        CHECK(result.evaluations == 500);
+        CHECK(result.hours == doctest::Approx(25 * 60 / 3600.0).epsilon(1e-3));
+        CHECK(result.busy_fraction > 0.999);
+    }
+}
+
+TEST_CASE("one worker is busy all the time, and its evaluations last what is drawn for them") {
+    const config::Config config = rastrigin("budget: {evaluations: 200}");
+    double seconds = 0;
+    for (std::uint32_t sequence = 1; sequence <= 200; ++sequence) {
+        seconds += search::PretendedDuration{60, 0.5}.seconds(3, search::Id::make(0, 0, sequence));
+    }
+
+    const Result result = run(config, {1, {60, 0.5}, 0.001}, 3);
+
+    CHECK(result.busy_fraction > 0.9999);
+    CHECK(result.busy_fraction <= 1.0000001);
+    CHECK(result.hours == doctest::Approx(seconds / 3600).epsilon(1e-6));
+    CHECK(result.messages == 0);
+}
+
+TEST_CASE("messages that take long leave workers idle between short evaluations") {
+    const config::Config config = rastrigin("budget: {generations: 20}");
+    const auto busy = [&](double message_seconds) {
+        return run(config, {8, {1, 0}, message_seconds}, 1).busy_fraction;
+    };
+
+    // A lease is asked for 50 ms before an evaluation ends and is there two messages later; so for all but worker 0.
+    CHECK(busy(0.001) > 0.99);
+    CHECK(busy(0.024) > 0.99);
+    CHECK(busy(0.035) < 0.99);
+    CHECK(busy(0.525) == doctest::Approx((7 * 1 / 2.0 + 1) / 8).epsilon(0.1));
+}
+
+TEST_CASE("a budget of hours and a target loss end a run") {
+    const Result hours = run(rastrigin("budget: {hours: 2}"), {10, {60, 0.5}, 0.001}, 1);
+    CHECK(hours.evaluations > 10 * 100);
+    CHECK(hours.hours <= 2);
+    CHECK(hours.hours > 1.9);
+    const Result target = run(rastrigin("budget: {target_loss: 5, evaluations: 100000}"), {10, {60, 0.5}, 0.001}, 1);
+    CHECK(target.best <= 5);
+    CHECK(target.evaluations < 100000);
+}
+
+TEST_CASE("what a leader holds is estimated by what it knows: its island's part, world rank 0 all of it") {
+    const Result result =
+        run(rastrigin("exchange: {kind: none}, budget: {generations: 40}", "{islands: 4}"), lognormal_20, 1);
+
+    const double individual = 40 + sizeof(search::Individual) + 4 * 8;
+    CHECK(result.archivist_bytes > 800 * individual);
+    CHECK(result.archivist_bytes < 800 * individual * 1.3);
+    CHECK(result.leader_bytes ==
+          doctest::Approx(result.archivist_bytes * (15 * 200 + 4 * 200) / 19 / 800).epsilon(0.1));
+}
+
+TEST_CASE("a thousand workers on islands of ten end") {
+    const Result result = run(rastrigin("exchange: {topology: ring}, budget: {evaluations: 3000}", "{islands: 100}"),
+                              {1000, {60, 0.5}}, 1);
+
+    CHECK(result.evaluations == 3000);
+    CHECK(result.busy_fraction > 0.3);
+}
+
+TEST_CASE("the noise of a function is left out of what its best is worth without it") {
+    const config::Config config =
+        config::parse("search: {objective: {function: quartic}, budget: {evaluations: 300}}", "test.yaml");
+
+    const Result result = run(config, lognormal_20, 1);
+
+    CHECK(result.best >= 0);
+    CHECK(result.best_without_noise != result.best);
+    CHECK(result.best_without_noise > 0);
+}
+
+TEST_CASE("what cannot be simulated is refused") {
+    const config::Config trains = config::parse("data: {kind: generated}", "test.yaml");
+    CHECK_THROWS_WITH_AS(check(trains, lognormal_20), doctest::Contains("benchmark functions only"), ConfigError);
+    CHECK_THROWS_WITH_AS(check(rastrigin("budget: {node_hours: 1}"), lognormal_20),
+                         doctest::Contains("search.budget.node_hours"), ConfigError);
+    CHECK_THROWS_WITH_AS(check(rastrigin("budget: {evaluations: 1}", "{islands: 21}"), lognormal_20),
+                         "--workers: 20 are too few for 21 islands (workers.islands)", ConfigError);
+    CHECK_THROWS_WITH_AS(check(rastrigin("budget: {evaluations: 1}", "{islands: [3, 4]}"), lognormal_20),
+                         "--workers: 20 where workers.islands asks for 7 in all", ConfigError);
+    CHECK_NOTHROW(check(rastrigin("budget: {evaluations: 1}", "{islands: [13, 7]}"), lognormal_20));
+}

@@ -1,0 +1,74 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/simulate/tables.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <doctest/doctest.h>
+
+using namespace finch;
+using namespace finch::simulate;
+
+namespace {
+
+config::Config config_of(const std::string& objective) {
+    return config::parse("search: {objective: {function: " + objective + "}}", "test.yaml");
+}
+
+const Options options{12, {60, 0.5}, 0.0006};
+const Result result{4, 100, 0.125, 3, 1.5, 0.75, 250, 2048, 3 << 20, 0.5};
+
+std::size_t words(const std::string& line) {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        count += !std::isspace(line[i]) && (i == 0 || std::isspace(line[i - 1])) ? 1 : 0;
+    }
+    return count;
+}
+
+}  // namespace
+
+TEST_CASE("quantiles are linear between the sorted values, and leave out what is no number") {
+    CHECK(quantile({3, 1, 2}, 0.5) == 2);
+    CHECK(quantile({4, 1, 3, 2}, 0.5) == 2.5);
+    CHECK(quantile({4, 1, 3, 2}, 0.25) == 1.75);
+    CHECK(quantile({1, NAN, 2}, 1) == 2);
+    CHECK(quantile({5}, 0.75) == 5);
+    CHECK(std::isnan(quantile({}, 0.5)));
+}
+
+TEST_CASE("the CSV has a row per seed, with all digits of the loss") {
+    const config::Config config = config_of("sphere, dimensions: 3");
+    Result exact = result;
+    exact.best = 0.1 + 0.2;
+
+    CHECK(csv_heading() == "function,dimensions,seed,workers,evaluations,best,busy_fraction\n");
+    CHECK(csv_row(config, options, exact) == "sphere,3,4,12,100,0.30000000000000004,0.75\n");
+}
+
+TEST_CASE("the heading says what is simulated, and every row has the columns that it names") {
+    const std::string heading_text = heading(config_of("sphere, dimensions: 3, rotate: true, instance: 6"), options);
+
+    CHECK(heading_text.find("function sphere, dimensions 3, rotated, instance 6; workers 12, islands 1\n") == 0);
+    CHECK(heading_text.find("60 s (median; log-normal, deviation 0.5), a message 0.6 ms") != std::string::npos);
+    CHECK(heading_text.find("estimated") != std::string::npos);
+    const std::string columns = heading_text.substr(heading_text.find("seed"));
+    CHECK(words(columns) == 12);                           // "of rank 0" and "wall s" are of several words
+    CHECK(words(row(config_of("sphere"), result)) == 11);  // 2.0 KiB, 3.0 MiB
+    CHECK(row(config_of("sphere"), result).size() == columns.size());
+}
+
+TEST_CASE("a noisy function has a column for its best without noise") {
+    CHECK(heading(config_of("quartic"), options).find("without noise") != std::string::npos);
+    CHECK(heading(config_of("sphere"), options).find("without noise") == std::string::npos);
+    CHECK(row(config_of("quartic"), result).find(" 3 ") != std::string::npos);
+}
+
+TEST_CASE("the summary has the quartiles of every column") {
+    Result better = result;
+    better.best = 0;
+    const std::string text = summary(config_of("sphere"), std::vector{result, better, result});
+
+    CHECK(std::count(text.begin(), text.end(), '\n') == 3);
+    CHECK(text.find("median") != std::string::npos);
+    CHECK(text.find("0.0625") != std::string::npos);
+}
