@@ -30,6 +30,16 @@ Chosen chosen(const Variants& variants, const Tree& tree) {
             named ? tree : tree.items.front()};
 }
 
+void set_key(const Key& key, const Tree& value, const Place& place) {
+    Place here = place;
+    here.has_default = is_gene(value) && place.genes != nullptr && place.genes->may_be_inactive(value);
+    if (here.has_default) {
+        key.set(complete(key.domain, fallback_of(key, value.place), path_of(place.path, key.name)),
+                {.object = place.object, .path = place.path});
+    }
+    key.set(value, here);
+}
+
 void read_section(const Section& section, const Tree& tree, const Place& place) {
     if (is_gene(tree)) {
         place.genes->bind(tree, {section}, place, {});  // which refuses it: no gene is a section
@@ -38,7 +48,7 @@ void read_section(const Section& section, const Tree& tree, const Place& place) 
     for (const Key& key : section.keys) {
         const Tree* const value = tree.find(key.name);
         if (value != nullptr && key.set) {
-            key.set(*value, place);
+            set_key(key, *value, place);
         }
     }
     if (section.check && place.genes != nullptr) {

@@ -16,6 +16,7 @@ namespace finch::island {
 namespace {
 
 constexpr int breeding_attempts = 100;
+constexpr std::uint32_t most_violations = 10000;  ///< of constraints, which are quickly seen, in one breeding
 
 /// The unfinished individuals by the worker that goes on with each: those of an island are dealt out to its workers in
 /// the order of ids, the same way by every leader. One that has taken its process down comes after the others.
@@ -174,22 +175,44 @@ void Worker::start_bred() {
     individual.threads = options_.threads;
     individual.attempt = {options_.restart, options_.self};
     bool exists = false;
-    for (std::uint32_t attempt = 0; attempt < breeding_attempts && !exists; ++attempt) {
-        RandomStream random(options_.seed, Purpose::breeding, individual.id.value, attempt);
-        search::Offspring offspring = propagator_.breed(population_, island(), random);
+    std::uint32_t attempt = 0;
+    std::uint32_t violations = 0;
+    while (!exists && attempt - violations < breeding_attempts && violations < most_violations) {
+        search::Offspring offspring = breed(attempt++, individual.id);
         individual.genome = std::move(offspring.genome);
         individual.parents = offspring.parents;
         individual.bred_by = offspring.bred_by;
-        exists = evaluator_.can_exist(individual.genome);
+        if (options_.beginning.allows(individual.genome)) {
+            exists = evaluator_.can_exist(individual.genome);
+        } else {
+            ++violations;
+        }
     }
     if (!exists) {
         individual.outcome = search::Outcome::failed;
-        individual.problem = fmt::format("no network that can exist in {} breedings", breeding_attempts);
+        individual.problem =
+            violations == 0 ? fmt::format("no network that can exist in {} breedings", attempt)
+                            : fmt::format("no network that can exist in {} breedings, of which {} violate constraints",
+                                          attempt, violations);
         individual.finished = hooks_.unix_seconds();
         settle(std::move(individual));
     } else {
         start(std::move(individual));
     }
+}
+
+/// From what the run begins with, else by the propagator; canonical.
+search::Offspring Worker::breed(std::uint32_t attempt, search::Id id) const {
+    RandomStream random(options_.seed, Purpose::breeding, id.value, attempt);
+    const search::Beginning& beginning = options_.beginning;
+    if (const auto opening = opening_of(options_.openings_left, id.sequence() - 1, id.worker(), workers())) {
+        return beginning.open(*opening, attempt, random);
+    }
+    search::Offspring offspring = propagator_.breed(population_, island(), random);
+    if (beginning.space.size() > 0) {
+        offspring.genome = search::canonical(beginning.space, std::move(offspring.genome));
+    }
+    return offspring;
 }
 
 /// Recorded before it begins: should the process die of it, the next start knows who was in training.

@@ -17,6 +17,10 @@ int Space::index_of(const std::string& name) const noexcept {
     return -1;
 }
 
+bool Space::has_conditions() const noexcept {
+    return std::any_of(genes.begin(), genes.end(), [](const Gene& gene) { return !gene.when.empty(); });
+}
+
 std::vector<bool> active_genes(const Space& space, const Genome& genome) {
     std::vector<bool> active(space.size(), true);
     const auto holds = [&](const Condition& condition) {

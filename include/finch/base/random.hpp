@@ -20,6 +20,7 @@ enum class Purpose : std::uint32_t {
     function_noise = 9,
     test = 10,
     dropout = 11,
+    start = 12,
 };
 
 /// Random numbers that depend on (seed, purpose, id, index) alone: two streams made from the same four give the same

@@ -68,6 +68,8 @@ struct Space {
     [[nodiscard]] std::size_t size() const noexcept { return genes.size(); }
     /// Index of the gene called `name`, or -1.
     [[nodiscard]] int index_of(const std::string& name) const noexcept;
+    /// Whether any gene is active only at times.
+    [[nodiscard]] bool has_conditions() const noexcept;
     /// Whether every value is one of its gene's.
     [[nodiscard]] bool contains(const Genome& genome) const noexcept;
     bool operator==(const Space&) const = default;
