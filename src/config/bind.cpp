@@ -30,6 +30,22 @@ Chosen chosen(const Variants& variants, const Tree& tree) {
             named ? tree : tree.items.front()};
 }
 
+bool is_chosen_by_gene(const Tree& tree) {
+    return tree.kind == Tree::Kind::map && tree.keys.size() == 1 && tree.keys.front().front() == '$';
+}
+
+void read_chosen_by_gene(const Tree& tree, const Domain& domain, const Place& place, const GeneSetter& setter) {
+    const Tree& listed = tree.items.front();
+    const Tree use{.kind = Tree::Kind::scalar, .text = tree.keys.front(), .place = listed.place};
+    place.genes->bind(use, domain, place, setter, &listed);
+    for (std::size_t i = 0; i < listed.items.size(); ++i) {
+        place.genes->enter(use, listed.keys[i], listed.items[i], place.path);
+        const Tree one{.kind = Tree::Kind::map, .keys = {listed.keys[i]}, .items = {listed.items[i]}};
+        set_key(chosen(std::get<Variants>(domain.is), one).key, listed.items[i], place);
+        place.genes->leave();
+    }
+}
+
 void set_key(const Key& key, const Tree& value, const Place& place) {
     Place here = place;
     here.has_default = is_gene(value) && place.genes != nullptr && place.genes->may_be_inactive(value);

@@ -61,6 +61,11 @@ struct Chosen {
 };
 [[nodiscard]] Chosen chosen(const Variants& variants, const Tree& tree);
 
+/// `{$name: {ALTERNATIVE: …, …}}`: a gene chooses the alternative, the keys of some of which are said.
+[[nodiscard]] bool is_chosen_by_gene(const Tree& tree);
+/// Reads it; `setter` is that of the variant at `place`.
+void read_chosen_by_gene(const Tree& tree, const Domain& domain, const Place& place, const GeneSetter& setter);
+
 /// Sets what `key` sets, from a complete value. Where a gene stands there that may be inactive, sets the default first.
 void set_key(const Key& key, const Tree& value, const Place& place);
 /// Sets the members of the object at `place` from a complete section, and checks it.
@@ -134,6 +139,8 @@ template <class T>
 void read(const Tree& tree, const Domain& domain, const Place& place) {
     if (is_gene(tree)) {
         place.genes->bind(tree, domain, place, gene_setter<T>());
+    } else if (is_chosen_by_gene(tree)) {
+        read_chosen_by_gene(tree, domain, place, gene_setter<T>());
     } else {
         assign(tree, domain, place, place.as<T>());
     }

@@ -11,14 +11,44 @@
 namespace finch::config {
 namespace {
 
+bool has_gene(const Tree& tree) {
+    return is_gene(tree) || std::any_of(tree.items.begin(), tree.items.end(), has_gene);
+}
+
+/// `section` without the keys for which genes stand: these have their defaults until the genes are applied.
+Tree without_genes(const Tree& section, const std::string& path) {
+    Tree left{.kind = Tree::Kind::map, .place = section.place, .gene = section.gene};
+    for (std::size_t i = 0; i < section.items.size(); ++i) {
+        const Tree& value = section.items[i];
+        if (is_gene(value)) {
+            continue;
+        }
+        if (has_gene(value)) {
+            fail(value, path_of(path, section.keys[i]),
+                 "has genes inside, below an alternative that a gene chooses; accepted: genes for its plain values");
+        }
+        left.keys.push_back(section.keys[i]);
+        left.items.push_back(value);
+    }
+    return left;
+}
+
 /// The trees that a key would be given in place of a gene, complete; throws where the key does not take one.
 std::vector<Tree> completed(const std::vector<std::string>& texts, const Tree& use, const std::string& gene,
-                            const Domain& domain, const std::string& path) {
+                            const Domain& domain, const std::string& path, const Tree* listed) {
     std::vector<Tree> trees;
     for (const std::string& text : texts) {
         Tree tree = use;
         tree.text = text;
         tree.gene = gene;
+        if (const Tree* const said = listed != nullptr ? listed->find(text) : nullptr;
+            said != nullptr && said->kind == Tree::Kind::map) {
+            tree = {.kind = Tree::Kind::map,
+                    .keys = {text},
+                    .items = {without_genes(*said, path_of(path, text))},
+                    .place = use.place,
+                    .gene = gene};
+        }
         trees.push_back(complete(domain, tree, path));
     }
     return trees;
@@ -49,7 +79,8 @@ std::size_t Genes::find(const Tree& use, const std::string& path) const {
                                    : fmt::format("a value, or ${}", fmt::join(known, ", $"))));
 }
 
-void Genes::bind(const Tree& use, const Domain& domain, const Place& place, const GeneSetter& setter) {
+void Genes::bind(const Tree& use, const Domain& domain, const Place& place, const GeneSetter& setter,
+                 const Tree* listed) {
     const std::size_t index = find(use, place.path);
     const search::Gene& gene = space_.genes[index];
     if (!gene.when.empty() && !place.has_default) {
@@ -63,15 +94,27 @@ void Genes::bind(const Tree& use, const Domain& domain, const Place& place, cons
         texts.push_back(search::value_text(gene, value));
     }
     const std::string words = fmt::format("gene search.space.{} ({})", gene.name, written_[gene.name].place);
-    const std::vector<Tree> trees = completed(texts, use, words, domain, place.path);
+    const std::vector<Tree> trees = completed(texts, use, words, domain, place.path, listed);
     if (std::holds_alternative<search::ChoiceGene>(gene.kind)) {
         bound_.push_back(
-            {index, place.locate, [set = setter.options(trees, domain, place)](void* object, double value) {
+            {within_, index, place.locate, [set = setter.options(trees, domain, place)](void* object, double value) {
                  set(object, static_cast<std::size_t>(value));
              }});
     } else {
-        bound_.push_back({index, place.locate, setter.number});
+        bound_.push_back({within_, index, place.locate, setter.number});
     }
+}
+
+void Genes::enter(const Tree& use, const std::string& option, const Tree& at, const std::string& path) {
+    const std::size_t index = find(use, path);
+    const search::Gene& gene = space_.genes[index];
+    const auto value = search::value_in(gene, option);
+    if (!value && !search::is_fixed(gene)) {
+        fail(at, path_of(path, option),
+             fmt::format("is no value of search.space.{}, which chooses here; accepted: {}", gene.name,
+                         search::accepted_values(gene)));
+    }
+    within_.push_back({index, value.value_or(std::numeric_limits<double>::quiet_NaN())});
 }
 
 bool Genes::may_be_inactive(const Tree& use) const {
@@ -80,18 +123,24 @@ bool Genes::may_be_inactive(const Tree& use) const {
 }
 
 void Genes::add_check(std::function<void(const void*, const Tree&)> check, const Tree& written, Locate locate) {
-    checks_.push_back({std::move(check), written, std::move(locate)});
+    checks_.push_back({within_, std::move(check), written, std::move(locate)});
 }
 
 void Genes::apply(const search::Genome& genome, train::Recipe& recipe) const {
     const std::vector<bool> active = search::active_genes(space_, genome);
+    const auto holds = [&](const Has& has) { return genome.at(has.gene) == has.value; };
+    const auto all_hold = [&](const std::vector<Has>& within) {
+        return std::all_of(within.begin(), within.end(), holds);
+    };
     for (const Bound& bound : bound_) {
-        if (active[bound.gene]) {
+        if (active[bound.gene] && all_hold(bound.within)) {
             bound.set(bound.locate(&recipe), genome.at(bound.gene));
         }
     }
     for (const Check& check : checks_) {
-        check.check(check.locate(&recipe), check.written);
+        if (all_hold(check.within)) {
+            check.check(check.locate(&recipe), check.written);
+        }
     }
 }
 

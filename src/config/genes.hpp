@@ -35,7 +35,13 @@ public:
     /// `use` is a `$name` that stands for a value of `domain` at `place`, which keeps its default while the gene is not
     /// active. Throws ConfigError where there is no such gene, where it can take a value that the domain does not, or
     /// where it may be inactive and there is no default.
-    void bind(const Tree& use, const Domain& domain, const Place& place, const GeneSetter& setter);
+    /// `listed`, if any: what the alternatives that `use` chooses among say of their keys, by their names.
+    void bind(const Tree& use, const Domain& domain, const Place& place, const GeneSetter& setter,
+              const Tree* listed = nullptr);
+    /// Until leave(), what is bound or checked counts only where `use` has the value `option`: never, where it is fixed
+    /// at another. Throws ConfigError at `at` where it cannot have it.
+    void enter(const Tree& use, const std::string& option, const Tree& at, const std::string& path);
+    void leave() { within_.pop_back(); }
     /// Whether `use`, a `$name`, names a gene that has conditions.
     [[nodiscard]] bool may_be_inactive(const Tree& use) const;
     /// Has every recipe checked.
@@ -48,12 +54,19 @@ public:
     void apply(const search::Genome& genome, train::Recipe& recipe) const;
 
 private:
+    /// A gene has a value; NaN: it never does.
+    struct Has {
+        std::size_t gene;
+        double value;
+    };
     struct Bound {
+        std::vector<Has> within;
         std::size_t gene;
         Locate locate;
         std::function<void(void* object, double value)> set;
     };
     struct Check {
+        std::vector<Has> within;
         std::function<void(const void*, const Tree&)> check;
         Tree written;
         Locate locate;
@@ -66,6 +79,7 @@ private:
 
     search::Space space_;
     Tree written_;
+    std::vector<Has> within_;  ///< of what is bound now
     std::vector<Bound> bound_;
     std::vector<Check> checks_;
 };

@@ -121,7 +121,8 @@ std::string reference(const Section& section) {
 std::string reference_text() {
     return comment(
                "Every key of a configuration with its default, its meaning and what it accepts. Keys may be left out. "
-               "Where data, model and training have a value, $name may stand for the gene `name` of search.space.",
+               "Where data, model and training have a value, $name may stand for the gene `name` of search.space; "
+               "where it chooses among alternatives, {$name: {ALTERNATIVE: …}} says what stands below some of them.",
                0) +
            reference(configuration());
 }

@@ -94,8 +94,12 @@ bool is_log(const Kind& gene) {
 double snapped(const RealGene& gene, double x) {
     return is_continuous(gene) ? clamped(x, gene.low, gene.high) : value_at(gene, nearest(gene, x));
 }
-template <class Kind>
-double snapped(const Kind& gene, double x) {
+double snapped(const IntGene& gene, double x) {
+    // The number of a value is not exact where the range is beyond 2^53.
+    return gene.step == 1 ? clamped(std::round(x), low_of(gene), static_cast<double>(gene.high))
+                          : value_at(gene, nearest(gene, x));
+}
+double snapped(const ChoiceGene& gene, double x) {
     return value_at(gene, nearest(gene, x));
 }
 

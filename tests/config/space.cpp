@@ -37,6 +37,55 @@ double momentum_of(const config::Config& config, const search::Genome& genome) {
 
 const std::string function = "search:\n  objective: {function: sphere, dimensions: 3}\n";
 
+TEST_CASE("a gene chooses an alternative whose keys are said, genes among them") {
+    const std::string yaml =
+        "model:\n  - $pool: {max_pool: {kernel: $k}, average_pool: {kernel: 4}}\n  - flatten\n  - linear\n"
+        "training:\n  optimizer: {$o: {sgd: {momentum: $m, weight_decay: 0.5}, adam: {beta1: $beta}}}\n"
+        "search:\n  space:\n    o: {choice: [sgd, adam, adadelta]}\n    m: {real: [0.1, 0.9], when: {o: [sgd]}}\n"
+        "    beta: {real: [0.5, 0.8]}\n    pool: {choice: [max_pool, average_pool]}\n    k: {int: [2, 3]}\n";
+    const config::Config config = config::parse(yaml, "file.yaml");
+    const auto optimizer = [&](const search::Genome& genome) { return config.recipe(genome, 1).training.optimizer; };
+    const auto pool = [&](const search::Genome& genome) {
+        return std::get<nn::PoolLayer>(config.recipe(genome, 1).model[0]);
+    };
+
+    const auto sgd = std::get<backend::Sgd>(optimizer({0, 0.7, 0.6, 0, 3}));
+    CHECK(sgd.momentum == 0.7);
+    CHECK(sgd.weight_decay == 0.5);
+    CHECK(std::get<backend::Adam>(optimizer({1, 0.1, 0.6, 0, 3})).beta1 == 0.6);
+    CHECK(std::get<backend::Adam>(optimizer({1, 0.1, 0.6, 0, 3})).weight_decay == 0);
+    CHECK(std::get<backend::Adadelta>(optimizer({2, 0.1, 0.6, 0, 3})).rho == backend::Adadelta{}.rho);
+    CHECK(pool({0, 0.7, 0.6, 0, 3}).kernel == 3);
+    CHECK(pool({0, 0.7, 0.6, 1, 3}).kernel == 4);
+    CHECK(pool({0, 0.7, 0.6, 1, 3}).kind == backend::Pooling::average);
+    CHECK(config::parse(config.text(), "again").text() == config.text());
+    const config::Config frozen = config::parse(yaml, "f", {"search.space.o=adam"});
+    CHECK(std::get<backend::Adam>(frozen.recipe({0, 0.1, 0.7, 0, 3}, 1).training.optimizer).beta1 == 0.7);
+}
+
+TEST_CASE("alternatives that a gene cannot choose, or that there are not, are refused") {
+    const auto with = [](const std::string& listed) {
+        return problem_of("training:\n  optimizer: {$o: " + listed +
+                          "}\nsearch: {space: {o: {choice: [sgd, adam]}, m: {real: [0.1, 2]}}}\n");
+    };
+
+    CHECK(with("{adamw: {}}") ==
+          "file.yaml:2: training.optimizer.adamw: is no value of search.space.o, which chooses here; accepted: one of "
+          "sgd, "
+          "adam");
+    CHECK(contains(with("{sdg: {}}"), "file.yaml:2: training.optimizer.sdg: 'sdg' is unknown (did you mean 'sgd'?)"));
+    CHECK(contains(with("{sgd: {momentun: 1}}"),
+                   "training.optimizer.sgd.momentun: unknown key (did you mean 'momentum'?)"));
+    CHECK(contains(with("{sgd: {momentum: $m}}"), "training.optimizer.sgd.momentum: '2', which gene search.space.m"));
+    CHECK(contains(with("5"), "training.optimizer.$o: '5' is no section; accepted: a section of some of sgd, adam"));
+    CHECK(contains(problem_of("training: {optimizer: {$x: {}}}\nsearch: {space: {}}"), "'$x' names no gene"));
+    CHECK(contains(problem_of("search: {propagator: {$x: {}}}"), "search.propagator"));
+    CHECK(contains(
+        problem_of("model: [{$l: {block: {layers: [{conv: {channels: $c}}]}}}, flatten, linear]\nsearch: {space: {l: "
+                   "{choice: [block, flatten]}, c: {int: [1, 2]}}}"),
+        "model[0].block.layers: has genes inside, below an alternative that a gene chooses"));
+}
+
 }  // namespace
 
 TEST_CASE("steps, scales and ordered choices are read") {

@@ -142,6 +142,17 @@ TEST_CASE("snap: the nearest value, and the first for what is no number") {
     CHECK(snap(eights, std::numeric_limits<double>::infinity()) == 24);
 }
 
+TEST_CASE("whole numbers in the widest range that there is are values") {
+    const std::int64_t exact = std::int64_t{1} << 53;
+    const Gene widest{"widest", IntGene{-exact, exact}};
+    RandomStream random(9, Purpose::test);
+
+    for (int i = 0; i < 1000; ++i) {
+        CHECK(Space{{widest}}.contains({random_value(widest, random)}));
+    }
+    CHECK(Space{{widest}}.contains({static_cast<double>(exact - 1)}));
+}
+
 TEST_CASE("a gene with one value is fixed, and always has it") {
     RandomStream random(6, Purpose::test);
     for (const Gene& gene : {frozen, frozen_whole, frozen_word}) {
