@@ -3,6 +3,7 @@
 #include "finch/app/checks.hpp"
 #include "finch/app/closing.hpp"
 #include "finch/app/devices.hpp"
+#include "finch/app/first_guesses.hpp"
 #include "finch/app/given.hpp"
 #include "finch/app/load_data.hpp"
 #include "finch/app/on_every_rank.hpp"
@@ -38,8 +39,8 @@ constexpr double seconds_of_end = 1800;
 /// A million individuals take some seconds.
 constexpr double seconds_of_sharing = 600;
 
-island::WorkerOptions worker_options(const RunContext& context, const OpenedRun& run,
-                                     const island::IslandMap& islands) {
+island::WorkerOptions worker_options(const RunContext& context, const OpenedRun& run, const island::IslandMap& islands,
+                                     std::size_t first_points) {
     island::WorkerOptions options;
     options.run = run.before.run;
     options.seed = context.config.seed;
@@ -55,6 +56,10 @@ island::WorkerOptions worker_options(const RunContext& context, const OpenedRun&
     options.one_at_a_time = run.before.one_at_a_time;
     options.budget = context.config.budget;
     options.exchange = context.config.exchange;
+    if (!context.options.genes) {
+        options.beginning = context.config.beginning(first_points);
+        options.openings_left = run.before.openings_left;
+    }
     options.archive_seconds = context.config.checkpoint.archive_seconds;
     options.training_seconds = context.config.checkpoint.training_seconds;
     options.node = context.place().node;
@@ -119,8 +124,8 @@ island::ExitReason lead(const RunContext& context, OpenedRun opened) {
             : search::make_propagator(context.config.propagator, context.config.space, context.config.seed);
     const island::IslandMap islands(context.placement.layout.island_of_worker, context.placement.layout.islands);
     Progress progress(context.config, is_zero, run.population.settled(), run.before.hours);
-    island::Worker worker(worker_options(context, run, islands), std::move(run.population), *propagator, *evaluator,
-                          journal, *mailbox, is_zero ? &*archive : nullptr, progress,
+    island::Worker worker(worker_options(context, run, islands, propagator->first_points()), std::move(run.population),
+                          *propagator, *evaluator, journal, *mailbox, is_zero ? &*archive : nullptr, progress,
                           {unix_seconds, steady_seconds, cluster::stop_request, context.slurm.end_time.value_or(0),
                            cluster::request_orderly_stop});
     population = &worker.population();
@@ -138,10 +143,17 @@ island::ExitReason lead(const RunContext& context, OpenedRun opened) {
     return close_orderly(context, worker, journal, archive ? &*archive : nullptr);
 }
 
-/// Collective over the world. The same configuration on every rank, read by world rank 0 alone.
-config::Config load_everywhere(const RunOptions& options) {
-    const std::string text =
-        on_rank_zero(MPI_COMM_WORLD, [&] { return config::load(options.config, options.settings).text(); });
+/// Collective over the world. The same configuration on every rank, read by world rank 0 alone, which has `notes` on
+/// it.
+config::Config load_everywhere(const RunOptions& options, const cluster::Slurm& slurm,
+                               std::vector<std::string>& notes) {
+    const std::string text = on_rank_zero(MPI_COMM_WORLD, [&] {
+        config::Config config = config::load(options.config, options.settings);
+        if (!options.genes) {
+            config = with_first_guesses(std::move(config), options, slurm.restart_count, notes);
+        }
+        return config.text();
+    });
     return config::parse(text, options.config.string());
 }
 
@@ -158,8 +170,8 @@ LoadedData load_data(const config::Config& config) {
 }
 
 /// Collective over the world. The configuration, once it is known to be a search or one individual of it.
-config::Config load_checked(const RunOptions& options) {
-    config::Config config = load_everywhere(options);
+config::Config load_checked(const RunOptions& options, const cluster::Slurm& slurm, std::vector<std::string>& notes) {
+    config::Config config = load_everywhere(options, slurm, notes);
     check_search(config, options.genes);
     return config;
 }
@@ -234,7 +246,8 @@ int evolve(comm::Session& session, const RunOptions& options) {
     cluster::catch_signals(slurm.end_time.value_or(0));
     call_roll(session);
     begin_phase(session, "reading the configuration", seconds_of_files);
-    const config::Config config = load_checked(options);
+    std::vector<std::string> notes;
+    const config::Config config = load_checked(options, slurm, notes);
     const double timeout = std::max(config.workers.timeout_seconds, evaluate::seconds_of_silence);
     begin_phase(session, "forming the groups", timeout);
     if (stop_was_asked()) {
@@ -243,6 +256,9 @@ int evolve(comm::Session& session, const RunOptions& options) {
     Placement placement = place_ranks(session, config, slurm);
     const cluster::Place& place = placement.mine(session.world_rank());
     set_up_log(config.log, session.world_rank(), place.group_rank == 0);
+    for (const std::string& note : notes) {
+        spdlog::info("{}", note);
+    }
     const comm::Group group(MPI_COMM_WORLD, place.worker, place.group_rank, config.workers.timeout_seconds);
     const comm::Communicator leaders = comm::make_leaders(MPI_COMM_WORLD, group.is_leader(), place.worker);
     comm::check_start(MPI_COMM_WORLD, config.workers.timeout_seconds, placement.node_of_rank);

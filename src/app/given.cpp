@@ -5,8 +5,6 @@
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
 
-#include <cmath>
-#include <limits>
 #include <span>
 #include <utility>
 
@@ -28,7 +26,12 @@ private:
 }  // namespace
 
 search::Genome given_genome(const search::Space& space, const std::vector<std::string>& genes) {
-    search::Genome genome(space.size(), std::numeric_limits<double>::quiet_NaN());
+    search::Genome genome;
+    std::vector<bool> is_given;
+    for (const search::Gene& gene : space.genes) {
+        genome.push_back(search::first_value(gene));
+        is_given.push_back(search::is_fixed(gene));
+    }
     for (const std::string& assignment : genes) {
         const std::size_t equals = assignment.find('=');
         const int index = space.index_of(assignment.substr(0, equals));
@@ -41,17 +44,20 @@ search::Genome given_genome(const search::Space& space, const std::vector<std::s
         }
         const auto at = static_cast<std::size_t>(index);
         genome[at] = search::parse_value(space.genes[at], assignment.substr(equals + 1));
+        is_given[at] = true;
     }
+    const std::vector<bool> active = search::active_genes(space, genome);
     std::vector<std::string> missing;
     for (std::size_t i = 0; i < genome.size(); ++i) {
-        if (std::isnan(genome[i])) {
+        if (active[i] && !is_given[i]) {
             missing.push_back(space.genes[i].name);
         }
     }
     if (!missing.empty()) {
-        throw ConfigError("--gene is missing for " + join(missing) + ": one individual needs a value for every gene");
+        throw ConfigError("--gene is missing for " + join(missing) + ": one individual needs a value for every gene" +
+                          (space.has_conditions() ? " that is active" : ""));
     }
-    return genome;
+    return search::canonical(space, std::move(genome));
 }
 
 std::unique_ptr<search::Propagator> fixed_genome_propagator(search::Genome genome) {

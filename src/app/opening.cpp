@@ -7,6 +7,7 @@
 #include "finch/base/log.hpp"
 #include "finch/base/replace.hpp"
 #include "finch/cluster/end_notes.hpp"
+#include "finch/island/openings.hpp"
 #include "finch/search/attempts.hpp"
 #include "finch/store/model_file.hpp"
 #include "finch/store/resume.hpp"
@@ -199,6 +200,11 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
         }
     }
     run.before.bred = bred_by_workers(run.population);
+    if (!options.genes) {
+        const auto propagator = search::make_propagator(config.propagator, config.space, config.seed);
+        run.before.openings_left = island::openings_left(run.population, run.before.earlier,
+                                                         config.beginning(propagator->first_points()).openings());
+    }
     remove_other_journals(directory, workers);
     remove_settled_trainings(directory, run.population);
     run.before.run = run.facts.run;

@@ -3,6 +3,7 @@
 #include "finch/app/checks.hpp"
 #include "finch/app/devices.hpp"
 #include "finch/app/evolve.hpp"
+#include "finch/app/first_guesses.hpp"
 #include "finch/app/startup.hpp"
 #include "finch/base/format.hpp"
 #include "finch/cluster/allocation.hpp"
@@ -193,7 +194,11 @@ std::string training_text(const config::Config& config, const cluster::Layout& l
 }  // namespace
 
 int plan(const PlanOptions& options) {
-    const config::Config config = config::load(options.config, options.settings);
+    std::vector<std::string> notes;
+    const config::Config config = with_first_guesses(config::load(options.config, options.settings), {}, 0, notes);
+    for (const std::string& note : notes) {
+        fmt::print("{}\n", note);
+    }
     check_search(config, std::nullopt);
     const Question question = question_of(options);
     const cluster::Layout layout = cluster::make_layout(question.node_of_rank, layout_options(config));

@@ -30,6 +30,32 @@ Chosen chosen(const Variants& variants, const Tree& tree) {
             named ? tree : tree.items.front()};
 }
 
+bool is_chosen_by_gene(const Tree& tree) {
+    return tree.kind == Tree::Kind::map && tree.keys.size() == 1 && tree.keys.front().front() == '$';
+}
+
+void read_chosen_by_gene(const Tree& tree, const Domain& domain, const Place& place, const GeneSetter& setter) {
+    const Tree& listed = tree.items.front();
+    const Tree use{.kind = Tree::Kind::scalar, .text = tree.keys.front(), .place = listed.place};
+    place.genes->bind(use, domain, place, setter, &listed);
+    for (std::size_t i = 0; i < listed.items.size(); ++i) {
+        place.genes->enter(use, listed.keys[i], listed.items[i], place.path);
+        const Tree one{.kind = Tree::Kind::map, .keys = {listed.keys[i]}, .items = {listed.items[i]}};
+        set_key(chosen(std::get<Variants>(domain.is), one).key, listed.items[i], place);
+        place.genes->leave();
+    }
+}
+
+void set_key(const Key& key, const Tree& value, const Place& place) {
+    Place here = place;
+    here.has_default = is_gene(value) && place.genes != nullptr && place.genes->may_be_inactive(value);
+    if (here.has_default) {
+        key.set(complete(key.domain, fallback_of(key, value.place), path_of(place.path, key.name)),
+                {.object = place.object, .path = place.path});
+    }
+    key.set(value, here);
+}
+
 void read_section(const Section& section, const Tree& tree, const Place& place) {
     if (is_gene(tree)) {
         place.genes->bind(tree, {section}, place, {});  // which refuses it: no gene is a section
@@ -38,7 +64,7 @@ void read_section(const Section& section, const Tree& tree, const Place& place) 
     for (const Key& key : section.keys) {
         const Tree* const value = tree.find(key.name);
         if (value != nullptr && key.set) {
-            key.set(*value, place);
+            set_key(key, *value, place);
         }
     }
     if (section.check && place.genes != nullptr) {

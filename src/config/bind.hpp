@@ -25,7 +25,8 @@ struct Place {
     void* object = nullptr;
     Locate locate{};  ///< the same object within a copy of the recipe; empty outside of one
     std::string path{};
-    Genes* genes = nullptr;  ///< null where none can stand
+    Genes* genes = nullptr;    ///< null where none can stand
+    bool has_default = false;  ///< the object has its key's default, which it keeps while a gene is not active
 
     template <class T>
     [[nodiscard]] T& as() const {
@@ -35,7 +36,7 @@ struct Place {
     template <class Part>
     [[nodiscard]] Place below(std::string part_path, Part part) const {
         Locate found = locate ? Locate([locate = locate, part](void* root) { return part(locate(root)); }) : Locate();
-        return {part(object), std::move(found), std::move(part_path), genes};
+        return {part(object), std::move(found), std::move(part_path), genes, has_default};
     }
 };
 
@@ -60,6 +61,13 @@ struct Chosen {
 };
 [[nodiscard]] Chosen chosen(const Variants& variants, const Tree& tree);
 
+/// `{$name: {ALTERNATIVE: …, …}}`: a gene chooses the alternative, the keys of some of which are said.
+[[nodiscard]] bool is_chosen_by_gene(const Tree& tree);
+/// Reads it; `setter` is that of the variant at `place`.
+void read_chosen_by_gene(const Tree& tree, const Domain& domain, const Place& place, const GeneSetter& setter);
+
+/// Sets what `key` sets, from a complete value. Where a gene stands there that may be inactive, sets the default first.
+void set_key(const Key& key, const Tree& value, const Place& place);
 /// Sets the members of the object at `place` from a complete section, and checks it.
 void read_section(const Section& section, const Tree& tree, const Place& place);
 
@@ -88,14 +96,14 @@ void assign(const Tree& tree, const Domain& domain, const Place& place, T& value
         const bool list = tree.kind == Tree::Kind::list;
         value.assign(list ? tree.items.size() : 1, typename T::value_type{});
         for (std::size_t i = 0; i < value.size(); ++i) {
-            read<typename T::value_type>(
-                list ? tree.items[i] : tree, list ? element_of(domain) : domain,
-                place.below(list ? path_of(place.path, i) : place.path,
-                            [i](void* items) -> void* { return &(*static_cast<T*>(items))[i]; }));
+            Place element = place.below(list ? path_of(place.path, i) : place.path,
+                                        [i](void* items) -> void* { return &(*static_cast<T*>(items))[i]; });
+            element.has_default = false;
+            read<typename T::value_type>(list ? tree.items[i] : tree, list ? element_of(domain) : domain, element);
         }
     } else if constexpr (AnyVariant<T>) {
         const auto [key, own] = chosen(std::get<Variants>(domain.is), tree);
-        key.set(own, place);
+        set_key(key, own, place);
     } else {
         read_section(std::get<Section>(domain.is), tree, place);
     }
@@ -131,6 +139,8 @@ template <class T>
 void read(const Tree& tree, const Domain& domain, const Place& place) {
     if (is_gene(tree)) {
         place.genes->bind(tree, domain, place, gene_setter<T>());
+    } else if (is_chosen_by_gene(tree)) {
+        read_chosen_by_gene(tree, domain, place, gene_setter<T>());
     } else {
         assign(tree, domain, place, place.as<T>());
     }

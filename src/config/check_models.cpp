@@ -6,12 +6,15 @@
 #include "genes.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 namespace finch::config {
 namespace {
 
 constexpr std::size_t most_corners = 1024;
-constexpr int random_trials = 1000;
+constexpr std::size_t random_trials = 1000;
+constexpr int most_trials = 10000;  // with constraints: one of as many obeys them, see beginnings.cpp
 
 /// All combinations of the genes' extremes where they are few; else all lowest, all highest, and each gene's extremes
 /// with the others lowest.
@@ -24,8 +27,7 @@ std::vector<search::Genome> corners(const search::Space& space) {
         values.push_back(trial_values(gene));
         combinations = std::min(combinations * values.back().size(), most_corners + 1);
         lowest.push_back(values.back().front());
-        highest.push_back(std::holds_alternative<search::RealGene>(gene.kind) ? values.back()[1]
-                                                                              : values.back().back());
+        highest.push_back(search::snap(gene, std::numeric_limits<double>::infinity()));
     }
     std::vector<search::Genome> genomes{lowest, highest};
     if (combinations > most_corners) {
@@ -61,10 +63,20 @@ struct Reason {
 }  // namespace
 
 std::vector<search::Genome> trial_genomes(const Config& config) {
-    std::vector<search::Genome> genomes = corners(config.space);
+    std::vector<search::Genome> genomes;
+    const auto add = [&](search::Genome genome) {
+        genome = search::canonical(config.space, std::move(genome));
+        if (search::all_hold(config.constraints, config.space, genome)) {
+            genomes.push_back(std::move(genome));
+        }
+    };
+    for (search::Genome& corner : corners(config.space)) {
+        add(std::move(corner));
+    }
+    const std::size_t enough = genomes.size() + random_trials;
     RandomStream random(config.seed, Purpose::breeding);
-    for (int trial = 0; trial < random_trials && config.space.size() > 0; ++trial) {
-        genomes.push_back(search::random_genome(config.space, random));
+    for (int trial = 0; trial < most_trials && genomes.size() < enough && config.space.size() > 0; ++trial) {
+        add(search::random_genome(config.space, random));
     }
     return genomes;
 }

@@ -144,6 +144,9 @@ public:
         if (!named && tree_.kind != Kind::map) {
             refuse(domain_, tree_, path_, tree_.kind == Kind::null ? "has no value" : "is not accepted");
         }
+        if (tree_.kind == Kind::map && tree_.keys.size() == 1 && tree_.keys.front().front() == '$' && genes_) {
+            return chosen_by_gene(variants);
+        }
         if (tree_.kind == Kind::map && tree_.keys.size() != 1) {
             refuse(domain_, tree_, path_, fmt::format("has {} keys, where exactly one stands", tree_.keys.size()));
         }
@@ -215,6 +218,29 @@ private:
             refuse(domain_, tree_, path_, *problem);
         }
         return tree_;
+    }
+
+    /// `{$name: {ALTERNATIVE: value, …}}`: each as it would stand alone.
+    Tree chosen_by_gene(const Variants& variants) const {
+        const Tree& listed = tree_.items.front();
+        if (listed.kind != Kind::map) {
+            fail(listed, path_of(path_, tree_.keys.front()),
+                 fmt::format("{} is no section; accepted: a section of some of {}", shown(listed),
+                             fmt::join(names_of(variants.alternatives), ", ")));
+        }
+        Tree values = empty_map(listed);
+        for (std::size_t i = 0; i < listed.items.size(); ++i) {
+            Tree one = empty_map(listed.items[i]);
+            one.keys.push_back(listed.keys[i]);
+            one.items.push_back(listed.items[i]);
+            Tree value = complete(domain_, one, path_, genes_);
+            values.keys.push_back(listed.keys[i]);
+            values.items.push_back(value.kind == Kind::map ? std::move(value.items.front()) : listed.items[i]);
+        }
+        Tree result = empty_map(tree_);
+        result.keys = tree_.keys;
+        result.items.push_back(std::move(values));
+        return result;
     }
 
     Tree completed(const Key& alternative, bool named) const {

@@ -2,105 +2,53 @@
 
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
-#include "finch/search/columns.hpp"
 
 #include "bind.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace finch::config {
 namespace {
 
-constexpr std::size_t most_genes = 500;  // a row of population.h5 takes no more columns
-
-void check_name(const Tree& gene, const std::string& name, const std::string& path) {
-    static const std::string letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
-    if (name.size() > 64 || name.find_first_not_of(letters) != std::string::npos ||
-        (name[0] >= '0' && name[0] <= '9')) {
-        fail(gene, path, "is no name for a gene; accepted: at most 64 letters, digits and '_', no digit first");
-    }
-    const auto& reserved = search::reserved_columns();
-    if (std::find(reserved.begin(), reserved.end(), name) != reserved.end()) {
-        fail(gene, path,
-             fmt::format("is a column of every individual's row, so no gene can have this name; accepted: "
-                         "any other, such as {0}_gene (and ${0}_gene where it stands)",
-                         name));
-    }
+bool has_gene(const Tree& tree) {
+    return is_gene(tree) || std::any_of(tree.items.begin(), tree.items.end(), has_gene);
 }
 
-/// "{real: [low, high]}" and the like, which `accepts` cannot say as well.
-constexpr const char* shapes =
-    "{real: [low, high]}, {real: [low, high], scale: log}, {int: [low, high]} or {choice: [a, b, ...]}";
-
-search::RealGene read_real(const Tree& tree, const std::string& path) {
-    const Tree& bounds = tree["real"];
-    search::RealGene gene{real_number(bounds.items[0]).value(), real_number(bounds.items[1]).value()};
-    if (const Tree* const scale = tree.find("scale")) {
-        gene.scale = enumerator<search::Scale>(scale->text).value();
-    }
-    if (!(gene.low < gene.high)) {
-        fail(bounds, path + ".real",
-             fmt::format("[{}, {}] {}; accepted: [low, high] with low < high", bounds.items[0].text,
-                         bounds.items[1].text, gene.low > gene.high ? "is reversed" : "is empty: there is one value"));
-    }
-    if (gene.scale == search::Scale::log && !(gene.low > 0)) {
-        fail(bounds, path + ".real",
-             fmt::format("the low bound {} has no logarithm; accepted with scale log: a low bound above 0",
-                         bounds.items[0].text));
-    }
-    return gene;
-}
-
-search::IntGene read_int(const Tree& tree, const std::string& path) {
-    const Tree& bounds = tree["int"];
-    const search::IntGene gene{whole_number(bounds.items[0]).value(), whole_number(bounds.items[1]).value()};
-    if (gene.low > gene.high) {
-        fail(bounds, path + ".int",
-             fmt::format("[{}, {}] is reversed; accepted: [low, high] with low <= high", gene.low, gene.high));
-    }
-    return gene;
-}
-
-search::ChoiceGene read_choice(const Tree& tree, const std::string& path) {
-    search::ChoiceGene gene;
-    for (const Tree& option : tree["choice"].items) {
-        if (std::find(gene.options.begin(), gene.options.end(), option.text) != gene.options.end()) {
-            fail(option, path + ".choice",
-                 fmt::format("'{}' stands there twice; accepted: different values", option.text));
+/// `section` without the keys for which genes stand: these have their defaults until the genes are applied.
+Tree without_genes(const Tree& section, const std::string& path) {
+    Tree left{.kind = Tree::Kind::map, .place = section.place, .gene = section.gene};
+    for (std::size_t i = 0; i < section.items.size(); ++i) {
+        const Tree& value = section.items[i];
+        if (is_gene(value)) {
+            continue;
         }
-        gene.options.push_back(option.text);
+        if (has_gene(value)) {
+            fail(value, path_of(path, section.keys[i]),
+                 "has genes inside, below an alternative that a gene chooses; accepted: genes for its plain values");
+        }
+        left.keys.push_back(section.keys[i]);
+        left.items.push_back(value);
     }
-    return gene;
-}
-
-search::Gene read_gene(const std::string& name, const Tree& tree) {
-    const std::string path = path_of("search.space", name);
-    check_name(tree, name, path);
-    const auto kinds =
-        std::count_if(tree.keys.begin(), tree.keys.end(), [](const auto& key) { return key != "scale"; });
-    if (kinds != 1) {
-        fail(tree, path, fmt::format("has {} of the keys real, int and choice; accepted: {}", kinds, shapes));
-    }
-    if (tree.find("scale") != nullptr && tree.find("real") == nullptr) {
-        fail(*tree.find("scale"), path + ".scale", fmt::format("is for real genes alone; accepted: {}", shapes));
-    }
-    if (tree.find("real") != nullptr) {
-        return {name, read_real(tree, path)};
-    }
-    if (tree.find("int") != nullptr) {
-        return {name, read_int(tree, path)};
-    }
-    return {name, read_choice(tree, path)};
+    return left;
 }
 
 /// The trees that a key would be given in place of a gene, complete; throws where the key does not take one.
 std::vector<Tree> completed(const std::vector<std::string>& texts, const Tree& use, const std::string& gene,
-                            const Domain& domain, const std::string& path) {
+                            const Domain& domain, const std::string& path, const Tree* listed) {
     std::vector<Tree> trees;
     for (const std::string& text : texts) {
         Tree tree = use;
         tree.text = text;
         tree.gene = gene;
+        if (const Tree* const said = listed != nullptr ? listed->find(text) : nullptr;
+            said != nullptr && said->kind == Tree::Kind::map) {
+            tree = {.kind = Tree::Kind::map,
+                    .keys = {text},
+                    .items = {without_genes(*said, path_of(path, text))},
+                    .place = use.place,
+                    .gene = gene};
+        }
         trees.push_back(complete(domain, tree, path));
     }
     return trees;
@@ -131,74 +79,122 @@ std::size_t Genes::find(const Tree& use, const std::string& path) const {
                                    : fmt::format("a value, or ${}", fmt::join(known, ", $"))));
 }
 
-void Genes::bind(const Tree& use, const Domain& domain, const Place& place, const GeneSetter& setter) {
+void Genes::bind(const Tree& use, const Domain& domain, const Place& place, const GeneSetter& setter,
+                 const Tree* listed) {
     const std::size_t index = find(use, place.path);
     const search::Gene& gene = space_.genes[index];
+    if (!gene.when.empty() && !place.has_default) {
+        fail(use, place.path,
+             fmt::format("'${0}' stands where there is no default to take its place while the gene is not active, and "
+                         "search.space.{0} has `when`; accepted: a gene without it, or a key that has a default",
+                         gene.name));
+    }
     std::vector<std::string> texts;
     for (const double value : trial_values(gene)) {
         texts.push_back(search::value_text(gene, value));
     }
     const std::string words = fmt::format("gene search.space.{} ({})", gene.name, written_[gene.name].place);
-    const std::vector<Tree> trees = completed(texts, use, words, domain, place.path);
+    const std::vector<Tree> trees = completed(texts, use, words, domain, place.path, listed);
     if (std::holds_alternative<search::ChoiceGene>(gene.kind)) {
         bound_.push_back(
-            {index, place.locate, [set = setter.options(trees, domain, place)](void* object, double value) {
+            {within_, index, place.locate, [set = setter.options(trees, domain, place)](void* object, double value) {
                  set(object, static_cast<std::size_t>(value));
              }});
     } else {
-        bound_.push_back({index, place.locate, setter.number});
+        bound_.push_back({within_, index, place.locate, setter.number});
     }
+}
+
+void Genes::enter(const Tree& use, const std::string& option, const Tree& at, const std::string& path) {
+    const std::size_t index = find(use, path);
+    const search::Gene& gene = space_.genes[index];
+    const auto value = search::value_in(gene, option);
+    if (!value && !search::is_fixed(gene)) {
+        fail(at, path_of(path, option),
+             fmt::format("is no value of search.space.{}, which chooses here; accepted: {}", gene.name,
+                         search::accepted_values(gene)));
+    }
+    within_.push_back({index, value.value_or(std::numeric_limits<double>::quiet_NaN())});
+}
+
+bool Genes::may_be_inactive(const Tree& use) const {
+    const int index = space_.index_of(use.gene_name().value_or(""));
+    return index >= 0 && !space_.genes[static_cast<std::size_t>(index)].when.empty();
 }
 
 void Genes::add_check(std::function<void(const void*, const Tree&)> check, const Tree& written, Locate locate) {
-    checks_.push_back({std::move(check), written, std::move(locate)});
+    checks_.push_back({within_, std::move(check), written, std::move(locate)});
 }
 
 void Genes::apply(const search::Genome& genome, train::Recipe& recipe) const {
+    const std::vector<bool> active = search::active_genes(space_, genome);
+    const auto holds = [&](const Has& has) { return genome.at(has.gene) == has.value; };
+    const auto all_hold = [&](const std::vector<Has>& within) {
+        return std::all_of(within.begin(), within.end(), holds);
+    };
     for (const Bound& bound : bound_) {
-        bound.set(bound.locate(&recipe), genome.at(bound.gene));
+        if (active[bound.gene] && all_hold(bound.within)) {
+            bound.set(bound.locate(&recipe), genome.at(bound.gene));
+        }
     }
     for (const Check& check : checks_) {
-        check.check(check.locate(&recipe), check.written);
+        if (all_hold(check.within)) {
+            check.check(check.locate(&recipe), check.written);
+        }
     }
 }
 
-void Genes::check(const train::Recipe& base) const {
-    search::Genome genome;
+void Genes::check_used() const {
+    std::vector<bool> used(space_.size());
+    for (const Bound& bound : bound_) {
+        used[bound.gene] = true;
+    }
+    for (const search::Gene& gene : space_.genes) {
+        for (const search::Condition& condition : gene.when) {
+            used[condition.gene] = true;
+        }
+    }
     for (std::size_t i = 0; i < space_.size(); ++i) {
-        const auto stands_for_it = [i](const Bound& bound) { return bound.gene == i; };
-        if (std::none_of(bound_.begin(), bound_.end(), stands_for_it)) {
+        if (!used[i]) {
             const std::string& name = space_.genes[i].name;
             fail(written_[name], path_of("search.space", name),
                  fmt::format("nothing uses this gene; write ${} for a value of data, model or training, or remove it",
                              name));
         }
-        genome.push_back(trial_values(space_.genes[i]).front());
-    }
-    const auto try_genome = [&] {
-        train::Recipe recipe = base;
-        apply(genome, recipe);
-    };
-    try_genome();
-    for (std::size_t i = 0; i < space_.size(); ++i) {
-        const double before = genome[i];
-        for (const double value : trial_values(space_.genes[i])) {
-            genome[i] = value;
-            try_genome();
-        }
-        genome[i] = before;
     }
 }
 
-search::Space read_space(const Tree& tree) {
-    if (tree.items.size() > most_genes) {
-        fail(tree, "search.space", fmt::format("has {} genes; accepted: at most {}", tree.items.size(), most_genes));
+void Genes::activate(std::size_t gene, search::Genome& genome) const {
+    for (const search::Condition& condition : space_.genes[gene].when) {
+        const auto& values = condition.values;
+        if (!values.empty() && std::find(values.begin(), values.end(), genome[condition.gene]) == values.end()) {
+            genome[condition.gene] = values.front();
+        }
+        activate(condition.gene, genome);
     }
-    search::Space space;
-    for (std::size_t i = 0; i < tree.items.size(); ++i) {
-        space.genes.push_back(read_gene(tree.keys[i], tree.items[i]));
+}
+
+void Genes::check(const train::Recipe& base, std::span<const search::Constraint> constraints) const {
+    check_used();
+    search::Genome first;
+    for (const search::Gene& gene : space_.genes) {
+        first.push_back(trial_values(gene).front());
     }
-    return space;
+    const auto try_genome = [&](const search::Genome& genome) {
+        if (search::all_hold(constraints, space_, genome)) {
+            train::Recipe recipe = base;
+            apply(genome, recipe);
+        }
+    };
+    try_genome(first);
+    for (std::size_t i = 0; i < space_.size(); ++i) {
+        for (const double value : trial_values(space_.genes[i])) {
+            search::Genome genome = first;
+            activate(i, genome);
+            genome[i] = value;
+            try_genome(genome);
+        }
+    }
 }
 
 std::vector<double> trial_values(const search::Gene& gene) {
@@ -209,12 +205,16 @@ std::vector<double> trial_values(const search::Gene& gene) {
         }
         return all;
     }
-    if (const auto* const whole = std::get_if<search::IntGene>(&gene.kind)) {
-        return {static_cast<double>(whole->low), static_cast<double>(whole->high)};
+    const double last = search::snap(gene, std::numeric_limits<double>::infinity());
+    if (search::is_fixed(gene)) {
+        return {last};
     }
-    const auto& real = std::get<search::RealGene>(gene.kind);
+    const auto* const real = std::get_if<search::RealGene>(&gene.kind);
+    if (real == nullptr) {
+        return {search::first_value(gene), last};
+    }
     const double golden = 0.381966;  // between the bounds, and no whole number where the bounds are
-    return {real.low, real.high, real.low + golden * (real.high - real.low)};
+    return {real->low, last, search::snap(gene, real->low + golden * (real->high - real->low))};
 }
 
 }  // namespace finch::config

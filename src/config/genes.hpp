@@ -1,10 +1,12 @@
 #pragma once
 
 #include "finch/config/schema.hpp"
+#include "finch/search/constraint.hpp"
 #include "finch/search/gene.hpp"
 #include "finch/train/training.hpp"
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,40 +32,57 @@ public:
     /// `written` is search.space, for the places.
     Genes(const search::Space& space, const Tree& written);
 
-    /// `use` is a `$name` that stands for a value of `domain` at `place`. Throws ConfigError where there is no such
-    /// gene, or where it can take a value that the domain does not.
-    void bind(const Tree& use, const Domain& domain, const Place& place, const GeneSetter& setter);
+    /// `use` is a `$name` that stands for a value of `domain` at `place`, which keeps its default while the gene is not
+    /// active. Throws ConfigError where there is no such gene, where it can take a value that the domain does not, or
+    /// where it may be inactive and there is no default.
+    /// `listed`, if any: what the alternatives that `use` chooses among say of their keys, by their names.
+    void bind(const Tree& use, const Domain& domain, const Place& place, const GeneSetter& setter,
+              const Tree* listed = nullptr);
+    /// Until leave(), what is bound or checked counts only where `use` has the value `option`: never, where it is fixed
+    /// at another. Throws ConfigError at `at` where it cannot have it.
+    void enter(const Tree& use, const std::string& option, const Tree& at, const std::string& path);
+    void leave() { within_.pop_back(); }
+    /// Whether `use`, a `$name`, names a gene that has conditions.
+    [[nodiscard]] bool may_be_inactive(const Tree& use) const;
     /// Has every recipe checked.
     void add_check(std::function<void(const void*, const Tree&)> check, const Tree& written, Locate locate);
-    /// Throws ConfigError where a gene stands nowhere, or where its extremes, one gene at a time, give what a check
-    /// refuses.
-    void check(const train::Recipe& base) const;
+    /// Throws ConfigError where a gene stands nowhere, or where its extremes, one gene at a time, obey the constraints
+    /// and give what a check refuses.
+    void check(const train::Recipe& base, std::span<const search::Constraint> constraints) const;
 
-    /// Sets every value in `recipe` that a gene stands for. Throws ConfigError where a check refuses it.
+    /// Sets every value in `recipe` that an active gene stands for. Throws ConfigError where a check refuses it.
     void apply(const search::Genome& genome, train::Recipe& recipe) const;
 
 private:
+    /// A gene has a value; NaN: it never does.
+    struct Has {
+        std::size_t gene;
+        double value;
+    };
     struct Bound {
+        std::vector<Has> within;
         std::size_t gene;
         Locate locate;
         std::function<void(void* object, double value)> set;
     };
     struct Check {
+        std::vector<Has> within;
         std::function<void(const void*, const Tree&)> check;
         Tree written;
         Locate locate;
     };
 
+    void check_used() const;
+    /// Gives the genes that `gene` hangs on values with which it is active.
+    void activate(std::size_t gene, search::Genome& genome) const;
     [[nodiscard]] std::size_t find(const Tree& use, const std::string& path) const;
 
     search::Space space_;
     Tree written_;
+    std::vector<Has> within_;  ///< of what is bound now
     std::vector<Bound> bound_;
     std::vector<Check> checks_;
 };
-
-/// From the complete `search.space`. Throws ConfigError.
-[[nodiscard]] search::Space read_space(const Tree& space);
 
 /// Values of a gene that its keys must accept: the bounds and a value between them, or every option.
 [[nodiscard]] std::vector<double> trial_values(const search::Gene& gene);

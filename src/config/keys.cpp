@@ -24,18 +24,31 @@ bool is_run_name(const std::string& text) {
            text.find_first_not_of(letters) == std::string::npos;
 }
 
+/// A word or a number as it stands.
+Domain plain_value() {
+    return {Text{"a word or a number",
+                 [](const std::string& text) { return !text.empty() && text.front() != '$'; },
+                 {"1", "word"},
+                 {"$word"}}};
+}
+
 Domain gene_section() {
     const double huge = 1e300;
     const std::int64_t exact = std::int64_t{1} << 53;  // whole numbers up to it are exact in a genome
-    const Text option{"a word or a number",
-                      [](const std::string& text) { return !text.empty() && text.front() != '$'; }};
-    return {
-        Section{.keys = {unbound("real", "[0, 1]", {List{{real(-huge, huge)}, 2, 2}}, "[low, high]: a real number"),
-                         unbound("int", "[0, 1]", {List{{whole(-exact, exact)}, 2, 2}}, "[low, high]: a whole number"),
-                         unbound("choice", "[a, b]", {List{{{option}}, 1, 10000}}, "one of several words or numbers"),
-                         unbound("scale", "linear", word_of(all_words<search::Scale>()),
-                                 "real: log draws uniformly in the logarithm")},
-                .sparse = true}};
+    return {Section{
+        .keys = {unbound("real", "[0, 1]", {List{{real(-huge, huge)}, 2, 2}}, "[low, high]: a real number"),
+                 unbound("int", "[0, 1]", {List{{whole(-exact, exact)}, 2, 2}}, "[low, high]: a whole number"),
+                 unbound("choice", "[a, b]", {List{{plain_value()}, 1, 10000}}, "one of several words or numbers"),
+                 unbound("value", "1", plain_value(), "one value, which is not searched; `NAME: 1` says the same"),
+                 unbound("scale", "linear", word_of(all_words<search::Scale>()),
+                         "real, int: log draws uniformly in the logarithm"),
+                 unbound("step", "1", above(0, huge), "real, int: the values are low + k * step; linear for real"),
+                 unbound("ordered", "false", {Flag{}},
+                         "choice: neighbours are alike, so that mutation moves from one to the next"),
+                 unbound("when", "{}", {Named{{one_or_list(plain_value())}}},
+                         "GENE: [values]: it is active only where each such gene is, with one of these values; "
+                         "else its keys keep their defaults")},
+        .sparse = true}};
 }
 
 /// Fills in the function's own number of dimensions.
@@ -152,10 +165,37 @@ Domain exchange_section() {
          key("migrants", &Options::migrants, whole(1, million), "individuals per target island and exchange")});
 }
 
+/// A list of guesses, or where to look them up.
+Domain first_guesses() {
+    const Domain guesses = {List{.element = {{Named{{plain_value()}}}}, .most = 10000}};
+    return either({word_of({"none"}), guesses,
+                   section({unbound("run", "runs/earlier", path(), "directory of an earlier run"),
+                            unbound("best", "5", whole(1, 10000), "so many of its individuals"),
+                            unbound("guesses", "none", either({word_of({"none"}), guesses}),
+                                    "their genes; Finch fills them in when the run begins, and keeps them")})});
+}
+
 Domain search_section() {
+    const Text constraint{"a comparison, such as a * b <= 512",
+                          [](const std::string& text) { return !text.empty() && text.size() <= 1000; },
+                          {"1 <= 2"},
+                          {"''"}};
     return section({
         unbound("space", "{}", {Named{{gene_section()}}},
-                "the genes: NAME: {real: [low, high]}, {int: …} or {choice: […]}")
+                "the genes: NAME: {real: [low, high]}, {int: …}, {choice: […]} or {value: …}")
+            .with_fixed(Rule::yes),
+        unbound("constraints", "none", either({word_of({"none"}), {List{{{constraint}}}}}),
+                "what all genomes obey: numbers, genes, + - * / ( ), < <= > >= == !=, and, or; one that names a gene "
+                "which is not active holds")
+            .with_fixed(Rule::yes),
+        unbound(
+            "first", "none", first_guesses(),
+            "genes of the first individuals, in this order: [{GENE: value, …}, …], those left out at random; or the "
+            "best of an earlier run")
+            .with_fixed(Rule::yes),
+        key("start", &Config::start,
+            "where the individuals after those of `first` lie, as many in all as the propagator's population: random, "
+            "Sobol's points, or a latin hypercube")
             .with_fixed(Rule::yes),
         objective().with_fixed(Rule::yes),
         key("propagator", &Config::propagator, propagator(), "how individuals are bred"),

@@ -4,7 +4,9 @@
 #include "finch/config/config.hpp"
 #include "finch/config/keys.hpp"
 
+#include "beginnings.hpp"
 #include "bind.hpp"
+#include "space.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -80,6 +82,7 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
     for (const std::string& setting : settings) {
         apply_setting(given, setting);
     }
+    spell_out_fixed_genes(given);
     Tree all = complete({configuration()}, given, "");
     settle_batch_size(given, all);
     const auto read_keys = [&all](bool of_recipe, const Place& place) {
@@ -94,6 +97,7 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
     const Tree& space = all["search"]["space"];
     const auto* const function = std::get_if<FunctionObjective>(&config.objective);
     config.space = function != nullptr ? space_of(*function, space) : read_space(space);
+    read_beginnings(all["search"], config);
     Genes genes(function != nullptr ? search::Space{} : config.space, space);
     train::Recipe base;
     base.seed = config.seed;
@@ -102,7 +106,7 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
         leave_out_unused(given, all);
     } else {
         base.objective = std::get<LossObjective>(config.objective);
-        genes.check(base);
+        genes.check(base, config.constraints);
     }
     config.recipes_ = std::make_shared<const Config::Recipes>(std::move(base), std::move(genes));
     config.fixed_text_ = emit(fixed_part(configuration(), all));

@@ -15,6 +15,7 @@ namespace finch::island {
 namespace {
 
 constexpr int breeding_attempts = 100;
+constexpr std::uint32_t most_violations = 10000;  ///< of constraints, which are quickly seen, in one breeding
 
 /// The unfinished individuals that this worker goes on with, and how many each worker does.
 struct Dealt {
@@ -202,23 +203,45 @@ void Worker::start_bred() {
     individual.attempt = {options_.restart, options_.self};
     const search::Stage now = stage();
     bool exists = false;
-    for (std::uint32_t attempt = 0; attempt < breeding_attempts && !exists; ++attempt) {
-        RandomStream random(options_.seed, Purpose::breeding, individual.id.value, attempt);
-        search::Offspring offspring = propagator_.breed(population_, island(), now, random);
+    std::uint32_t attempt = 0;
+    std::uint32_t violations = 0;
+    while (!exists && attempt - violations < breeding_attempts && violations < most_violations) {
+        search::Offspring offspring = breed(attempt++, individual.id, now);
         individual.genome = std::move(offspring.genome);
         individual.parents = offspring.parents;
         individual.bred_by = offspring.bred_by;
         individual.breeding = offspring.breeding;
-        exists = evaluator_.can_exist(individual.genome);
+        if (options_.beginning.allows(individual.genome)) {
+            exists = evaluator_.can_exist(individual.genome);
+        } else {
+            ++violations;
+        }
     }
     if (!exists) {
         individual.outcome = search::Outcome::failed;
-        individual.problem = fmt::format("no network that can exist in {} breedings", breeding_attempts);
+        individual.problem =
+            violations == 0 ? fmt::format("no network that can exist in {} breedings", attempt)
+                            : fmt::format("no network that can exist in {} breedings, of which {} violate constraints",
+                                          attempt, violations);
         individual.finished = hooks_.unix_seconds();
         settle(std::move(individual));
     } else {
         start(std::move(individual));
     }
+}
+
+/// From what the run begins with, else by the propagator; canonical.
+search::Offspring Worker::breed(std::uint32_t attempt, search::Id id, const search::Stage& now) {
+    RandomStream random(options_.seed, Purpose::breeding, id.value, attempt);
+    const search::Beginning& beginning = options_.beginning;
+    if (const auto opening = opening_of(options_.openings_left, id.sequence() - 1, id.worker(), workers())) {
+        return beginning.open(*opening, attempt, random);
+    }
+    search::Offspring offspring = propagator_.breed(population_, island(), now, random);
+    if (beginning.space.size() > 0) {
+        offspring.genome = search::canonical(beginning.space, std::move(offspring.genome));
+    }
+    return offspring;
 }
 
 /// Recorded before it begins: should the process die of it, the next start knows who was in training.

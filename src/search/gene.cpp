@@ -1,3 +1,4 @@
+// The values of one gene: which there are, how they are drawn, moved, encoded and written.
 #include "finch/search/gene.hpp"
 
 #include "finch/base/error.hpp"
@@ -5,64 +6,207 @@
 #include "finch/base/words.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
-#include <limits>
-#include <optional>
-#include <span>
 
 namespace finch::search {
 namespace {
 
+/// `x` in [low, high]; NaN gives `low`.
+double clamped(double x, double low, double high) {
+    return x > low ? std::min(x, high) : low;
+}
+
+// Where values are apart, they are numbered from 0: how many there are, the k-th, and the number of the one nearest to
+// x.
+
+std::uint64_t count_of(const RealGene& gene) {
+    constexpr double rounding = 1e-6;  // of the quotient
+    return static_cast<std::uint64_t>(std::floor((gene.high - gene.low) / gene.step + rounding)) + 1;
+}
+
+std::uint64_t count_of(const IntGene& gene) {
+    return (static_cast<std::uint64_t>(gene.high) - static_cast<std::uint64_t>(gene.low)) /
+               static_cast<std::uint64_t>(gene.step) +
+           1;
+}
+
+std::uint64_t count_of(const ChoiceGene& gene) {
+    return gene.options.size();
+}
+
+/// To 15 digits, so that 3 · 0.1 is 0.3.
+double value_at(const RealGene& gene, std::uint64_t k) {
+    std::array<char, 32> text{};
+    const double exact = gene.low + static_cast<double>(k) * gene.step;
+    const auto written = fmt::format_to_n(text.data(), text.size(), "{:.15g}", exact);
+    double value = exact;
+    std::from_chars(text.data(), written.out, value);
+    return k == 0 ? gene.low : clamped(value, gene.low, gene.high);
+}
+
+double value_at(const IntGene& gene, std::uint64_t k) {
+    return static_cast<double>(gene.low + static_cast<std::int64_t>(k) * gene.step);
+}
+
+double value_at(const ChoiceGene&, std::uint64_t k) {
+    return static_cast<double>(k);
+}
+
+double low_of(const ChoiceGene&) {
+    return 0;
+}
+double step_of(const ChoiceGene&) {
+    return 1;
+}
+template <class Kind>
+double low_of(const Kind& gene) {
+    return static_cast<double>(gene.low);
+}
+template <class Kind>
+double step_of(const Kind& gene) {
+    return static_cast<double>(gene.step);
+}
+
+template <class Kind>
+std::uint64_t nearest(const Kind& gene, double x) {
+    const auto last = static_cast<double>(count_of(gene) - 1);
+    return static_cast<std::uint64_t>(clamped(std::round((x - low_of(gene)) / step_of(gene)), 0, last));
+}
+
+bool is_continuous(const RealGene& gene) {
+    return gene.step <= 0;
+}
+template <class Kind>
+bool is_continuous(const Kind&) {
+    return false;
+}
+
+bool is_log(const ChoiceGene&) {
+    return false;
+}
+template <class Kind>
+bool is_log(const Kind& gene) {
+    return gene.scale == Scale::log;
+}
+
+double snapped(const RealGene& gene, double x) {
+    return is_continuous(gene) ? clamped(x, gene.low, gene.high) : value_at(gene, nearest(gene, x));
+}
+double snapped(const IntGene& gene, double x) {
+    // The number of a value is not exact where the range is beyond 2^53.
+    return gene.step == 1 ? clamped(std::round(x), low_of(gene), static_cast<double>(gene.high))
+                          : value_at(gene, nearest(gene, x));
+}
+double snapped(const ChoiceGene& gene, double x) {
+    return value_at(gene, nearest(gene, x));
+}
+
+/// What rounds to the values of a whole number in its logarithm: from halfway below the first (never to 0) to halfway
+/// above the last.
+struct Edges {
+    double low;
+    double high;
+};
+Edges edges_of(const IntGene& gene) {
+    const double half = static_cast<double>(gene.step) / 2;
+    const auto low = static_cast<double>(gene.low);
+    return {std::max(low - half, low / 2), value_at(gene, count_of(gene) - 1) + half};
+}
+
+template <class Kind>
+double from_share(const Kind& gene, double u) {
+    const std::uint64_t count = count_of(gene);
+    const double place = std::floor(u * static_cast<double>(count));
+    return value_at(gene, std::min(static_cast<std::uint64_t>(place), count - 1));
+}
+
+double from(const RealGene& gene, double u) {
+    if (!is_continuous(gene)) {
+        return from_share(gene, u);
+    }
+    const double value = gene.scale == Scale::log ? std::exp(std::lerp(std::log(gene.low), std::log(gene.high), u))
+                                                  : std::lerp(gene.low, gene.high, u);
+    return clamped(value, gene.low, gene.high);
+}
+double from(const IntGene& gene, double u) {
+    if (gene.scale == Scale::linear) {
+        return from_share(gene, u);
+    }
+    const Edges edges = edges_of(gene);
+    return snapped(gene, std::exp(std::lerp(std::log(edges.low), std::log(edges.high), u)));
+}
+double from(const ChoiceGene& gene, double u) {
+    return from_share(gene, u);
+}
+
+template <class Kind>
+double share_of(const Kind& gene, double value) {
+    return (static_cast<double>(nearest(gene, value)) + 0.5) / static_cast<double>(count_of(gene));
+}
+
+double to(const RealGene& gene, double value) {
+    if (!is_continuous(gene)) {
+        return share_of(gene, value);
+    }
+    if (!(gene.low < gene.high)) {
+        return 0.5;
+    }
+    const double u = gene.scale == Scale::log ? std::log(value / gene.low) / std::log(gene.high / gene.low)
+                                              : (value - gene.low) / (gene.high - gene.low);
+    return clamped(u, 0, 1);
+}
+double to(const IntGene& gene, double value) {
+    if (gene.scale == Scale::linear || count_of(gene) == 1) {
+        return share_of(gene, value);
+    }
+    const Edges edges = edges_of(gene);
+    return clamped(std::log(value / edges.low) / std::log(edges.high / edges.low), 0, 1);
+}
+double to(const ChoiceGene& gene, double value) {
+    return share_of(gene, value);
+}
+
 double random_of(const RealGene& gene, RandomStream& random) {
-    const double share = random.uniform();
-    const double value = gene.scale == Scale::log ? std::exp(std::lerp(std::log(gene.low), std::log(gene.high), share))
-                                                  : std::lerp(gene.low, gene.high, share);
-    return std::clamp(value, gene.low, gene.high);
+    return is_continuous(gene) ? from(gene, random.uniform()) : value_at(gene, random.below(count_of(gene)));
 }
-
 double random_of(const IntGene& gene, RandomStream& random) {
-    const auto values = static_cast<std::uint64_t>(gene.high) - static_cast<std::uint64_t>(gene.low) + 1;
-    return static_cast<double>(gene.low + static_cast<std::int64_t>(random.below(values)));
+    return gene.scale == Scale::log ? from(gene, random.uniform()) : value_at(gene, random.below(count_of(gene)));
 }
-
 double random_of(const ChoiceGene& gene, RandomStream& random) {
-    return static_cast<double>(random.below(gene.options.size()));
+    return value_at(gene, random.below(count_of(gene)));
 }
 
-bool accepts(const RealGene& gene, double value) noexcept {
-    return gene.low <= value && value <= gene.high;
+bool accepts(const RealGene& gene, double value) {
+    return gene.low <= value && value <= gene.high && (is_continuous(gene) || value == snapped(gene, value));
 }
-
-bool accepts(const IntGene& gene, double value) noexcept {
-    return value == std::trunc(value) && static_cast<double>(gene.low) <= value &&
-           value <= static_cast<double>(gene.high);
+bool accepts(const IntGene& gene, double value) {
+    return static_cast<double>(gene.low) <= value && value <= static_cast<double>(gene.high) &&
+           value == snapped(gene, value);
 }
-
-bool accepts(const ChoiceGene& gene, double value) noexcept {
+bool accepts(const ChoiceGene& gene, double value) {
     return value == std::trunc(value) && 0 <= value && value < static_cast<double>(gene.options.size());
 }
 
 std::string text_of(const RealGene&, double value) {
     return fmt::format("{}", value);
 }
-
 std::string text_of(const IntGene&, double value) {
     return fmt::format("{:.0f}", value);
 }
-
 std::string text_of(const ChoiceGene& gene, double value) {
     return accepts(gene, value) ? gene.options[static_cast<std::size_t>(value)] : fmt::format("option {}", value);
 }
 
 std::string accepted_by(const RealGene& gene) {
-    return fmt::format("a number in [{}, {}]", gene.low, gene.high);
+    return fmt::format("a number in [{}, {}]{}", gene.low, gene.high,
+                       is_continuous(gene) ? "" : fmt::format(" in steps of {}", gene.step));
 }
-
 std::string accepted_by(const IntGene& gene) {
-    return fmt::format("a whole number in [{}, {}]", gene.low, gene.high);
+    return fmt::format("a whole number in [{}, {}]{}", gene.low, gene.high,
+                       gene.step == 1 ? "" : fmt::format(" in steps of {}", gene.step));
 }
-
 std::string accepted_by(const ChoiceGene& gene) {
     return "one of " + join(gene.options);
 }
@@ -76,30 +220,121 @@ std::optional<Number> number_in(const std::string& text) {
     return error == std::errc{} && stopped == end ? std::optional(value) : std::nullopt;
 }
 
-std::optional<double> meaning_of(const RealGene&, const std::string& text) {
-    return number_in<double>(text);
+std::optional<double> meaning_of(const RealGene& gene, const std::string& text) {
+    const auto value = number_in<double>(text);
+    if (!value || is_continuous(gene)) {
+        return value;
+    }
+    constexpr double rounding = 1e-9;  // of a step
+    const double near = snapped(gene, *value);
+    return std::abs(near - *value) <= rounding * gene.step ? near : value;
 }
-
 std::optional<double> meaning_of(const IntGene&, const std::string& text) {
     const auto value = number_in<std::int64_t>(text);
     return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
 }
-
 std::optional<double> meaning_of(const ChoiceGene& gene, const std::string& text) {
     const auto found = std::find(gene.options.begin(), gene.options.end(), text);
     return found != gene.options.end() ? std::optional(static_cast<double>(found - gene.options.begin()))
                                        : std::nullopt;
 }
 
+double high_of(const ChoiceGene& gene) {
+    return static_cast<double>(gene.options.size() - 1);
+}
+template <class Kind>
+double high_of(const Kind& gene) {
+    return static_cast<double>(gene.high);
+}
+
+template <class Kind>
+double moved(const Kind& gene, double value, double ranges) {
+    const double low = low_of(gene);
+    const double high = high_of(gene);
+    const double to =
+        is_log(gene) ? value * std::exp(ranges * (std::log(high) - std::log(low))) : value + ranges * (high - low);
+    const double result = snapped(gene, to);
+    if (is_continuous(gene) || result != value || ranges == 0) {
+        return result;
+    }
+    return snapped(gene, value + (ranges > 0 ? step_of(gene) : -step_of(gene)));
+}
+
 }  // namespace
 
-int Space::index_of(const std::string& name) const noexcept {
-    for (std::size_t i = 0; i < genes.size(); ++i) {
-        if (genes[i].name == name) {
-            return static_cast<int>(i);
-        }
+bool is_fixed(const Gene& gene) noexcept {
+    const auto* const real = std::get_if<RealGene>(&gene.kind);
+    return real != nullptr && is_continuous(*real) ? !(real->low < real->high) : value_count(gene) == 1;
+}
+
+std::optional<std::uint64_t> value_count(const Gene& gene) noexcept {
+    return std::visit(
+        [](const auto& kind) { return is_continuous(kind) ? std::nullopt : std::optional(count_of(kind)); }, gene.kind);
+}
+
+double first_value(const Gene& gene) noexcept {
+    return std::visit([](const auto& kind) { return low_of(kind); }, gene.kind);
+}
+
+double snap(const Gene& gene, double x) noexcept {
+    return std::visit([x](const auto& kind) { return snapped(kind, x); }, gene.kind);
+}
+
+double to_unit(const Gene& gene, double value) noexcept {
+    return std::visit([value](const auto& kind) { return to(kind, value); }, gene.kind);
+}
+
+double from_unit(const Gene& gene, double u) noexcept {
+    return std::visit([u = clamped(u, 0, 1)](const auto& kind) { return from(kind, u); }, gene.kind);
+}
+
+double random_value(const Gene& gene, RandomStream& random) {
+    return std::visit([&random](const auto& kind) { return random_of(kind, random); }, gene.kind);
+}
+
+double mutate_value(const Gene& gene, double value, RandomStream& random) {
+    const auto* const choice = std::get_if<ChoiceGene>(&gene.kind);
+    if (choice == nullptr || !choice->ordered || choice->options.size() < 2 || random.uniform() < 0.5) {
+        return random_value(gene, random);
     }
-    return -1;
+    const auto last = static_cast<double>(choice->options.size() - 1);
+    const bool up = value <= 0 || (value < last && random.uniform() < 0.5);
+    return snapped(*choice, up ? value + 1 : value - 1);
+}
+
+double move_value(const Gene& gene, double value, double ranges) noexcept {
+    const auto* const choice = std::get_if<ChoiceGene>(&gene.kind);
+    if (choice != nullptr && !choice->ordered) {
+        return value;
+    }
+    return std::visit([=](const auto& kind) { return moved(kind, value, ranges); }, gene.kind);
+}
+
+std::string value_text(const Gene& gene, double value) {
+    return std::visit([value](const auto& kind) { return text_of(kind, value); }, gene.kind);
+}
+
+std::optional<double> value_in(const Gene& gene, const std::string& text) {
+    const auto read = [&](const auto& kind) {
+        const std::optional<double> value = meaning_of(kind, text);
+        return value && accepts(kind, *value) ? value : std::nullopt;
+    };
+    return std::visit(read, gene.kind);
+}
+
+double parse_value(const Gene& gene, const std::string& text) {
+    const std::optional<double> value = value_in(gene, text);
+    if (!value) {
+        throw ConfigError(fmt::format("gene {}: \"{}\" is not {}", gene.name, text, accepted_values(gene)));
+    }
+    return *value;
+}
+
+std::string accepted_values(const Gene& gene) {
+    if (is_fixed(gene)) {
+        return value_text(gene, first_value(gene)) + ", its only value";
+    }
+    return std::visit([](const auto& kind) { return accepted_by(kind); }, gene.kind);
 }
 
 bool Space::contains(const Genome& genome) const noexcept {
@@ -107,44 +342,6 @@ bool Space::contains(const Genome& genome) const noexcept {
         return std::visit([value](const auto& kind) { return accepts(kind, value); }, gene.kind);
     };
     return std::equal(genes.begin(), genes.end(), genome.begin(), genome.end(), fits);
-}
-
-double random_value(const Gene& gene, RandomStream& random) {
-    return std::visit([&random](const auto& kind) { return random_of(kind, random); }, gene.kind);
-}
-
-Genome random_genome(const Space& space, RandomStream& random) {
-    Genome genome;
-    genome.reserve(space.size());
-    for (const Gene& gene : space.genes) {
-        genome.push_back(random_value(gene, random));
-    }
-    return genome;
-}
-
-std::string value_text(const Gene& gene, double value) {
-    return std::visit([value](const auto& kind) { return text_of(kind, value); }, gene.kind);
-}
-
-std::string genome_text(const Space& space, const Genome& genome) {
-    std::vector<std::string> parts;
-    for (std::size_t i = 0; i < std::min(space.size(), genome.size()); ++i) {
-        const bool is_real = std::holds_alternative<RealGene>(space.genes[i].kind);
-        parts.push_back(space.genes[i].name + " = " +
-                        (is_real ? fmt::format("{:.4g}", genome[i]) : value_text(space.genes[i], genome[i])));
-    }
-    return join(parts);
-}
-
-double parse_value(const Gene& gene, const std::string& text) {
-    const auto read = [&](const auto& kind) {
-        const std::optional<double> value = meaning_of(kind, text);
-        if (!value || !accepts(kind, *value)) {
-            throw ConfigError(fmt::format("gene {}: \"{}\" is not {}", gene.name, text, accepted_by(kind)));
-        }
-        return *value;
-    };
-    return std::visit(read, gene.kind);
 }
 
 }  // namespace finch::search

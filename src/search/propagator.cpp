@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 namespace finch::search {
@@ -32,8 +33,11 @@ public:
     std::size_t population() const noexcept override { return static_cast<std::size_t>(options_.population); }
 
 private:
-    /// Each gene of `first` with probability `crossover`, else of `second`.
+    /// Each gene of `first` with probability `crossover`, else of `second`; from the other, or anew, where the one does
+    /// not use it.
     [[nodiscard]] Genome cross(const Genome& first, const Genome& second, RandomStream& random) const;
+    /// Gives `gene` another value; those that come to be active with it are drawn.
+    void replace(Genome& genome, std::size_t gene, double value, RandomStream& random) const;
     /// With probability `mutation` one gene anew.
     void mutate(Genome& genome, RandomStream& random) const;
     /// One real gene moved a little.
@@ -41,13 +45,22 @@ private:
 
     GeneticOptions options_;
     Space space_;
-    std::vector<std::size_t> real_genes_;
+    std::vector<std::size_t> free_genes_;  ///< that have more than one value
+    std::vector<std::size_t> real_genes_;  ///< of them
 };
 
 void require(bool is_fine, const std::string& what) {
     if (!is_fine) {
         throw ConfigError("the genetic propagator needs " + what);
     }
+}
+
+/// One of `genes` that `genome` uses, each as often; nothing where it uses none.
+std::optional<std::size_t> one_of(std::vector<std::size_t> genes, const Space& space, const Genome& genome,
+                                  RandomStream& random) {
+    const std::vector<bool> active = active_genes(space, genome);
+    std::erase_if(genes, [&](std::size_t i) { return !active[i]; });
+    return genes.empty() ? std::nullopt : std::optional(genes[static_cast<std::size_t>(random.below(genes.size()))]);
 }
 
 bool is_probability(double value) {
@@ -62,6 +75,10 @@ Genetic::Genetic(const GeneticOptions& options, Space space) : options_(options)
     require(options.sigma >= 0 && std::isfinite(options.sigma),
             fmt::format("a sigma from 0 on, not {}", options.sigma));
     for (std::size_t i = 0; i < space_.size(); ++i) {
+        if (is_fixed(space_.genes[i])) {
+            continue;
+        }
+        free_genes_.push_back(i);
         if (std::holds_alternative<RealGene>(space_.genes[i].kind)) {
             real_genes_.push_back(i);
         }
@@ -91,32 +108,37 @@ Genome Genetic::cross(const Genome& first, const Genome& second, RandomStream& r
             fmt::format("parents of {} and {} genes in a space of {}", first.size(), second.size(), space_.size()));
     }
     Genome genome = first;
+    const std::vector<bool> in_first = active_genes(space_, first);
+    const std::vector<bool> in_second = active_genes(space_, second);
+    std::vector<bool> chosen(space_.size());
     for (std::size_t i = 0; i < genome.size(); ++i) {
-        if (!(random.uniform() < options_.crossover)) {
+        const bool is_of_first = random.uniform() < options_.crossover;
+        if (is_of_first ? !in_first[i] && in_second[i] : in_second[i] || !in_first[i]) {
             genome[i] = second[i];
         }
+        chosen[i] = in_first[i] || in_second[i];
     }
-    return genome;
+    return draw_missing(space_, std::move(genome), std::move(chosen), random);
+}
+
+void Genetic::replace(Genome& genome, std::size_t gene, double value, RandomStream& random) const {
+    std::vector<bool> before = active_genes(space_, genome);
+    genome[gene] = value;
+    genome = draw_missing(space_, std::move(genome), std::move(before), random);
 }
 
 void Genetic::mutate(Genome& genome, RandomStream& random) const {
     if (random.uniform() < options_.mutation) {
-        const auto i = static_cast<std::size_t>(random.below(genome.size()));
-        genome[i] = random_value(space_.genes[i], random);
+        if (const auto i = one_of(free_genes_, space_, genome, random)) {
+            replace(genome, *i, mutate_value(space_.genes[*i], genome[*i], random), random);
+        }
     }
 }
 
 void Genetic::move(Genome& genome, RandomStream& random) const {
-    if (real_genes_.empty()) {
-        return;
+    if (const auto i = one_of(real_genes_, space_, genome, random)) {
+        replace(genome, *i, move_value(space_.genes[*i], genome[*i], options_.sigma * random.normal()), random);
     }
-    const std::size_t i = real_genes_[static_cast<std::size_t>(random.below(real_genes_.size()))];
-    const auto& gene = std::get<RealGene>(space_.genes[i].kind);
-    const double steps = options_.sigma * random.normal();  // in ranges
-    const double moved = gene.scale == Scale::log
-                             ? genome[i] * std::exp(steps * (std::log(gene.high) - std::log(gene.low)))
-                             : genome[i] + steps * (gene.high - gene.low);
-    genome[i] = std::clamp(moved, gene.low, gene.high);
 }
 
 std::unique_ptr<Propagator> make(const GeneticOptions& options, const Space& space, std::uint64_t) {

@@ -35,7 +35,7 @@ search::Space read_space(hid_t file) {
         if (kinds[i] == 0) {
             gene.kind = search::RealGene{low[i], high[i], static_cast<search::Scale>(scales[i])};
         } else if (kinds[i] == 1) {
-            gene.kind = search::IntGene{low_whole[i], high_whole[i]};
+            gene.kind = search::IntGene{low_whole[i], high_whole[i], static_cast<search::Scale>(scales[i])};
         }
         space.genes.push_back(std::move(gene));
     }

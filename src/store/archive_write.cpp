@@ -191,7 +191,7 @@ Bounds bounds_of(const search::Gene& gene) {
     }
     if (const auto* whole_gene = std::get_if<search::IntGene>(&gene.kind)) {
         return {static_cast<double>(whole_gene->low), static_cast<double>(whole_gene->high), whole_gene->low,
-                whole_gene->high, search::Scale::linear};
+                whole_gene->high, whole_gene->scale};
     }
     const auto words = static_cast<std::int64_t>(std::get<search::ChoiceGene>(gene.kind).options.size());
     return {0, static_cast<double>(words - 1), 0, words - 1, search::Scale::linear};

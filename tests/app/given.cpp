@@ -56,3 +56,18 @@ TEST_CASE("a run that holds other genes is refused with the difference") {
     CHECK_THROWS_WITH_AS(check_same_genes(space, {2, 0.5}, population, "runs/x"), doctest::Contains("lr: 0.01 → 0.5"),
                          ConfigError);
 }
+
+TEST_CASE("one individual needs values for the genes that are active with them and not fixed, and is canonical") {
+    const search::Space space{{{"optimizer", search::ChoiceGene{{"sgd", "adam"}}},
+                               {"momentum", search::RealGene{0.1, 0.9}, {{0, {0}}}},
+                               {"rate", search::RealGene{0.5, 0.5}}}};
+
+    CHECK(given_genome(space, {"optimizer=adam"}) == search::Genome{1, 0.1, 0.5});
+    CHECK(given_genome(space, {"momentum=0.7", "optimizer=adam"}) == search::Genome{1, 0.1, 0.5});
+    CHECK(given_genome(space, {"momentum=0.7", "optimizer=sgd", "rate=0.5"}) == search::Genome{0, 0.7, 0.5});
+    CHECK_THROWS_WITH_AS((void)given_genome(space, {"optimizer=sgd"}),
+                         "--gene is missing for momentum: one individual needs a value for every gene that is active",
+                         ConfigError);
+    CHECK_THROWS_WITH_AS((void)given_genome(space, {"optimizer=adam", "rate=0.4"}),
+                         "gene rate: \"0.4\" is not 0.5, its only value", ConfigError);
+}

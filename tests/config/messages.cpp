@@ -76,11 +76,12 @@ TEST_CASE("bounds of genes: reversed, empty, too many, without a logarithm, not 
     CHECK(problem_of(with_gene("{int: [1, 1]}")) == "");
 }
 
-TEST_CASE("a gene is of exactly one kind, and only real genes have a scale") {
-    CHECK(contains(problem_of(with_gene("{scale: log}")), "search.space.lr: has 0 of the keys real, int and choice"));
+TEST_CASE("a gene is of exactly one kind, and only numbers have a scale") {
+    CHECK(contains(problem_of(with_gene("{scale: log}")),
+                   "search.space.lr: has 0 of the keys real, int, choice and value"));
     CHECK(contains(problem_of(with_gene("{real: [1, 2], int: [1, 2]}")), "search.space.lr: has 2 of the keys"));
-    CHECK(
-        contains(problem_of(with_gene("{int: [1, 2], scale: log}")), "search.space.lr.scale: is for real genes alone"));
+    CHECK(contains(problem_of(with_gene("{choice: [1, 2], scale: log}")),
+                   "search.space.lr.scale: is for real and int genes alone"));
     CHECK(
         contains(problem_of(with_gene("{reel: [1, 2]}")), "search.space.lr.reel: unknown key (did you mean 'real'?)"));
     CHECK(contains(problem_of(with_gene("[1, 2]")), "search.space.lr: a list is no section"));

@@ -100,6 +100,10 @@ Target yaml() {
             {file(FINCH_SOURCE "/configs/mnist.yaml"),
              bytes_of("name: a\nsearch: {space: {lr: {real: [1e-4, 0.1], scale: log}, n: {choice: [8, 16]}}}\n"
                       "model: [{conv: {channels: $n}}, max_pool, flatten, linear]\ntraining: {learning_rate: $lr}\n"),
+             bytes_of("training: {epochs: $a, optimizer: {$o: {sgd: {momentum: $m}}}}\n"
+                      "search:\n  constraints: [a * m <= 9 or o == adam]\n  first: [{a: 3, m: 0.5}]\n  start: sobol\n"
+                      "  space: {a: {int: [1, 64], scale: log}, m: {real: [0, 0.9], step: 0.1, when: {o: [sgd]}}, "
+                      "o: {choice: [sgd, adam], ordered: true}}\n"),
              bytes_of("a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: &c {d: *b, e: [*b, *b]}\nf: [[[[{g: *c}]]]]\n"),
              bytes_of("data: {kind: hdf5, path: x, axes: NCHW}\nworkers: {islands: [1, 2]}\n")},
             [](const Bytes& bytes) { static_cast<void>(config::parse(text_of(bytes), "f.yaml")); }};

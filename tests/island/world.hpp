@@ -95,7 +95,10 @@ public:
         return population;
     }
 
+    void set_space(search::Space space) { space_ = std::move(space); }
+
     StopRequest stop = StopRequest::none;
+    search::Beginning beginning;
     double now_ = 1;
     int slots = 1;
     std::size_t epochs = 0;
@@ -142,6 +145,8 @@ private:
             options.nodes = nodes;
             options.budget = budget_;
             options.exchange.kind = kind_;
+            options.beginning = beginning;
+            options.openings_left = openings_left(population, earlier_, beginning.openings());
             options.timeout_seconds = timeout_seconds;
             options.leader_names = {"rank 0 on n1", "rank 1 on n1", "rank 2 on n2"};
             evaluators_.push_back(std::make_unique<SteppedEvaluator>(slots, 5 + 7 * i));

@@ -182,7 +182,7 @@ TEST_CASE("with probability `random` the whole genome is random") {
 TEST_CASE("mutation reaches every option of a choice from every option") {
     GeneticOptions options = crossover_only;
     options.mutation = 1;
-    const Space space{{{"n", IntGene{0, 0}}, {"word", ChoiceGene{{"a", "b", "c", "d"}}}}};
+    const Space space{{{"n", IntGene{0, 1}}, {"word", ChoiceGene{{"a", "b", "c", "d"}}}}};
 
     for (const double from : {0.0, 1.0, 2.0, 3.0}) {
         const auto offspring = breed(options, space, of_genomes({{0, from}, {0, from}}), 2000);

@@ -189,6 +189,9 @@ TEST_CASE("the bounds, scales, kinds and words of a space come back, whole numbe
     const TemporaryFolder folder;
     const std::int64_t large = (std::int64_t{1} << 53) + 1;
     const search::Space space{{{"whole", search::IntGene{-large, large}},
+                               {"log whole", search::IntGene{1, 64, search::Scale::log}},
+                               {"fixed", search::RealGene{0.9, 0.9}},
+                               {"fixed whole", search::IntGene{3, 3}},
                                {"größe", search::RealGene{1e-300, 0.1, search::Scale::log}},
                                {"one word", search::ChoiceGene{{"with, comma"}}}}};
 

@@ -9,8 +9,8 @@
 
 namespace finch::app {
 
-/// The one genome that a user named: `genes` are "name=value", one for every gene. Throws ConfigError that names the
-/// genes that are missing, unknown or out of bounds.
+/// The one genome that a user named: `genes` are "name=value", one for every gene that is active with them and not
+/// fixed. Throws ConfigError that names the genes that are missing, unknown or out of bounds.
 [[nodiscard]] search::Genome given_genome(const search::Space& space, const std::vector<std::string>& genes);
 
 /// Always gives `genome`.

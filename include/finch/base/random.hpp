@@ -23,6 +23,7 @@ enum class Purpose : std::uint32_t {
     breeding_state = 12,
     function_shift = 13,
     function_rotation = 14,
+    start = 15,
 };
 
 /// Random numbers that depend on (seed, purpose, id, index) alone: two streams made from the same four give the same

@@ -4,6 +4,7 @@
 #include "finch/cluster/device_map.hpp"
 #include "finch/island/options.hpp"
 #include "finch/nn/plan.hpp"
+#include "finch/search/beginning.hpp"
 #include "finch/search/exchange.hpp"
 #include "finch/search/function_instance.hpp"
 #include "finch/search/propagator.hpp"
@@ -53,6 +54,13 @@ struct Checkpoint {
     double training_seconds = 60;
 };
 
+/// Guesses at genomes for the first individuals: listed, or the best of an earlier run, which app looks up.
+struct FirstGuesses {
+    std::vector<search::Guess> guesses;
+    std::optional<std::string> run;  ///< directory of the earlier run
+    int best = 0;                    ///< of it
+};
+
 /// The whole configuration, checked. Values of data, model and training that name a gene are known only for a genome:
 /// see recipe().
 class Config {
@@ -63,6 +71,9 @@ public:
     Objective objective = LossObjective::validation_loss;
     search::PropagatorOptions propagator = search::AutomaticOptions{};
     search::ExchangeOptions exchange;
+    FirstGuesses first;
+    search::Start start = search::Start::random;
+    std::vector<search::Constraint> constraints;
     island::Budget budget;
     Workers workers;
     Checkpoint checkpoint;
@@ -77,6 +88,8 @@ public:
     /// What the individual with `genome` trains: all genes replaced by their values. Throws ConfigError with the key's
     /// path where its values do not go together. Only where the objective is no function.
     [[nodiscard]] train::Recipe recipe(const search::Genome& genome, std::uint64_t individual) const;
+    /// What a run begins with whose propagator breeds from the best `population`.
+    [[nodiscard]] search::Beginning beginning(std::size_t population) const;
     [[nodiscard]] bool trains() const noexcept { return !std::holds_alternative<FunctionObjective>(objective); }
 
 private:

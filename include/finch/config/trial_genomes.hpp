@@ -6,8 +6,8 @@
 
 namespace finch::config {
 
-/// Genomes that show what networks a space has: its corners, and 1 000 random ones. Not all need give a network that
-/// can exist.
+/// Genomes that show what networks a space has: its corners, and 1 000 random ones, those of them that obey the
+/// constraints. Not all need give a network that can exist.
 [[nodiscard]] std::vector<search::Genome> trial_genomes(const Config& config);
 
 /// What those of them train whose values go together, one at least. Throws ConfigError where there is none.

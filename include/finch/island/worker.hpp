@@ -6,7 +6,9 @@
 #include "finch/island/evaluator.hpp"
 #include "finch/island/island_map.hpp"
 #include "finch/island/liveness.hpp"
+#include "finch/island/openings.hpp"
 #include "finch/island/options.hpp"
+#include "finch/search/beginning.hpp"
 #include "finch/search/exchange.hpp"
 #include "finch/search/population.hpp"
 #include "finch/search/propagator.hpp"
@@ -49,6 +51,8 @@ struct WorkerOptions {
     bool one_at_a_time = false;
     Budget budget;
     search::ExchangeOptions exchange;
+    search::Beginning beginning;               ///< a space without genes: whatever the propagator breeds
+    std::vector<std::uint32_t> openings_left;  ///< of the beginning, at this start; openings_left() says them
     double archive_seconds = 10;
     double training_seconds = 60;
     std::string node;
@@ -101,6 +105,7 @@ private:
     void fill_slots();
     void start_bred();
     [[nodiscard]] search::Stage stage() const;
+    [[nodiscard]] search::Offspring breed(std::uint32_t attempt, search::Id id, const search::Stage& now);
     void start(search::Individual individual);
     void settle(search::Individual individual);
     void exchange(const search::Individual& after);

@@ -37,6 +37,8 @@ public:
                                           RandomStream& random) = 0;
     /// It looks at no more than so many of an island's best.
     [[nodiscard]] virtual std::size_t population() const noexcept = 0;
+    /// How many individuals come before it has something to breed from; 0: it breeds from nothing.
+    [[nodiscard]] virtual std::size_t first_points() const noexcept { return population(); }
     /// Whether it breeds better where it knows what is in training on the island.
     [[nodiscard]] virtual bool looks_at_training() const noexcept { return false; }
 };

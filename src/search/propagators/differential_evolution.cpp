@@ -30,8 +30,8 @@ bool same_values(const Space& space, const UnitGenome& a, const UnitGenome& b) {
     return from_unit(space, a) == from_unit(space, b);
 }
 
-bool is_discrete(const Gene& gene) {
-    return levels(gene) > 0;
+std::size_t one_of(const std::vector<std::size_t>& genes, RandomStream& random) {
+    return genes[static_cast<std::size_t>(random.below(genes.size()))];
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ bool is_discrete(const Gene& gene) {
 DifferentialEvolution::DifferentialEvolution(const EvolutionPlan& plan, double evaluations, UnitGenome centre)
     : scale_factors_(memory_size, 0.5),
       crossover_rates_(memory_size, 0.5),
-      size_(size_for(evaluations, plan.space.size())),
+      size_(size_for(evaluations, plan.free.size())),
       centre_(std::move(centre)) {}
 
 UnitGenome DifferentialEvolution::first_point(const EvolutionPlan& plan, RandomStream& random) const {
@@ -56,7 +56,7 @@ UnitGenome DifferentialEvolution::first_point(const EvolutionPlan& plan, RandomS
     return point;
 }
 
-UnitGenome DifferentialEvolution::trial(const EvolutionPlan& plan, RandomStream& random, Breeding& breeding) const {
+Genome DifferentialEvolution::trial(const EvolutionPlan& plan, RandomStream& random, Breeding& breeding) const {
     const auto drawn = [&random](std::size_t count) { return static_cast<std::size_t>(random.below(count)); };
     const std::size_t count = members_.size();
     const std::size_t target = drawn(count);
@@ -83,10 +83,10 @@ UnitGenome DifferentialEvolution::trial(const EvolutionPlan& plan, RandomStream&
     const UnitGenome& minus = second < count ? members_[second].point : archive_[second - count];
 
     UnitGenome point = from;
-    const std::size_t always = drawn(point.size());
+    const std::size_t always = one_of(plan.free, random);
     bool has_discrete = false;
     for (std::size_t i = 0; i < point.size(); ++i) {
-        has_discrete = has_discrete || is_discrete(plan.space.genes[i]);
+        has_discrete = has_discrete || value_count(plan.space.genes[i]).has_value();
         if (i != always && random.uniform() >= rate) {
             continue;
         }
@@ -102,16 +102,16 @@ UnitGenome DifferentialEvolution::trial(const EvolutionPlan& plan, RandomStream&
     if (has_discrete && std::any_of(members_.begin(), members_.end(), [&](const Member& member) {
             return same_values(plan.space, member.point, point);
         })) {
-        const std::size_t i = drawn(point.size());
+        const std::size_t i = one_of(plan.free, random);
         point[i] = mutate_unit(plan.space.genes[i], point[i], 8, 0.1, random);
     }
     breeding.slot = members_[target].slot;
     breeding.scale_factor = scale;
     breeding.crossover_rate = rate;
-    return point;
+    return child_genome(plan.space, point, from, random);
 }
 
-UnitGenome DifferentialEvolution::mutant(const EvolutionPlan& plan, RandomStream& random, Breeding& breeding) const {
+Genome DifferentialEvolution::mutant(const EvolutionPlan& plan, RandomStream& random, Breeding& breeding) const {
     const auto drawn = [&] { return static_cast<std::size_t>(random.below(members_.size())); };
     const Member& parent = members_[std::min(drawn(), drawn())];
     UnitGenome point = parent.point;
@@ -121,17 +121,18 @@ UnitGenome DifferentialEvolution::mutant(const EvolutionPlan& plan, RandomStream
             point[i] = random.uniform() < 0.5 ? other[i] : point[i];
         }
     }
-    bool is_changed = false;
-    while (!is_changed) {
-        for (std::size_t i = 0; i < point.size(); ++i) {
-            if (random.uniform() * static_cast<double>(point.size()) < 1) {
+    const Genome before = from_unit(plan.space, parent.point);
+    bool is_changed = false;  // by a gene that is active
+    for (int attempt = 0; attempt < 20 && !is_changed; ++attempt) {
+        for (const std::size_t i : plan.free) {
+            if (random.uniform() * static_cast<double>(plan.free.size()) < 1) {
                 point[i] = mutate_unit(plan.space.genes[i], point[i], 16, 0.1, random);
-                is_changed = true;
             }
         }
+        is_changed = from_unit(plan.space, point) != before;
     }
     breeding.slot = parent.slot;
-    return point;
+    return child_genome(plan.space, point, parent.point, random);
 }
 
 void DifferentialEvolution::insert(Member member) {

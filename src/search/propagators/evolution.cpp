@@ -32,7 +32,8 @@ EvolutionState::EvolutionState(EvolutionPlan plan)
     const double evaluations =
         plan_.evaluations > 0 ? static_cast<double>(plan_.evaluations) : evaluations_unless_known;
     phase_ends_ = evaluations >= two_phases_from ? std::vector{first_phase, 1.0} : std::vector{1.0};
-    for (std::size_t i = 0; i < plan_.space.size(); ++i) {
+    plan_.free = free_genes(plan_.space);
+    for (const std::size_t i : plan_.free) {
         if (!is_choice(plan_.space.genes[i])) {
             moved_.push_back(i);
         }
@@ -126,20 +127,23 @@ Offspring EvolutionState::breed(const Stage& stage, RandomStream& random) const 
     Offspring offspring;
     offspring.breeding.budget_used = stage.budget_used;
     offspring.breeding.phase = static_cast<std::int32_t>(phases_.size()) - 1;
-    const auto give = [&](const UnitGenome& point, Operator bred_by) {
-        offspring.genome = from_unit(plan_.space, point);
+    const auto give = [&](Genome genome, Operator bred_by) {
+        offspring.genome = std::move(genome);
         offspring.bred_by = bred_by;
         return offspring;
     };
+    if (plan_.free.empty()) {
+        return give(random_genome(plan_.space, random), Operator::random);
+    }
     if (!starts_.empty() && random.uniform() < plan_.cma_share) {
         const Start& start = starts_[static_cast<std::size_t>(random.below(starts_.size()))];
         offspring.breeding.slot = start.number;
-        return give(with_moved_part(start.others, start.cma.sample(random)), Operator::cma_es);
+        return give(from_unit(plan_.space, with_moved_part(start.others, start.cma.sample(random))), Operator::cma_es);
     }
     const DifferentialEvolution& phase = phases_.back();
     const bool begins = phases_.size() == 1 ? stage.births < phase.first_size() : !phase.is_filled();
     if (begins || phase.members().size() < 4) {
-        return give(phase.first_point(plan_, random), Operator::random);
+        return give(from_unit(plan_.space, phase.first_point(plan_, random)), Operator::random);
     }
     if (phases_.size() == 1 && random.uniform() < plan_.mutation_share) {
         return give(phase.mutant(plan_, random, offspring.breeding), Operator::crossover);

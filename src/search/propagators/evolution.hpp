@@ -19,6 +19,7 @@ struct EvolutionPlan {
     double mutation_share = 0.4;
     std::int64_t evaluations = 0;  ///< of the whole run
     std::int32_t workers = 1;
+    std::vector<std::size_t> free = {};  ///< genes that have more than one value; EvolutionState fills it in
 };
 
 /// One population of differential evolution, of one phase.
@@ -37,9 +38,9 @@ public:
     [[nodiscard]] std::size_t first_size() const noexcept { return size_; }
     [[nodiscard]] UnitGenome first_point(const EvolutionPlan& plan, RandomStream& random) const;
     /// A trial for a slot: current-to-pbest/1/bin.
-    [[nodiscard]] UnitGenome trial(const EvolutionPlan& plan, RandomStream& random, Breeding& breeding) const;
+    [[nodiscard]] Genome trial(const EvolutionPlan& plan, RandomStream& random, Breeding& breeding) const;
     /// One member, or a uniform cross of two, with about one gene changed: for a slot, too.
-    [[nodiscard]] UnitGenome mutant(const EvolutionPlan& plan, RandomStream& random, Breeding& breeding) const;
+    [[nodiscard]] Genome mutant(const EvolutionPlan& plan, RandomStream& random, Breeding& breeding) const;
     /// `done`: the share of the phase's budget that is used. `random` decides what leaves the archive.
     void take(Member member, const Breeding& breeding, double done, RandomStream& random);
     /// A member from elsewhere: takes the worst one's place, unless it is there already or no better.

@@ -4,6 +4,7 @@
 #include "fold.hpp"
 #include "screened.hpp"
 
+#include <algorithm>
 #include <optional>
 
 namespace finch::search {
@@ -11,6 +12,10 @@ namespace {
 
 /// Every copy that came to an island counts.
 constexpr std::size_t whole_history = std::size_t{1} << 30U;
+/// Of a start that somebody asks for.
+std::size_t usual_first_points(const Space& space) {
+    return std::max<std::size_t>(6, 2 * space.size());
+}
 constexpr std::size_t most_screened_results = 500;
 constexpr double most_model_share = 0.01;  ///< of an evaluation
 
@@ -39,6 +44,7 @@ public:
         return state_->over(population, island).breed(stage, random);
     }
     std::size_t population() const noexcept override { return whole_history; }
+    std::size_t first_points() const noexcept override { return usual_first_points(plan_.space); }
 
 private:
     EvolutionPlan plan_;
@@ -58,6 +64,7 @@ public:
         return state_->over(population, island).breed(stage, in_training_on(population, island), random);
     }
     std::size_t population() const noexcept override { return whole_history; }
+    std::size_t first_points() const noexcept override { return usual_first_points(plan_.space); }
     bool looks_at_training() const noexcept override { return true; }
 
 private:
@@ -76,6 +83,7 @@ public:
                         : screened_.breed(population, island, stage, random);
     }
     std::size_t population() const noexcept override { return whole_history; }
+    std::size_t first_points() const noexcept override { return screened_.first_points(); }
     bool looks_at_training() const noexcept override { return !is_past_; }
 
 private:

@@ -40,10 +40,12 @@ Eigen::MatrixXd columns(const std::vector<UnitGenome>& points, std::size_t genes
 
 }  // namespace
 
-ScreenedState::ScreenedState(ScreenedPlan plan) : plan_(std::move(plan)), process_(plan_.space) {
+ScreenedState::ScreenedState(ScreenedPlan plan)
+    : plan_(std::move(plan)), free_(free_genes(plan_.space)), process_(plan_.space) {
     const std::size_t genes = plan_.space.size();
     const auto quarter = static_cast<std::size_t>(plan_.evaluations / 4);
-    first_points_ = std::max<std::size_t>(6, plan_.evaluations > 0 ? std::min(2 * genes, quarter) : 2 * genes);
+    first_points_ =
+        std::max<std::size_t>(6, plan_.evaluations > 0 ? std::min(2 * free_.size(), quarter) : 2 * free_.size());
     for (std::size_t gene = 0; gene < genes; ++gene) {
         RandomStream random(plan_.seed, Purpose::breeding_state, gene);
         strata_.push_back(random.permutation(static_cast<std::uint32_t>(first_points_)));
@@ -133,45 +135,46 @@ GaussianProcess ScreenedState::model(const std::vector<const Individual*>& in_tr
 }
 
 /// Uniform ones, and children of the best fifth: half of them of two parents, with about mutated_genes changed.
-std::vector<UnitGenome> ScreenedState::candidates(RandomStream& random) const {
+std::vector<Genome> ScreenedState::candidates(RandomStream& random) const {
     const std::vector<std::size_t> order = by_loss();
-    const std::size_t genes = plan_.space.size();
     const std::size_t parents =
         std::min(order.size(),
                  std::max<std::size_t>(5, static_cast<std::size_t>(best_share * static_cast<double>(order.size()))));
     const auto drawn = [&random](std::size_t count) { return static_cast<std::size_t>(random.below(count)); };
-    std::vector<UnitGenome> points;
+    std::vector<Genome> genomes;
     for (int candidate = 0; candidate < candidate_count; ++candidate) {
         if (candidate < uniform_candidates * candidate_count) {
-            points.push_back(random_point(genes, random));
+            genomes.push_back(random_genome(plan_.space, random));
             continue;
         }
-        UnitGenome point = seen_[order[std::min(drawn(parents), drawn(parents))]].point;
+        const UnitGenome& parent = seen_[order[std::min(drawn(parents), drawn(parents))]].point;
+        UnitGenome point = parent;
         if (random.uniform() < 0.5) {
             const UnitGenome& other = seen_[order[drawn(parents)]].point;
-            for (std::size_t gene = 0; gene < genes; ++gene) {
+            for (const std::size_t gene : free_) {
                 point[gene] = random.uniform() < 0.5 ? other[gene] : point[gene];
             }
         }
         bool is_changed = false;
         while (!is_changed) {
-            for (std::size_t gene = 0; gene < genes; ++gene) {
-                if (random.uniform() < mutated_genes / static_cast<double>(genes)) {
+            for (const std::size_t gene : free_) {
+                if (random.uniform() < mutated_genes / static_cast<double>(free_.size())) {
                     point[gene] = mutate_unit(plan_.space.genes[gene], point[gene], 8, 0.15, random);
                     is_changed = true;
                 }
             }
         }
-        points.push_back(std::move(point));
+        genomes.push_back(child_genome(plan_.space, point, parent, random));
     }
-    return points;
+    return genomes;
 }
 
 Offspring ScreenedState::breed(const Stage& stage, const std::vector<const Individual*>& in_training,
                                RandomStream& random) const {
     Offspring offspring;
     offspring.breeding.budget_used = stage.budget_used;
-    if (plan_.space.size() == 0) {
+    if (free_.empty()) {
+        offspring.genome = random_genome(plan_.space, random);
         return offspring;
     }
     if (stage.births < first_points_) {
@@ -190,8 +193,7 @@ Offspring ScreenedState::breed(const Stage& stage, const std::vector<const Indiv
     }
     std::vector<Genome> genomes;
     std::vector<UnitGenome> points;
-    for (const UnitGenome& candidate : candidates(random)) {
-        Genome genome = from_unit(plan_.space, candidate);
+    for (Genome& genome : candidates(random)) {
         if (!known_.contains(genome) && !known.contains(genome)) {
             points.push_back(to_unit(plan_.space, genome));
             genomes.push_back(std::move(genome));

@@ -45,10 +45,11 @@ private:
     [[nodiscard]] Data data() const;
     /// The model of all that is known, with those in training where it expects them to end.
     [[nodiscard]] GaussianProcess model(const std::vector<const Individual*>& in_training) const;
-    [[nodiscard]] std::vector<UnitGenome> candidates(RandomStream& random) const;
+    [[nodiscard]] std::vector<Genome> candidates(RandomStream& random) const;
     [[nodiscard]] std::vector<std::size_t> by_loss() const;
 
     ScreenedPlan plan_;
+    std::vector<std::size_t> free_;  ///< genes that have more than one value
     std::size_t first_points_;
     std::vector<std::vector<std::uint32_t>> strata_;  ///< by gene, of the latin hypercube
     std::vector<Seen> seen_;

@@ -6,50 +6,39 @@
 namespace finch::search {
 namespace {
 
-double middle_of(double level, double levels) {
-    return (level + 0.5) / levels;
+Genome values_at(const Space& space, const UnitGenome& point) {
+    Genome genome(point.size());
+    for (std::size_t i = 0; i < point.size(); ++i) {
+        genome[i] = from_unit(space.genes[i], point[i]);
+    }
+    return genome;
 }
 
-double level_of(double unit, double levels) {
-    return std::clamp(std::floor(unit * levels), 0.0, levels - 1);
+/// `value` moved by `steps` of the values of a gene whose values are apart.
+double moved_by(const Gene& gene, double value, double steps) {
+    if (const auto* whole = std::get_if<IntGene>(&gene.kind)) {
+        const double step = std::max(static_cast<double>(whole->step), whole->scale == Scale::log ? 0.2 * value : 0);
+        return snap(gene, value + steps * step);
+    }
+    const auto* real = std::get_if<RealGene>(&gene.kind);
+    return snap(gene, value + steps * (real != nullptr ? real->step : 1));
 }
 
 }  // namespace
 
 bool is_choice(const Gene& gene) {
-    return std::holds_alternative<ChoiceGene>(gene.kind);
+    const auto* choice = std::get_if<ChoiceGene>(&gene.kind);
+    return choice != nullptr && !choice->ordered;
 }
 
-std::int64_t levels(const Gene& gene) {
-    if (const auto* choice = std::get_if<ChoiceGene>(&gene.kind)) {
-        return std::ssize(choice->options);
-    }
-    const auto* whole = std::get_if<IntGene>(&gene.kind);
-    return whole != nullptr ? whole->high - whole->low + 1 : 0;
-}
-
-double to_unit(const Gene& gene, double value) {
-    if (const auto* real = std::get_if<RealGene>(&gene.kind)) {
-        if (real->high == real->low) {
-            return 0.5;
+std::vector<std::size_t> free_genes(const Space& space) {
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < space.size(); ++i) {
+        if (!is_fixed(space.genes[i])) {
+            found.push_back(i);
         }
-        return real->scale == Scale::log ? std::log(value / real->low) / std::log(real->high / real->low)
-                                         : (value - real->low) / (real->high - real->low);
     }
-    const auto* whole = std::get_if<IntGene>(&gene.kind);
-    return middle_of(whole != nullptr ? value - static_cast<double>(whole->low) : value,
-                     static_cast<double>(levels(gene)));
-}
-
-double from_unit(const Gene& gene, double unit) {
-    if (const auto* real = std::get_if<RealGene>(&gene.kind)) {
-        const double value = real->scale == Scale::log ? real->low * std::pow(real->high / real->low, unit)
-                                                       : real->low + unit * (real->high - real->low);
-        return std::clamp(value, real->low, real->high);
-    }
-    const double level = level_of(unit, static_cast<double>(levels(gene)));
-    const auto* whole = std::get_if<IntGene>(&gene.kind);
-    return whole != nullptr ? static_cast<double>(whole->low) + level : level;
+    return found;
 }
 
 UnitGenome to_unit(const Space& space, const Genome& genome) {
@@ -60,12 +49,17 @@ UnitGenome to_unit(const Space& space, const Genome& genome) {
     return point;
 }
 
-Genome from_unit(const Space& space, const UnitGenome& point) {
-    Genome genome(point.size());
-    for (std::size_t i = 0; i < point.size(); ++i) {
-        genome[i] = from_unit(space.genes[i], point[i]);
+Genome child_genome(const Space& space, const UnitGenome& point, const UnitGenome& parent, RandomStream& random) {
+    Genome genome = values_at(space, point);
+    if (!space.has_conditions()) {
+        return genome;
     }
-    return genome;
+    return draw_missing(space, std::move(genome), active_genes(space, values_at(space, parent)), random);
+}
+
+Genome from_unit(const Space& space, const UnitGenome& point) {
+    Genome genome = values_at(space, point);
+    return space.has_conditions() ? canonical(space, std::move(genome)) : genome;
 }
 
 UnitGenome random_point(std::size_t genes, RandomStream& random) {
@@ -88,29 +82,29 @@ double reflect(double x) {
 }
 
 double mutate_unit(const Gene& gene, double unit, double precision, double anew, RandomStream& random) {
-    const auto count = static_cast<double>(levels(gene));
-    if (count == 0) {
+    if (is_fixed(gene)) {
+        return unit;
+    }
+    const auto count = value_count(gene);
+    if (!count) {
         if (random.uniform() < anew) {
             return random.uniform();
         }
         const double step = 0.5 * std::exp2(-precision * random.uniform());
         return reflect(unit + (random.uniform() < 0.5 ? step : -step));
     }
-    if (count == 1) {
-        return unit;
-    }
-    const double level = level_of(unit, count);
+    const double value = from_unit(gene, unit);
     if (is_choice(gene)) {
-        const auto other = static_cast<double>(random.below(static_cast<std::uint64_t>(count - 1)));
-        return middle_of(other >= level ? other + 1 : other, count);
+        const auto other = static_cast<double>(random.below(*count - 1));
+        return to_unit(gene, other >= value ? other + 1 : other);
     }
     double steps = 1;
-    while (steps < count && random.uniform() < 0.4) {
+    while (steps < static_cast<double>(*count) && random.uniform() < 0.4) {
         ++steps;
     }
-    const double moved = level + (random.uniform() < 0.5 ? steps : -steps);
-    const double mirrored = moved < 0 ? -moved : moved > count - 1 ? 2 * (count - 1) - moved : moved;
-    return middle_of(std::clamp(mirrored, 0.0, count - 1), count);
+    steps = random.uniform() < 0.5 ? steps : -steps;
+    const double moved = moved_by(gene, value, steps);
+    return to_unit(gene, moved != value ? moved : moved_by(gene, value, -steps));
 }
 
 }  // namespace finch::search

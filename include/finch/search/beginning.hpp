@@ -1,0 +1,44 @@
+#pragma once
+
+#include "finch/search/constraint.hpp"
+#include "finch/search/propagator.hpp"
+#include "finch/search/start.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace finch::search {
+
+/// What somebody proposes for an individual, a value per gene; nothing where it is to be drawn.
+using Guess = std::vector<std::optional<double>>;
+
+/// How a run's first individuals come to their genes, before its propagator breeds, and what holds for those of all
+/// individuals. Plain data; every breeding is a function of its arguments.
+///
+/// The openings of a run are numbered: the guesses first, then the points of the start. island::openings_left() says
+/// which individual takes which.
+struct Beginning {
+    Space space{};
+    std::vector<Guess> guesses{};
+    Start start = Start::random;
+    std::uint32_t points = 0;  ///< of the start
+    std::vector<Constraint> constraints{};
+    std::uint64_t seed = 1;
+
+    [[nodiscard]] std::uint32_t openings() const noexcept {
+        return static_cast<std::uint32_t>(guesses.size()) + points;
+    }
+    /// The individual of an opening. A guess has the operator `given`; what it leaves open is drawn. `attempt` counts
+    /// those that could not be; a point of the start has one, after it come random genomes.
+    [[nodiscard]] Offspring open(std::uint32_t opening, std::uint32_t attempt, RandomStream& random) const;
+
+    /// Whether `genome` obeys the constraints.
+    [[nodiscard]] bool allows(const Genome& genome) const { return all_hold(constraints, space, genome); }
+};
+
+/// How many points a start has for a propagator that breeds from the best `population`: as many as that, less the
+/// guesses.
+[[nodiscard]] std::uint32_t points_of(Start start, std::size_t population, std::size_t guesses) noexcept;
+
+}  // namespace finch::search

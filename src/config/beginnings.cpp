@@ -1,0 +1,151 @@
+#include "beginnings.hpp"
+
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+#include "finch/base/random.hpp"
+#include "finch/base/words.hpp"
+#include "finch/search/beginning.hpp"
+
+#include <algorithm>
+
+namespace finch::config {
+namespace {
+
+constexpr int trials = 10000;
+
+/// One of so many random genomes obeys all constraints, or there is none to be found.
+void check_constraints(const Config& config, const Tree& written) {
+    const auto& constraints = config.constraints;
+    std::vector<bool> ever(constraints.size());
+    RandomStream random(config.seed, Purpose::breeding);
+    for (int trial = 0; trial < trials; ++trial) {
+        const search::Genome genome = search::random_genome(config.space, random);
+        const std::vector<bool> active = search::active_genes(config.space, genome);
+        bool all = true;
+        for (std::size_t i = 0; i < constraints.size(); ++i) {
+            const bool holds = constraints[i].holds(genome, active);
+            ever[i] = ever[i] || holds;
+            all = all && holds;
+        }
+        if (all) {
+            return;
+        }
+    }
+    const auto never = static_cast<std::size_t>(std::find(ever.begin(), ever.end(), false) - ever.begin());
+    if (never < ever.size()) {
+        fail(written.items[never], path_of("search.constraints", never),
+             fmt::format("'{}' is violated by each of {} random genomes; accepted: what some genomes obey",
+                         constraints[never].text(), trials));
+    }
+    fail(
+        written, "search.constraints",
+        fmt::format("each of {} random genomes violates one of them; accepted: what some genomes obey all of", trials));
+}
+
+void read_constraints(const Tree& written, Config& config) {
+    for (std::size_t i = 0; i < written.items.size(); ++i) {
+        try {
+            config.constraints.emplace_back(written.items[i].text, config.space);
+        } catch (const ConfigError& error) {
+            fail(written.items[i], path_of("search.constraints", i),
+                 fmt::format("'{}', {}", written.items[i].text, error.what()));
+        }
+    }
+    if (!config.constraints.empty()) {
+        check_constraints(config, written);
+    }
+}
+
+search::Guess read_guess(const Tree& written, const Config& config, const std::string& path) {
+    search::Guess guess(config.space.size());
+    for (std::size_t i = 0; i < written.items.size(); ++i) {
+        const std::string& name = written.keys[i];
+        const Tree& value = written.items[i];
+        const int index = config.space.index_of(name);
+        if (index < 0) {
+            std::vector<std::string> known;
+            for (const search::Gene& gene : config.space.genes) {
+                known.push_back(gene.name);
+            }
+            const auto nearest = nearest_word(name, known);
+            fail(
+                value, path_of(path, name),
+                fmt::format("is no gene{}; accepted: {}", nearest ? fmt::format(" (did you mean '{}'?)", *nearest) : "",
+                            known.empty() ? "nothing, since there is no gene" : join(known)));
+        }
+        const search::Gene& gene = config.space.genes[static_cast<std::size_t>(index)];
+        guess[static_cast<std::size_t>(index)] = search::value_in(gene, value.text);
+        if (!guess[static_cast<std::size_t>(index)]) {
+            fail(value, path_of(path, name),
+                 fmt::format("'{}' is no value of this gene; accepted: {}", value.text, search::accepted_values(gene)));
+        }
+    }
+    return guess;
+}
+
+/// Of the genomes that a guess leaves open one obeys the constraints, or there is none to be found.
+void check_guess(const search::Beginning& beginning, std::uint32_t number, const Tree& written,
+                 const std::string& path) {
+    RandomStream random(beginning.seed, Purpose::breeding);
+    for (int trial = 0; trial < trials; ++trial) {
+        if (beginning.allows(beginning.open(number, 0, random).genome)) {
+            return;
+        }
+    }
+    fail(written, path,
+         fmt::format("violates the constraints, whatever the genes are that it leaves open ({} were tried)", trials));
+}
+
+void read_first(const Tree& written, Config& config) {
+    const bool is_of_run = written.kind == Tree::Kind::map;
+    const Tree& list = is_of_run ? written["guesses"] : written;
+    const std::string path = is_of_run ? "search.first.guesses" : "search.first";
+    if (is_of_run) {
+        config.first.run = written["run"].text;
+        config.first.best = static_cast<int>(whole_number(written["best"]).value());
+    }
+    for (std::size_t i = 0; i < list.items.size(); ++i) {
+        config.first.guesses.push_back(read_guess(list.items[i], config, path_of(path, i)));
+    }
+    if (!config.constraints.empty()) {
+        const search::Beginning beginning = config.beginning(0);
+        for (std::size_t i = 0; i < list.items.size(); ++i) {
+            check_guess(beginning, static_cast<std::uint32_t>(i), list.items[i], path_of(path, i));
+        }
+    }
+}
+
+void check_start(const Tree& written, const Config& config) {
+    if (config.start == search::Start::random) {
+        return;
+    }
+    if (search::make_propagator(config.propagator, config.space, config.seed)->first_points() == 0) {
+        fail(written, "search.start",
+             fmt::format(
+                 "'{}' is for as many individuals as the propagator breeds from, and this propagator breeds from "
+                 "none; accepted: random, or another search.propagator",
+                 written.text));
+    }
+    const auto free = std::count_if(config.space.genes.begin(), config.space.genes.end(),
+                                    [](const search::Gene& gene) { return !search::is_fixed(gene); });
+    if (config.start == search::Start::sobol && static_cast<std::size_t>(free) > search::most_sobol_genes) {
+        fail(written, "search.start",
+             fmt::format("sobol has points for up to {} genes, and {} are free here; accepted: "
+                         "random or latin",
+                         search::most_sobol_genes, free));
+    }
+}
+
+}  // namespace
+
+void read_beginnings(const Tree& search, Config& config) {
+    read_constraints(search["constraints"], config);
+    read_first(search["first"], config);
+    check_start(search["start"], config);
+}
+
+search::Beginning Config::beginning(std::size_t population) const {
+    return {space, first.guesses, start, search::points_of(start, population, first.guesses.size()), constraints, seed};
+}
+
+}  // namespace finch::config

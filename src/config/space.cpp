@@ -1,0 +1,280 @@
+#include "space.hpp"
+
+#include "finch/base/enum_words.hpp"
+#include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
+#include "finch/search/columns.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+/// search.space: from what is written to genes.
+namespace finch::config {
+namespace {
+
+constexpr std::size_t most_genes = 500;  // a row of population.h5 takes no more columns
+
+void check_name(const Tree& gene, const std::string& name, const std::string& path) {
+    static const std::string letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+    if (name.size() > 64 || name.find_first_not_of(letters) != std::string::npos ||
+        (name[0] >= '0' && name[0] <= '9')) {
+        fail(gene, path, "is no name for a gene; accepted: at most 64 letters, digits and '_', no digit first");
+    }
+    const auto& reserved = search::reserved_columns();
+    if (std::find(reserved.begin(), reserved.end(), name) != reserved.end()) {
+        fail(gene, path,
+             fmt::format("is a column of every individual's row, so no gene can have this name; accepted: "
+                         "any other, such as {0}_gene (and ${0}_gene where it stands)",
+                         name));
+    }
+}
+
+/// "{real: [low, high]}" and the like, which `accepts` cannot say as well.
+constexpr const char* shapes =
+    "{real: [low, high]}, {real: [low, high], scale: log}, {int: [low, high]}, {choice: [a, b, ...]} or {value: a}";
+
+void require_logarithm(const search::Scale scale, bool is_positive, const Tree& bounds, const std::string& path) {
+    if (scale == search::Scale::log && !is_positive) {
+        fail(bounds, path,
+             fmt::format("the low bound {} has no logarithm; accepted with scale log: a low bound above 0",
+                         bounds.items[0].text));
+    }
+}
+
+search::Scale read_scale(const Tree& tree) {
+    const Tree* const scale = tree.find("scale");
+    return scale != nullptr ? enumerator<search::Scale>(scale->text).value() : search::Scale::linear;
+}
+
+double read_real_step(const Tree& step, const search::RealGene& gene, const std::string& path) {
+    constexpr double most_values = 1e9;
+    constexpr double least_share = 1e-12;  // of the bounds: values are told apart by 15 digits
+    const double value = real_number(step).value();
+    const double range = gene.high - gene.low;
+    const double least = std::max(range / most_values, least_share * std::max(std::abs(gene.low), std::abs(gene.high)));
+    if (gene.scale == search::Scale::log) {
+        fail(step, path, "stands beside scale log, by which values lie apart by factors; accepted: one of the two");
+    }
+    if (!(least <= value && value <= range)) {
+        fail(step, path,
+             fmt::format("{} is too {}; accepted: from {:.3g} to high - low, which is {}", step.text,
+                         value < least ? "small" : "large", least, range));
+    }
+    return value;
+}
+
+search::RealGene read_real(const Tree& tree, const std::string& path) {
+    const Tree& bounds = tree["real"];
+    search::RealGene gene{real_number(bounds.items[0]).value(), real_number(bounds.items[1]).value(), read_scale(tree)};
+    if (!(gene.low < gene.high)) {
+        const bool is_reversed = gene.low > gene.high;
+        fail(bounds, path + ".real",
+             fmt::format("[{}, {}] is {}; accepted: [low, high] with low < high{}", bounds.items[0].text,
+                         bounds.items[1].text, is_reversed ? "reversed" : "empty: there is one value",
+                         is_reversed ? "" : fmt::format(", or {{value: {}}}", bounds.items[0].text)));
+    }
+    require_logarithm(gene.scale, gene.low > 0, bounds, path + ".real");
+    if (const Tree* const step = tree.find("step")) {
+        gene.step = read_real_step(*step, gene, path + ".step");
+    }
+    return gene;
+}
+
+search::IntGene read_int(const Tree& tree, const std::string& path) {
+    const Tree& bounds = tree["int"];
+    search::IntGene gene{whole_number(bounds.items[0]).value(), whole_number(bounds.items[1]).value(),
+                         read_scale(tree)};
+    if (gene.low > gene.high) {
+        fail(bounds, path + ".int",
+             fmt::format("[{}, {}] is reversed; accepted: [low, high] with low <= high", gene.low, gene.high));
+    }
+    require_logarithm(gene.scale, gene.low > 0, bounds, path + ".int");
+    if (const Tree* const step = tree.find("step")) {
+        const std::int64_t most = std::max<std::int64_t>(1, gene.high - gene.low);
+        gene.step = whole_number(*step).value_or(0);
+        if (!(1 <= gene.step && gene.step <= most)) {
+            fail(*step, path + ".step",
+                 fmt::format("{} is no step of whole numbers from {} to {}; accepted: a whole number from 1 to {}",
+                             step->text, gene.low, gene.high, most));
+        }
+    }
+    return gene;
+}
+
+search::ChoiceGene read_choice(const Tree& tree, const std::string& path) {
+    search::ChoiceGene gene;
+    for (const Tree& option : tree["choice"].items) {
+        if (std::find(gene.options.begin(), gene.options.end(), option.text) != gene.options.end()) {
+            fail(option, path + ".choice",
+                 fmt::format("'{}' stands there twice; accepted: different values", option.text));
+        }
+        gene.options.push_back(option.text);
+    }
+    const Tree* const ordered = tree.find("ordered");
+    gene.ordered = ordered != nullptr && flag(*ordered).value();
+    return gene;
+}
+
+/// A gene that has one value, as a number where it is one.
+search::Gene read_value(const std::string& name, const Tree& value) {
+    constexpr std::int64_t exact = std::int64_t{1} << 53;
+    const auto whole = whole_number(value);
+    if (whole && -exact <= *whole && *whole <= exact) {
+        return {name, search::IntGene{*whole, *whole}};
+    }
+    if (const auto number = real_number(value)) {
+        return {name, search::RealGene{*number, *number}};
+    }
+    return {name, search::ChoiceGene{{value.text}}};
+}
+
+/// Refuses `key` where none of `kinds` stands beside it.
+void check_beside(const Tree& tree, const std::string& path, const char* key, std::initializer_list<const char*> kinds,
+                  const char* whose) {
+    const Tree* const given = tree.find(key);
+    const auto stands = [&](const char* kind) { return tree.find(kind) != nullptr; };
+    if (given != nullptr && std::none_of(kinds.begin(), kinds.end(), stands)) {
+        fail(*given, path_of(path, key), fmt::format("is for {} alone; accepted: {}", whose, shapes));
+    }
+}
+
+search::Gene read_gene(const std::string& name, const Tree& tree) {
+    const std::string path = path_of("search.space", name);
+    check_name(tree, name, path);
+    constexpr std::array<const char*, 4> all_kinds{"real", "int", "choice", "value"};
+    const auto kinds =
+        std::count_if(all_kinds.begin(), all_kinds.end(), [&](const char* kind) { return tree.find(kind) != nullptr; });
+    if (kinds != 1) {
+        fail(tree, path, fmt::format("has {} of the keys real, int, choice and value; accepted: {}", kinds, shapes));
+    }
+    check_beside(tree, path, "scale", {"real", "int"}, "real and int genes");
+    check_beside(tree, path, "step", {"real", "int"}, "real and int genes");
+    check_beside(tree, path, "ordered", {"choice"}, "choices");
+    if (tree.find("real") != nullptr) {
+        return {name, read_real(tree, path)};
+    }
+    if (tree.find("int") != nullptr) {
+        return {name, read_int(tree, path)};
+    }
+    return tree.find("choice") != nullptr ? search::Gene{name, read_choice(tree, path)}
+                                          : read_value(name, tree["value"]);
+}
+
+/// The index of the gene that a condition names.
+std::size_t index_of(const search::Space& space, const std::string& name, const Tree& at, const std::string& path) {
+    if (const int index = space.index_of(name); index >= 0) {
+        return static_cast<std::size_t>(index);
+    }
+    std::vector<std::string> known;
+    for (const search::Gene& gene : space.genes) {
+        known.push_back(gene.name);
+    }
+    const auto nearest = nearest_word(name, known);
+    fail(at, path,
+         fmt::format("is no gene{}; accepted: {}", nearest ? fmt::format(" (did you mean '{}'?)", *nearest) : "",
+                     join(known)));
+}
+
+/// `asked` is `NAME: [values]` below `when`. Of a fixed gene any values are accepted, so that one can be frozen by
+/// --set.
+search::Condition read_condition(const search::Space& space, const std::string& name, const Tree& asked,
+                                 const std::string& path) {
+    search::Condition condition{index_of(space, name, asked, path)};
+    const search::Gene& gene = space.genes[condition.gene];
+    const bool is_fixed = search::is_fixed(gene);
+    if (!is_fixed && !search::value_count(gene)) {
+        fail(asked, path,
+             "is a real gene without a step, which hardly ever has one of some values; accepted: int genes, choices, "
+             "and "
+             "real genes with a step");
+    }
+    const std::vector<Tree> texts = asked.kind == Tree::Kind::list ? asked.items : std::vector{asked};
+    for (const Tree& text : texts) {
+        const auto value = search::value_in(gene, text.text);
+        if (value) {
+            condition.values.push_back(*value);
+        } else if (!is_fixed) {
+            const auto* const choice = std::get_if<search::ChoiceGene>(&gene.kind);
+            const auto nearest = choice != nullptr ? nearest_word(text.text, choice->options) : std::nullopt;
+            fail(text, path,
+                 fmt::format("'{}' is no value of {}{}; accepted: {}", text.text, name,
+                             nearest ? fmt::format(" (did you mean '{}'?)", *nearest) : "",
+                             search::accepted_values(gene)));
+        }
+    }
+    return condition;
+}
+
+/// The names of a cycle of conditions that `gene` is on, "a → b → a"; empty if it is on none. `trail`: those before it.
+std::string cycle_from(const search::Space& space, std::size_t gene, std::vector<std::size_t> trail,
+                       std::vector<bool>& seen) {
+    const auto before = std::find(trail.begin(), trail.end(), gene);
+    if (before != trail.end()) {
+        std::vector<std::string> names;
+        std::for_each(before, trail.end(), [&](std::size_t one) { names.push_back(space.genes[one].name); });
+        names.push_back(space.genes[gene].name);
+        return join(names, " → ");
+    }
+    trail.push_back(gene);
+    if (seen[gene]) {
+        return "";
+    }
+    seen[gene] = true;
+    for (const search::Condition& condition : space.genes[gene].when) {
+        std::string cycle = cycle_from(space, condition.gene, trail, seen);
+        if (!cycle.empty()) {
+            return cycle;
+        }
+    }
+    return "";
+}
+
+void read_conditions(search::Space& space, const Tree& written) {
+    for (search::Gene& gene : space.genes) {
+        const Tree* const when = written[gene.name].find("when");
+        for (std::size_t i = 0; when != nullptr && i < when->items.size(); ++i) {
+            const std::string path = fmt::format("search.space.{}.when.{}", gene.name, when->keys[i]);
+            gene.when.push_back(read_condition(space, when->keys[i], when->items[i], path));
+        }
+    }
+    std::vector<bool> seen(space.size());
+    for (std::size_t i = 0; i < space.size(); ++i) {
+        if (const std::string cycle = cycle_from(space, i, {}, seen); !cycle.empty()) {
+            const std::string& name = space.genes[i].name;
+            fail(*written[name].find("when"), fmt::format("search.space.{}.when", name),
+                 fmt::format("goes in a circle: {}; accepted: conditions of which none comes back to its gene", cycle));
+        }
+    }
+}
+
+}  // namespace
+
+void spell_out_fixed_genes(Tree& configuration) {
+    Tree* const search = configuration.find("search");
+    Tree* const space = search != nullptr ? search->find("space") : nullptr;
+    if (space == nullptr || space->kind != Tree::Kind::map) {
+        return;
+    }
+    for (Tree& gene : space->items) {
+        if (gene.kind == Tree::Kind::scalar && (gene.quoted || !gene.gene_name())) {
+            std::string place = gene.place;
+            gene = {.kind = Tree::Kind::map, .keys = {"value"}, .items = {std::move(gene)}, .place = std::move(place)};
+        }
+    }
+}
+
+search::Space read_space(const Tree& tree) {
+    if (tree.items.size() > most_genes) {
+        fail(tree, "search.space", fmt::format("has {} genes; accepted: at most {}", tree.items.size(), most_genes));
+    }
+    search::Space space;
+    for (std::size_t i = 0; i < tree.items.size(); ++i) {
+        space.genes.push_back(read_gene(tree.keys[i], tree.items[i]));
+    }
+    read_conditions(space, tree);
+    return space;
+}
+
+}  // namespace finch::config

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "finch/config/tree.hpp"
+#include "finch/search/gene.hpp"
+
+namespace finch::config {
+
+/// Writes `NAME: value` in search.space as `NAME: {value: value}`: a gene that is fixed.
+void spell_out_fixed_genes(Tree& configuration);
+
+/// From the complete `search.space`. Throws ConfigError.
+[[nodiscard]] search::Space read_space(const Tree& space);
+
+}  // namespace finch::config

@@ -1,0 +1,38 @@
+#include "finch/island/openings.hpp"
+
+#include <map>
+#include <numeric>
+#include <set>
+
+namespace finch::island {
+
+std::optional<std::uint32_t> opening_of(std::span<const std::uint32_t> left, std::uint32_t bred, std::uint32_t worker,
+                                        int workers) {
+    const auto birth = std::uint64_t{bred} * static_cast<std::uint64_t>(workers) + worker;
+    return birth < left.size() ? std::optional(left[birth]) : std::nullopt;
+}
+
+std::vector<std::uint32_t> openings_left(const search::Population& population, std::span<const EarlierStart> earlier,
+                                         std::uint32_t openings) {
+    std::vector<std::uint32_t> left(openings);
+    std::iota(left.begin(), left.end(), 0U);
+    std::map<std::uint32_t, int> workers;
+    for (const EarlierStart& start : earlier) {
+        workers[start.restart] = start.workers;
+    }
+    for (const auto& [restart, count] : workers) {
+        std::set<std::uint32_t> taken;
+        const auto& all = population.individuals();
+        for (auto one = all.lower_bound(search::Id::make(restart, 0, 0));
+             one != all.end() && one->first.restart() == restart; ++one) {
+            const search::Id id = one->first;
+            if (const auto opening = opening_of(left, id.sequence() - 1, id.worker(), count)) {
+                taken.insert(*opening);
+            }
+        }
+        std::erase_if(left, [&](std::uint32_t opening) { return taken.contains(opening); });
+    }
+    return left;
+}
+
+}  // namespace finch::island

@@ -1,0 +1,316 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "config/problem.hpp"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace finch;
+using namespace finch::test;
+
+/// A search of one gene, `g`, whose specification is `gene`.
+std::string with_gene(const std::string& gene) {
+    return "training:\n  learning_rate: $g\nsearch:\n  space:\n    g: " + gene + "\n";
+}
+
+search::Gene gene_of(const std::string& gene, const std::vector<std::string>& settings = {}) {
+    return config::parse(with_gene(gene), "f", settings).space.genes.at(0);
+}
+
+/// Three genes, of which `momentum` stands where sgd's momentum is and `when` says when; `more` are lines of search.
+std::string with_when(const std::string& when, const std::string& more = "") {
+    return "model: [{conv: {channels: $width, repeat: $layers}}, flatten, linear]\n"
+           "training: {optimizer: {sgd: {momentum: $momentum}}, learning_rate: $lr}\n"
+           "search:\n" +
+           more +
+           "  space:\n"
+           "    width: {choice: [8, 16, 32]}\n"
+           "    layers: {int: [1, 3]}\n"
+           "    lr: {real: [0.01, 0.1], step: 0.01}\n"
+           "    momentum: {real: [0.5, 0.9], when: " +
+           when + "}\n";
+}
+
+double momentum_of(const config::Config& config, const search::Genome& genome) {
+    return std::get<backend::Sgd>(config.recipe(genome, 1).training.optimizer).momentum;
+}
+
+const std::string function = "search:\n  objective: {function: sphere, dimensions: 3}\n";
+
+TEST_CASE("a gene chooses an alternative whose keys are said, genes among them") {
+    const std::string yaml =
+        "model:\n  - $pool: {max_pool: {kernel: $k}, average_pool: {kernel: 4}}\n  - flatten\n  - linear\n"
+        "training:\n  optimizer: {$o: {sgd: {momentum: $m, weight_decay: 0.5}, adam: {beta1: $beta}}}\n"
+        "search:\n  space:\n    o: {choice: [sgd, adam, adadelta]}\n    m: {real: [0.1, 0.9], when: {o: [sgd]}}\n"
+        "    beta: {real: [0.5, 0.8]}\n    pool: {choice: [max_pool, average_pool]}\n    k: {int: [2, 3]}\n";
+    const config::Config config = config::parse(yaml, "file.yaml");
+    const auto optimizer = [&](const search::Genome& genome) { return config.recipe(genome, 1).training.optimizer; };
+    const auto pool = [&](const search::Genome& genome) {
+        return std::get<nn::PoolLayer>(config.recipe(genome, 1).model[0]);
+    };
+
+    const auto sgd = std::get<backend::Sgd>(optimizer({0, 0.7, 0.6, 0, 3}));
+    CHECK(sgd.momentum == 0.7);
+    CHECK(sgd.weight_decay == 0.5);
+    CHECK(std::get<backend::Adam>(optimizer({1, 0.1, 0.6, 0, 3})).beta1 == 0.6);
+    CHECK(std::get<backend::Adam>(optimizer({1, 0.1, 0.6, 0, 3})).weight_decay == 0);
+    CHECK(std::get<backend::Adadelta>(optimizer({2, 0.1, 0.6, 0, 3})).rho == backend::Adadelta{}.rho);
+    CHECK(pool({0, 0.7, 0.6, 0, 3}).kernel == 3);
+    CHECK(pool({0, 0.7, 0.6, 1, 3}).kernel == 4);
+    CHECK(pool({0, 0.7, 0.6, 1, 3}).kind == backend::Pooling::average);
+    CHECK(config::parse(config.text(), "again").text() == config.text());
+    const config::Config frozen = config::parse(yaml, "f", {"search.space.o=adam"});
+    CHECK(std::get<backend::Adam>(frozen.recipe({0, 0.1, 0.7, 0, 3}, 1).training.optimizer).beta1 == 0.7);
+}
+
+TEST_CASE("alternatives that a gene cannot choose, or that there are not, are refused") {
+    const auto with = [](const std::string& listed) {
+        return problem_of("training:\n  optimizer: {$o: " + listed +
+                          "}\nsearch: {space: {o: {choice: [sgd, adam]}, m: {real: [0.1, 2]}}}\n");
+    };
+
+    CHECK(with("{adamw: {}}") ==
+          "file.yaml:2: training.optimizer.adamw: is no value of search.space.o, which chooses here; accepted: one of "
+          "sgd, "
+          "adam");
+    CHECK(contains(with("{sdg: {}}"), "file.yaml:2: training.optimizer.sdg: 'sdg' is unknown (did you mean 'sgd'?)"));
+    CHECK(contains(with("{sgd: {momentun: 1}}"),
+                   "training.optimizer.sgd.momentun: unknown key (did you mean 'momentum'?)"));
+    CHECK(contains(with("{sgd: {momentum: $m}}"), "training.optimizer.sgd.momentum: '2', which gene search.space.m"));
+    CHECK(contains(with("5"), "training.optimizer.$o: '5' is no section; accepted: a section of some of sgd, adam"));
+    CHECK(contains(problem_of("training: {optimizer: {$x: {}}}\nsearch: {space: {}}"), "'$x' names no gene"));
+    CHECK(contains(problem_of("search: {propagator: {$x: {}}}"), "search.propagator"));
+    CHECK(contains(
+        problem_of("model: [{$l: {block: {layers: [{conv: {channels: $c}}]}}}, flatten, linear]\nsearch: {space: {l: "
+                   "{choice: [block, flatten]}, c: {int: [1, 2]}}}"),
+        "model[0].block.layers: has genes inside, below an alternative that a gene chooses"));
+}
+
+}  // namespace
+
+TEST_CASE("steps, scales and ordered choices are read") {
+    CHECK(gene_of("{real: [0.1, 0.5], step: 0.1}") ==
+          search::Gene{"g", search::RealGene{0.1, 0.5, search::Scale::linear, 0.1}});
+    CHECK(gene_of("{int: [8, 64], step: 8, scale: log}") ==
+          search::Gene{"g", search::IntGene{8, 64, search::Scale::log, 8}});
+    CHECK(gene_of("{choice: [1, 2, 3], ordered: true}") ==
+          search::Gene{"g", search::ChoiceGene{{"1", "2", "3"}, true}});
+}
+
+TEST_CASE("steps that cannot be are refused") {
+    CHECK(problem_of(with_gene("{real: [0.1, 1], scale: log, step: 0.1}")) ==
+          "file.yaml:5: search.space.g.step: stands beside scale log, by which values lie apart by factors; accepted: "
+          "one "
+          "of the two");
+    CHECK(problem_of(with_gene("{real: [0, 0.5], step: 0.6}")) ==
+          "file.yaml:5: search.space.g.step: 0.6 is too large; accepted: from 5e-10 to high - low, which is 0.5");
+    CHECK(contains(problem_of(with_gene("{real: [0, 0.5], step: 1e-12}")), "1e-12 is too small"));
+    CHECK(contains(problem_of(with_gene("{real: [0, 0.5], step: 0}")), "search.space.g.step: '0' is out of range"));
+    CHECK(
+        problem_of(with_gene("{int: [2, 10], step: 9}")) ==
+        "file.yaml:5: search.space.g.step: 9 is no step of whole numbers from 2 to 10; accepted: a whole number from 1 "
+        "to 8");
+    CHECK(contains(problem_of(with_gene("{int: [2, 10], step: 0.5}")), "0.5 is no step of whole numbers"));
+    CHECK(problem_of(with_gene("{int: [0, 10], scale: log}")) ==
+          "file.yaml:5: search.space.g.int: the low bound 0 has no logarithm; accepted with scale log: a low bound "
+          "above 0");
+    CHECK(contains(problem_of(with_gene("{choice: [1, 2], step: 1}")), "g.step: is for real and int genes alone"));
+    CHECK(contains(problem_of(with_gene("{value: 1, scale: log}")), "g.scale: is for real and int genes alone"));
+    CHECK(contains(problem_of(with_gene("{int: [1, 2], ordered: true}")), "g.ordered: is for choices alone"));
+    CHECK(contains(problem_of(with_gene("{real: [1, 2], value: 1}")), "has 2 of the keys real, int, choice and value"));
+    CHECK(contains(problem_of(with_gene("{real: [0.5, 0.5]}")), "low < high, or {value: 0.5}"));
+}
+
+TEST_CASE("a value alone is a gene that is fixed, also from the command line") {
+    CHECK(gene_of("{value: 0.5}") == search::Gene{"g", search::RealGene{0.5, 0.5}});
+    CHECK(gene_of("0.5") == gene_of("{value: 0.5}"));
+    CHECK(gene_of("3") == search::Gene{"g", search::IntGene{3, 3}});
+    CHECK(gene_of("{real: [0.1, 1], scale: log}", {"search.space.g=0.5"}) == gene_of("0.5"));
+    CHECK(search::is_fixed(gene_of("0.5")));
+    CHECK(config::parse(with_gene("0.5"), "f").recipe({0.5}, 1).training.learning_rate == 0.5);
+    CHECK(config::parse("training: {optimizer: $o}\nsearch: {space: {o: adam}}", "f").space.genes[0] ==
+          search::Gene{"o", search::ChoiceGene{{"adam"}}});
+    CHECK(
+        problem_of(with_gene("-1")) ==
+        "file.yaml:2: training.learning_rate: '-1', which gene search.space.g (file.yaml:5) can take, is out of range; "
+        "accepted: a number above 0 and up to 1000");
+    CHECK(contains(problem_of(with_gene("$x")), "search.space.g: no gene can stand here"));
+    CHECK(contains(problem_of(with_gene("[1, 2]")), "search.space.g: a list is no section"));
+
+    const config::Config first = config::parse(with_gene("0.5"), "f");
+    CHECK(config::parse(first.text(), "again").space == first.space);
+}
+
+TEST_CASE("an inactive gene leaves its key as if it were not there") {
+    const config::Config config = config::parse(with_when("{width: [16, 32], layers: [2]}"), "f");
+
+    CHECK(config.space.genes[3].when == std::vector<search::Condition>{{0, {1, 2}}, {1, {2}}});
+    CHECK(momentum_of(config, {1, 2, 0.05, 0.75}) == 0.75);
+    CHECK(momentum_of(config, {2, 2, 0.05, 0.6}) == 0.6);
+    CHECK(momentum_of(config, {0, 2, 0.05, 0.75}) == 0);
+    CHECK(momentum_of(config, {1, 3, 0.05, 0.75}) == 0);
+    CHECK(config::parse(config.text(), "again").space == config.space);
+}
+
+TEST_CASE("the default is the key's, also where it is not that of the struct, and that of a layer") {
+    const config::Config config = config::parse(
+        "model: [{conv: {channels: $c, repeat: $n}}, activation: $a, flatten, linear]\n"
+        "training: {early_stopping: {patience: $p}, optimizer: $o}\n"
+        "search:\n  space:\n    n: {int: [2, 3], when: {on: [1]}}\n    p: {int: [7, 9], when: {on: [1]}}\n"
+        "    a: {choice: [tanh, sigmoid], when: {on: 1}}\n    o: {choice: [adam, adamw], when: {on: [1]}}\n"
+        "    on: {int: [0, 1]}\n    c: {int: [4, 5], when: {on: [0]}}\n",
+        "f");
+    const train::Recipe on = config.recipe({3, 8, 1, 1, 1, 4}, 1);
+    const train::Recipe off = config.recipe({3, 8, 1, 1, 0, 4}, 1);
+
+    CHECK(std::get<nn::ConvLayer>(on.model[0]).repeat == 3);
+    CHECK(std::get<nn::ConvLayer>(off.model[0]).repeat == nn::ConvLayer{}.repeat);
+    CHECK(std::get<nn::ConvLayer>(on.model[0]).channels == nn::ConvLayer{}.channels);
+    CHECK(std::get<nn::ConvLayer>(off.model[0]).channels == 4);
+    CHECK(on.training.patience == 8);
+    CHECK(off.training.patience == 5);
+    CHECK(std::get<nn::ActivationLayer>(on.model[1]).activation == backend::Activation::sigmoid);
+    CHECK(std::get<nn::ActivationLayer>(off.model[1]).activation == backend::Activation::relu);
+    CHECK(std::holds_alternative<backend::AdamW>(on.training.optimizer));
+    CHECK(off.training.optimizer.index() == train::Options{}.optimizer.index());
+}
+
+TEST_CASE("conditions that cannot be are refused") {
+    CHECK(problem_of(with_when("{widht: [16]}")) ==
+          "file.yaml:8: search.space.momentum.when.widht: is no gene (did you mean 'width'?); accepted: width, layers, "
+          "lr, "
+          "momentum");
+    CHECK(problem_of(with_when("{layers: [4]}")) ==
+          "file.yaml:8: search.space.momentum.when.layers: '4' is no value of layers; accepted: a whole number in [1, "
+          "3]");
+    CHECK(problem_of(with_when("{lr: [0.015]}")) ==
+          "file.yaml:8: search.space.momentum.when.lr: '0.015' is no value of lr; accepted: a number in [0.01, 0.1] in "
+          "steps of 0.01");
+    CHECK(problem_of(with_when("{lr: [0.03]}")) == "");
+    CHECK(contains(problem_of(with_when("{momentum: [0.5]}")),
+                   "search.space.momentum.when.momentum: is a real gene without "
+                   "a step"));
+    CHECK(contains(
+        problem_of("training: {optimizer: $o, epochs: $e}\nsearch: {space: {o: {choice: [sgd, adam]}, e: {int: "
+                   "[1, 2], when: {o: [adm]}}}}"),
+        "search.space.e.when.o: 'adm' is no value of o (did you mean 'adam'?); accepted: one of sgd, adam"));
+    CHECK(contains(problem_of(with_when("{width: []}")), "search.space.momentum.when.width: has 0 entries"));
+    CHECK(problem_of(
+              "training: {epochs: $a, batch_size: $b}\nsearch:\n  space:\n    a: {int: [1, 2], when: {b: 1}}\n    b: "
+              "{int: [1, 2], when: {a: 1}}\n") ==
+          "file.yaml:4: search.space.a.when: goes in a circle: a → b → a; accepted: conditions of which none comes "
+          "back to "
+          "its gene");
+    CHECK(contains(problem_of("training: {epochs: $a}\nsearch: {space: {a: {int: [1, 2], when: {a: 1}}}}"),
+                   "goes in a circle: a → a"));
+    CHECK(problem_of("model:\n  - $layer\n  - flatten\n  - linear\nsearch:\n  space:\n    on: {int: [0, 1]}\n    "
+                     "layer: {choice: "
+                     "[max_pool, average_pool], when: {on: [1]}}\n") ==
+          "file.yaml:2: model[0]: '$layer' stands where there is no default to take its place while the gene is not "
+          "active, "
+          "and search.space.layer has `when`; accepted: a gene without it, or a key that has a default");
+}
+
+TEST_CASE("a gene that others hang on is used, and can be frozen by --set at any value") {
+    const std::string yaml =
+        "training: {optimizer: {sgd: {momentum: $m}}}\nsearch: {space: {on: {choice: [no, yes]}, m: {real: [0, 0.9], "
+        "when: {on: [yes]}}}}";
+
+    CHECK(problem_of(yaml) == "");
+    CHECK(momentum_of(config::parse(yaml, "f", {"search.space.on=yes"}), {0, 0.5}) == 0.5);
+    CHECK(momentum_of(config::parse(yaml, "f", {"search.space.on=no"}), {0, 0.5}) == 0);
+}
+
+TEST_CASE("constraints: read with the space, refused by column, and where no genome obeys them") {
+    const config::Config config =
+        config::parse(with_when("{layers: [2]}", "  constraints: [\"width * layers <= 48\", lr < 0.1]\n"), "f");
+    REQUIRE(config.constraints.size() == 2);
+    CHECK_FALSE(search::all_hold(config.constraints, config.space, {2, 2, 0.05, 0.5}));
+    CHECK(search::all_hold(config.constraints, config.space, {1, 3, 0.05, 0.5}));
+
+    CHECK(problem_of(function + "  constraints:\n    - x0 <= x1\n    - x0 <= y1\n") ==
+          "file.yaml:5: search.constraints[1]: 'x0 <= y1', column 7: 'y1' is no gene (did you mean 'x1'?); accepted: "
+          "x0, x1, "
+          "x2");
+    CHECK(
+        problem_of(function + "  constraints:\n    - x0 <= 1\n    - x0 > 6\n") ==
+        "file.yaml:5: search.constraints[1]: 'x0 > 6' is violated by each of 10000 random genomes; accepted: what some "
+        "genomes obey");
+    CHECK(problem_of(function + "  constraints: [x0 < 1, x0 > 2]\n") ==
+          "file.yaml:3: search.constraints: each of 10000 random genomes violates one of them; accepted: what some "
+          "genomes "
+          "obey all of");
+    CHECK(contains(problem_of(function + "  constraints: [x0]\n"), "column 1: a number stands here"));
+}
+
+TEST_CASE("checks of keys that hang together leave out what the constraints forbid") {
+    const std::string nesterov =
+        "training: {optimizer: {sgd: {momentum: $m, nesterov: $n}}}\nsearch:\n  space: {m: {real: [0, "
+        "0.9], step: 0.3}, n: {choice: [false, true]}}\n";
+
+    CHECK(contains(problem_of(nesterov), "needs a momentum above 0"));
+    CHECK(problem_of(nesterov + "  constraints: [n == false or m > 0]\n") == "");
+}
+
+TEST_CASE("first guesses: listed with the genes that are known, others open") {
+    const config::Config config = config::parse(
+        with_when("{layers: [2]}", "  first: [{lr: 0.03, width: 32}, {momentum: 0.7, layers: 2}]\n"), "f");
+
+    REQUIRE(config.first.guesses.size() == 2);
+    CHECK(config.first.guesses[0] == search::Guess{2, {}, 0.03, {}});
+    CHECK(config.first.guesses[1] == search::Guess{{}, 2, {}, 0.7});
+    CHECK(!config.first.run);
+    CHECK(config.beginning(16).openings() == 2);
+    const config::Config again = config::parse(config.text(), "again");
+    CHECK(again.first.guesses == config.first.guesses);
+    CHECK(again.fixed_text() == config.fixed_text());
+}
+
+TEST_CASE("first guesses that cannot be are refused") {
+    CHECK(problem_of(function + "  first:\n    - {x0: 1}\n    - {x9: 1}\n") ==
+          "file.yaml:5: search.first[1].x9: is no gene (did you mean 'x0'?); accepted: x0, x1, x2");
+    CHECK(problem_of(function + "  first: [{x0: 7}]\n") ==
+          "file.yaml:3: search.first[0].x0: '7' is no value of this gene; accepted: a number in [-5.12, 5.12]");
+    CHECK(problem_of(function + "  constraints: [x0 < x1]\n  first: [{x1: 1}, {x0: 2, x1: 1}]\n") ==
+          "file.yaml:4: search.first[1]: violates the constraints, whatever the genes are that it leaves open (10000 "
+          "were "
+          "tried)");
+    CHECK(contains(problem_of(function + "  first: [{x0: [1]}]\n"), "search.first[0].x0: a list is not accepted"));
+    CHECK(contains(problem_of(function + "  first: []\n"), "search.first: has 0 entries"));
+    CHECK(contains(problem_of("training: {epochs: $e}\nsearch: {first: [{e: 3}], space: {e: 2}}"),
+                   "search.first[0].e: '3' is no value of this gene; accepted: 2, its only value"));
+}
+
+TEST_CASE("first: an earlier run is named, not read, and what was found there is kept") {
+    const config::Config named = config::parse(function + "  first: {run: some/where, best: 3}\n", "f");
+    CHECK(named.first.run == "some/where");
+    CHECK(named.first.best == 3);
+    CHECK(named.first.guesses.empty());
+
+    const config::Config found =
+        config::parse(function + "  first: {run: some/where, best: 3}\n", "f", {"search.first.guesses=[{x1: 2}]"});
+    CHECK(found.first.guesses == std::vector<search::Guess>{{{}, 2, {}}});
+    CHECK(contains(problem_of(function + "  first: {run: a, guesses: [{x1: 20}]}\n"),
+                   "search.first.guesses[0].x1: '20'"));
+}
+
+TEST_CASE("start: sobol for up to 21 free genes, none for a propagator without a population") {
+    const auto sphere = [](int dimensions, const std::string& more) {
+        return "search: {objective: {function: sphere, dimensions: " + std::to_string(dimensions) + "}, " + more + "}";
+    };
+    CHECK(config::parse(sphere(21, "start: sobol"), "f").beginning(16).points == 16);
+    CHECK(config::parse(sphere(30, "start: latin"), "f").start == search::Start::latin);
+    CHECK(problem_of(sphere(22, "start: sobol")) ==
+          "file.yaml:1: search.start: sobol has points for up to 21 genes, and 22 are free here; accepted: random or "
+          "latin");
+    CHECK(contains(problem_of(sphere(2, "start: sobol, propagator: random")),
+                   "search.start: 'sobol' is for as many individuals as the propagator breeds from"));
+}
+
+TEST_CASE("what a run begins with cannot change between two starts; old configurations go on") {
+    const auto fixed = [](const std::string& yaml) { return config::parse(yaml, "f").fixed_text(); };
+
+    CHECK(fixed(function) != fixed(function + "  start: latin\n"));
+    CHECK(fixed(function) != fixed(function + "  first: [{x0: 1}]\n"));
+    CHECK(fixed(function) != fixed(function + "  constraints: [x0 < 1]\n"));
+}

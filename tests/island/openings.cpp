@@ -1,0 +1,154 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/island/openings.hpp"
+
+#include "island/world.hpp"
+
+#include <doctest/doctest.h>
+#include <map>
+#include <set>
+
+namespace finch::island {
+namespace {
+
+using search::Genome;
+using search::Operator;
+
+/// Guesses that are told apart by x: 0.01, 0.02, …
+search::Beginning guesses(int count) {
+    search::Beginning beginning;
+    beginning.space = plane();
+    for (int i = 1; i <= count; ++i) {
+        beginning.guesses.push_back({i / 100.0, {}});
+    }
+    return beginning;
+}
+
+/// How often each guess was bred, by its number.
+std::map<int, int> given(const search::Population& population) {
+    std::map<int, int> counts;
+    for (const auto& [id, individual] : population.individuals()) {
+        if (individual.bred_by == Operator::given) {
+            ++counts[static_cast<int>(std::lround(individual.genome[0] * 100))];
+        }
+    }
+    return counts;
+}
+
+}  // namespace
+
+TEST_CASE("the first guesses are dealt over the workers in their order") {
+    World world(3, 1, evaluations(60), search::ExchangeKind::none);
+    world.beginning = guesses(7);
+
+    CHECK(world.run(plenty));
+
+    const search::Population recorded = world.recorded();
+    CHECK(given(recorded) == std::map<int, int>{{1, 1}, {2, 1}, {3, 1}, {4, 1}, {5, 1}, {6, 1}, {7, 1}});
+    for (std::uint32_t i = 0; i < 7; ++i) {
+        const search::Individual* one = recorded.find(search::Id::make(0, i % 3, i / 3 + 1));
+        REQUIRE(one != nullptr);
+        CHECK(one->bred_by == Operator::given);
+        CHECK(one->genome[0] == (i + 1) / 100.0);
+    }
+}
+
+TEST_CASE("stopped at any moment and resumed on other workers, each guess is bred once and none is left out") {
+    for (const int rounds : {12, 16, 20, 27, 40}) {
+        World world(4, 2, evaluations(200), search::ExchangeKind::pollination);
+        world.beginning = guesses(23);
+        std::size_t before = 0;
+        for (const int workers : {4, 2, 5, 1, 3}) {
+            world.run(rounds, workers);
+            for (const auto& [guess, count] : given(world.recorded())) {
+                CHECK(count == 1);
+            }
+            CHECK(given(world.recorded()).size() >= before);
+            before = given(world.recorded()).size();
+        }
+        CHECK(before > 0);
+
+        CHECK(world.run(plenty, 4));
+
+        CHECK(given(world.recorded()).size() == 23);
+        CHECK(world.recorded().settled() == 200);
+        for (const auto& [guess, count] : given(world.recorded())) {
+            CHECK(count == 1);
+        }
+    }
+}
+
+TEST_CASE("openings_left: what no individual of an earlier start took, by worker, sequence and number of workers") {
+    search::Population population(search::ExchangeKind::none, 1);
+    const auto bred = [&](std::uint32_t restart, std::uint32_t worker, std::uint32_t sequence) {
+        search::Individual one;
+        one.id = search::Id::make(restart, worker, sequence);
+        population.merge(one);
+    };
+    bred(0, 0, 1);  // takes 0 of 0 … 9
+    bred(0, 2, 1);  // 2
+    bred(0, 2, 2);  // 5
+    const std::vector<EarlierStart> first{{0, 3}};
+    CHECK(openings_left(population, first, 10) == std::vector<std::uint32_t>{1, 3, 4, 6, 7, 8, 9});
+
+    bred(1, 1, 1);  // the second of these
+    bred(1, 0, 9);  // none
+    const std::vector<EarlierStart> both{{0, 3}, {1, 2}};
+    CHECK(openings_left(population, both, 10) == std::vector<std::uint32_t>{1, 4, 6, 7, 8, 9});
+    CHECK(openings_left(population, both, 0).empty());
+    CHECK(openings_left(search::Population(search::ExchangeKind::none, 1), {}, 2) == std::vector<std::uint32_t>{0, 1});
+}
+
+TEST_CASE("a start's points are the first births of the run") {
+    World world(4, 2, evaluations(80), search::ExchangeKind::pollination);
+    world.beginning.space = plane();
+    world.beginning.start = search::Start::latin;
+    world.beginning.points = 8;
+
+    CHECK(world.run(plenty));
+
+    std::set<int> shares;
+    const search::Population recorded = world.recorded();
+    for (std::uint32_t k = 0; k < 8; ++k) {
+        const search::Individual* one = recorded.find(search::Id::make(0, k % 4, k / 4 + 1));
+        REQUIRE(one != nullptr);
+        CHECK(one->bred_by == Operator::random);
+        shares.insert(static_cast<int>((one->genome[0] + 5) / 10 * 8));
+    }
+    CHECK(shares.size() == 8);
+}
+
+TEST_CASE("no genome that violates a constraint is trained, and all are canonical") {
+    search::Space space;
+    space.genes = {
+        {"x", search::RealGene{-5, 5}}, {"n", search::IntGene{0, 1}}, {"y", search::RealGene{1, 5}, {{1, {1}}}}};
+    World world(3, 1, evaluations(150), search::ExchangeKind::none);
+    world.set_space(space);
+    world.beginning.space = space;
+    world.beginning.constraints.emplace_back("x <= -4.9 or x > 4.95", space);
+    world.beginning.start = search::Start::sobol;
+    world.beginning.points = 16;
+
+    CHECK(world.run(plenty));
+
+    const search::Population recorded = world.recorded();
+    CHECK(recorded.settled() == 150);
+    for (const auto& [id, individual] : recorded.individuals()) {
+        CHECK(individual.outcome == search::Outcome::evaluated);
+        CHECK((individual.genome[0] <= -4.9 || individual.genome[0] > 4.95));
+        CHECK(individual.genome == search::canonical(space, individual.genome));
+    }
+}
+
+TEST_CASE("where no genome obeys the constraints, individuals fail and say so") {
+    World world(1, 1, evaluations(2), search::ExchangeKind::none);
+    world.beginning.space = plane();
+    world.beginning.constraints.emplace_back("x > 5", plane());
+
+    CHECK(world.run(plenty));
+
+    const search::Individual failed = world.recorded().individuals().begin()->second;
+    CHECK(failed.outcome == search::Outcome::failed);
+    CHECK(failed.problem == "no network that can exist in 10000 breedings, of which 10000 violate constraints");
+}
+
+}  // namespace finch::island

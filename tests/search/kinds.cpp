@@ -1,0 +1,219 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "finch/base/error.hpp"
+#include "finch/search/gene.hpp"
+
+#include "search/fit.hpp"
+
+#include <cmath>
+#include <doctest/doctest.h>
+#include <limits>
+
+using namespace finch;
+using namespace finch::search;
+
+namespace {
+
+const Gene tenths{"tenths", RealGene{0, 0.5, Scale::linear, 0.1}};
+const Gene odd{"odd", RealGene{-1, 1, Scale::linear, 0.3}};
+const Gene rate{"rate", RealGene{1e-4, 1e-2, Scale::log}};
+const Gene share{"share", RealGene{-1, 3}};
+const Gene eights{"eights", IntGene{8, 30, Scale::linear, 8}};
+const Gene channels{"channels", IntGene{1, 64, Scale::log}};
+const Gene wide{"wide", IntGene{4, 64, Scale::log, 4}};
+const Gene size_word{"size", ChoiceGene{{"s", "m", "l", "xl"}, true}};
+const Gene word{"word", ChoiceGene{{"a", "b", "c"}}};
+const Gene frozen{"frozen", RealGene{0.9, 0.9}};
+const Gene frozen_whole{"frozen_whole", IntGene{3, 3}};
+const Gene frozen_word{"frozen_word", ChoiceGene{{"relu"}}};
+const std::vector<Gene> all{tenths, odd,       rate, share,  eights,       channels,
+                            wide,   size_word, word, frozen, frozen_whole, frozen_word};
+constexpr int draws = 20000;
+
+template <class Draw>
+std::map<double, int> counted(const Draw& draw) {
+    std::map<double, int> counts;
+    for (int i = 0; i < draws; ++i) {
+        ++counts[draw()];
+    }
+    return counts;
+}
+
+std::map<double, double> evenly(const std::vector<double>& values) {
+    std::map<double, double> probabilities;
+    for (const double value : values) {
+        probabilities[value] = 1.0 / static_cast<double>(values.size());
+    }
+    return probabilities;
+}
+
+/// Of a whole number in its logarithm: between the neighbours' midpoints.
+std::map<double, double> evenly_in_logarithm(double low, double last, double step) {
+    std::map<double, double> probabilities;
+    const double all_of_it = std::log((last + step / 2) / (low - step / 2));
+    for (double value = low; value <= last; value += step) {
+        probabilities[value] = std::log((value + step / 2) / (value - step / 2)) / all_of_it;
+    }
+    return probabilities;
+}
+
+const std::vector<double> values_of_tenths{0, 0.1, 0.2, 0.3, 0.4, 0.5};
+const std::vector<double> values_of_odd{-1, -0.7, -0.4, -0.1, 0.2, 0.5, 0.8};
+
+}  // namespace
+
+TEST_CASE("a real gene with a step has the values low + k·step, written as a person would, each as often") {
+    RandomStream random(1, Purpose::test);
+
+    CHECK(misfit(counted([&] { return random_value(tenths, random); }), evenly(values_of_tenths)) < 1);
+    CHECK(misfit(counted([&] { return random_value(odd, random); }), evenly(values_of_odd)) < 1);
+    CHECK(value_text(tenths, from_unit(tenths, 0.6)) == "0.3");
+    CHECK(value_count(tenths) == 6);
+    CHECK(value_count(odd) == 7);
+}
+
+TEST_CASE("a whole number with a step takes low + k·step up to high, each as often") {
+    RandomStream random(2, Purpose::test);
+
+    CHECK(misfit(counted([&] { return random_value(eights, random); }), evenly({8, 16, 24})) < 1);
+}
+
+TEST_CASE("a whole number with a log scale is uniform in its logarithm, rounded") {
+    RandomStream random(3, Purpose::test);
+
+    CHECK(misfit(counted([&] { return random_value(channels, random); }), evenly_in_logarithm(1, 64, 1)) < 1);
+    CHECK(misfit(counted([&] { return random_value(wide, random); }), evenly_in_logarithm(4, 64, 4)) < 1);
+}
+
+TEST_CASE("uniform numbers become random values of every kind, and real ones are uniform where they are encoded") {
+    RandomStream random(4, Purpose::test);
+    const auto drawn = [&](const Gene& gene) { return counted([&] { return from_unit(gene, random.uniform()); }); };
+
+    CHECK(misfit(drawn(tenths), evenly(values_of_tenths)) < 1);
+    CHECK(misfit(drawn(eights), evenly({8, 16, 24})) < 1);
+    CHECK(misfit(drawn(channels), evenly_in_logarithm(1, 64, 1)) < 1);
+    CHECK(misfit(drawn(word), evenly({0, 1, 2})) < 1);
+    for (const Gene& gene : {rate, share}) {
+        std::vector<double> encoded;
+        for (int i = 0; i < draws; ++i) {
+            encoded.push_back(to_unit(gene, random_value(gene, random)));
+        }
+        CHECK(distance_from_uniform(encoded) < 1);
+    }
+}
+
+TEST_CASE("what is encoded in [0, 1] comes back, and what lies beyond is the nearest bound") {
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    RandomStream random(5, Purpose::test);
+    for (const Gene& gene : all) {
+        for (int i = 0; i < 500; ++i) {
+            const double value = random_value(gene, random);
+            const double u = to_unit(gene, value);
+            CHECK(0 <= u);
+            CHECK(u <= 1);
+            CHECK(from_unit(gene, u) == doctest::Approx(value).epsilon(1e-12));
+            CHECK((!value_count(gene) || from_unit(gene, u) == value));
+        }
+        for (const double beyond : {-1.0, 0.0, nan}) {
+            CHECK(from_unit(gene, beyond) == doctest::Approx(first_value(gene)).epsilon(1e-12));
+        }
+        CHECK(Space{{gene}}.contains({from_unit(gene, 7)}));
+    }
+    CHECK(to_unit(rate, 1e-3) == doctest::Approx(0.5));
+    CHECK(to_unit(share, 1) == 0.5);
+    CHECK(to_unit(word, 1) == 0.5);
+    CHECK(to_unit(eights, 8) == doctest::Approx(1.0 / 6));
+    CHECK(to_unit(frozen, 0.9) == 0.5);
+    CHECK(from_unit(share, 1) == 3);
+    CHECK(from_unit(channels, 1) == 64);
+}
+
+TEST_CASE("snap: the nearest value, and the first for what is no number") {
+    CHECK(snap(tenths, 0.26) == 0.3);
+    CHECK(snap(tenths, 9) == 0.5);
+    CHECK(snap(odd, 0.9) == 0.8);
+    CHECK(snap(share, 4) == 3);
+    CHECK(snap(share, 0.123) == 0.123);
+    CHECK(snap(eights, 19) == 16);
+    CHECK(snap(eights, 21) == 24);
+    CHECK(snap(eights, 30) == 24);
+    CHECK(snap(word, 1.4) == 1);
+    CHECK(snap(word, -3) == 0);
+    CHECK(snap(eights, std::numeric_limits<double>::quiet_NaN()) == 8);
+    CHECK(snap(eights, std::numeric_limits<double>::infinity()) == 24);
+}
+
+TEST_CASE("whole numbers in the widest range that there is are values") {
+    const std::int64_t exact = std::int64_t{1} << 53;
+    const Gene widest{"widest", IntGene{-exact, exact}};
+    RandomStream random(9, Purpose::test);
+
+    for (int i = 0; i < 1000; ++i) {
+        CHECK(Space{{widest}}.contains({random_value(widest, random)}));
+    }
+    CHECK(Space{{widest}}.contains({static_cast<double>(exact - 1)}));
+}
+
+TEST_CASE("a gene with one value is fixed, and always has it") {
+    RandomStream random(6, Purpose::test);
+    for (const Gene& gene : {frozen, frozen_whole, frozen_word}) {
+        CHECK(is_fixed(gene));
+        CHECK(random_value(gene, random) == first_value(gene));
+        CHECK(mutate_value(gene, first_value(gene), random) == first_value(gene));
+        CHECK(move_value(gene, first_value(gene), 0.5) == first_value(gene));
+    }
+    for (const Gene& gene : {tenths, rate, eights, channels, word}) {
+        CHECK_FALSE(is_fixed(gene));
+    }
+}
+
+TEST_CASE("mutation of an ordered choice goes to a neighbour every other time, else anywhere") {
+    RandomStream random(7, Purpose::test);
+
+    CHECK(misfit(counted([&] { return mutate_value(size_word, 1, random); }),
+                 {{0, 0.125 + 0.25}, {1, 0.125}, {2, 0.125 + 0.25}, {3, 0.125}}) < 1);
+    CHECK(misfit(counted([&] { return mutate_value(size_word, 3, random); }),
+                 {{0, 0.125}, {1, 0.125}, {2, 0.125 + 0.5}, {3, 0.125}}) < 1);
+    CHECK(misfit(counted([&] { return mutate_value(word, 1, random); }), evenly({0, 1, 2})) < 1);
+}
+
+TEST_CASE("a move goes by shares of the range, in the logarithm where that is the scale, and by one value at least") {
+    CHECK(move_value(share, 0, 0.25) == 1);
+    CHECK(move_value(share, 0, 5) == 3);
+    CHECK(move_value(rate, 1e-3, 0.25) == doctest::Approx(std::pow(10, -2.5)));
+    CHECK(move_value(tenths, 0.2, 0.4) == 0.4);
+    CHECK(move_value(tenths, 0.2, 0.001) == 0.3);
+    CHECK(move_value(tenths, 0.2, -0.001) == 0.1);
+    CHECK(move_value(tenths, 0.5, 0.001) == 0.5);
+    CHECK(move_value(tenths, 0.2, 0) == 0.2);
+    CHECK(move_value(channels, 8, 0.5) == 64);
+    CHECK(move_value(channels, 2, 0.17) == 4);
+    CHECK(move_value(eights, 8, 0.01) == 16);
+    CHECK(move_value(size_word, 1, 0.01) == 2);
+    CHECK(move_value(word, 1, 0.9) == 1);
+}
+
+TEST_CASE("a value between the steps is no value; one that is rounded in print is") {
+    CHECK(parse_value(tenths, "0.3") == 0.3);
+    CHECK(parse_value(tenths, "0.30000000000000004") == 0.3);
+    CHECK_THROWS_WITH_AS((void)parse_value(tenths, "0.25"),
+                         "gene tenths: \"0.25\" is not a number in [0, 0.5] in steps of 0.1", ConfigError);
+    CHECK_THROWS_WITH_AS((void)parse_value(eights, "12"),
+                         "gene eights: \"12\" is not a whole number in [8, 30] in steps of 8", ConfigError);
+    CHECK_THROWS_WITH_AS((void)parse_value(frozen, "1"), "gene frozen: \"1\" is not 0.9, its only value", ConfigError);
+    CHECK_FALSE(Space{{tenths}}.contains({0.25}));
+    CHECK_FALSE(Space{{eights}}.contains({12}));
+    for (const double value : values_of_tenths) {
+        CHECK(Space{{tenths}}.contains({value}));
+    }
+}
+
+TEST_CASE("random values of every kind are values, and are written so that they come back") {
+    RandomStream random(8, Purpose::test);
+    for (const Gene& gene : all) {
+        for (int i = 0; i < 300; ++i) {
+            const double value = random_value(gene, random);
+            CHECK(Space{{gene}}.contains({value}));
+            CHECK(parse_value(gene, value_text(gene, value)) == value);
+        }
+    }
+}
