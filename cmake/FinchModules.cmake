@@ -1,6 +1,6 @@
 # finch_module(NAME source… DEPENDS module… LIBRARIES target…): one module, one static library, finch_NAME.
-# finch_test(NAME MODULE DEPENDS module… [RANKS n] [LABELS label…] [TIMEOUT s] [SOURCES file…]): one doctest program,
-# tests/MODULE/NAME.cpp.
+# finch_test(NAME MODULE DEPENDS module… [RANKS n] [MPI] [OWN_MAIN] [LABELS label…] [TIMEOUT s] [SOURCES file…]): one doctest
+# program, tests/MODULE/NAME.cpp. MPI, which RANKS means too: with the main() that begins an MPI session.
 add_library(finch_flags INTERFACE)
 # nvcc passes what it makes of a .cu through g++ too, which finds fault with that; the tests compile those files as C++.
 target_compile_options(finch_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion>)
@@ -25,12 +25,18 @@ function(finch_module name)
 endfunction()
 
 function(finch_test name module)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "RANKS;TIMEOUT" "DEPENDS;LABELS;SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "MPI;OWN_MAIN" "RANKS;TIMEOUT" "DEPENDS;LABELS;SOURCES")
   set(target test_${module}_${name})
   add_executable(${target} ${CMAKE_SOURCE_DIR}/tests/${module}/${name}.cpp ${arg_SOURCES})
   list(TRANSFORM arg_DEPENDS PREPEND finch_)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
-  target_link_libraries(${target} PRIVATE finch_${module} ${arg_DEPENDS} finch_flags doctest::doctest)
+  set(main finch_test_main)
+  if(arg_OWN_MAIN)
+    set(main "")
+  elseif(arg_MPI OR arg_RANKS)
+    set(main finch_mpi_test_main)
+  endif()
+  target_link_libraries(${target} PRIVATE ${main} finch_${module} ${arg_DEPENDS} finch_flags doctest::doctest)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   if(FINCH_SANITIZE)
     target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests/support/keep_libraries.cpp)

@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "finch/app/first_guesses.hpp"
 
 #include "finch/base/error.hpp"

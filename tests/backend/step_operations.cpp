@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 // Operations with several inputs, with a mode, with statistics over the ranks, with random choices.
 #include "backend/trial.hpp"
 

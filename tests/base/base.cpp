@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "finch/base/bytes.hpp"
 #include "finch/base/clock.hpp"
 #include "finch/base/named_array.hpp"

@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "finch/cluster/end_notes.hpp"
 
 #include "finch/cluster/signals.hpp"

@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 // Every variant of the direct convolution's kernels, on shapes that are odd in every way.
 #include "finch/backend/cuda.hpp"
 

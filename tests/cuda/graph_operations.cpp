@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 // The operations that read the present step, and the sum of two tensors: beside the CPU, on uneven batches, asked for
 // call by call and captured as a graph.
 #include "backend/make_device.hpp"

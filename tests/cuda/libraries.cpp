@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 // What is made of cuDNN and cuBLASLt: each kind of engine, on their stand-ins.
 #include "finch/backend/cuda.hpp"
 

@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 // The CUDA device's memory on the stand-in of its driver: data sets, the pool, scratch.
 #include "finch/backend/cuda.hpp"
 

@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 // Pooling, activation and the direct linear layer, on GPUs of unlike size.
 #include "backend/tensors.hpp"
 #include "cuda/device_array.hpp"

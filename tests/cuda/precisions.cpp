@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 // Every precision on shapes that the libraries' tensor cores take, and on narrow ones; FINCH_TEST_PATH says which path.
 #include "backend/trial.hpp"
 #include "cuda/on_a_gpu.hpp"

@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 // From states of trainings on the CPU, one step on the device under test and on the CPU: the same loss, gradients and
 // updates. Free steps at rates that do not amplify rounding: the same losses.
 #include "finch/base/random.hpp"

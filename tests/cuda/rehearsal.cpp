@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 // The stand-in of the driver itself: what the other tests rely on it to catch.
 #include "cuda/device_array.hpp"
 #include "kernel_launch.hpp"

@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 // The CUDA device on the stand-in of its driver: graphs, step contexts, what it says of itself.
 #include "finch/backend/cuda.hpp"
 #include "finch/base/error.hpp"

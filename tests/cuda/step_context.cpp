@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 // Step contexts as the device sees them: where images come from, and when.
 #include "step_context.hpp"
 

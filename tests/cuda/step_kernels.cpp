@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 // Steps, images, loss and optimizer: what a training step does beside its layers.
 #include "backend/tensors.hpp"
 #include "cuda/device_array.hpp"

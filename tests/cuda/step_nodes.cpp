@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 // How many kernels and copies a training step of the tutorial's network takes: with networks this small, a GPU's time
 // goes into starting them (some 1.5 µs each).
 #include "finch/backend/cuda.hpp"

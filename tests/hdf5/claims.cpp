@@ -1,5 +1,4 @@
 // Files that claim what is not so: every one is well-formed HDF5 that another program may have written.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "finch/base/error.hpp"
 #include "finch/hdf5/file.hpp"
 #include "finch/hdf5/table.hpp"

@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "finch/hdf5/file.hpp"
 
 #include "finch/base/error.hpp"

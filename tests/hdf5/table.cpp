@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "finch/hdf5/table.hpp"
 
 #include "support/temporary_folder.hpp"

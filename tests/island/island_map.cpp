@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "finch/island/island_map.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 // Why leaders end: budgets, a stop, a failure, one that is silent.
 #include "finch/island/worker.hpp"
 

@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 // Models that are no chain: blocks, shortcuts, values with several readers.
 #include "finch/base/error.hpp"
 

@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 // The tutorial's network and the optimizers against PyTorch's figures (tools/fixtures/pytorch_fixtures.py).
 #include "finch/nn/model.hpp"
 #include "finch/nn/optimizer.hpp"

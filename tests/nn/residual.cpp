@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 // A residual network of eight convolutions against PyTorch's figures (tools/fixtures/pytorch_fixtures.py), on any
 // device.
 #include "finch/nn/model.hpp"

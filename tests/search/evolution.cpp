@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 // Propagators that fold: what they breed, what they record, and that they find what they are made to find.
 #include "search/propagators/evolution.hpp"
 

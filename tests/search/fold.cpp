@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 // States that are a fold over results: whatever the order in which these come, the state is that of their canonical
 // order.
 #include "search/propagators/fold.hpp"

@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "finch/search/function.hpp"
 
 #include "finch/base/error.hpp"

@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "finch/search/function_instance.hpp"
 
 #include "finch/base/error.hpp"

@@ -1,5 +1,4 @@
 // Whole searches in one process: several leaders, each with its own population, and messages between them.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "finch/search/exchange.hpp"
 #include "finch/search/function.hpp"
 #include "finch/search/propagator.hpp"

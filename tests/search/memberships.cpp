@@ -1,6 +1,5 @@
 // Searches with many islands, in which every leader knows all twice: with every membership, and with those alone that
 // it can still use.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "finch/search/exchange.hpp"
 #include "finch/search/function.hpp"
 #include "finch/search/propagator.hpp"

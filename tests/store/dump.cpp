@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "finch/base/random.hpp"
 #include "finch/store/archive.hpp"
 

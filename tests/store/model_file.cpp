@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "finch/store/model_file.hpp"
 
 #include "finch/base/error.hpp"

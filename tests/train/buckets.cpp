@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "finch/train/buckets.hpp"
 
 #include <doctest/doctest.h>

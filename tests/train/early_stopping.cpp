@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "finch/train/early_stopping.hpp"
 
 #include <doctest/doctest.h>
