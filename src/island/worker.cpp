@@ -170,7 +170,6 @@ search::Stage Worker::stage() const {
     const auto count = static_cast<std::int64_t>(leaders.size());
     const Budget& budget = options_.budget;
     search::Stage stage;
-    stage.seconds_per_evaluation = seconds_per_evaluation_;
     stage.workers = static_cast<std::int32_t>(count);
     stage.births = static_cast<std::uint64_t>((generation_ - 1) * count + place);
     stage.evaluations = budget.evaluations.value_or(budget.generations.value_or(0) * workers());

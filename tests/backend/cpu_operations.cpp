@@ -118,3 +118,10 @@ TEST_CASE("convolutions of the tutorial's network run on neither gemm nor refere
                 CHECK(implementation.find("ref") == std::string::npos);
             }
 }
+
+TEST_CASE("what operations keep beside their buffers is counted") {
+    CHECK(kept_floats(BatchNormShape{.batch = 8, .pixels = 49, .channels = 10}) >= 4 * 10 + 2 * 2 * 10);
+    CHECK(kept_floats(ConvolutionShape{.batch = 8, .height = 7, .width = 7}) == 0);
+    const PoolingShape pooling{.kind = Pooling::max, .batch = 2, .height = 6, .width = 6, .channels = 3};
+    CHECK(kept_floats(pooling) == 2 * pooling.height_out() * pooling.width_out() * 3);
+}

@@ -13,8 +13,10 @@ using namespace finch::simulate;
 namespace {
 
 config::Config rastrigin(const std::string& search, const std::string& workers = "{islands: 1}") {
-    return config::parse(
-        "search: {objective: {function: rastrigin, dimensions: 4}, " + search + "}\nworkers: " + workers, "test.yaml");
+    const bool says_how = search.find("propagator:") != std::string::npos;
+    return config::parse("search: {objective: {function: rastrigin, dimensions: 4}, " +
+                             std::string(says_how ? "" : "propagator: genetic, ") + search + "}\nworkers: " + workers,
+                         "test.yaml");
 }
 
 void check_same(const Result& a, const Result& b) {
@@ -32,10 +34,11 @@ const Options lognormal_20{20, {60, 0.5}, 0.001};
 }  // namespace
 
 TEST_CASE("the same seed gives the same result to the bit, another seed another") {
-    for (const char* exchange : {"none", "migration", "pollination"}) {
+    for (const char* exchange :
+         {"{kind: none}", "{kind: migration}", "{kind: pollination}", "{kind: pollination}, propagator: evolution"}) {
         CAPTURE(exchange);
-        const config::Config config = rastrigin(
-            std::string("exchange: {kind: ") + exchange + "}, budget: {evaluations: 500}", "{islands: 4, slots: 2}");
+        const config::Config config =
+            rastrigin(std::string("exchange: ") + exchange + ", budget: {evaluations: 500}", "{islands: 4, slots: 2}");
 
         const Result first = run(config, lognormal_20, 7);
 

@@ -23,8 +23,7 @@ struct Stage {
     double budget_used = 0;        ///< the largest used share of any budget, in [0, 1]; 0 without one that is counted
     std::int64_t evaluations = 0;  ///< that the whole run is to have; 0: not known
     std::int32_t workers = 1;      ///< of the island
-    double seconds_per_evaluation = 0;  ///< 0: not known
-    std::uint64_t births = 0;           ///< of the island, about: what its workers bred so far if all bred alike
+    std::uint64_t births = 0;      ///< of the island, about: what its workers bred so far if all bred alike
 };
 
 /// Breeds one individual from what is known on an island. What it breeds depends on the population, the stage and the
@@ -73,7 +72,7 @@ struct ScreenedOptions {
 /// As ScreenedOptions while an island has at most 500 results and the model costs less than a hundredth of an
 /// evaluation, as EvolutionOptions from then on.
 struct AutomaticOptions {
-    double model_seconds = 2e-8;  ///< of breeding one individual, per squared result that the model knows
+    double model_seconds = 2e-7;  ///< of breeding one individual, per squared result that the model knows
 };
 
 using PropagatorOptions =

@@ -78,26 +78,36 @@ public:
         : options_(options), screened_({}, space, seed), evolution_({}, space, seed) {}
 
     Offspring breed(const Population& population, int island, const Stage& stage, RandomStream& random) override {
-        is_past_ = is_past_ || !is_worth_a_model(population, island, stage);
-        return is_past_ ? evolution_.breed(population, island, stage, random)
-                        : screened_.breed(population, island, stage, random);
+        is_screened_ = is_worth_a_model(population, island);
+        return is_screened_ ? screened_.breed(population, island, stage, random)
+                            : evolution_.breed(population, island, stage, random);
     }
     std::size_t population() const noexcept override { return whole_history; }
     std::size_t first_points() const noexcept override { return screened_.first_points(); }
-    bool looks_at_training() const noexcept override { return !is_past_; }
+    bool looks_at_training() const noexcept override { return is_screened_; }
 
 private:
-    [[nodiscard]] bool is_worth_a_model(const Population& population, int island, const Stage& stage) const {
-        const auto results = static_cast<double>(population.settled_on(island));
-        return results < most_screened_results &&
-               (stage.seconds_per_evaluation == 0 ||
-                options_.model_seconds * results * results < most_model_share * stage.seconds_per_evaluation);
+    [[nodiscard]] bool is_worth_a_model(const Population& population, int island) {
+        for (const auto& arrivals = population.arrivals(island); seen_ < arrivals.size(); ++seen_) {
+            const Individual& one = *arrivals[seen_];
+            if (one.started > 0 && one.finished >= one.started) {
+                seconds_ += one.finished - one.started;
+                ++timed_;
+            }
+        }
+        const double known = std::min(static_cast<double>(seen_), static_cast<double>(ScreenedOptions{}.most_points));
+        const double model = options_.model_seconds * known * known;
+        return population.settled_on(island) < most_screened_results &&
+               (timed_ == 0 || model < most_model_share * seconds_ / static_cast<double>(timed_));
     }
 
     AutomaticOptions options_;
     Screened screened_;
     Evolution evolution_;
-    bool is_past_ = false;
+    bool is_screened_ = true;
+    std::size_t seen_ = 0;  ///< arrivals
+    std::size_t timed_ = 0;
+    double seconds_ = 0;  ///< of the timed ones, in all
 };
 
 }  // namespace
