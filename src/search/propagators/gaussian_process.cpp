@@ -97,15 +97,15 @@ void GaussianProcess::condition(const Eigen::MatrixXd& points, const Eigen::Vect
     points_ = points;
     Eigen::MatrixXd covariance = kernel(points, points, log_lengths_);
     covariance.diagonal().array() += noise() + jitter;
-    factor_.compute(covariance);
-    weights_ = factor_.solve(values);
+    factor_.emplace(covariance);
+    weights_ = factor_->solve(values);
 }
 
 GaussianProcess::Prediction GaussianProcess::predict(const Eigen::MatrixXd& points) const {
     Eigen::MatrixXd covariance = kernel(points_, points, log_lengths_);
     Prediction prediction;
     prediction.mean = covariance.transpose() * weights_;
-    factor_.matrixL().solveInPlace(covariance);
+    factor_->matrixL().solveInPlace(covariance);
     prediction.deviation = (1 - covariance.colwise().squaredNorm().transpose().array()).cwiseMax(1e-9).sqrt().matrix();
     return prediction;
 }

@@ -3,6 +3,7 @@
 #include "finch/search/gene.hpp"
 
 #include <Eigen/Dense>
+#include <optional>
 #include <vector>
 
 namespace finch::search {
@@ -43,8 +44,8 @@ private:
     Eigen::VectorXd log_lengths_;
     double log_noise_;
     Eigen::MatrixXd points_;
-    Factor factor_;
-    Eigen::VectorXd weights_;  ///< (K + noise)^(−1)·values
+    std::optional<Factor> factor_;  ///< of what is known
+    Eigen::VectorXd weights_;       ///< (K + noise)^(−1)·values
 };
 
 }  // namespace finch::search
