@@ -237,4 +237,31 @@ TEST_CASE("a genome whose network cannot exist is bred again, and recorded as fa
     CHECK(none.recorded().best() == nullptr);
 }
 
+TEST_CASE("after kills and resumes every leader breeds as one who has read the run directory") {
+    for (const auto kind : {search::ExchangeKind::migration, search::ExchangeKind::pollination}) {
+        World world(4, 2, evaluations(400), kind);
+        world.propagator = search::EvolutionOptions{};
+        for (const int rounds : {40, 90, 200}) {
+            world.run(rounds, rounds == 90 ? 3 : 4);
+        }
+        CHECK(world.run(plenty));
+        const search::Population recorded = world.recorded();
+        CHECK(recorded.settled() == 400);
+        for (std::size_t worker = 0; worker < world.workers_.size(); ++worker) {
+            const int island = static_cast<int>(worker) % 2;
+            const auto bred_from = [&](const search::Population& population) {
+                const auto propagator = search::make_propagator(world.propagator, plane(), 1);
+                std::vector<search::Genome> genomes;
+                for (std::uint64_t i = 0; i < 20; ++i) {
+                    RandomStream random(1, Purpose::test, i);
+                    const search::Stage stage{.budget_used = 0.5, .evaluations = 400, .workers = 2, .births = 200};
+                    genomes.push_back(propagator->breed(population, island, stage, random).genome);
+                }
+                return genomes;
+            };
+            CHECK(bred_from(world.workers_[worker]->population()) == bred_from(recorded));
+        }
+    }
+}
+
 }  // namespace finch::island

@@ -109,6 +109,7 @@ public:
     std::vector<int> looks;  ///< that every evaluation of a worker takes; empty: as chance deals them
     Budget budget_;
     double timeout_seconds = 0;
+    search::PropagatorOptions propagator = search::GeneticOptions{8};
     const Worker* stopped = nullptr;  ///< as by SIGSTOP
     std::vector<std::unique_ptr<Worker>> workers_;
     std::vector<std::unique_ptr<SteppedEvaluator>> evaluators_;
@@ -133,7 +134,7 @@ private:
         }
         island_map_ = std::make_unique<IslandMap>(std::move(island_of_worker), islands_);
         archive_ = std::make_unique<MemoryArchive>();
-        propagator_ = search::make_propagator(search::GeneticOptions{8}, space_, 1);
+        propagators_.clear();
         for (int i = 0; i < count; ++i) {
             WorkerOptions options;
             options.run = 7;
@@ -149,6 +150,7 @@ private:
             options.openings_left = openings_left(population, earlier_, beginning.openings());
             options.timeout_seconds = timeout_seconds;
             options.leader_names = {"rank 0 on n1", "rank 1 on n1", "rank 2 on n2"};
+            propagators_.push_back(search::make_propagator(propagator, space_, 1));
             evaluators_.push_back(std::make_unique<SteppedEvaluator>(slots, 5 + 7 * i));
             evaluators_.back()->exists = exists;
             evaluators_.back()->epochs = epochs;
@@ -157,7 +159,7 @@ private:
             mailboxes_.push_back(std::make_unique<CountingMailbox>(network_->mailbox(i)));
             files_.push_back(std::make_unique<MemoryJournal>(journals_[static_cast<std::size_t>(i)]));
             workers_.push_back(std::make_unique<Worker>(
-                options, population, *propagator_, *evaluators_.back(), *files_.back(), *mailboxes_.back(),
+                options, population, *propagators_.back(), *evaluators_.back(), *files_.back(), *mailboxes_.back(),
                 i == 0 ? archive_.get() : nullptr, observer_,
                 Hooks{[this] { return now_; }, [this] { return now_; }, [this] { return stop; }, end_time}));
         }
@@ -173,7 +175,7 @@ private:
     std::vector<std::vector<Bytes>> journals_;
     std::unique_ptr<simulate::Network> network_;
     std::unique_ptr<IslandMap> island_map_;
-    std::unique_ptr<search::Propagator> propagator_;
+    std::vector<std::unique_ptr<search::Propagator>> propagators_;  ///< by worker
 };
 
 inline Budget evaluations(std::int64_t count) {

@@ -19,21 +19,11 @@ const Space space{{{"look_ahead", ChoiceGene{{"no", "yes"}}, {{1, {0.5, 0.9}}}},
                    {"beta", RealGene{0.8, 0.99}, {{2, {1, 2}}, {4, {2, 3}}}},
                    {"layers", IntGene{1, 3}}}};
 
-Population of(const std::vector<Genome>& genomes) {
-    Population population(ExchangeKind::none, 1);
-    for (std::uint32_t i = 0; i < genomes.size(); ++i) {
-        Individual individual = evaluated(i + 1, i + 1);
-        individual.genome = genomes[i];
-        population.merge(individual);
-    }
-    return population;
-}
-
 std::vector<Genome> bred_from(const std::vector<Genome>& parents, GeneticOptions options, const Space& of_space,
                               int count = 4000) {
     options.population = std::ssize(parents);
     const auto propagator = make_propagator(options, of_space, 1);
-    const Population population = of(parents);
+    const Population population = of_genomes(parents);
     std::vector<Genome> genomes;
     for (int i = 0; i < count; ++i) {
         RandomStream random(1, Purpose::breeding, static_cast<std::uint64_t>(i));

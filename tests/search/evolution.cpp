@@ -254,3 +254,33 @@ TEST_CASE("a space in which nothing is to be searched is bred, too") {
                   .all.size() == 30);
     }
 }
+
+TEST_CASE("for the model all that failed are equally bad, and worse than all others") {
+    ScreenedState state({.space = {{{"a", RealGene{0, 1}}}}, .seed = 1, .most_points = 20, .evaluations = 100});
+    const auto take = [&](std::uint32_t number, double loss) {
+        Individual individual;
+        individual.id = Id::make(0, 0, number);
+        individual.genome = {number / 100.0};
+        individual.outcome = std::isfinite(loss) ? Outcome::evaluated : Outcome::diverged;
+        individual.loss = loss;
+        state.take(individual, true);
+    };
+    for (std::uint32_t i = 1; i <= 8; ++i) {
+        take(i, i <= 3 ? 1.0 / i : Individual::not_measured);
+    }
+    const ScreenedState::Data data = state.data();
+    REQUIRE(data.values.size() == 8);
+    CHECK(data.points(0, 0) == doctest::Approx(0.03));  // the best first
+    CHECK((data.values[0] < data.values[1] && data.values[1] < data.values[2] && data.values[2] < data.values[3]));
+    for (Eigen::Index i = 4; i < 8; ++i) {
+        CHECK(data.values[i] == data.values[3]);
+    }
+
+    for (std::uint32_t i = 9; i <= 60; ++i) {
+        take(i, i);
+    }
+    const ScreenedState::Data most = state.data();
+    CHECK(most.values.size() == 20);
+    CHECK(most.points.minCoeff() == doctest::Approx(0.01));  // of the best half
+    CHECK(most.points.maxCoeff() == doctest::Approx(0.60));  // the newest
+}

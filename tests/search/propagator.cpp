@@ -20,17 +20,6 @@ namespace {
 constexpr int draws = 10000;
 const GeneticOptions crossover_only{2, 0.7, 0, 0, 0};
 
-/// A population whose individuals have these genomes and the losses 1, 2, 3 …
-Population of_genomes(const std::vector<Genome>& genomes) {
-    Population population(ExchangeKind::none, 1);
-    for (std::uint32_t i = 0; i < genomes.size(); ++i) {
-        Individual individual = evaluated(i + 1, i + 1);
-        individual.genome = genomes[i];
-        population.merge(individual);
-    }
-    return population;
-}
-
 std::vector<Offspring> breed(const PropagatorOptions& options, const Space& space, const Population& population,
                              int count = draws) {
     const auto propagator = make_propagator(options, space, 1);

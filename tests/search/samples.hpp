@@ -28,12 +28,24 @@ inline Individual evaluated(std::uint32_t number, double loss, std::int32_t isla
     return ended(number, Outcome::evaluated, loss, island);
 }
 
+/// A population whose individuals have these genomes and the losses 1, 2, 3 …
+inline Population of_genomes(const std::vector<Genome>& genomes) {
+    Population population(ExchangeKind::none, 1);
+    for (std::uint32_t i = 0; i < genomes.size(); ++i) {
+        Individual individual = evaluated(i + 1, i + 1);
+        individual.genome = genomes[i];
+        population.merge(individual);
+    }
+    return population;
+}
+
 /// Every field differs from its default.
 inline Individual complete(std::uint32_t number) {
     Individual individual = evaluated(number, 0.25, 3);
     individual.generation = 7;
     individual.parents = {Id::make(1, 2, 3), Id::make(4, 5, 6)};
     individual.bred_by = Operator::crossover;
+    individual.breeding = {1, 2, 0.5, 0.25, 0.75};
     individual.genome = {1e-3, 4, 2};
     individual.accuracy = 0.75;
     individual.epochs = 2;

@@ -1,5 +1,5 @@
-// How good a propagator searches a benchmark function, with simulated workers: durations are lognormal, and every
-// result is known at once to all (one island, one population).
+// How good a propagator searches a benchmark function, with simulated workers: durations are lognormal around a minute,
+// and every result is known at once to all (one island, one population).
 //   bench_search PROPAGATOR FUNCTION WORKERS EVALUATIONS FIRST_SEED LAST_SEED [SIGMA]
 // Prints the median, quartiles and the worst of the best values, how many runs end below 1, and seconds a run.
 #include "finch/base/clock.hpp"
@@ -77,10 +77,10 @@ struct Run {
             population.merge(individual);
             running[number] = std::move(individual);
             RandomStream duration(seed, Purpose::pretended_duration, running[number].id.value);
-            due.emplace(now + std::exp(sigma * duration.normal()), worker);
+            due.emplace(now + 60 * std::exp(sigma * duration.normal()), worker);
         };
         for (std::int32_t worker = 0; worker < workers; ++worker) {
-            start(worker, 0);
+            start(worker, 1);
         }
         while (!due.empty()) {
             const auto [now, worker] = due.top();

@@ -77,7 +77,6 @@ public:
 
     void take(const Individual& individual, bool born_here);
     [[nodiscard]] Offspring breed(const Stage& stage, RandomStream& random) const;
-    [[nodiscard]] const std::vector<DifferentialEvolution>& phases() const noexcept { return phases_; }
 
 private:
     struct Start {

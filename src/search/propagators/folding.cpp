@@ -10,14 +10,14 @@
 namespace finch::search {
 namespace {
 
-/// Every copy that came to an island counts.
-constexpr std::size_t whole_history = std::size_t{1} << 30U;
-/// Of a start that somebody asks for.
+constexpr std::size_t whole_history = std::size_t{1} << 30U;  ///< every copy that came to an island counts
+constexpr std::size_t most_screened_results = 500;
+constexpr double most_model_share = 0.01;  ///< of an evaluation
+
+/// Of a `search.start` that somebody asks for.
 std::size_t usual_first_points(const Space& space) {
     return std::max<std::size_t>(6, 2 * space.size());
 }
-constexpr std::size_t most_screened_results = 500;
-constexpr double most_model_share = 0.01;  ///< of an evaluation
 
 std::vector<const Individual*> in_training_on(const Population& population, int island) {
     std::vector<const Individual*> found;

@@ -84,7 +84,6 @@ std::vector<std::size_t> ScreenedState::by_loss() const {
     return order;
 }
 
-/// All, or where they are too many for the model the best half and the newest. Those without a loss are equally bad.
 ScreenedState::Data ScreenedState::data() const {
     const std::vector<std::size_t> order = by_loss();
     const auto most = static_cast<std::size_t>(plan_.most_points);
@@ -104,10 +103,11 @@ ScreenedState::Data ScreenedState::data() const {
     Eigen::VectorXd values(std::ssize(used));
     const auto failed = static_cast<std::size_t>(
         std::count_if(used.begin(), used.end(), [this](std::size_t i) { return !std::isfinite(seen_[i].loss); }));
+    const std::size_t ranked = used.size() - failed;
     for (std::size_t place = 0; place < used.size(); ++place) {
         points.push_back(seen_[used[place]].point);
-        const double from_best = std::min(static_cast<double>(place),
-                                          static_cast<double>(used.size()) - 0.5 - static_cast<double>(failed) / 2);
+        const double from_best = place < ranked ? static_cast<double>(place)
+                                                : static_cast<double>(ranked) + static_cast<double>(failed - 1) / 2;
         values[static_cast<Eigen::Index>(place)] =
             normal_quantile((from_best + 0.5) / static_cast<double>(used.size()));
     }

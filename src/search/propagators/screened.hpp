@@ -31,18 +31,20 @@ public:
     [[nodiscard]] UnitGenome first_point(std::uint64_t number) const;
     [[nodiscard]] std::size_t first_points() const noexcept { return first_points_; }
 
+    /// What the model is shown: points in columns and their losses' places as quantiles of a normal distribution. All
+    /// that is known, or where that is too much the best half and the newest; without a loss all are equally bad.
+    struct Data {
+        Eigen::MatrixXd points;
+        Eigen::VectorXd values;
+    };
+    [[nodiscard]] Data data() const;
+
 private:
     struct Seen {
         UnitGenome point;
         double loss = 0;  ///< +inf: none
     };
-    /// What the model is shown: points in columns and their losses' places as quantiles of a normal distribution.
-    struct Data {
-        Eigen::MatrixXd points;
-        Eigen::VectorXd values;
-    };
 
-    [[nodiscard]] Data data() const;
     /// The model of all that is known, with those in training where it expects them to end.
     [[nodiscard]] GaussianProcess model(const std::vector<const Individual*>& in_training) const;
     [[nodiscard]] std::vector<Genome> candidates(RandomStream& random) const;
