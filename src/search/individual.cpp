@@ -100,7 +100,8 @@ std::optional<std::string> problem_of(const Individual& individual, const Space&
     }
     if (std::min({individual.generation, individual.epochs, individual.best_epoch, individual.ranks,
                   individual.threads}) < 0 ||
-        individual.batch_size < 0 || individual.attempt.deaths < 0 || !(individual.progress >= 0)) {
+        individual.batch_size < 0 || individual.attempt.deaths < 0 || individual.pruning.rung < 0 ||
+        individual.parameters < 0 || !(individual.progress >= 0)) {
         return "has counts that cannot be";
     }
     const Breeding& breeding = individual.breeding;

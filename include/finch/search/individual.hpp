@@ -40,9 +40,21 @@ constexpr std::array<std::string_view, 7> words_of(Outcome) {
 }
 
 /// How an individual came to its genes.
-enum class Operator : std::uint8_t { random, crossover, given, differential_evolution, cma_es, model_screened };
-constexpr std::array<std::string_view, 6> words_of(Operator) {
-    return {"random", "crossover", "given", "differential_evolution", "cma_es", "model_screened"};
+enum class Operator : std::uint8_t {
+    random,
+    crossover,
+    given,
+    differential_evolution,
+    cma_es,
+    model_screened,
+    repeat,
+    swarm,
+    simplex,
+    parzen
+};
+constexpr std::array<std::string_view, 10> words_of(Operator) {
+    return {"random", "crossover", "given", "differential_evolution", "cma_es", "model_screened", "repeat",
+            "swarm",  "simplex",   "parzen"};
 }
 
 /// What its operator must hear again with an individual's loss, so that the operator's state follows from the results.
@@ -87,6 +99,20 @@ constexpr auto fields_of(const Attempt*) {
 }
 static_assert(lists_every_member<Attempt>);
 
+/// How far a training came among those that are compared at the same epochs, and against what its last comparison was.
+struct Pruning {
+    std::int32_t rung = 0;
+    double threshold = std::numeric_limits<double>::quiet_NaN();
+};
+
+constexpr auto fields_of(const Pruning*) {
+    return std::tuple{
+        Field{"rung", &Pruning::rung, "the highest that its training was promoted to; 0: it was not compared"},
+        Field{"pruning_threshold", &Pruning::threshold, "that its loss was compared with last; NaN: with none"},
+    };
+}
+static_assert(lists_every_member<Pruning>);
+
 /// A genome with its lineage and its outcome. Plain data.
 struct Individual {
     static constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();
@@ -113,6 +139,10 @@ struct Individual {
     double progress = 0;
     Attempt attempt;
     Breeding breeding;
+    Pruning pruning;
+    Id reused_from;
+    Id inherited_from;
+    std::int64_t parameters = 0;
     std::int32_t ranks = 0;
     std::int32_t threads = 0;
     std::int64_t batch_size = 0;
@@ -155,6 +185,14 @@ constexpr auto fields_of(const Individual*) {
             .since(2),
         Field{"attempt", &Individual::attempt, "the last attempt at it"}.since(2),
         Field{"breeding", &Individual::breeding, "what its operator must hear again"}.since(3),
+        Field{"pruning", &Individual::pruning, "how far it came among its equals"}.since(4),
+        Field{"reused_from", &Individual::reused_from,
+              "the individual of the same genome whose result it was given; 0: none"}
+            .since(4),
+        Field{"inherited_from", &Individual::inherited_from,
+              "the individual whose weights its training began with; 0: none"}
+            .since(4),
+        Field{"parameters", &Individual::parameters, "numbers that its network learns; 0: not known"}.since(4),
         Field{"curve", &Individual::curve, "a row of /curves per epoch"}.apart(),
     };
 }
@@ -200,8 +238,8 @@ struct Standing {
 
 /// Appends the individual to `out`, the curve only where `with_curve`. read_individual() reads either, and throws
 /// FileError where the bytes mean no individual. `version`: 1 has no training seconds, progress and attempt, 2 no
-/// breeding.
-inline constexpr std::uint16_t individual_version = 3;
+/// breeding, 3 no pruning, reused_from, inherited_from and parameters.
+inline constexpr std::uint16_t individual_version = 4;
 void write_individual(const Individual& individual, bool with_curve, Bytes& out);
 [[nodiscard]] Individual read_individual(ByteReader& reader, std::uint16_t version = individual_version);
 
