@@ -84,7 +84,7 @@ bool Population::merge_membership(Id id, std::int32_t island) {
     const Individual* individual = kind_ == ExchangeKind::pollination ? find(id) : nullptr;
     if (individual != nullptr && individual->ranks_by_loss()) {
         at(island_now(island)).members.insert(individual);
-        at(island_now(island)).arrivals.push_back(individual);
+        at(island_now(island)).changes.push_back(individual);
     }
     if (membership_use_ && memberships_.size() > most_memberships_) {
         drop_unused_memberships();
@@ -179,6 +179,14 @@ bool Population::is_member(Id id, int island) const {
 int Population::island_now(std::int32_t island) const noexcept {
     const int rest = island % islands();
     return rest < 0 ? rest + islands() : rest;
+}
+
+bool Population::is_result_of(const Individual& individual, int island) const {
+    bool is_result = individual.finished_training() && island_now(individual.island) == island;
+    if (individual.ranks_by_loss()) {
+        for_each_place(individual, [&](int place) { is_result = is_result || place == island; });
+    }
+    return is_result;
 }
 
 std::vector<const Individual*> Population::unfinished() const {
@@ -284,13 +292,13 @@ void Population::add_to_indexes(const Individual& individual) {
     ++settled_;
     const int birthplace = island_now(individual.island);
     ++at(birthplace).settled;
-    at(birthplace).arrivals.push_back(&individual);
+    at(birthplace).changes.push_back(&individual);
     if (individual.ranks_by_loss()) {
         ++at(birthplace).born;
         for_each_place(individual, [&](int island) {
             at(island).members.insert(&individual);
             if (island != birthplace) {
-                at(island).arrivals.push_back(&individual);
+                at(island).changes.push_back(&individual);
             }
         });
     }
@@ -304,8 +312,14 @@ void Population::remove_from_indexes(const Individual& individual) {
     --settled_;
     --at(island_now(individual.island)).settled;
     if (individual.ranks_by_loss()) {
-        --at(island_now(individual.island)).born;
-        for_each_place(individual, [&](int island) { at(island).members.erase(&individual); });
+        const int birthplace = island_now(individual.island);
+        --at(birthplace).born;
+        for_each_place(individual, [&](int island) {
+            at(island).members.erase(&individual);
+            if (island != birthplace) {
+                at(island).changes.push_back(&individual);
+            }
+        });
     }
 }
 

@@ -135,6 +135,30 @@ TEST_CASE("copies from other islands are taken in as such, and those on their wa
     CHECK(fold.over(population, 0).value == expected.value);
 }
 
+TEST_CASE("a migrant is a result where it was born and where it lives, not where it was in between") {
+    const Individual migrant = result(1, 1.0);
+    const Individual other = result(2, 2.0);
+    for (int island = 0; island < 3; ++island) {
+        Population population(ExchangeKind::migration, 3);
+        Fold<Chain> fold{Chain{}};
+        population.merge(migrant);
+        population.merge(other);
+        for (const std::int32_t home : {1, 2}) {
+            (void)fold.over(population, island);
+            population.merge(migrant.id, {static_cast<std::uint32_t>(home), 0, home});
+        }
+
+        Chain expected;
+        if (island != 1) {
+            expected.take(migrant, island == 0);
+        }
+        if (island == 0) {
+            expected.take(other, true);
+        }
+        CHECK(fold.over(population, island).value == expected.value);
+    }
+}
+
 namespace {
 
 Space mixed_space() {

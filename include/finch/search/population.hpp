@@ -71,9 +71,12 @@ public:
     [[nodiscard]] std::size_t active(int island) const;
     /// How many were born on `island` and are settled.
     [[nodiscard]] std::size_t settled_on(int island) const { return at(island).settled; }
-    /// Those that were settled on `island` or came to it, in the order in which this copy of the population heard of
-    /// it; what was replaced stands there again. Only grows.
-    [[nodiscard]] const std::vector<const Individual*>& arrivals(int island) const { return at(island).arrivals; }
+    /// Those that were settled on `island`, came to it or left it, in the order in which this copy of the population
+    /// heard of it; what was replaced stands there again. Only grows.
+    [[nodiscard]] const std::vector<const Individual*>& changes(int island) const { return at(island).changes; }
+    /// Whether an individual is one of the island's results: settled and born there, or living there as an immigrant or
+    /// a copy.
+    [[nodiscard]] bool is_result_of(const Individual& individual, int island) const;
     /// The best individual of all, or null.
     [[nodiscard]] const Individual* best() const;
     /// Under migration: where `id` lives now (version 0 where it never moved), as an island that exists now.
@@ -107,7 +110,7 @@ private:
         std::set<const Individual*, Better> members;
         std::size_t born = 0;
         std::size_t settled = 0;  ///< of those born there
-        std::vector<const Individual*> arrivals;
+        std::vector<const Individual*> changes;
     };
 
     [[nodiscard]] const Island& at(int island) const;

@@ -29,13 +29,13 @@ public:
 
     /// With all that `population` knows of `island` by now. Always the same population and island.
     const State& over(const Population& population, int island) {
-        const auto& arrivals = population.arrivals(island);
+        const auto& changes = population.changes(island);
         std::vector<Entry> fresh;
-        for (; seen_ < arrivals.size(); ++seen_) {
-            fresh.push_back({{arrivals[seen_]->finished, arrivals[seen_]->id}, arrivals[seen_]});
+        for (; seen_ < changes.size(); ++seen_) {
+            fresh.push_back({{changes[seen_]->finished, changes[seen_]->id}, changes[seen_]});
         }
         if (!fresh.empty()) {
-            insert(fresh);
+            update(fresh, [&](const Entry& entry) { return population.is_result_of(*entry.individual, island); });
         }
         for (; folded_ < order_.size(); ++folded_) {
             const Individual& individual = *order_[folded_].individual;
@@ -59,7 +59,9 @@ private:
         State state;
     };
 
-    void insert(std::vector<Entry>& fresh) {
+    /// Takes out what changed, and in what is a result of the island now.
+    template <class IsResult>
+    void update(std::vector<Entry>& fresh, const IsResult& is_result) {
         const auto earlier = [](const Entry& a, const Entry& b) { return a.place < b.place; };
         const auto same = [](const Entry& a, const Entry& b) { return a.place == b.place; };
         std::sort(fresh.begin(), fresh.end(), earlier);
@@ -68,8 +70,14 @@ private:
         for (const Entry& entry : fresh) {
             first = std::min(first, remove(entry));
         }
-        const auto place = std::lower_bound(order_.begin(), order_.end(), fresh.front(), earlier);
-        first = std::min(first, static_cast<std::size_t>(place - order_.begin()));
+        std::erase_if(fresh, [&](const Entry& entry) { return !is_result(entry); });
+        if (!fresh.empty()) {
+            const auto place = std::lower_bound(order_.begin(), order_.end(), fresh.front(), earlier);
+            first = std::min(first, static_cast<std::size_t>(place - order_.begin()));
+        }
+        for (const Entry& entry : fresh) {
+            finished_.emplace(entry.place.id.value, entry.place.finished);
+        }
         const auto middle = static_cast<std::ptrdiff_t>(order_.size());
         order_.insert(order_.end(), fresh.begin(), fresh.end());
         std::inplace_merge(order_.begin() + static_cast<std::ptrdiff_t>(first), order_.begin() + middle, order_.end(),
@@ -81,11 +89,12 @@ private:
 
     /// Takes out what `entry` replaces: where it stood, or the end.
     std::size_t remove(const Entry& entry) {
-        const auto [known, is_new] = finished_.try_emplace(entry.place.id.value, entry.place.finished);
-        if (is_new) {
+        const auto known = finished_.find(entry.place.id.value);
+        if (known == finished_.end()) {
             return order_.size();
         }
-        const FoldPlace old{std::exchange(known->second, entry.place.finished), entry.place.id};
+        const FoldPlace old{known->second, entry.place.id};
+        finished_.erase(known);
         const auto at = std::lower_bound(order_.begin(), order_.end(), old,
                                          [](const Entry& a, const FoldPlace& b) { return a.place < b; });
         return static_cast<std::size_t>(order_.erase(at) - order_.begin());
@@ -111,7 +120,7 @@ private:
 
     std::vector<Entry> order_;
     std::unordered_map<std::uint64_t, double> finished_;  ///< by id, of all in order_
-    std::size_t seen_ = 0;                                ///< arrivals
+    std::size_t seen_ = 0;                                ///< changes
     std::size_t folded_ = 0;                              ///< entries of order_ that state_ has
     std::vector<Kept> kept_;                              ///< by how many they have; the first has none
     State state_;

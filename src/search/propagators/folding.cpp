@@ -72,6 +72,21 @@ private:
     std::optional<Fold<ScreenedState>> state_;
 };
 
+/// How long an island's evaluations took.
+struct Durations {
+    double results = 0;
+    double timed = 0;
+    double seconds = 0;  ///< of the timed ones, in all
+
+    void take(const Individual& one, bool /*born_here*/) {
+        ++results;
+        if (one.started > 0 && one.finished >= one.started) {
+            seconds += one.finished - one.started;
+            ++timed;
+        }
+    }
+};
+
 class Automatic final : public Propagator {
 public:
     Automatic(const AutomaticOptions& options, const Space& space, std::uint64_t seed)
@@ -88,26 +103,18 @@ public:
 
 private:
     [[nodiscard]] bool is_worth_a_model(const Population& population, int island) {
-        for (const auto& arrivals = population.arrivals(island); seen_ < arrivals.size(); ++seen_) {
-            const Individual& one = *arrivals[seen_];
-            if (one.started > 0 && one.finished >= one.started) {
-                seconds_ += one.finished - one.started;
-                ++timed_;
-            }
-        }
-        const double known = std::min(static_cast<double>(seen_), static_cast<double>(ScreenedOptions{}.most_points));
+        const Durations& durations = durations_.over(population, island);
+        const double known = std::min(durations.results, static_cast<double>(ScreenedOptions{}.most_points));
         const double model = options_.model_seconds * known * known;
         return population.settled_on(island) < most_screened_results &&
-               (timed_ == 0 || model < most_model_share * seconds_ / static_cast<double>(timed_));
+               (durations.timed == 0 || model < most_model_share * durations.seconds / durations.timed);
     }
 
     AutomaticOptions options_;
     Screened screened_;
     Evolution evolution_;
     bool is_screened_ = true;
-    std::size_t seen_ = 0;  ///< arrivals
-    std::size_t timed_ = 0;
-    double seconds_ = 0;  ///< of the timed ones, in all
+    Fold<Durations> durations_{Durations{}};
 };
 
 }  // namespace
