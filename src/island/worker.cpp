@@ -174,7 +174,9 @@ search::Stage Worker::stage() const {
     stage.births = static_cast<std::uint64_t>((generation_ - 1) * count + place);
     stage.evaluations = budget.evaluations.value_or(budget.generations.value_or(0) * workers());
     if (stage.evaluations > 0) {
-        const auto settled = static_cast<double>(population_.settled_on(island()));
+        const auto settled = leaders.size() > most_told
+                                 ? static_cast<double>(stage.births)
+                                 : static_cast<double>(population_.settled_on(island()));
         stage.budget_used = settled * workers() / static_cast<double>(count * stage.evaluations);
     }
     const double hours = (hooks_.steady_seconds() - began_) / 3600;
@@ -248,7 +250,7 @@ void Worker::start(search::Individual individual) {
     individual.attempt.restart = options_.restart;
     individual.attempt.worker = options_.self;
     individual.ranks = options_.ranks;
-    const bool is_told = propagator_.looks_at_training();
+    const bool is_told = propagator_.looks_at_training() && leaders_of(island()).size() <= most_told;
     if (publish(search::Started{individual}, is_told ? leaders_of(island()) : std::vector<std::int32_t>())) {
         evaluator_.start(std::move(individual));
     }
@@ -264,7 +266,7 @@ void Worker::settle(search::Individual individual) {
         alone_.reset();
     }
     // Of an earlier start it may be another island's: whose leaders breed with it.
-    if (!publish(search::Result{individual}, leaders_of(population_.island_now(individual.island)))) {
+    if (!publish(search::Result{individual}, told_of(individual))) {
         return;
     }
     ++evaluations_;

@@ -10,6 +10,9 @@
 namespace finch::island {
 namespace {
 
+constexpr std::size_t least_spread = 16;  ///< of a large island's best
+constexpr int told_by_each = 4;
+
 /// As it travels to all but the archivist, who alone keeps learning curves.
 search::Record without_curve(search::Record record) {
     if (auto* result = std::get_if<search::Result>(&record)) {
@@ -19,6 +22,40 @@ search::Record without_curve(search::Record record) {
 }
 
 }  // namespace
+
+// Large islands spread the best by rumor mongering (Demers et al. 1987): who hears of one tells it to a few others, until
+// nearly all know it. World rank 0 hears of everything from those who bred it.
+std::vector<std::int32_t> Worker::told_of(const search::Individual& individual) {
+    const int island = population_.island_now(individual.island);
+    const std::vector<std::int32_t>& leaders = leaders_of(island);
+    if (leaders.size() <= most_told) {
+        return leaders;
+    }
+    const std::size_t spread = std::clamp(propagator_.population(), least_spread, most_told);
+    const auto best = population_.best(island, spread);
+    if (!individual.ranks_by_loss() || (best.size() == spread && search::better(*best.back(), individual))) {
+        return {};
+    }
+    RandomStream random(options_.seed, Purpose::exchange, individual.id.value,
+                        static_cast<std::uint32_t>(options_.self) + 1);
+    std::vector<std::int32_t> told;
+    for (int i = 0; i < told_by_each; ++i) {
+        told.push_back(leaders[static_cast<std::size_t>(random.below(leaders.size()))]);
+    }
+    return told;
+}
+
+void Worker::pass_on(const search::Record& record) {
+    const auto* result = std::get_if<search::Result>(&record);
+    if (result == nullptr || state_ != State::searching || leaders_of(island()).size() <= most_told) {
+        return;
+    }
+    for (const std::int32_t worker : told_of(result->individual)) {
+        if (worker != options_.self && worker != 0) {
+            send(worker, record);
+        }
+    }
+}
 
 void Worker::receive() {
     for (const comm::Envelope& envelope : mailbox_.take()) {
@@ -45,7 +82,9 @@ void Worker::handle(const search::Record& record, int from) {
     } else if (const auto* sign = std::get_if<search::Alive>(&record)) {
         liveness_.heard(from, hooks_.steady_seconds(), sign->seconds);
     } else {
-        merge(record, from);
+        if (merge(record, from)) {
+            pass_on(record);
+        }
     }
 }
 
@@ -73,8 +112,8 @@ void Worker::answer_requests() {
     }
 }
 
-/// Merges what a record of the worker `from` says.
-void Worker::merge(const search::Record& record, int from) {
+/// Merges what a record of the worker `from` says; false where it was known.
+bool Worker::merge(const search::Record& record, int from) {
     if (archivist_) {
         archivist_->merge(record, from);
     }
@@ -82,6 +121,7 @@ void Worker::merge(const search::Record& record, int from) {
     if (const auto* result = std::get_if<search::Result>(&record); result != nullptr && is_new) {
         observer_.settled(result->individual, population_);
     }
+    return is_new;
 }
 
 bool Worker::publish(const search::Record& record, std::vector<std::int32_t> to) {

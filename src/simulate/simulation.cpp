@@ -145,6 +145,9 @@ void Simulation::add_worker(const config::Config& config, const Options& options
     worker.islands = &islands_;
     worker.budget = config.budget;
     worker.exchange = config.exchange;
+    worker.beginning = config.beginning(mine.propagator->first_points());
+    worker.openings_left.resize(worker.beginning.openings());
+    std::iota(worker.openings_left.begin(), worker.openings_left.end(), 0U);
     worker.archive_seconds = config.checkpoint.archive_seconds;
     worker.training_seconds = config.checkpoint.training_seconds;
     worker.timeout_seconds = config.workers.timeout_seconds;
@@ -223,6 +226,11 @@ Result Simulation::result() const {
 void check(const config::Config& config, const Options& options) {
     static_cast<void>(function_of(config));
     static_cast<void>(islands_of(config, options.workers));
+    if (config.first.run) {
+        throw ConfigError(
+            "search.first.run: a simulation reads no run directory; accepted: a list of guesses, search.first: "
+            "[{GENE: VALUE}]");
+    }
     if (config.budget.node_hours) {
         throw ConfigError(
             "search.budget.node_hours: a simulation has no nodes; accepted: evaluations, generations, hours, "

@@ -48,6 +48,16 @@ TEST_CASE("the same seed gives the same result to the bit, another seed another"
     }
 }
 
+TEST_CASE("guesses, starts and constraints are those of the configuration") {
+    const auto best = [](const std::string& search) {
+        return run(rastrigin(search + ", budget: {evaluations: 60}"), lognormal_20, 1).best;
+    };
+    CHECK(best("first: [{x0: 0, x1: 0, x2: 0, x3: 0}]") == 0);
+    CHECK(best("constraints: ['x1 >= 2']") >= 4);
+    CHECK(best("start: sobol") != best("start: random"));
+    CHECK_THROWS_AS(static_cast<void>(run(rastrigin("first: {run: somewhere}"), lognormal_20, 1)), ConfigError);
+}
+
 TEST_CASE("a budget of evaluations is used exactly, one of generations by every worker") {
     for (const int evaluations : {1, 19, 20, 21, 333}) {
         const config::Config config =

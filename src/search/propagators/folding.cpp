@@ -93,7 +93,9 @@ public:
         : options_(options), screened_({}, space, seed), evolution_({}, space, seed) {}
 
     Offspring breed(const Population& population, int island, const Stage& stage, RandomStream& random) override {
-        is_screened_ = is_worth_a_model(population, island);
+        // Where not all results are told to all, births say how many there are.
+        is_screened_ = stage.births < most_screened_results + static_cast<std::uint64_t>(stage.workers) &&
+                       is_worth_a_model(population, island);
         return is_screened_ ? screened_.breed(population, island, stage, random)
                             : evolution_.breed(population, island, stage, random);
     }
