@@ -55,6 +55,7 @@ island::WorkerOptions worker_options(const RunContext& context, const OpenedRun&
     options.nodes = context.placement.nodes();
     options.one_at_a_time = run.before.one_at_a_time;
     options.budget = context.config.budget;
+    options.final_choice = context.config.final_choice;
     options.exchange = context.config.exchange;
     if (!context.options.genes) {
         options.beginning = context.config.beginning(first_points);
@@ -315,9 +316,10 @@ int evolve(comm::Session& session, const RunOptions& options) {
 }
 
 int train_one(comm::Session& session, RunOptions options) {
-    options.settings.insert(options.settings.end(),
-                            {fmt::format("workers.ranks={}", session.world_size()), "workers.islands=1",
-                             "workers.slots=1", "search.exchange.kind=none", "search.budget={evaluations: 1}"});
+    options.settings.insert(
+        options.settings.end(),
+        {fmt::format("workers.ranks={}", session.world_size()), "workers.islands=1", "workers.slots=1",
+         "search.exchange.kind=none", "search.budget={evaluations: 1}", "search.final=none"});
     return evolve(session, options);
 }
 

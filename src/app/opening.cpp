@@ -73,7 +73,7 @@ std::vector<std::int32_t> bred_by_workers(const search::Population& population) 
     std::vector<std::int32_t> bred;
     for (const auto& [id, individual] : population.individuals()) {
         bred.resize(std::max<std::size_t>(bred.size(), id.worker() + 1));
-        ++bred[id.worker()];
+        bred[id.worker()] += individual.is_repeat() ? 0 : 1;
     }
     return bred;
 }

@@ -175,6 +175,15 @@ Domain first_guesses() {
                                     "their genes; Finch fills them in when the run begins, and keeps them")})});
 }
 
+/// final_choice.cpp reads it.
+Domain final_choice() {
+    using search::FinalChoice;
+    return either({word_of({"auto", "none"}),
+                   section({key("candidates", &FinalChoice::candidates, whole(1, 1000),
+                                "so many of the best, of different genes"),
+                            key("repeats", &FinalChoice::repeats, whole(1, 1000), "evaluations of each")})});
+}
+
 Domain search_section() {
     const Text constraint{"a comparison, such as a * b <= 512",
                           [](const std::string& text) { return !text.empty() && text.size() <= 1000; },
@@ -203,6 +212,9 @@ Domain search_section() {
         unbound("pruning", "none", word_of({"none"}), "ends unpromising trainings early"),
         key("budget", &Config::budget, budget_section(), "when the search ends: whichever comes first")
             .with_default("{evaluations: 100}"),
+        unbound("final", "auto", final_choice(),
+                "evaluates the best again with fresh seeds, within a budget of evaluations alone, and publishes the "
+                "one with the smallest mean; auto: networks, from 100 evaluations on"),
     });
 }
 

@@ -252,15 +252,19 @@ void CnnEvaluator::keep_best(const search::Individual& individual, train::Traini
     const auto beats = [&mine](const std::optional<search::Standing>& other) {
         return !other || search::better(mine, *other);
     };
-    if (!mine.ranks_by_loss || !beats(best_known_()) || !beats(kept_)) {
+    if (!mine.ranks_by_loss || (!individual.is_repeat() && (!beats(best_known_()) || !beats(kept_)))) {
         return;
     }
     keep_alive(seconds_of_files);
     const store::ModelFile file{individual, search::genome_text(config_.space, individual.genome),
                                 training.best_weights(), place_.run};
     try {
-        store::write_model(directory_.worker_best(place_.worker), file);
-        kept_ = mine;
+        if (individual.is_repeat()) {
+            store::write_model(directory_.repeat(individual.id), file);  // any of them may be published
+        } else {
+            store::write_model(directory_.worker_best(place_.worker), file);
+            kept_ = mine;
+        }
     } catch (const ApiError& error) {
         throw StorageError(fmt::format("the weights of {} cannot be kept: {}", to_text(individual.id), error.what()));
     }

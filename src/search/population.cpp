@@ -16,7 +16,8 @@ constexpr std::size_t spare_memberships = 1000;
 
 }  // namespace
 
-Population::Population(ExchangeKind kind, int islands) : kind_(kind) {
+Population::Population(ExchangeKind kind, int islands, std::vector<Cost> costs)
+    : kind_(kind), costs_(std::move(costs)) {
     if (islands < 1) {
         throw Error(fmt::format("a population needs at least 1 island, not {}", islands));
     }
@@ -26,6 +27,7 @@ Population::Population(ExchangeKind kind, int islands) : kind_(kind) {
 // The islands point at the individuals, so a copy makes its own.
 Population::Population(const Population& other)
     : kind_(other.kind_),
+      costs_(other.costs_),
       individuals_(other.individuals_),
       homes_(other.homes_),
       memberships_(other.memberships_),
@@ -83,7 +85,7 @@ bool Population::merge_membership(Id id, std::int32_t island) {
     }
     const Individual* individual = kind_ == ExchangeKind::pollination ? find(id) : nullptr;
     if (individual != nullptr && individual->ranks_by_loss()) {
-        at(island_now(island)).members.insert(individual);
+        at(island_now(island)).insert(individual);
         at(island_now(island)).arrivals.push_back(individual);
     }
     if (membership_use_ && memberships_.size() > most_memberships_) {
@@ -113,7 +115,7 @@ bool Population::merge(Record record) {
 }
 
 void Population::limit_memberships(const MembershipUse& use) {
-    if (kind_ == ExchangeKind::pollination) {
+    if (kind_ == ExchangeKind::pollination && costs_.empty()) {
         membership_use_ = use;
         drop_unused_memberships();
     }
@@ -131,6 +133,14 @@ const Individual* Population::find(Id id) const noexcept {
 }
 
 std::vector<const Individual*> Population::best(int island, std::size_t count) const {
+    if (!costs_.empty()) {
+        const Island& here = at(island);
+        if (here.ranked.empty()) {
+            here.ranked = ranked_by_objectives({here.members.begin(), here.members.end()}, costs_);
+        }
+        return {here.ranked.begin(),
+                here.ranked.begin() + static_cast<std::ptrdiff_t>(std::min(count, active(island)))};
+    }
     std::vector<const Individual*> found;
     found.reserve(std::min(count, active(island)));
     for (auto member = at(island).members.begin(); found.size() < found.capacity(); ++member) {
@@ -256,7 +266,7 @@ void Population::drop_unused_memberships() {
             return false;
         }
         if (const int island = island_now(membership.second); island != island_now(individual->island)) {
-            at(island).members.erase(individual);
+            at(island).erase(individual);
         }
         return true;
     });
@@ -282,13 +292,16 @@ void Population::add_to_indexes(const Individual& individual) {
         return;
     }
     ++settled_;
+    if (individual.is_repeat()) {
+        return;
+    }
     const int birthplace = island_now(individual.island);
     ++at(birthplace).settled;
     at(birthplace).arrivals.push_back(&individual);
     if (individual.ranks_by_loss()) {
         ++at(birthplace).born;
         for_each_place(individual, [&](int island) {
-            at(island).members.insert(&individual);
+            at(island).insert(&individual);
             if (island != birthplace) {
                 at(island).arrivals.push_back(&individual);
             }
@@ -302,10 +315,13 @@ void Population::remove_from_indexes(const Individual& individual) {
         return;
     }
     --settled_;
+    if (individual.is_repeat()) {
+        return;
+    }
     --at(island_now(individual.island)).settled;
     if (individual.ranks_by_loss()) {
         --at(island_now(individual.island)).born;
-        for_each_place(individual, [&](int island) { at(island).members.erase(&individual); });
+        for_each_place(individual, [&](int island) { at(island).erase(&individual); });
     }
 }
 

@@ -55,6 +55,9 @@ std::vector<std::string> companions(const std::string& path, const std::string& 
     if (path == "training.optimizer.sgd.nesterov") {
         return {"training.optimizer.sgd.momentum=0.5"};
     }
+    if (begins(path, "search.final.")) {
+        return {"search.budget.evaluations=10000000"};
+    }
     if (begins(path, "search.budget.")) {
         return {path == "search.budget.hours" ? "search.budget.evaluations=1" : "search.budget.hours=1"};
     }

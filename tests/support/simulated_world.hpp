@@ -83,6 +83,7 @@ public:
             for (const double x : running.individual.genome) {
                 running.individual.loss += x * x;
             }
+            running.individual.loss += noise * static_cast<double>(running.individual.id.value * 2654435761U % 1009U);
             ended.push_back(running.individual);
             return true;
         });
@@ -109,6 +110,7 @@ public:
     std::function<void()> on_checkpoint = [] {};
     std::size_t epochs = 0;  ///< lines of each learning curve
     double seconds_of_checkpoint = 0;
+    double noise = 0;                          ///< of a loss, times a number below 1009 that depends on the id
     int looks = 0;                             ///< that every evaluation takes; 0: depends on the id
     std::map<search::Id, std::size_t> beside;  ///< how many ran when it was started
     std::vector<search::Id> joined_by;         ///< those beside which another was started
