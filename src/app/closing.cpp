@@ -75,6 +75,8 @@ void print_summary(const RunContext& context, const island::Worker& worker, cons
     }
     fmt::print("\n{}", report::best_table(context.config.space, population, archive.facts(), 3,
                                           fitness_name(context.config.objective)));
+    fmt::print("{}", report::front_table(context.config.space, population, context.config.costs,
+                                         fitness_name(context.config.objective)));
     fmt::print("{}", report::final_table(context.config.space, population, context.config.final_choice,
                                          fitness_name(context.config.objective)));
 }

@@ -104,7 +104,7 @@ std::unique_ptr<island::Evaluator> make_evaluator(const RunContext& context, std
 island::ExitReason lead(const RunContext& context, OpenedRun opened) {
     const bool is_zero = context.session.world_rank() == 0;
     OpenedRun run = share_run(context.leaders.get(), std::move(opened), context.placement.layout.island_of_worker,
-                              context.config.exchange.kind, context.placement.layout.islands);
+                              context.config.exchange.kind, context.placement.layout.islands, context.config.costs);
     FileJournal journal(context.directory.journal(context.place().worker), run.before.run);
     std::optional<FileArchive> archive;
     if (is_zero) {

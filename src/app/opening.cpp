@@ -156,7 +156,7 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
                    const cluster::Slurm& slurm, const std::string& data_fingerprint, int workers, int islands,
                    int nodes) {
     OpenedRun run;
-    run.population = search::Population(config.exchange.kind, islands);
+    run.population = search::Population(config.exchange.kind, islands, config.costs);
     if (options.fresh && slurm.restart_count == 0 && directory.holds_a_run()) {
         if (store::is_locked(directory)) {
             throw ConfigError(directory.root().string() + ": --fresh cannot set aside a run that is in use");

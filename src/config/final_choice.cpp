@@ -21,7 +21,8 @@ void read_final_choice(const Tree& search, Config& config) {
     const bool fits = counts_evaluations_alone(config.budget);
     if (written.kind == Tree::Kind::scalar) {
         // A function gives the same value again; who wants a noisy one repeated says so.
-        if (written.text == "auto" && fits && *config.budget.evaluations >= least_evaluations && config.trains()) {
+        const bool is_chosen_by_loss = config.trains() && config.costs.empty();
+        if (written.text == "auto" && fits && is_chosen_by_loss && *config.budget.evaluations >= least_evaluations) {
             config.final_choice = search::FinalChoice{};
         }
         return;

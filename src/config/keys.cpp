@@ -5,6 +5,7 @@
 
 #include "bind.hpp"
 #include "domains.hpp"
+#include "objectives.hpp"
 
 #include <limits>
 
@@ -88,6 +89,10 @@ Key objective() {
          key("spread", &F::spread, real(0, 10), "deviation of the logarithm of that time")}};
     const auto set = [function](const Tree& tree, const Place& config) {
         Objective& value = config.as<Config>().objective;
+        if (tree.kind == Tree::Kind::list) {
+            read_objectives(tree, config.as<Config>());
+            return;
+        }
         if (tree.kind == Tree::Kind::scalar) {
             value = enumerator<LossObjective>(tree.text).value();
             return;
@@ -96,8 +101,14 @@ Key objective() {
         read_section(function, tree, Place{.object = &chosen_function, .path = "search.objective"});
         complete_function(chosen_function, tree);
     };
-    return {"objective", "validation_loss", either({word_of(all_words<LossObjective>()), {function}}),
-            "what is minimised; a function brings its own genes x0, x1, … and needs no model and no data", set};
+    std::vector<std::string> words = all_words<LossObjective>();
+    const std::vector<std::string> costs = all_words<search::Cost>();
+    words.insert(words.end(), costs.begin(), costs.end());
+    return {"objective", "validation_loss",
+            either({word_of(all_words<LossObjective>()), {function}, {List{.element = {word_of(words)}}}}),
+            "what is minimised; a function brings its own genes x0, x1, … and needs no model and no data; a list: the "
+            "loss first, and what is minimised beside it (seconds of training are never quite the same again)",
+            set};
 }
 
 void check_budget(const island::Budget& budget, const Tree& written) {

@@ -218,6 +218,7 @@ void CnnEvaluator::describe(search::Individual& individual, train::Training& tra
     individual.epochs = static_cast<std::int32_t>(individual.curve.size());
     individual.best_epoch = static_cast<std::int32_t>(training.best_epoch());
     individual.batch_size = training.global_batch();
+    individual.parameters = training.plan().parameters;
     individual.training_seconds = training.training_seconds();
     individual.samples_per_second = individual.training_seconds > 0
                                         ? static_cast<double>(training.samples_trained()) / individual.training_seconds

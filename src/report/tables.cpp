@@ -101,6 +101,38 @@ std::string final_table(const search::Space& space, const search::Population& po
                        grid.text());
 }
 
+std::string front_table(const search::Space& space, const search::Population& population,
+                        const std::vector<search::Cost>& costs, const std::string& fitness) {
+    if (costs.empty()) {
+        return "";
+    }
+    std::vector<const search::Individual*> all;
+    for (const auto& [id, individual] : population.individuals()) {
+        if (individual.ranks_by_loss() && !individual.is_repeat()) {
+            all.push_back(&individual);
+        }
+    }
+    std::vector<std::string> head{"id", fitness};
+    for (const search::Cost cost : costs) {
+        head.emplace_back(word(cost));
+    }
+    head.insert(head.end(), {"accuracy", "genes"});
+    Grid grid(head);
+    const auto front = search::pareto_front(all, costs);
+    for (const search::Individual* individual : front) {
+        std::vector<std::string> line{to_text(individual->id), fmt::format("{:.6g}", individual->loss)};
+        for (const search::Cost cost : costs) {
+            line.push_back(fmt::format("{:.10g}", search::cost_of(cost, *individual)));
+        }
+        line.insert(line.end(), {percent(individual->accuracy), search::genome_text(space, individual->genome)});
+        grid.add(std::move(line));
+    }
+    return fmt::format("the front: {} of {} that no other beats in {}{}\n{}", front.size(),
+                       plural(all.size(), "individual"), fitness,
+                       fmt::format(" and {}", fmt::join(std::vector(head.begin() + 2, head.end() - 2), " and ")),
+                       grid.empty() ? "" : grid.text());
+}
+
 std::string outcome_table(const search::Population& population) {
     std::array<std::size_t, words_of(search::Outcome{}).size()> counts{};
     for (const auto& [id, individual] : population.individuals()) {
@@ -162,10 +194,11 @@ double evaluations_per_hour(const store::ArchiveFacts& facts) {
 std::string overview(const store::Recovered& recovered, const std::string& run, int top, const Competition& competition,
                      const std::string& fitness) {
     const search::Population population = population_of(recovered, competition);
-    const std::string final_choice = final_table(recovered.space, population, competition.final_choice, fitness);
+    const std::string beside = front_table(recovered.space, population, competition.costs, fitness) +
+                               final_table(recovered.space, population, competition.final_choice, fitness);
     std::string text = heading(recovered, population, run) + outcome_table(population) + "\n" +
                        best_table(recovered.space, population, recovered.facts, top, fitness) +
-                       (final_choice.empty() ? "" : "\n" + final_choice) + "\n" + worker_table(recovered.facts) + "\n" +
+                       (beside.empty() ? "" : "\n" + beside) + "\n" + worker_table(recovered.facts) + "\n" +
                        event_list(recovered.facts, shown_events);
     if (!recovered.problems.empty()) {
         text += "\nproblems\n";

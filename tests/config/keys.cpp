@@ -83,6 +83,9 @@ TEST_CASE("every key: its bounds are accepted") {
     int tried = 0;
     for (const KeyDescription& key : all_keys()) {
         for (const std::string& value : is_gene_key(key) ? std::vector<std::string>{} : key.accepted) {
+            if (key.path == "search.objective" && value.front() == '[') {
+                continue;  // a list has tests of its own (messages.cpp): its values hang together
+            }
             const std::string problem = problem_with(key, value);
             CHECK_MESSAGE(problem == "", key.path << "=" << value << ": " << problem);
             ++tried;

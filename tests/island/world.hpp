@@ -86,7 +86,7 @@ public:
 
     /// What the journals hold, merged.
     [[nodiscard]] search::Population recorded() const {
-        search::Population population(kind_, islands_);
+        search::Population population(kind_, islands_, costs);
         for (const auto& journal : journals_) {
             for (const Bytes& record : journal) {
                 search::RecordReader reader(record, 7, "journal");
@@ -111,6 +111,7 @@ public:
     Budget budget_;
     std::optional<search::FinalChoice> final_choice;
     double noise = 0;
+    std::vector<search::Cost> costs;
     double timeout_seconds = 0;
     search::PropagatorOptions propagator = search::GeneticOptions{8};
     const Worker* stopped = nullptr;  ///< as by SIGSTOP

@@ -52,7 +52,7 @@ private:
     std::vector<Bytes>& records_;
 };
 
-/// Evaluates Σx² after a number of looks that depends on the id.
+/// Evaluates Σx², and 1e6 (2 − x0)² as the number of parameters, after a number of looks that depends on the id.
 class SteppedEvaluator : public island::Evaluator {
 public:
     SteppedEvaluator(int slots, int longest) : slots_(static_cast<std::size_t>(slots)), longest_(longest) {}
@@ -83,6 +83,8 @@ public:
             for (const double x : running.individual.genome) {
                 running.individual.loss += x * x;
             }
+            const double apart = 2 - (running.individual.genome.empty() ? 0 : running.individual.genome[0]);
+            running.individual.parameters = static_cast<std::int64_t>(1e6 * apart * apart);
             running.individual.loss += noise * static_cast<double>(running.individual.id.value * 2654435761U % 1009U);
             ended.push_back(running.individual);
             return true;

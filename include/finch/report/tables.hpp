@@ -22,6 +22,11 @@ namespace finch::report {
 [[nodiscard]] std::string final_table(const search::Space& space, const search::Population& population,
                                       const std::optional<search::FinalChoice>& choice, const std::string& fitness);
 
+/// Those of all islands that no other beats in the loss (under the name `fitness`) and all `costs`, by their loss.
+/// Empty without costs.
+[[nodiscard]] std::string front_table(const search::Space& space, const search::Population& population,
+                                      const std::vector<search::Cost>& costs, const std::string& fitness);
+
 /// How many individuals ended how.
 [[nodiscard]] std::string outcome_table(const search::Population& population);
 
@@ -34,8 +39,8 @@ namespace finch::report {
 /// Results per hour that any worker was up, over all starts; 0 where nothing is known yet.
 [[nodiscard]] double evaluations_per_hour(const store::ArchiveFacts& facts);
 
-/// All of it: the run's name and state, counts, the best of each island by `competition`, the final choice, workers,
-/// events, and damaged files.
+/// All of it: the run's name and state, counts, the best of each island by `competition`, the front or the final
+/// choice, workers, events, and damaged files.
 [[nodiscard]] std::string overview(const store::Recovered& recovered, const std::string& run, int top,
                                    const Competition& competition, const std::string& fitness);
 
