@@ -68,16 +68,29 @@ bool is_dominated(const Points& points, const Front& front, std::size_t point) {
 }
 
 /// Each point goes to the first front that does not dominate it, which is found by bisection, since a front whose
-/// predecessor does not dominate it does not either (Zhang, Tian, Cheng and Jin 2015, ENS-BS).
-std::vector<Front> sorted_fronts(const Points& points) {
+/// predecessor does not dominate it does not either (Zhang, Tian, Cheng and Jin 2015, ENS-BS). A front before which
+/// there are `count` or more is given up, since fronts only grow.
+std::vector<Front> sorted_fronts(const Points& points, std::size_t count) {
     Front order(points.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return points.before(a, b); });
+    const auto before = [&](std::size_t a, std::size_t b) { return points.before(a, b); };
+    if (!std::is_sorted(order.begin(), order.end(), before)) {
+        std::sort(order.begin(), order.end(), before);
+    }
     std::vector<Front> fronts;
+    std::size_t kept = 0;
     for (const std::size_t point : order) {
         const auto front = std::partition_point(
             fronts.begin(), fronts.end(), [&](const Front& earlier) { return is_dominated(points, earlier, point); });
+        if (front == fronts.end() && kept >= count) {
+            continue;
+        }
         (front != fronts.end() ? *front : fronts.emplace_back()).push_back(point);
+        ++kept;
+        while (fronts.size() > 1 && kept - fronts.back().size() >= count) {
+            kept -= fronts.back().size();
+            fronts.pop_back();
+        }
     }
     return fronts;
 }
@@ -114,11 +127,10 @@ double cost_of(Cost cost, const Individual& individual) noexcept {
 }
 
 std::vector<const Individual*> ranked_by_objectives(std::vector<const Individual*> individuals,
-                                                    std::span<const Cost> costs) {
+                                                    std::span<const Cost> costs, std::size_t count) {
     const Points points(std::move(individuals), costs);
     std::vector<const Individual*> ranked;
-    ranked.reserve(points.size());
-    for (const Front& front : sorted_fronts(points)) {
+    for (const Front& front : sorted_fronts(points, count)) {
         const std::vector<double> distances = crowding_distances(points, front);
         std::vector<std::size_t> places(front.size());
         std::iota(places.begin(), places.end(), std::size_t{0});
@@ -137,7 +149,7 @@ std::vector<const Individual*> pareto_front(std::vector<const Individual*> indiv
     const Points points(std::move(individuals), costs);
     std::vector<const Individual*> found;
     if (points.size() > 0) {
-        const Front first = sorted_fronts(points).front();
+        const Front first = sorted_fronts(points, 1).front();
         for (const std::size_t point : first) {
             found.push_back(points.individual(point));
         }

@@ -135,11 +135,11 @@ const Individual* Population::find(Id id) const noexcept {
 std::vector<const Individual*> Population::best(int island, std::size_t count) const {
     if (!costs_.empty()) {
         const Island& here = at(island);
-        if (here.ranked.empty()) {
-            here.ranked = ranked_by_objectives({here.members.begin(), here.members.end()}, costs_);
+        const std::size_t wanted = std::min(count, active(island));
+        if (here.ranked.size() < wanted) {
+            here.ranked = ranked_by_objectives({here.members.begin(), here.members.end()}, costs_, wanted);
         }
-        return {here.ranked.begin(),
-                here.ranked.begin() + static_cast<std::ptrdiff_t>(std::min(count, active(island)))};
+        return {here.ranked.begin(), here.ranked.begin() + static_cast<std::ptrdiff_t>(wanted)};
     }
     std::vector<const Individual*> found;
     found.reserve(std::min(count, active(island)));

@@ -126,7 +126,7 @@ TEST_CASE("rank and crowding distance are those of the definition, for two and t
                 fronts[ranks.at(one.id)].push_back(one);
             }
 
-            const auto ranked = ranked_by_objectives(pointers(all), costs);
+            const auto ranked = ranked_by_objectives(pointers(all), costs, all.size());
 
             REQUIRE(ranked.size() == all.size());
             for (std::size_t i = 1; i < ranked.size(); ++i) {
@@ -139,6 +139,13 @@ TEST_CASE("rank and crowding distance are those of the definition, for two and t
                     const bool is_equal = wider == narrower || std::abs(wider - narrower) < 1e-12;
                     CHECK((wider > narrower || is_equal));
                 }
+            }
+            for (std::size_t count = 0; count <= all.size(); count += 1 + seed % 5) {
+                const auto first = ranked_by_objectives(pointers(all), costs, count);
+                REQUIRE(first.size() >= count);
+                CHECK(std::equal(first.begin(), first.end(), ranked.begin()));
+                CHECK((first.size() == all.size() || count == 0 ||
+                       ranks.at(first.back()->id) == ranks.at(ranked[count - 1]->id)));
             }
             CHECK(pareto_front(pointers(all), costs).size() == fronts.at(0).size());
             for (const Individual* one : pareto_front(pointers(all), costs)) {
@@ -153,7 +160,7 @@ TEST_CASE("a front: by rank, its ends first, then whoever stands alone; of equal
                                       with_costs(4, 10, 0), with_costs(5, 10, 1), with_costs(6, 20, 20),
                                       with_costs(7, 20, 20)};
     std::vector<std::uint32_t> order;
-    for (const Individual* one : ranked_by_objectives(pointers(all), one_cost)) {
+    for (const Individual* one : ranked_by_objectives(pointers(all), one_cost, all.size())) {
         order.push_back(one->id.sequence());
     }
 
@@ -198,7 +205,7 @@ TEST_CASE("with costs the active ones are the best by rank among all members, wh
                     members.push_back(&one);
                 }
             }
-            auto ranked = ids(ranked_by_objectives(members, one_cost));
+            auto ranked = ids(ranked_by_objectives(members, one_cost, members.size()));
             ranked.resize(std::min(ranked.size(), expected.active(island)));
             CHECK(ids(expected.best(island, 1000)) == ranked);
             active += ranked.size();

@@ -71,7 +71,7 @@ public:
 
     [[nodiscard]] const Individual* find(Id id) const noexcept;
     /// The `count` best active individuals of `island` that rank by loss, best first; fewer if there are fewer.
-    /// O(count); with costs, once after each change, O(members log members).
+    /// O(count); with costs, once after each change, O(members) and more where `count` is large.
     [[nodiscard]] std::vector<const Individual*> best(int island, std::size_t count) const;
     /// How many individuals are active on `island` and rank by loss.
     [[nodiscard]] std::size_t active(int island) const;
@@ -115,7 +115,8 @@ private:
         std::size_t born = 0;
         std::size_t settled = 0;  ///< of those born there
         std::vector<const Individual*> arrivals;
-        mutable std::vector<const Individual*> ranked;  ///< members by all objectives; empty: not known yet
+        mutable std::vector<const Individual*>
+            ranked;  ///< the first members by all objectives, as far as anybody asked
 
         void insert(const Individual* individual) {
             members.insert(individual);
