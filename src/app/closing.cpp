@@ -23,8 +23,8 @@ bool publish(const RunContext& context, std::uint64_t run, const search::Populat
         return true;
     }
     try {
-        if (const auto said =
-                publish_best(context.directory, run, context.config, context.datasets, context.device, population)) {
+        if (const auto said = publish_best(context.directory, run, context.config, context.datasets, context.device,
+                                           search::chosen(population, context.config.final_choice))) {
             spdlog::info("{}", *said);
         }
         return true;
@@ -48,6 +48,7 @@ island::ExitReason close_run(const RunContext& context, const island::Worker& wo
     const search::Population& population = worker.population();
     if (worker.exit_reason() == island::ExitReason::complete) {
         const bool is_published = publish(context, archive.facts().run, population);
+        remove_spare_weights(context.directory, population);
         const bool is_written =
             write_last_archive(archive, population, is_published ? RunState::complete : RunState::stopped);
         return is_published && is_written ? island::ExitReason::complete : island::ExitReason::storage;
@@ -74,15 +75,20 @@ void print_summary(const RunContext& context, const island::Worker& worker, cons
     }
     fmt::print("\n{}", report::best_table(context.config.space, population, archive.facts(), 3,
                                           fitness_name(context.config.objective)));
+    fmt::print("{}", report::front_table(context.config.space, population, context.config.costs,
+                                         fitness_name(context.config.objective)));
+    fmt::print("{}", report::final_table(context.config.space, population, context.config.final_choice,
+                                         fitness_name(context.config.objective)));
 }
 
 }  // namespace
 
 FileArchive::Written publisher(const RunContext& context, std::uint64_t run) {
     return [&context, run, last = search::Id{}](const search::Population& population) mutable {
-        const search::Individual* best = context.config.trains() ? population.best() : nullptr;
+        const search::Individual* best =
+            context.config.trains() ? search::chosen(population, context.config.final_choice) : nullptr;
         try {
-            if (best != nullptr && best->id != last && publish_weights(context.directory, run, population)) {
+            if (best != nullptr && best->id != last && publish_weights(context.directory, run, best)) {
                 last = best->id;
             }
         } catch (const ApiError& error) {

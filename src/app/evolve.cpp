@@ -55,6 +55,7 @@ island::WorkerOptions worker_options(const RunContext& context, const OpenedRun&
     options.nodes = context.placement.nodes();
     options.one_at_a_time = run.before.one_at_a_time;
     options.budget = context.config.budget;
+    options.final_choice = context.config.final_choice;
     options.exchange = context.config.exchange;
     if (!context.options.genes) {
         options.beginning = context.config.beginning(first_points);
@@ -103,7 +104,7 @@ std::unique_ptr<island::Evaluator> make_evaluator(const RunContext& context, std
 island::ExitReason lead(const RunContext& context, OpenedRun opened) {
     const bool is_zero = context.session.world_rank() == 0;
     OpenedRun run = share_run(context.leaders.get(), std::move(opened), context.placement.layout.island_of_worker,
-                              context.config.exchange.kind, context.placement.layout.islands);
+                              context.config.exchange.kind, context.placement.layout.islands, context.config.costs);
     FileJournal journal(context.directory.journal(context.place().worker), run.before.run);
     std::optional<FileArchive> archive;
     if (is_zero) {
@@ -315,9 +316,10 @@ int evolve(comm::Session& session, const RunOptions& options) {
 }
 
 int train_one(comm::Session& session, RunOptions options) {
-    options.settings.insert(options.settings.end(),
-                            {fmt::format("workers.ranks={}", session.world_size()), "workers.islands=1",
-                             "workers.slots=1", "search.exchange.kind=none", "search.budget={evaluations: 1}"});
+    options.settings.insert(
+        options.settings.end(),
+        {fmt::format("workers.ranks={}", session.world_size()), "workers.islands=1", "workers.slots=1",
+         "search.exchange.kind=none", "search.budget={evaluations: 1}", "search.final=none"});
     return evolve(session, options);
 }
 

@@ -73,7 +73,7 @@ std::vector<std::int32_t> bred_by_workers(const search::Population& population) 
     std::vector<std::int32_t> bred;
     for (const auto& [id, individual] : population.individuals()) {
         bred.resize(std::max<std::size_t>(bred.size(), id.worker() + 1));
-        ++bred[id.worker()];
+        bred[id.worker()] += individual.is_repeat() ? 0 : 1;
     }
     return bred;
 }
@@ -156,7 +156,7 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
                    const cluster::Slurm& slurm, const std::string& data_fingerprint, int workers, int islands,
                    int nodes) {
     OpenedRun run;
-    run.population = search::Population(config.exchange.kind, islands);
+    run.population = search::Population(config.exchange.kind, islands, config.costs);
     if (options.fresh && slurm.restart_count == 0 && directory.holds_a_run()) {
         if (store::is_locked(directory)) {
             throw ConfigError(directory.root().string() + ": --fresh cannot set aside a run that is in use");

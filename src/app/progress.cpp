@@ -81,7 +81,9 @@ void Progress::settled(const search::Individual& individual, const search::Popul
     last_line_ = now;
     const std::string more = unsaid_ > 0 ? fmt::format(" (and {} more)", unsaid_) : "";
     unsaid_ = 0;
-    spdlog::info("{} on island {}: {} [{}]{} | {}", to_text(individual.id), individual.island,
+    const std::string what = individual.is_repeat() ? fmt::format("repeats {}", to_text(individual.parents[0]))
+                                                    : fmt::format("on island {}", individual.island);
+    spdlog::info("{} {}: {} [{}]{} | {}", to_text(individual.id), what,
                  score_text(individual, fitness_name(config_.objective)),
                  search::genome_text(config_.space, individual.genome), more, summary(population));
 }

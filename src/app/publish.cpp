@@ -8,6 +8,7 @@
 #include "finch/train/training.hpp"
 
 #include <algorithm>
+#include <map>
 #include <new>
 #include <set>
 #include <string_view>
@@ -48,6 +49,9 @@ using Paths = std::vector<std::filesystem::path>;
 
 /// The files of whoever trained it last and of whoever bred it.
 Paths likely_files(const store::RunDirectory& directory, const search::Individual& best) {
+    if (best.is_repeat()) {
+        return {directory.repeat(best.id)};
+    }
     Paths files{directory.worker_best(static_cast<int>(best.id.worker()))};
     if (best.attempt.worker >= 0) {
         files.insert(files.begin(), directory.worker_best(best.attempt.worker));
@@ -107,8 +111,7 @@ void write(const store::RunDirectory& directory, std::uint64_t run, const search
 
 }  // namespace
 
-bool publish_weights(const store::RunDirectory& directory, std::uint64_t run, const search::Population& population) {
-    const search::Individual* best = population.best();
+bool publish_weights(const store::RunDirectory& directory, std::uint64_t run, const search::Individual* best) {
     if (best == nullptr || published(directory, *best, run)) {
         return true;
     }
@@ -121,8 +124,7 @@ bool publish_weights(const store::RunDirectory& directory, std::uint64_t run, co
 
 std::optional<std::string> publish_best(const store::RunDirectory& directory, std::uint64_t run,
                                         const config::Config& config, const data::Datasets& datasets,
-                                        backend::Device& device, const search::Population& population) {
-    const search::Individual* best = population.best();
+                                        backend::Device& device, const search::Individual* best) {
     if (best == nullptr) {
         return std::nullopt;
     }
@@ -150,6 +152,23 @@ std::optional<std::string> publish_best(const store::RunDirectory& directory, st
     return fmt::format("best individual {}: test loss {:.5g}, test accuracy {:.2f} % ({} images) -> {}",
                        to_text(best->id), test.loss, 100 * test.accuracy, datasets.test.samples(),
                        directory.best_model().string());
+}
+
+void remove_spare_weights(const store::RunDirectory& directory, const search::Population& population) {
+    std::map<search::Id, const search::Individual*> best;  // by whom they repeat
+    std::vector<const search::Individual*> repeats;
+    for (const auto& [id, individual] : population.individuals()) {
+        if (individual.is_repeat() && individual.finished_training()) {
+            repeats.push_back(&individual);
+            const search::Individual*& kept = best.try_emplace(individual.parents[0], &individual).first->second;
+            kept = search::better(individual, *kept) ? &individual : kept;
+        }
+    }
+    for (const search::Individual* repeat : repeats) {
+        if (repeat != best.at(repeat->parents[0])) {
+            store::remove_model(directory.repeat(repeat->id));
+        }
+    }
 }
 
 }  // namespace finch::app

@@ -43,7 +43,7 @@ void receive_known(search::Population& population, const std::function<Bytes()>&
 }  // namespace
 
 OpenedRun share_run(MPI_Comm leaders, OpenedRun opened, std::span<const int> island_of_worker,
-                    search::ExchangeKind kind, int islands) {
+                    search::ExchangeKind kind, int islands, std::vector<search::Cost> costs) {
     const auto self = static_cast<std::size_t>(comm::rank_of(leaders));
     const comm::Communicator island = comm::split(leaders, island_of_worker[self]);
     if (self == 0) {
@@ -60,7 +60,7 @@ OpenedRun share_run(MPI_Comm leaders, OpenedRun opened, std::span<const int> isl
         }
         return opened;
     }
-    opened.population = search::Population(kind, islands);
+    opened.population = search::Population(kind, islands, std::move(costs));
     const bool passes_on = comm::rank_of(island.get()) == 0;
     receive_known(opened.population, [&] {
         Bytes chunk = passes_on ? comm::receive_bytes(leaders, 0) : Bytes();

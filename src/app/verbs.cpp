@@ -43,9 +43,9 @@ int show(const ShowOptions& options) {
         throw ConfigError(fmt::format("{}: there is no run here (no population.h5)", options.run.string()));
     }
     const config::Config config = config::parse(recovered->facts.config, options.run.string());
-    const search::ExchangeKind exchange = config.exchange.kind;
-    fmt::print("{}", options.csv ? report::csv(*recovered, exchange)
-                                 : report::overview(*recovered, options.run.string(), options.top, exchange,
+    const report::Competition competition{config.exchange.kind, config.costs, config.final_choice};
+    fmt::print("{}", options.csv ? report::csv(*recovered, competition)
+                                 : report::overview(*recovered, options.run.string(), options.top, competition,
                                                     fitness_name(config.objective)));
     return exit_done;
 }

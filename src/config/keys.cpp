@@ -5,6 +5,7 @@
 
 #include "bind.hpp"
 #include "domains.hpp"
+#include "objectives.hpp"
 
 #include <limits>
 
@@ -88,6 +89,10 @@ Key objective() {
          key("spread", &F::spread, real(0, 10), "deviation of the logarithm of that time")}};
     const auto set = [function](const Tree& tree, const Place& config) {
         Objective& value = config.as<Config>().objective;
+        if (tree.kind == Tree::Kind::list) {
+            read_objectives(tree, config.as<Config>());
+            return;
+        }
         if (tree.kind == Tree::Kind::scalar) {
             value = enumerator<LossObjective>(tree.text).value();
             return;
@@ -96,8 +101,14 @@ Key objective() {
         read_section(function, tree, Place{.object = &chosen_function, .path = "search.objective"});
         complete_function(chosen_function, tree);
     };
-    return {"objective", "validation_loss", either({word_of(all_words<LossObjective>()), {function}}),
-            "what is minimised; a function brings its own genes x0, x1, … and needs no model and no data", set};
+    std::vector<std::string> words = all_words<LossObjective>();
+    const std::vector<std::string> costs = all_words<search::Cost>();
+    words.insert(words.end(), costs.begin(), costs.end());
+    return {"objective", "validation_loss",
+            either({word_of(all_words<LossObjective>()), {function}, {List{.element = {word_of(words)}}}}),
+            "what is minimised; a function brings its own genes x0, x1, … and needs no model and no data; a list: the "
+            "loss first, and what is minimised beside it (seconds of training are never quite the same again)",
+            set};
 }
 
 void check_budget(const island::Budget& budget, const Tree& written) {
@@ -175,6 +186,15 @@ Domain first_guesses() {
                                     "their genes; Finch fills them in when the run begins, and keeps them")})});
 }
 
+/// final_choice.cpp reads it.
+Domain final_choice() {
+    using search::FinalChoice;
+    return either({word_of({"auto", "none"}),
+                   section({key("candidates", &FinalChoice::candidates, whole(1, 1000),
+                                "so many of the best, of different genes"),
+                            key("repeats", &FinalChoice::repeats, whole(1, 1000), "evaluations of each")})});
+}
+
 Domain search_section() {
     const Text constraint{"a comparison, such as a * b <= 512",
                           [](const std::string& text) { return !text.empty() && text.size() <= 1000; },
@@ -203,6 +223,9 @@ Domain search_section() {
         unbound("pruning", "none", word_of({"none"}), "ends unpromising trainings early"),
         key("budget", &Config::budget, budget_section(), "when the search ends: whichever comes first")
             .with_default("{evaluations: 100}"),
+        unbound("final", "auto", final_choice(),
+                "evaluates the best again with fresh seeds, within a budget of evaluations alone, and publishes the "
+                "one with the smallest mean; auto: networks, from 100 evaluations on"),
     });
 }
 

@@ -6,6 +6,8 @@
 
 #include "beginnings.hpp"
 #include "bind.hpp"
+#include "final_choice.hpp"
+#include "objectives.hpp"
 #include "space.hpp"
 
 #include <algorithm>
@@ -98,6 +100,8 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
     const auto* const function = std::get_if<FunctionObjective>(&config.objective);
     config.space = function != nullptr ? space_of(*function, space) : read_space(space);
     read_beginnings(all["search"], config);
+    check_objectives(all["search"], config);
+    read_final_choice(all["search"], config);
     Genes genes(function != nullptr ? search::Space{} : config.space, space);
     train::Recipe base;
     base.seed = config.seed;

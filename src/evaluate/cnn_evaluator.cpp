@@ -218,6 +218,7 @@ void CnnEvaluator::describe(search::Individual& individual, train::Training& tra
     individual.epochs = static_cast<std::int32_t>(individual.curve.size());
     individual.best_epoch = static_cast<std::int32_t>(training.best_epoch());
     individual.batch_size = training.global_batch();
+    individual.parameters = training.plan().parameters;
     individual.training_seconds = training.training_seconds();
     individual.samples_per_second = individual.training_seconds > 0
                                         ? static_cast<double>(training.samples_trained()) / individual.training_seconds
@@ -252,15 +253,19 @@ void CnnEvaluator::keep_best(const search::Individual& individual, train::Traini
     const auto beats = [&mine](const std::optional<search::Standing>& other) {
         return !other || search::better(mine, *other);
     };
-    if (!mine.ranks_by_loss || !beats(best_known_()) || !beats(kept_)) {
+    if (!mine.ranks_by_loss || (!individual.is_repeat() && (!beats(best_known_()) || !beats(kept_)))) {
         return;
     }
     keep_alive(seconds_of_files);
     const store::ModelFile file{individual, search::genome_text(config_.space, individual.genome),
                                 training.best_weights(), place_.run};
     try {
-        store::write_model(directory_.worker_best(place_.worker), file);
-        kept_ = mine;
+        if (individual.is_repeat()) {
+            store::write_model(directory_.repeat(individual.id), file);  // any of them may be published
+        } else {
+            store::write_model(directory_.worker_best(place_.worker), file);
+            kept_ = mine;
+        }
     } catch (const ApiError& error) {
         throw StorageError(fmt::format("the weights of {} cannot be kept: {}", to_text(individual.id), error.what()));
     }

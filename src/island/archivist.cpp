@@ -25,9 +25,13 @@ void Archivist::receive(const search::LeaseMessage& message) {
 
 std::vector<search::LeaseMessage> Archivist::answers() {
     std::vector<search::LeaseMessage> answers;
-    for (const search::LeaseMessage& request : std::exchange(requests_, {})) {
-        answers.push_back(leases_.answer(request).value());
-    }
+    std::erase_if(requests_, [&](const search::LeaseMessage& request) {
+        auto answer = leases_.answer(request);
+        if (answer) {
+            answers.push_back(std::move(*answer));
+        }
+        return answer.has_value();
+    });
     return answers;
 }
 

@@ -29,6 +29,13 @@ double share_used(std::int64_t generations, const search::Population& population
     return share;
 }
 
+/// A result that was reused took no lease.
+std::int64_t leases_taken(const search::Population& population) {
+    const auto& all = population.individuals();
+    return std::count_if(all.begin(), all.end(),
+                         [](const auto& one) { return one.second.reused_from == search::Id{}; });
+}
+
 }  // namespace
 
 std::vector<std::int64_t> generation_quotas(std::int64_t generations, const search::Population& population,
@@ -55,11 +62,15 @@ std::vector<std::int64_t> generation_quotas(std::int64_t generations, const sear
 }
 
 LeaseServer::LeaseServer(const Budget& budget, const search::Population& population,
-                         std::span<const EarlierStart> earlier, std::span<const std::int64_t> dealt)
-    : done_(dealt.size(), 0) {
+                         std::span<const EarlierStart> earlier, std::span<const std::int64_t> dealt,
+                         std::optional<search::FinalChoice> final_choice)
+    : final_choice_(final_choice), done_(dealt.size(), 0) {
     if (budget.evaluations) {
         // An individual that is unfinished goes on and holds its lease still, so everybody known counts.
-        remaining_ = std::max<std::int64_t>(0, *budget.evaluations - static_cast<std::int64_t>(population.size()));
+        evaluations_ = *budget.evaluations;
+        const std::int64_t left = std::max<std::int64_t>(0, evaluations_ - leases_taken(population));
+        held_back_ = final_choice ? std::min(left, final_choice->evaluations()) : 0;
+        remaining_ = left - held_back_;
     }
     if (budget.generations) {
         quotas_ = generation_quotas(*budget.generations, population, earlier, dealt);
@@ -81,11 +92,36 @@ std::int64_t LeaseServer::lease_size(std::int32_t worker, double seconds_per_eva
     return closed_ ? 0 : lease;
 }
 
+std::int64_t LeaseServer::begin_final_choice(const search::Population& population) {
+    const bool may_be_due = held_back_ > 0 && *remaining_ == 0 && !closed_ &&
+                            population.settled() == population.size() && population.size() != looked_at_;
+    if (!may_be_due) {
+        return 0;
+    }
+    looked_at_ = population.size();
+    if (leases_taken(population) != evaluations_ - held_back_) {
+        return 0;  // a lease is on its way to an individual
+    }
+    const std::int64_t held_back = std::exchange(held_back_, 0);
+    const auto come = search::repeats_to_come(population, *final_choice_, held_back);
+    repeats_.assign(come.begin(), come.end());
+    *remaining_ = held_back - std::ssize(repeats_);  // if nobody has a loss, the search goes on
+    return std::ssize(repeats_);
+}
+
 std::optional<search::LeaseMessage> LeaseServer::answer(const search::LeaseMessage& message) {
     using Kind = search::LeaseMessage::Kind;
     const auto worker = static_cast<std::size_t>(message.worker);
+    if (message.kind == Kind::request && !closed_ && !repeats_.empty()) {
+        search::LeaseMessage grant{Kind::grant, message.worker, 1, 0, std::move(repeats_.front())};
+        repeats_.pop_front();
+        return grant;
+    }
     if (message.kind == Kind::request) {
         const std::int64_t lease = lease_size(message.worker, message.seconds_per_evaluation);
+        if (lease == 0 && held_back_ > 0 && !closed_) {
+            return std::nullopt;
+        }
         if (remaining_) {
             *remaining_ -= lease;
         }
@@ -112,7 +148,11 @@ bool LeaseServer::all_done() const noexcept {
 
 void LeaseClient::receive(const search::LeaseMessage& message) {
     waiting_ = false;
-    held_ += message.count;
+    if (message.repeat.of != search::Id{}) {
+        repeats_.push_back(message.repeat);
+    } else {
+        held_ += message.count;
+    }
     lease_ = message.count;
     exhausted_ = exhausted_ || message.kind == search::LeaseMessage::Kind::exhausted;
 }
@@ -125,8 +165,17 @@ bool LeaseClient::take() noexcept {
     return true;
 }
 
+std::optional<search::Repeat> LeaseClient::take_repeat() {
+    if (repeats_.empty()) {
+        return std::nullopt;
+    }
+    std::optional repeat = std::move(repeats_.front());
+    repeats_.pop_front();
+    return repeat;
+}
+
 bool LeaseClient::should_ask(bool wanted) noexcept {
-    if (!wanted || waiting_ || exhausted_ || held_ > lease_ / 2) {
+    if (!wanted || waiting_ || exhausted_ || held_ > lease_ / 2 || !repeats_.empty()) {
         return false;
     }
     waiting_ = true;
@@ -135,6 +184,7 @@ bool LeaseClient::should_ask(bool wanted) noexcept {
 
 std::int64_t LeaseClient::return_leases() noexcept {
     exhausted_ = true;
+    repeats_.clear();
     const std::int64_t given = held_;
     held_ = 0;
     return given;

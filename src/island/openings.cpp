@@ -26,6 +26,9 @@ std::vector<std::uint32_t> openings_left(const search::Population& population, s
         for (auto one = all.lower_bound(search::Id::make(restart, 0, 0));
              one != all.end() && one->first.restart() == restart; ++one) {
             const search::Id id = one->first;
+            if (one->second.is_repeat()) {
+                continue;
+            }
             if (const auto opening = opening_of(left, id.sequence() - 1, id.worker(), count)) {
                 taken.insert(*opening);
             }

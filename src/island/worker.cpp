@@ -73,8 +73,9 @@ Worker::Worker(WorkerOptions options, search::Population population, search::Pro
                                    .everywhere = archive != nullptr});
     Dealt dealt = deal(population_, options_);
     if (archive != nullptr) {
-        archivist_.emplace(*archive, LeaseServer(options_.budget, population_, options_.earlier, dealt.counts),
-                           workers(), options_.archive_seconds, hooks_.steady_seconds);
+        archivist_.emplace(
+            *archive, LeaseServer(options_.budget, population_, options_.earlier, dealt.counts, options_.final_choice),
+            workers(), options_.archive_seconds, hooks_.steady_seconds);
     }
     unfinished_ = std::move(dealt.mine);
     last_checkpoint_ = began_ - phase_of(options_.self) * options_.training_seconds;
@@ -157,6 +158,14 @@ void Worker::fill_slots() {
         did_something_ = true;
         start_bred();
     }
+    while (state_ == State::searching && !alone_ && evaluator_.has_free_slot()) {
+        auto repeat = lease_client_.take_repeat();
+        if (!repeat) {
+            break;
+        }
+        did_something_ = true;
+        start_repeat(std::move(*repeat));
+    }
     if (state_ == State::searching && !alone_ && unfinished_.empty() &&
         lease_client_.should_ask(evaluator_.wants_soon())) {
         send_lease(search::LeaseMessage::Kind::request, 0);
@@ -173,6 +182,9 @@ search::Stage Worker::stage() const {
     stage.workers = static_cast<std::int32_t>(count);
     stage.births = static_cast<std::uint64_t>((generation_ - 1) * count + place);
     stage.evaluations = budget.evaluations.value_or(budget.generations.value_or(0) * workers());
+    if (options_.final_choice) {
+        stage.evaluations = std::max<std::int64_t>(1, stage.evaluations - options_.final_choice->evaluations());
+    }
     if (stage.evaluations > 0) {
         const auto settled = leaders.size() > most_told
                                  ? static_cast<double>(stage.births)
@@ -191,17 +203,32 @@ search::Stage Worker::stage() const {
     return stage;
 }
 
-void Worker::start_bred() {
+search::Individual Worker::newborn() {
     search::Individual individual;
     individual.id = search::Id::make(options_.restart, static_cast<std::uint32_t>(options_.self), ++sequence_);
     individual.island = island();
-    individual.generation = ++generation_;
+    individual.generation = generation_;
     individual.born = hooks_.unix_seconds();
     individual.node = options_.node;
     individual.device = options_.device;
     individual.ranks = options_.ranks;
     individual.threads = options_.threads;
     individual.attempt = {options_.restart, options_.self};
+    return individual;
+}
+
+/// The same genes under an id, and so with a seed, of its own.
+void Worker::start_repeat(search::Repeat repeat) {
+    search::Individual individual = newborn();
+    individual.bred_by = search::Operator::repeat;
+    individual.parents = {repeat.of, search::Id{}};
+    individual.genome = std::move(repeat.genome);
+    start(std::move(individual));
+}
+
+void Worker::start_bred() {
+    ++generation_;
+    search::Individual individual = newborn();
     const search::Stage now = stage();
     bool exists = false;
     std::uint32_t attempt = 0;
@@ -271,7 +298,7 @@ void Worker::settle(search::Individual individual) {
     }
     ++evaluations_;
     evaluator_.settled(individual);
-    if (state_ == State::searching) {
+    if (state_ == State::searching && !individual.is_repeat()) {
         exchange(individual);
     }
 }

@@ -106,6 +106,10 @@ void Worker::answer_requests() {
     const bool unfinished_first =
         options_.one_at_a_time && state_ == State::searching && (alone_ || !unfinished_.empty());
     if (archivist_ && !unfinished_first) {
+        if (const std::int64_t repeats = archivist_->leases().begin_final_choice(population_); repeats > 0) {
+            event("final choice",
+                  fmt::format("all others are settled: the best are evaluated again, {} times in all", repeats));
+        }
         for (const search::LeaseMessage& answer : archivist_->answers()) {
             send(answer.worker, answer);
         }

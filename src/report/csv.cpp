@@ -99,10 +99,10 @@ std::map<search::Id, std::string> islands_by_id(const search::Population& popula
 
 }  // namespace
 
-std::string csv(const store::Recovered& recovered, search::ExchangeKind exchange) {
+std::string csv(const store::Recovered& recovered, const Competition& competition) {
     std::string out;
     append(out, head(recovered.space));
-    const search::Population population = population_of(recovered, exchange);
+    const search::Population population = population_of(recovered, competition);
     const auto islands = islands_by_id(population);
     for (const auto& [id, individual] : population.individuals()) {
         const auto found = islands.find(id);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "finch/report/competition.hpp"
 #include "finch/search/population.hpp"
 #include "finch/store/resume.hpp"
 
@@ -7,10 +8,9 @@
 
 namespace finch::report {
 
-/// Every individual on the islands on which it is active under `exchange`.
-inline search::Population population_of(const store::Recovered& recovered,
-                                        search::ExchangeKind exchange = search::ExchangeKind::none) {
-    search::Population population(exchange, std::max(1, recovered.facts.islands));
+/// Every individual on the islands on which it is active by `competition`.
+inline search::Population population_of(const store::Recovered& recovered, const Competition& competition = {}) {
+    search::Population population(competition.exchange, std::max(1, recovered.facts.islands), competition.costs);
     recovered.merge_into(population);
     return population;
 }

@@ -7,6 +7,7 @@
 #include "grid.hpp"
 #include "population_of.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -75,6 +76,63 @@ std::string best_table(const search::Space& space, const search::Population& pop
     return text;
 }
 
+std::string final_table(const search::Space& space, const search::Population& population,
+                        const std::optional<search::FinalChoice>& choice, const std::string& fitness) {
+    const auto candidates =
+        choice ? search::final_candidates(population, choice->candidates) : std::vector<search::Candidate>();
+    const auto is_repeated = [](const search::Candidate& one) { return !one.repeats.empty(); };
+    if (std::none_of(candidates.begin(), candidates.end(), is_repeated)) {
+        return "";
+    }
+    const auto number = [](double value) { return std::isnan(value) ? "-" : fmt::format("{:.6g}", value); };
+    Grid grid({"id", fitness, "repeated", "deviation", "repeats", "failed", "genes"});
+    for (const search::Candidate& one : candidates) {
+        grid.add({to_text(one.individual->id), number(one.individual->loss), number(one.mean), number(one.deviation),
+                  std::to_string(one.settled), std::to_string(one.failed),
+                  search::genome_text(space, one.individual->genome)});
+    }
+    const search::Candidate* winner = search::winner_of(candidates, *choice);
+    return fmt::format("final choice: the best {} again, each {} with other seeds; {}\n{}", candidates.size(),
+                       choice->repeats == 1 ? "once" : fmt::format("{} times", choice->repeats),
+                       winner == nullptr
+                           ? "not decided yet"
+                           : fmt::format("{} wins, its best repeat is {}", to_text(winner->individual->id),
+                                         to_text(winner->repeats.front()->id)),
+                       grid.text());
+}
+
+std::string front_table(const search::Space& space, const search::Population& population,
+                        const std::vector<search::Cost>& costs, const std::string& fitness) {
+    if (costs.empty()) {
+        return "";
+    }
+    std::vector<const search::Individual*> all;
+    for (const auto& [id, individual] : population.individuals()) {
+        if (individual.ranks_by_loss() && !individual.is_repeat()) {
+            all.push_back(&individual);
+        }
+    }
+    std::vector<std::string> head{"id", fitness};
+    for (const search::Cost cost : costs) {
+        head.emplace_back(word(cost));
+    }
+    head.insert(head.end(), {"accuracy", "genes"});
+    Grid grid(head);
+    const auto front = search::pareto_front(all, costs);
+    for (const search::Individual* individual : front) {
+        std::vector<std::string> line{to_text(individual->id), fmt::format("{:.6g}", individual->loss)};
+        for (const search::Cost cost : costs) {
+            line.push_back(fmt::format("{:.10g}", search::cost_of(cost, *individual)));
+        }
+        line.insert(line.end(), {percent(individual->accuracy), search::genome_text(space, individual->genome)});
+        grid.add(std::move(line));
+    }
+    return fmt::format("the front: {} of {} that no other beats in {}{}\n{}", front.size(),
+                       plural(all.size(), "individual"), fitness,
+                       fmt::format(" and {}", fmt::join(std::vector(head.begin() + 2, head.end() - 2), " and ")),
+                       grid.empty() ? "" : grid.text());
+}
+
 std::string outcome_table(const search::Population& population) {
     std::array<std::size_t, words_of(search::Outcome{}).size()> counts{};
     for (const auto& [id, individual] : population.individuals()) {
@@ -133,12 +191,15 @@ double evaluations_per_hour(const store::ArchiveFacts& facts) {
     return seconds > 0 ? static_cast<double>(evaluations) * 3600 / seconds : 0;
 }
 
-std::string overview(const store::Recovered& recovered, const std::string& run, int top, search::ExchangeKind exchange,
+std::string overview(const store::Recovered& recovered, const std::string& run, int top, const Competition& competition,
                      const std::string& fitness) {
-    const search::Population population = population_of(recovered, exchange);
+    const search::Population population = population_of(recovered, competition);
+    const std::string beside = front_table(recovered.space, population, competition.costs, fitness) +
+                               final_table(recovered.space, population, competition.final_choice, fitness);
     std::string text = heading(recovered, population, run) + outcome_table(population) + "\n" +
-                       best_table(recovered.space, population, recovered.facts, top, fitness) + "\n" +
-                       worker_table(recovered.facts) + "\n" + event_list(recovered.facts, shown_events);
+                       best_table(recovered.space, population, recovered.facts, top, fitness) +
+                       (beside.empty() ? "" : "\n" + beside) + "\n" + worker_table(recovered.facts) + "\n" +
+                       event_list(recovered.facts, shown_events);
     if (!recovered.problems.empty()) {
         text += "\nproblems\n";
         for (const std::string& problem : recovered.problems) {

@@ -16,7 +16,8 @@ constexpr std::size_t spare_memberships = 1000;
 
 }  // namespace
 
-Population::Population(ExchangeKind kind, int islands) : kind_(kind) {
+Population::Population(ExchangeKind kind, int islands, std::vector<Cost> costs)
+    : kind_(kind), costs_(std::move(costs)) {
     if (islands < 1) {
         throw Error(fmt::format("a population needs at least 1 island, not {}", islands));
     }
@@ -26,6 +27,7 @@ Population::Population(ExchangeKind kind, int islands) : kind_(kind) {
 // The islands point at the individuals, so a copy makes its own.
 Population::Population(const Population& other)
     : kind_(other.kind_),
+      costs_(other.costs_),
       individuals_(other.individuals_),
       homes_(other.homes_),
       memberships_(other.memberships_),
@@ -83,7 +85,7 @@ bool Population::merge_membership(Id id, std::int32_t island) {
     }
     const Individual* individual = kind_ == ExchangeKind::pollination ? find(id) : nullptr;
     if (individual != nullptr && individual->ranks_by_loss()) {
-        at(island_now(island)).members.insert(individual);
+        at(island_now(island)).insert(individual);
         at(island_now(island)).changes.push_back(individual);
     }
     if (membership_use_ && memberships_.size() > most_memberships_) {
@@ -113,7 +115,7 @@ bool Population::merge(Record record) {
 }
 
 void Population::limit_memberships(const MembershipUse& use) {
-    if (kind_ == ExchangeKind::pollination) {
+    if (kind_ == ExchangeKind::pollination && costs_.empty()) {
         membership_use_ = use;
         drop_unused_memberships();
     }
@@ -131,6 +133,14 @@ const Individual* Population::find(Id id) const noexcept {
 }
 
 std::vector<const Individual*> Population::best(int island, std::size_t count) const {
+    if (!costs_.empty()) {
+        const Island& here = at(island);
+        const std::size_t wanted = std::min(count, active(island));
+        if (here.ranked.size() < wanted) {
+            here.ranked = ranked_by_objectives({here.members.begin(), here.members.end()}, costs_, wanted);
+        }
+        return {here.ranked.begin(), here.ranked.begin() + static_cast<std::ptrdiff_t>(wanted)};
+    }
     std::vector<const Individual*> found;
     found.reserve(std::min(count, active(island)));
     for (auto member = at(island).members.begin(); found.size() < found.capacity(); ++member) {
@@ -182,7 +192,10 @@ int Population::island_now(std::int32_t island) const noexcept {
 }
 
 bool Population::is_result_of(const Individual& individual, int island) const {
-    bool is_result = individual.finished_training() && island_now(individual.island) == island;
+    if (individual.is_repeat() || !individual.finished_training()) {
+        return false;
+    }
+    bool is_result = island_now(individual.island) == island;
     if (individual.ranks_by_loss()) {
         for_each_place(individual, [&](int place) { is_result = is_result || place == island; });
     }
@@ -264,7 +277,7 @@ void Population::drop_unused_memberships() {
             return false;
         }
         if (const int island = island_now(membership.second); island != island_now(individual->island)) {
-            at(island).members.erase(individual);
+            at(island).erase(individual);
         }
         return true;
     });
@@ -290,13 +303,16 @@ void Population::add_to_indexes(const Individual& individual) {
         return;
     }
     ++settled_;
+    if (individual.is_repeat()) {
+        return;
+    }
     const int birthplace = island_now(individual.island);
     ++at(birthplace).settled;
     at(birthplace).changes.push_back(&individual);
     if (individual.ranks_by_loss()) {
         ++at(birthplace).born;
         for_each_place(individual, [&](int island) {
-            at(island).members.insert(&individual);
+            at(island).insert(&individual);
             if (island != birthplace) {
                 at(island).changes.push_back(&individual);
             }
@@ -310,12 +326,15 @@ void Population::remove_from_indexes(const Individual& individual) {
         return;
     }
     --settled_;
+    if (individual.is_repeat()) {
+        return;
+    }
     --at(island_now(individual.island)).settled;
     if (individual.ranks_by_loss()) {
         const int birthplace = island_now(individual.island);
         --at(birthplace).born;
         for_each_place(individual, [&](int island) {
-            at(island).members.erase(&individual);
+            at(island).erase(&individual);
             if (island != birthplace) {
                 at(island).changes.push_back(&individual);
             }

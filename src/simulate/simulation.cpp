@@ -144,6 +144,7 @@ void Simulation::add_worker(const config::Config& config, const Options& options
     worker.self = self;
     worker.islands = &islands_;
     worker.budget = config.budget;
+    worker.final_choice = config.final_choice;
     worker.exchange = config.exchange;
     worker.beginning = config.beginning(mine.propagator->first_points());
     worker.openings_left.resize(worker.beginning.openings());
@@ -153,8 +154,8 @@ void Simulation::add_worker(const config::Config& config, const Options& options
     worker.timeout_seconds = config.workers.timeout_seconds;
     const auto clock = [this] { return now_; };
     mine.worker = std::make_unique<island::Worker>(
-        std::move(worker), search::Population(config.exchange.kind, config.workers.islands), *mine.propagator,
-        mine.evaluator, journal_, network_.mailbox(self), self == 0 ? &reports_ : nullptr, observer_,
+        std::move(worker), search::Population(config.exchange.kind, config.workers.islands, config.costs),
+        *mine.propagator, mine.evaluator, journal_, network_.mailbox(self), self == 0 ? &reports_ : nullptr, observer_,
         island::Hooks{clock, clock, [] { return StopRequest::none; }});
 }
 

@@ -80,6 +80,10 @@ fs::path RunDirectory::training(search::Id id) const {
     return state_of(static_cast<int>(id.worker())) / fmt::format("{}{}.h5", training_prefix, to_text(id));
 }
 
+fs::path RunDirectory::repeat(search::Id id) const {
+    return state_of(static_cast<int>(id.worker())) / fmt::format("repeat-{}.h5", to_text(id));
+}
+
 std::optional<search::Id> RunDirectory::id_of_training(const fs::path& path) {
     const std::string stem = path.stem().string();
     if (path.extension() != ".h5" || !stem.starts_with(training_prefix)) {

@@ -177,9 +177,9 @@ TEST_CASE("what is published is the best of this run, though a file of another r
     store::write_model(world.directory.best_model(), {best, "", {}, this_run + 1});
     world.keep(0, best, this_run + 1);
 
-    CHECK_FALSE(publish_weights(world.directory, this_run, population));
+    CHECK_FALSE(publish_weights(world.directory, this_run, population.best()));
     world.keep(0, best, this_run);
-    CHECK(publish_weights(world.directory, this_run, population));
+    CHECK(publish_weights(world.directory, this_run, population.best()));
 
     std::vector<std::string> problems;
     const auto published = store::read_model(world.directory.best_model(), problems, OnDamage::leave);
@@ -194,7 +194,7 @@ TEST_CASE("weights that a result displaced which was killed before it was record
     world.keep(0, best, this_run);
     world.keep(0, evaluated(9, 0.125), this_run);  // of whom no record tells
 
-    CHECK(publish_weights(world.directory, this_run, population_of({best})));
+    CHECK(publish_weights(world.directory, this_run, population_of({best}).best()));
     CHECK(world.published() == 3);
 }
 
@@ -204,8 +204,10 @@ TEST_CASE("the weights of an individual that another worker went on with are fou
     const search::Individual best = world.train(evaluator, 3);
     const search::Population population = population_of({best});
 
-    const auto said = publish_best(world.directory, this_run, world.config, world.datasets, *world.device, population);
-    const auto again = publish_best(world.directory, this_run, world.config, world.datasets, *world.device, population);
+    const auto said =
+        publish_best(world.directory, this_run, world.config, world.datasets, *world.device, population.best());
+    const auto again =
+        publish_best(world.directory, this_run, world.config, world.datasets, *world.device, population.best());
 
     REQUIRE(said);
     CHECK(said->find("test accuracy") != std::string::npos);
@@ -218,7 +220,7 @@ TEST_CASE("weights that were published in haste are tested when there is time") 
     CnnEvaluator evaluator = world.evaluator(0, this_run);
     const search::Population population = population_of({world.train(evaluator, 3)});
 
-    REQUIRE(publish_weights(world.directory, this_run, population));
+    REQUIRE(publish_weights(world.directory, this_run, population.best()));
     CHECK(world.published() == 3);
-    CHECK(publish_best(world.directory, this_run, world.config, world.datasets, *world.device, population));
+    CHECK(publish_best(world.directory, this_run, world.config, world.datasets, *world.device, population.best()));
 }

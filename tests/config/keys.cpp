@@ -55,6 +55,9 @@ std::vector<std::string> companions(const std::string& path, const std::string& 
     if (path == "training.optimizer.sgd.nesterov") {
         return {"training.optimizer.sgd.momentum=0.5"};
     }
+    if (begins(path, "search.final.")) {
+        return {"search.budget.evaluations=10000000"};
+    }
     if (begins(path, "search.budget.")) {
         return {path == "search.budget.hours" ? "search.budget.evaluations=1" : "search.budget.hours=1"};
     }
@@ -80,6 +83,9 @@ TEST_CASE("every key: its bounds are accepted") {
     int tried = 0;
     for (const KeyDescription& key : all_keys()) {
         for (const std::string& value : is_gene_key(key) ? std::vector<std::string>{} : key.accepted) {
+            if (key.path == "search.objective" && value.front() == '[') {
+                continue;  // a list has tests of its own (messages.cpp): its values hang together
+            }
             const std::string problem = problem_with(key, value);
             CHECK_MESSAGE(problem == "", key.path << "=" << value << ": " << problem);
             ++tried;

@@ -47,6 +47,51 @@ TEST_CASE("an unknown key or word is named with the nearest known one") {
     CHECK(contains(problem_of("search:\n  objective: validation_los\n"), "did you mean 'validation_loss'?"));
 }
 
+TEST_CASE("the final choice: a budget of evaluations alone that leaves something to search with; else auto is none") {
+    const auto with = [](const std::string& search) { return problem_of("search: {" + search + "}"); };
+    CHECK(contains(with("final: {candidates: 4}, budget: {hours: 1}"), "search.final: takes the last evaluations"));
+    CHECK(contains(with("final: {candidates: 4}, budget: {evaluations: 500, target_loss: 1}"),
+                   "accepted: none, or a search.budget that has evaluations and nothing else"));
+    CHECK(contains(with("final: {candidates: 5, repeats: 4}, budget: {evaluations: 20}"),
+                   "search.final: 5 candidates, 4 times each, leave nothing of 20 evaluations to search with"));
+    CHECK(with("final: {candidates: 5, repeats: 4}, budget: {evaluations: 21}") == "");
+    const auto choice_of = [](const std::string& search) {
+        return config::parse("search: {" + search + "}", "file.yaml").final_choice;
+    };
+    CHECK(choice_of("budget: {evaluations: 100}")->evaluations() == 24);
+    CHECK(choice_of("budget: {evaluations: 50}, final: {repeats: 5}")->repeats == 5);
+    CHECK_FALSE(choice_of("budget: {evaluations: 99}"));
+    CHECK_FALSE(choice_of("budget: {evaluations: 1000, hours: 1}"));
+    CHECK_FALSE(choice_of("budget: {evaluations: 1000}, final: none"));
+    CHECK_FALSE(choice_of("budget: {evaluations: 1000}, objective: {function: sphere}"));
+    CHECK(choice_of("budget: {evaluations: 1000}, objective: {function: sphere}, final: {candidates: 2}")->candidates ==
+          2);
+}
+
+TEST_CASE("several objectives: a loss, then costs, each once; what knows one objective refuses and names what does") {
+    const auto with = [](const std::string& search) { return problem_of("search: {" + search + "}"); };
+    const std::string two = "objective: [validation_error, parameters], ";
+    const config::Config config =
+        config::parse("search: {objective: [validation_error, seconds, parameters], propagator: genetic}", "file.yaml");
+
+    CHECK(std::get<config::LossObjective>(config.objective) == config::LossObjective::validation_error);
+    CHECK(config.costs == std::vector{search::Cost::seconds, search::Cost::parameters});
+    CHECK(contains(with("propagator: genetic, objective: [parameters, validation_loss]"),
+                   "search.objective[0]: 'parameters' is what networks cost"));
+    CHECK(contains(with("propagator: genetic, objective: [validation_loss, validation_error]"),
+                   "search.objective[1]: 'validation_error' is a loss"));
+    CHECK(contains(with("propagator: genetic, objective: [validation_loss, seconds, seconds]"),
+                   "search.objective[2]: 'seconds' stands there twice"));
+    CHECK(contains(with("propagator: genetic, objective: [validation_loss, size]"), "did you mean") == false);
+    CHECK(contains(with("propagator: genetic, objective: [validation_loss, size]"), "search.objective[1]: 'size'"));
+    CHECK(contains(with(two + "propagator: auto"),
+                   "search.propagator: knows one objective, and search.objective names 2; accepted: genetic"));
+    CHECK(contains(with(two + "propagator: genetic, final: {candidates: 2}"), "search.final: knows one objective"));
+    CHECK(with(two + "propagator: genetic, budget: {evaluations: 1000, target_loss: 0.5}") == "");
+    CHECK_FALSE(
+        config::parse("search: {" + two + "propagator: genetic, budget: {evaluations: 1000}}", "").final_choice);
+}
+
 TEST_CASE("a duplicate key, an empty file and broken YAML are refused") {
     CHECK(problem_of("training:\n  epochs: 3\n  epochs: 4\n") ==
           "file.yaml:3: training.epochs: duplicate key, first given at file.yaml:2; remove one");

@@ -17,6 +17,7 @@ search::Population population_of(std::initializer_list<int> bred_by_worker) {
             individual.id = search::Id::make(0, worker, static_cast<std::uint32_t>(i));
             individual.outcome = search::Outcome::evaluated;
             individual.loss = i;
+            individual.genome = {static_cast<double>(i)};
             population.merge(individual);
         }
         ++worker;
@@ -127,6 +128,71 @@ TEST_CASE("a budget of generations counts each result in the start that trained 
 
     // 10 generations: start 0 used 8 of 40, start 1 used 1 of 10; 0.7 are left, of 20.
     CHECK(generation_quotas(10, population, earlier, std::array<std::int64_t, 2>{}) == std::vector<std::int64_t>{7, 7});
+}
+
+TEST_CASE(
+    "leases are held back until everybody is settled, then each names one of the best; what is bred is the rest") {
+    Budget budget;
+    budget.evaluations = 13;
+    search::Population population = population_of({4, 3});
+    LeaseServer server(budget, population, {}, std::span(none).first(2), search::FinalChoice{2, 2});
+    const search::LeaseMessage request{Kind::request, 1, 0, 1.0};
+    CHECK(server.answer(request)->count == 1);
+    CHECK(server.answer(request)->count == 1);
+
+    CHECK_FALSE(server.answer(request));
+    CHECK(server.begin_final_choice(population) == 0);  // two are on their way
+    for (const std::uint32_t number : {50U, 51U}) {
+        search::Individual individual;
+        individual.id = search::Id::make(0, 1, number);
+        individual.genome = {static_cast<double>(number)};
+        population.merge(individual);
+        CHECK(server.begin_final_choice(population) == 0);
+        individual.outcome = search::Outcome::evaluated;
+        individual.loss = number == 50 ? 0.5 : 100;
+        population.merge(individual);
+    }
+    CHECK_FALSE(server.answer(request));
+    CHECK(server.begin_final_choice(population) == 4);
+    CHECK(server.begin_final_choice(population) == 0);
+
+    std::vector<std::uint32_t> named;
+    for (auto answer = server.answer(request); answer->kind == Kind::grant; answer = server.answer(request)) {
+        CHECK(answer->count == 1);
+        named.push_back(answer->repeat.of.sequence());
+    }
+    CHECK(named == std::vector<std::uint32_t>{50, 1, 50, 1});
+    CHECK(server.answer(request)->kind == Kind::exhausted);
+}
+
+TEST_CASE("short evaluations do not use what is held back, and a server that is closed lets nobody wait") {
+    Budget budget;
+    budget.evaluations = 1000;
+    LeaseServer server(budget, population_of({}), {}, std::span(none).first(1), search::FinalChoice{5, 20});
+    std::int64_t given = 0;
+    for (auto answer = server.answer({Kind::request, 0, 0, 1e-5}); answer;
+         answer = server.answer({Kind::request, 0, 0, 1e-5})) {
+        given += answer->count;
+    }
+
+    CHECK(given == 900);
+    server.close();
+    CHECK(server.answer({Kind::request, 0, 0, 1e-5})->kind == Kind::exhausted);
+}
+
+TEST_CASE("a client keeps a lease that names somebody apart, and asks for no other beside it") {
+    LeaseClient client;
+    CHECK(client.should_ask(true));
+    client.receive({Kind::grant, 0, 1, 0, {search::Id::make(0, 1, 2), {0.5}}});
+
+    CHECK_FALSE(client.take());
+    CHECK_FALSE(client.should_ask(true));
+    const auto repeat = client.take_repeat();
+    REQUIRE(repeat.has_value());
+    CHECK(repeat->of == search::Id::make(0, 1, 2));
+    CHECK(repeat->genome == search::Genome{0.5});
+    CHECK_FALSE(client.take_repeat().has_value());
+    CHECK(client.should_ask(true));
 }
 
 TEST_CASE("a client asks once, and not while it holds leases") {

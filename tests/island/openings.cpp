@@ -78,8 +78,10 @@ TEST_CASE("stopped at any moment and resumed on other workers, each guess is bre
 
 TEST_CASE("openings_left: what no individual of an earlier start took, by worker, sequence and number of workers") {
     search::Population population(search::ExchangeKind::none, 1);
-    const auto bred = [&](std::uint32_t restart, std::uint32_t worker, std::uint32_t sequence) {
+    const auto bred = [&](std::uint32_t restart, std::uint32_t worker, std::uint32_t sequence,
+                          search::Operator by = search::Operator::given) {
         search::Individual one;
+        one.bred_by = by;
         one.id = search::Id::make(restart, worker, sequence);
         population.merge(one);
     };
@@ -91,6 +93,7 @@ TEST_CASE("openings_left: what no individual of an earlier start took, by worker
 
     bred(1, 1, 1);  // the second of these
     bred(1, 0, 9);  // none
+    bred(1, 0, 1, search::Operator::repeat);
     const std::vector<EarlierStart> both{{0, 3}, {1, 2}};
     CHECK(openings_left(population, both, 10) == std::vector<std::uint32_t>{1, 4, 6, 7, 8, 9});
     CHECK(openings_left(population, both, 0).empty());

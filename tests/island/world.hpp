@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace finch::island {
@@ -85,7 +86,7 @@ public:
 
     /// What the journals hold, merged.
     [[nodiscard]] search::Population recorded() const {
-        search::Population population(kind_, islands_);
+        search::Population population(kind_, islands_, costs);
         for (const auto& journal : journals_) {
             for (const Bytes& record : journal) {
                 search::RecordReader reader(record, 7, "journal");
@@ -108,6 +109,9 @@ public:
     double checkpoint_seconds = 0;
     std::vector<int> looks;  ///< that every evaluation of a worker takes; empty: as chance deals them
     Budget budget_;
+    std::optional<search::FinalChoice> final_choice;
+    double noise = 0;
+    std::vector<search::Cost> costs;
     double timeout_seconds = 0;
     search::PropagatorOptions propagator = search::GeneticOptions{8};
     const Worker* stopped = nullptr;  ///< as by SIGSTOP
@@ -145,6 +149,7 @@ private:
             options.one_at_a_time = one_at_a_time;
             options.nodes = nodes;
             options.budget = budget_;
+            options.final_choice = final_choice;
             options.exchange.kind = kind_;
             options.beginning = beginning;
             options.openings_left = openings_left(population, earlier_, beginning.openings());
@@ -154,6 +159,7 @@ private:
             evaluators_.push_back(std::make_unique<SteppedEvaluator>(slots, 5 + 7 * i));
             evaluators_.back()->exists = exists;
             evaluators_.back()->epochs = epochs;
+            evaluators_.back()->noise = noise;
             evaluators_.back()->seconds_of_checkpoint = checkpoint_seconds;
             evaluators_.back()->looks = looks.empty() ? 0 : looks[static_cast<std::size_t>(i)];
             mailboxes_.push_back(std::make_unique<CountingMailbox>(network_->mailbox(i)));

@@ -41,7 +41,7 @@ std::vector<std::string> cells(const std::string& line) {
 }  // namespace
 
 TEST_CASE("a row has its genes, choices in words, under their names, and its numbers to the last bit") {
-    const std::string text = report::csv(one_individual(plain()), search::ExchangeKind::none);
+    const std::string text = report::csv(one_individual(plain()), {search::ExchangeKind::none});
     const std::string head = text.substr(0, text.find('\n'));
     const auto names = cells(head);
     const auto row = cells(text.substr(head.size() + 1));
@@ -65,7 +65,7 @@ TEST_CASE("text with commas, quotes and line ends is quoted as RFC 4180 says") {
     search::Individual individual = plain();
     individual.problem = "rank 3: \"no memory\",\nreally";
 
-    const std::string text = report::csv(one_individual(individual), search::ExchangeKind::none);
+    const std::string text = report::csv(one_individual(individual), {search::ExchangeKind::none});
 
     CHECK(text.find(",\"rank 3: \"\"no memory\"\",\nreally\"\n") != std::string::npos);
 }
@@ -77,7 +77,7 @@ TEST_CASE("every NaN is written alike, and an individual once though it has seve
     recovered.records.push_back(recovered.records.front());
     recovered.records.emplace_back(search::Copy{individual, 0});
 
-    const std::string text = report::csv(recovered, search::ExchangeKind::none);
+    const std::string text = report::csv(recovered, {search::ExchangeKind::none});
 
     CHECK(std::count(text.begin(), text.end(), '\n') == 2);
     CHECK(text.find("-nan") == std::string::npos);
@@ -94,7 +94,7 @@ TEST_CASE("under pollination a row names every island on which its individual is
     recovered.records.emplace_back(search::Result{worse});
     recovered.records.emplace_back(search::Copy{better, 1});
 
-    const std::string text = report::csv(recovered, search::ExchangeKind::pollination);
+    const std::string text = report::csv(recovered, {search::ExchangeKind::pollination});
 
     CHECK(text.find(",0,0 1,0,0.0.9,") != std::string::npos);
     CHECK(text.find(",1,,0,0.0.9,") != std::string::npos);

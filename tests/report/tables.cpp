@@ -110,7 +110,7 @@ TEST_CASE("the overview names the run and its state, and lists damaged files") {
     recovered.records.emplace_back(search::Result{evaluated(1, 1, 0.5)});
     recovered.problems.emplace_back("x.journal: 3 bytes are damaged");
 
-    const std::string text = report::overview(recovered, "runs/mnist", 3, search::ExchangeKind::none, "loss");
+    const std::string text = report::overview(recovered, "runs/mnist", 3, {search::ExchangeKind::none}, "loss");
 
     CHECK(contains(text, "run runs/mnist: stopped early"));
     CHECK(contains(text, "1 of 200 evaluations, 0 unfinished, 2 islands, 2 starts"));
@@ -128,7 +128,7 @@ TEST_CASE("under pollination a copy stands among the best of every island that i
     recovered.records.emplace_back(search::Result{evaluated(2, 1, 0.75)});
     recovered.records.emplace_back(search::Copy{evaluated(1, 0, 0.5), 1});
 
-    const std::string text = report::overview(recovered, "runs/mnist", 3, search::ExchangeKind::pollination, "error");
+    const std::string text = report::overview(recovered, "runs/mnist", 3, {search::ExchangeKind::pollination}, "error");
 
     const std::string second = part_between(text, "island 1", "workers");
     CHECK(contains(second, "0.0.1"));

@@ -52,7 +52,7 @@ private:
     std::vector<Bytes>& records_;
 };
 
-/// Evaluates Σx² after a number of looks that depends on the id.
+/// Evaluates Σx², and 1e6 (2 − x0)² as the number of parameters, after a number of looks that depends on the id.
 class SteppedEvaluator : public island::Evaluator {
 public:
     SteppedEvaluator(int slots, int longest) : slots_(static_cast<std::size_t>(slots)), longest_(longest) {}
@@ -83,6 +83,9 @@ public:
             for (const double x : running.individual.genome) {
                 running.individual.loss += x * x;
             }
+            const double apart = 2 - (running.individual.genome.empty() ? 0 : running.individual.genome[0]);
+            running.individual.parameters = static_cast<std::int64_t>(1e6 * apart * apart);
+            running.individual.loss += noise * static_cast<double>(running.individual.id.value * 2654435761U % 1009U);
             ended.push_back(running.individual);
             return true;
         });
@@ -109,6 +112,7 @@ public:
     std::function<void()> on_checkpoint = [] {};
     std::size_t epochs = 0;  ///< lines of each learning curve
     double seconds_of_checkpoint = 0;
+    double noise = 0;                          ///< of a loss, times a number below 1009 that depends on the id
     int looks = 0;                             ///< that every evaluation takes; 0: depends on the id
     std::map<search::Id, std::size_t> beside;  ///< how many ran when it was started
     std::vector<search::Id> joined_by;         ///< those beside which another was started

@@ -13,16 +13,19 @@
 
 namespace finch::app {
 
-/// World rank 0 only. Makes models/best.h5 the weights of the best individual of the run `run`, as whoever bred it kept
-/// them, without results on the test set: some milliseconds, so that it can follow every archive. False where they are
-/// not there, and what was published stands. Throws StorageError.
-bool publish_weights(const store::RunDirectory& directory, std::uint64_t run, const search::Population& population);
+/// World rank 0 only. Makes models/best.h5 the weights of `best`, an individual of the run `run` or null, as whoever
+/// trained it kept them, without results on the test set: some milliseconds, so that it can follow every archive. False
+/// where they are not there, and what was published stands. Throws StorageError.
+bool publish_weights(const store::RunDirectory& directory, std::uint64_t run, const search::Individual* best);
 
 /// World rank 0 only. The same from the file of whichever worker trained it, and then loss, accuracy and predictions on
 /// the test set. Returns a sentence for the log; nothing where there is nobody yet or the file is up to date. Throws
 /// StorageError, std::bad_alloc, and FileError where the weights are in no file of this run.
 [[nodiscard]] std::optional<std::string> publish_best(const store::RunDirectory& directory, std::uint64_t run,
                                                       const config::Config& config, const data::Datasets& datasets,
-                                                      backend::Device& device, const search::Population& population);
+                                                      backend::Device& device, const search::Individual* best);
+
+/// World rank 0 only. Removes the weights of all repeats but the best of each individual, which alone may be published.
+void remove_spare_weights(const store::RunDirectory& directory, const search::Population& population);
 
 }  // namespace finch::app

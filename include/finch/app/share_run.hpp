@@ -4,6 +4,7 @@
 #include "finch/comm/mpi.hpp"
 
 #include <span>
+#include <vector>
 
 namespace finch::app {
 
@@ -11,6 +12,6 @@ namespace finch::app {
 /// whole there, and elsewhere what the leaders of the own island need, without learning curves. It travels in chunks:
 /// to the first leader of each island, and on to the others.
 [[nodiscard]] OpenedRun share_run(MPI_Comm leaders, OpenedRun opened, std::span<const int> island_of_worker,
-                                  search::ExchangeKind kind, int islands);
+                                  search::ExchangeKind kind, int islands, std::vector<search::Cost> costs = {});
 
 }  // namespace finch::app

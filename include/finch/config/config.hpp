@@ -6,6 +6,7 @@
 #include "finch/nn/plan.hpp"
 #include "finch/search/beginning.hpp"
 #include "finch/search/exchange.hpp"
+#include "finch/search/final_choice.hpp"
 #include "finch/search/function_instance.hpp"
 #include "finch/search/propagator.hpp"
 #include "finch/train/recipe.hpp"
@@ -69,12 +70,14 @@ public:
     std::uint64_t seed = 1;
     search::Space space;
     Objective objective = LossObjective::validation_loss;
+    std::vector<search::Cost> costs;  ///< minimised beside it
     search::PropagatorOptions propagator = search::AutomaticOptions{};
     search::ExchangeOptions exchange;
     FirstGuesses first;
     search::Start start = search::Start::random;
     std::vector<search::Constraint> constraints;
     island::Budget budget;
+    std::optional<search::FinalChoice> final_choice;  ///< `search.final`, where auto is decided
     Workers workers;
     Checkpoint checkpoint;
     LogOptions log;

@@ -23,7 +23,8 @@ public:
     };
 
     /// `best_known`: the best individual that this leader knows of, if any; weights are kept on disk only where they
-    /// beat it. As it knows what it has told itself, the best of all is always kept by whoever trained it.
+    /// beat it. As it knows what it has told itself, the best of all is always kept by whoever trained it. Those of
+    /// repeats are always kept.
     CnnEvaluator(const config::Config& config, Slots& slots, const comm::Group& group, store::RunDirectory directory,
                  Place place, std::string device, std::function<std::optional<search::Standing>()> best_known);
 

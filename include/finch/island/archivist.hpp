@@ -21,7 +21,7 @@ public:
 
     /// Takes a leader's message. answers() has what it asks for.
     void receive(const search::LeaseMessage& message);
-    /// The answers to all requests that have none yet, each to its `worker`.
+    /// The answers to the requests that have none yet, but for those that wait, each to its `worker`.
     [[nodiscard]] std::vector<search::LeaseMessage> answers();
     [[nodiscard]] LeaseServer& leases() noexcept { return leases_; }
 

@@ -50,6 +50,7 @@ struct WorkerOptions {
     /// else starts before they are through, so that the one which ends the process is known.
     bool one_at_a_time = false;
     Budget budget;
+    std::optional<search::FinalChoice> final_choice;
     search::ExchangeOptions exchange;
     search::Beginning beginning;               ///< a space without genes: whatever the propagator breeds
     std::vector<std::uint32_t> openings_left;  ///< of the beginning, at this start; openings_left() says them
@@ -106,7 +107,9 @@ private:
     // The life: worker.cpp.
     void live();
     void fill_slots();
+    [[nodiscard]] search::Individual newborn();
     void start_bred();
+    void start_repeat(search::Repeat repeat);
     [[nodiscard]] search::Stage stage() const;
     [[nodiscard]] search::Offspring breed(std::uint32_t attempt, search::Id id, const search::Stage& now);
     void start(search::Individual individual);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "finch/report/competition.hpp"
 #include "finch/report/csv.hpp"
 #include "finch/report/status.hpp"
 #include "finch/search/population.hpp"
@@ -16,6 +17,16 @@ namespace finch::report {
 [[nodiscard]] std::string best_table(const search::Space& space, const search::Population& population,
                                      const store::ArchiveFacts& facts, int top, const std::string& fitness);
 
+/// The candidates of a final choice: their loss (under the name `fitness`), mean and standard deviation of their
+/// repeats', and who has won, if that is decided. Empty as long as nobody is repeated.
+[[nodiscard]] std::string final_table(const search::Space& space, const search::Population& population,
+                                      const std::optional<search::FinalChoice>& choice, const std::string& fitness);
+
+/// Those of all islands that no other beats in the loss (under the name `fitness`) and all `costs`, by their loss.
+/// Empty without costs.
+[[nodiscard]] std::string front_table(const search::Space& space, const search::Population& population,
+                                      const std::vector<search::Cost>& costs, const std::string& fitness);
+
 /// How many individuals ended how.
 [[nodiscard]] std::string outcome_table(const search::Population& population);
 
@@ -28,9 +39,9 @@ namespace finch::report {
 /// Results per hour that any worker was up, over all starts; 0 where nothing is known yet.
 [[nodiscard]] double evaluations_per_hour(const store::ArchiveFacts& facts);
 
-/// All of it: the run's name and state, counts, the best of each island as `exchange` makes them, workers, events, and
-/// damaged files.
+/// All of it: the run's name and state, counts, the best of each island by `competition`, the front or the final
+/// choice, workers, events, and damaged files.
 [[nodiscard]] std::string overview(const store::Recovered& recovered, const std::string& run, int top,
-                                   search::ExchangeKind exchange, const std::string& fitness);
+                                   const Competition& competition, const std::string& fitness);
 
 }  // namespace finch::report

@@ -154,6 +154,8 @@ struct Individual {
     [[nodiscard]] bool finished_training() const noexcept { return outcome != Outcome::unfinished; }
     /// Whether it has a fitness that can be compared: evaluated, and a finite loss.
     [[nodiscard]] bool ranks_by_loss() const noexcept { return outcome == Outcome::evaluated && std::isfinite(loss); }
+    /// Whether it evaluates parents[0] again (search/final_choice.hpp): of no island, bred on by nobody.
+    [[nodiscard]] bool is_repeat() const noexcept { return bred_by == Operator::repeat; }
 };
 
 constexpr auto fields_of(const Individual*) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "finch/search/individual.hpp"
+#include "finch/search/objectives.hpp"
 #include "finch/search/record.hpp"
 
 #include <array>
@@ -34,11 +35,15 @@ struct MembershipUse {
 ///
 /// Where an individual is active: under migration where its home register says (its island of birth where there is
 /// none); under pollination on every island that it is a member of, of which only the best `capacity` count, the
-/// capacity being the number of finished individuals born there: a copy thus displaces the worst.
+/// capacity being the number of finished individuals born there: a copy thus displaces the worst. The better ones are
+/// those of smaller loss; with costs beside it those that ranked_by_objectives() puts first among all members.
+///
+/// Repeats (search/final_choice.hpp) are kept and counted, and belong to no island.
 class Population {
 public:
     /// `islands` is how many there are now; an island of an earlier start that no longer exists counts as old mod new.
-    Population(ExchangeKind kind, int islands);
+    /// `costs`: what is minimised beside the loss.
+    Population(ExchangeKind kind, int islands, std::vector<Cost> costs = {});
     Population(const Population& other);
     Population& operator=(const Population& other);
     Population(Population&&) noexcept = default;
@@ -58,14 +63,15 @@ public:
     /// those that exchange sends, and all of those that it would send if they came to `use.island`; others go once they
     /// are as many. Breeding and exchange stay the same: an individual that ranks too low for them on an island never
     /// ranks higher there, as islands only grow. A later start with another layout, population or number of migrants
-    /// may miss a copy; those born on an island stay.
+    /// may miss a copy; those born on an island stay. With costs all are kept: who stands between others can rise
+    /// again.
     void limit_memberships(const MembershipUse& use);
     /// Empties the learning curve of `id`, which a file keeps: nothing here looks at it.
     void forget_curve(Id id);
 
     [[nodiscard]] const Individual* find(Id id) const noexcept;
     /// The `count` best active individuals of `island` that rank by loss, best first; fewer if there are fewer.
-    /// O(count).
+    /// O(count); with costs, once after each change, O(members) and more where `count` is large.
     [[nodiscard]] std::vector<const Individual*> best(int island, std::size_t count) const;
     /// How many individuals are active on `island` and rank by loss.
     [[nodiscard]] std::size_t active(int island) const;
@@ -77,7 +83,7 @@ public:
     /// Whether an individual is one of the island's results: settled and born there, or living there as an immigrant or
     /// a copy.
     [[nodiscard]] bool is_result_of(const Individual& individual, int island) const;
-    /// The best individual of all, or null.
+    /// The best individual of all by its loss, or null.
     [[nodiscard]] const Individual* best() const;
     /// Under migration: where `id` lives now (version 0 where it never moved), as an island that exists now.
     [[nodiscard]] Home home(Id id) const;
@@ -97,6 +103,7 @@ public:
     [[nodiscard]] const std::set<std::pair<Id, std::int32_t>>& memberships() const noexcept { return memberships_; }
     [[nodiscard]] ExchangeKind kind() const noexcept { return kind_; }
     [[nodiscard]] int islands() const noexcept { return static_cast<int>(islands_.size()); }
+    [[nodiscard]] const std::vector<Cost>& costs() const noexcept { return costs_; }
 
     /// Equal in everything that can be asked of them.
     [[nodiscard]] bool operator==(const Population& other) const;
@@ -111,6 +118,17 @@ private:
         std::size_t born = 0;
         std::size_t settled = 0;  ///< of those born there
         std::vector<const Individual*> changes;
+        mutable std::vector<const Individual*>
+            ranked;  ///< the first members by all objectives, as far as anybody asked
+
+        void insert(const Individual* individual) {
+            members.insert(individual);
+            ranked.clear();
+        }
+        void erase(const Individual* individual) {
+            members.erase(individual);
+            ranked.clear();
+        }
     };
 
     [[nodiscard]] const Island& at(int island) const;
@@ -129,6 +147,7 @@ private:
     void remove_from_indexes(const Individual& individual);
 
     ExchangeKind kind_;
+    std::vector<Cost> costs_;
     std::map<Id, Individual> individuals_;  ///< nodes never move: the islands point at them
     /// Where each worker's last individual was put, by restart and worker.
     std::unordered_map<std::uint64_t, std::map<Id, Individual>::iterator> latest_;

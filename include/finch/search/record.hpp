@@ -91,6 +91,18 @@ constexpr auto fields_of(const WorkerReport*) {
     };
 }
 static_assert(lists_every_member<WorkerReport>);
+/// Who is to be evaluated again, with its genome for those who do not know it. Id 0: nobody.
+struct Repeat {
+    Id of;
+    Genome genome;
+};
+constexpr auto fields_of(const Repeat*) {
+    return std::tuple{
+        Field{"of", &Repeat::of, "the individual that is evaluated again; 0: none"},
+        Field{"genome", &Repeat::genome, "its genes"},
+    };
+}
+static_assert(lists_every_member<Repeat>);
 /// What is said of leases between a leader and world rank 0; never in a journal.
 struct LeaseMessage {
     enum class Kind : std::uint32_t { request, grant, exhausted, give_back, done };
@@ -98,6 +110,7 @@ struct LeaseMessage {
     std::int32_t worker = 0;
     std::int64_t count = 0;
     double seconds_per_evaluation = 0;  ///< request: what the asker measured, 0 if nothing yet
+    Repeat repeat = {};                 ///< grant: what the one evaluation is for
 };
 constexpr auto fields_of(const LeaseMessage*) {
     return std::tuple{
@@ -105,6 +118,7 @@ constexpr auto fields_of(const LeaseMessage*) {
         Field{"worker", &LeaseMessage::worker, "that asks or is answered"},
         Field{"count", &LeaseMessage::count, "of evaluations"},
         Field{"seconds_per_evaluation", &LeaseMessage::seconds_per_evaluation, "that the asker measured"},
+        Field{"repeat", &LeaseMessage::repeat, "whom the evaluation is to repeat"}.since(4),
     };
 }
 static_assert(lists_every_member<LeaseMessage>);

@@ -28,6 +28,7 @@ public:
     [[nodiscard]] std::filesystem::path journal(int worker) const;      ///< state/worker-00000.journal
     [[nodiscard]] std::filesystem::path worker_best(int worker) const;  ///< state/worker-00000-best.h5
     [[nodiscard]] std::filesystem::path training(search::Id id) const;  ///< state/training-ID.h5
+    [[nodiscard]] std::filesystem::path repeat(search::Id id) const;    ///< state/repeat-ID.h5
     [[nodiscard]] std::filesystem::path end_notes() const { return state() / "end-notes"; }
     /// The individual of a path that training() gave; nothing for any other.
     [[nodiscard]] static std::optional<search::Id> id_of_training(const std::filesystem::path& path);

@@ -22,7 +22,7 @@ std::size_t usual_first_points(const Space& space) {
 std::vector<const Individual*> in_training_on(const Population& population, int island) {
     std::vector<const Individual*> found;
     for (const Individual* individual : population.unfinished()) {
-        if (population.island_now(individual->island) == island) {
+        if (population.island_now(individual->island) == island && !individual->is_repeat()) {
             found.push_back(individual);
         }
     }

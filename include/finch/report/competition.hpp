@@ -1,0 +1,17 @@
+#pragma once
+
+#include "finch/search/final_choice.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace finch::report {
+
+/// By what a run's individuals compete, as its configuration says it.
+struct Competition {
+    search::ExchangeKind exchange = search::ExchangeKind::none;
+    std::vector<search::Cost> costs = {};
+    std::optional<search::FinalChoice> final_choice = {};
+};
+
+}  // namespace finch::report

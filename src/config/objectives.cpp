@@ -1,0 +1,52 @@
+#include "objectives.hpp"
+
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
+
+#include <algorithm>
+
+namespace finch::config {
+
+void read_objectives(const Tree& written, Config& config) {
+    const auto loss = enumerator<LossObjective>(written.items.front().text);
+    if (!loss) {
+        fail(written.items.front(), "search.objective[0]",
+             fmt::format("'{}' is what networks cost, and stands behind what they are trained for; accepted: {}",
+                         written.items.front().text, join(all_words<LossObjective>())));
+    }
+    config.objective = *loss;
+    for (std::size_t i = 1; i < written.items.size(); ++i) {
+        const Tree& item = written.items[i];
+        const auto cost = enumerator<search::Cost>(item.text);
+        if (!cost || std::find(config.costs.begin(), config.costs.end(), *cost) != config.costs.end()) {
+            fail(item, path_of("search.objective", i),
+                 fmt::format("'{}' {}; accepted: each of {} once", item.text,
+                             cost ? "stands there twice" : "is a loss, of which there is one, the first",
+                             join(all_words<search::Cost>())));
+        }
+        config.costs.push_back(*cost);
+    }
+}
+
+void check_objectives(const Tree& search, const Config& config) {
+    if (config.costs.empty()) {
+        return;
+    }
+    const auto refuse = [&](const std::string& key, const std::string& accepted) {
+        fail(search[key], "search." + key,
+             fmt::format("knows one objective, and search.objective names {}; accepted: {}", config.costs.size() + 1,
+                         accepted));
+    };
+    if (!std::holds_alternative<search::GeneticOptions>(config.propagator)) {
+        refuse("propagator", "genetic");
+    }
+    if (search["pruning"].kind != Tree::Kind::scalar || search["pruning"].text != "none") {
+        refuse("pruning", "none");
+    }
+    if (search["final"].kind != Tree::Kind::scalar) {
+        refuse("final", "none");
+    }
+}
+
+}  // namespace finch::config

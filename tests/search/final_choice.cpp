@@ -1,0 +1,166 @@
+#include "finch/search/final_choice.hpp"
+
+#include "finch/base/random.hpp"
+
+#include "search/samples.hpp"
+
+#include <cmath>
+#include <doctest/doctest.h>
+
+namespace finch::search {
+namespace {
+
+using samples::evaluated;
+
+/// The `number`-th repeat in all, of `of`.
+Individual repeat(std::uint32_t number, const Individual& of, double loss) {
+    Individual individual = evaluated(1000 + number, loss);
+    individual.bred_by = Operator::repeat;
+    individual.parents = {of.id, Id{}};
+    individual.genome = of.genome;
+    return individual;
+}
+
+Population population_of(const std::vector<Individual>& all) {
+    Population population(ExchangeKind::pollination, 2);
+    for (const Individual& one : all) {
+        population.merge(one);
+    }
+    return population;
+}
+
+std::vector<std::uint32_t> numbers(const std::vector<Candidate>& candidates) {
+    std::vector<std::uint32_t> found;
+    for (const Candidate& one : candidates) {
+        found.push_back(one.individual->id.sequence());
+    }
+    return found;
+}
+
+}  // namespace
+
+TEST_CASE("candidates are the best of all islands with different genomes; no repeat, nobody without a loss") {
+    Individual twin = evaluated(2, 0.2, 1);
+    const Individual first = evaluated(1, 0.1, 1);
+    twin.genome = first.genome;
+    Individual reused = evaluated(5, 0.05);
+    reused.reused_from = evaluated(3, 0.05).id;
+    const Population population =
+        population_of({first, twin, evaluated(3, 0.3), evaluated(4, 0.4, 1), reused, repeat(1, first, 0.01),
+                       samples::ended(6, Outcome::diverged, Individual::not_measured), samples::bred(7)});
+
+    CHECK(numbers(final_candidates(population, 2)) == std::vector<std::uint32_t>{1, 3});
+    CHECK(numbers(final_candidates(population, 9)) == std::vector<std::uint32_t>{1, 3, 4});
+}
+
+TEST_CASE("mean and deviation are those of the repeats that have a loss") {
+    const Individual first = evaluated(1, 0.1);
+    Individual failed = repeat(3, first, Individual::not_measured);
+    failed.outcome = Outcome::diverged;
+    Individual begun = repeat(4, first, Individual::not_measured);
+    begun.outcome = Outcome::unfinished;
+
+    const Candidate one =
+        final_candidates(population_of({first, repeat(1, first, 2), repeat(2, first, 5), failed, begun}), 1).front();
+
+    CHECK(one.mean == 3.5);
+    CHECK(one.deviation == doctest::Approx(1.5 * std::sqrt(2.0)));
+    CHECK(one.settled == 3);
+    CHECK(one.failed == 1);
+    CHECK(one.repeats.size() == 4);
+    CHECK(std::isnan(final_candidates(population_of({first}), 1).front().mean));
+    CHECK(std::isnan(final_candidates(population_of({first, repeat(1, first, 2)}), 1).front().deviation));
+}
+
+TEST_CASE("the next repeats go to those that have the fewest, the unfinished counted; among these the best first") {
+    const Individual first = evaluated(1, 0.1);
+    const Individual second = evaluated(2, 0.2);
+    const Individual third = evaluated(3, 0.3);
+    Individual begun = repeat(1, second, 0);
+    begun.outcome = Outcome::unfinished;
+    const auto come = repeats_to_come(
+        population_of({first, second, third, repeat(2, first, 1), repeat(3, first, 1), begun}), {3, 2}, 5);
+
+    std::vector<std::uint32_t> order;
+    for (const Repeat& one : come) {
+        order.push_back(one.of.sequence());
+    }
+    CHECK(order == std::vector<std::uint32_t>{3, 2, 3, 1, 2});
+    CHECK(come.front().genome == third.genome);
+    CHECK(repeats_to_come(population_of({samples::bred(1)}), {3, 2}, 5).empty());
+}
+
+TEST_CASE("the smallest mean wins once all have been repeated, and one that fails loses to all that do not") {
+    const Individual first = evaluated(1, 0.1);
+    const Individual second = evaluated(2, 0.2);
+    const FinalChoice choice{2, 2};
+    std::vector<Individual> all{first, second, repeat(1, first, 0.9), repeat(2, first, 0.7), repeat(3, second, 0.6)};
+    CHECK(winner_of(final_candidates(population_of(all), 2), choice) == nullptr);
+    CHECK(chosen(population_of(all), choice)->id == first.id);
+
+    all.push_back(repeat(4, second, 0.8));
+    const Population population = population_of(all);
+    const auto candidates = final_candidates(population, 2);
+    REQUIRE(winner_of(candidates, choice) != nullptr);
+    CHECK(winner_of(candidates, choice)->individual->id == second.id);
+    CHECK(chosen(population, choice)->id == all[4].id);
+    CHECK(chosen(population, std::nullopt)->id == first.id);
+
+    all.back().outcome = Outcome::diverged;
+    all.back().loss = Individual::not_measured;
+    CHECK(chosen(population_of(all), choice)->id == all[3].id);
+}
+
+TEST_CASE("where every repeat fails the best of all stays") {
+    const Individual only = evaluated(1, 0.1);
+    Individual failed = repeat(1, only, Individual::not_measured);
+    failed.outcome = Outcome::failed;
+
+    CHECK(chosen(population_of({only, failed}), FinalChoice{1, 1})->id == only.id);
+    CHECK(chosen(population_of({}), FinalChoice{1, 1}) == nullptr);
+}
+
+TEST_CASE("a repeat belongs to no island, and is counted") {
+    const Individual first = evaluated(1, 0.1);
+    Individual begun = repeat(1, first, 0);
+    begun.outcome = Outcome::unfinished;
+    Population population = population_of({first, begun});
+    CHECK(population.unfinished().size() == 1);
+
+    population.merge(repeat(1, first, 0.01));
+
+    CHECK(population.settled() == 2);
+    CHECK(population.settled_on(0) == 1);
+    CHECK(population.changes(0).size() == 1);
+    CHECK(population.active(0) == 1);
+    CHECK(population.best(0, 5).size() == 1);
+    CHECK(population.best()->id == first.id);
+    CHECK(population.unfinished().empty());
+}
+
+TEST_CASE("the choice does not depend on the order in which things came to be known, or how often") {
+    std::vector<Individual> all;
+    for (std::uint32_t number = 1; number <= 30; ++number) {
+        all.push_back(evaluated(number, 0.01 * (number * 7 % 13), static_cast<std::int32_t>(number % 2)));
+        all.back().genome = {static_cast<double>(number % 11), 0};
+    }
+    const FinalChoice choice{4, 3};
+    std::uint32_t number = 0;
+    for (const Candidate& one : final_candidates(population_of(all), 4)) {
+        for (int i = 0; i < 3; ++i, ++number) {
+            all.push_back(repeat(number, *one.individual, 0.01 * (number * 5 % 7)));
+        }
+    }
+    const Id expected = chosen(population_of(all), choice)->id;
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+        RandomStream random(seed, Purpose::test);
+        Population population(ExchangeKind::migration, 3);
+        for (const std::uint32_t i : random.permutation(static_cast<std::uint32_t>(all.size()))) {
+            population.merge(all[i]);
+            population.merge(all[random.below(all.size())]);
+        }
+        CHECK(chosen(population, choice)->id == expected);
+    }
+}
+
+}  // namespace finch::search
