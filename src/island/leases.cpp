@@ -16,7 +16,7 @@ double share_used(std::int64_t generations, const search::Population& population
                   std::span<const EarlierStart> earlier) {
     std::map<std::uint32_t, std::int64_t> settled;
     for (const auto& [id, individual] : population.individuals()) {
-        if (individual.finished_training()) {
+        if (individual.finished_training() && !individual.is_reused()) {
             const bool is_recorded = individual.attempt.worker >= 0;
             ++settled[is_recorded ? individual.attempt.restart : id.restart()];
         }
@@ -58,8 +58,10 @@ LeaseServer::LeaseServer(const Budget& budget, const search::Population& populat
                          std::span<const EarlierStart> earlier, std::span<const std::int64_t> dealt)
     : done_(dealt.size(), 0) {
     if (budget.evaluations) {
-        // An individual that is unfinished goes on and holds its lease still, so everybody known counts.
-        remaining_ = std::max<std::int64_t>(0, *budget.evaluations - static_cast<std::int64_t>(population.size()));
+        // An individual that is unfinished goes on and holds its lease still, so it counts; a result that was taken
+        // over has none.
+        const std::size_t leased = population.evaluations() + population.unfinished().size();
+        remaining_ = std::max<std::int64_t>(0, *budget.evaluations - static_cast<std::int64_t>(leased));
     }
     if (budget.generations) {
         quotas_ = generation_quotas(*budget.generations, population, earlier, dealt);

@@ -66,10 +66,12 @@ Worker::Worker(WorkerOptions options, search::Population population, search::Pro
       hooks_(std::move(hooks)),
       generation_(options_.bred_before),
       began_(hooks_.steady_seconds()),
+      looks_for_duplicates_(options_.duplicates != search::Duplicates::train && options_.beginning.space.size() > 0),
+      tells_of_starts_(looks_for_duplicates_ && search::can_repeat(options_.beginning.space)),
       liveness_(options_.self, workers(), options_.timeout_seconds, began_) {
     population_.limit_memberships({.island = island(),
                                    .breeding = propagator_.population(),
-                                   .exchange = static_cast<std::size_t>(options_.exchange.migrants),
+                                   .exchange = search::exchange_depth(options_.exchange),
                                    .everywhere = archive != nullptr});
     Dealt dealt = deal(population_, options_);
     if (archive != nullptr) {
@@ -189,7 +191,8 @@ search::Stage Worker::stage() const {
     return stage;
 }
 
-void Worker::start_bred() {
+/// One more individual of this worker, not bred yet.
+search::Individual Worker::newborn() {
     search::Individual individual;
     individual.id = search::Id::make(options_.restart, static_cast<std::uint32_t>(options_.self), ++sequence_);
     individual.island = island();
@@ -200,22 +203,42 @@ void Worker::start_bred() {
     individual.ranks = options_.ranks;
     individual.threads = options_.threads;
     individual.attempt = {options_.restart, options_.self};
+    return individual;
+}
+
+void Worker::start_bred() {
+    search::Individual individual = newborn();
     const search::Stage now = stage();
+    if (looks_for_duplicates_) {
+        known_genomes_.update(population_, island());
+    }
     bool exists = false;
     std::uint32_t attempt = 0;
+    std::uint32_t known = 0;
     std::uint32_t violations = 0;
-    while (!exists && attempt - violations < breeding_attempts && violations < most_violations) {
+    while (!exists && attempt - known - violations < breeding_attempts && violations < most_violations) {
         search::Offspring offspring = breed(attempt++, individual.id, now);
         individual.genome = std::move(offspring.genome);
         individual.parents = offspring.parents;
         individual.bred_by = offspring.bred_by;
         individual.breeding = offspring.breeding;
-        if (options_.beginning.allows(individual.genome)) {
-            exists = evaluator_.can_exist(individual.genome);
-        } else {
+        if (!options_.beginning.allows(individual.genome)) {
             ++violations;
+            continue;
+        }
+        exists = evaluator_.can_exist(individual.genome);
+        const search::Individual* const twin =
+            exists && looks_for_duplicates_ ? known_genomes_.find(individual.genome) : nullptr;
+        if (twin != nullptr && ++known_in_a_row_ < search::most_known_in_a_row) {
+            if (options_.duplicates == search::Duplicates::reuse && twin->finished_training()) {
+                reuse(std::move(individual), *twin);
+                return;
+            }
+            ++known;
+            exists = false;
         }
     }
+    known_in_a_row_ = 0;
     if (!exists) {
         individual.outcome = search::Outcome::failed;
         individual.problem =
@@ -229,10 +252,19 @@ void Worker::start_bred() {
     }
 }
 
+/// Gives `individual` the result of `twin`, and the lease back.
+void Worker::reuse(search::Individual individual, const search::Individual& twin) {
+    lease_client_.give_back();
+    settle(search::with_result_of(std::move(individual), twin, hooks_.unix_seconds()));
+}
+
 /// From what the run begins with, else by the propagator; canonical.
 search::Offspring Worker::breed(std::uint32_t attempt, search::Id id, const search::Stage& now) {
     RandomStream random(options_.seed, Purpose::breeding, id.value, attempt);
     const search::Beginning& beginning = options_.beginning;
+    if (known_in_a_row_ >= search::most_known_in_a_row / 2) {
+        return {search::random_genome(beginning.space, random)};  // chance finds what is not known yet
+    }
     if (const auto opening = opening_of(options_.openings_left, id.sequence() - 1, id.worker(), workers())) {
         return beginning.open(*opening, attempt, random);
     }
@@ -248,7 +280,7 @@ void Worker::start(search::Individual individual) {
     individual.attempt.restart = options_.restart;
     individual.attempt.worker = options_.self;
     individual.ranks = options_.ranks;
-    const bool is_told = propagator_.looks_at_training();
+    const bool is_told = propagator_.looks_at_training() || tells_of_starts_;
     if (publish(search::Started{individual}, is_told ? leaders_of(island()) : std::vector<std::int32_t>())) {
         evaluator_.start(std::move(individual));
     }
@@ -265,6 +297,9 @@ void Worker::settle(search::Individual individual) {
     }
     // Of an earlier start it may be another island's: whose leaders breed with it.
     if (!publish(search::Result{individual}, leaders_of(population_.island_now(individual.island)))) {
+        return;
+    }
+    if (individual.is_reused()) {
         return;
     }
     ++evaluations_;

@@ -283,7 +283,9 @@ void Population::add_to_indexes(const Individual& individual) {
     }
     ++settled_;
     const int birthplace = island_now(individual.island);
-    ++at(birthplace).settled;
+    const std::size_t evaluations = individual.is_reused() ? 0 : 1;
+    evaluations_ += evaluations;
+    at(birthplace).settled += evaluations;
     at(birthplace).arrivals.push_back(&individual);
     if (individual.ranks_by_loss()) {
         ++at(birthplace).born;
@@ -302,7 +304,9 @@ void Population::remove_from_indexes(const Individual& individual) {
         return;
     }
     --settled_;
-    --at(island_now(individual.island)).settled;
+    const std::size_t evaluations = individual.is_reused() ? 0 : 1;
+    evaluations_ -= evaluations;
+    at(island_now(individual.island)).settled -= evaluations;
     if (individual.ranks_by_loss()) {
         --at(island_now(individual.island)).born;
         for_each_place(individual, [&](int island) { at(island).members.erase(&individual); });

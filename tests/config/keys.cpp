@@ -55,6 +55,12 @@ std::vector<std::string> companions(const std::string& path, const std::string& 
     if (path == "training.optimizer.sgd.nesterov") {
         return {"training.optimizer.sgd.momentum=0.5"};
     }
+    if (path == "search.exchange.topology" && value == "matrix") {
+        return {"search.exchange.matrix=[[0]]", "workers.islands=1"};
+    }
+    if (begins(path, "search.exchange.matrix") && value != "none") {
+        return {"search.exchange.topology=matrix", "workers.islands=1"};
+    }
     if (begins(path, "search.budget.")) {
         return {path == "search.budget.hours" ? "search.budget.evaluations=1" : "search.budget.hours=1"};
     }

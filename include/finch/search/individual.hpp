@@ -154,6 +154,8 @@ struct Individual {
     [[nodiscard]] bool finished_training() const noexcept { return outcome != Outcome::unfinished; }
     /// Whether it has a fitness that can be compared: evaluated, and a finite loss.
     [[nodiscard]] bool ranks_by_loss() const noexcept { return outcome == Outcome::evaluated && std::isfinite(loss); }
+    /// Whether its result is another's: it was never trained, and there are no weights of it.
+    [[nodiscard]] bool is_reused() const noexcept { return reused_from != Id{}; }
 };
 
 constexpr auto fields_of(const Individual*) {
@@ -203,12 +205,14 @@ struct Standing {
     bool ranks_by_loss = false;
     double loss = 0;  ///< where it ranks by loss
     Id id;
+    bool is_reused = false;
 };
 [[nodiscard]] inline Standing standing(const Individual& individual) noexcept {
-    return {individual.ranks_by_loss(), individual.loss, individual.id};
+    return {individual.ranks_by_loss(), individual.loss, individual.id, individual.is_reused()};
 }
 
-/// The one order of individuals: those with a comparable fitness first, smaller loss first, then the smaller id.
+/// The one order of individuals: those with a comparable fitness first, smaller loss first, then those whose result is
+/// their own, then the smaller id.
 /// A NaN or a failed outcome never ranks before a trained one. A strict total order over distinct ids.
 [[nodiscard]] inline bool better(const Standing& a, const Standing& b) noexcept {
     if (a.ranks_by_loss != b.ranks_by_loss) {
@@ -216,6 +220,9 @@ struct Standing {
     }
     if (a.ranks_by_loss && a.loss != b.loss) {
         return a.loss < b.loss;
+    }
+    if (a.ranks_by_loss && a.is_reused != b.is_reused) {
+        return b.is_reused;
     }
     return a.id < b.id;
 }
