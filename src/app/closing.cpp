@@ -13,7 +13,7 @@ namespace {
 std::string closing_line(const RunContext& context, const island::Worker& worker, island::ExitReason reason) {
     return fmt::format("{}: {} evaluated, {} unfinished; look at {} with h5dump or finch show",
                        reason == island::ExitReason::complete ? "complete" : "stopped early, to be resumed",
-                       worker.population().settled(), worker.population().size() - worker.population().settled(),
+                       worker.population().evaluations(), worker.population().size() - worker.population().settled(),
                        context.directory.archive().string());
 }
 
@@ -69,7 +69,7 @@ void print_summary(const RunContext& context, const island::Worker& worker, cons
         spdlog::warn(
             "stopped: {} cannot be written any more (see above), but no result is lost: mend that, then start "
             "it again to go on. {} evaluated, {} unfinished",
-            where, population.settled(), unfinished);
+            where, population.evaluations(), unfinished);
     } else {
         spdlog::info("{}", closing_line(context, worker, reason));
     }

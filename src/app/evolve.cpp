@@ -56,7 +56,9 @@ island::WorkerOptions worker_options(const RunContext& context, const OpenedRun&
     options.one_at_a_time = run.before.one_at_a_time;
     options.budget = context.config.budget;
     options.final_choice = context.config.final_choice;
+    options.duplicates = context.config.duplicates;
     options.exchange = context.config.exchange;
+    options.exchange.node_of_island = cluster::node_of_island(context.placement.layout);
     if (!context.options.genes) {
         options.beginning = context.config.beginning(first_points);
         options.openings_left = run.before.openings_left;
@@ -124,7 +126,7 @@ island::ExitReason lead(const RunContext& context, OpenedRun opened) {
             ? fixed_genome_propagator(given_genome(context.config.space, *context.options.genes))
             : search::make_propagator(context.config.propagator, context.config.space, context.config.seed);
     const island::IslandMap islands(context.placement.layout.island_of_worker, context.placement.layout.islands);
-    Progress progress(context.config, is_zero, run.population.settled(), run.before.hours);
+    Progress progress(context.config, is_zero, run.population.evaluations(), run.before.hours);
     island::Worker worker(worker_options(context, run, islands, propagator->first_points()), std::move(run.population),
                           *propagator, *evaluator, journal, *mailbox, is_zero ? &*archive : nullptr, progress,
                           {unix_seconds, steady_seconds, cluster::stop_request, context.slurm.end_time.value_or(0),

@@ -31,7 +31,8 @@ void check_same_search(const config::Config& config, const store::ArchiveFacts& 
     const config::Config before = config::parse(facts.config, (directory.archive() / "config").string());
     const std::string changes = config::difference(before.fixed_text(), config.fixed_text());
     const std::string advice =
-        "only budget, propagator, exchange, workers, checkpoint and log may change between two starts of a run; go on "
+        "only budget, propagator, duplicates, exchange, workers, checkpoint and log may change between two starts of a "
+        "run; go on "
         "with the old values, or begin another run with --run DIR, or set the old one aside with --fresh";
     if (!changes.empty()) {
         throw ConfigError(fmt::format("{}: this run was made with another configuration:\n{}\n{}",
@@ -141,9 +142,9 @@ void resume(OpenedRun& run, store::Recovered recovered, const store::RunDirector
     run.facts = std::move(recovered.facts);
     ++run.facts.restarts;
     run.facts.starts.push_back({.restart = run.facts.restarts, .silent_ends = silent_ends});
-    run.greeting =
-        fmt::format("resuming {}: {} evaluated, {} unfinished, start number {}", directory.root().string(),
-                    run.population.settled(), run.population.size() - run.population.settled(), run.facts.restarts + 1);
+    run.greeting = fmt::format("resuming {}: {} evaluated, {} unfinished, start number {}", directory.root().string(),
+                               run.population.evaluations(), run.population.size() - run.population.settled(),
+                               run.facts.restarts + 1);
     const std::string changed = before == config.text() ? "" : config::difference(before, config.text());
     if (!changed.empty()) {
         run.greeting += "; changed since: " + changed;

@@ -22,7 +22,9 @@ std::string score_text(const search::Individual& individual, const std::string& 
     if (std::isfinite(individual.accuracy)) {
         text += fmt::format(", accuracy {:.2f} %", 100 * individual.accuracy);
     }
-    if (individual.epochs > 0) {
+    if (individual.is_reused()) {
+        text += ", as " + to_text(individual.reused_from);
+    } else if (individual.epochs > 0) {
         text += fmt::format(", {} epochs in {}", individual.epochs, duration_text(individual.training_seconds));
     }
     return individual.problem.empty() ? text : text + ": " + individual.problem;
@@ -57,7 +59,7 @@ std::string Progress::time_left(std::size_t settled) const {
 }
 
 std::string Progress::summary(const search::Population& population) const {
-    const std::size_t settled = population.settled();
+    const std::size_t settled = population.evaluations();
     const double passed = std::max(1e-3, steady_seconds() - began_);
     const double hourly = static_cast<double>(settled - settled_before_) * 3600 / passed;
     const search::Individual* best = population.best();

@@ -41,6 +41,13 @@ std::string pack(const std::filesystem::path& run, const std::string& id) {
         throw ConfigError(
             fmt::format("{}: there is no individual {}; finch show --csv lists them all", run.string(), id));
     }
+    if (individual->is_reused()) {
+        const std::string trained = to_text(individual->reused_from);
+        throw ConfigError(fmt::format(
+            "{}: {} was not trained: its genome is that of {}, whose result it has (search.duplicates); accepted: "
+            "finch replay {} {}",
+            run.string(), id, trained, run.string(), trained));
+    }
     Bytes bytes;
     bytes.reserve(recovered->facts.config.size());
     ByteWriter writer(bytes);

@@ -44,7 +44,7 @@ void check_options(const LayoutOptions& options) {
     if (options.ranks_per_worker < 1) {
         throw ConfigError(fmt::format("workers.ranks: {} is not at least 1", options.ranks_per_worker));
     }
-    if (options.island_sizes.empty() && options.islands < 1) {
+    if (options.island_sizes.empty() && options.islands < 0) {
         throw ConfigError(fmt::format("workers.islands: {} is not at least 1", options.islands));
     }
     for (const int size : options.island_sizes) {
@@ -61,7 +61,7 @@ std::string fitting_counts(int ranks, const LayoutOptions& options) {
     if (asked > 0) {
         return fmt::format("start {} ranks", asked * options.ranks_per_worker);
     }
-    const int least = options.islands * options.ranks_per_worker;
+    const int least = std::max(1, options.islands) * options.ranks_per_worker;
     const int below = ranks / options.ranks_per_worker * options.ranks_per_worker;
     const int above = std::max(below + options.ranks_per_worker, least);
     return below >= least ? fmt::format("start {} or {} ranks", below, above) : fmt::format("start {} ranks", above);
@@ -108,8 +108,9 @@ std::vector<int> island_sizes(int ranks, const LayoutOptions& options) {
                         "set workers.islands to at most {}",
                         ranks, workers, group, options.islands, fitting_counts(ranks, options), workers));
     }
-    std::vector<int> sizes(index(options.islands), workers / options.islands);
-    for (int island = 0; island < workers % options.islands; ++island) {
+    const int islands = options.islands > 0 ? options.islands : automatic_islands(workers);
+    std::vector<int> sizes(index(islands), workers / islands);
+    for (int island = 0; island < workers % islands; ++island) {
         ++sizes[index(island)];
     }
     return sizes;
@@ -149,6 +150,22 @@ void warn_of_crossing_groups(const Layout& layout, std::vector<std::string>& war
 }
 
 }  // namespace
+
+int automatic_islands(int workers) noexcept {
+    constexpr int most_workers = 256;  // of an island whose leaders all hear of every result
+    return std::max(1, (workers + most_workers - 1) / most_workers);
+}
+
+std::vector<int> node_of_island(const Layout& layout) {
+    std::vector<int> nodes(index(layout.islands), -1);
+    std::map<std::string, int> number;
+    for (std::size_t worker = 0; worker < layout.island_of_worker.size(); ++worker) {
+        int& node = nodes[index(layout.island_of_worker[worker])];
+        const std::string& name = layout.places[index(layout.leaders[worker])].node;
+        node = node >= 0 ? node : number.emplace(name, static_cast<int>(number.size())).first->second;
+    }
+    return nodes;
+}
 
 Layout make_layout(const std::vector<std::string>& node_of_rank, const LayoutOptions& options) {
     if (node_of_rank.empty()) {

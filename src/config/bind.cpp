@@ -1,6 +1,29 @@
 #include "bind.hpp"
 
 namespace finch::config {
+namespace {
+
+/// The keys that say how often the section stands, or the others.
+void set_keys(const Section& section, const Tree& tree, const Place& place, bool are_repeats) {
+    for (const Key& key : section.keys) {
+        const Tree* const value = tree.find(key.name);
+        if (value != nullptr && key.set && key.is_repeat == are_repeats) {
+            set_key(key, *value, place);
+        }
+    }
+}
+
+/// The gene that says how often the section stands, or null.
+const Tree* repeat_gene(const Section& section, const Tree& tree) {
+    for (const Key& key : section.keys) {
+        if (const Tree* const value = tree.find(key.name); key.is_repeat && value != nullptr && is_gene(*value)) {
+            return value;
+        }
+    }
+    return nullptr;
+}
+
+}  // namespace
 
 std::string word_for_nothing(const Domain& domain) {
     if (const auto* const one_of = std::get_if<Either>(&domain.is)) {
@@ -61,12 +84,14 @@ void read_section(const Section& section, const Tree& tree, const Place& place) 
         place.genes->bind(tree, {section}, place, {});  // which refuses it: no gene is a section
         return;
     }
-    for (const Key& key : section.keys) {
-        const Tree* const value = tree.find(key.name);
-        if (value != nullptr && key.set) {
-            set_key(key, *value, place);
-        }
+    if (const Tree* const repeat = repeat_gene(section, tree)) {
+        place.genes->enter_repeat(*repeat, path_of(place.path, "repeat"));
+        set_keys(section, tree, place, false);
+        place.genes->leave_repeat();
+    } else {
+        set_keys(section, tree, place, false);
     }
+    set_keys(section, tree, place, true);
     if (section.check && place.genes != nullptr) {
         place.genes->add_check(section.check, tree, place.locate);
     } else if (section.check) {

@@ -307,6 +307,11 @@ Key Key::with_fixed(Rule rule) && {
     return std::move(*this);
 }
 
+Key Key::as_repeat() && {
+    is_repeat = true;
+    return std::move(*this);
+}
+
 Tree fallback_of(const Key& key, const std::string& place) {
     Tree tree = parse_yaml(key.fallback, place);
     const auto settle = [&place](auto&& self, Tree& at) -> void {

@@ -6,6 +6,7 @@
 #include "bind.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 namespace finch::config {
@@ -96,12 +97,12 @@ void Genes::bind(const Tree& use, const Domain& domain, const Place& place, cons
     const std::string words = fmt::format("gene search.space.{} ({})", gene.name, written_[gene.name].place);
     const std::vector<Tree> trees = completed(texts, use, words, domain, place.path, listed);
     if (std::holds_alternative<search::ChoiceGene>(gene.kind)) {
-        bound_.push_back(
-            {within_, index, place.locate, [set = setter.options(trees, domain, place)](void* object, double value) {
-                 set(object, static_cast<std::size_t>(value));
-             }});
+        bound_.push_back({within_, repeats_, index, place.locate,
+                          [set = setter.options(trees, domain, place)](void* object, double value) {
+                              set(object, static_cast<std::size_t>(value));
+                          }});
     } else {
-        bound_.push_back({within_, index, place.locate, setter.number});
+        bound_.push_back({within_, repeats_, index, place.locate, setter.number});
     }
 }
 
@@ -114,7 +115,36 @@ void Genes::enter(const Tree& use, const std::string& option, const Tree& at, co
              fmt::format("is no value of search.space.{}, which chooses here; accepted: {}", gene.name,
                          search::accepted_values(gene)));
     }
-    within_.push_back({index, value.value_or(std::numeric_limits<double>::quiet_NaN())});
+    within_.push_back({index, value ? std::vector{*value} : std::vector<double>()});
+}
+
+void Genes::enter_repeat(const Tree& use, const std::string& path) {
+    const std::size_t index = find(use, path);
+    const auto zero = search::value_in(space_.genes[index], "0");
+    repeats_.push_back({index, zero ? std::vector{*zero} : std::vector<double>(), true});
+}
+
+search::Space Genes::space_with_uses() const {
+    std::vector<bool> everywhere(space_.size());
+    for (const search::Gene& gene : space_.genes) {
+        for (const search::Condition& condition : gene.when) {
+            everywhere[condition.gene] = true;
+        }
+    }
+    search::Space space = space_;
+    for (const Bound& bound : bound_) {
+        Conditions use = bound.within;
+        std::copy_if(bound.repeats.begin(), bound.repeats.end(), std::back_inserter(use),
+                     [](const search::Condition& condition) { return !condition.values.empty(); });
+        everywhere[bound.gene] = everywhere[bound.gene] || use.empty();
+        space.genes[bound.gene].uses.push_back(std::move(use));
+    }
+    for (std::size_t i = 0; i < space.size(); ++i) {
+        if (everywhere[i]) {
+            space.genes[i].uses.clear();
+        }
+    }
+    return space;
 }
 
 bool Genes::may_be_inactive(const Tree& use) const {
@@ -128,9 +158,10 @@ void Genes::add_check(std::function<void(const void*, const Tree&)> check, const
 
 void Genes::apply(const search::Genome& genome, train::Recipe& recipe) const {
     const std::vector<bool> active = search::active_genes(space_, genome);
-    const auto holds = [&](const Has& has) { return genome.at(has.gene) == has.value; };
-    const auto all_hold = [&](const std::vector<Has>& within) {
-        return std::all_of(within.begin(), within.end(), holds);
+    const auto all_hold = [&](const Conditions& within) {
+        return std::all_of(within.begin(), within.end(), [&](const search::Condition& condition) {
+            return search::holds(condition, genome, active);
+        });
     };
     for (const Bound& bound : bound_) {
         if (active[bound.gene] && all_hold(bound.within)) {

@@ -42,6 +42,12 @@ public:
     /// at another. Throws ConfigError at `at` where it cannot have it.
     void enter(const Tree& use, const std::string& option, const Tree& at, const std::string& path);
     void leave() { within_.pop_back(); }
+    /// Until leave_repeat(), what is bound has an effect only where `use`, a `$name`, is not 0.
+    void enter_repeat(const Tree& use, const std::string& path);
+    void leave_repeat() { repeats_.pop_back(); }
+    /// The space, in which each gene knows its uses among what was bound; a gene that the `when` of another names is
+    /// used everywhere.
+    [[nodiscard]] search::Space space_with_uses() const;
     /// Whether `use`, a `$name`, names a gene that has conditions.
     [[nodiscard]] bool may_be_inactive(const Tree& use) const;
     /// Has every recipe checked.
@@ -54,19 +60,16 @@ public:
     void apply(const search::Genome& genome, train::Recipe& recipe) const;
 
 private:
-    /// A gene has a value; NaN: it never does.
-    struct Has {
-        std::size_t gene;
-        double value;
-    };
+    using Conditions = std::vector<search::Condition>;
     struct Bound {
-        std::vector<Has> within;
+        Conditions within;
+        Conditions repeats;
         std::size_t gene;
         Locate locate;
         std::function<void(void* object, double value)> set;
     };
     struct Check {
-        std::vector<Has> within;
+        Conditions within;
         std::function<void(const void*, const Tree&)> check;
         Tree written;
         Locate locate;
@@ -79,7 +82,8 @@ private:
 
     search::Space space_;
     Tree written_;
-    std::vector<Has> within_;  ///< of what is bound now
+    Conditions within_;   ///< under which what is bound now is there
+    Conditions repeats_;  ///< under which it has an effect, besides
     std::vector<Bound> bound_;
     std::vector<Check> checks_;
 };

@@ -166,14 +166,37 @@ Domain propagator() {
     }}};
 }
 
+/// A row for each island.
+Key exchange_matrix() {
+    const Domain row = {List{.element = {real(0, 1)}}};
+    const auto set = [](const Tree& tree, const Place& place) {
+        auto& matrix = place.as<search::ExchangeOptions>().matrix;
+        for (const Tree& written : tree.items) {
+            auto& probabilities = matrix.emplace_back();
+            for (const Tree& value : written.items) {
+                probabilities.push_back(real_number(value).value());
+            }
+        }
+    };
+    return {"matrix", "none", either({word_of({"none"}), {List{.element = {row}}}}),
+            "topology matrix: [[0, 0.5], [1, 0]], from island 0 to 1 with probability 0.5, back always; the diagonal "
+            "is not looked at",
+            set};
+}
+
 Domain exchange_section() {
     using Options = search::ExchangeOptions;
     return section(
         {key("kind", &Options::kind, "migration: individuals move; pollination: copies"),
-         key("topology", &Options::topology, "all: every island to every other; ring: to the next"),
+         key("topology", &Options::topology,
+             "all: every island to every other; ring: to the next; torus: to four neighbours; star: by island 0; "
+             "random: to any one; nodes: within a node, and by the first island there to the next node; matrix: as "
+             "`matrix` says"),
+         exchange_matrix(),
          key("probability", &Options::probability, real(0, 1),
              "per island and round of its workers (one evaluation of each)"),
-         key("migrants", &Options::migrants, whole(1, million), "individuals per target island and exchange")});
+         key("migrants", &Options::migrants, whole(1, million), "individuals per target island and exchange"),
+         key("emigrants", &Options::emigrants, "who goes: the best, any, or for each the better of two")});
 }
 
 /// A list of guesses, or where to look them up.
@@ -219,6 +242,9 @@ Domain search_section() {
             .with_fixed(Rule::yes),
         objective().with_fixed(Rule::yes),
         key("propagator", &Config::propagator, propagator(), "how individuals are bred"),
+        key("duplicates", &Config::duplicates,
+            "a bred genome that an individual of the island has already: breed another, reuse its result, which takes "
+            "none of the budget's evaluations, or train it again"),
         key("exchange", &Config::exchange, exchange_section(), "between islands"),
         unbound("pruning", "none", word_of({"none"}), "ends unpromising trainings early"),
         key("budget", &Config::budget, budget_section(), "when the search ends: whichever comes first")
@@ -229,7 +255,7 @@ Domain search_section() {
     });
 }
 
-/// A number of islands, or the sizes of all.
+/// A number of islands, or the sizes of all. `auto` is 0.
 Key islands() {
     const auto set = [](const Tree& tree, const Place& place) {
         auto& workers = place.as<Workers>();
@@ -238,7 +264,8 @@ Key islands() {
         }
         workers.islands = static_cast<int>(whole_number(tree).value_or(std::ssize(workers.island_sizes)));
     };
-    return {"islands", "1", one_or_list(whole(1, million)), "a number, or the size of each in workers: [3, 1]", set};
+    return {"islands", "auto", either({word_of({"auto"}), whole(1, million), {List{.element = {whole(1, million)}}}}),
+            "a number, or the size of each in workers: [3, 1]; auto: one for each 256 workers begun", set};
 }
 
 Domain workers_section() {

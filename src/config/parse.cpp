@@ -1,3 +1,4 @@
+#include "finch/base/enum_words.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
@@ -50,6 +51,30 @@ void leave_out_unused(const Tree& given, Tree& all) {
     all = used;
 }
 
+/// One row and one column for each island.
+void check_exchange_matrix(const Config& config, const Tree& written) {
+    const search::ExchangeOptions& exchange = config.exchange;
+    const bool is_asked_for = exchange.topology == search::Topology::matrix;
+    const auto islands = static_cast<std::size_t>(config.workers.islands);
+    const auto fits = [&](const std::vector<double>& row) { return row.size() == islands; };
+    const std::string path = "search.exchange.matrix";
+    if (!is_asked_for && !exchange.matrix.empty()) {
+        fail(
+            written, path,
+            fmt::format("stands beside topology {}; accepted: topology matrix, or none here", word(exchange.topology)));
+    }
+    if (is_asked_for && islands == 0) {
+        fail(written, path, "has a row for each island, and workers.islands is auto; accepted: a number of islands");
+    }
+    if (is_asked_for &&
+        !(exchange.matrix.size() == islands && std::all_of(exchange.matrix.begin(), exchange.matrix.end(), fits))) {
+        fail(written, path,
+             fmt::format("is no matrix of {0} × {0}, as many as workers.islands has; accepted: {0} rows of {0} "
+                         "probabilities",
+                         islands));
+    }
+}
+
 search::Space space_of(const FunctionObjective& objective, const Tree& written) {
     if (!written.items.empty()) {
         fail(written, "search.space",
@@ -96,16 +121,20 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
     };
     Config config;
     read_keys(false, {.object = &config});
+    check_exchange_matrix(config, all["search"]["exchange"]["matrix"]);
     const Tree& space = all["search"]["space"];
     const auto* const function = std::get_if<FunctionObjective>(&config.objective);
     config.space = function != nullptr ? space_of(*function, space) : read_space(space);
-    read_beginnings(all["search"], config);
     check_objectives(all["search"], config);
     read_final_choice(all["search"], config);
     Genes genes(function != nullptr ? search::Space{} : config.space, space);
     train::Recipe base;
     base.seed = config.seed;
     read_keys(true, {.object = &base, .locate = [](void* root) { return root; }, .genes = &genes});
+    if (function == nullptr) {
+        config.space = genes.space_with_uses();
+    }
+    read_beginnings(all["search"], config);
     if (function != nullptr) {
         leave_out_unused(given, all);
     } else {

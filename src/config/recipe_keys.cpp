@@ -24,7 +24,7 @@ Key activation() {
 }
 template <class Layer>
 Key repeat() {
-    return key("repeat", &Layer::repeat, whole(0, 1000), "so many such layers in a row; 0: none");
+    return key("repeat", &Layer::repeat, whole(0, 1000), "so many such layers in a row; 0: none").as_repeat();
 }
 
 Key pool(const std::string& name, backend::Pooling kind, const std::string& meaning) {

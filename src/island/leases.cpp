@@ -16,7 +16,7 @@ double share_used(std::int64_t generations, const search::Population& population
                   std::span<const EarlierStart> earlier) {
     std::map<std::uint32_t, std::int64_t> settled;
     for (const auto& [id, individual] : population.individuals()) {
-        if (individual.finished_training()) {
+        if (individual.finished_training() && !individual.is_reused()) {
             const bool is_recorded = individual.attempt.worker >= 0;
             ++settled[is_recorded ? individual.attempt.restart : id.restart()];
         }
@@ -29,11 +29,9 @@ double share_used(std::int64_t generations, const search::Population& population
     return share;
 }
 
-/// A result that was reused took no lease.
+/// An individual that is unfinished goes on and holds its lease still; a result that was taken over has none.
 std::int64_t leases_taken(const search::Population& population) {
-    const auto& all = population.individuals();
-    return std::count_if(all.begin(), all.end(),
-                         [](const auto& one) { return one.second.reused_from == search::Id{}; });
+    return static_cast<std::int64_t>(population.evaluations() + population.unfinished().size());
 }
 
 }  // namespace
@@ -66,7 +64,6 @@ LeaseServer::LeaseServer(const Budget& budget, const search::Population& populat
                          std::optional<search::FinalChoice> final_choice)
     : final_choice_(final_choice), done_(dealt.size(), 0) {
     if (budget.evaluations) {
-        // An individual that is unfinished goes on and holds its lease still, so everybody known counts.
         evaluations_ = *budget.evaluations;
         const std::int64_t left = std::max<std::int64_t>(0, evaluations_ - leases_taken(population));
         held_back_ = final_choice ? std::min(left, final_choice->evaluations()) : 0;

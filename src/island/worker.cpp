@@ -66,10 +66,12 @@ Worker::Worker(WorkerOptions options, search::Population population, search::Pro
       hooks_(std::move(hooks)),
       generation_(options_.bred_before),
       began_(hooks_.steady_seconds()),
+      looks_for_duplicates_(options_.duplicates != search::Duplicates::train && options_.beginning.space.size() > 0),
+      tells_of_starts_(looks_for_duplicates_ && search::can_repeat(options_.beginning.space)),
       liveness_(options_.self, workers(), options_.timeout_seconds, began_) {
     population_.limit_memberships({.island = island(),
                                    .breeding = propagator_.population(),
-                                   .exchange = static_cast<std::size_t>(options_.exchange.migrants),
+                                   .exchange = search::exchange_depth(options_.exchange),
                                    .everywhere = archive != nullptr});
     Dealt dealt = deal(population_, options_);
     if (archive != nullptr) {
@@ -186,9 +188,8 @@ search::Stage Worker::stage() const {
         stage.evaluations = std::max<std::int64_t>(1, stage.evaluations - options_.final_choice->evaluations());
     }
     if (stage.evaluations > 0) {
-        const auto settled = leaders.size() > most_told
-                                 ? static_cast<double>(stage.births)
-                                 : static_cast<double>(population_.settled_on(island()));
+        const auto settled = leaders.size() > most_told ? static_cast<double>(stage.births)
+                                                        : static_cast<double>(population_.settled_on(island()));
         stage.budget_used = settled * workers() / static_cast<double>(count * stage.evaluations);
     }
     const double hours = (hooks_.steady_seconds() - began_) / 3600;
@@ -203,6 +204,7 @@ search::Stage Worker::stage() const {
     return stage;
 }
 
+/// One more individual of this worker, not bred yet.
 search::Individual Worker::newborn() {
     search::Individual individual;
     individual.id = search::Id::make(options_.restart, static_cast<std::uint32_t>(options_.self), ++sequence_);
@@ -230,21 +232,36 @@ void Worker::start_bred() {
     ++generation_;
     search::Individual individual = newborn();
     const search::Stage now = stage();
+    if (looks_for_duplicates_) {
+        known_genomes_.update(population_, island());
+    }
     bool exists = false;
     std::uint32_t attempt = 0;
+    std::uint32_t known = 0;
     std::uint32_t violations = 0;
-    while (!exists && attempt - violations < breeding_attempts && violations < most_violations) {
+    while (!exists && attempt - known - violations < breeding_attempts && violations < most_violations) {
         search::Offspring offspring = breed(attempt++, individual.id, now);
         individual.genome = std::move(offspring.genome);
         individual.parents = offspring.parents;
         individual.bred_by = offspring.bred_by;
         individual.breeding = offspring.breeding;
-        if (options_.beginning.allows(individual.genome)) {
-            exists = evaluator_.can_exist(individual.genome);
-        } else {
+        if (!options_.beginning.allows(individual.genome)) {
             ++violations;
+            continue;
+        }
+        exists = evaluator_.can_exist(individual.genome);
+        const search::Individual* const twin =
+            exists && looks_for_duplicates_ ? known_genomes_.find(individual.genome) : nullptr;
+        if (twin != nullptr && ++known_in_a_row_ < search::most_known_in_a_row) {
+            if (options_.duplicates == search::Duplicates::reuse && twin->finished_training()) {
+                reuse(std::move(individual), *twin);
+                return;
+            }
+            ++known;
+            exists = false;
         }
     }
+    known_in_a_row_ = 0;
     if (!exists) {
         individual.outcome = search::Outcome::failed;
         individual.problem =
@@ -258,10 +275,19 @@ void Worker::start_bred() {
     }
 }
 
+/// Gives `individual` the result of `twin`, and the lease back.
+void Worker::reuse(search::Individual individual, const search::Individual& twin) {
+    lease_client_.give_back();
+    settle(search::with_result_of(std::move(individual), twin, hooks_.unix_seconds()));
+}
+
 /// From what the run begins with, else by the propagator; canonical.
 search::Offspring Worker::breed(std::uint32_t attempt, search::Id id, const search::Stage& now) {
     RandomStream random(options_.seed, Purpose::breeding, id.value, attempt);
     const search::Beginning& beginning = options_.beginning;
+    if (known_in_a_row_ >= search::most_known_in_a_row / 2) {
+        return {search::random_genome(beginning.space, random)};  // chance finds what is not known yet
+    }
     if (const auto opening = opening_of(options_.openings_left, id.sequence() - 1, id.worker(), workers())) {
         return beginning.open(*opening, attempt, random);
     }
@@ -277,7 +303,8 @@ void Worker::start(search::Individual individual) {
     individual.attempt.restart = options_.restart;
     individual.attempt.worker = options_.self;
     individual.ranks = options_.ranks;
-    const bool is_told = propagator_.looks_at_training() && leaders_of(island()).size() <= most_told;
+    const bool is_told =
+        (propagator_.looks_at_training() || tells_of_starts_) && leaders_of(island()).size() <= most_told;
     if (publish(search::Started{individual}, is_told ? leaders_of(island()) : std::vector<std::int32_t>())) {
         evaluator_.start(std::move(individual));
     }
@@ -294,6 +321,9 @@ void Worker::settle(search::Individual individual) {
     }
     // Of an earlier start it may be another island's: whose leaders breed with it.
     if (!publish(search::Result{individual}, told_of(individual))) {
+        return;
+    }
+    if (individual.is_reused()) {
         return;
     }
     ++evaluations_;

@@ -42,7 +42,7 @@ Status status(const store::RunDirectory& directory) {
     }
     const search::Population population = population_of(*recovered);
     status.state = state_of(directory, recovered->facts.state);
-    status.settled = population.settled();
+    status.settled = population.evaluations();
     status.unfinished = population.size() - population.settled();
     status.budget_evaluations = recovered->facts.budget_evaluations;
     if (const search::Individual* best = population.best()) {

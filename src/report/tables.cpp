@@ -38,14 +38,21 @@ double seconds_of(const search::Individual& individual) {
     return individual.training_seconds > 0 ? individual.training_seconds : individual.finished - individual.started;
 }
 
+/// "12.3", or whose result it has.
+std::string seconds_text(const search::Individual& individual) {
+    return individual.is_reused() ? "as " + to_text(individual.reused_from)
+                                  : fmt::format("{:.1f}", seconds_of(individual));
+}
+
 std::string heading(const store::Recovered& recovered, const search::Population& population, const std::string& run) {
     const store::ArchiveFacts& facts = recovered.facts;
     const std::string budget =
         facts.budget_evaluations >= 0 ? fmt::format(" of {}", facts.budget_evaluations) : std::string();
     std::string text = fmt::format("run {}: {}\n", run,
                                    facts.state == RunState::running ? "running or interrupted" : to_text(facts.state));
-    text += fmt::format("  {}{} evaluations, {} unfinished, {}, {}, seed {}\n", population.settled(), budget,
-                        population.size() - population.settled(),
+    const std::size_t reused = population.settled() - population.evaluations();
+    text += fmt::format("  {}{} evaluations, {}{} unfinished, {}, {}, seed {}\n", population.evaluations(), budget,
+                        reused > 0 ? fmt::format("{} reused, ", reused) : "", population.size() - population.settled(),
                         plural(static_cast<std::size_t>(std::max(0, facts.islands)), "island"),
                         plural(facts.restarts + std::size_t{1}, "start"), facts.seed);
     const double rate = evaluations_per_hour(facts);
@@ -69,7 +76,7 @@ std::string best_table(const search::Space& space, const search::Population& pop
         for (const search::Individual* individual : best) {
             grid.add({to_text(individual->id), fmt::format("{:.6g}", individual->loss), percent(individual->accuracy),
                       std::to_string(individual->epochs), std::to_string(individual->generation),
-                      fmt::format("{:.1f}", seconds_of(*individual)), search::genome_text(space, individual->genome)});
+                      seconds_text(*individual), search::genome_text(space, individual->genome)});
         }
         text += grid.empty() ? "  none yet\n" : grid.text();
     }

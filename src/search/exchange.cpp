@@ -3,6 +3,8 @@
 #include "finch/base/error.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 #include <utility>
 
 namespace finch::search {
@@ -15,18 +17,18 @@ std::uint64_t mix(std::uint64_t value) noexcept {
     return value ^ (value >> 33);
 }
 
-/// The best individuals that live on the island and whose register `self` may write; `count` of them, or fewer if there
-/// are fewer. Looks at no more of the island than it must.
-std::vector<const Individual*> find_emigrants(const Population& population, const IslandLeaders& leaders,
-                                              std::int32_t self, std::size_t count) {
-    const std::size_t active = population.active(leaders.island);
+/// Of individuals, best first, on which `is_candidate` holds: the best `count`, or fewer if there are fewer. Looks at
+/// no more of the island than it must.
+template <class Predicate>
+std::vector<const Individual*> best_of(const Population& population, int island, std::size_t count,
+                                       std::size_t first_look, const Predicate& is_candidate) {
+    const std::size_t active = population.active(island);
     std::vector<const Individual*> found;
     std::size_t looked_at = 0;
-    for (std::size_t window = 2 * count * leaders.workers.size(); found.size() < count && looked_at < active;
-         window *= 2) {
-        const auto best = population.best(leaders.island, window);
+    for (std::size_t window = first_look; found.size() < count && looked_at < active; window *= 2) {
+        const auto best = population.best(island, window);
         for (; looked_at < best.size() && found.size() < count; ++looked_at) {
-            if (register_writer(best[looked_at]->id, leaders.workers) == self) {
+            if (is_candidate(*best[looked_at])) {
                 found.push_back(best[looked_at]);
             }
         }
@@ -34,12 +36,47 @@ std::vector<const Individual*> find_emigrants(const Population& population, cons
     return found;
 }
 
+/// Takes `count` out of `candidates` by chance: each is the best of `rivals` that are drawn for it.
+std::vector<const Individual*> drawn(std::vector<const Individual*> candidates, std::size_t count, std::size_t rivals,
+                                     RandomStream& random) {
+    std::vector<const Individual*> found;
+    while (found.size() < count && !candidates.empty()) {
+        std::size_t winner = candidates.size();
+        for (std::size_t i = 0; i < std::min(rivals, candidates.size()); ++i) {
+            // The drawn ones gather at the front, so that no rival is drawn twice.
+            const std::size_t rival = i + static_cast<std::size_t>(random.below(candidates.size() - i));
+            std::swap(candidates[i], candidates[rival]);
+            winner = winner == candidates.size() || better(*candidates[i], *candidates[winner]) ? i : winner;
+        }
+        found.push_back(candidates[winner]);
+        candidates[winner] = candidates.back();
+        candidates.pop_back();
+    }
+    return found;
+}
+
+/// `count` of the island's active individuals on which `is_candidate` holds, as the options choose them; fewer if there
+/// are fewer.
+template <class Predicate>
+std::vector<const Individual*> choose(const ExchangeOptions& options, const Population& population, int island,
+                                      std::size_t count, std::size_t first_look, RandomStream& random,
+                                      const Predicate& is_candidate) {
+    if (options.emigrants == Emigrants::best) {
+        return best_of(population, island, count, first_look, is_candidate);
+    }
+    const std::size_t active = population.active(island);
+    return drawn(best_of(population, island, active, active, is_candidate), count,
+                 options.emigrants == Emigrants::tournament ? 2 : 1, random);
+}
+
 /// Disjoint shares, as chance deals them; nothing where there are too few for all targets.
 std::vector<Record> plan_moves(const ExchangeOptions& options, const Population& population,
                                const IslandLeaders& leaders, std::int32_t self, RandomStream& random) {
-    const auto targets = exchange_targets(options.topology, leaders.island, population.islands());
+    const auto targets = exchange_targets(options, leaders.island, population.islands(), random);
     const std::size_t count = static_cast<std::size_t>(options.migrants) * targets.size();
-    const auto emigrants = find_emigrants(population, leaders, self, count);
+    const auto is_mine = [&](const Individual& one) { return register_writer(one.id, leaders.workers) == self; };
+    const auto emigrants =
+        choose(options, population, leaders.island, count, 2 * count * leaders.workers.size(), random, is_mine);
     std::vector<Record> moves;
     if (emigrants.size() < count) {
         return moves;
@@ -53,12 +90,15 @@ std::vector<Record> plan_moves(const ExchangeOptions& options, const Population&
     return moves;
 }
 
-/// The best go to every target; a copy that is known to be there is not sent again.
+/// The same go to every target; a copy that is known to be there is not sent again.
 std::vector<Record> plan_copies(const ExchangeOptions& options, const Population& population,
-                                const IslandLeaders& leaders) {
-    const auto emigrants = population.best(leaders.island, static_cast<std::size_t>(options.migrants));
+                                const IslandLeaders& leaders, RandomStream& random) {
+    const auto targets = exchange_targets(options, leaders.island, population.islands(), random);
+    const auto count = static_cast<std::size_t>(options.migrants);
+    const auto emigrants =
+        choose(options, population, leaders.island, count, count, random, [](const Individual&) { return true; });
     std::vector<Record> copies;
-    for (const int target : exchange_targets(options.topology, leaders.island, population.islands())) {
+    for (const int target : targets) {
         for (const Individual* emigrant : emigrants) {
             if (!population.is_member(emigrant->id, target)) {
                 copies.emplace_back(Copy{*emigrant, target});
@@ -66,6 +106,72 @@ std::vector<Record> plan_copies(const ExchangeOptions& options, const Population
         }
     }
     return copies;
+}
+
+/// All islands but `island`.
+std::vector<int> others(int island, int islands) {
+    std::vector<int> all;
+    for (int other = 0; other < islands; ++other) {
+        if (other != island) {
+            all.push_back(other);
+        }
+    }
+    return all;
+}
+
+/// Those of `targets` that are another island, each once.
+std::vector<int> different(std::vector<int> targets, int island) {
+    std::sort(targets.begin(), targets.end());
+    targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
+    std::erase(targets, island);
+    return targets;
+}
+
+std::vector<int> torus_targets(int island, int islands) {
+    int rows = 1;
+    for (int divisor = 1; divisor * divisor <= islands; ++divisor) {
+        rows = islands % divisor == 0 ? divisor : rows;
+    }
+    const int columns = islands / rows;
+    const int row = island / columns;
+    const int column = island % columns;
+    const auto at = [&](int r, int c) { return (r + rows) % rows * columns + (c + columns) % columns; };
+    return different({at(row - 1, column), at(row + 1, column), at(row, column - 1), at(row, column + 1)}, island);
+}
+
+std::vector<int> node_targets(const std::vector<int>& node_of_island, int island, int islands) {
+    if (node_of_island.empty()) {
+        return others(island, islands);
+    }
+    std::vector<int> targets;
+    std::vector<int> firsts;  // of each node, in the order of islands
+    std::vector<int> seen;
+    for (int other = 0; other < islands; ++other) {
+        const int node = node_of_island.at(static_cast<std::size_t>(other));
+        if (std::find(seen.begin(), seen.end(), node) == seen.end()) {
+            seen.push_back(node);
+            firsts.push_back(other);
+        }
+        if (node == node_of_island.at(static_cast<std::size_t>(island))) {
+            targets.push_back(other);
+        }
+    }
+    const auto first = std::find(firsts.begin(), firsts.end(), island);
+    if (first != firsts.end()) {
+        targets.push_back(std::next(first) == firsts.end() ? firsts.front() : *std::next(first));
+    }
+    return different(std::move(targets), island);
+}
+
+std::vector<int> matrix_targets(const std::vector<std::vector<double>>& matrix, int island, int islands,
+                                RandomStream& random) {
+    std::vector<int> targets;
+    for (const int other : others(island, islands)) {
+        if (random.uniform() < matrix.at(static_cast<std::size_t>(island)).at(static_cast<std::size_t>(other))) {
+            targets.push_back(other);
+        }
+    }
+    return targets;
 }
 
 }  // namespace
@@ -90,23 +196,36 @@ std::vector<Record> plan_exchange(const ExchangeOptions& options, const Populati
         return {};
     }
     return options.kind == ExchangeKind::migration ? plan_moves(options, population, leaders, self, random)
-                                                   : plan_copies(options, population, leaders);
+                                                   : plan_copies(options, population, leaders, random);
 }
 
-std::vector<int> exchange_targets(Topology topology, int island, int islands) {
-    std::vector<int> targets;
-    if (topology == Topology::ring) {
-        if (islands > 1) {
-            targets.push_back((island + 1) % islands);
-        }
-        return targets;
+std::vector<int> exchange_targets(const ExchangeOptions& options, int island, int islands, RandomStream& random) {
+    if (islands < 2) {
+        return {};
     }
-    for (int target = 0; target < islands; ++target) {
-        if (target != island) {
-            targets.push_back(target);
-        }
+    switch (options.topology) {
+        case Topology::all:
+            break;
+        case Topology::ring:
+            return {(island + 1) % islands};
+        case Topology::torus:
+            return torus_targets(island, islands);
+        case Topology::star:
+            return island == 0 ? others(0, islands) : std::vector{0};
+        case Topology::random:
+            return {others(island,
+                           islands)[static_cast<std::size_t>(random.below(static_cast<std::uint64_t>(islands - 1)))]};
+        case Topology::nodes:
+            return node_targets(options.node_of_island, island, islands);
+        case Topology::matrix:
+            return matrix_targets(options.matrix, island, islands, random);
     }
-    return targets;
+    return others(island, islands);
+}
+
+std::size_t exchange_depth(const ExchangeOptions& options) noexcept {
+    return options.emigrants == Emigrants::best ? static_cast<std::size_t>(options.migrants)
+                                                : std::numeric_limits<std::size_t>::max();
 }
 
 }  // namespace finch::search

@@ -302,12 +302,14 @@ void Population::add_to_indexes(const Individual& individual) {
         unfinished_.insert(individual.id);
         return;
     }
+    const std::size_t evaluations = individual.is_reused() ? 0 : 1;
     ++settled_;
+    evaluations_ += evaluations;
     if (individual.is_repeat()) {
         return;
     }
     const int birthplace = island_now(individual.island);
-    ++at(birthplace).settled;
+    at(birthplace).settled += evaluations;
     at(birthplace).changes.push_back(&individual);
     if (individual.ranks_by_loss()) {
         ++at(birthplace).born;
@@ -325,11 +327,13 @@ void Population::remove_from_indexes(const Individual& individual) {
         unfinished_.erase(individual.id);
         return;
     }
+    const std::size_t evaluations = individual.is_reused() ? 0 : 1;
     --settled_;
+    evaluations_ -= evaluations;
     if (individual.is_repeat()) {
         return;
     }
-    --at(island_now(individual.island)).settled;
+    at(island_now(individual.island)).settled -= evaluations;
     if (individual.ranks_by_loss()) {
         const int birthplace = island_now(individual.island);
         --at(birthplace).born;

@@ -1,4 +1,5 @@
 // Whole genomes: which genes are active, and what follows from it.
+#include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
 #include "finch/search/gene.hpp"
@@ -18,28 +19,43 @@ int Space::index_of(const std::string& name) const noexcept {
 }
 
 bool Space::has_conditions() const noexcept {
-    return std::any_of(genes.begin(), genes.end(), [](const Gene& gene) { return !gene.when.empty(); });
+    return std::any_of(genes.begin(), genes.end(),
+                       [](const Gene& gene) { return !gene.when.empty() || !gene.uses.empty(); });
+}
+
+bool holds(const Condition& condition, const Genome& genome, const std::vector<bool>& active) noexcept {
+    const auto& values = condition.values;
+    const bool has_one =
+        active[condition.gene] && std::find(values.begin(), values.end(), genome[condition.gene]) != values.end();
+    return has_one != condition.negated;
 }
 
 std::vector<bool> active_genes(const Space& space, const Genome& genome) {
+    if (genome.size() != space.size()) {
+        throw Error(fmt::format("{} values for {} genes", genome.size(), space.size()));
+    }
     std::vector<bool> active(space.size(), true);
-    const auto holds = [&](const Condition& condition) {
-        const auto& values = condition.values;
-        return active[condition.gene] &&
-               std::find(values.begin(), values.end(), genome.at(condition.gene)) != values.end();
-    };
+    const auto is_met = [&](const Condition& condition) { return holds(condition, genome, active); };
     // A gene may hang on a later one: as many rounds as the longest chain.
     for (bool changed = true; changed;) {
         changed = false;
         for (std::size_t i = 0; i < space.size(); ++i) {
             const auto& when = space.genes[i].when;
-            if (active[i] && !std::all_of(when.begin(), when.end(), holds)) {
+            if (active[i] && !std::all_of(when.begin(), when.end(), is_met)) {
                 active[i] = false;
                 changed = true;
             }
         }
     }
-    return active;
+    std::vector<bool> used = active;
+    const auto has_effect = [&](const std::vector<Condition>& use) {
+        return std::all_of(use.begin(), use.end(), is_met);
+    };
+    for (std::size_t i = 0; i < space.size(); ++i) {
+        const auto& uses = space.genes[i].uses;
+        used[i] = active[i] && (uses.empty() || std::any_of(uses.begin(), uses.end(), has_effect));
+    }
+    return used;
 }
 
 Genome canonical(const Space& space, Genome genome) {

@@ -154,8 +154,8 @@ void Simulation::add_worker(const config::Config& config, const Options& options
     worker.timeout_seconds = config.workers.timeout_seconds;
     const auto clock = [this] { return now_; };
     mine.worker = std::make_unique<island::Worker>(
-        std::move(worker), search::Population(config.exchange.kind, config.workers.islands, config.costs),
-        *mine.propagator, mine.evaluator, journal_, network_.mailbox(self), self == 0 ? &reports_ : nullptr, observer_,
+        std::move(worker), search::Population(config.exchange.kind, islands_.islands(), config.costs), *mine.propagator,
+        mine.evaluator, journal_, network_.mailbox(self), self == 0 ? &reports_ : nullptr, observer_,
         island::Hooks{clock, clock, [] { return StopRequest::none; }});
 }
 
@@ -210,7 +210,7 @@ Result Simulation::result() const {
     const search::Individual* best = all.best();
     Result result;
     result.seed = seed_;
-    result.evaluations = static_cast<std::int64_t>(all.settled());
+    result.evaluations = static_cast<std::int64_t>(all.evaluations());
     result.best = best != nullptr ? best->loss : search::Individual::not_measured;
     result.best_without_noise =
         best != nullptr ? function_.value(best->genome, nullptr) : search::Individual::not_measured;

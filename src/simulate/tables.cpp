@@ -1,6 +1,7 @@
 #include "finch/simulate/tables.hpp"
 
 #include "finch/base/format.hpp"
+#include "finch/cluster/layout.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -70,7 +71,9 @@ std::string heading(const config::Config& config, const Options& options) {
                             function.shift && function.rotate ? " and " : "", function.rotate ? "rotated" : "",
                             function.instance);
     }
-    text += fmt::format("; workers {}, islands {}\n", options.workers, config.workers.islands);
+    const int islands = config.workers.islands;
+    text += fmt::format("; workers {}, islands {}\n", options.workers,
+                        islands > 0 ? islands : cluster::automatic_islands(options.workers));
     text += fmt::format(
         "an evaluation lasts {} s{}, a message {:.4g} ms; memory is estimated from the sizes of what a leader's "
         "population holds\n",

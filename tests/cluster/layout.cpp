@@ -172,5 +172,22 @@ TEST_CASE("make_layout: island sizes must add up to the workers") {
 
 TEST_CASE("make_layout: numbers below one are refused") {
     CHECK(refusal(4, deal(0, 1)).find("workers.ranks") != std::string::npos);
-    CHECK(refusal(4, deal(1, 0)).find("workers.islands") != std::string::npos);
+    CHECK(refusal(4, deal(1, -1)).find("workers.islands") != std::string::npos);
+}
+
+TEST_CASE("automatic islands: as few as have at most 256 workers each") {
+    CHECK(automatic_islands(1) == 1);
+    CHECK(automatic_islands(256) == 1);
+    CHECK(automatic_islands(257) == 2);
+    CHECK(automatic_islands(600) == 3);
+    CHECK(make_layout(Names(600, "a"), deal(1, 0)).islands == 3);
+    CHECK(make_layout(Names(600, "a"), deal(4, 0)).islands == 1);
+    CHECK_THROWS((void)make_layout({"a"}, deal(1, -1)));
+}
+
+TEST_CASE("the node of an island is that of its first leader") {
+    const Layout layout = make_layout({"b", "b", "b", "a", "a", "a"}, deal(1, 4));
+
+    CHECK(layout.island_of_worker == Numbers{0, 0, 1, 1, 2, 3});
+    CHECK(node_of_island(layout) == Numbers{0, 0, 1, 1});
 }

@@ -58,6 +58,12 @@ std::vector<std::string> companions(const std::string& path, const std::string& 
     if (begins(path, "search.final.")) {
         return {"search.budget.evaluations=10000000"};
     }
+    if (path == "search.exchange.topology" && value == "matrix") {
+        return {"search.exchange.matrix=[[0]]", "workers.islands=1"};
+    }
+    if (begins(path, "search.exchange.matrix") && value != "none") {
+        return {"search.exchange.topology=matrix", "workers.islands=1"};
+    }
     if (begins(path, "search.budget.")) {
         return {path == "search.budget.hours" ? "search.budget.evaluations=1" : "search.budget.hours=1"};
     }

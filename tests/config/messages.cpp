@@ -32,6 +32,27 @@ TEST_CASE("a wrong value is named by file, line, path, what is wrong and what is
     CHECK(begins(problem_of("just words"), "file.yaml:1: 'just words' is no section"));
 }
 
+TEST_CASE("a matrix of exchange has a row and a column for each island, and stands beside its topology alone") {
+    const auto with = [](const std::string& exchange, const std::string& islands) {
+        return problem_of("search:\n  exchange: " + exchange + "\nworkers: {islands: " + islands + "}\n");
+    };
+
+    CHECK(with("{topology: matrix, matrix: [[0, 0.5], [1, 0]]}", "2") == "");
+    CHECK(with("{topology: matrix, matrix: [[0, 0.5], [1, 0]]}", "[3, 1]") == "");
+    CHECK(
+        with("{topology: matrix, matrix: [[0, 0.5], [1, 0]]}", "3") ==
+        "file.yaml:2: search.exchange.matrix: is no matrix of 3 × 3, as many as workers.islands has; accepted: 3 rows "
+        "of 3 probabilities");
+    CHECK(contains(with("{topology: matrix, matrix: [[0, 0.5], [1]]}", "2"), "is no matrix of 2 × 2"));
+    CHECK(contains(with("{topology: matrix}", "2"), "search.exchange.matrix: is no matrix of 2 × 2"));
+    CHECK(contains(with("{topology: matrix, matrix: [[0]]}", "auto"), "workers.islands is auto; accepted: a number"));
+    CHECK(contains(with("{matrix: [[0]]}", "1"), "search.exchange.matrix: stands beside topology all; accepted:"));
+    CHECK(contains(with("{topology: matrix, matrix: [[2]]}", "1"), "'2' is out of range"));
+    CHECK(
+        config::parse("search: {exchange: {topology: matrix, matrix: [[0, 0.5], [1, 0]]}}\nworkers: {islands: 2}", "f")
+            .exchange.matrix == std::vector<std::vector<double>>{{0, 0.5}, {1, 0}});
+}
+
 TEST_CASE("an unknown key or word is named with the nearest known one") {
     CHECK(begins(problem_of("training:\n  epohcs: 3\n"),
                  "file.yaml:2: training.epohcs: unknown key (did you mean 'epochs'?); accepted: epochs, batch_size"));

@@ -220,6 +220,58 @@ TEST_CASE("a gene that others hang on is used, and can be frozen by --set at any
     CHECK(momentum_of(config::parse(yaml, "f", {"search.space.on=no"}), {0, 0.5}) == 0);
 }
 
+TEST_CASE(
+    "genes below what is not chosen or stands there 0 times are inactive, so that equal trainings are one genome") {
+    const std::string yaml = R"(
+model:
+  - conv: {channels: $width, activation: $act, repeat: $layers}
+  - block: {layers: [{conv: {kernel: $kernel, repeat: $inner}}], repeat: $blocks}
+  - conv: {channels: $last, repeat: $always}
+  - activation: $act
+  - flatten
+  - linear
+training: {optimizer: {$o: {sgd: {momentum: $m}, adam: {beta1: $beta}}}}
+search:
+  space:
+    o: {choice: [sgd, adam, adadelta]}
+    m: {real: [0.1, 0.9]}
+    beta: {real: [0.5, 0.8]}
+    layers: {choice: [2, 0]}
+    width: {int: [8, 16]}
+    act: {choice: [relu, tanh]}
+    blocks: {int: [0, 2]}
+    inner: {int: [0, 2]}
+    kernel: {choice: [1, 3]}
+    always: {int: [1, 3]}
+    last: {int: [4, 8]}
+)";
+    const config::Config config = config::parse(yaml, "f");
+    const auto canonical = [&](const search::Genome& genome) { return search::canonical(config.space, genome); };
+    const auto optimizer = [&](const search::Genome& genome) {
+        const backend::Optimizer chosen = config.recipe(genome, 1).training.optimizer;
+        const auto* const sgd = std::get_if<backend::Sgd>(&chosen);
+        const auto* const adam = std::get_if<backend::Adam>(&chosen);
+        return std::tuple(chosen.index(), sgd != nullptr ? sgd->momentum : 0, adam != nullptr ? adam->beta1 : 0);
+    };
+    const search::Genome all{0, 0.5, 0.6, 0, 9, 1, 1, 1, 1, 2, 5};
+
+    // o, m, beta, layers, width, act, blocks, inner, kernel, always, last
+    CHECK(canonical(all) == search::Genome{0, 0.5, 0.5, 0, 9, 1, 1, 1, 1, 2, 5});
+    CHECK(canonical({1, 0.5, 0.6, 1, 9, 1, 1, 0, 1, 2, 5}) == search::Genome{1, 0.1, 0.6, 1, 8, 1, 1, 0, 0, 2, 5});
+    CHECK(canonical({2, 0.5, 0.6, 0, 9, 1, 0, 2, 1, 2, 5}) == search::Genome{2, 0.1, 0.5, 0, 9, 1, 0, 0, 0, 2, 5});
+    CHECK(config.space.genes[10].uses.empty());
+    for (const search::Genome& genome :
+         {all, {1, 0.5, 0.6, 1, 9, 1, 1, 0, 1, 2, 5}, {2, 0.5, 0.6, 0, 9, 1, 0, 2, 1, 2, 5}}) {
+        const auto plan = [&](const search::Genome& one) {
+            return nn::plan_model(config.recipe(one, 1).model, {12, 12, 1}, 10, 1).parameters;
+        };
+        CHECK(plan(genome) == plan(canonical(genome)));
+        CHECK(optimizer(genome) == optimizer(canonical(genome)));
+    }
+    const config::Config frozen = config::parse(yaml, "f", {"search.space.blocks=0"});
+    CHECK_FALSE(search::active_genes(frozen.space, {0, 0.5, 0.6, 0, 9, 1, 0, 1, 1, 2, 5})[8]);
+}
+
 TEST_CASE("constraints: read with the space, refused by column, and where no genome obeys them") {
     const config::Config config =
         config::parse(with_when("{layers: [2]}", "  constraints: [\"width * layers <= 48\", lr < 0.1]\n"), "f");

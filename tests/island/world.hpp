@@ -100,6 +100,9 @@ public:
 
     StopRequest stop = StopRequest::none;
     search::Beginning beginning;
+    search::Duplicates duplicates = search::Duplicates::breed;
+    search::ExchangeOptions exchange;  ///< but for its kind
+    std::uint64_t seed = 1;
     double now_ = 1;
     int slots = 1;
     std::size_t epochs = 0;
@@ -150,8 +153,11 @@ private:
             options.nodes = nodes;
             options.budget = budget_;
             options.final_choice = final_choice;
+            options.exchange = exchange;
             options.exchange.kind = kind_;
+            options.seed = seed;
             options.beginning = beginning;
+            options.duplicates = duplicates;
             options.openings_left = openings_left(population, earlier_, beginning.openings());
             options.timeout_seconds = timeout_seconds;
             options.leader_names = {"rank 0 on n1", "rank 1 on n1", "rank 2 on n2"};

@@ -1,3 +1,4 @@
+#include "finch/search/duplicates.hpp"
 #include "finch/search/gene.hpp"
 #include "finch/search/propagator.hpp"
 
@@ -53,6 +54,33 @@ TEST_CASE("two genomes that mean the same training have one canonical genome, wh
     CHECK(canonical(space, one) == one);
     CHECK(canonical(space, {0, 0.5, 2, 0.95, 3}) != one);
     CHECK(genome_text(space, one) == "optimizer = adam, beta = 0.95, layers = 3");
+}
+
+TEST_CASE("a gene is active only where something that it stands for has an effect") {
+    // momentum stands in sgd alone; width in the first layers and in the last ones, each of which may be there 0 times;
+    // `last` itself hangs on a switch: where that is off there is one last layer, its default.
+    const Space used{{{"optimizer", ChoiceGene{{"sgd", "adam"}}},
+                      {"momentum", RealGene{0.1, 0.9}, {}, {{{0, {0}}}}},
+                      {"first", IntGene{0, 2}},
+                      {"width", IntGene{1, 9}, {}, {{{2, {0}, true}}, {{3 + 1, {0}, true}}}},
+                      {"last", IntGene{0, 2}, {{5, {1}}}},
+                      {"switch", IntGene{0, 1}}}};
+    using Active = std::vector<bool>;
+
+    CHECK(active_genes(used, {0, 0.5, 1, 5, 0, 1}) == Active{true, true, true, true, true, true});
+    CHECK(active_genes(used, {1, 0.5, 0, 5, 2, 1}) == Active{true, false, true, true, true, true});
+    CHECK(active_genes(used, {1, 0.5, 0, 5, 0, 1}) == Active{true, false, true, false, true, true});
+    CHECK(active_genes(used, {1, 0.5, 0, 5, 0, 0}) == Active{true, false, true, true, false, true});
+    CHECK(used.has_conditions());
+    CHECK(canonical(used, {1, 0.5, 0, 5, 0, 1}) == Genome{1, 0.1, 0, 1, 0, 1});
+    CHECK_FALSE(can_repeat({{{"lr", RealGene{0, 1}}, {"n", IntGene{0, 1}}}}));
+    CHECK(can_repeat({{{"lr", RealGene{0, 1, Scale::linear, 0.1}}, {"n", IntGene{0, 1}}}}));
+    CHECK(can_repeat(used));
+    RandomStream random(4, Purpose::test);
+    for (int i = 0; i < 1000; ++i) {
+        const Genome genome = random_genome(used, random);
+        CHECK(genome == canonical(used, genome));
+    }
 }
 
 TEST_CASE("random genomes are canonical, and each active gene is as random as alone") {

@@ -1,7 +1,9 @@
 #include "finch/search/exchange.hpp"
 
+#include "search/fit.hpp"
 #include "search/samples.hpp"
 
+#include <array>
 #include <cmath>
 #include <doctest/doctest.h>
 #include <map>
@@ -17,6 +19,25 @@ const std::vector<std::int32_t> four{0, 1, 2, 3};
 
 ExchangeOptions always(ExchangeKind kind, std::int64_t migrants, Topology topology = Topology::all) {
     return {kind, topology, 1e9, migrants};
+}
+
+constexpr std::array all_topologies{Topology::all,    Topology::ring,  Topology::torus, Topology::star,
+                                    Topology::random, Topology::nodes, Topology::matrix};
+
+/// With two islands on each node, and a matrix of a ring with chance.
+ExchangeOptions of_topology(Topology topology, int islands) {
+    ExchangeOptions options = always(ExchangeKind::pollination, 1, topology);
+    options.matrix.assign(static_cast<std::size_t>(islands), std::vector<double>(static_cast<std::size_t>(islands)));
+    for (int island = 0; island < islands; ++island) {
+        options.node_of_island.push_back(island / 2);
+        options.matrix[static_cast<std::size_t>(island)][static_cast<std::size_t>((island + 1) % islands)] = 0.9;
+    }
+    return options;
+}
+
+std::vector<int> targets_of(Topology topology, int island, int islands) {
+    RandomStream random(1, Purpose::test);
+    return exchange_targets(always(ExchangeKind::pollination, 1, topology), island, islands, random);
 }
 
 /// `count` individuals of island 0, the first the best.
@@ -36,12 +57,128 @@ std::vector<Record> plan(const ExchangeOptions& options, const Population& popul
 
 }  // namespace
 
-TEST_CASE("all: to every other island; ring: to the next") {
-    CHECK(exchange_targets(Topology::all, 1, 4) == std::vector{0, 2, 3});
-    CHECK(exchange_targets(Topology::ring, 1, 4) == std::vector{2});
-    CHECK(exchange_targets(Topology::ring, 3, 4) == std::vector{0});
-    CHECK(exchange_targets(Topology::all, 0, 1).empty());
-    CHECK(exchange_targets(Topology::ring, 0, 1).empty());
+TEST_CASE("the topologies without chance: who sends to whom") {
+    using Targets = std::vector<int>;
+
+    CHECK(targets_of(Topology::all, 1, 4) == Targets{0, 2, 3});
+    CHECK(targets_of(Topology::ring, 1, 4) == Targets{2});
+    CHECK(targets_of(Topology::ring, 3, 4) == Targets{0});
+    CHECK(targets_of(Topology::torus, 0, 6) == Targets{1, 2, 3});  // 0 1 2 over 3 4 5
+    CHECK(targets_of(Topology::torus, 4, 9) == Targets{1, 3, 5, 7});
+    CHECK(targets_of(Topology::torus, 0, 12) == Targets{1, 3, 4, 8});  // three rows of four
+    CHECK(targets_of(Topology::torus, 0, 5) == Targets{1, 4});         // a prime number: a ring, both ways
+    CHECK(targets_of(Topology::star, 0, 4) == Targets{1, 2, 3});
+    CHECK(targets_of(Topology::star, 2, 4) == Targets{0});
+    CHECK(targets_of(Topology::nodes, 1, 4) == Targets{0, 2, 3});  // all on one node
+}
+
+TEST_CASE("nodes: all within a node, and its first island to the first of the next node") {
+    ExchangeOptions options = always(ExchangeKind::pollination, 1, Topology::nodes);
+    options.node_of_island = {0, 0, 1, 2, 1, 2, 2};
+    std::vector<std::vector<int>> targets;
+    for (int island = 0; island < 7; ++island) {
+        RandomStream random(1, Purpose::test);
+        targets.push_back(exchange_targets(options, island, 7, random));
+    }
+
+    CHECK(targets == std::vector<std::vector<int>>{{1, 2}, {0}, {3, 4}, {0, 5, 6}, {2}, {3, 6}, {3, 5}});
+    options.node_of_island = {0, 0};
+    RandomStream random(1, Purpose::test);
+    CHECK_THROWS((void)exchange_targets(options, 3, 4, random));
+}
+
+TEST_CASE("by every topology news comes from every island to every other, and none sends to itself") {
+    for (const Topology topology : all_topologies) {
+        for (int islands = 1; islands <= 13; ++islands) {
+            std::vector<std::set<int>> reached(static_cast<std::size_t>(islands));
+            for (int from = 0; from < islands; ++from) {
+                std::set<int>& known = reached[static_cast<std::size_t>(from)];
+                known = {from};
+                for (std::uint64_t round = 0; round < 40; ++round) {
+                    std::set<int> next = known;
+                    for (const int island : known) {
+                        RandomStream random(7, Purpose::exchange, round, static_cast<std::uint32_t>(island));
+                        for (const int target :
+                             exchange_targets(of_topology(topology, islands), island, islands, random)) {
+                            CHECK(target != island);
+                            CHECK((0 <= target && target < islands));
+                            next.insert(target);
+                        }
+                    }
+                    known = std::move(next);
+                }
+                CHECK(known.size() == static_cast<std::size_t>(islands));
+            }
+        }
+    }
+}
+
+TEST_CASE("random: any other island, each as likely; matrix: each with its own probability") {
+    ExchangeOptions matrix = always(ExchangeKind::pollination, 1, Topology::matrix);
+    matrix.matrix = {{1, 0.2, 0, 1}, {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}};
+    std::map<double, int> targets;
+    std::map<int, int> by_matrix;
+
+    for (std::uint64_t i = 0; i < 20000; ++i) {
+        RandomStream random(3, Purpose::exchange, i);
+        const auto chosen = exchange_targets(always(ExchangeKind::migration, 1, Topology::random), 1, 4, random);
+        REQUIRE(chosen.size() == 1);
+        ++targets[chosen[0]];
+        for (const int target : exchange_targets(matrix, 0, 4, random)) {
+            ++by_matrix[target];
+        }
+    }
+
+    CHECK(misfit(targets, {{0, 1 / 3.0}, {2, 1 / 3.0}, {3, 1 / 3.0}}) < 1);
+    CHECK(by_matrix[3] == 20000);
+    CHECK(by_matrix[1] == doctest::Approx(4000).epsilon(0.07));  // 5 standard deviations
+    CHECK(by_matrix.size() == 2);
+}
+
+TEST_CASE("emigrants: any, each as likely, or the better of two") {
+    constexpr int count = 6;
+    const Population population = on_one_island(ExchangeKind::pollination, 2, count);
+    const auto sent = [&](Emigrants emigrants) {
+        std::map<double, int> counts;
+        for (std::uint64_t i = 0; i < 20000; ++i) {
+            ExchangeOptions options = always(ExchangeKind::pollination, 1);
+            options.emigrants = emigrants;
+            const auto copies = plan(options, population, 0, {0}, i);
+            REQUIRE(copies.size() == 1);
+            ++counts[std::get<Copy>(copies[0]).individual.loss];
+        }
+        return counts;
+    };
+    std::map<double, double> even;
+    std::map<double, double> better_of_two;
+    for (int rank = 1; rank <= count; ++rank) {
+        even[rank] = 1.0 / count;
+        if (rank < count) {
+            better_of_two[rank] = 2.0 * (count - rank) / (count * (count - 1));
+        }
+    }
+
+    CHECK(misfit(sent(Emigrants::random), even) < 1);
+    CHECK(misfit(sent(Emigrants::tournament), better_of_two) < 1);
+    CHECK(exchange_depth(always(ExchangeKind::pollination, 3)) == 3);
+}
+
+TEST_CASE("emigrants: several are different ones, and of those that the worker may move") {
+    const Population population = on_one_island(ExchangeKind::migration, 2, 400);
+    for (const Emigrants emigrants : {Emigrants::random, Emigrants::tournament}) {
+        ExchangeOptions options = always(ExchangeKind::migration, 50);
+        options.emigrants = emigrants;
+        const auto moves = plan(options, population, 2, four);
+        REQUIRE(moves.size() == 50);
+        std::set<Id> moved;
+        for (const Record& record : moves) {
+            const Id id = std::get<Move>(record).individual.id;
+            CHECK(moved.insert(id).second);
+            CHECK(register_writer(id, four) == 2);
+        }
+        options.migrants = 400;
+        CHECK(plan(options, population, 2, four).empty());
+    }
 }
 
 TEST_CASE("every register has one writer, whatever the order of the workers, and the shares are even") {

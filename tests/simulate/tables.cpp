@@ -48,6 +48,9 @@ TEST_CASE("the heading says what is simulated, and every row has the columns tha
     const std::string heading_text = heading(config_of("sphere, dimensions: 3, rotate: true, instance: 6"), options);
 
     CHECK(heading_text.find("function sphere, dimensions 3, rotated, instance 6; workers 12, islands 1\n") == 0);
+    Options many = options;
+    many.workers = 600;
+    CHECK(heading(config_of("sphere"), many).find("; workers 600, islands 3\n") != std::string::npos);
     CHECK(heading_text.find("60 s (median; log-normal, deviation 0.5), a message 0.6 ms") != std::string::npos);
     CHECK(heading_text.find("estimated") != std::string::npos);
     const std::string columns = heading_text.substr(heading_text.find("seed"));

@@ -18,7 +18,8 @@ struct Place {
 
 struct LayoutOptions {
     int ranks_per_worker = 1;
-    int islands = 1;                ///< where `island_sizes` is empty: the first (workers mod islands) get one more
+    int islands = 1;                ///< where `island_sizes` is empty: the first (workers mod islands) get one more;
+                                    ///< 0: automatic_islands()
     std::vector<int> island_sizes;  ///< in workers; empty: as equal as can be
 };
 
@@ -29,6 +30,12 @@ struct Layout {
     int islands = 1;
     std::vector<std::string> warnings;  ///< a group that crosses nodes, nodes with unequal numbers of ranks
 };
+
+/// As few islands as have at most 256 workers each.
+[[nodiscard]] int automatic_islands(int workers) noexcept;
+
+/// The node on which each island's first leader is, numbered from 0 in the order of islands.
+[[nodiscard]] std::vector<int> node_of_island(const Layout& layout);
 
 /// Fills the groups node by node: worker w is the w-th group of `ranks_per_worker` ranks in the order of (node's first
 /// world rank, world rank). World rank 0 always leads worker 0. `node_of_rank`: the node's name, by world rank. A pure

@@ -5,6 +5,7 @@
 #include "finch/island/options.hpp"
 #include "finch/nn/plan.hpp"
 #include "finch/search/beginning.hpp"
+#include "finch/search/duplicates.hpp"
 #include "finch/search/exchange.hpp"
 #include "finch/search/final_choice.hpp"
 #include "finch/search/function_instance.hpp"
@@ -40,7 +41,7 @@ using Objective = std::variant<LossObjective, FunctionObjective>;
 
 struct Workers {
     int ranks = 1;
-    int islands = 1;
+    int islands = 0;                ///< 0: auto
     std::vector<int> island_sizes;  ///< in workers; empty where `islands` is a number
     int slots = 1;
     int threads = 0;  ///< 0: auto
@@ -72,6 +73,7 @@ public:
     Objective objective = LossObjective::validation_loss;
     std::vector<search::Cost> costs;  ///< minimised beside it
     search::PropagatorOptions propagator = search::AutomaticOptions{};
+    search::Duplicates duplicates = search::Duplicates::breed;
     search::ExchangeOptions exchange;
     FirstGuesses first;
     search::Start start = search::Start::random;

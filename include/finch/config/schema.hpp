@@ -85,10 +85,12 @@ struct Key {
     std::function<void(const Tree& value, const Place& owner)> set{};
     Rule genes = Rule::as_around;  ///< whether `$name` may stand for a value
     Rule fixed = Rule::as_around;  ///< whether no start of a run may change it
+    bool is_repeat = false;        ///< with 0 there, no other key of its section has an effect
 
     [[nodiscard]] Key with_default(std::string yaml) &&;
     [[nodiscard]] Key with_genes(Rule rule) &&;
     [[nodiscard]] Key with_fixed(Rule rule) &&;
+    [[nodiscard]] Key as_repeat() &&;
 };
 
 /// "a whole number from 1 to 100", "relu, sigmoid or tanh": for messages and for the reference.

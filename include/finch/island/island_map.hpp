@@ -14,6 +14,7 @@ public:
     IslandMap(std::vector<int> island_of_worker, int islands);
 
     [[nodiscard]] int workers() const noexcept { return static_cast<int>(island_of_worker_.size()); }
+    [[nodiscard]] int islands() const noexcept { return static_cast<int>(leaders_.size()); }
     [[nodiscard]] int island_of(std::int32_t worker) const {
         return island_of_worker_.at(static_cast<std::size_t>(worker));
     }

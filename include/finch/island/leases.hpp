@@ -71,6 +71,8 @@ public:
     [[nodiscard]] bool take() noexcept;
     /// One that names whom it repeats, if one is held.
     [[nodiscard]] std::optional<search::Repeat> take_repeat();
+    /// One that was taken and not used.
+    void give_back() noexcept { ++held_; }
     /// Whether to send a request now; counts it as sent. `wanted`: a slot is free or nearly so. Asks when the last
     /// one is taken, or half of a larger lease, so that short evaluations need not wait for the answer.
     [[nodiscard]] bool should_ask(bool wanted) noexcept;

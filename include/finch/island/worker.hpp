@@ -9,6 +9,7 @@
 #include "finch/island/openings.hpp"
 #include "finch/island/options.hpp"
 #include "finch/search/beginning.hpp"
+#include "finch/search/duplicates.hpp"
 #include "finch/search/exchange.hpp"
 #include "finch/search/population.hpp"
 #include "finch/search/propagator.hpp"
@@ -54,6 +55,7 @@ struct WorkerOptions {
     search::ExchangeOptions exchange;
     search::Beginning beginning;               ///< a space without genes: whatever the propagator breeds
     std::vector<std::uint32_t> openings_left;  ///< of the beginning, at this start; openings_left() says them
+    search::Duplicates duplicates = search::Duplicates::breed;  ///< not looked at without genes
     double archive_seconds = 10;
     double training_seconds = 60;
     std::string node;
@@ -110,6 +112,7 @@ private:
     [[nodiscard]] search::Individual newborn();
     void start_bred();
     void start_repeat(search::Repeat repeat);
+    void reuse(search::Individual individual, const search::Individual& twin);
     [[nodiscard]] search::Stage stage() const;
     [[nodiscard]] search::Offspring breed(std::uint32_t attempt, search::Id id, const search::Stage& now);
     void start(search::Individual individual);
@@ -187,6 +190,10 @@ private:
     double archive_cost_ = 0;  ///< seconds
     double last_checkpoint_ = 0;
     double last_report_ = 0;
+    search::KnownGenomes known_genomes_;
+    bool looks_for_duplicates_;
+    bool tells_of_starts_;    ///< so that others of the island know what is in training
+    int known_in_a_row_ = 0;  ///< genomes that were bred since the last one that was trained
     Liveness liveness_;
 };
 

@@ -9,10 +9,19 @@
 
 namespace finch::search {
 
-/// Which islands send to which: all to all others, or each to the next.
-enum class Topology { all, ring };
-constexpr std::array<std::string_view, 2> words_of(Topology) {
-    return {"all", "ring"};
+/// Which islands send to which: all, to all others; ring, each to the next; torus, each to its four neighbours on a
+/// grid that is as square as can be and closed at its edges; star, island 0 to all others and these to it; random, to
+/// one other by chance; nodes, to all whose first leader is on the same node, and the first of each node to the first
+/// of the next; matrix, to each other with a probability of its own.
+enum class Topology { all, ring, torus, star, random, nodes, matrix };
+constexpr std::array<std::string_view, 7> words_of(Topology) {
+    return {"all", "ring", "torus", "star", "random", "nodes", "matrix"};
+}
+
+/// Which individuals go: the best; any, each as likely; the better of two, drawn for each.
+enum class Emigrants { best, random, tournament };
+constexpr std::array<std::string_view, 3> words_of(Emigrants) {
+    return {"best", "random", "tournament"};
 }
 
 struct ExchangeOptions {
@@ -20,6 +29,9 @@ struct ExchangeOptions {
     Topology topology = Topology::all;
     double probability = 0.9;   ///< of an exchange per island and round of its workers (one evaluation of each)
     std::int64_t migrants = 1;  ///< individuals per target island and exchange
+    Emigrants emigrants = Emigrants::best;
+    std::vector<std::vector<double>> matrix{};  ///< Topology::matrix: [from][to], probabilities; the diagonal is unused
+    std::vector<int> node_of_island{};          ///< Topology::nodes: numbered; empty: all on one
 };
 
 /// The live leaders of one island, as worker indices.
@@ -33,13 +45,18 @@ struct IslandLeaders {
 [[nodiscard]] std::int32_t register_writer(Id id, std::span<const std::int32_t> workers);
 
 /// What the worker `self` of `leaders.island` sends after one of its evaluations: nothing, or Moves (migration:
-/// disjoint shares of the best that live here and whose register this worker may write; none where there are too few)
-/// or Copies (pollination: the best `migrants` of the island, or as many as there are, to each target that is not known
-/// to have them). With probability options.probability / (number of the island's workers).
+/// disjoint shares of emigrants among those that live here and whose register this worker may write; none where there
+/// are too few) or Copies (pollination: the same `migrants` emigrants of the island, or as many as there are, to each
+/// target that is not known to have them). With probability options.probability / (number of the island's workers).
 [[nodiscard]] std::vector<Record> plan_exchange(const ExchangeOptions& options, const Population& population,
                                                 const IslandLeaders& leaders, std::int32_t self, RandomStream& random);
 
-/// The islands that `island` of `islands` sends to.
-[[nodiscard]] std::vector<int> exchange_targets(Topology topology, int island, int islands);
+/// The islands that `island` of `islands` sends to at one exchange. Throws Error where the matrix or the nodes are of
+/// fewer islands.
+[[nodiscard]] std::vector<int> exchange_targets(const ExchangeOptions& options, int island, int islands,
+                                                RandomStream& random);
+
+/// Exchange sends no others than so many of an island's best.
+[[nodiscard]] std::size_t exchange_depth(const ExchangeOptions& options) noexcept;
 
 }  // namespace finch::search

@@ -48,6 +48,7 @@ struct ChoiceGene {
 struct Condition {
     std::size_t gene = 0;  ///< index in the space
     std::vector<double> values{};
+    bool negated = false;  ///< it asks for the opposite
     bool operator==(const Condition&) const = default;
 };
 
@@ -55,6 +56,9 @@ struct Gene {
     std::string name;
     std::variant<RealGene, IntGene, ChoiceGene> kind;
     std::vector<Condition> when{};  ///< it is active where all of them hold; they make no cycle
+    /// Where what it stands for has an effect: where all conditions of one of these hold; everywhere if there are none.
+    /// A gene that they ask for is active where its `when` holds, whatever its own uses.
+    std::vector<std::vector<Condition>> uses{};
     bool operator==(const Gene&) const = default;
 };
 
@@ -102,7 +106,10 @@ struct Space {
 /// Uniform in every gene, canonical.
 [[nodiscard]] Genome random_genome(const Space& space, RandomStream& random);
 
-/// Which genes have a meaning in `genome`: those whose conditions all hold.
+/// Whether `condition` holds in `genome`, whose active genes are known.
+[[nodiscard]] bool holds(const Condition& condition, const Genome& genome, const std::vector<bool>& active) noexcept;
+/// Which genes have a meaning in `genome`: those whose conditions all hold and that are used where something has an
+/// effect.
 [[nodiscard]] std::vector<bool> active_genes(const Space& space, const Genome& genome);
 /// `genome` with every gene that is not active at its first value, so that genomes that mean the same training are
 /// equal.

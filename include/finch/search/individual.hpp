@@ -156,6 +156,8 @@ struct Individual {
     [[nodiscard]] bool ranks_by_loss() const noexcept { return outcome == Outcome::evaluated && std::isfinite(loss); }
     /// Whether it evaluates parents[0] again (search/final_choice.hpp): of no island, bred on by nobody.
     [[nodiscard]] bool is_repeat() const noexcept { return bred_by == Operator::repeat; }
+    /// Whether its result is another's: it was never trained, and there are no weights of it.
+    [[nodiscard]] bool is_reused() const noexcept { return reused_from != Id{}; }
 };
 
 constexpr auto fields_of(const Individual*) {
@@ -205,12 +207,14 @@ struct Standing {
     bool ranks_by_loss = false;
     double loss = 0;  ///< where it ranks by loss
     Id id;
+    bool is_reused = false;
 };
 [[nodiscard]] inline Standing standing(const Individual& individual) noexcept {
-    return {individual.ranks_by_loss(), individual.loss, individual.id};
+    return {individual.ranks_by_loss(), individual.loss, individual.id, individual.is_reused()};
 }
 
-/// The one order of individuals: those with a comparable fitness first, smaller loss first, then the smaller id.
+/// The one order of individuals: those with a comparable fitness first, smaller loss first, then those whose result is
+/// their own, then the smaller id.
 /// A NaN or a failed outcome never ranks before a trained one. A strict total order over distinct ids.
 [[nodiscard]] inline bool better(const Standing& a, const Standing& b) noexcept {
     if (a.ranks_by_loss != b.ranks_by_loss) {
@@ -218,6 +222,9 @@ struct Standing {
     }
     if (a.ranks_by_loss && a.loss != b.loss) {
         return a.loss < b.loss;
+    }
+    if (a.ranks_by_loss && a.is_reused != b.is_reused) {
+        return b.is_reused;
     }
     return a.id < b.id;
 }

@@ -75,7 +75,7 @@ public:
     [[nodiscard]] std::vector<const Individual*> best(int island, std::size_t count) const;
     /// How many individuals are active on `island` and rank by loss.
     [[nodiscard]] std::size_t active(int island) const;
-    /// How many were born on `island` and are settled.
+    /// How many evaluations of individuals that were born on `island` are settled.
     [[nodiscard]] std::size_t settled_on(int island) const { return at(island).settled; }
     /// Those that were settled on `island`, came to it or left it, in the order in which this copy of the population
     /// heard of it; what was replaced stands there again. Only grows.
@@ -95,6 +95,8 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return individuals_.size(); }
     /// Individuals whose training has ended, whatever the outcome.
     [[nodiscard]] std::size_t settled() const noexcept { return settled_; }
+    /// Of these, the ones whose result is their own.
+    [[nodiscard]] std::size_t evaluations() const noexcept { return evaluations_; }
     [[nodiscard]] std::vector<const Individual*> unfinished() const;
 
     /// All individuals, registers and memberships, by id: what an archive writes.
@@ -116,7 +118,7 @@ private:
     struct Island {
         std::set<const Individual*, Better> members;
         std::size_t born = 0;
-        std::size_t settled = 0;  ///< of those born there
+        std::size_t settled = 0;  ///< evaluations of those born there
         std::vector<const Individual*> changes;
         mutable std::vector<const Individual*>
             ranked;  ///< the first members by all objectives, as far as anybody asked
@@ -158,6 +160,7 @@ private:
     std::vector<Island> islands_;
     std::set<Id> unfinished_;
     std::size_t settled_ = 0;
+    std::size_t evaluations_ = 0;
 };
 
 }  // namespace finch::search

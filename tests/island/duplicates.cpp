@@ -1,0 +1,191 @@
+// What a worker does with a genome that an individual has already.
+#include "island/world.hpp"
+
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <map>
+#include <set>
+
+namespace finch::island {
+
+namespace {
+
+search::Space small_space() {
+    search::Space space;
+    space.genes = {{"word", search::ChoiceGene{{"a", "b", "c"}}}, {"n", search::IntGene{0, 3}}};
+    return space;
+}
+
+void look_for_duplicates(World& world, search::Duplicates duplicates) {
+    world.set_space(small_space());
+    world.beginning.space = small_space();
+    world.duplicates = duplicates;
+}
+
+struct Counts {
+    std::size_t evaluations = 0;
+    std::size_t reused = 0;
+    std::set<search::Genome> genomes;         ///< that were evaluated
+    std::size_t repeats_before_the_last = 0;  ///< evaluations of a known genome before the last unknown one was born
+};
+
+Counts counts_of(const search::Population& population) {
+    std::vector<const search::Individual*> all;
+    for (const auto& [id, individual] : population.individuals()) {
+        all.push_back(&individual);
+    }
+    std::sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->born < b->born; });
+    Counts counts;
+    std::size_t repeats = 0;
+    for (const search::Individual* one : all) {
+        if (one->is_reused()) {
+            ++counts.reused;
+            continue;
+        }
+        ++counts.evaluations;
+        if (counts.genomes.insert(one->genome).second) {
+            counts.repeats_before_the_last = repeats;
+        } else {
+            ++repeats;
+        }
+    }
+    return counts;
+}
+
+}  // namespace
+
+TEST_CASE("breed: a small space is searched without a needless repeat, and its search ends") {
+    for (const int workers : {1, 4}) {
+        World world(workers, 1, evaluations(40), search::ExchangeKind::none, 0);
+        look_for_duplicates(world, search::Duplicates::breed);
+
+        CHECK(world.run(plenty));
+
+        const Counts counts = counts_of(world.recorded());
+        CHECK(counts.evaluations == 40);
+        CHECK(counts.reused == 0);
+        CHECK(counts.genomes.size() == 12);
+        // Workers that start in the same moment do not know of each other.
+        CHECK(counts.repeats_before_the_last <= (workers == 1 ? 0 : 2));
+    }
+}
+
+TEST_CASE("train: the same genome is trained again and again") {
+    World world(1, 1, evaluations(40), search::ExchangeKind::none);
+    look_for_duplicates(world, search::Duplicates::train);
+
+    CHECK(world.run(plenty));
+
+    const Counts counts = counts_of(world.recorded());
+    CHECK(counts.evaluations == 40);
+    CHECK(counts.repeats_before_the_last > 0);
+}
+
+TEST_CASE("reuse: a known result takes no lease, and of 100 known genomes in a row one is trained again") {
+    for (const int workers : {1, 3}) {
+        World world(workers, 1, evaluations(20), search::ExchangeKind::none, 0);
+        look_for_duplicates(world, search::Duplicates::reuse);
+
+        CHECK(world.run(plenty));
+
+        const search::Population recorded = world.recorded();
+        const Counts counts = counts_of(recorded);
+        CHECK(counts.evaluations == 20);
+        CHECK(counts.genomes.size() == 12);
+        CHECK(counts.repeats_before_the_last == 0);
+        CHECK(counts.reused >= 99 * 8 / 2);
+        CHECK(counts.reused <= 99 * 20);
+        CHECK(world.workers_[0]->population().evaluations() == 20);
+        for (const auto& [id, individual] : recorded.individuals()) {
+            if (individual.is_reused()) {
+                const search::Individual* trained = recorded.find(individual.reused_from);
+                REQUIRE(trained != nullptr);
+                CHECK_FALSE(trained->is_reused());
+                CHECK(trained->genome == individual.genome);
+                CHECK(trained->loss == individual.loss);
+                CHECK(individual.started == 0);
+            }
+        }
+        std::size_t started = 0;
+        for (const auto& evaluator : world.evaluators_) {
+            started += evaluator->started.size();
+        }
+        CHECK(started == 20);
+    }
+}
+
+TEST_CASE("reuse: killed and resumed, the budget is exact, and results that were taken over do not count") {
+    for (const int generations : {0, 10}) {
+        Budget budget = evaluations(30);
+        if (generations > 0) {
+            budget = {};
+            budget.generations = generations;
+        }
+        World world(3, 1, budget, search::ExchangeKind::none);
+        look_for_duplicates(world, search::Duplicates::reuse);
+        for (const int rounds : {20, 35, 60}) {
+            world.run(rounds);
+        }
+
+        CHECK(world.run(plenty));
+
+        const Counts counts = counts_of(world.recorded());
+        CHECK(counts.evaluations == 30);
+        CHECK(counts.reused > 0);
+        CHECK(counts.genomes.size() == 12);
+        CHECK(world.workers_[0]->population() == world.recorded());
+    }
+}
+
+TEST_CASE("starts are told to the leaders of the island where genomes can repeat, and to nobody else") {
+    constexpr std::size_t started = 0;  // index of search::Started among the records
+    World small(4, 2, evaluations(40), search::ExchangeKind::pollination);
+    look_for_duplicates(small, search::Duplicates::breed);
+    World wide(4, 2, evaluations(40), search::ExchangeKind::pollination);
+    wide.beginning.space = plane();
+
+    CHECK(small.run(plenty));
+    CHECK(wide.run(plenty));
+
+    // Each start goes to the other leader of the island and to world rank 0.
+    const auto to_zero_alone = [](const World& world) {
+        std::size_t count = 0;
+        const search::Population all = world.recorded();
+        for (const auto& [id, individual] : all.individuals()) {
+            count += id.worker() != 0 ? 1 : 0;
+        }
+        return count;
+    };
+    CHECK(wide.messages_to_others(started) == to_zero_alone(wide));
+    CHECK(small.messages_to_others(started) > to_zero_alone(small));
+}
+
+TEST_CASE("what is in training on another worker of the island is not trained twice") {
+    World world(6, 1, evaluations(12), search::ExchangeKind::none, 0);
+    world.looks = {1000, 1000, 1000, 1000, 1000, 1000};
+    world.slots = 2;
+    look_for_duplicates(world, search::Duplicates::breed);
+
+    CHECK(world.run(plenty));
+
+    // Twelve individuals in training at once, none of whose results is known, in a space of twelve genomes.
+    CHECK(counts_of(world.recorded()).genomes.size() >= 11);
+}
+
+TEST_CASE("guesses that are equal are trained once") {
+    World world(1, 1, evaluations(6), search::ExchangeKind::none);
+    look_for_duplicates(world, search::Duplicates::breed);
+    world.beginning.guesses = {{0, 1}, {0, 1}, {0, 1}, {2, {}}};
+
+    CHECK(world.run(plenty));
+
+    const search::Population recorded = world.recorded();
+    CHECK(counts_of(recorded).genomes.size() == 6);
+    std::size_t given = 0;
+    for (const auto& [id, individual] : recorded.individuals()) {
+        given += individual.bred_by == search::Operator::given ? 1 : 0;
+    }
+    CHECK(given == 2);
+}
+
+}  // namespace finch::island
