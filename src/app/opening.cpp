@@ -189,6 +189,7 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     start.progress = search::progress_of(run.population);
     run.facts.state = RunState::running;
     run.facts.budget_evaluations = config.budget.evaluations.value_or(-1);
+    run.facts.budget_epochs = config.budget.epochs.value_or(-1);
     run.facts.events.push_back({unix_seconds(), 0, run.facts.restarts == 0 ? "start" : "restart", run.greeting});
     // Synced before anybody breeds: no number of this start can be given out again. Written twice, so that the
     // predecessor holds all of it too: the journals begin anew.

@@ -105,10 +105,16 @@ void write(const store::RunDirectory& directory, std::uint64_t run, const search
     store::write_model(directory.best_model(), file);
 }
 
+/// The best individual of all, whose weights were kept; null where no training is complete.
+const search::Individual* best_complete(const search::Population& population) {
+    const search::Individual* best = population.best();
+    return best != nullptr && best->is_complete() ? best : nullptr;
+}
+
 }  // namespace
 
 bool publish_weights(const store::RunDirectory& directory, std::uint64_t run, const search::Population& population) {
-    const search::Individual* best = population.best();
+    const search::Individual* best = best_complete(population);
     if (best == nullptr || published(directory, *best, run)) {
         return true;
     }
@@ -122,7 +128,7 @@ bool publish_weights(const store::RunDirectory& directory, std::uint64_t run, co
 std::optional<std::string> publish_best(const store::RunDirectory& directory, std::uint64_t run,
                                         const config::Config& config, const data::Datasets& datasets,
                                         backend::Device& device, const search::Population& population) {
-    const search::Individual* best = population.best();
+    const search::Individual* best = best_complete(population);
     if (best == nullptr) {
         return std::nullopt;
     }

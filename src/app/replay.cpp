@@ -120,6 +120,12 @@ int replay(comm::Session& session, const std::filesystem::path& run, const std::
     on_every_rank(MPI_COMM_WORLD, [&] {
         training = std::make_unique<train::Training>(*opened.device, group, *all_reduce, datasets, recipe);
     });
+    if (individual.outcome == search::Outcome::pruned) {
+        // Its end, not what it was compared with, is repeated.
+        training->set_pruner([end = individual.curve.size()](std::span<const Epoch> curve, std::int64_t) {
+            return curve.size() >= end;
+        });
+    }
     std::size_t told = 0;
     while (group.maximum(static_cast<std::int64_t>(training->advance(steps_between_looks))) == 0) {
         if (session.world_rank() == 0 && training->curve().size() > told) {

@@ -101,10 +101,11 @@ Key objective() {
 }
 
 void check_budget(const island::Budget& budget, const Tree& written) {
-    if (!budget.evaluations && !budget.generations && !budget.hours && !budget.node_hours && !budget.target_loss) {
+    if (!budget.evaluations && !budget.generations && !budget.epochs && !budget.hours && !budget.node_hours &&
+        !budget.target_loss) {
         fail(written, "search.budget",
-             "never ends; accepted: at least one of evaluations, generations, hours, node_hours, target_loss with a "
-             "number");
+             "never ends; accepted: at least one of evaluations, generations, epochs, hours, node_hours, target_loss "
+             "with a number");
     }
 }
 
@@ -115,6 +116,8 @@ Domain budget_section() {
                              "of the whole run, exact, over restarts"),
                          key("generations", &Budget::generations, or_null(whole(1, 4000 * million)),
                              "evaluations of each worker"),
+                         key("epochs", &Budget::epochs, or_null(whole(1, 1000000 * million)),
+                             "that all individuals train, over restarts; what is in training then is saved"),
                          key("hours", &Budget::hours, or_null(above(0, million)), "wall time, summed over restarts"),
                          key("node_hours", &Budget::node_hours, or_null(above(0, million)),
                              "distinct nodes times wall time, summed over restarts"),
@@ -152,6 +155,34 @@ Domain propagator() {
                          "of 200 candidates the one that a Gaussian process likes best: for up to 500 evaluations"),
         alternative<Any>("auto", search::AutomaticOptions{}, {},
                          "screened for an island's first 500 results, evolution from then on"),
+    }}};
+}
+
+Domain pruning() {
+    using Any = search::PruningOptions;
+    using search::CurveOptions;
+    using search::HalvingOptions;
+    using search::MedianOptions;
+    return {Variants{{
+        alternative<Any>("none", search::NoPruning{}, {}, "every training goes on to its end"),
+        alternative<Any>("halving", HalvingOptions{},
+                         {{key("first_epoch", &HalvingOptions::first_epoch, whole(1, million), "the first rung"),
+                           key("factor", &HalvingOptions::factor, whole(2, 1000),
+                               "one in so many goes on; the next rung is so many times as far")}},
+                         "asynchronous successive halving: at epochs 1, 3, 9, … the best third goes on"),
+        alternative<Any>(
+            "median", MedianOptions{},
+            {{key("first_epoch", &MedianOptions::first_epoch, whole(1, million), "the first rung"),
+              key("factor", &MedianOptions::factor, whole(2, 1000), "the next rung is so many times as far"),
+              key("least", &MedianOptions::least, whole(1, million), "others at a rung, before which none ends")}},
+            "at epochs 2, 4, 8, … those end that are worse than the median there"),
+        alternative<Any>(
+            "curve", CurveOptions{},
+            {{key("first_epoch", &CurveOptions::first_epoch, whole(4, million),
+                  "after which the curve is first extrapolated"),
+              key("least", &CurveOptions::least, whole(1, million), "complete trainings, before which none ends")}},
+            "a power law through the learning curve; one ends whose optimistic end is worse than the "
+            "median of complete trainings"),
     }}};
 }
 
@@ -200,7 +231,8 @@ Domain search_section() {
         objective().with_fixed(Rule::yes),
         key("propagator", &Config::propagator, propagator(), "how individuals are bred"),
         key("exchange", &Config::exchange, exchange_section(), "between islands"),
-        unbound("pruning", "none", word_of({"none"}), "ends unpromising trainings early"),
+        key("pruning", &Config::pruning, pruning(), "ends unpromising trainings early; not those of a function")
+            .with_fixed(Rule::yes),
         key("budget", &Config::budget, budget_section(), "when the search ends: whichever comes first")
             .with_default("{evaluations: 100}"),
     });

@@ -28,6 +28,8 @@ search::Outcome outcome_of(Status status) {
             return search::Outcome::stopped;
         case Status::finished:
             return search::Outcome::evaluated;
+        case Status::pruned:
+            return search::Outcome::pruned;
         case Status::diverged:
             return search::Outcome::diverged;
         case Status::out_of_memory:
@@ -160,9 +162,41 @@ void CnnEvaluator::start(search::Individual individual) {
     free->used = true;
     free->individual = std::move(individual);
     free->progress = slots_.training(order.slot).progress();
+    free->rung = free->individual.pruning.rung;
+    free->epochs = free->individual.epochs;
+    set_pruner(order.slot);
     if (!order.snapshot.empty()) {
         spdlog::info("{} goes on from its snapshot, {:.0f} % done", to_text(free->individual.id), 100 * free->progress);
     }
+}
+
+void CnnEvaluator::set_pruner(std::uint32_t slot) {
+    // What is evaluated once more is compared with nobody.
+    if (!population_ || !search::prunes(config_.pruning) ||
+        running_[slot].individual.bred_by == search::Operator::repeat) {
+        return;
+    }
+    slots_.training(slot).set_pruner([this, slot](std::span<const Epoch> curve, std::int64_t epochs) {
+        std::vector<double> values;
+        for (const Epoch& epoch : curve) {
+            values.push_back(train::objective_value(std::get<train::Objective>(config_.objective), epoch));
+        }
+        return search::ends_early(config_.pruning, values, epochs, population_(), running_[slot].individual);
+    });
+}
+
+std::vector<search::Individual> CnnEvaluator::take_progress() {
+    std::vector<search::Individual> told;
+    for (Running& running : running_) {
+        const bool is_at_rung =
+            search::compares_at_rungs(config_.pruning) && running.individual.pruning.rung > running.rung;
+        if (running.used && (is_at_rung || (config_.budget.epochs && running.individual.epochs > running.epochs))) {
+            running.rung = running.individual.pruning.rung;
+            running.epochs = running.individual.epochs;
+            told.push_back(running.individual);
+        }
+    }
+    return told;
 }
 
 std::vector<search::Individual> CnnEvaluator::advance() {
@@ -209,6 +243,7 @@ void CnnEvaluator::measure(std::uint32_t slot) {
     const double gained = training.progress() - running.progress;
     running.seconds_left = gained > 0 ? seconds * (1 - training.progress()) / gained : running.seconds_left;
     running.progress = training.progress();
+    running.individual.epochs = std::max(running.individual.epochs, static_cast<std::int32_t>(training.curve().size()));
 }
 
 void CnnEvaluator::describe(search::Individual& individual, train::Training& training, search::Outcome outcome) const {

@@ -277,6 +277,7 @@ void Population::for_each_place(const Individual& individual, const Visitor& vis
 }
 
 void Population::add_to_indexes(const Individual& individual) {
+    epochs_ += individual.epochs;
     if (!individual.finished_training()) {
         unfinished_.insert(individual.id);
         return;
@@ -284,6 +285,7 @@ void Population::add_to_indexes(const Individual& individual) {
     ++settled_;
     const int birthplace = island_now(individual.island);
     ++at(birthplace).settled;
+    at(birthplace).epochs += individual.epochs;
     at(birthplace).arrivals.push_back(&individual);
     if (individual.ranks_by_loss()) {
         ++at(birthplace).born;
@@ -297,12 +299,14 @@ void Population::add_to_indexes(const Individual& individual) {
 }
 
 void Population::remove_from_indexes(const Individual& individual) {
+    epochs_ -= individual.epochs;
     if (!individual.finished_training()) {
         unfinished_.erase(individual.id);
         return;
     }
     --settled_;
     --at(island_now(individual.island)).settled;
+    at(island_now(individual.island)).epochs -= individual.epochs;
     if (individual.ranks_by_loss()) {
         --at(island_now(individual.island)).born;
         for_each_place(individual, [&](int island) { at(island).members.erase(&individual); });

@@ -222,3 +222,53 @@ TEST_CASE("weights that were published in haste are tested when there is time") 
     CHECK(world.published() == 3);
     CHECK(publish_best(world.directory, this_run, world.config, world.datasets, *world.device, population));
 }
+
+TEST_CASE("a training that was pruned keeps no weights, and nothing is published before one is complete") {
+    World world;
+    world.config.pruning = search::HalvingOptions{};
+    CnnEvaluator evaluator = world.evaluator(0, this_run);
+    search::Individual good = evaluated(9, -1);
+    good.pruning.losses[0] = -1;
+    const search::Population better_one = population_of({good});
+    const search::Population nobody = population_of({});
+    bool compares = true;
+    evaluator.set_population([&]() -> const search::Population& { return compares ? better_one : nobody; });
+
+    const search::Individual pruned = world.train(evaluator, 1);
+    CHECK(pruned.outcome == search::Outcome::pruned);
+    CHECK(pruned.epochs == 1);
+    CHECK(pruned.curve.size() == 1);
+    CHECK(pruned.loss == pruned.pruning.losses[0]);
+    CHECK(pruned.pruning.threshold == -1);
+    CHECK(world.kept(0) == 0);
+    CHECK(publish_weights(world.directory, this_run, population_of({pruned})));
+    CHECK_FALSE(
+        publish_best(world.directory, this_run, world.config, world.datasets, *world.device, population_of({pruned})));
+    CHECK(world.published() == 0);
+
+    world.known = search::standing(pruned);
+    compares = false;
+    const search::Individual complete = world.train(evaluator, 2);
+    CHECK(complete.outcome == search::Outcome::evaluated);
+    CHECK(world.kept(0) == 2);
+    CHECK(publish_weights(world.directory, this_run, population_of({pruned, complete})));
+    CHECK(world.published() == 2);
+}
+
+TEST_CASE("an evaluation for the final choice is not pruned") {
+    World world;
+    world.config.pruning = search::HalvingOptions{};
+    CnnEvaluator evaluator = world.evaluator(0, this_run);
+    const search::Population better_one = population_of({evaluated(9, -1)});
+    evaluator.set_population([&]() -> const search::Population& { return better_one; });
+    search::Individual repeated = individual(1);
+    repeated.bred_by = search::Operator::repeat;
+
+    evaluator.start(repeated);
+    std::vector<search::Individual> done;
+    while (done.empty()) {
+        done = evaluator.advance();
+    }
+
+    CHECK(done.front().outcome == search::Outcome::evaluated);
+}

@@ -8,6 +8,7 @@
 #include "finch/search/exchange.hpp"
 #include "finch/search/function_instance.hpp"
 #include "finch/search/propagator.hpp"
+#include "finch/search/pruning.hpp"
 #include "finch/train/recipe.hpp"
 
 #include <cstdint>
@@ -71,6 +72,7 @@ public:
     Objective objective = LossObjective::validation_loss;
     search::PropagatorOptions propagator = search::AutomaticOptions{};
     search::ExchangeOptions exchange;
+    search::PruningOptions pruning;
     FirstGuesses first;
     search::Start start = search::Start::random;
     std::vector<search::Constraint> constraints;

@@ -71,6 +71,8 @@ public:
     [[nodiscard]] std::size_t active(int island) const;
     /// How many were born on `island` and are settled.
     [[nodiscard]] std::size_t settled_on(int island) const { return at(island).settled; }
+    /// Epochs trained by those that were born on `island` and are settled.
+    [[nodiscard]] std::int64_t epochs_on(int island) const { return at(island).epochs; }
     /// Those that were settled on `island` or came to it, in the order in which this copy of the population heard of
     /// it; what was replaced stands there again. Only grows.
     [[nodiscard]] const std::vector<const Individual*>& arrivals(int island) const { return at(island).arrivals; }
@@ -87,6 +89,8 @@ public:
     /// Individuals whose training has ended, whatever the outcome.
     [[nodiscard]] std::size_t settled() const noexcept { return settled_; }
     [[nodiscard]] std::vector<const Individual*> unfinished() const;
+    /// That all individuals have trained, those of unfinished ones as far as they were told.
+    [[nodiscard]] std::int64_t epochs() const noexcept { return epochs_; }
 
     /// All individuals, registers and memberships, by id: what an archive writes.
     [[nodiscard]] const std::map<Id, Individual>& individuals() const noexcept { return individuals_; }
@@ -107,6 +111,7 @@ private:
         std::set<const Individual*, Better> members;
         std::size_t born = 0;
         std::size_t settled = 0;  ///< of those born there
+        std::int64_t epochs = 0;  ///< of the settled
         std::vector<const Individual*> arrivals;
     };
 
@@ -136,6 +141,7 @@ private:
     std::vector<Island> islands_;
     std::set<Id> unfinished_;
     std::size_t settled_ = 0;
+    std::int64_t epochs_ = 0;
 };
 
 }  // namespace finch::search

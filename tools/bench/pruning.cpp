@@ -1,0 +1,251 @@
+// How well searches with and without pruning use a number of epochs, on recorded trainings in virtual time.
+//   bench_pruning RUN PROPAGATOR WORKERS EPOCHS FIRST_SEED LAST_SEED
+// RUN is a finished run with search.pruning: none, best of many individuals (random). A genome trains as the nearest
+// recorded one did, an epoch taking a thousand times the recorded seconds; every rung and result is known at once to
+// all. Prints for each rule the median and the quartiles of the best complete loss over the least recorded one, how
+// many trainings began and how many were complete.
+#include "finch/search/pruning.hpp"
+
+#include "finch/base/format.hpp"
+#include "finch/search/propagator.hpp"
+#include "finch/store/resume.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <queue>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace finch;
+using namespace finch::search;
+
+namespace {
+
+constexpr double slow = 1000;  ///< larger networks take so many times as long: `auto` looks at what a model costs
+
+PropagatorOptions propagator_of(const std::string& name) {
+    if (name == "genetic") {
+        return GeneticOptions{};
+    }
+    if (name == "random") {
+        return RandomSearchOptions{};
+    }
+    if (name == "auto") {
+        return AutomaticOptions{};
+    }
+    throw std::runtime_error("no propagator " + name);
+}
+
+struct Rule {
+    std::string name;
+    PruningOptions options;
+};
+
+/// Trainings that went on to their end.
+class Table {
+public:
+    explicit Table(const std::string& run) {
+        auto recovered = store::recover(store::RunDirectory(run), OnDamage::leave);
+        if (!recovered) {
+            throw std::runtime_error("no run in " + run);
+        }
+        space_ = recovered->space;
+        Population population(ExchangeKind::none, 1);
+        recovered->merge_into(population);
+        for (const auto& [id, individual] : population.individuals()) {
+            if (individual.is_complete()) {
+                rows_.push_back({unit(individual.genome), individual.curve});
+                epochs_ = std::max(epochs_, individual.curve.size());
+                least_ = std::min(least_, individual.loss);
+            }
+        }
+    }
+    [[nodiscard]] const Space& space() const { return space_; }
+    [[nodiscard]] std::size_t size() const { return rows_.size(); }
+    [[nodiscard]] std::size_t epochs() const { return epochs_; }
+    [[nodiscard]] double least() const { return least_; }
+
+    [[nodiscard]] const std::vector<Epoch>& nearest(const Genome& genome) const {
+        const std::vector<double> point = unit(genome);
+        const auto distance = [&](const Row& row) {
+            double sum = 0;
+            for (std::size_t i = 0; i < point.size(); ++i) {
+                const double apart = std::holds_alternative<ChoiceGene>(space_.genes[i].kind)
+                                         ? (point[i] != row.point[i] ? 1 : 0)
+                                         : point[i] - row.point[i];
+                sum += apart * apart;
+            }
+            return sum;
+        };
+        const Row* best = &rows_.front();
+        double least = std::numeric_limits<double>::infinity();
+        for (const Row& row : rows_) {
+            const double apart = distance(row);
+            best = apart < least ? &row : best;
+            least = std::min(least, apart);
+        }
+        return best->curve;
+    }
+
+private:
+    struct Row {
+        std::vector<double> point;
+        std::vector<Epoch> curve;
+    };
+
+    [[nodiscard]] std::vector<double> unit(const Genome& genome) const {
+        std::vector<double> point;
+        for (std::size_t i = 0; i < genome.size(); ++i) {
+            point.push_back(to_unit(space_.genes[i], genome[i]));
+        }
+        return point;
+    }
+
+    Space space_;
+    std::vector<Row> rows_;
+    std::size_t epochs_ = 0;
+    double least_ = std::numeric_limits<double>::infinity();
+};
+
+struct Found {
+    double best = std::numeric_limits<double>::infinity();
+    std::size_t begun = 0;
+    std::size_t complete = 0;
+};
+
+/// One search of `epochs` in all.
+class Search {
+public:
+    Search(const Table& table, const std::string& propagator, const PruningOptions& pruning, std::int32_t workers,
+           std::int64_t epochs, std::uint64_t seed)
+        : table_(table),
+          pruning_(pruning),
+          workers_(workers),
+          epochs_(epochs),
+          seed_(seed),
+          breeder_(make_propagator(propagator_of(propagator), table.space(), seed)),
+          running_(static_cast<std::size_t>(workers)) {}
+
+    Found run() {
+        for (std::int32_t worker = 0; worker < workers_; ++worker) {
+            start(worker, 1);
+        }
+        for (std::int64_t trained = 0; trained < epochs_; ++trained) {
+            const auto [now, worker] = due_.top();
+            due_.pop();
+            end_epoch(worker, now);
+        }
+        if (const Individual* best = population_.best(); best != nullptr && best->is_complete()) {
+            found_.best = best->loss;
+        }
+        return found_;
+    }
+
+private:
+    struct Running {
+        Individual individual;
+        const std::vector<Epoch>* curve = nullptr;
+        std::vector<double> losses;
+    };
+
+    void start(std::int32_t worker, double now) {
+        Running& running = running_[static_cast<std::size_t>(worker)];
+        running = {};
+        Individual& individual = running.individual;
+        individual.id = Id::make(0, static_cast<std::uint32_t>(worker), static_cast<std::uint32_t>(++found_.begun));
+        RandomStream random(seed_, Purpose::breeding, individual.id.value);
+        const Stage stage{.budget_used = static_cast<double>(population_.epochs_on(0)) / static_cast<double>(epochs_),
+                          .workers = workers_,
+                          .births = found_.begun - 1};
+        Offspring offspring = breeder_->breed(population_, 0, stage, random);
+        individual.genome = canonical(table_.space(), std::move(offspring.genome));
+        individual.bred_by = offspring.bred_by;
+        individual.breeding = offspring.breeding;
+        individual.started = now;
+        running.curve = &table_.nearest(individual.genome);
+        population_.merge(individual);
+        due_.emplace(now + slow * running.curve->front().seconds, worker);
+    }
+
+    void end_epoch(std::int32_t worker, double now) {
+        Running& running = running_[static_cast<std::size_t>(worker)];
+        Individual& individual = running.individual;
+        running.losses.push_back((*running.curve)[running.losses.size()].validation_loss);
+        individual.epochs = static_cast<std::int32_t>(running.losses.size());
+        const bool is_last = running.losses.size() == running.curve->size();
+        const bool is_pruned =
+            !is_last &&
+            ends_early(pruning_, running.losses, static_cast<std::int64_t>(table_.epochs()), population_, individual);
+        if (!is_last && !is_pruned) {
+            population_.merge(individual);
+            due_.emplace(now + slow * (*running.curve)[running.losses.size()].seconds, worker);
+            return;
+        }
+        individual.outcome = is_last ? Outcome::evaluated : Outcome::pruned;
+        individual.loss = *std::min_element(running.losses.begin(), running.losses.end());
+        individual.finished = now;
+        found_.complete += is_last ? 1 : 0;
+        population_.merge(individual);
+        start(worker, now);
+    }
+
+    const Table& table_;
+    PruningOptions pruning_;
+    std::int32_t workers_;
+    std::int64_t epochs_;
+    std::uint64_t seed_;
+    std::unique_ptr<Propagator> breeder_;
+    std::vector<Running> running_;
+    using Due = std::pair<double, std::int32_t>;
+    std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
+    Population population_{ExchangeKind::none, 1};
+    Found found_;
+};
+
+double quantile(std::vector<double> values, double share) {
+    std::sort(values.begin(), values.end());
+    const double place = share * static_cast<double>(values.size() - 1);
+    const auto below = static_cast<std::size_t>(place);
+    const std::size_t above = std::min(below + 1, values.size() - 1);
+    return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+    if (count != 7) {
+        fmt::print(stderr, "usage: bench_pruning RUN PROPAGATOR WORKERS EPOCHS FIRST_SEED LAST_SEED\n");
+        return 2;
+    }
+    try {
+        const Table table(words[1]);
+        const std::vector<Rule> rules{{"none", NoPruning{}},
+                                      {"halving", HalvingOptions{}},
+                                      {"median", MedianOptions{}},
+                                      {"curve", CurveOptions{}}};
+        for (const Rule& rule : rules) {
+            std::vector<double> over;
+            double begun = 0;
+            double complete = 0;
+            const std::uint64_t last = std::stoull(words[6]);
+            for (std::uint64_t seed = std::stoull(words[5]); seed <= last; ++seed) {
+                const Found found =
+                    Search(table, words[2], rule.options, std::stoi(words[3]), std::stoll(words[4]), seed).run();
+                over.push_back(found.best - table.least());
+                begun += static_cast<double>(found.begun);
+                complete += static_cast<double>(found.complete);
+            }
+            const auto runs = static_cast<double>(over.size());
+            fmt::print(
+                "{:8} {:8} W {:3} E {:6}: median {:.4f} [{:.4f}, {:.4f}] over {:.4f}, {:6.1f} begun, {:6.1f} "
+                "complete\n",
+                words[2], rule.name, words[3], words[4], quantile(over, 0.5), quantile(over, 0.25),
+                quantile(over, 0.75), table.least(), begun / runs, complete / runs);
+        }
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "bench_pruning: {}\n", error.what());
+        return 2;
+    }
+}
