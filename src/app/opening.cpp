@@ -7,6 +7,7 @@
 #include "finch/base/log.hpp"
 #include "finch/base/replace.hpp"
 #include "finch/cluster/end_notes.hpp"
+#include "finch/evaluate/parent_weights.hpp"
 #include "finch/island/openings.hpp"
 #include "finch/search/attempts.hpp"
 #include "finch/store/model_file.hpp"
@@ -208,6 +209,7 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     }
     remove_other_journals(directory, workers);
     remove_settled_trainings(directory, run.population);
+    evaluate::remove_unused_weights(directory, run.population);
     run.before.run = run.facts.run;
     run.before.restart = run.facts.restarts;
     write_config(directory, config);

@@ -52,6 +52,7 @@ CnnEvaluator::CnnEvaluator(const config::Config& config, Slots& slots, const com
       place_(std::move(place)),
       device_(std::move(device)),
       best_known_(std::move(best_known)),
+      parent_weights_(directory_, place_.run),
       running_(static_cast<std::size_t>(config.workers.slots)) {}
 
 void CnnEvaluator::set_sample_shape(nn::SampleShape sample, std::int64_t classes) {
@@ -136,6 +137,12 @@ void CnnEvaluator::start(search::Individual individual) {
         individual.started = saved->individual.started;  // in an earlier start of the run
     }
     individual.started = individual.started > 0 ? individual.started : unix_seconds();
+    if (saved) {
+        individual.inherited_from = saved->individual.inherited_from;
+    } else {
+        order.weights = inherited_weights(individual);
+        individual.inherited_from = order.weights.empty() ? search::Id{} : individual.parents.front();
+    }
     order.individual = individual;
     die_of(individual.id);
     order.snapshot = saved ? std::move(saved->arrays) : NamedArrays{};
@@ -144,6 +151,7 @@ void CnnEvaluator::start(search::Individual individual) {
         spdlog::warn("the snapshot of {} cannot be used ({}); it begins anew", to_text(individual.id),
                      slots_.problem());
         order.snapshot.clear();
+        individual.inherited_from = {};
         status = command(order).front();
     }
     const bool others_run = std::any_of(running_.begin(), running_.end(), [](const Running& one) { return one.used; });
@@ -272,6 +280,7 @@ search::Individual CnnEvaluator::ended(std::uint32_t slot, Status status) {
     describe(running.individual, training, outcome_of(status));
     if (status == Status::finished) {
         keep_best(running.individual, training);
+        keep_for_children(running.individual, training);
     } else if (status >= Status::out_of_memory) {
         running.individual.problem = slots_.problem();
     }
@@ -299,6 +308,37 @@ void CnnEvaluator::keep_best(const search::Individual& individual, train::Traini
     } catch (const ApiError& error) {
         throw StorageError(fmt::format("the weights of {} cannot be kept: {}", to_text(individual.id), error.what()));
     }
+}
+
+void CnnEvaluator::keep_for_children(const search::Individual& individual, const train::Training& training) {
+    if (!config_.recipe(individual.genome, individual.id.value).training.inherit) {
+        return;
+    }
+    keep_alive(seconds_of_files);
+    try {
+        parent_weights_.keep(
+            {individual, search::genome_text(config_.space, individual.genome), training.best_weights(), place_.run});
+    } catch (const ApiError& error) {
+        spdlog::warn("the weights of {} cannot be kept for its children: {}", to_text(individual.id), error.what());
+    }
+}
+
+/// Those of its first parent, if they are kept and every tensor has the same shape; else none.
+NamedArrays CnnEvaluator::inherited_weights(const search::Individual& individual) const {
+    const search::Id parent = individual.parents.front();
+    try {
+        const train::Recipe recipe = config_.recipe(individual.genome, individual.id.value);
+        auto weights = recipe.training.inherit && parent != search::Id{} ? parent_weights_.find(parent) : std::nullopt;
+        if (weights) {
+            const nn::ModelPlan plan = nn::plan_model(recipe.model, sample_, classes_, 1);
+            static_cast<void>(nn::read_tensors(plan, *weights));
+            const bool are_all = weights->size() == plan.tensors.size() + plan.counters.size();
+            return are_all ? std::move(*weights) : NamedArrays{};
+        }
+    } catch (const Error&) {
+        // Another shape; or no network at all, of which the start tells.
+    }
+    return {};
 }
 
 void CnnEvaluator::release(std::uint32_t slot) {

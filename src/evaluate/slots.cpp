@@ -147,12 +147,14 @@ std::int64_t Slots::largest_snapshot() const {
 /// Allocates everything, then answers: a follower that has no memory is heard, and all give the slot up together.
 Status Slots::start(const Order& order) {
     const auto [mine, text] = attempt([&] {
-        slots_.at(order.slot) =
-            std::make_unique<train::Training>(*streams_.at(order.slot), group_, *all_reduce_, datasets_,
-                                              config_.recipe(order.individual.genome, order.individual.id.value),
-                                              train::HostMemory{largest_snapshot(), bytes_of(order.snapshot)});
+        slots_.at(order.slot) = std::make_unique<train::Training>(
+            *streams_.at(order.slot), group_, *all_reduce_, datasets_,
+            config_.recipe(order.individual.genome, order.individual.id.value),
+            train::HostMemory{largest_snapshot(), bytes_of(order.snapshot) + bytes_of(order.weights)});
         if (!order.snapshot.empty()) {
             slots_.at(order.slot)->restore(order.snapshot);
+        } else if (!order.weights.empty()) {
+            slots_.at(order.slot)->begin_with(order.weights);
         }
         return Status::running;
     });

@@ -61,3 +61,18 @@ with Folder() as folder:
     refused = folder.run(1, "evolve", "tiny.yaml", "--set", "workers.ranks=1", "--set", "search.pruning=median", expect=2)
     check("search.pruning" in refused, f"another rule for the same run: {refused}")
     passed("a run keeps its rule")
+
+INHERITED = TINY.replace("epochs: 3,", "epochs: 3, inherit: true,").replace("islands: 2", "slots: 2")
+
+with Folder() as folder:
+    folder.write("tiny.yaml", INHERITED)
+    folder.run(2, "evolve", "tiny.yaml", "--set", "search.budget.evaluations=16")
+    rows = individuals(folder.path / RUN)
+    heirs = [row for row in rows.values() if row["inherited_from"] != 0]
+    check(heirs and all(row["inherited_from"] == row["parent_1"] for row in heirs), f"heirs: {heirs}")
+    check(all(rows[row["inherited_from"]]["layers"] == row["layers"] for row in heirs), "an heir of another shape")
+    kept = len(list((folder.path / RUN / "state").glob("weights-*.h5")))
+    check(0 < kept <= 8, f"the weights of {kept} are kept")
+    again = folder.run(2, "replay", RUN, name_of(heirs[-1]["id"]))
+    check("equal to the last bit" in again, f"a replay of {name_of(heirs[-1]['id'])} differs\n{again}")
+    passed("children of equal shape begin with their parents' weights, and a replay trains these first")

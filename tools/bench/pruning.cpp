@@ -1,9 +1,10 @@
 // How well searches with and without pruning use a number of epochs, on recorded trainings in virtual time.
 //   bench_pruning RUN PROPAGATOR WORKERS EPOCHS FIRST_SEED LAST_SEED
-// RUN is a finished run with search.pruning: none, best of many individuals (random). A genome trains as the nearest
-// recorded one did, an epoch taking a thousand times the recorded seconds; every rung and result is known at once to
-// all. Prints for each rule the median and the quartiles of the best complete loss over the least recorded one, how
-// many trainings began and how many were complete.
+// RUN is a finished run with search.pruning: none, best of many random individuals. A genome trains as the 8 nearest
+// recorded ones did (the mean of the losses' logarithms, weighted by 1 / squared distance, with noise for each
+// individual and each epoch), an epoch taking a thousand times the recorded seconds; every rung and result is known at
+// once to all. Prints for each rule the median and the quartiles of the best complete loss, how many trainings began
+// and how many were complete.
 #include "finch/search/pruning.hpp"
 
 #include "finch/base/format.hpp"
@@ -23,6 +24,8 @@ using namespace finch::search;
 
 namespace {
 
+constexpr double individual_noise = 0.03;  ///< of the loss's logarithm
+constexpr double epoch_noise = 0.01;
 constexpr double slow = 1000;  ///< larger networks take so many times as long: `auto` looks at what a model costs
 
 PropagatorOptions propagator_of(const std::string& name) {
@@ -43,6 +46,12 @@ struct Rule {
     PruningOptions options;
 };
 
+struct Course {
+    bool diverges = false;
+    double seconds = 0;  ///< of an epoch
+    std::vector<double> losses;
+};
+
 /// Trainings that went on to their end.
 class Table {
 public:
@@ -55,44 +64,54 @@ public:
         Population population(ExchangeKind::none, 1);
         recovered->merge_into(population);
         for (const auto& [id, individual] : population.individuals()) {
-            if (individual.is_complete()) {
-                rows_.push_back({unit(individual.genome), individual.curve});
+            if (!individual.curve.empty()) {
+                rows_.push_back({unit(individual.genome), individual.curve, !individual.is_complete()});
                 epochs_ = std::max(epochs_, individual.curve.size());
-                least_ = std::min(least_, individual.loss);
             }
         }
     }
     [[nodiscard]] const Space& space() const { return space_; }
     [[nodiscard]] std::size_t size() const { return rows_.size(); }
     [[nodiscard]] std::size_t epochs() const { return epochs_; }
-    [[nodiscard]] double least() const { return least_; }
 
-    [[nodiscard]] const std::vector<Epoch>& nearest(const Genome& genome) const {
+    /// The curve of a genome that was maybe never trained.
+    [[nodiscard]] Course course(const Genome& genome, RandomStream& random) const {
+        constexpr std::ptrdiff_t neighbours = 8;
         const std::vector<double> point = unit(genome);
-        const auto distance = [&](const Row& row) {
-            double sum = 0;
+        std::vector<std::pair<double, const Row*>> near;
+        for (const Row& row : rows_) {
+            double sum = 1e-4;
             for (std::size_t i = 0; i < point.size(); ++i) {
-                const double apart = std::holds_alternative<ChoiceGene>(space_.genes[i].kind)
-                                         ? (point[i] != row.point[i] ? 1 : 0)
-                                         : point[i] - row.point[i];
+                const bool is_choice = std::holds_alternative<ChoiceGene>(space_.genes[i].kind);
+                const double apart = is_choice ? (point[i] != row.point[i] ? 1 : 0) : point[i] - row.point[i];
                 sum += apart * apart;
             }
-            return sum;
-        };
-        const Row* best = &rows_.front();
-        double least = std::numeric_limits<double>::infinity();
-        for (const Row& row : rows_) {
-            const double apart = distance(row);
-            best = apart < least ? &row : best;
-            least = std::min(least, apart);
+            near.emplace_back(sum, &row);
         }
-        return best->curve;
+        std::partial_sort(near.begin(), near.begin() + neighbours, near.end());
+        near.resize(neighbours);
+        const Row& nearest = *near.front().second;
+        Course course{.diverges = nearest.diverges, .seconds = nearest.curve.front().seconds, .losses = {}};
+        const double offset = individual_noise * random.normal();
+        for (std::size_t epoch = 0; epoch < nearest.curve.size(); ++epoch) {
+            double weights = 0;
+            double logarithm = 0;
+            for (const auto& [distance, row] : near) {
+                if (epoch < row->curve.size()) {
+                    weights += 1 / distance;
+                    logarithm += std::log(row->curve[epoch].validation_loss) / distance;
+                }
+            }
+            course.losses.push_back(std::exp(logarithm / weights + offset + epoch_noise * random.normal()));
+        }
+        return course;
     }
 
 private:
     struct Row {
         std::vector<double> point;
         std::vector<Epoch> curve;
+        bool diverges = false;
     };
 
     [[nodiscard]] std::vector<double> unit(const Genome& genome) const {
@@ -106,7 +125,6 @@ private:
     Space space_;
     std::vector<Row> rows_;
     std::size_t epochs_ = 0;
-    double least_ = std::numeric_limits<double>::infinity();
 };
 
 struct Found {
@@ -146,7 +164,7 @@ public:
 private:
     struct Running {
         Individual individual;
-        const std::vector<Epoch>* curve = nullptr;
+        Course course;
         std::vector<double> losses;
     };
 
@@ -164,29 +182,31 @@ private:
         individual.bred_by = offspring.bred_by;
         individual.breeding = offspring.breeding;
         individual.started = now;
-        running.curve = &table_.nearest(individual.genome);
+        RandomStream noise(seed_, Purpose::function_noise, individual.id.value);
+        running.course = table_.course(individual.genome, noise);
         population_.merge(individual);
-        due_.emplace(now + slow * running.curve->front().seconds, worker);
+        due_.emplace(now + slow * running.course.seconds, worker);
     }
 
     void end_epoch(std::int32_t worker, double now) {
         Running& running = running_[static_cast<std::size_t>(worker)];
         Individual& individual = running.individual;
-        running.losses.push_back((*running.curve)[running.losses.size()].validation_loss);
+        running.losses.push_back(running.course.losses[running.losses.size()]);
         individual.epochs = static_cast<std::int32_t>(running.losses.size());
-        const bool is_last = running.losses.size() == running.curve->size();
+        const bool is_last = running.losses.size() == running.course.losses.size();
         const bool is_pruned =
             !is_last &&
             ends_early(pruning_, running.losses, static_cast<std::int64_t>(table_.epochs()), population_, individual);
         if (!is_last && !is_pruned) {
             population_.merge(individual);
-            due_.emplace(now + slow * (*running.curve)[running.losses.size()].seconds, worker);
+            due_.emplace(now + slow * running.course.seconds, worker);
             return;
         }
-        individual.outcome = is_last ? Outcome::evaluated : Outcome::pruned;
+        const bool diverges = is_last && running.course.diverges;
+        individual.outcome = diverges ? Outcome::diverged : is_last ? Outcome::evaluated : Outcome::pruned;
         individual.loss = *std::min_element(running.losses.begin(), running.losses.end());
         individual.finished = now;
-        found_.complete += is_last ? 1 : 0;
+        found_.complete += individual.is_complete() ? 1 : 0;
         population_.merge(individual);
         start(worker, now);
     }
@@ -226,23 +246,23 @@ int main(int count, char** words) {
                                       {"median", MedianOptions{}},
                                       {"curve", CurveOptions{}}};
         for (const Rule& rule : rules) {
-            std::vector<double> over;
+            std::vector<double> best;
             double begun = 0;
             double complete = 0;
             const std::uint64_t last = std::stoull(words[6]);
             for (std::uint64_t seed = std::stoull(words[5]); seed <= last; ++seed) {
                 const Found found =
                     Search(table, words[2], rule.options, std::stoi(words[3]), std::stoll(words[4]), seed).run();
-                over.push_back(found.best - table.least());
+                best.push_back(found.best);
                 begun += static_cast<double>(found.begun);
                 complete += static_cast<double>(found.complete);
             }
-            const auto runs = static_cast<double>(over.size());
+            const auto runs = static_cast<double>(best.size());
             fmt::print(
-                "{:8} {:8} W {:3} E {:6}: median {:.4f} [{:.4f}, {:.4f}] over {:.4f}, {:6.1f} begun, {:6.1f} "
+                "{:8} {:8} W {:3} E {:6}: median {:.4f} [{:.4f}, {:.4f}], {:6.1f} begun, {:6.1f} "
                 "complete\n",
-                words[2], rule.name, words[3], words[4], quantile(over, 0.5), quantile(over, 0.25),
-                quantile(over, 0.75), table.least(), begun / runs, complete / runs);
+                words[2], rule.name, words[3], words[4], quantile(best, 0.5), quantile(best, 0.25),
+                quantile(best, 0.75), begun / runs, complete / runs);
         }
     } catch (const std::exception& error) {
         fmt::print(stderr, "bench_pruning: {}\n", error.what());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "finch/evaluate/parent_weights.hpp"
 #include "finch/evaluate/slots.hpp"
 #include "finch/island/evaluator.hpp"
 #include "finch/search/population.hpp"
@@ -67,6 +68,8 @@ private:
     [[nodiscard]] search::Individual ended(std::uint32_t slot, Status status);
     void describe(search::Individual& individual, train::Training& training, search::Outcome outcome) const;
     void keep_best(const search::Individual& individual, train::Training& training);
+    void keep_for_children(const search::Individual& individual, const train::Training& training);
+    [[nodiscard]] NamedArrays inherited_weights(const search::Individual& individual) const;
     [[nodiscard]] std::uint32_t steps_wanted(const Running& running) const;
     void measure(std::uint32_t slot);
     void release(std::uint32_t slot);
@@ -79,6 +82,7 @@ private:
     std::string device_;
     std::function<std::optional<search::Standing>()> best_known_;
     std::function<const search::Population&()> population_;
+    ParentWeights parent_weights_;
     std::optional<search::Standing> kept_;  ///< whose weights this start has kept: maybe not told of yet
     nn::SampleShape sample_;
     std::int64_t classes_ = 0;

@@ -25,6 +25,7 @@ struct Order {
     std::vector<Steps> steps{};       ///< advance
     search::Individual individual{};  ///< start
     NamedArrays snapshot{};           ///< start: empty where it begins at the beginning
+    NamedArrays weights{};            ///< start: that it begins with; empty where it draws its own
     /// Until the next Order, if that may take longer than the followers wait by themselves: a long operation of the
     /// leader alone, such as an archive.
     double seconds_to_next = 0;

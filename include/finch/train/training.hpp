@@ -61,6 +61,9 @@ public:
     Training(const Training&) = delete;
     Training& operator=(const Training&) = delete;
 
+    /// Local, before the first step. Begins with these weights (PyTorch's names). Throws FileError where they are not
+    /// this model's.
+    void begin_with(const NamedArrays& weights);
     /// Leader only. `pruner` is asked after each epoch that would not be the last one.
     void set_pruner(Pruner pruner) { pruner_ = std::move(pruner); }
 
