@@ -87,16 +87,21 @@ void follow(const RunContext& context) {
     }
 }
 
+/// `population`: what the leader knows, once it points at something.
 std::unique_ptr<island::Evaluator> make_evaluator(const RunContext& context, std::uint64_t run, evaluate::Slots& slots,
-                                                  std::function<std::optional<search::Standing>()> best_known) {
+                                                  const search::Population* const& population) {
     if (const auto* function = std::get_if<config::FunctionObjective>(&context.config.objective)) {
         return std::make_unique<evaluate::FunctionEvaluator>(*function, context.config.seed,
                                                              context.config.workers.slots, context.group);
     }
     const evaluate::CnnEvaluator::Place place{context.place().worker, context.placement.threads, context.place().node,
                                               run};
-    auto evaluator = std::make_unique<evaluate::CnnEvaluator>(context.config, slots, context.group, context.directory,
-                                                              place, context.device.name(), std::move(best_known));
+    auto evaluator = std::make_unique<evaluate::CnnEvaluator>(
+        context.config, slots, context.group, context.directory, place, context.device.name(), [&population] {
+            const search::Individual* best = population->best();
+            return best != nullptr ? std::optional(search::standing(*best)) : std::nullopt;
+        });
+    evaluator->set_population([&population]() -> const search::Population& { return *population; });
     const data::Dataset& images = context.datasets.training;
     evaluator->set_sample_shape({images.height, images.width, images.channels}, images.classes);
     return evaluator;
@@ -117,10 +122,7 @@ island::ExitReason lead(const RunContext& context, OpenedRun opened) {
     std::optional<evaluate::Slots> slots;
     slots.emplace(context.config, context.datasets, context.device, context.group, context.communicator);
     const search::Population* population = nullptr;
-    const auto evaluator = make_evaluator(context, run.before.run, *slots, [&population] {
-        const search::Individual* best = population->best();
-        return best != nullptr ? std::optional(search::standing(*best)) : std::nullopt;
-    });
+    const auto evaluator = make_evaluator(context, run.before.run, *slots, population);
     const auto propagator =
         context.options.genes
             ? fixed_genome_propagator(given_genome(context.config.space, *context.options.genes))

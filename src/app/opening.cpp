@@ -7,6 +7,7 @@
 #include "finch/base/log.hpp"
 #include "finch/base/replace.hpp"
 #include "finch/cluster/end_notes.hpp"
+#include "finch/evaluate/parent_weights.hpp"
 #include "finch/island/openings.hpp"
 #include "finch/search/attempts.hpp"
 #include "finch/store/model_file.hpp"
@@ -190,6 +191,7 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     start.progress = search::progress_of(run.population);
     run.facts.state = RunState::running;
     run.facts.budget_evaluations = config.budget.evaluations.value_or(-1);
+    run.facts.budget_epochs = config.budget.epochs.value_or(-1);
     run.facts.events.push_back({unix_seconds(), 0, run.facts.restarts == 0 ? "start" : "restart", run.greeting});
     // Synced before anybody breeds: no number of this start can be given out again. Written twice, so that the
     // predecessor holds all of it too: the journals begin anew.
@@ -208,6 +210,7 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     }
     remove_other_journals(directory, workers);
     remove_settled_trainings(directory, run.population);
+    evaluate::remove_unused_weights(directory, run.population);
     run.before.run = run.facts.run;
     run.before.restart = run.facts.restarts;
     write_config(directory, config);

@@ -27,6 +27,23 @@ constexpr std::int64_t test_batch = 256;  ///< in which world rank 0 measures th
 /// memory_left() keeps a twentieth of the node's limit for others than the ranks.
 constexpr double asked_per_used = 20.0 / 19.0;
 
+/// "search ends after 200 evaluations or 2 hours".
+std::string budget_text(const island::Budget& budget) {
+    std::vector<std::string> ends;
+    const auto add = [&ends](const auto& amount, const char* format) {
+        if (amount) {
+            ends.push_back(fmt::format(fmt::runtime(format), *amount));
+        }
+    };
+    add(budget.evaluations, "{} evaluations");
+    add(budget.generations, "{} evaluations of each worker");
+    add(budget.epochs, "{} epochs of all trainings");
+    add(budget.hours, "{} hours");
+    add(budget.node_hours, "{} node hours");
+    add(budget.target_loss, "a loss of {}");
+    return fmt::format("the search ends after {}\n", fmt::join(ends, " or "));
+}
+
 struct Question {
     std::vector<std::string> node_of_rank;
     int gpus_per_node = 0;
@@ -205,6 +222,7 @@ int plan(const PlanOptions& options) {
     const cluster::DeviceMap devices = map_devices(config, layout, question.gpus_per_node);
     std::string text = table(config, layout, devices);
     text += config.trains() ? training_text(config, layout, devices.uses_devices()) : memory_text(config, layout, {});
+    text += budget_text(config.budget);
     for (const auto* warnings : {&layout.warnings, &devices.warnings}) {
         for (const std::string& warning : *warnings) {
             text += "warning: " + warning + "\n";

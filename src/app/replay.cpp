@@ -25,7 +25,8 @@ constexpr std::int64_t steps_between_looks = 50;
 struct Recorded {
     std::string config;
     std::string fingerprint;
-    search::Individual individual;
+    /// Each began with the best weights of the one before; the last is the one that is asked for.
+    std::vector<search::Individual> lineage;
 };
 
 std::string pack(const std::filesystem::path& run, const std::string& id) {
@@ -53,7 +54,17 @@ std::string pack(const std::filesystem::path& run, const std::string& id) {
     ByteWriter writer(bytes);
     writer.put_text(recovered->facts.config);
     writer.put_text(recovered->facts.data_fingerprint);
-    search::write_individual(*individual, true, bytes);
+    std::vector<const search::Individual*> lineage;
+    for (; individual != nullptr; individual = population.find(individual->inherited_from)) {
+        lineage.push_back(individual);
+    }
+    if (lineage.back()->inherited_from != search::Id{}) {
+        throw ConfigError(fmt::format("{}: {} began with the weights of {}, which is not recorded", run.string(),
+                                      to_text(lineage.back()->id), to_text(lineage.back()->inherited_from)));
+    }
+    for (auto one = lineage.rbegin(); one != lineage.rend(); ++one) {
+        search::write_individual(**one, true, bytes);
+    }
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -62,7 +73,9 @@ Recorded unpack(const std::string& packed) {
     Recorded recorded;
     recorded.config = reader.get_text();
     recorded.fingerprint = reader.get_text();
-    recorded.individual = search::read_individual(reader);
+    while (reader.left() > 0) {
+        recorded.lineage.push_back(search::read_individual(reader));
+    }
     return recorded;
 }
 
@@ -100,11 +113,29 @@ OpenedDevice open_as_recorded(const comm::Session& session, config::Config confi
     return open_device(session, config, placement);
 }
 
+/// Collective over the world.
+void train_again(train::Training& training, const search::Individual& individual, const comm::Group& group) {
+    if (individual.outcome == search::Outcome::pruned) {
+        // Its end, not what it was compared with, is repeated.
+        training.set_pruner([end = individual.curve.size()](std::span<const Epoch> curve, std::int64_t) {
+            return curve.size() >= end;
+        });
+    }
+    std::size_t told = 0;
+    while (group.maximum(static_cast<std::int64_t>(training.advance(steps_between_looks))) == 0) {
+        if (group.is_leader() && training.curve().size() > told) {
+            told = training.curve().size();
+            spdlog::info("{}, epoch {} of {}: validation loss {:.6g}", to_text(individual.id), told,
+                         individual.curve.size(), training.curve().back().validation_loss);
+        }
+    }
+}
+
 }  // namespace
 
 int replay(comm::Session& session, const std::filesystem::path& run, const std::string& id) {
     const Recorded recorded = unpack(on_rank_zero(MPI_COMM_WORLD, [&] { return pack(run, id); }));
-    const search::Individual& individual = recorded.individual;
+    const search::Individual& individual = recorded.lineage.back();
     const config::Config config = config::parse(recorded.config, (run / "config.yaml").string());
     if (!config.trains()) {
         throw ConfigError("replay trains a network again; this run's objective is a function");
@@ -124,16 +155,17 @@ int replay(comm::Session& session, const std::filesystem::path& run, const std::
                                       recorded.fingerprint, datasets.fingerprint));
     }
     std::unique_ptr<train::Training> training;
-    on_every_rank(MPI_COMM_WORLD, [&] {
-        training = std::make_unique<train::Training>(*opened.device, group, *all_reduce, datasets, recipe);
-    });
-    std::size_t told = 0;
-    while (group.maximum(static_cast<std::int64_t>(training->advance(steps_between_looks))) == 0) {
-        if (session.world_rank() == 0 && training->curve().size() > told) {
-            told = training->curve().size();
-            spdlog::info("epoch {} of {}: validation loss {:.6g}", told, recipe.training.epochs,
-                         training->curve().back().validation_loss);
-        }
+    for (const search::Individual& one : recorded.lineage) {
+        const NamedArrays weights = training ? training->best_weights() : NamedArrays{};
+        training.reset();
+        on_every_rank(MPI_COMM_WORLD, [&] {
+            training = std::make_unique<train::Training>(*opened.device, group, *all_reduce, datasets,
+                                                         config.recipe(one.genome, one.id.value));
+            if (!weights.empty()) {
+                training->begin_with(weights);
+            }
+        });
+        train_again(*training, one, group);
     }
     if (session.world_rank() != 0) {
         return exit_done;

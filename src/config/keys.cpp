@@ -112,10 +112,11 @@ Key objective() {
 }
 
 void check_budget(const island::Budget& budget, const Tree& written) {
-    if (!budget.evaluations && !budget.generations && !budget.hours && !budget.node_hours && !budget.target_loss) {
+    if (!budget.evaluations && !budget.generations && !budget.epochs && !budget.hours && !budget.node_hours &&
+        !budget.target_loss) {
         fail(written, "search.budget",
-             "never ends; accepted: at least one of evaluations, generations, hours, node_hours, target_loss with a "
-             "number");
+             "never ends; accepted: at least one of evaluations, generations, epochs, hours, node_hours, target_loss "
+             "with a number");
     }
 }
 
@@ -126,6 +127,8 @@ Domain budget_section() {
                              "of the whole run, exact, over restarts"),
                          key("generations", &Budget::generations, or_null(whole(1, 4000 * million)),
                              "evaluations of each worker"),
+                         key("epochs", &Budget::epochs, or_null(whole(1, 1000000 * million)),
+                             "that all individuals train, over restarts; what is in training then is saved"),
                          key("hours", &Budget::hours, or_null(above(0, million)), "wall time, summed over restarts"),
                          key("node_hours", &Budget::node_hours, or_null(above(0, million)),
                              "distinct nodes times wall time, summed over restarts"),
@@ -182,6 +185,34 @@ Key exchange_matrix() {
             "topology matrix: [[0, 0.5], [1, 0]], from island 0 to 1 with probability 0.5, back always; the diagonal "
             "is not looked at",
             set};
+}
+
+Domain pruning() {
+    using Any = search::PruningOptions;
+    using search::CurveOptions;
+    using search::HalvingOptions;
+    using search::MedianOptions;
+    return {Variants{{
+        alternative<Any>("none", search::NoPruning{}, {}, "every training goes on to its end"),
+        alternative<Any>("halving", HalvingOptions{},
+                         {{key("first_epoch", &HalvingOptions::first_epoch, whole(1, million), "the first rung"),
+                           key("factor", &HalvingOptions::factor, whole(2, 1000),
+                               "one in so many goes on; the next rung is so many times as far")}},
+                         "asynchronous successive halving: at epochs 1, 3, 9, … the best third goes on"),
+        alternative<Any>(
+            "median", MedianOptions{},
+            {{key("first_epoch", &MedianOptions::first_epoch, whole(1, million), "the first rung"),
+              key("factor", &MedianOptions::factor, whole(2, 1000), "the next rung is so many times as far"),
+              key("least", &MedianOptions::least, whole(1, million), "others at a rung, before which none ends")}},
+            "at epochs 2, 4, 8, … those end that are worse than the median there"),
+        alternative<Any>(
+            "curve", CurveOptions{},
+            {{key("first_epoch", &CurveOptions::first_epoch, whole(4, million),
+                  "after which the curve is first extrapolated"),
+              key("least", &CurveOptions::least, whole(1, million), "complete trainings, before which none ends")}},
+            "a power law through the learning curve; one ends whose optimistic end is worse than the "
+            "median of complete trainings"),
+    }}};
 }
 
 Domain exchange_section() {
@@ -246,7 +277,8 @@ Domain search_section() {
             "a bred genome that an individual of the island has already: breed another, reuse its result, which takes "
             "none of the budget's evaluations, or train it again"),
         key("exchange", &Config::exchange, exchange_section(), "between islands"),
-        unbound("pruning", "none", word_of({"none"}), "ends unpromising trainings early"),
+        key("pruning", &Config::pruning, pruning(), "ends unpromising trainings early; not those of a function")
+            .with_fixed(Rule::yes),
         key("budget", &Config::budget, budget_section(), "when the search ends: whichever comes first")
             .with_default("{evaluations: 100}"),
         unbound("final", "auto", final_choice(),

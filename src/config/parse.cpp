@@ -84,6 +84,18 @@ search::Space space_of(const FunctionObjective& objective, const Tree& written) 
     return search::function_space(search::find_function(objective.function), objective.dimensions);
 }
 
+/// A function is evaluated at once.
+void refuse_epochs(const Config& config, const Tree& search) {
+    if (search::prunes(config.pruning)) {
+        fail(search["pruning"], "search.pruning",
+             "a function has no epochs after which its evaluation could be ended; accepted: none");
+    }
+    if (config.budget.epochs) {
+        fail(search["budget"]["epochs"], "search.budget.epochs",
+             "a function has no epochs; accepted: evaluations, generations, hours, node_hours, target_loss");
+    }
+}
+
 }  // namespace
 
 search::FunctionInstance FunctionObjective::make_instance() const {
@@ -136,6 +148,7 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
     }
     read_beginnings(all["search"], config);
     if (function != nullptr) {
+        refuse_epochs(config, all["search"]);
         leave_out_unused(given, all);
     } else {
         base.objective = std::get<LossObjective>(config.objective);

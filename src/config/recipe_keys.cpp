@@ -254,6 +254,9 @@ Domain training_section() {
         key("precision", &Options::precision,
             "of products; sums and memory are float32 in any case; all but float32 need a GPU"),
         key("deterministic", &Options::deterministic, "the same bits each time on the same kind of machine"),
+        key("inherit", &Options::inherit,
+            "a child begins with its first parent's best weights, if these are still kept and its tensors are as large")
+            .with_genes(Rule::no),
     };
     return {Section{.keys = std::move(keys), .check = check_of<Options>(check_training)}};
 }

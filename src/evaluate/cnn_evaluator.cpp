@@ -28,6 +28,8 @@ search::Outcome outcome_of(Status status) {
             return search::Outcome::stopped;
         case Status::finished:
             return search::Outcome::evaluated;
+        case Status::pruned:
+            return search::Outcome::pruned;
         case Status::diverged:
             return search::Outcome::diverged;
         case Status::out_of_memory:
@@ -50,6 +52,7 @@ CnnEvaluator::CnnEvaluator(const config::Config& config, Slots& slots, const com
       place_(std::move(place)),
       device_(std::move(device)),
       best_known_(std::move(best_known)),
+      parent_weights_(directory_, place_.run),
       running_(static_cast<std::size_t>(config.workers.slots)) {}
 
 void CnnEvaluator::set_sample_shape(nn::SampleShape sample, std::int64_t classes) {
@@ -134,6 +137,12 @@ void CnnEvaluator::start(search::Individual individual) {
         individual.started = saved->individual.started;  // in an earlier start of the run
     }
     individual.started = individual.started > 0 ? individual.started : unix_seconds();
+    if (saved) {
+        individual.inherited_from = saved->individual.inherited_from;
+    } else {
+        order.weights = inherited_weights(individual);
+        individual.inherited_from = order.weights.empty() ? search::Id{} : individual.parents.front();
+    }
     order.individual = individual;
     die_of(individual.id);
     order.snapshot = saved ? std::move(saved->arrays) : NamedArrays{};
@@ -142,6 +151,7 @@ void CnnEvaluator::start(search::Individual individual) {
         spdlog::warn("the snapshot of {} cannot be used ({}); it begins anew", to_text(individual.id),
                      slots_.problem());
         order.snapshot.clear();
+        individual.inherited_from = {};
         status = command(order).front();
     }
     const bool others_run = std::any_of(running_.begin(), running_.end(), [](const Running& one) { return one.used; });
@@ -160,9 +170,41 @@ void CnnEvaluator::start(search::Individual individual) {
     free->used = true;
     free->individual = std::move(individual);
     free->progress = slots_.training(order.slot).progress();
+    free->rung = free->individual.pruning.rung;
+    free->epochs = free->individual.epochs;
+    set_pruner(order.slot);
     if (!order.snapshot.empty()) {
         spdlog::info("{} goes on from its snapshot, {:.0f} % done", to_text(free->individual.id), 100 * free->progress);
     }
+}
+
+void CnnEvaluator::set_pruner(std::uint32_t slot) {
+    // What is evaluated once more is compared with nobody.
+    if (!population_ || !search::prunes(config_.pruning) ||
+        running_[slot].individual.bred_by == search::Operator::repeat) {
+        return;
+    }
+    slots_.training(slot).set_pruner([this, slot](std::span<const Epoch> curve, std::int64_t epochs) {
+        std::vector<double> values;
+        for (const Epoch& epoch : curve) {
+            values.push_back(train::objective_value(std::get<train::Objective>(config_.objective), epoch));
+        }
+        return search::ends_early(config_.pruning, values, epochs, population_(), running_[slot].individual);
+    });
+}
+
+std::vector<search::Individual> CnnEvaluator::take_progress() {
+    std::vector<search::Individual> told;
+    for (Running& running : running_) {
+        const bool is_at_rung =
+            search::compares_at_rungs(config_.pruning) && running.individual.pruning.rung > running.rung;
+        if (running.used && (is_at_rung || (config_.budget.epochs && running.individual.epochs > running.epochs))) {
+            running.rung = running.individual.pruning.rung;
+            running.epochs = running.individual.epochs;
+            told.push_back(running.individual);
+        }
+    }
+    return told;
 }
 
 std::vector<search::Individual> CnnEvaluator::advance() {
@@ -209,6 +251,7 @@ void CnnEvaluator::measure(std::uint32_t slot) {
     const double gained = training.progress() - running.progress;
     running.seconds_left = gained > 0 ? seconds * (1 - training.progress()) / gained : running.seconds_left;
     running.progress = training.progress();
+    running.individual.epochs = std::max(running.individual.epochs, static_cast<std::int32_t>(training.curve().size()));
 }
 
 void CnnEvaluator::describe(search::Individual& individual, train::Training& training, search::Outcome outcome) const {
@@ -238,6 +281,7 @@ search::Individual CnnEvaluator::ended(std::uint32_t slot, Status status) {
     describe(running.individual, training, outcome_of(status));
     if (status == Status::finished) {
         keep_best(running.individual, training);
+        keep_for_children(running.individual, training);
     } else if (status >= Status::out_of_memory) {
         running.individual.problem = slots_.problem();
     }
@@ -269,6 +313,37 @@ void CnnEvaluator::keep_best(const search::Individual& individual, train::Traini
     } catch (const ApiError& error) {
         throw StorageError(fmt::format("the weights of {} cannot be kept: {}", to_text(individual.id), error.what()));
     }
+}
+
+void CnnEvaluator::keep_for_children(const search::Individual& individual, const train::Training& training) {
+    if (!config_.recipe(individual.genome, individual.id.value).training.inherit) {
+        return;
+    }
+    keep_alive(seconds_of_files);
+    try {
+        parent_weights_.keep(
+            {individual, search::genome_text(config_.space, individual.genome), training.best_weights(), place_.run});
+    } catch (const ApiError& error) {
+        spdlog::warn("the weights of {} cannot be kept for its children: {}", to_text(individual.id), error.what());
+    }
+}
+
+/// Those of its first parent, if they are kept and every tensor has the same shape; else none.
+NamedArrays CnnEvaluator::inherited_weights(const search::Individual& individual) const {
+    const search::Id parent = individual.parents.front();
+    try {
+        const train::Recipe recipe = config_.recipe(individual.genome, individual.id.value);
+        auto weights = recipe.training.inherit && parent != search::Id{} ? parent_weights_.find(parent) : std::nullopt;
+        if (weights) {
+            const nn::ModelPlan plan = nn::plan_model(recipe.model, sample_, classes_, 1);
+            static_cast<void>(nn::read_tensors(plan, *weights));
+            const bool are_all = weights->size() == plan.tensors.size() + plan.counters.size();
+            return are_all ? std::move(*weights) : NamedArrays{};
+        }
+    } catch (const Error&) {
+        // Another shape; or no network at all, of which the start tells.
+    }
+    return {};
 }
 
 void CnnEvaluator::release(std::uint32_t slot) {

@@ -40,6 +40,22 @@ NamedArray read_array(ByteReader& reader) {
     return array;
 }
 
+void write_arrays(const NamedArrays& arrays, ByteWriter& writer) {
+    writer.put(static_cast<std::uint32_t>(arrays.size()));
+    for (const NamedArray& array : arrays) {
+        write_array(array, writer);
+    }
+}
+
+NamedArrays read_arrays(ByteReader& reader) {
+    NamedArrays arrays;
+    const auto count = reader.get<std::uint32_t>();
+    for (std::uint32_t i = 0; i < count; ++i) {
+        arrays.push_back(read_array(reader));
+    }
+    return arrays;
+}
+
 }  // namespace
 
 Status agree(const comm::Group& group, Status mine) {
@@ -70,10 +86,8 @@ Bytes encode(const Order& order) {
     writer.put(order.seconds_to_next);
     if (order.kind == Order::Kind::start) {
         search::write_individual(order.individual, true, bytes);
-        writer.put(static_cast<std::uint32_t>(order.snapshot.size()));
-        for (const NamedArray& array : order.snapshot) {
-            write_array(array, writer);
-        }
+        write_arrays(order.snapshot, writer);
+        write_arrays(order.weights, writer);
     }
     return bytes;
 }
@@ -90,10 +104,8 @@ Order decode_order(const Bytes& bytes) {
     order.seconds_to_next = reader.get<double>();
     if (order.kind == Order::Kind::start) {
         order.individual = search::read_individual(reader);
-        const auto arrays = reader.get<std::uint32_t>();
-        for (std::uint32_t i = 0; i < arrays; ++i) {
-            order.snapshot.push_back(read_array(reader));
-        }
+        order.snapshot = read_arrays(reader);
+        order.weights = read_arrays(reader);
     }
     return order;
 }

@@ -29,6 +29,20 @@ private:
     int exceptions_ = std::uncaught_exceptions();
 };
 
+Status status_of(train::State state) {
+    switch (state) {
+        case train::State::running:
+            return Status::running;
+        case train::State::finished:
+            return Status::finished;
+        case train::State::diverged:
+            return Status::diverged;
+        case train::State::pruned:
+            return Status::pruned;
+    }
+    return Status::failed;
+}
+
 std::int64_t bytes_of(const NamedArrays& arrays) {
     std::size_t bytes = 0;
     for (const NamedArray& array : arrays) {
@@ -105,10 +119,7 @@ Status Slots::advance(std::uint32_t slot, std::int64_t steps) {
     const auto [mine, text] = attempt([&] {
         train::Training& training = *slots_.at(slot);
         training.advance(steps);
-        const train::State state = training.state();
-        return state == train::State::running    ? Status::running
-               : state == train::State::finished ? Status::finished
-                                                 : Status::diverged;
+        return status_of(training.state());
     });
     const Status all = agree(mine, text);
     if (all >= Status::out_of_memory) {
@@ -136,12 +147,14 @@ std::int64_t Slots::largest_snapshot() const {
 /// Allocates everything, then answers: a follower that has no memory is heard, and all give the slot up together.
 Status Slots::start(const Order& order) {
     const auto [mine, text] = attempt([&] {
-        slots_.at(order.slot) =
-            std::make_unique<train::Training>(*streams_.at(order.slot), group_, *all_reduce_, datasets_,
-                                              config_.recipe(order.individual.genome, order.individual.id.value),
-                                              train::HostMemory{largest_snapshot(), bytes_of(order.snapshot)});
+        slots_.at(order.slot) = std::make_unique<train::Training>(
+            *streams_.at(order.slot), group_, *all_reduce_, datasets_,
+            config_.recipe(order.individual.genome, order.individual.id.value),
+            train::HostMemory{largest_snapshot(), bytes_of(order.snapshot) + bytes_of(order.weights)});
         if (!order.snapshot.empty()) {
             slots_.at(order.slot)->restore(order.snapshot);
+        } else if (!order.weights.empty()) {
+            slots_.at(order.slot)->begin_with(order.weights);
         }
         return Status::running;
     });

@@ -131,6 +131,7 @@ void Worker::live() {
             for (search::Individual& done : evaluator_.advance()) {
                 settle(std::move(done));
             }
+            tell_progress();
         } catch (const StorageError& error) {
             stop_for_storage(error.what());
         }
@@ -199,6 +200,11 @@ search::Stage Worker::stage() const {
     if (budget.node_hours) {
         stage.budget_used =
             std::max(stage.budget_used, (options_.node_hours_before + options_.nodes * hours) / *budget.node_hours);
+    }
+    if (budget.epochs) {
+        const auto epochs = static_cast<double>(population_.epochs_on(island()) * workers());
+        stage.budget_used =
+            std::max(stage.budget_used, epochs / static_cast<double>(count) / static_cast<double>(*budget.epochs));
     }
     stage.budget_used = std::min(stage.budget_used, 1.0);
     return stage;
@@ -330,6 +336,17 @@ void Worker::settle(search::Individual individual) {
     evaluator_.settled(individual);
     if (state_ == State::searching && !individual.is_repeat()) {
         exchange(individual);
+    }
+}
+
+/// Of a rung the island's leaders hear, who compare theirs with it; of epochs world rank 0 alone, who counts them.
+void Worker::tell_progress() {
+    for (search::Individual& individual : evaluator_.take_progress()) {
+        const search::Individual* known = population_.find(individual.id);
+        const bool is_at_rung = known == nullptr || known->pruning.rung < individual.pruning.rung;
+        const auto to =
+            is_at_rung ? leaders_of(population_.island_now(individual.island)) : std::vector<std::int32_t>();
+        publish(search::Started{std::move(individual)}, to);
     }
 }
 

@@ -37,8 +37,11 @@ void Worker::check_stop() {
 std::optional<std::string> Worker::used_budget() const {
     const Budget& budget = options_.budget;
     const search::Individual* best = budget.target_loss ? population_.best() : nullptr;
-    if (best != nullptr && best->loss <= *budget.target_loss) {
+    if (best != nullptr && best->is_complete() && best->loss <= *budget.target_loss) {
         return fmt::format("the target loss is reached: {}", best->loss);
+    }
+    if (budget.epochs && population_.epochs() >= *budget.epochs) {
+        return fmt::format("the budget of {} epochs is used", *budget.epochs);
     }
     const double hours = (hooks_.steady_seconds() - began_) / 3600;
     if (budget.hours && options_.hours_before + hours >= *budget.hours) {

@@ -45,7 +45,9 @@ Status status(const store::RunDirectory& directory) {
     status.settled = population.evaluations();
     status.unfinished = population.size() - population.settled();
     status.budget_evaluations = recovered->facts.budget_evaluations;
-    if (const search::Individual* best = population.best()) {
+    status.epochs = population.epochs();
+    status.budget_epochs = recovered->facts.budget_epochs;
+    if (const search::Individual* best = population.best(); best != nullptr && best->is_complete()) {
         status.best = *best;
     }
     status.start = fmt::format("{:016x}/{}", recovered->facts.run, recovered->facts.restarts + 1);
@@ -60,11 +62,13 @@ std::string to_text(RunState state) {
 std::string status_text(const Status& status) {
     const std::string budget =
         status.budget_evaluations >= 0 ? fmt::format(" of {}", status.budget_evaluations) : std::string();
+    const std::string epochs =
+        status.budget_epochs >= 0 ? fmt::format(", {} of {} epochs", status.epochs, status.budget_epochs) : "";
     const std::string unfinished = status.unfinished > 0 ? fmt::format(", {} unfinished", status.unfinished) : "";
     const std::string best =
         status.best ? fmt::format(", best loss {:.6g} ({})", status.best->loss, search::to_text(status.best->id)) : "";
-    return fmt::format("{}: {}, {}{} evaluations{}{}", to_text(status.state), status.run, status.settled, budget,
-                       unfinished, best);
+    return fmt::format("{}: {}, {}{} evaluations{}{}{}", to_text(status.state), status.run, status.settled, budget,
+                       epochs, unfinished, best);
 }
 
 std::string progress_text(const Status& status) {

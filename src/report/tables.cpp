@@ -48,13 +48,17 @@ std::string heading(const store::Recovered& recovered, const search::Population&
     const store::ArchiveFacts& facts = recovered.facts;
     const std::string budget =
         facts.budget_evaluations >= 0 ? fmt::format(" of {}", facts.budget_evaluations) : std::string();
+    const std::string epochs =
+        facts.budget_epochs >= 0 ? fmt::format(" of {}", facts.budget_epochs) : std::string();
     std::string text = fmt::format("run {}: {}\n", run,
                                    facts.state == RunState::running ? "running or interrupted" : to_text(facts.state));
     const std::size_t reused = population.settled() - population.evaluations();
-    text += fmt::format("  {}{} evaluations, {}{} unfinished, {}, {}, seed {}\n", population.evaluations(), budget,
+    const std::string trained =
+        population.epochs() > 0 ? fmt::format(", {}{} epochs", population.epochs(), epochs) : std::string();
+    text += fmt::format("  {}{} evaluations, {}{} unfinished, {}, {}, seed {}{}\n", population.evaluations(), budget,
                         reused > 0 ? fmt::format("{} reused, ", reused) : "", population.size() - population.settled(),
                         plural(static_cast<std::size_t>(std::max(0, facts.islands)), "island"),
-                        plural(facts.restarts + std::size_t{1}, "start"), facts.seed);
+                        plural(facts.restarts + std::size_t{1}, "start"), facts.seed, trained);
     const double rate = evaluations_per_hour(facts);
     if (rate > 0) {
         text += fmt::format("  {} in all, {:.1f} evaluations per hour\n", duration_text(seconds_of_run(facts)), rate);
@@ -75,8 +79,9 @@ std::string best_table(const search::Space& space, const search::Population& pop
         Grid grid({"id", fitness, "accuracy", "epochs", "generation", "seconds", "genes"});
         for (const search::Individual* individual : best) {
             grid.add({to_text(individual->id), fmt::format("{:.6g}", individual->loss), percent(individual->accuracy),
-                      std::to_string(individual->epochs), std::to_string(individual->generation),
-                      seconds_text(*individual), search::genome_text(space, individual->genome)});
+                      fmt::format("{}{}", individual->epochs, individual->is_complete() ? "" : " (pruned)"),
+                      std::to_string(individual->generation), seconds_text(*individual),
+                      search::genome_text(space, individual->genome)});
         }
         text += grid.empty() ? "  none yet\n" : grid.text();
     }

@@ -40,7 +40,7 @@ std::vector<Candidate> final_candidates(const Population& population, std::int64
     for (const auto& [id, individual] : population.individuals()) {
         if (individual.is_repeat()) {
             repeats[individual.parents[0]].push_back(&individual);
-        } else if (individual.ranks_by_loss() && individual.reused_from == Id{}) {
+        } else if (individual.is_complete() && !individual.is_reused()) {
             all.push_back(&individual);
         }
     }
@@ -95,7 +95,8 @@ const Individual* chosen(const Population& population, const std::optional<Final
             return winner->repeats.front();
         }
     }
-    return population.best();
+    const Individual* best = population.best();
+    return best != nullptr && best->is_complete() ? best : nullptr;
 }
 
 }  // namespace finch::search

@@ -4,6 +4,7 @@
 #include "finch/base/format.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <span>
 #include <tuple>
@@ -70,6 +71,21 @@ Id parse_id(const std::string& text) {
         "\"{}\" is no id of an individual: give restart.worker.sequence, as in 0.3.17, or the plain number", text));
 }
 
+double comparable_loss(const Individual& individual) noexcept {
+    if (!individual.ranks_by_loss()) {
+        return std::numeric_limits<double>::infinity();
+    }
+    if (individual.is_complete()) {
+        return individual.loss;
+    }
+    // The bits of doubles, taken as whole numbers, are in the order of the numbers, backwards for negative ones.
+    constexpr std::uint64_t sign = std::uint64_t{1} << 63U;
+    const auto bits = std::bit_cast<std::uint64_t>(individual.loss);
+    const std::uint64_t place = ((bits & sign) != 0 ? ~bits : bits | sign) >> 16U;
+    const auto below_top = static_cast<std::int32_t>(most_rungs) - individual.pruning.rung;
+    return least_pruned * (1 + below_top + std::ldexp(static_cast<double>(place), -48));
+}
+
 bool supersedes(const Individual& a, const Individual& b) {
     const auto reach = [](const Individual& individual) {
         const Attempt& attempt = individual.attempt;
@@ -92,8 +108,9 @@ std::optional<std::string> problem_of(const Individual& individual, const Space&
     if (!space.contains(individual.genome)) {
         return "has a gene outside of the space";
     }
-    if (individual.outcome == Outcome::evaluated && !std::isfinite(individual.loss)) {
-        return fmt::format("was evaluated, but its loss is {}", individual.loss);
+    const bool has_loss = individual.outcome == Outcome::evaluated || individual.outcome == Outcome::pruned;
+    if (has_loss && !std::isfinite(individual.loss)) {
+        return fmt::format("was {}, but its loss is {}", word(individual.outcome), individual.loss);
     }
     if (!(individual.island >= 0 && individual.island < most_islands)) {
         return fmt::format("was born on the island {}", individual.island);
@@ -101,7 +118,8 @@ std::optional<std::string> problem_of(const Individual& individual, const Space&
     if (std::min({individual.generation, individual.epochs, individual.best_epoch, individual.ranks,
                   individual.threads}) < 0 ||
         individual.batch_size < 0 || individual.attempt.deaths < 0 || individual.pruning.rung < 0 ||
-        individual.parameters < 0 || !(individual.progress >= 0)) {
+        individual.pruning.rung > static_cast<std::int32_t>(most_rungs) || individual.parameters < 0 ||
+        !(individual.progress >= 0)) {
         return "has counts that cannot be";
     }
     const Breeding& breeding = individual.breeding;

@@ -14,6 +14,11 @@ namespace {
 /// Memberships that may be kept in vain, so that few are not looked through again and again.
 constexpr std::size_t spare_memberships = 1000;
 
+/// That it trained itself.
+std::int64_t epochs_of(const Individual& individual) {
+    return individual.is_reused() ? 0 : individual.epochs;
+}
+
 }  // namespace
 
 Population::Population(ExchangeKind kind, int islands, std::vector<Cost> costs)
@@ -298,6 +303,7 @@ void Population::for_each_place(const Individual& individual, const Visitor& vis
 }
 
 void Population::add_to_indexes(const Individual& individual) {
+    epochs_ += epochs_of(individual);
     if (!individual.finished_training()) {
         unfinished_.insert(individual.id);
         return;
@@ -310,6 +316,7 @@ void Population::add_to_indexes(const Individual& individual) {
     }
     const int birthplace = island_now(individual.island);
     at(birthplace).settled += evaluations;
+    at(birthplace).epochs += epochs_of(individual);
     at(birthplace).changes.push_back(&individual);
     if (individual.ranks_by_loss()) {
         ++at(birthplace).born;
@@ -323,6 +330,7 @@ void Population::add_to_indexes(const Individual& individual) {
 }
 
 void Population::remove_from_indexes(const Individual& individual) {
+    epochs_ -= epochs_of(individual);
     if (!individual.finished_training()) {
         unfinished_.erase(individual.id);
         return;
@@ -334,6 +342,7 @@ void Population::remove_from_indexes(const Individual& individual) {
         return;
     }
     at(island_now(individual.island)).settled -= evaluations;
+    at(island_now(individual.island)).epochs -= epochs_of(individual);
     if (individual.ranks_by_loss()) {
         const int birthplace = island_now(individual.island);
         --at(birthplace).born;

@@ -236,6 +236,7 @@ void write_facts(hid_t file, const search::Population& population, const Archive
     hdf5::write_attribute(file, "workers", std::int64_t{facts.workers});
     hdf5::write_attribute(file, "islands", std::int64_t{facts.islands});
     hdf5::write_attribute(file, "budget_evaluations", facts.budget_evaluations);
+    hdf5::write_attribute(file, "budget_epochs", facts.budget_epochs);
     hdf5::write_attribute(file, "data_fingerprint", facts.data_fingerprint);
     hdf5::write_attribute(file, "written", unix_seconds());
     hdf5::write_attribute(file, "total_individuals", static_cast<std::int64_t>(population.size()));

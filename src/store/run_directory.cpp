@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 /// A parallel file system serves one folder from one server.
 constexpr int workers_per_folder = 256;
 constexpr std::string_view training_prefix = "training-";
+constexpr std::string_view weights_prefix = "weights-";
 
 /// A full disk or a failing server is no fault of the user's: the same command works later.
 [[noreturn]] void refuse(int code, const std::string& why) {
@@ -46,6 +47,19 @@ void prove_writable(const fs::path& folder) {
     if (!written) {
         refuse(code,
                fmt::format("nothing can be written in the run directory {}: {}", folder.string(), std::strerror(code)));
+    }
+}
+
+/// The id in "PREFIX0.3.17.h5".
+std::optional<search::Id> id_behind(std::string_view prefix, const fs::path& path) {
+    const std::string stem = path.stem().string();
+    if (path.extension() != ".h5" || !stem.starts_with(prefix)) {
+        return std::nullopt;
+    }
+    try {
+        return search::parse_id(stem.substr(prefix.size()));
+    } catch (const Error&) {
+        return std::nullopt;
     }
 }
 
@@ -84,16 +98,16 @@ fs::path RunDirectory::repeat(search::Id id) const {
     return state_of(static_cast<int>(id.worker())) / fmt::format("repeat-{}.h5", to_text(id));
 }
 
+fs::path RunDirectory::weights(search::Id id) const {
+    return state_of(static_cast<int>(id.worker())) / fmt::format("{}{}.h5", weights_prefix, to_text(id));
+}
+
 std::optional<search::Id> RunDirectory::id_of_training(const fs::path& path) {
-    const std::string stem = path.stem().string();
-    if (path.extension() != ".h5" || !stem.starts_with(training_prefix)) {
-        return std::nullopt;
-    }
-    try {
-        return search::parse_id(stem.substr(training_prefix.size()));
-    } catch (const Error&) {
-        return std::nullopt;
-    }
+    return id_behind(training_prefix, path);
+}
+
+std::optional<search::Id> RunDirectory::id_of_weights(const fs::path& path) {
+    return id_behind(weights_prefix, path);
 }
 
 bool RunDirectory::holds_a_run() const {

@@ -59,12 +59,23 @@ Training::Verdict Training::judge(std::span<const double> losses, std::span<cons
         const double value = objective_value(recipe_.objective, verdict.epoch);
         verdict.improved = stopping_.improved(verdict.epoch.epoch, value) ? 1 : 0;
         const bool last = verdict.epoch.epoch >= recipe_.training.epochs;
-        verdict.state = last || stopping_.exhausted() ? State::finished : State::running;
+        verdict.state = last || stopping_.exhausted()    ? State::finished
+                        : is_pruned_after(verdict.epoch) ? State::pruned
+                                                         : State::running;
     }
     verdict.best = stopping_.best;
     verdict.best_epoch = stopping_.best_epoch;
     verdict.epochs_without_improvement = stopping_.epochs_without_improvement;
     return verdict;
+}
+
+bool Training::is_pruned_after(const Epoch& epoch) const {
+    if (!pruner_) {
+        return false;
+    }
+    std::vector<Epoch> curve = curve_;
+    curve.push_back(epoch);
+    return pruner_(curve, recipe_.training.epochs);
 }
 
 void Training::obey(const Verdict& verdict) {

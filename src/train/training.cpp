@@ -114,6 +114,10 @@ void Training::check_memory(const nn::ModelPlan& plan) const {
     }
 }
 
+void Training::begin_with(const NamedArrays& weights) {
+    learner_->set_state(nn::read_tensors(plan(), weights));
+}
+
 State Training::advance(std::int64_t steps) {
     finish_steps();
     // A rank that met a NaN goes on too: its peers count on its collectives.

@@ -22,7 +22,7 @@ constexpr const char* configuration = R"(
 name: best
 data: {kind: generated, samples: 120, size: 8, validation_samples: 20}
 model: [conv: {channels: $channels, kernel: 3}, flatten, linear: {units: classes}]
-training: {epochs: 2, batch_size: 20, learning_rate: 0.1}
+training: {INHERITepochs: 2, batch_size: 20, learning_rate: 0.1}
 search: {space: {channels: {int: [1, 8]}}, objective: validation_error, budget: {evaluations: 4}}
 )";
 
@@ -35,8 +35,9 @@ search::Individual individual(std::uint64_t id) {
 
 /// A worker of one rank with its run directory. `known` is what its leader has heard of.
 struct World {
-    World()
-        : config(config::parse(configuration, "test")),
+    explicit World(const std::string& inherit = "")
+        : config(config::parse(
+              std::string(configuration).replace(std::string(configuration).find("INHERIT"), 7, inherit), "test")),
           datasets(data::load(config.recipe({1}, 0).data, config.seed)),
           device(backend::make_cpu_device(1)),
           slots(config, datasets, *device, group, cluster::AllReduceKind::none) {
@@ -223,4 +224,114 @@ TEST_CASE("weights that were published in haste are tested when there is time") 
     REQUIRE(publish_weights(world.directory, this_run, population.best()));
     CHECK(world.published() == 3);
     CHECK(publish_best(world.directory, this_run, world.config, world.datasets, *world.device, population.best()));
+}
+
+TEST_CASE("a training that was pruned keeps no weights, and nothing is published before one is complete") {
+    World world;
+    world.config.pruning = search::HalvingOptions{};
+    CnnEvaluator evaluator = world.evaluator(0, this_run);
+    search::Individual good = evaluated(9, -1);
+    good.pruning.losses[0] = -1;
+    const search::Population better_one = population_of({good});
+    const search::Population nobody = population_of({});
+    bool compares = true;
+    evaluator.set_population([&]() -> const search::Population& { return compares ? better_one : nobody; });
+
+    const search::Individual pruned = world.train(evaluator, 1);
+    CHECK(pruned.outcome == search::Outcome::pruned);
+    CHECK(pruned.epochs == 1);
+    CHECK(pruned.curve.size() == 1);
+    CHECK(pruned.loss == pruned.pruning.losses[0]);
+    CHECK(pruned.pruning.threshold == -1);
+    CHECK(world.kept(0) == 0);
+    CHECK(publish_weights(world.directory, this_run, population_of({pruned})));
+    CHECK_FALSE(
+        publish_best(world.directory, this_run, world.config, world.datasets, *world.device, population_of({pruned})));
+    CHECK(world.published() == 0);
+
+    world.known = search::standing(pruned);
+    compares = false;
+    const search::Individual complete = world.train(evaluator, 2);
+    CHECK(complete.outcome == search::Outcome::evaluated);
+    CHECK(world.kept(0) == 2);
+    CHECK(publish_weights(world.directory, this_run, population_of({pruned, complete})));
+    CHECK(world.published() == 2);
+}
+
+TEST_CASE("an evaluation for the final choice is not pruned") {
+    World world;
+    world.config.pruning = search::HalvingOptions{};
+    CnnEvaluator evaluator = world.evaluator(0, this_run);
+    const search::Population better_one = population_of({evaluated(9, -1)});
+    evaluator.set_population([&]() -> const search::Population& { return better_one; });
+    search::Individual repeated = individual(1);
+    repeated.bred_by = search::Operator::repeat;
+
+    evaluator.start(repeated);
+    std::vector<search::Individual> done;
+    while (done.empty()) {
+        done = evaluator.advance();
+    }
+
+    CHECK(done.front().outcome == search::Outcome::evaluated);
+}
+
+TEST_CASE("a child of equal shape begins with its parent's best weights, others draw their own") {
+    World world("inherit: true, ");
+    CnnEvaluator mother = world.evaluator(0, this_run);
+    const search::Individual parent = world.train(mother, 1);
+    CHECK(parent.inherited_from == search::Id{});
+    CnnEvaluator evaluator = world.evaluator(1, this_run);
+    CnnEvaluator of_other_run = world.evaluator(2, this_run + 1);
+    const auto child_of = [](CnnEvaluator& trains, search::Id first_parent, std::uint64_t id) {
+        search::Individual child = individual(id);
+        child.parents = {first_parent, {2}};
+        trains.start(child);
+        std::vector<search::Individual> done;
+        while (done.empty()) {
+            done = trains.advance();
+        }
+        return done.front();
+    };
+
+    const search::Individual child = child_of(evaluator, parent.id, 9);
+    CHECK(child.genome == parent.genome);
+    CHECK(child.inherited_from == parent.id);
+    CHECK(child.curve.front().training_loss < parent.curve.front().training_loss);
+    CHECK(child_of(evaluator, parent.id, 10).inherited_from == search::Id{});  // another number of channels
+    CHECK(child_of(evaluator, {7}, 17).inherited_from == search::Id{});        // nobody's
+    CHECK(child_of(evaluator, {0}, 25).inherited_from == search::Id{});
+    CHECK(child_of(of_other_run, parent.id, 33).inherited_from == search::Id{});
+    World without;
+    CnnEvaluator plain = without.evaluator(0, this_run);
+    static_cast<void>(without.train(plain, 1));
+    CHECK_FALSE(std::filesystem::exists(without.directory.weights({1})));
+}
+
+TEST_CASE("a leader keeps the weights of its best eight, a later start those of each island's best eight") {
+    World world;
+    ParentWeights weights(world.directory, this_run);
+    std::vector<search::Individual> all;
+    const auto kept = [&] {
+        std::vector<std::uint64_t> ids;
+        for (std::uint64_t id = 1; id <= 12; ++id) {
+            if (ParentWeights(world.directory, this_run).find({id})) {
+                ids.push_back(id);
+            }
+        }
+        return ids;
+    };
+    for (const std::uint64_t id : {5, 1, 2, 10, 3, 9, 4, 8, 6, 7}) {
+        all.push_back(evaluated(id, 0.1 * static_cast<double>(id)));
+        weights.keep({all.back(), "", {{"x", {}, std::vector<float>{1}}}, this_run});
+    }
+    CHECK(kept() == std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6, 7, 8});
+    CHECK_FALSE(ParentWeights(world.directory, this_run + 1).find({1}));
+
+    for (std::uint64_t id = 0; id < 6; ++id) {
+        all.push_back(evaluated(100 + id, 0.25));
+    }
+    remove_unused_weights(world.directory, population_of(all));
+
+    CHECK(kept() == std::vector<std::uint64_t>{1, 2});
 }

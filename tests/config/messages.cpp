@@ -217,6 +217,31 @@ TEST_CASE("--set: is applied first, and messages name it") {
     CHECK(config::parse("name: x", "f", {"search.budget.evaluations=7"}).budget.evaluations == 7);
 }
 
+TEST_CASE("pruning: a word or a section; a function has no epochs") {
+    const auto pruning = [](const std::string& value) {
+        return config::parse("name: x", "f", {"search.pruning=" + value}).pruning;
+    };
+    CHECK_FALSE(search::prunes(pruning("none")));
+    CHECK(std::get<search::HalvingOptions>(pruning("halving")).factor == 3);
+    CHECK(std::get<search::MedianOptions>(pruning("{median: {first_epoch: 4}}")).first_epoch == 4);
+    CHECK(std::get<search::CurveOptions>(pruning("{curve: {least: 9}}")).least == 9);
+
+    const std::string function = "search: {objective: {function: sphere}, ";
+    CHECK(problem_of(function + "pruning: halving}") ==
+          "file.yaml:1: search.pruning: a function has no epochs after which its evaluation could be ended; accepted: "
+          "none");
+    CHECK(problem_of(function + "budget: {epochs: 100}}") ==
+          "file.yaml:1: search.budget.epochs: a function has no epochs; accepted: evaluations, generations, hours, "
+          "node_hours, target_loss");
+    CHECK(problem_of(function + "pruning: none}") == "");
+}
+
+TEST_CASE("a run keeps its rule of pruning; one of an earlier version has none") {
+    const auto fixed = [](const std::string& yaml) { return config::parse(yaml, "f").fixed_text(); };
+    CHECK(fixed("search: {pruning: none}") == fixed("name: x"));
+    CHECK(config::difference(fixed("search: {pruning: none}"), fixed("search: {pruning: halving}")) != "");
+}
+
 TEST_CASE("load: a missing file names the nearest beside it, a folder is no file") {
     namespace fs = std::filesystem;
     const fs::path folder = fs::temp_directory_path() / "finch-test-config-load";

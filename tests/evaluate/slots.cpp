@@ -62,10 +62,12 @@ private:
 };
 
 /// Collective over the world. Trains the individuals in so many slots; on the leader each as it ended, by its id.
-std::map<std::uint64_t, search::Individual> train_all(int slot_count, bool hesitates) {
+std::map<std::uint64_t, search::Individual> train_all(int slot_count, bool hesitates,
+                                                      const search::PruningOptions& pruning = {}) {
     const testing::TemporaryFolder folder;
     config::Config config = config::parse(configuration, "test");
     config.workers.slots = slot_count;
+    config.pruning = pruning;
     const data::Datasets datasets = data::load(config.recipe({1.0}, 0).data, config.seed);
     const int rank = comm::rank_of(MPI_COMM_WORLD);
     const comm::Group group(MPI_COMM_WORLD, 0, rank);
@@ -80,6 +82,13 @@ std::map<std::uint64_t, search::Individual> train_all(int slot_count, bool hesit
         return search::Standing{true, 0, {}};
     });
     evaluator.set_sample_shape({8, 8, 1}, 10);
+    search::Population known(search::ExchangeKind::none, 1);
+    search::Individual unbeaten;
+    unbeaten.id.value = 100;
+    unbeaten.outcome = search::Outcome::diverged;
+    unbeaten.pruning.losses.front() = -1;
+    known.merge(unbeaten);
+    evaluator.set_population([&known]() -> const search::Population& { return known; });
     for (std::uint64_t next = 1; next <= individuals || !evaluator.idle();) {
         while (next <= individuals && evaluator.has_free_slot()) {
             search::Individual individual;
@@ -89,7 +98,11 @@ std::map<std::uint64_t, search::Individual> train_all(int slot_count, bool hesit
             ++next;
         }
         for (search::Individual& individual : evaluator.advance()) {
+            known.merge(individual);
             ended.emplace(individual.id.value, std::move(individual));
+        }
+        for (search::Individual& individual : evaluator.take_progress()) {
+            known.merge(std::move(individual));
         }
     }
     evaluator.dismiss();
@@ -119,5 +132,27 @@ TEST_CASE("8 slots of 2 ranks train 1 000 steps each with random delays, to the 
     }
     if (comm::rank_of(MPI_COMM_WORLD) == 0) {
         CHECK(together.size() == individuals);
+    }
+}
+
+TEST_CASE("8 slots of 2 ranks: the leader alone compares, and what it prunes ends on both at a rung") {
+    const auto pruned = train_all(static_cast<int>(individuals), true, search::HalvingOptions{});
+    const auto whole = train_all(1, false);
+
+    std::size_t ended_early = 0;
+    for (const auto& [id, individual] : pruned) {
+        CAPTURE(id);
+        const bool is_pruned = individual.outcome == search::Outcome::pruned;
+        ended_early += is_pruned ? 1 : 0;
+        CHECK((is_pruned || individual.outcome == search::Outcome::evaluated));
+        REQUIRE(individual.curve.size() == static_cast<std::size_t>(individual.epochs));
+        CHECK((is_pruned ? search::Rungs{1, 3}.contains(individual.epochs) : individual.epochs == 20));
+        CHECK(is_pruned == (individual.loss > individual.pruning.threshold && individual.epochs < 20));
+        for (std::size_t epoch = 0; epoch < individual.curve.size(); ++epoch) {
+            CHECK(individual.curve[epoch].validation_loss == whole.at(id).curve[epoch].validation_loss);
+        }
+    }
+    if (comm::rank_of(MPI_COMM_WORLD) == 0) {
+        CHECK(ended_early >= 4);  // the first four, of two to five in all, are not better than the best
     }
 }

@@ -106,6 +106,8 @@ public:
     double now_ = 1;
     int slots = 1;
     std::size_t epochs = 0;
+    std::function<double(const search::Individual&, std::size_t epoch)> loss_after;
+    search::PruningOptions pruning;
     bool one_at_a_time = false;
     int nodes = 1;
     double end_time = 0;
@@ -166,6 +168,11 @@ private:
             evaluators_.back()->exists = exists;
             evaluators_.back()->epochs = epochs;
             evaluators_.back()->noise = noise;
+            evaluators_.back()->loss_after = loss_after;
+            evaluators_.back()->pruning = pruning;
+            evaluators_.back()->population = [this, i]() -> const search::Population& {
+                return workers_[static_cast<std::size_t>(i)]->population();
+            };
             evaluators_.back()->seconds_of_checkpoint = checkpoint_seconds;
             evaluators_.back()->looks = looks.empty() ? 0 : looks[static_cast<std::size_t>(i)];
             mailboxes_.push_back(std::make_unique<CountingMailbox>(network_->mailbox(i)));

@@ -68,7 +68,6 @@ class Run {
 public:
     Run() : directory(folder / "run") { directory.create(); }
     void write(RunState state) {
-        store::ArchiveFacts facts = store::samples::facts();
         facts.state = state;
         store::write_archive(directory.archive(), {}, population, facts);
     }
@@ -81,6 +80,7 @@ public:
     TemporaryFolder folder;
     store::RunDirectory directory;
     search::Population population{search::ExchangeKind::none, 1};
+    store::ArchiveFacts facts = store::samples::facts();
 };
 
 }  // namespace
@@ -174,6 +174,25 @@ TEST_CASE("results in a journal count as those in the archive do") {
     CHECK(status.best->loss == 0.25);
     CHECK(report::status_text(status) == "interrupted: " + run.directory.root().string() +
                                              ", 2 of 200 evaluations, 1 unfinished, best loss 0.25 (0.0.3)");
+}
+
+TEST_CASE("a budget of epochs is named with the epochs that all have trained, unfinished ones too") {
+    Run run;
+    search::Individual ended = evaluated(1, 0.5);
+    ended.epochs = 10;
+    search::Individual unfinished = bred(2);
+    unfinished.epochs = 4;
+    run.population.merge(ended);
+    run.population.merge(unfinished);
+    run.facts.budget_epochs = 600;
+    run.write(RunState::stopped);
+
+    const report::Status status = report::status(run.directory);
+
+    CHECK(status.epochs == 14);
+    CHECK(status.budget_epochs == 600);
+    CHECK(report::status_text(status).find(", 1 of 200 evaluations, 14 of 600 epochs, 1 unfinished") !=
+          std::string::npos);
 }
 
 TEST_CASE("progress grows with every saved step of a training, and with its result once more") {

@@ -120,6 +120,38 @@ TEST_CASE("the overview names the run and its state, and lists damaged files") {
     CHECK(contains(text, "x.journal"));
 }
 
+TEST_CASE("what was pruned stands behind complete trainings, marked") {
+    search::Individual pruned = evaluated(1, 0, 0.1);
+    pruned.outcome = search::Outcome::pruned;
+    pruned.pruning.rung = 2;
+    pruned.epochs = 3;
+    search::Population population(search::ExchangeKind::none, 1);
+    population.merge(pruned);
+    population.merge(evaluated(2, 0, 0.5));
+
+    const std::string text = report::best_table(store::samples::mnist_space(), population, {}, 2, "loss");
+
+    CHECK(text.find("0.0.2") < text.find("0.0.1"));
+    CHECK(contains(text, " 3 (pruned) "));
+}
+
+TEST_CASE("the overview names the epochs that were trained, and their budget if there is one") {
+    store::Recovered recovered;
+    recovered.facts = facts_of_two_starts();
+    recovered.space = store::samples::mnist_space();
+    search::Individual one = evaluated(1, 1, 0.5);
+    one.epochs = 12;
+    recovered.records.emplace_back(search::Result{one});
+
+    const auto text = [&] {
+        return report::overview(recovered, "runs/mnist", 3, search::ExchangeKind::none, "loss");
+    };
+
+    CHECK(contains(text(), ", 12 epochs\n"));
+    recovered.facts.budget_epochs = 600;
+    CHECK(contains(text(), ", 12 of 600 epochs\n"));
+}
+
 TEST_CASE("under pollination a copy stands among the best of every island that it is a member of, with its own name") {
     store::Recovered recovered;
     recovered.facts = facts_of_two_starts();

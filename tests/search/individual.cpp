@@ -1,9 +1,11 @@
 #include "finch/search/individual.hpp"
 
 #include "finch/base/error.hpp"
+#include "finch/base/random.hpp"
 
 #include "search/samples.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>
 #include <limits>
@@ -122,21 +124,30 @@ TEST_CASE("bytes that end too early or name no outcome are refused") {
     CHECK_THROWS_AS((void)read_individual(reader), FileError);
 }
 
-TEST_CASE("only an evaluated individual with a finite loss ranks by it") {
+TEST_CASE("only an individual that was evaluated or pruned, with a finite loss, ranks by it") {
     CHECK(evaluated(1, 0.5).ranks_by_loss());
+    CHECK(pruned(1, 2, 0.5).ranks_by_loss());
+    CHECK_FALSE(pruned(1, 2, not_a_number).ranks_by_loss());
     CHECK_FALSE(evaluated(1, not_a_number).ranks_by_loss());
     CHECK_FALSE(evaluated(1, std::numeric_limits<double>::infinity()).ranks_by_loss());
-    for (const Outcome outcome : {Outcome::unfinished, Outcome::pruned, Outcome::stopped, Outcome::diverged,
-                                  Outcome::out_of_memory, Outcome::failed}) {
+    for (const Outcome outcome :
+         {Outcome::unfinished, Outcome::stopped, Outcome::diverged, Outcome::out_of_memory, Outcome::failed}) {
         CHECK_FALSE(ended(1, outcome, 0.5).ranks_by_loss());
     }
 }
 
-TEST_CASE("better: smaller loss, then smaller id; what has no comparable loss comes last") {
+TEST_CASE("better: higher rung, then smaller loss, then smaller id; what has no comparable loss comes last") {
     const std::vector<Individual> in_order{evaluated(4, -1),
                                            evaluated(2, 0.5),
                                            evaluated(3, 0.5),
                                            evaluated(1, 2),
+                                           pruned(15, 8, 1e30),
+                                           pruned(14, 2, -1e-3),
+                                           pruned(11, 2, 0),
+                                           pruned(12, 2, 0.25),
+                                           pruned(13, 2, 0.25),
+                                           pruned(10, 2, 1.5),
+                                           pruned(9, 1, -7),
                                            ended(5, Outcome::failed, -5),
                                            evaluated(6, not_a_number),
                                            ended(7, Outcome::diverged, -std::numeric_limits<double>::infinity()),
@@ -147,6 +158,24 @@ TEST_CASE("better: smaller loss, then smaller id; what has no comparable loss co
             CHECK(better(in_order[i], in_order[j]) == (i < j));
         }
     }
+}
+
+TEST_CASE("comparable_loss is in the order of better()") {
+    RandomStream random(1, Purpose::test);
+    std::vector<Individual> all;
+    for (std::uint32_t number = 1; number <= 200; ++number) {
+        const double loss = random.normal() * std::pow(10, 20 * random.uniform() - 10);
+        const auto rung = static_cast<std::int32_t>(random.below(most_rungs + 1));
+        all.push_back(rung == 0 ? evaluated(number, loss) : pruned(number, rung, loss));
+    }
+    all.push_back(ended(201, Outcome::failed, 0));
+    std::sort(all.begin(), all.end(), [](const Individual& a, const Individual& b) { return better(a, b); });
+
+    for (std::size_t i = 1; i < all.size(); ++i) {
+        CHECK(comparable_loss(all[i - 1]) < comparable_loss(all[i]));
+    }
+    CHECK(comparable_loss(evaluated(1, 0.125)) == 0.125);
+    CHECK(std::isinf(comparable_loss(all.back())));
 }
 
 TEST_CASE("supersedes: finished, then further, then with the longer curve") {

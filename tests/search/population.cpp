@@ -57,12 +57,47 @@ TEST_CASE("what failed counts as settled but is never active") {
     Population population(ExchangeKind::pollination, 2);
     population.merge(ended(1, Outcome::failed, -1));
     population.merge(evaluated(2, Individual::not_measured));
-    population.merge(ended(3, Outcome::pruned, 0));
+    population.merge(ended(3, Outcome::diverged, 0));
 
     CHECK(population.settled() == 3);
     CHECK(population.active(0) == 0);
     CHECK(population.best(0, 5).empty());
     CHECK(population.best() == nullptr);
+}
+
+TEST_CASE("what was pruned is active behind all complete trainings") {
+    Population population(ExchangeKind::none, 1);
+    population.merge(pruned(1, 1, 0.1));
+    CHECK(population.best()->id == bred(1).id);
+    CHECK_FALSE(population.best()->is_complete());
+
+    population.merge(evaluated(2, 0.9));
+    population.merge(pruned(3, 2, 0.5));
+
+    CHECK(population.active(0) == 3);
+    CHECK(ids(population.best(0, 3)) == std::vector{bred(2).id, bred(3).id, bred(1).id});
+}
+
+TEST_CASE("epochs are counted once, whatever comes late, twice or from an earlier record") {
+    const auto after = [](Individual individual, std::int32_t epochs) {
+        individual.epochs = epochs;
+        return individual;
+    };
+    Population population(ExchangeKind::none, 2);
+    population.merge(after(bred(1), 2));
+    population.merge(after(bred(1), 3));
+    population.merge(after(bred(1), 2));
+    CHECK(population.epochs() == 3);
+    CHECK(population.epochs_on(0) == 0);
+
+    population.merge(after(evaluated(1, 0.5), 5));
+    population.merge(after(bred(1), 7));
+    population.merge(after(pruned(2, 1, 0.5, 1), 1));
+
+    CHECK(population.epochs() == 6);
+    CHECK(population.epochs_on(0) == 5);
+    CHECK(population.epochs_on(1) == 1);
+    CHECK(Population(population).epochs() == 6);
 }
 
 TEST_CASE("migration: an individual is active where its register says, even if the register came first") {

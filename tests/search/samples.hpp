@@ -28,6 +28,14 @@ inline Individual evaluated(std::uint32_t number, double loss, std::int32_t isla
     return ended(number, Outcome::evaluated, loss, island);
 }
 
+/// Ended at `rung`, at which its least loss was `loss`.
+inline Individual pruned(std::uint32_t number, std::int32_t rung, double loss, std::int32_t island = 0) {
+    Individual individual = ended(number, Outcome::pruned, loss, island);
+    individual.pruning.rung = rung;
+    individual.pruning.losses.at(static_cast<std::size_t>(rung) - 1) = loss;
+    return individual;
+}
+
 /// A population whose individuals have these genomes and the losses 1, 2, 3 …
 inline Population of_genomes(const std::vector<Genome>& genomes) {
     Population population(ExchangeKind::none, 1);
@@ -58,6 +66,7 @@ inline Individual complete(std::uint32_t number) {
     individual.training_seconds = 6.5;
     individual.progress = 0.5;
     individual.attempt = {3, 1, 1, 0.25};
+    individual.pruning = {2, 0.5, {1.5, 0.75, 0, 0, 0, 0, 0, 0}};
     individual.ranks = 2;
     individual.threads = 4;
     individual.batch_size = 16;

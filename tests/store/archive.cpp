@@ -158,7 +158,8 @@ TEST_CASE("archives of no individual, no gene and 500 genes come back") {
 
 TEST_CASE("the facts come back, events and reports with them") {
     const TemporaryFolder folder;
-    const ArchiveFacts written = samples::facts();
+    ArchiveFacts written = samples::facts();
+    written.budget_epochs = 600;
 
     write_archive(folder / "population.h5", {}, samples::population(0, {}), written);
     const ArchiveFacts facts = read(folder / "population.h5").facts;
@@ -172,6 +173,7 @@ TEST_CASE("the facts come back, events and reports with them") {
     CHECK(facts.islands == written.islands);
     CHECK(facts.state == written.state);
     CHECK(facts.budget_evaluations == written.budget_evaluations);
+    CHECK(facts.budget_epochs == 600);
     CHECK(facts.starts == written.starts);
     REQUIRE(facts.events.size() == written.events.size());
     for (std::size_t i = 0; i < facts.events.size(); ++i) {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include "finch/island/worker.hpp"
+#include "finch/search/pruning.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -52,7 +54,8 @@ private:
     std::vector<Bytes>& records_;
 };
 
-/// Evaluates Σx², and 1e6 (2 − x0)² as the number of parameters, after a number of looks that depends on the id.
+/// Evaluates Σx², and 1e6 (2 − x0)² as the number of parameters, after a number of looks that depends on the id; with
+/// `loss_after`, trains an epoch at each look.
 class SteppedEvaluator : public island::Evaluator {
 public:
     SteppedEvaluator(int slots, int longest) : slots_(static_cast<std::size_t>(slots)), longest_(longest) {}
@@ -74,6 +77,9 @@ public:
     std::vector<search::Individual> advance() override {
         std::vector<search::Individual> ended;
         std::erase_if(running_, [&](Running& running) {
+            if (loss_after) {
+                return train_epoch(running, ended);
+            }
             if (--running.looks > 0) {
                 return false;
             }
@@ -91,6 +97,15 @@ public:
         });
         return ended;
     }
+    std::vector<search::Individual> take_progress() override {
+        std::vector<search::Individual> told;
+        for (const Running& running : running_) {
+            if (!running.losses.empty()) {
+                told.push_back(running.individual);
+            }
+        }
+        return told;
+    }
     void settled(const search::Individual&) override {}
     std::vector<search::Individual> checkpoint() override {
         ++checkpoints;
@@ -99,6 +114,7 @@ public:
         for (const Running& running : running_) {
             saved.push_back(running.individual);
             saved.back().progress = 1.0 / (1 + running.looks);
+            saved.back().progress += static_cast<double>(running.losses.size());
         }
         return saved;
     }
@@ -110,7 +126,10 @@ public:
 
     int checkpoints = 0;
     std::function<void()> on_checkpoint = [] {};
-    std::size_t epochs = 0;  ///< lines of each learning curve
+    std::size_t epochs = 0;                                                          ///< lines of each learning curve
+    std::function<double(const search::Individual&, std::size_t epoch)> loss_after;  ///< may be empty
+    search::PruningOptions pruning;
+    std::function<const search::Population&()> population;  ///< that pruning compares with
     double seconds_of_checkpoint = 0;
     double noise = 0;                          ///< of a loss, times a number below 1009 that depends on the id
     int looks = 0;                             ///< that every evaluation takes; 0: depends on the id
@@ -122,7 +141,26 @@ private:
     struct Running {
         search::Individual individual;
         int looks = 0;
+        std::vector<double> losses{};  ///< after each epoch
     };
+
+    bool train_epoch(Running& running, std::vector<search::Individual>& ended) const {
+        search::Individual& individual = running.individual;
+        running.losses.push_back(loss_after(individual, running.losses.size() + 1));
+        individual.epochs = std::max(individual.epochs, static_cast<std::int32_t>(running.losses.size()));
+        const bool is_last = running.losses.size() == epochs;
+        const bool is_pruned =
+            !is_last &&
+            search::ends_early(pruning, running.losses, static_cast<std::int64_t>(epochs), population(), individual);
+        if (is_last || is_pruned) {
+            individual.outcome = is_pruned ? search::Outcome::pruned : search::Outcome::evaluated;
+            individual.epochs = static_cast<std::int32_t>(running.losses.size());
+            individual.loss = *std::min_element(running.losses.begin(), running.losses.end());
+            ended.push_back(individual);
+        }
+        return is_last || is_pruned;
+    }
+
     std::size_t slots_;
     int longest_;
     std::vector<Running> running_;

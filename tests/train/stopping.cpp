@@ -103,3 +103,40 @@ TEST_CASE("what a step throws on one rank comes out at the end of the call, and 
             CHECK(training.curve().empty());
         }
 }
+
+TEST_CASE("what the leader's pruner says ends the training on every rank, after that epoch and with its best weights") {
+    const comm::Group both = first_ranks(2);
+    auto recipe = patient_recipe();
+    recipe.training.patience = {};
+    const auto datasets = labelled(recipe, 0, 0);
+    Run whole(both, datasets, recipe);
+    CHECK(whole.finish() == State::finished);
+
+    Run run(both, datasets, recipe);
+    std::vector<std::size_t> asked;
+    if (both.is_leader()) {
+        run->set_pruner([&asked](std::span<const Epoch> curve, std::int64_t epochs) {
+            asked.push_back(curve.size());
+            return epochs == 6 && curve.size() == 3;
+        });
+    }
+    CHECK(run.finish() == State::pruned);
+
+    CHECK(asked == (both.is_leader() ? std::vector<std::size_t>{1, 2, 3} : std::vector<std::size_t>{}));
+    REQUIRE(run->curve().size() == 3);
+    CHECK(run->advance(100) == State::pruned);
+    CHECK(run->curve().back().validation_loss == whole->curve()[2].validation_loss);
+    CHECK(run->best_epoch() == 3);
+    CHECK(run->progress() == 1);
+}
+
+TEST_CASE("a training that ends by itself is complete, whatever its pruner says of its last epoch") {
+    const comm::Group both = first_ranks(2);
+    auto recipe = patient_recipe();
+    const auto worsening = labelled(recipe, 1, 1);
+    Run run(both, worsening, recipe);
+    run->set_pruner([](std::span<const Epoch> curve, std::int64_t) { return curve.size() == 2; });
+
+    CHECK(run.finish() == State::finished);
+    CHECK(run->curve().size() == 2);
+}

@@ -171,6 +171,25 @@ TEST_CASE("training: a finished one is finished after it was restored") {
     CHECK(restored->best_epoch() == run->best_epoch());
 }
 
+TEST_CASE("training: begins with weights that are given, and refuses those of another model") {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(40);
+    auto recipe = small_recipe(17);
+    Run parent(group, datasets, recipe);
+    (void)parent.finish();
+    recipe.individual = 78;
+    Run child(group, datasets, recipe);
+
+    child->begin_with(parent->best_weights());
+
+    CHECK(tensors(child->snapshot(), "weights/") == tensors(parent->best_weights(), ""));
+    CHECK(child.finish() == State::finished);
+    CHECK(child->curve()[0].training_loss < parent->curve()[0].training_loss);
+    recipe.model[0] = nn::ConvLayer{.channels = 5, .kernel = 3};
+    Run other(group, datasets, recipe);
+    CHECK_THROWS_AS(other->begin_with(parent->best_weights()), FileError);
+}
+
 TEST_CASE("training: the learning rate follows the schedule by epoch") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(30);

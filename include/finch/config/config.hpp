@@ -10,6 +10,7 @@
 #include "finch/search/final_choice.hpp"
 #include "finch/search/function_instance.hpp"
 #include "finch/search/propagator.hpp"
+#include "finch/search/pruning.hpp"
 #include "finch/train/recipe.hpp"
 
 #include <cstdint>
@@ -75,6 +76,7 @@ public:
     search::PropagatorOptions propagator = search::AutomaticOptions{};
     search::Duplicates duplicates = search::Duplicates::breed;
     search::ExchangeOptions exchange;
+    search::PruningOptions pruning;
     FirstGuesses first;
     search::Start start = search::Start::random;
     std::vector<search::Constraint> constraints;

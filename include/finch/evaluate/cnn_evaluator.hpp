@@ -1,13 +1,16 @@
 #pragma once
 
+#include "finch/evaluate/parent_weights.hpp"
 #include "finch/evaluate/slots.hpp"
 #include "finch/island/evaluator.hpp"
+#include "finch/search/population.hpp"
 #include "finch/store/model_file.hpp"
 #include "finch/store/run_directory.hpp"
 
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace finch::evaluate {
@@ -34,6 +37,7 @@ public:
     [[nodiscard]] bool wants_soon() const override;
     void start(search::Individual individual) override;
     [[nodiscard]] std::vector<search::Individual> advance() override;
+    [[nodiscard]] std::vector<search::Individual> take_progress() override;
     void settled(const search::Individual& individual) override;
     [[nodiscard]] std::vector<search::Individual> checkpoint() override;
     [[nodiscard]] double checkpoint_seconds() const override { return checkpoint_seconds_; }
@@ -43,6 +47,8 @@ public:
 
     /// The shape and number of classes of the data, for can_exist().
     void set_sample_shape(nn::SampleShape sample, std::int64_t classes);
+    /// What this leader knows by then, with which search.pruning compares. Without it nothing is pruned.
+    void set_population(std::function<const search::Population&()> population) { population_ = std::move(population); }
 
 private:
     struct Running {
@@ -53,13 +59,18 @@ private:
         double progress = 0;
         double training_seconds = 0;  ///< in this start, by the device's clock
         std::int64_t steps_done = 0;  ///< in this start
+        std::int32_t rung = 0;        ///< that was told of
+        std::int32_t epochs = 0;      ///< that were told of
     };
 
     std::vector<Status> command(const Order& order);
     [[nodiscard]] std::optional<store::ModelFile> saved_training(const search::Individual& individual) const;
+    void set_pruner(std::uint32_t slot);
     [[nodiscard]] search::Individual ended(std::uint32_t slot, Status status);
     void describe(search::Individual& individual, train::Training& training, search::Outcome outcome) const;
     void keep_best(const search::Individual& individual, train::Training& training);
+    void keep_for_children(const search::Individual& individual, const train::Training& training);
+    [[nodiscard]] NamedArrays inherited_weights(const search::Individual& individual) const;
     [[nodiscard]] std::uint32_t steps_wanted(const Running& running) const;
     void measure(std::uint32_t slot);
     void release(std::uint32_t slot);
@@ -71,6 +82,8 @@ private:
     Place place_;
     std::string device_;
     std::function<std::optional<search::Standing>()> best_known_;
+    std::function<const search::Population&()> population_;
+    ParentWeights parent_weights_;
     std::optional<search::Standing> kept_;  ///< whose weights this start has kept: maybe not told of yet
     nn::SampleShape sample_;
     std::int64_t classes_ = 0;

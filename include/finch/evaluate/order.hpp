@@ -25,6 +25,7 @@ struct Order {
     std::vector<Steps> steps{};       ///< advance
     search::Individual individual{};  ///< start
     NamedArrays snapshot{};           ///< start: empty where it begins at the beginning
+    NamedArrays weights{};            ///< start: that it begins with; empty where it draws its own
     /// Until the next Order, if that may take longer than the followers wait by themselves: a long operation of the
     /// leader alone, such as an archive.
     double seconds_to_next = 0;
@@ -37,7 +38,7 @@ inline constexpr double seconds_between_orders = 1;
 inline constexpr double seconds_of_silence = 30;
 
 /// The answer of one rank, the larger is the worse: the group takes the largest.
-enum class Status : std::int64_t { running, finished, diverged, out_of_memory, failed };
+enum class Status : std::int64_t { running, finished, pruned, diverged, out_of_memory, failed };
 
 /// Collective over the worker. The worst status. A stop that was asked of any rank is now asked of every rank.
 [[nodiscard]] Status agree(const comm::Group& group, Status mine);

@@ -25,6 +25,9 @@ public:
     virtual void start(search::Individual individual) = 0;
     /// Does a few milliseconds of work on every slot and returns those that ended, with their outcome.
     [[nodiscard]] virtual std::vector<search::Individual> advance() = 0;
+    /// Those in training that, since it was asked last, came to where others compare themselves with them, or trained
+    /// an epoch that a budget counts: as they are now, unfinished.
+    [[nodiscard]] virtual std::vector<search::Individual> take_progress() { return {}; }
     /// Called once the record of `individual` is written: what was kept of its training can go.
     virtual void settled(const search::Individual& individual) = 0;
     /// Whether a slot is free now or will be within some lease_ahead_seconds: time to ask for a lease.

@@ -9,6 +9,7 @@ namespace finch::island {
 struct Budget {
     std::optional<std::int64_t> evaluations;  ///< of the whole run, exact, over all restarts
     std::optional<std::int64_t> generations;  ///< evaluations of each worker
+    std::optional<std::int64_t> epochs;       ///< that all individuals train, over all restarts
     std::optional<double> hours;              ///< wall time, summed over restarts
     std::optional<double> node_hours;         ///< distinct nodes times wall time, summed over restarts
     std::optional<double> target_loss;        ///< ends once the best loss is this or smaller

@@ -117,6 +117,7 @@ private:
     [[nodiscard]] search::Offspring breed(std::uint32_t attempt, search::Id id, const search::Stage& now);
     void start(search::Individual individual);
     void settle(search::Individual individual);
+    void tell_progress();
     void exchange(const search::Individual& after);
     void leave();
 

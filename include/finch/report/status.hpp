@@ -17,6 +17,8 @@ struct Status {
     std::size_t settled = 0;               ///< evaluations that have ended
     std::size_t unfinished = 0;            ///< individuals in training
     std::int64_t budget_evaluations = -1;  ///< −1: none
+    std::int64_t epochs = 0;               ///< that all individuals trained
+    std::int64_t budget_epochs = -1;       ///< −1: none
     std::optional<search::Individual> best;
     /// Names the run and how often it was started, as "00c0ffee00c0ffee/3"; "none" where no start came to record
     /// itself.

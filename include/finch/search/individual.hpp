@@ -99,16 +99,23 @@ constexpr auto fields_of(const Attempt*) {
 }
 static_assert(lists_every_member<Attempt>);
 
+/// How many rungs a training can have: epochs at which it is compared with others.
+inline constexpr std::size_t most_rungs = 8;
+
 /// How far a training came among those that are compared at the same epochs, and against what its last comparison was.
 struct Pruning {
+    static constexpr double none = std::numeric_limits<double>::quiet_NaN();
+
     std::int32_t rung = 0;
-    double threshold = std::numeric_limits<double>::quiet_NaN();
+    double threshold = none;
+    std::array<double, most_rungs> losses{none, none, none, none, none, none, none, none};
 };
 
 constexpr auto fields_of(const Pruning*) {
     return std::tuple{
-        Field{"rung", &Pruning::rung, "the highest that its training was promoted to; 0: it was not compared"},
+        Field{"rung", &Pruning::rung, "the last that its training came to, from 1; 0: none"},
         Field{"pruning_threshold", &Pruning::threshold, "that its loss was compared with last; NaN: with none"},
+        Field{"rung_loss", &Pruning::losses, "its least loss when it came to each rung; NaN: it did not"},
     };
 }
 static_assert(lists_every_member<Pruning>);
@@ -152,8 +159,12 @@ struct Individual {
     std::vector<Epoch> curve;
 
     [[nodiscard]] bool finished_training() const noexcept { return outcome != Outcome::unfinished; }
-    /// Whether it has a fitness that can be compared: evaluated, and a finite loss.
-    [[nodiscard]] bool ranks_by_loss() const noexcept { return outcome == Outcome::evaluated && std::isfinite(loss); }
+    /// Whether it has a fitness that can be compared: a finite loss, and a training that is complete or was pruned.
+    [[nodiscard]] bool ranks_by_loss() const noexcept {
+        return (outcome == Outcome::evaluated || outcome == Outcome::pruned) && std::isfinite(loss);
+    }
+    /// Whether its training went on to the end, or for as long as its own patience, and gave a loss.
+    [[nodiscard]] bool is_complete() const noexcept { return outcome == Outcome::evaluated && std::isfinite(loss); }
     /// Whether it evaluates parents[0] again (search/final_choice.hpp): of no island, bred on by nobody.
     [[nodiscard]] bool is_repeat() const noexcept { return bred_by == Operator::repeat; }
     /// Whether its result is another's: it was never trained, and there are no weights of it.
@@ -202,23 +213,31 @@ constexpr auto fields_of(const Individual*) {
 }
 static_assert(lists_every_member<Individual>);
 
+/// Above all rungs at which trainings are pruned: where a complete one stands.
+inline constexpr std::int32_t top_rung = std::numeric_limits<std::int32_t>::max();
+
 /// What the order of individuals looks at.
 struct Standing {
     bool ranks_by_loss = false;
     double loss = 0;  ///< where it ranks by loss
     Id id;
+    std::int32_t rung = top_rung;
     bool is_reused = false;
 };
 [[nodiscard]] inline Standing standing(const Individual& individual) noexcept {
-    return {individual.ranks_by_loss(), individual.loss, individual.id, individual.is_reused()};
+    return {individual.ranks_by_loss(), individual.loss, individual.id,
+            individual.outcome == Outcome::pruned ? individual.pruning.rung : top_rung, individual.is_reused()};
 }
 
-/// The one order of individuals: those with a comparable fitness first, smaller loss first, then those whose result is
-/// their own, then the smaller id.
+/// The one order of individuals: those with a comparable fitness first, the higher rung first, smaller loss first, then
+/// those whose result is their own, then the smaller id.
 /// A NaN or a failed outcome never ranks before a trained one. A strict total order over distinct ids.
 [[nodiscard]] inline bool better(const Standing& a, const Standing& b) noexcept {
     if (a.ranks_by_loss != b.ranks_by_loss) {
         return a.ranks_by_loss;
+    }
+    if (a.ranks_by_loss && a.rung != b.rung) {
+        return a.rung > b.rung;
     }
     if (a.ranks_by_loss && a.loss != b.loss) {
         return a.loss < b.loss;
@@ -231,6 +250,12 @@ struct Standing {
 [[nodiscard]] inline bool better(const Individual& a, const Individual& b) noexcept {
     return better(standing(a), standing(b));
 }
+
+/// A number for propagators, which compare losses alone, in the order of better(): the loss of a complete training; of
+/// one that was pruned a number from least_pruned on, larger than that of every higher rung; infinity where it does not
+/// rank by its loss. Pruned ones of one rung whose losses agree to 10 digits may be equal.
+inline constexpr double least_pruned = 1e300;
+[[nodiscard]] double comparable_loss(const Individual& individual) noexcept;
 
 /// Of two records of one id, whether `a` is to be kept rather than `b`: finished before unfinished, further trained
 /// before nearer, the longer curve (a record may travel without it), the later attempt, more progress, then the smaller

@@ -77,6 +77,8 @@ public:
     [[nodiscard]] std::size_t active(int island) const;
     /// How many evaluations of individuals that were born on `island` are settled.
     [[nodiscard]] std::size_t settled_on(int island) const { return at(island).settled; }
+    /// Epochs trained by those that were born on `island` and are settled.
+    [[nodiscard]] std::int64_t epochs_on(int island) const { return at(island).epochs; }
     /// Those that were settled on `island`, came to it or left it, in the order in which this copy of the population
     /// heard of it; what was replaced stands there again. Only grows.
     [[nodiscard]] const std::vector<const Individual*>& changes(int island) const { return at(island).changes; }
@@ -98,6 +100,8 @@ public:
     /// Of these, the ones whose result is their own.
     [[nodiscard]] std::size_t evaluations() const noexcept { return evaluations_; }
     [[nodiscard]] std::vector<const Individual*> unfinished() const;
+    /// That all individuals have trained, those of unfinished ones as far as they were told.
+    [[nodiscard]] std::int64_t epochs() const noexcept { return epochs_; }
 
     /// All individuals, registers and memberships, by id: what an archive writes.
     [[nodiscard]] const std::map<Id, Individual>& individuals() const noexcept { return individuals_; }
@@ -119,6 +123,7 @@ private:
         std::set<const Individual*, Better> members;
         std::size_t born = 0;
         std::size_t settled = 0;  ///< evaluations of those born there
+        std::int64_t epochs = 0;  ///< of the settled
         std::vector<const Individual*> changes;
         mutable std::vector<const Individual*>
             ranked;  ///< the first members by all objectives, as far as anybody asked
@@ -161,6 +166,7 @@ private:
     std::set<Id> unfinished_;
     std::size_t settled_ = 0;
     std::size_t evaluations_ = 0;
+    std::int64_t epochs_ = 0;
 };
 
 }  // namespace finch::search

@@ -51,6 +51,7 @@ struct ArchiveFacts {
     int islands = 1;
     RunState state = RunState::running;
     std::int64_t budget_evaluations = -1;  ///< −1: none
+    std::int64_t budget_epochs = -1;       ///< −1: none
     std::vector<Start> starts;             ///< in their order; the last is this one
     std::vector<search::Event> events;
     std::map<std::pair<std::uint32_t, std::int32_t>, search::WorkerReport> reports;  ///< by (restart, worker)

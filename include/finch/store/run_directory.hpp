@@ -29,9 +29,12 @@ public:
     [[nodiscard]] std::filesystem::path worker_best(int worker) const;  ///< state/worker-00000-best.h5
     [[nodiscard]] std::filesystem::path training(search::Id id) const;  ///< state/training-ID.h5
     [[nodiscard]] std::filesystem::path repeat(search::Id id) const;    ///< state/repeat-ID.h5
+    [[nodiscard]] std::filesystem::path weights(search::Id id) const;   ///< state/weights-ID.h5
     [[nodiscard]] std::filesystem::path end_notes() const { return state() / "end-notes"; }
     /// The individual of a path that training() gave; nothing for any other.
     [[nodiscard]] static std::optional<search::Id> id_of_training(const std::filesystem::path& path);
+    /// The individual of a path that weights() gave; nothing for any other.
+    [[nodiscard]] static std::optional<search::Id> id_of_weights(const std::filesystem::path& path);
     [[nodiscard]] std::filesystem::path best_model() const { return root_ / "models" / "best.h5"; }
     [[nodiscard]] std::filesystem::path lock() const { return root_ / "lock"; }
     [[nodiscard]] std::filesystem::path log() const { return root_ / "log"; }

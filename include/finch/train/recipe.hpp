@@ -31,6 +31,7 @@ struct Options {
     std::optional<std::int64_t> patience = {};  ///< epochs without improvement before it stops early; nothing: never
     Precision precision = Precision::float32;
     bool deterministic = true;
+    bool inherit = false;  ///< begins with its first parent's best weights, where every tensor has the same shape
 };
 
 /// What a training minimises. It decides which epoch is the best one, whose weights are kept, and what early stopping

@@ -10,10 +10,12 @@
 #include "finch/train/recipe.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace finch::train {
@@ -24,7 +26,11 @@ struct StepPlan;
 /// What `epoch` gave, as the objective sees it: smaller is better.
 [[nodiscard]] double objective_value(Objective objective, const Epoch& epoch) noexcept;
 
-enum class State { running, finished, diverged };
+/// `pruned`: ended before its last epoch, as its Pruner said.
+enum class State { running, finished, diverged, pruned };
+
+/// Whether a training ends now: the epochs so far, and how many it is to have.
+using Pruner = std::function<bool(std::span<const Epoch> curve, std::int64_t epochs)>;
 
 /// Loss and accuracy of given weights on a data set.
 struct Measured {
@@ -54,6 +60,12 @@ public:
     ~Training();
     Training(const Training&) = delete;
     Training& operator=(const Training&) = delete;
+
+    /// Local, before the first step. Begins with these weights (PyTorch's names). Throws FileError where they are not
+    /// this model's.
+    void begin_with(const NamedArrays& weights);
+    /// Leader only. `pruner` is asked after each epoch that would not be the last one.
+    void set_pruner(Pruner pruner) { pruner_ = std::move(pruner); }
 
     /// Collective over the worker. Does up to `steps` batches, of training or of validation, and returns state().
     /// - On a device that runs ahead it synchronizes the last call's batches and returns with its own under way.
@@ -131,6 +143,7 @@ private:
 
     void end_epoch();
     [[nodiscard]] Verdict judge(std::span<const double> losses, std::span<const std::int64_t> counts);
+    [[nodiscard]] bool is_pruned_after(const Epoch& epoch) const;
     void obey(const Verdict& verdict);
 
     void check_identity(const NamedArrays& snapshot) const;
@@ -151,6 +164,7 @@ private:
     std::unique_ptr<Learner> learner_;
     nn::ModelState best_state_;
     EarlyStopping stopping_;
+    Pruner pruner_;  ///< may be empty
     std::vector<Epoch> curve_;
     Position position_;
     PartialSums sums_;

@@ -162,7 +162,8 @@ void DifferentialEvolution::take(Member member, const Breeding& breeding, double
     if (member.loss <= rival->loss && !is_there) {
         if (member.loss < rival->loss) {
             archive_.push_back(rival->point);
-            if (breeding.scale_factor > 0 && std::isfinite(rival->loss)) {
+            // There is no telling by how much a complete training beats one that was pruned.
+            if (breeding.scale_factor > 0 && rival->loss < least_pruned) {
                 successes_.push_back({breeding.scale_factor, breeding.crossover_rate, rival->loss - member.loss});
             }
         }

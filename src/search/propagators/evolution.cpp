@@ -21,10 +21,6 @@ std::int32_t slot_of(Id id) {
     return static_cast<std::int32_t>((id.value * 0x9E3779B97F4A7C15U) >> 33U);
 }
 
-double loss_of(const Individual& individual) {
-    return individual.ranks_by_loss() ? individual.loss : std::numeric_limits<double>::infinity();
-}
-
 }  // namespace
 
 EvolutionState::EvolutionState(EvolutionPlan plan)
@@ -49,7 +45,7 @@ void EvolutionState::take(const Individual& individual, bool born_here) {
     budget_used_ = std::max(budget_used_, born_here ? individual.breeding.budget_used : 0.0);
     begin_phases(individual.id);
     const UnitGenome point = to_unit(plan_.space, individual.genome);
-    const double loss = loss_of(individual);
+    const double loss = comparable_loss(individual);
     if (loss < best_loss_) {
         best_loss_ = loss;
         best_point_ = point;

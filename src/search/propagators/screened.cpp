@@ -62,8 +62,7 @@ UnitGenome ScreenedState::first_point(std::uint64_t number) const {
 }
 
 void ScreenedState::take(const Individual& individual, bool /*born_here*/) {
-    seen_.push_back({to_unit(plan_.space, individual.genome),
-                     individual.ranks_by_loss() ? individual.loss : std::numeric_limits<double>::infinity()});
+    seen_.push_back({to_unit(plan_.space, individual.genome), comparable_loss(individual)});
     known_.insert(individual.genome);
     if (seen_.size() >= next_fit_) {
         next_fit_ =

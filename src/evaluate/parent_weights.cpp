@@ -1,0 +1,51 @@
+#include "finch/evaluate/parent_weights.hpp"
+
+#include "finch/base/files.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace finch::evaluate {
+
+void ParentWeights::keep(const store::ModelFile& file) {
+    const search::Standing mine = search::standing(file.individual);
+    const auto place = std::find_if(kept_.begin(), kept_.end(),
+                                    [&mine](const search::Standing& other) { return search::better(mine, other); });
+    if (!file.individual.is_complete() || place - kept_.begin() >= static_cast<std::ptrdiff_t>(most)) {
+        return;
+    }
+    store::write_model(directory_.weights(mine.id), file);
+    kept_.insert(place, mine);
+    if (kept_.size() > most) {
+        store::remove_model(directory_.weights(kept_.back().id));
+        kept_.pop_back();
+    }
+}
+
+std::optional<NamedArrays> ParentWeights::find(search::Id parent) const {
+    std::vector<std::string> problems;  // whatever it is, the child can begin without
+    auto file = store::read_model(directory_.weights(parent), problems, OnDamage::leave);
+    if (!file || file->run != run_ || file->individual.id != parent) {
+        return std::nullopt;
+    }
+    return std::move(file->arrays);
+}
+
+void remove_unused_weights(const store::RunDirectory& directory, const search::Population& population) {
+    std::set<search::Id> used;
+    for (int island = 0; island < population.islands(); ++island) {
+        for (const search::Individual* individual : population.best(island, ParentWeights::most)) {
+            used.insert(individual->id);
+        }
+    }
+    for (const std::filesystem::path& folder : directory.state_folders()) {
+        for (const std::filesystem::path& path : list_folder(folder)) {
+            const auto id = store::RunDirectory::id_of_weights(path);
+            if (id && !used.contains(*id)) {
+                store::remove_model(path);
+            }
+        }
+    }
+}
+
+}  // namespace finch::evaluate

@@ -1,0 +1,215 @@
+#include "finch/search/pruning.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace finch::search {
+namespace {
+
+Rungs rungs_of(const HalvingOptions& options) {
+    return {options.first_epoch, options.factor};
+}
+Rungs rungs_of(const MedianOptions& options) {
+    return {options.first_epoch, options.factor};
+}
+/// Where the rule does not look: they say alone which of two that were pruned came further.
+Rungs rungs_of(const CurveOptions&) {
+    return {};
+}
+
+/// The loss of `other` at `rung`; nothing where it has not come so far.
+std::optional<double> loss_at(const Individual& other, std::int32_t rung) {
+    const double loss = other.pruning.losses.at(static_cast<std::size_t>(rung) - 1);
+    if (std::isfinite(loss)) {
+        return loss;
+    }
+    return other.is_complete() ? std::optional(other.loss) : std::nullopt;
+}
+
+/// What `loss_of(other)` says of the others that were born on the island of `individual`.
+template <class LossOf>
+std::vector<double> losses_of_others(const Population& population, const Individual& individual,
+                                     const LossOf& loss_of) {
+    const int island = population.island_now(individual.island);
+    std::vector<double> losses;
+    for (const auto& [id, other] : population.individuals()) {
+        const bool counts = id != individual.id && !other.is_repeat() && !other.is_reused();
+        if (counts && population.island_now(other.island) == island) {
+            if (const std::optional<double> loss = loss_of(other)) {
+                losses.push_back(*loss);
+            }
+        }
+    }
+    return losses;
+}
+
+std::optional<double> threshold(const HalvingOptions& options, std::vector<double> others, double own) {
+    others.push_back(own);
+    return halving_threshold(std::move(others), options.factor);
+}
+
+std::optional<double> threshold(const MedianOptions& options, std::vector<double> others, double /*own*/) {
+    return std::ssize(others) < options.least ? std::nullopt : std::optional(median_of(std::move(others)));
+}
+
+bool ends(const NoPruning&, std::span<const double>, std::int64_t, const Population&, Individual&) {
+    return false;
+}
+
+template <class AtRungs>
+bool ends(const AtRungs& options, std::span<const double> values, std::int64_t, const Population& population,
+          Individual& individual) {
+    Pruning& pruning = individual.pruning;
+    const Rungs rungs = rungs_of(options);
+    const std::int32_t rung = rungs.passed(std::ssize(values));
+    if (!rungs.contains(std::ssize(values)) || rung <= pruning.rung) {
+        return false;
+    }
+    const double own = *std::min_element(values.begin(), values.end());
+    pruning.rung = rung;
+    pruning.losses.at(static_cast<std::size_t>(rung) - 1) = own;
+    const auto at_rung = [rung](const Individual& other) { return loss_at(other, rung); };
+    const auto limit = threshold(options, losses_of_others(population, individual, at_rung), own);
+    pruning.threshold = limit.value_or(pruning.threshold);
+    return limit && own > *limit;
+}
+
+bool ends(const CurveOptions& options, std::span<const double> values, std::int64_t epochs,
+          const Population& population, Individual& individual) {
+    Pruning& pruning = individual.pruning;
+    pruning.rung = std::max(pruning.rung, rungs_of(options).passed(std::ssize(values)));
+    const auto optimistic = optimistic_end(values, epochs);
+    if (std::ssize(values) < options.first_epoch || !optimistic) {
+        return false;
+    }
+    const std::vector<double> complete = losses_of_others(population, individual, [](const Individual& other) {
+        return other.is_complete() ? std::optional(other.loss) : std::nullopt;
+    });
+    if (std::ssize(complete) < options.least) {
+        return false;
+    }
+    pruning.threshold = median_of(complete);
+    return *optimistic > pruning.threshold;
+}
+
+/// The 90 % quantile of Student's t.
+double t_quantile(std::int64_t degrees) {
+    constexpr std::array few{3.0777, 1.8856, 1.6377, 1.5332};
+    if (degrees <= std::ssize(few)) {
+        return few.at(static_cast<std::size_t>(degrees) - 1);
+    }
+    // Abramowitz and Stegun 26.7.5.
+    constexpr double z = 1.2815515655446004;
+    const auto n = static_cast<double>(degrees);
+    const double first = (std::pow(z, 3) + z) / 4;
+    const double second = (5 * std::pow(z, 5) + 16 * std::pow(z, 3) + 3 * z) / 96;
+    return z + first / n + second / (n * n);
+}
+
+/// The 90 % quantile of F with 1 and `degrees`: t² at 95 %.
+double f_quantile(std::int64_t degrees) {
+    constexpr std::array few{39.863, 8.5263, 5.5383, 4.5448};
+    if (degrees <= std::ssize(few)) {
+        return few.at(static_cast<std::size_t>(degrees) - 1);
+    }
+    constexpr double z = 1.6448536269514722;
+    const auto n = static_cast<double>(degrees);
+    const double first = (std::pow(z, 3) + z) / 4;
+    const double second = (5 * std::pow(z, 5) + 16 * std::pow(z, 3) + 3 * z) / 96;
+    return std::pow(z + first / n + second / (n * n), 2);
+}
+
+/// values = a + b·x with x = epoch^−exponent.
+struct Line {
+    double exponent = 0;
+    double mean_x = 0;
+    double spread_x = 0;  ///< sum of squares
+    double mean = 0;
+    double slope = 0;
+    double squares = 0;  ///< of what is left
+};
+
+Line fit_line(std::span<const double> values, double exponent) {
+    Line line{.exponent = exponent};
+    const auto n = static_cast<double>(values.size());
+    std::vector<double> x;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        x.push_back(std::pow(static_cast<double>(i + 1), -exponent));
+        line.mean_x += x[i] / n;
+        line.mean += values[i] / n;
+    }
+    double product = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        line.spread_x += (x[i] - line.mean_x) * (x[i] - line.mean_x);
+        product += (x[i] - line.mean_x) * (values[i] - line.mean);
+    }
+    line.slope = product / line.spread_x;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        const double rest = values[i] - line.mean - line.slope * (x[i] - line.mean_x);
+        line.squares += rest * rest;
+    }
+    return line;
+}
+
+}  // namespace
+
+std::int32_t Rungs::passed(std::int64_t epoch) const noexcept {
+    std::int32_t count = 0;
+    // By division: the next rung may be beyond all whole numbers.
+    for (std::int64_t left = epoch / first_epoch; left > 0 && count < static_cast<std::int32_t>(most_rungs);
+         left /= factor) {
+        ++count;
+    }
+    return count;
+}
+
+bool ends_early(const PruningOptions& options, std::span<const double> values, std::int64_t epochs,
+                const Population& population, Individual& individual) {
+    return !individual.is_repeat() &&
+           std::visit([&](const auto& rule) { return ends(rule, values, epochs, population, individual); }, options);
+}
+
+double halving_threshold(std::vector<double> losses, std::int64_t factor) {
+    const auto promoted = std::max<std::ptrdiff_t>(1, std::ssize(losses) / factor);
+    const auto last = losses.begin() + promoted - 1;
+    std::nth_element(losses.begin(), last, losses.end());
+    return *last;
+}
+
+double median_of(std::vector<double> losses) {
+    const auto middle = losses.begin() + std::ssize(losses) / 2;
+    std::nth_element(losses.begin(), middle, losses.end());
+    return losses.size() % 2 == 1 ? *middle : (*std::max_element(losses.begin(), middle) + *middle) / 2;
+}
+
+std::optional<double> optimistic_end(std::span<const double> values, std::int64_t epoch) {
+    constexpr int exponents = 40;
+    constexpr double least_exponent = 0.05;
+    constexpr double most_exponent = 4;
+    const std::int64_t degrees = std::ssize(values) - 3;
+    if (degrees < 1) {
+        return std::nullopt;
+    }
+    std::vector<Line> lines;
+    double least_squares = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < exponents; ++i) {
+        const double exponent = least_exponent * std::pow(most_exponent / least_exponent, i / (exponents - 1.0));
+        lines.push_back(fit_line(values, exponent));
+        least_squares = std::min(least_squares, lines.back().squares);
+    }
+    const double variance = least_squares / static_cast<double>(degrees);
+    double lowest = *std::min_element(values.begin(), values.end());
+    for (const Line& line : lines) {
+        if (line.squares > least_squares + variance * f_quantile(degrees)) {
+            continue;
+        }
+        const double x = std::pow(static_cast<double>(epoch), -line.exponent) - line.mean_x;
+        const double spread = 1 + 1 / static_cast<double>(values.size()) + x * x / line.spread_x;
+        lowest = std::min(lowest, line.mean + line.slope * x - t_quantile(degrees) * std::sqrt(variance * spread));
+    }
+    return lowest;
+}
+
+}  // namespace finch::search
