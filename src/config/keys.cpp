@@ -150,6 +150,14 @@ Domain propagator() {
                          {{key("most_points", &search::ScreenedOptions::most_points, whole(20, 2000),
                                "results that the model knows: the best half and the newest")}},
                          "of 200 candidates the one that a Gaussian process likes best: for up to 500 evaluations"),
+        alternative<Any>(
+            "cmaes", search::CmaEsOptions{},
+            {{key("population", &search::CmaEsOptions::population, either({word_of({"auto"}), whole(4, million)}),
+                  "samples of a generation; auto: 4 + 3 ln of the genes, half of the island's workers at least"),
+              key("sigma", &search::CmaEsOptions::sigma, above(0, 10), "first deviation, in ranges"),
+              key("restarts", &search::CmaEsOptions::restarts,
+                  "where a start has ended: ipop doubles the samples, bipop takes turns with few")}},
+            "CMA-ES: for numbers that depend on each other"),
         alternative<Any>("auto", search::AutomaticOptions{}, {},
                          "screened for an island's first 500 results, evolution from then on"),
     }}};

@@ -211,6 +211,7 @@ TEST_CASE("leaders that know the same breed the same, whatever the order in whic
     };
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
         check(EvolutionOptions{}, 600, seed);
+        check(CmaEsOptions{}, 600, seed);
     }
     check(ScreenedOptions{}, 100, 1);
     check(AutomaticOptions{}, 100, 2);

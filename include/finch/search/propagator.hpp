@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <variant>
 
 namespace finch::search {
@@ -75,8 +76,23 @@ struct AutomaticOptions {
     double model_seconds = 2e-7;  ///< of breeding one individual, per squared result that the model knows
 };
 
-using PropagatorOptions =
-    std::variant<GeneticOptions, RandomSearchOptions, EvolutionOptions, ScreenedOptions, AutomaticOptions>;
+/// Whether CMA-ES begins again where it has ended: each time with twice the samples (Auger and Hansen 2005); or with
+/// few, too, as long as those have used less (Hansen 2009).
+enum class Restarts { none, ipop, bipop };
+constexpr std::array<std::string_view, 3> words_of(Restarts) {
+    return {"none", "ipop", "bipop"};
+}
+
+/// CMA-ES (Hansen 2016, arXiv:1604.00772) with negative weights and restarts; with a margin where values are apart
+/// (Hamano et al. 2022). For genes that depend on each other.
+struct CmaEsOptions {
+    std::int64_t population = 0;  ///< samples a generation; 0: 4 + 3 ln n, at least half of the island's workers
+    double sigma = 0.2;           ///< first deviation, in ranges
+    Restarts restarts = Restarts::bipop;
+};
+
+using PropagatorOptions = std::variant<GeneticOptions, RandomSearchOptions, EvolutionOptions, ScreenedOptions,
+                                       AutomaticOptions, CmaEsOptions>;
 
 /// `seed` of the run: what propagators keep follows from it and the results.
 [[nodiscard]] std::unique_ptr<Propagator> make_propagator(const PropagatorOptions& options, const Space& space,

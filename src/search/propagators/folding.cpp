@@ -1,5 +1,6 @@
 #include "folding.hpp"
 
+#include "cma_search.hpp"
 #include "evolution.hpp"
 #include "fold.hpp"
 #include "screened.hpp"
@@ -72,6 +73,27 @@ private:
     std::optional<Fold<ScreenedState>> state_;
 };
 
+class Cma final : public Propagator {
+public:
+    Cma(const CmaEsOptions& options, const Space& space, std::uint64_t seed)
+        : plan_{.space = space, .seed = seed, .options = options} {}
+
+    Offspring breed(const Population& population, int island, const Stage& stage, RandomStream& random) override {
+        if (!state_) {
+            plan_.island = island;
+            plan_.workers = stage.workers;
+            state_.emplace(CmaState(plan_));
+        }
+        return state_->over(population, island).breed(stage, random);
+    }
+    std::size_t population() const noexcept override { return whole_history; }
+    std::size_t first_points() const noexcept override { return usual_first_points(plan_.space); }
+
+private:
+    CmaPlan plan_;
+    std::optional<Fold<CmaState>> state_;
+};
+
 class Automatic final : public Propagator {
 public:
     Automatic(const AutomaticOptions& options, const Space& space, std::uint64_t seed)
@@ -122,6 +144,10 @@ std::unique_ptr<Propagator> make(const ScreenedOptions& options, const Space& sp
 
 std::unique_ptr<Propagator> make(const AutomaticOptions& options, const Space& space, std::uint64_t seed) {
     return std::make_unique<Automatic>(options, space, seed);
+}
+
+std::unique_ptr<Propagator> make(const CmaEsOptions& options, const Space& space, std::uint64_t seed) {
+    return std::make_unique<Cma>(options, space, seed);
 }
 
 }  // namespace finch::search
