@@ -266,6 +266,7 @@ TEST_CASE("after kills and resumes every leader breeds as one who has read the r
     check(search::ExchangeKind::migration, search::EvolutionOptions{});
     check(search::ExchangeKind::pollination, search::EvolutionOptions{});
     check(search::ExchangeKind::pollination, search::CmaEsOptions{});
+    check(search::ExchangeKind::pollination, search::SwarmOptions{.particles = 7});
 }
 
 }  // namespace finch::island

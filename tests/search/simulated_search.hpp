@@ -52,6 +52,7 @@ inline Found search_for(const PropagatorOptions& options, const Space& space, co
             REQUIRE(space.contains(offspring.genome));
             individual.genome = std::move(offspring.genome);
             individual.bred_by = offspring.bred_by;
+            individual.parents = offspring.parents;
             individual.breeding = offspring.breeding;
             population.merge(individual);
             running.push_back(std::move(individual));

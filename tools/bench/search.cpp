@@ -40,6 +40,9 @@ PropagatorOptions options_of(const std::string& name, std::int64_t workers) {
     if (name == "cmaes") {
         return CmaEsOptions{};
     }
+    if (name == "swarm") {
+        return SwarmOptions{};
+    }
     throw std::runtime_error("no propagator " + name);
 }
 
@@ -80,6 +83,7 @@ struct Run {
             Offspring offspring = breeder->breed(population, 0, stage, random);
             individual.genome = std::move(offspring.genome);
             individual.bred_by = offspring.bred_by;
+            individual.parents = offspring.parents;
             individual.breeding = offspring.breeding;
             individual.started = now;
             population.merge(individual);

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <variant>
 
@@ -91,8 +92,25 @@ struct CmaEsOptions {
     Restarts restarts = Restarts::bipop;
 };
 
+/// Which velocities a particle swarm has: with inertia; these clamped, too; with a constriction factor in its place; or
+/// that clamped, too.
+enum class SwarmVariant { basic, clamped, constriction, canonical };
+constexpr std::array<std::string_view, 4> words_of(SwarmVariant) {
+    return {"basic", "clamped", "constriction", "canonical"};
+}
+
+/// A particle swarm whose particles know the best place of all (Kennedy and Eberhart 1995), without generations.
+struct SwarmOptions {
+    SwarmVariant variant = SwarmVariant::canonical;
+    std::int64_t particles = 0;            ///< 0: 40, at least one for each of the island's workers
+    double inertia = 0.729;                ///< basic, clamped
+    std::optional<double> cognitive = {};  ///< towards the particle's best; nothing: 1.49445, constricted 2.05
+    std::optional<double> social = {};     ///< towards the best of all; the same
+    std::optional<double> clamping = {};   ///< largest velocity in ranges; nothing: clamped 0.6, canonical 1
+};
+
 using PropagatorOptions = std::variant<GeneticOptions, RandomSearchOptions, EvolutionOptions, ScreenedOptions,
-                                       AutomaticOptions, CmaEsOptions>;
+                                       AutomaticOptions, CmaEsOptions, SwarmOptions>;
 
 /// `seed` of the run: what propagators keep follows from it and the results.
 [[nodiscard]] std::unique_ptr<Propagator> make_propagator(const PropagatorOptions& options, const Space& space,
