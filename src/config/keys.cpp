@@ -137,6 +137,38 @@ Domain budget_section() {
                 .check = check_of<Budget>(check_budget)}};
 }
 
+void check_swarm(const search::SwarmOptions& swarm, const Tree& written) {
+    using search::SwarmVariant;
+    const bool is_constricted = swarm.variant == SwarmVariant::constriction || swarm.variant == SwarmVariant::canonical;
+    const double sum = swarm.cognitive.value_or(2.05) + swarm.social.value_or(2.05);
+    if (is_constricted && !(sum > 4)) {
+        fail(written, "search.propagator.swarm",
+             fmt::format(
+                 "'{}' needs cognitive + social above 4, not {}: below, nothing is constricted; basic and clamped "
+                 "take any",
+                 word(swarm.variant), sum));
+    }
+}
+
+Domain swarm_section() {
+    using Options = search::SwarmOptions;
+    const auto usual = [](Domain domain) { return either({word_of({"auto"}), std::move(domain)}); };
+    return {Section{
+        .keys =
+            {key("variant", &Options::variant,
+                 "basic: inertia; clamped: that, and velocities clamped; constriction: a factor in place of inertia; "
+                 "canonical: that, and velocities clamped"),
+             key("particles", &Options::particles, usual(whole(2, million)),
+                 "auto: 40, or as many as the island has workers"),
+             key("inertia", &Options::inertia, real(0, 1.5), "of basic and clamped"),
+             key("cognitive", &Options::cognitive, usual(real(0, 10)),
+                 "weight of a particle's own best; auto: 1.49445, with constriction 2.05"),
+             key("social", &Options::social, usual(real(0, 10)), "weight of the best of all; auto: as cognitive"),
+             key("clamping", &Options::clamping, usual(above(0, 10)),
+                 "largest velocity of clamped and canonical, in ranges; auto: 0.6 and 1")},
+        .check = check_of<Options>(check_swarm)}};
+}
+
 Domain propagator() {
     using Any = search::PropagatorOptions;
     using search::GeneticOptions;
@@ -164,6 +196,15 @@ Domain propagator() {
                          {{key("most_points", &search::ScreenedOptions::most_points, whole(20, 2000),
                                "results that the model knows: the best half and the newest")}},
                          "of 200 candidates the one that a Gaussian process likes best: for up to 500 evaluations"),
+        alternative<Any>(
+            "cmaes", search::CmaEsOptions{},
+            {{key("population", &search::CmaEsOptions::population, either({word_of({"auto"}), whole(4, million)}),
+                  "samples of a generation; auto: 4 + 3 ln of the genes, half of the island's workers at least"),
+              key("sigma", &search::CmaEsOptions::sigma, above(0, 10), "first deviation, in ranges"),
+              key("restarts", &search::CmaEsOptions::restarts,
+                  "where a start has ended: ipop doubles the samples, bipop takes turns with few")}},
+            "CMA-ES: for numbers that depend on each other"),
+        alternative<Any>("swarm", search::SwarmOptions{}, std::get<Section>(swarm_section().is), "a particle swarm"),
         alternative<Any>("auto", search::AutomaticOptions{}, {},
                          "screened for an island's first 500 results, evolution from then on"),
     }}};

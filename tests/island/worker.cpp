@@ -238,9 +238,10 @@ TEST_CASE("a genome whose network cannot exist is bred again, and recorded as fa
 }
 
 TEST_CASE("after kills and resumes every leader breeds as one who has read the run directory") {
-    for (const auto kind : {search::ExchangeKind::migration, search::ExchangeKind::pollination}) {
+    const auto check = [](search::ExchangeKind kind, const search::PropagatorOptions& options) {
+        CAPTURE(options.index());
         World world(4, 2, evaluations(400), kind);
-        world.propagator = search::EvolutionOptions{};
+        world.propagator = options;
         for (const int rounds : {40, 90, 200}) {
             world.run(rounds, rounds == 90 ? 3 : 4);
         }
@@ -261,7 +262,11 @@ TEST_CASE("after kills and resumes every leader breeds as one who has read the r
             };
             CHECK(bred_from(world.workers_[worker]->population()) == bred_from(recorded));
         }
-    }
+    };
+    check(search::ExchangeKind::migration, search::EvolutionOptions{});
+    check(search::ExchangeKind::pollination, search::EvolutionOptions{});
+    check(search::ExchangeKind::pollination, search::CmaEsOptions{});
+    check(search::ExchangeKind::pollination, search::SwarmOptions{.particles = 7});
 }
 
 }  // namespace finch::island

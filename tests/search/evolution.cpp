@@ -5,13 +5,11 @@
 #include "finch/search/propagator.hpp"
 
 #include "search/propagators/screened.hpp"
+#include "simulated_search.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <doctest/doctest.h>
-#include <functional>
-#include <limits>
 #include <map>
 #include <set>
 #include <vector>
@@ -20,53 +18,6 @@ using namespace finch;
 using namespace finch::search;
 
 namespace {
-
-using Loss = std::function<double(const Genome&)>;
-
-struct Found {
-    double best = std::numeric_limits<double>::infinity();
-    std::vector<Individual> all;
-};
-
-/// A search in which every result comes `in_flight` births late.
-Found search_for(const PropagatorOptions& options, const Space& space, const Loss& loss, std::int64_t evaluations,
-                 std::int32_t in_flight, std::uint64_t seed, double seconds = 0) {
-    const auto propagator = make_propagator(options, space, seed);
-    Population population(ExchangeKind::none, 1);
-    std::deque<Individual> running;
-    Found found;
-    for (std::int64_t born = 0; born < evaluations || !running.empty(); ++born) {
-        if (born >= in_flight || born >= evaluations) {
-            Individual ended = running.front();
-            running.pop_front();
-            ended.outcome = Outcome::evaluated;
-            ended.loss = loss(ended.genome);
-            ended.finished = 10 + static_cast<double>(born);
-            ended.started = seconds > 0 ? ended.finished - seconds : 0;
-            found.best = std::min(found.best, ended.loss);
-            found.all.push_back(ended);
-            population.merge(std::move(ended));
-        }
-        if (born < evaluations) {
-            Individual individual;
-            individual.id = Id::make(0, 0, static_cast<std::uint32_t>(born + 1));
-            RandomStream random(seed, Purpose::breeding, individual.id.value);
-            const Stage stage{
-                .budget_used = static_cast<double>(population.settled()) / static_cast<double>(evaluations),
-                .evaluations = evaluations,
-                .workers = in_flight,
-                .births = static_cast<std::uint64_t>(born)};
-            Offspring offspring = propagator->breed(population, 0, stage, random);
-            REQUIRE(space.contains(offspring.genome));
-            individual.genome = std::move(offspring.genome);
-            individual.bred_by = offspring.bred_by;
-            individual.breeding = offspring.breeding;
-            population.merge(individual);
-            running.push_back(std::move(individual));
-        }
-    }
-    return found;
-}
 
 Found search_function(const PropagatorOptions& options, const std::string& name, std::int64_t evaluations,
                       std::int32_t in_flight, std::uint64_t seed) {

@@ -191,6 +191,7 @@ std::vector<Genome> bred_by_leaders(const PropagatorOptions& options, std::uint3
             Individual individual = result(i + 1, 12 + i + 10 * random.uniform(), loss_of(offspring.genome));
             individual.genome = offspring.genome;
             individual.bred_by = offspring.bred_by;
+            individual.parents = offspring.parents;
             individual.breeding = offspring.breeding;
             if (i % 50 == 49) {
                 individual.outcome = Outcome::diverged;
@@ -235,6 +236,8 @@ TEST_CASE("leaders that know the same breed the same, whatever the order in whic
     };
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
         check(EvolutionOptions{}, 600, seed);
+        check(CmaEsOptions{}, 600, seed);
+        check(SwarmOptions{.particles = 9}, 600, seed);
     }
     check(ScreenedOptions{}, 100, 1);
     check(AutomaticOptions{}, 100, 2);

@@ -1,15 +1,17 @@
 // How good a propagator searches a benchmark function, with simulated workers: durations are lognormal around a minute,
 // and every result is known at once to all (one island, one population).
-//   bench_search PROPAGATOR FUNCTION WORKERS EVALUATIONS FIRST_SEED LAST_SEED [SIGMA]
+//   bench_search PROPAGATOR FUNCTION[:DIMENSIONS][:rotated] WORKERS EVALUATIONS FIRST_SEED LAST_SEED [SIGMA]
+// A rotated function is shifted, too, by each seed to another place.
 // Prints the median, quartiles and the worst of the best values, how many runs end below 1, and seconds a run.
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
-#include "finch/search/function.hpp"
+#include "finch/search/function_instance.hpp"
 #include "finch/search/propagator.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <queue>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -35,6 +37,12 @@ PropagatorOptions options_of(const std::string& name, std::int64_t workers) {
     if (name == "auto") {
         return AutomaticOptions{};
     }
+    if (name == "cmaes") {
+        return CmaEsOptions{};
+    }
+    if (name == "swarm") {
+        return SwarmOptions{};
+    }
     throw std::runtime_error("no propagator " + name);
 }
 
@@ -42,6 +50,7 @@ struct Run {
     std::string propagator;
     const Function& function;
     int dimensions;
+    bool is_rotated;
     std::int32_t workers;
     std::int64_t evaluations;
     double sigma;
@@ -49,6 +58,8 @@ struct Run {
     /// The best value; of a noisy function without its noise.
     [[nodiscard]] double best(std::uint64_t seed) const {
         const Space space = function_space(function, dimensions);
+        const FunctionInstance instance(function, dimensions,
+                                        {is_rotated, is_rotated, static_cast<std::int64_t>(seed)});
         const auto breeder = make_propagator(options_of(propagator, workers), space, seed);
         Population population(ExchangeKind::none, 1);
         using Due = std::pair<double, std::int32_t>;
@@ -72,6 +83,7 @@ struct Run {
             Offspring offspring = breeder->breed(population, 0, stage, random);
             individual.genome = std::move(offspring.genome);
             individual.bred_by = offspring.bred_by;
+            individual.parents = offspring.parents;
             individual.breeding = offspring.breeding;
             individual.started = now;
             population.merge(individual);
@@ -87,14 +99,14 @@ struct Run {
             due.pop();
             Individual& individual = running[static_cast<std::size_t>(worker)];
             RandomStream noise(seed, Purpose::function_noise, individual.id.value);
-            individual.loss = evaluate(function, individual.genome, noise);
+            individual.loss = instance.value(individual.genome, &noise);
             individual.outcome = Outcome::evaluated;
             individual.finished = now;
             ++ended;
             population.merge(std::move(individual));
             start(worker, now);
         }
-        return population.best()->loss - function.minimum;
+        return population.best()->loss - instance.minimum();
     }
 };
 
@@ -109,19 +121,27 @@ double quantile(const std::vector<double>& sorted, double share) {
 
 int main(int count, char** words) {
     if (count < 7) {
-        fmt::print(stderr,
-                   "usage: bench_search PROPAGATOR FUNCTION[:DIMENSIONS] WORKERS EVALUATIONS FIRST_SEED LAST_SEED "
-                   "[SIGMA]\n");
+        fmt::print(
+            stderr,
+            "usage: bench_search PROPAGATOR FUNCTION[:DIMENSIONS][:rotated] WORKERS EVALUATIONS FIRST_SEED LAST_SEED "
+            "[SIGMA]\n");
         return 2;
     }
     try {
-        std::string name = words[2];
-        const auto colon = name.find(':');
-        const int dimensions = colon == std::string::npos ? 0 : std::stoi(name.substr(colon + 1));
-        const Function& function = find_function(name.substr(0, colon));
+        std::istringstream what(words[2]);
+        std::string name;
+        std::getline(what, name, ':');
+        const Function& function = find_function(name);
+        int dimensions = function.default_dimensions;
+        bool is_rotated = false;
+        for (std::string word; std::getline(what, word, ':');) {
+            is_rotated = is_rotated || word == "rotated";
+            dimensions = word == "rotated" ? dimensions : std::stoi(word);
+        }
         const Run run{.propagator = words[1],
                       .function = function,
-                      .dimensions = dimensions > 0 ? dimensions : function.default_dimensions,
+                      .dimensions = dimensions,
+                      .is_rotated = is_rotated,
                       .workers = std::stoi(words[3]),
                       .evaluations = std::stoll(words[4]),
                       .sigma = count > 7 ? std::stod(words[7]) : 0.5};

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string_view>
 #include <variant>
 
 namespace finch::search {
@@ -75,8 +77,40 @@ struct AutomaticOptions {
     double model_seconds = 2e-7;  ///< of breeding one individual, per squared result that the model knows
 };
 
-using PropagatorOptions =
-    std::variant<GeneticOptions, RandomSearchOptions, EvolutionOptions, ScreenedOptions, AutomaticOptions>;
+/// Whether CMA-ES begins again where it has ended: each time with twice the samples (Auger and Hansen 2005); or with
+/// few, too, as long as those have used less (Hansen 2009).
+enum class Restarts { none, ipop, bipop };
+constexpr std::array<std::string_view, 3> words_of(Restarts) {
+    return {"none", "ipop", "bipop"};
+}
+
+/// CMA-ES (Hansen 2016, arXiv:1604.00772) with negative weights and restarts; with a margin where values are apart
+/// (Hamano et al. 2022). For genes that depend on each other.
+struct CmaEsOptions {
+    std::int64_t population = 0;  ///< samples a generation; 0: 4 + 3 ln n, at least half of the island's workers
+    double sigma = 0.2;           ///< first deviation, in ranges
+    Restarts restarts = Restarts::bipop;
+};
+
+/// Which velocities a particle swarm has: with inertia; these clamped, too; with a constriction factor in its place; or
+/// that clamped, too.
+enum class SwarmVariant { basic, clamped, constriction, canonical };
+constexpr std::array<std::string_view, 4> words_of(SwarmVariant) {
+    return {"basic", "clamped", "constriction", "canonical"};
+}
+
+/// A particle swarm whose particles know the best place of all (Kennedy and Eberhart 1995), without generations.
+struct SwarmOptions {
+    SwarmVariant variant = SwarmVariant::canonical;
+    std::int64_t particles = 0;            ///< 0: 40, at least one for each of the island's workers
+    double inertia = 0.729;                ///< basic, clamped
+    std::optional<double> cognitive = {};  ///< towards the particle's best; nothing: 1.49445, constricted 2.05
+    std::optional<double> social = {};     ///< towards the best of all; the same
+    std::optional<double> clamping = {};   ///< largest velocity in ranges; nothing: clamped 0.6, canonical 1
+};
+
+using PropagatorOptions = std::variant<GeneticOptions, RandomSearchOptions, EvolutionOptions, ScreenedOptions,
+                                       AutomaticOptions, CmaEsOptions, SwarmOptions>;
 
 /// `seed` of the run: what propagators keep follows from it and the results.
 [[nodiscard]] std::unique_ptr<Propagator> make_propagator(const PropagatorOptions& options, const Space& space,

@@ -1,7 +1,10 @@
 #include "cma_es.hpp"
 
+#include "normal.hpp"
+
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace finch::search {
 namespace {
@@ -14,13 +17,29 @@ double squared(double x) {
     return x * x;
 }
 
+double median_of(std::vector<double> values) {
+    const auto middle = values.begin() + std::ssize(values) / 2;
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+/// Whether the median of the newest 30 % is below that of the oldest.
+bool has_fallen(std::span<const double> values) {
+    const auto part = static_cast<std::ptrdiff_t>(0.3 * static_cast<double>(values.size()));
+    return median_of({values.end() - part, values.end()}) < median_of({values.begin(), values.begin() + part});
+}
+
 }  // namespace
 
-CmaEs::CmaEs(const UnitGenome& mean, double sigma, int samples)
+CmaEs::CmaEs(const UnitGenome& mean, double sigma, CmaEsSettings settings)
     : n_(std::ssize(mean)),
-      lambda_(samples > 0 ? std::max(samples, 4) : 4 + static_cast<int>(3 * std::log(static_cast<double>(n_)))),
+      lambda_(settings.samples > 0 ? std::max(settings.samples, 4)
+                                   : 4 + static_cast<int>(3 * std::log(static_cast<double>(n_)))),
       weights_(lambda_),
+      thresholds_(std::move(settings.thresholds)),
+      flat_(settings.flat),
       mean_(vector_of(mean)),
+      extents_(Eigen::VectorXd::Ones(n_)),
       sigma_(sigma),
       covariance_(Eigen::MatrixXd::Identity(n_, n_)),
       axes_(covariance_),
@@ -45,23 +64,41 @@ CmaEs::CmaEs(const UnitGenome& mean, double sigma, int samples)
     const double least =
         std::min({1 + c_1_ / c_mu_, 1 + 2 * mu_eff_negative / (mu_eff_ + 2), (1 - c_1_ - c_mu_) / (n * c_mu_)});
     weights_ = positive / positive.sum() + negative * (least / -negative.sum());
+    keep_margins();
+}
+
+Eigen::VectorXd CmaEs::normal_sample(RandomStream& random) const {
+    Eigen::VectorXd z(n_);
+    for (Eigen::Index i = 0; i < n_; ++i) {
+        z[i] = random.normal();
+    }
+    return mean_ + sigma_ * extents_.cwiseProduct(axes_ * lengths_.cwiseProduct(z));
+}
+
+/// Whether all real coordinates lie where bounds are not crossed.
+bool CmaEs::is_within_bounds(const Eigen::VectorXd& x) const {
+    const double beyond = thresholds_.empty() ? 0 : bend;
+    for (Eigen::Index i = 0; i < n_; ++i) {
+        const bool is_real = thresholds_.empty() || thresholds_[static_cast<std::size_t>(i)].empty();
+        if (is_real && !(-beyond <= x[i] && x[i] <= 1 + beyond)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 UnitGenome CmaEs::sample(RandomStream& random) const {
     constexpr int tries = 5;
-    UnitGenome point(static_cast<std::size_t>(n_));
-    for (int attempt = 0; attempt < tries; ++attempt) {
-        Eigen::VectorXd z(n_);
-        for (Eigen::Index i = 0; i < n_; ++i) {
-            z[i] = random.normal();
-        }
-        const Eigen::VectorXd x = mean_ + sigma_ * (axes_ * lengths_.cwiseProduct(z));
-        std::copy(x.begin(), x.end(), point.begin());
-        if (x.minCoeff() >= 0 && x.maxCoeff() <= 1) {
-            return point;
-        }
+    Eigen::VectorXd x = normal_sample(random);
+    for (int attempt = 1; attempt < tries && !is_within_bounds(x); ++attempt) {
+        x = normal_sample(random);
     }
-    std::transform(point.begin(), point.end(), point.begin(), reflect);
+    UnitGenome point(x.begin(), x.end());
+    for (std::size_t i = 0; i < point.size(); ++i) {
+        point[i] = thresholds_.empty()      ? reflect(point[i])
+                   : thresholds_[i].empty() ? bounded(point[i])
+                                            : std::clamp(point[i], 0.0, 1.0);
+    }
     return point;
 }
 
@@ -70,10 +107,53 @@ void CmaEs::take(const UnitGenome& point, double loss) {
         best_loss_ = loss;
         best_point_ = point;
     }
-    samples_.push_back({vector_of(point), loss});
+    add({vector_of(point), loss});
+}
+
+void CmaEs::take(const UnitGenome& point, double loss, RandomStream& random) {
+    if (loss < best_loss_) {
+        best_loss_ = loss;
+        best_point_ = point;
+    }
+    add({completed(point, random), loss});
+}
+
+void CmaEs::add(Sample sample) {
+    samples_.push_back(std::move(sample));
     if (std::ssize(samples_) >= lambda_) {
         end_generation();
     }
+}
+
+/// Two sweeps of Gibbs sampling over the coordinates that `point` leaves open.
+Eigen::VectorXd CmaEs::completed(const UnitGenome& point, RandomStream& random) const {
+    constexpr int sweeps = 2;
+    Eigen::VectorXd low(n_);  // of y
+    Eigen::VectorXd high(n_);
+    Eigen::VectorXd y(n_);
+    std::vector<Eigen::Index> open;
+    for (Eigen::Index i = 0; i < n_; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        const bool is_real = thresholds_[at].empty();
+        const Cell cell = cell_at(thresholds_[at], is_real ? unbounded(point[at]) : point[at]);
+        low[i] = (cell.low - mean_[i]) / (sigma_ * extents_[i]);
+        high[i] = (cell.high - mean_[i]) / (sigma_ * extents_[i]);
+        y[i] = std::clamp(0.0, low[i], high[i]);
+        if (low[i] < high[i]) {
+            open.push_back(i);
+        }
+    }
+    for (int sweep = 0; sweep < sweeps; ++sweep) {
+        for (const Eigen::Index i : open) {
+            // The row of C^(−1) says the normal distribution of y[i] given the others.
+            const Eigen::VectorXd row = axes_ * axes_.row(i).transpose().cwiseQuotient(lengths_.cwiseAbs2());
+            const double deviation = 1 / std::sqrt(row[i]);
+            const double mean = y[i] - row.dot(y) / row[i];
+            y[i] =
+                mean + deviation * truncated_normal((low[i] - mean) / deviation, (high[i] - mean) / deviation, random);
+        }
+    }
+    return mean_ + sigma_ * y;
 }
 
 Eigen::VectorXd CmaEs::whitened(const Eigen::VectorXd& y) const {
@@ -84,6 +164,7 @@ void CmaEs::end_generation() {
     std::stable_sort(samples_.begin(), samples_.end(),
                      [](const Sample& a, const Sample& b) { return a.loss < b.loss; });
     history_.push_back(samples_.front().loss);
+    medians_.push_back(samples_[samples_.size() / 2].loss);
     ++generation_;
     const double n = static_cast<double>(n_);
     const double most = std::sqrt(n) + 2 * n / (n + 2);
@@ -99,7 +180,8 @@ void CmaEs::end_generation() {
     samples_.clear();
 
     const Eigen::VectorXd step = steps * weights_.cwiseMax(0);
-    mean_ = (mean_ + sigma_ * step).cwiseMax(0).cwiseMin(1);
+    const double beyond = thresholds_.empty() ? 0 : bend;
+    mean_ = (mean_ + sigma_ * step).cwiseMax(-beyond).cwiseMin(1 + beyond);
     path_sigma_ = (1 - c_sigma_) * path_sigma_ + std::sqrt(c_sigma_ * (2 - c_sigma_) * mu_eff_) * whitened(step);
     const double norm = path_sigma_.norm();
     const double settled = std::sqrt(1 - std::pow(1 - c_sigma_, 2.0 * static_cast<double>(generation_)));
@@ -122,7 +204,16 @@ void CmaEs::end_generation() {
     if (static_cast<double>(generation_ - decomposed_) >= 1 / ((c_1_ + c_mu_) * n * 10)) {
         decompose();
     }
+    keep_margins();
     look_for_end();
+}
+
+void CmaEs::keep_margins() {
+    const double alpha = 1 / static_cast<double>(n_ * lambda_);
+    for (std::size_t i = 0; i < thresholds_.size(); ++i) {
+        const auto at = static_cast<Eigen::Index>(i);
+        keep_margin(thresholds_[i], sigma_ * std::sqrt(covariance_(at, at)), alpha, mean_[at], extents_[at]);
+    }
 }
 
 void CmaEs::decompose() {
@@ -143,7 +234,7 @@ void CmaEs::look_for_end() {
     if (history_.size() >= window()) {
         const auto [least, most] =
             std::minmax_element(history_.end() - static_cast<std::ptrdiff_t>(window()), history_.end());
-        has_ended_ = has_ended_ || *most - *least < 1e-10;
+        has_ended_ = has_ended_ || *most - *least <= flat_;
     }
 }
 
@@ -155,6 +246,14 @@ bool CmaEs::is_hopeless(double target) const {
     const double before = *std::min_element(history_.end() - 2 * length, history_.end() - length);
     const double now = *std::min_element(history_.end() - length, history_.end());
     return 4 * std::max(0.0, before - now) < best_loss_ - target;
+}
+
+bool CmaEs::has_stagnated() const {
+    constexpr std::size_t most = 20'000;
+    const auto some = 120 + static_cast<std::size_t>(30 * n_ / lambda_);
+    const std::size_t length = std::clamp(history_.size() / 5, some, most);
+    return history_.size() >= length && !has_fallen(std::span(history_).last(length)) &&
+           !has_fallen(std::span(medians_).last(length));
 }
 
 }  // namespace finch::search

@@ -114,8 +114,8 @@ void EvolutionState::begin_starts(Id cause) {
         const auto number = starts_begun_++;
         RandomStream random(plan_.seed, Purpose::breeding_state, cause.value, 2 + static_cast<std::uint32_t>(number));
         const UnitGenome middle = far_point(random);
-        starts_.push_back(
-            {number, best_point_.empty() ? middle : best_point_, CmaEs(moved_part(middle), start_sigma, samples)});
+        starts_.push_back({number, best_point_.empty() ? middle : best_point_,
+                           CmaEs(moved_part(middle), start_sigma, {.samples = samples})});
     }
 }
 

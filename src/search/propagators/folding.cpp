@@ -1,8 +1,10 @@
 #include "folding.hpp"
 
+#include "cma_search.hpp"
 #include "evolution.hpp"
 #include "fold.hpp"
 #include "screened.hpp"
+#include "swarm.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -72,6 +74,48 @@ private:
     std::optional<Fold<ScreenedState>> state_;
 };
 
+class Cma final : public Propagator {
+public:
+    Cma(const CmaEsOptions& options, const Space& space, std::uint64_t seed)
+        : plan_{.space = space, .seed = seed, .options = options} {}
+
+    Offspring breed(const Population& population, int island, const Stage& stage, RandomStream& random) override {
+        if (!state_) {
+            plan_.island = island;
+            plan_.workers = stage.workers;
+            state_.emplace(CmaState(plan_));
+        }
+        return state_->over(population, island).breed(stage, random);
+    }
+    std::size_t population() const noexcept override { return whole_history; }
+    std::size_t first_points() const noexcept override { return usual_first_points(plan_.space); }
+
+private:
+    CmaPlan plan_;
+    std::optional<Fold<CmaState>> state_;
+};
+
+class Swarm final : public Propagator {
+public:
+    Swarm(const SwarmOptions& options, const Space& space, std::uint64_t seed)
+        : plan_{.space = space, .seed = seed, .options = options} {}
+
+    Offspring breed(const Population& population, int island, const Stage& stage, RandomStream& random) override {
+        if (!state_) {
+            plan_.workers = stage.workers;
+            state_.emplace(SwarmState(plan_));
+        }
+        return state_->over(population, island).breed(stage, in_training_on(population, island), random);
+    }
+    std::size_t population() const noexcept override { return whole_history; }
+    std::size_t first_points() const noexcept override { return SwarmState::size(plan_.options, 1); }
+    bool looks_at_training() const noexcept override { return true; }
+
+private:
+    SwarmPlan plan_;
+    std::optional<Fold<SwarmState>> state_;
+};
+
 /// How long an island's evaluations took.
 struct Durations {
     double results = 0;
@@ -131,6 +175,14 @@ std::unique_ptr<Propagator> make(const ScreenedOptions& options, const Space& sp
 
 std::unique_ptr<Propagator> make(const AutomaticOptions& options, const Space& space, std::uint64_t seed) {
     return std::make_unique<Automatic>(options, space, seed);
+}
+
+std::unique_ptr<Propagator> make(const CmaEsOptions& options, const Space& space, std::uint64_t seed) {
+    return std::make_unique<Cma>(options, space, seed);
+}
+
+std::unique_ptr<Propagator> make(const SwarmOptions& options, const Space& space, std::uint64_t seed) {
+    return std::make_unique<Swarm>(options, space, seed);
 }
 
 }  // namespace finch::search

@@ -1,5 +1,7 @@
 #include "screened.hpp"
 
+#include "normal.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -17,17 +19,6 @@ constexpr double uniform_candidates = 0.3;
 constexpr double best_share = 0.2;         ///< that the other candidates are bred from
 constexpr double mutated_genes = 1.5;      ///< about, of a candidate
 constexpr double fit_again_after = 0.125;  ///< of the results
-
-/// The standard normal's quantile, by bisection: some 1e-12.
-double normal_quantile(double share) {
-    double low = -8;
-    double high = 8;
-    for (int i = 0; i < 44; ++i) {
-        const double middle = (low + high) / 2;
-        (0.5 * std::erfc(-middle / std::sqrt(2.0)) < share ? low : high) = middle;
-    }
-    return (low + high) / 2;
-}
 
 Eigen::MatrixXd columns(const std::vector<UnitGenome>& points, std::size_t genes) {
     Eigen::MatrixXd matrix(static_cast<Eigen::Index>(genes), std::ssize(points));

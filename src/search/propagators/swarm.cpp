@@ -1,0 +1,179 @@
+#include "swarm.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+// Kennedy and Eberhart 1995; Shi and Eberhart, "A modified particle swarm optimizer", 1998 (inertia); Eberhart and Shi,
+// "Comparing inertia weights and constriction factors in particle swarm optimization", 2000 (clamping); Clerc and
+// Kennedy, "The particle swarm: explosion, stability, and convergence in a multidimensional complex space", 2002.
+namespace finch::search {
+namespace {
+
+constexpr std::int64_t usual_particles = 40;
+
+bool is_constricted(const SwarmOptions& options) {
+    return options.variant == SwarmVariant::constriction || options.variant == SwarmVariant::canonical;
+}
+
+/// Of two particles of equal merit each is taken as often.
+template <class Key>
+std::size_t least(std::size_t count, RandomStream& random, const Key& key) {
+    std::size_t found = 0;
+    std::uint64_t equals = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        if (i > 0 && key(i) < key(found)) {
+            found = i;
+            equals = 1;
+        } else if (!(key(found) < key(i)) && random.below(++equals) == 0) {
+            found = i;
+        }
+    }
+    return found;
+}
+
+}  // namespace
+
+SwarmState::Weights SwarmState::weights_of(const SwarmOptions& options) {
+    const bool constricted = is_constricted(options);
+    const double usual = constricted ? 2.05 : 1.49445;
+    Weights weights{options.inertia, options.cognitive.value_or(usual), options.social.value_or(usual)};
+    if (constricted) {
+        const double sum = weights.cognitive + weights.social;  // φ
+        const double factor = 2 / (sum - 2 + std::sqrt(sum * sum - 4 * sum));
+        weights = {factor, factor * weights.cognitive, factor * weights.social};
+    }
+    if (options.variant == SwarmVariant::clamped || options.variant == SwarmVariant::canonical) {
+        weights.fastest = options.clamping.value_or(constricted ? 1 : 0.6);
+    }
+    return weights;
+}
+
+std::size_t SwarmState::size(const SwarmOptions& options, std::int32_t workers) {
+    const auto usual = std::max<std::int64_t>(usual_particles, workers);
+    return static_cast<std::size_t>(options.particles > 0 ? options.particles : usual);
+}
+
+SwarmState::SwarmState(SwarmPlan plan)
+    : plan_(std::move(plan)),
+      weights_(weights_of(plan_.options)),
+      free_(free_genes(plan_.space)),
+      particles_(size(plan_.options, plan_.workers)) {
+    std::vector<std::size_t> all(plan_.space.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        all[i] = i;
+    }
+    thresholds_ = thresholds_of(plan_.space, all);
+}
+
+/// Where values are apart, anywhere in its value, so that steps smaller than that count; what is not active stays.
+UnitGenome SwarmState::point_of(const Individual& individual, const UnitGenome& before) const {
+    RandomStream random(plan_.seed, Purpose::breeding_state, individual.id.value, 1);
+    UnitGenome point = to_unit(plan_.space, individual.genome);
+    const std::vector<bool> active = active_genes(plan_.space, individual.genome);
+    for (std::size_t i = 0; i < point.size(); ++i) {
+        const Gene& gene = plan_.space.genes[i];
+        if (!active[i] && !before.empty()) {
+            point[i] = before[i];
+        } else if (!thresholds_[i].empty() && !is_choice(gene)) {
+            const Cell cell = cell_at(thresholds_[i], point[i]);
+            point[i] = std::lerp(std::max(cell.low, 0.0), std::min(cell.high, 1.0), random.uniform());
+        }
+    }
+    return point;
+}
+
+void SwarmState::take(const Individual& individual, bool born_here) {
+    const bool is_ours = born_here && (individual.bred_by == Operator::swarm ||
+                                       individual.bred_by == Operator::random || individual.bred_by == Operator::given);
+    auto particle = particles_.end();
+    if (is_ours && individual.breeding.slot < 0) {
+        particle =
+            std::find_if(particles_.begin(), particles_.end(), [](const Particle& one) { return one.now == Id{}; });
+    } else if (is_ours && static_cast<std::size_t>(individual.breeding.slot) < particles_.size()) {
+        particle = particles_.begin() + individual.breeding.slot;
+    }
+    const UnitGenome point = point_of(individual, particle != particles_.end() ? particle->position : UnitGenome{});
+    const double loss = individual.ranks_by_loss() ? individual.loss : std::numeric_limits<double>::infinity();
+    if (loss < best_loss_) {
+        best_loss_ = loss;
+        best_ = point;
+        best_id_ = individual.id;
+    }
+    if (particle == particles_.end()) {
+        return;
+    }
+    ++particle->results;
+    if (loss < particle->best_loss || particle->best.empty()) {
+        particle->best_loss = loss;
+        particle->best = point;
+    }
+    if (particle->now == Id{}) {
+        // Half of the way to a random place, as in standard PSO 2007.
+        RandomStream random(plan_.seed, Purpose::breeding_state, individual.id.value, 2);
+        for (const double from : point) {
+            particle->velocity.push_back(
+                std::clamp((random.uniform() - from) / 2, -weights_.fastest, weights_.fastest));
+        }
+    } else if (particle->now == individual.parents[0]) {
+        for (std::size_t i = 0; i < point.size(); ++i) {
+            particle->velocity[i] = point[i] - particle->position[i];
+        }
+    } else {
+        return;
+    }
+    particle->position = point;
+    particle->now = individual.id;
+}
+
+UnitGenome SwarmState::moved(const Particle& particle, RandomStream& random) const {
+    const UnitGenome& best = best_.empty() ? particle.best : best_;
+    UnitGenome point = particle.position;
+    for (const std::size_t i : free_) {
+        const double from = point[i];
+        const double cognitive = weights_.cognitive * random.uniform();
+        const double social = weights_.social * random.uniform();
+        if (is_choice(plan_.space.genes[i])) {
+            const double which = random.uniform() * (weights_.inertia + cognitive + social);
+            point[i] = which < cognitive ? particle.best[i] : which < cognitive + social ? best[i] : from;
+            continue;
+        }
+        const double velocity =
+            weights_.inertia * particle.velocity[i] + cognitive * (particle.best[i] - from) + social * (best[i] - from);
+        point[i] = reflect(from + std::clamp(velocity, -weights_.fastest, weights_.fastest));
+    }
+    return point;
+}
+
+/// Of those of which the fewest are in training the one with the fewest results.
+std::size_t SwarmState::choose(const std::vector<const Individual*>& in_training, RandomStream& random) const {
+    std::vector<std::int64_t> running(particles_.size());
+    for (const Individual* individual : in_training) {
+        const std::int32_t slot = individual->breeding.slot;
+        const bool is_of_swarm = individual->bred_by == Operator::swarm || individual->bred_by == Operator::random;
+        if (is_of_swarm && slot >= 0 && static_cast<std::size_t>(slot) < running.size()) {
+            ++running[static_cast<std::size_t>(slot)];
+        }
+    }
+    return least(particles_.size(), random,
+                 [&](std::size_t i) { return std::pair(running[i], particles_[i].results); });
+}
+
+Offspring SwarmState::breed(const Stage& stage, const std::vector<const Individual*>& in_training,
+                            RandomStream& random) const {
+    Offspring offspring;
+    offspring.breeding.budget_used = stage.budget_used;
+    const std::size_t slot = choose(in_training, random);
+    const Particle& particle = particles_[slot];
+    offspring.breeding.slot = static_cast<std::int32_t>(slot);
+    if (particle.now == Id{} || free_.empty()) {
+        offspring.genome = random_genome(plan_.space, random);
+        return offspring;
+    }
+    offspring.genome = child_genome(plan_.space, moved(particle, random), particle.position, random);
+    offspring.parents = {particle.now, best_id_};
+    offspring.bred_by = Operator::swarm;
+    return offspring;
+}
+
+}  // namespace finch::search

@@ -1,0 +1,83 @@
+#pragma once
+
+#include "finch/search/propagator.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <doctest/doctest.h>
+#include <functional>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace finch::search {
+
+using Loss = std::function<double(const Genome&)>;
+
+struct Found {
+    double best = std::numeric_limits<double>::infinity();
+    std::vector<Individual> all;
+};
+
+/// A search in which every result comes `in_flight` births late.
+inline Found search_for(const PropagatorOptions& options, const Space& space, const Loss& loss,
+                        std::int64_t evaluations, std::int32_t in_flight, std::uint64_t seed, double seconds = 0) {
+    const auto propagator = make_propagator(options, space, seed);
+    Population population(ExchangeKind::none, 1);
+    std::deque<Individual> running;
+    Found found;
+    for (std::int64_t born = 0; born < evaluations || !running.empty(); ++born) {
+        if (born >= in_flight || born >= evaluations) {
+            Individual ended = running.front();
+            running.pop_front();
+            ended.outcome = Outcome::evaluated;
+            ended.loss = loss(ended.genome);
+            ended.finished = 10 + static_cast<double>(born);
+            ended.started = seconds > 0 ? ended.finished - seconds : 0;
+            found.best = std::min(found.best, ended.loss);
+            found.all.push_back(ended);
+            population.merge(std::move(ended));
+        }
+        if (born < evaluations) {
+            Individual individual;
+            individual.id = Id::make(0, 0, static_cast<std::uint32_t>(born + 1));
+            RandomStream random(seed, Purpose::breeding, individual.id.value);
+            const Stage stage{
+                .budget_used = static_cast<double>(population.settled()) / static_cast<double>(evaluations),
+                .evaluations = evaluations,
+                .workers = in_flight,
+                .births = static_cast<std::uint64_t>(born)};
+            Offspring offspring = propagator->breed(population, 0, stage, random);
+            REQUIRE(space.contains(offspring.genome));
+            individual.genome = std::move(offspring.genome);
+            individual.bred_by = offspring.bred_by;
+            individual.parents = offspring.parents;
+            individual.breeding = offspring.breeding;
+            population.merge(individual);
+            running.push_back(std::move(individual));
+        }
+    }
+    return found;
+}
+
+/// The middle one of what `of(seed)` gives for the seeds 1 to `count`.
+template <class Of>
+double median_over_seeds(std::uint64_t count, const Of& of) {
+    std::vector<double> all;
+    for (std::uint64_t seed = 1; seed <= count; ++seed) {
+        all.push_back(of(seed));
+    }
+    std::nth_element(all.begin(), all.begin() + std::ssize(all) / 2, all.end());
+    return all[all.size() / 2];
+}
+
+/// How many evaluations it took to come to `target`; infinity where none did.
+inline double evaluations_to(const Found& found, double target) {
+    const auto first = std::find_if(found.all.begin(), found.all.end(),
+                                    [=](const Individual& individual) { return individual.loss <= target; });
+    return first == found.all.end() ? std::numeric_limits<double>::infinity()
+                                    : static_cast<double>(first - found.all.begin()) + 1;
+}
+
+}  // namespace finch::search
