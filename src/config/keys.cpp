@@ -126,6 +126,7 @@ Domain budget_section() {
 Domain propagator() {
     using Any = search::PropagatorOptions;
     using search::GeneticOptions;
+    using search::TpeOptions;
     return {Variants{{
         alternative<Any>(
             "genetic", GeneticOptions{},
@@ -150,6 +151,15 @@ Domain propagator() {
                          {{key("most_points", &search::ScreenedOptions::most_points, whole(20, 2000),
                                "results that the model knows: the best half and the newest")}},
                          "of 200 candidates the one that a Gaussian process likes best: for up to 500 evaluations"),
+        alternative<Any>(
+            "tpe", TpeOptions{},
+            {{key("startup", &TpeOptions::startup, whole(1, million), "results before which all is random"),
+              key("candidates", &TpeOptions::candidates, whole(1, 10000), "of which the likeliest good one is bred"),
+              key("gamma", &TpeOptions::gamma, real(0.001, 0.9),
+                  "share of the results that counts as good, 25 of them at most"),
+              key("most_points", &TpeOptions::most_points, whole(50, 100000),
+                  "results that it knows: the best and the newest")}},
+            "a tree-structured Parzen estimator: for up to 500 evaluations, choices and conditions above all"),
         alternative<Any>("auto", search::AutomaticOptions{}, {},
                          "screened for an island's first 500 results, evolution from then on"),
     }}};
