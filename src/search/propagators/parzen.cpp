@@ -1,5 +1,7 @@
 #include "parzen.hpp"
 
+#include "variation.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -81,11 +83,7 @@ double ParzenEstimator::draw_from(const Axis& axis, const Kernel& kernel, Random
         const bool is_same = random.uniform() >= choice_width;
         return is_same ? kernel.centre : random.uniform();
     }
-    double u = -1;
-    while (!(0 <= u && u <= 1)) {  // at worst one in three lies within
-        u = kernel.centre + kernel.deviation * random.normal();
-    }
-    return u;
+    return truncated_normal(kernel.centre, kernel.deviation, random);
 }
 
 void ParzenEstimator::add_logarithms(const Axis& axis, double u, std::vector<double>& sums) {
