@@ -100,6 +100,13 @@ TEST_CASE("screened breeding is far better than random search and the genetic ch
     }
 }
 
+TEST_CASE("tpe is better than random search at 60 and 200 evaluations") {
+    for (const std::int64_t evaluations : {60, 200}) {
+        CAPTURE(evaluations);
+        CHECK(median_best(TpeOptions{}, evaluations, 4) < 0.85 * median_best(RandomSearchOptions{}, evaluations, 4));
+    }
+}
+
 TEST_CASE("the first points of screened breeding are a latin hypercube") {
     const Space space = mixed_space();
     const ScreenedState state({.space = space, .seed = 5, .evaluations = 1000});
@@ -146,8 +153,8 @@ TEST_CASE("auto: screened for the first 500 results, evolution from then on; at 
 }
 
 TEST_CASE("individuals without a loss cost nothing but their turn") {
-    for (const PropagatorOptions& options :
-         {PropagatorOptions{EvolutionOptions{}}, PropagatorOptions{ScreenedOptions{}}}) {
+    for (const PropagatorOptions& options : {PropagatorOptions{EvolutionOptions{}},
+                                             PropagatorOptions{ScreenedOptions{}}, PropagatorOptions{TpeOptions{}}}) {
         const auto propagator = make_propagator(options, mixed_space(), 1);
         Population population(ExchangeKind::none, 1);
         for (std::uint32_t i = 1; i <= 200; ++i) {
@@ -179,8 +186,8 @@ TEST_CASE("conditions, fixed genes, steps: what is bred is canonical, and what d
         const double own = g[0] == 0 ? std::abs(g[1] - 0.9) : 0.3 + std::abs(std::log10(g[2]) + 3);
         return own + std::abs(std::log2(g[3]) - 6) + std::abs(g[4] - 0.2) + std::abs(g[6] - 1);
     };
-    for (const PropagatorOptions& options :
-         {PropagatorOptions{EvolutionOptions{}}, PropagatorOptions{ScreenedOptions{}}}) {
+    for (const PropagatorOptions& options : {PropagatorOptions{EvolutionOptions{}},
+                                             PropagatorOptions{ScreenedOptions{}}, PropagatorOptions{TpeOptions{}}}) {
         CAPTURE(options.index());
         const std::int64_t evaluations = options.index() == 2 ? 3000 : 150;
         const Found found = search_for(options, space, loss, evaluations, 4, 1);
@@ -199,7 +206,7 @@ TEST_CASE("a space in which nothing is to be searched is bred, too") {
     const Space space{{{"a", IntGene{2, 2}}, {"b", ChoiceGene{{"x"}}}}};
     for (const PropagatorOptions& options :
          {PropagatorOptions{EvolutionOptions{}}, PropagatorOptions{ScreenedOptions{}},
-          PropagatorOptions{AutomaticOptions{}}}) {
+          PropagatorOptions{AutomaticOptions{}}, PropagatorOptions{TpeOptions{}}}) {
         CHECK(search_for(
                   options, space, [](const Genome&) { return 1.0; }, 30, 2, 1)
                   .all.size() == 30);

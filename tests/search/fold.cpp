@@ -240,5 +240,6 @@ TEST_CASE("leaders that know the same breed the same, whatever the order in whic
         check(SwarmOptions{.particles = 9}, 600, seed);
     }
     check(ScreenedOptions{}, 100, 1);
+    check(TpeOptions{.most_points = 50}, 400, 1);
     check(AutomaticOptions{}, 100, 2);
 }

@@ -305,3 +305,22 @@ TEST_CASE("impossible options are refused, NaN among them") {
     refused({16, 0.7, 0.4, 0.1, -1});
     refused({16, 0.7, 0.4, 0.1, nan});
 }
+
+TEST_CASE("genetic: what the default options breed from given numbers stays what it was") {
+    const Space space{{{"x", RealGene{-1, 1}},
+                       {"rate", RealGene{1e-4, 1, Scale::log}},
+                       {"n", IntGene{1, 1000}},
+                       {"word", ChoiceGene{{"a", "b", "c"}}},
+                       {"depth", IntGene{1, 9}, {{3, {1, 2}}}}}};
+    const Population population =
+        of_genomes({{0.5, 0.1, 10, 1, 3}, {-0.5, 0.01, 20, 2, 5}, {0.1, 0.001, 30, 0, 1}, {0.9, 0.5, 400, 1, 7}});
+
+    const auto offspring = breed(GeneticOptions{.population = 4}, space, population, 200);
+    double sum = 0;
+    for (const Offspring& one : offspring) {
+        sum += one.genome[0] + std::log10(one.genome[1]) + one.genome[2] / 10 + one.genome[3] + one.genome[4];
+    }
+
+    CHECK(offspring[11].genome == Genome{0.11124472716196071, 0.001, 30, 1, 3});
+    CHECK(sum == doctest::Approx(4304.7326427348107).epsilon(1e-12));
+}

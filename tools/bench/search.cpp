@@ -1,15 +1,22 @@
-// How good a propagator searches a benchmark function, with simulated workers: durations are lognormal around a minute,
-// and every result is known at once to all (one island, one population).
-//   bench_search PROPAGATOR FUNCTION[:DIMENSIONS][:rotated] WORKERS EVALUATIONS FIRST_SEED LAST_SEED [SIGMA]
-// A rotated function is shifted, too, by each seed to another place.
-// Prints the median, quartiles and the worst of the best values, how many runs end below 1, and seconds a run.
+// How good a propagator searches a problem (problems.hpp), with simulated workers: durations are lognormal around a
+// minute, and every result is known at once to all (one island, one population).
+//   bench_search PROPAGATOR PROBLEM WORKERS EVALUATIONS FIRST_SEED LAST_SEED [SIGMA]
+// Prints the median, quartiles and the worst of the best values, how many runs end below 1, and seconds a run. Of a
+// noisy problem the value is that of the best as it was measured, without its noise.
+//   bench_search space PROBLEM
+// Prints its genes as JSON.
+//   bench_search evaluate PROBLEM SEED
+// Reads genomes, a line each, and answers with what is measured and what is true.
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
-#include "finch/search/function_instance.hpp"
 #include "finch/search/propagator.hpp"
+
+#include "problems.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <iostream>
 #include <queue>
 #include <sstream>
 #include <stdexcept>
@@ -34,6 +41,9 @@ PropagatorOptions options_of(const std::string& name, std::int64_t workers) {
     if (name == "screened") {
         return ScreenedOptions{};
     }
+    if (name == "tpe") {
+        return TpeOptions{};
+    }
     if (name == "auto") {
         return AutomaticOptions{};
     }
@@ -48,19 +58,15 @@ PropagatorOptions options_of(const std::string& name, std::int64_t workers) {
 
 struct Run {
     std::string propagator;
-    const Function& function;
-    int dimensions;
-    bool is_rotated;
+    std::string problem;
     std::int32_t workers;
     std::int64_t evaluations;
     double sigma;
 
-    /// The best value; of a noisy function without its noise.
+    /// The best value, without its noise.
     [[nodiscard]] double best(std::uint64_t seed) const {
-        const Space space = function_space(function, dimensions);
-        const FunctionInstance instance(function, dimensions,
-                                        {is_rotated, is_rotated, static_cast<std::int64_t>(seed)});
-        const auto breeder = make_propagator(options_of(propagator, workers), space, seed);
+        const bench::Problem task = bench::find_problem(problem, seed);
+        const auto breeder = make_propagator(options_of(propagator, workers), task.space, seed);
         Population population(ExchangeKind::none, 1);
         using Due = std::pair<double, std::int32_t>;
         std::priority_queue<Due, std::vector<Due>, std::greater<>> due;
@@ -99,14 +105,14 @@ struct Run {
             due.pop();
             Individual& individual = running[static_cast<std::size_t>(worker)];
             RandomStream noise(seed, Purpose::function_noise, individual.id.value);
-            individual.loss = instance.value(individual.genome, &noise);
+            individual.loss = task.measured(individual.genome, noise);
             individual.outcome = Outcome::evaluated;
             individual.finished = now;
             ++ended;
             population.merge(std::move(individual));
             start(worker, now);
         }
-        return population.best()->loss - instance.minimum();
+        return task.truth(population.best()->genome);
     }
 };
 
@@ -117,48 +123,62 @@ double quantile(const std::vector<double>& sorted, double share) {
     return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
+void evaluate(const std::string& name, std::uint64_t seed) {
+    const bench::Problem problem = bench::find_problem(name, seed);
+    std::uint64_t number = 0;
+    for (std::string line; std::getline(std::cin, line);) {
+        std::istringstream words(line);
+        Genome genome;
+        for (double value = 0; words >> value;) {
+            genome.push_back(value);
+        }
+        genome = canonical(problem.space, std::move(genome));
+        RandomStream noise(seed, Purpose::function_noise, ++number);
+        const double measured = problem.measured(genome, noise);
+        fmt::print("{} {}\n", measured, problem.truth(genome));
+        std::fflush(stdout);
+    }
+}
+
+void print_searches(const std::vector<std::string>& words) {
+    const Run run{.propagator = words[0],
+                  .problem = words[1],
+                  .workers = std::stoi(words[2]),
+                  .evaluations = std::stoll(words[3]),
+                  .sigma = words.size() > 6 ? std::stod(words[6]) : 0.5};
+    std::vector<double> best;
+    const double began = steady_seconds();
+    const std::uint64_t last = std::stoull(words[5]);
+    for (std::uint64_t seed = std::stoull(words[4]); seed <= last; ++seed) {
+        best.push_back(run.best(seed));
+    }
+    const double seconds = (steady_seconds() - began) / static_cast<double>(best.size());
+    std::sort(best.begin(), best.end());
+    const auto successes = std::count_if(best.begin(), best.end(), [](double value) { return value < 1; });
+    fmt::print(
+        "{:10} {:14} W {:4} E {:6}: median {:9.3g} [{:9.3g}, {:9.3g}] worst {:9.3g}, {}/{} below 1, {:.2f} s a "
+        "run\n",
+        words[0], words[1], run.workers, run.evaluations, quantile(best, 0.5), quantile(best, 0.25),
+        quantile(best, 0.75), best.back(), successes, best.size(), seconds);
+}
+
 }  // namespace
 
-int main(int count, char** words) {
-    if (count < 7) {
-        fmt::print(
-            stderr,
-            "usage: bench_search PROPAGATOR FUNCTION[:DIMENSIONS][:rotated] WORKERS EVALUATIONS FIRST_SEED LAST_SEED "
-            "[SIGMA]\n");
-        return 2;
-    }
+int main(int count, char** arguments) {
+    const std::vector<std::string> words(arguments + 1, arguments + count);
     try {
-        std::istringstream what(words[2]);
-        std::string name;
-        std::getline(what, name, ':');
-        const Function& function = find_function(name);
-        int dimensions = function.default_dimensions;
-        bool is_rotated = false;
-        for (std::string word; std::getline(what, word, ':');) {
-            is_rotated = is_rotated || word == "rotated";
-            dimensions = word == "rotated" ? dimensions : std::stoi(word);
+        if (words.size() == 2 && words[0] == "space") {
+            fmt::print("{}\n", bench::space_json(bench::find_problem(words[1], 1).space));
+        } else if (words.size() == 3 && words[0] == "evaluate") {
+            evaluate(words[1], std::stoull(words[2]));
+        } else if (words.size() >= 6) {
+            print_searches(words);
+        } else {
+            fmt::print(stderr,
+                       "usage: bench_search PROPAGATOR mixed|table|FUNCTION[:DIMENSIONS][:shifted|:rotated] WORKERS "
+                       "EVALUATIONS FIRST_SEED LAST_SEED [SIGMA]\n");
+            return 2;
         }
-        const Run run{.propagator = words[1],
-                      .function = function,
-                      .dimensions = dimensions,
-                      .is_rotated = is_rotated,
-                      .workers = std::stoi(words[3]),
-                      .evaluations = std::stoll(words[4]),
-                      .sigma = count > 7 ? std::stod(words[7]) : 0.5};
-        std::vector<double> best;
-        const double began = steady_seconds();
-        const std::uint64_t last = std::stoull(words[6]);
-        for (std::uint64_t seed = std::stoull(words[5]); seed <= last; ++seed) {
-            best.push_back(run.best(seed));
-        }
-        const double seconds = (steady_seconds() - began) / static_cast<double>(best.size());
-        std::sort(best.begin(), best.end());
-        const auto successes = std::count_if(best.begin(), best.end(), [](double value) { return value < 1; });
-        fmt::print(
-            "{:10} {:14} W {:4} E {:6}: median {:9.3g} [{:9.3g}, {:9.3g}] worst {:9.3g}, {}/{} below 1, {:.2f} s a "
-            "run\n",
-            words[1], words[2], run.workers, run.evaluations, quantile(best, 0.5), quantile(best, 0.25),
-            quantile(best, 0.75), best.back(), successes, best.size(), seconds);
     } catch (const std::exception& error) {
         fmt::print(stderr, "bench_search: {}\n", error.what());
         return 2;

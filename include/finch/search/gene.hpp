@@ -94,6 +94,13 @@ struct Space {
 [[nodiscard]] double to_unit(const Gene& gene, double value) noexcept;
 /// The value at `u` in [0, 1]; uniform u give random values. Beyond, the nearest.
 [[nodiscard]] double from_unit(const Gene& gene, double u) noexcept;
+/// The u for which from_unit() gives `value`, from `low` to `high`: of a real gene without a step a point, else as wide
+/// as the value is likely.
+struct UnitCell {
+    double low = 0;
+    double high = 1;
+};
+[[nodiscard]] UnitCell unit_cell(const Gene& gene, double value) noexcept;
 
 /// A uniformly random value of `gene` (in the logarithm for Scale::log).
 [[nodiscard]] double random_value(const Gene& gene, RandomStream& random);

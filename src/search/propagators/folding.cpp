@@ -21,16 +21,6 @@ std::size_t usual_first_points(const Space& space) {
     return std::max<std::size_t>(6, 2 * space.size());
 }
 
-std::vector<const Individual*> in_training_on(const Population& population, int island) {
-    std::vector<const Individual*> found;
-    for (const Individual* individual : population.unfinished()) {
-        if (population.island_now(individual->island) == island && !individual->is_repeat()) {
-            found.push_back(individual);
-        }
-    }
-    return found;
-}
-
 class Evolution final : public Propagator {
 public:
     Evolution(const EvolutionOptions& options, const Space& space, std::uint64_t seed)
@@ -164,6 +154,16 @@ private:
 };
 
 }  // namespace
+
+std::vector<const Individual*> in_training_on(const Population& population, int island) {
+    std::vector<const Individual*> found;
+    for (const Individual* individual : population.unfinished()) {
+        if (population.island_now(individual->island) == island && !individual->is_repeat()) {
+            found.push_back(individual);
+        }
+    }
+    return found;
+}
 
 std::unique_ptr<Propagator> make(const EvolutionOptions& options, const Space& space, std::uint64_t seed) {
     return std::make_unique<Evolution>(options, space, seed);

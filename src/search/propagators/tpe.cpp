@@ -1,0 +1,203 @@
+#include "tpe.hpp"
+
+#include "fold.hpp"
+#include "folding.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+namespace finch::search {
+namespace {
+
+constexpr std::size_t most_below = 25;
+constexpr int redraws = 20;  ///< of a genome that is known
+
+/// The free genes of `space`, together where their conditions are the same, after those that these name.
+std::vector<std::vector<std::size_t>> grouped(const Space& space) {
+    std::vector<bool> is_placed(space.size());
+    for (std::size_t i = 0; i < space.size(); ++i) {
+        is_placed[i] = is_fixed(space.genes[i]);
+    }
+    std::vector<std::vector<std::size_t>> groups;
+    const std::vector<std::size_t> free = free_genes(space);
+    while (true) {
+        const auto is_next = [&](std::size_t i) {
+            const auto& when = space.genes[i].when;
+            return !is_placed[i] &&
+                   std::all_of(when.begin(), when.end(), [&](const Condition& one) { return is_placed[one.gene]; });
+        };
+        const auto first = std::find_if(free.begin(), free.end(), is_next);
+        if (first == free.end()) {
+            return groups;
+        }
+        std::vector<std::size_t>& group = groups.emplace_back();
+        std::copy_if(first, free.end(), std::back_inserter(group),
+                     [&](std::size_t i) { return space.genes[i].when == space.genes[*first].when; });
+        for (const std::size_t i : group) {
+            is_placed[i] = true;
+        }
+    }
+}
+
+class Tpe final : public Propagator {
+public:
+    Tpe(const TpeOptions& options, const Space& space)
+        : startup_(static_cast<std::size_t>(options.startup)), state_(TpeState(options, space)) {}
+
+    Offspring breed(const Population& population, int island, const Stage& stage, RandomStream& random) override {
+        Offspring offspring = state_.over(population, island).breed(in_training_on(population, island), random);
+        offspring.breeding.budget_used = stage.budget_used;
+        return offspring;
+    }
+    std::size_t population() const noexcept override { return std::size_t{1} << 30U; }  // all of an island's
+    std::size_t first_points() const noexcept override { return startup_; }
+    bool looks_at_training() const noexcept override { return true; }
+
+private:
+    std::size_t startup_;
+    Fold<TpeState> state_;
+};
+
+}  // namespace
+
+TpeState::TpeState(const TpeOptions& options, Space space)
+    : options_(options), space_(std::move(space)), groups_(grouped(space_)), active_(groups_.size()) {}
+
+TpeState::Seen TpeState::seen(const Individual& individual) const {
+    const std::vector<bool> active = active_genes(space_, individual.genome);
+    Seen one{individual.genome, to_unit(space_, individual.genome), {}, standing(individual)};
+    for (const auto& group : groups_) {
+        one.active.push_back(active[group.front()]);
+    }
+    return one;
+}
+
+void TpeState::take(const Individual& individual, bool /*born_here*/) {
+    seen_.push_back(seen(individual));
+    for (std::size_t group = 0; group < groups_.size(); ++group) {
+        active_[group] += seen_.back().active[group] ? 1 : 0;
+    }
+    if (seen_.size() >= 2 * static_cast<std::size_t>(options_.most_points)) {
+        forget();
+    }
+}
+
+std::vector<std::size_t> TpeState::ranking(std::size_t group) const {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < seen_.size(); ++i) {
+        if (seen_[i].active[group]) {
+            order.push_back(i);
+        }
+    }
+    std::sort(order.begin(), order.end(),
+              [this](std::size_t a, std::size_t b) { return better(seen_[a].standing, seen_[b].standing); });
+    return order;
+}
+
+void TpeState::forget() {
+    const auto most = static_cast<std::size_t>(options_.most_points);
+    std::vector<bool> is_kept(seen_.size());
+    std::fill(is_kept.end() - static_cast<std::ptrdiff_t>(most), is_kept.end(), true);
+    for (std::size_t group = 0; group < groups_.size(); ++group) {
+        const std::vector<std::size_t> order = ranking(group);
+        for (std::size_t place = 0; place < std::min(most_below, order.size()); ++place) {
+            is_kept[order[place]] = true;
+        }
+    }
+    std::vector<Seen> kept;
+    for (std::size_t i = 0; i < seen_.size(); ++i) {
+        if (is_kept[i]) {
+            kept.push_back(std::move(seen_[i]));
+        }
+    }
+    seen_ = std::move(kept);
+}
+
+TpeState::Split TpeState::split(std::size_t group) const {
+    const std::vector<std::size_t> order = ranking(group);
+    const auto share = static_cast<std::size_t>(std::ceil(options_.gamma * static_cast<double>(active_[group])));
+    const std::size_t best = std::min({share, most_below, order.size()});
+    const std::size_t most = static_cast<std::size_t>(options_.most_points);
+    const std::size_t oldest = seen_.size() - std::min(seen_.size(), most);
+    Split parts;
+    for (std::size_t place = 0; place < order.size(); ++place) {
+        const Seen& one = seen_[order[place]];
+        if (place < best && one.standing.ranks_by_loss) {
+            parts.below.push_back(&one.point);
+        } else if (order[place] >= oldest) {
+            parts.above.push_back(&one.point);
+        }
+    }
+    return parts;
+}
+
+std::vector<TpeState::Model> TpeState::models(const std::vector<Seen>& in_training) const {
+    std::vector<Model> found;
+    for (std::size_t group = 0; group < groups_.size(); ++group) {
+        Split parts = split(group);
+        for (const Seen& one : in_training) {
+            if (one.active[group]) {
+                parts.above.push_back(&one.point);
+            }
+        }
+        found.push_back({ParzenEstimator(space_, groups_[group], parts.below),
+                         ParzenEstimator(space_, groups_[group], parts.above)});
+    }
+    return found;
+}
+
+Genome TpeState::draw(const std::vector<Model>& models, RandomStream& random) const {
+    Genome genome;
+    std::transform(space_.genes.begin(), space_.genes.end(), std::back_inserter(genome), first_value);
+    UnitGenome point(space_.size());
+    for (std::size_t group = 0; group < groups_.size(); ++group) {
+        if (!active_genes(space_, genome)[groups_[group].front()]) {
+            continue;
+        }
+        UnitGenome best;
+        double most = 0;
+        for (std::int64_t candidate = 0; candidate < options_.candidates; ++candidate) {
+            models[group].below.draw(point, random);
+            const double ratio = models[group].below.log_density(point) - models[group].above.log_density(point);
+            if (best.empty() || ratio > most) {
+                best = point;
+                most = ratio;
+            }
+        }
+        for (const std::size_t gene : groups_[group]) {
+            genome[gene] = from_unit(space_.genes[gene], best[gene]);
+        }
+    }
+    return canonical(space_, std::move(genome));
+}
+
+Offspring TpeState::breed(const std::vector<const Individual*>& in_training, RandomStream& random) const {
+    if (groups_.empty() || std::ssize(seen_) < options_.startup) {
+        return {random_genome(space_, random), {}, Operator::random};
+    }
+    std::set<Genome> known;
+    for (const Seen& one : seen_) {
+        known.insert(one.genome);
+    }
+    std::vector<Seen> waiting;
+    for (const Individual* individual : in_training) {
+        waiting.push_back(seen(*individual));
+        known.insert(individual->genome);
+    }
+    const std::vector<Model> group_models = models(waiting);
+    for (int i = 0; i < redraws; ++i) {
+        Genome genome = draw(group_models, random);
+        if (!known.contains(genome)) {
+            return {std::move(genome), {}, Operator::parzen};
+        }
+    }
+    return {random_genome(space_, random), {}, Operator::random};
+}
+
+std::unique_ptr<Propagator> make(const TpeOptions& options, const Space& space, std::uint64_t) {
+    return std::make_unique<Tpe>(options, space);
+}
+
+}  // namespace finch::search

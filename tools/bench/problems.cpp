@@ -1,0 +1,192 @@
+#include "problems.hpp"
+
+#include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
+#include "finch/search/function_instance.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <vector>
+
+namespace finch::bench {
+namespace {
+
+using namespace search;
+
+double square(double x) {
+    return x * x;
+}
+
+/// Like the settings of a training: the best rate depends on the optimizer, dropout on the width, the shortcut on the
+/// depth.
+Problem mixed() {
+    Problem problem;
+    problem.space = {{{"optimizer", ChoiceGene{{"sgd", "adam", "adadelta"}}},
+                      {"rate", RealGene{1e-5, 1, Scale::log}},
+                      {"momentum", RealGene{0, 0.99}, {{0, {0}}}},
+                      {"nesterov", ChoiceGene{{"no", "yes"}}, {{0, {0}}}},
+                      {"decay", RealGene{1e-6, 1e-1, Scale::log}, {{0, {1}}}},
+                      {"warmup", IntGene{0, 10}, {{0, {1}}}},
+                      {"rho", RealGene{0.5, 0.99}, {{0, {2}}}},
+                      {"activation", ChoiceGene{{"relu", "gelu", "tanh", "sigmoid"}}},
+                      {"layers", IntGene{1, 10}},
+                      {"shortcut", ChoiceGene{{"none", "sum", "concat"}}, {{8, {5, 6, 7, 8, 9, 10}}}},
+                      {"width", IntGene{8, 512, Scale::log}},
+                      {"kernel", ChoiceGene{{"1", "3", "5", "7", "9"}, true}},
+                      {"dropout", RealGene{0, 0.8, Scale::linear, 0.1}},
+                      {"smoothing", RealGene{0, 0.3}}}};
+    problem.truth = [](const Genome& g) {
+        const double rate = std::log10(g[1]);
+        double loss = 0;
+        if (g[0] == 0) {
+            loss += 0.3 * square(rate + 1 - std::log10(1 - g[2])) + square(g[2] - 0.9) + (g[3] == 1 ? 0 : 0.1);
+        } else if (g[0] == 1) {
+            loss += 0.15 + 0.3 * square(rate + 3) + 0.1 * square(std::log10(g[4]) + 4) + 0.01 * square(g[5] - 4);
+        } else {
+            loss += 0.3 + 0.1 * square(rate) + square(g[6] - 0.9);
+        }
+        constexpr std::array activation{0.05, 0.0, 0.3, 0.8};
+        const double depth = g[8] - 7;
+        const double shortcut = g[8] >= 5 && g[9] == 1 ? 0 : g[8] >= 5 && g[9] == 2 ? 0.05 : 0.05 * g[8];
+        const double width = std::log2(g[10] / 100);
+        return loss + activation[static_cast<std::size_t>(g[7])] + 0.02 * square(depth) + shortcut +
+               0.1 * square(width) + 0.08 * square(g[11] - 1) + 2 * square(g[12] - 0.3 - 0.1 * std::round(width)) +
+               5 * square(g[13] - 0.1);
+    };
+    problem.measured = [truth = problem.truth](const Genome& genome, RandomStream&) { return truth(genome); };
+    return problem;
+}
+
+/// A ring of choices: each contributes by itself and its two successors.
+class Table {
+public:
+    static constexpr std::size_t genes = 12;
+    static constexpr std::size_t options = 4;
+
+    explicit Table(std::uint64_t seed) {
+        RandomStream random(seed, Purpose::generated_data);
+        for (auto& entry : entries_) {
+            entry = random.uniform();
+        }
+        least_ = least();
+    }
+
+    /// Above the least sum, over the deviation of the sums.
+    [[nodiscard]] double value(const Genome& genome) const {
+        double sum = 0;
+        for (std::size_t i = 0; i < genes; ++i) {
+            sum += at(i, option(genome, i), option(genome, i + 1), option(genome, i + 2));
+        }
+        return (sum - least_) / std::sqrt(genes / 12.0);
+    }
+
+private:
+    static std::size_t option(const Genome& genome, std::size_t i) {
+        return static_cast<std::size_t>(genome[i % genes]);
+    }
+    [[nodiscard]] double at(std::size_t gene, std::size_t a, std::size_t b, std::size_t c) const {
+        return entries_[((gene * options + a) * options + b) * options + c];
+    }
+
+    /// By dynamic programming over the last two genes, for each start of the ring.
+    [[nodiscard]] double least() const {
+        double found = std::numeric_limits<double>::infinity();
+        for (std::size_t start = 0; start < options * options; ++start) {
+            std::vector<double> sums(options * options, std::numeric_limits<double>::infinity());
+            sums[start] = 0;
+            for (std::size_t gene = 0; gene < genes; ++gene) {
+                std::vector<double> next(options * options, std::numeric_limits<double>::infinity());
+                for (std::size_t from = 0; from < sums.size(); ++from) {
+                    for (std::size_t c = 0; c < options; ++c) {
+                        const std::size_t b = from % options;
+                        double& sum = next[b * options + c];
+                        sum = std::min(sum, sums[from] + at(gene, from / options, b, c));
+                    }
+                }
+                sums = std::move(next);
+            }
+            found = std::min(found, sums[start]);
+        }
+        return found;
+    }
+
+    std::array<double, genes * options * options * options> entries_{};
+    double least_ = 0;
+};
+
+Problem noisy_table(std::uint64_t seed) {
+    constexpr double noise_deviation = 0.5;
+    Problem problem;
+    for (std::size_t i = 0; i < Table::genes; ++i) {
+        problem.space.genes.push_back({fmt::format("g{}", i), ChoiceGene{{"a", "b", "c", "d"}}});
+    }
+    problem.truth = [table = std::make_shared<const Table>(seed)](const Genome& genome) {
+        return table->value(genome);
+    };
+    problem.measured = [truth = problem.truth](const Genome& genome, RandomStream& noise) {
+        return truth(genome) + noise_deviation * noise.normal();
+    };
+    return problem;
+}
+
+Problem function_problem(const std::string& name, std::uint64_t seed) {
+    const auto colon = name.find(':');
+    const Function& function = find_function(name.substr(0, colon));
+    Transform transform{.instance = static_cast<std::int64_t>(seed)};
+    int dimensions = function.default_dimensions;
+    for (auto from = colon; from != std::string::npos;) {
+        const auto to = name.find(':', from + 1);
+        const std::string part = name.substr(from + 1, to == std::string::npos ? to : to - from - 1);
+        if (part == "shifted" || part == "rotated") {
+            transform.shift = true;
+            transform.rotate = part == "rotated";
+        } else {
+            dimensions = std::stoi(part);
+        }
+        from = to;
+    }
+    const auto instance = std::make_shared<const FunctionInstance>(function, dimensions, transform);
+    return {function_space(function, dimensions),
+            [instance](const Genome& genome, RandomStream& noise) {
+                return instance->value(genome, &noise) - instance->minimum();
+            },
+            [instance](const Genome& genome) { return instance->value(genome, nullptr) - instance->minimum(); }};
+}
+
+std::string kind_json(const RealGene& gene) {
+    return fmt::format(R"("kind": "real", "low": {}, "high": {}, "log": {}, "step": {})", gene.low, gene.high,
+                       gene.scale == Scale::log, gene.step);
+}
+std::string kind_json(const IntGene& gene) {
+    return fmt::format(R"("kind": "int", "low": {}, "high": {}, "log": {}, "step": {})", gene.low, gene.high,
+                       gene.scale == Scale::log, gene.step);
+}
+std::string kind_json(const ChoiceGene& gene) {
+    return fmt::format(R"("kind": "choice", "options": {}, "ordered": {})", gene.options.size(), gene.ordered);
+}
+
+}  // namespace
+
+Problem find_problem(const std::string& name, std::uint64_t seed) {
+    return name == "mixed" ? mixed() : name == "table" ? noisy_table(seed) : function_problem(name, seed);
+}
+
+std::string space_json(const search::Space& space) {
+    std::vector<std::string> genes;
+    for (const Gene& gene : space.genes) {
+        std::vector<std::string> conditions;
+        for (const Condition& condition : gene.when) {
+            conditions.push_back(
+                fmt::format(R"({{"gene": {}, "values": [{}]}})", condition.gene, fmt::join(condition.values, ", ")));
+        }
+        const std::string kind = std::visit([](const auto& some) { return kind_json(some); }, gene.kind);
+        genes.push_back(
+            fmt::format(R"({{"name": "{}", {}, "when": [{}]}})", gene.name, kind, fmt::join(conditions, ", ")));
+    }
+    return fmt::format("[{}]", fmt::join(genes, ", "));
+}
+
+}  // namespace finch::bench
