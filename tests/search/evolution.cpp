@@ -242,3 +242,41 @@ TEST_CASE("for the model all that failed are equally bad, and worse than all oth
     CHECK(most.points.minCoeff() == doctest::Approx(0.01));  // of the best half
     CHECK(most.points.maxCoeff() == doctest::Approx(0.60));  // the newest
 }
+
+TEST_CASE("the model knows higher rungs first, and lower ones only where fewer than ten stand above") {
+    ScreenedState state({.space = {{{"a", RealGene{0, 1}}}}, .seed = 1, .most_points = 100, .evaluations = 100});
+    std::uint32_t number = 0;
+    const auto take = [&](Outcome outcome, std::int32_t rung, double loss) {
+        Individual individual;
+        individual.id = Id::make(0, 0, ++number);
+        individual.genome = {number / 100.0};
+        individual.outcome = outcome;
+        individual.pruning.rung = rung;
+        individual.loss = loss;
+        state.take(individual, true);
+    };
+    const auto known = [&] {
+        const ScreenedState::Data data = state.data();
+        std::vector<int> numbers;
+        for (Eigen::Index i = 0; i < data.points.cols(); ++i) {
+            numbers.push_back(static_cast<int>(std::lround(100 * data.points(0, i))));
+            CHECK((i == 0 || data.values[i - 1] < data.values[i]));
+        }
+        return numbers;
+    };
+    const auto take_some = [&](int count, Outcome outcome, std::int32_t rung, double loss) {
+        for (int i = 0; i < count; ++i) {
+            take(outcome, rung, loss + i);
+        }
+    };
+
+    take_some(4, Outcome::pruned, 1, 0.1);
+    take_some(3, Outcome::pruned, 2, 0.5);
+    take_some(2, Outcome::evaluated, 3, 0.9);
+    take(Outcome::diverged, 0, Individual::not_measured);
+    CHECK(known() == std::vector{8, 9, 5, 6, 7, 1, 2, 3, 4, 10});  // nine have a loss
+    take_some(5, Outcome::pruned, 2, 0.6);
+    CHECK(known() == std::vector{8, 9, 5, 11, 6, 12, 7, 13, 14, 15, 10});
+    take_some(8, Outcome::evaluated, 3, 0.95);
+    CHECK(known() == std::vector{8, 16, 9, 17, 18, 19, 20, 21, 22, 23, 10});
+}

@@ -295,7 +295,7 @@ TEST_CASE("what is decided depends on what is known, not on how it came to be kn
     }
 }
 
-TEST_CASE("every propagator breeds from higher rungs first, then from smaller losses") {
+TEST_CASE("genetic and evolution breed from higher rungs first, then from smaller losses") {
     Space space;
     space.genes = {{"x", RealGene{0, 1, Scale::linear}}, {"y", RealGene{0, 300, Scale::linear}}};
     RandomStream random(6, Purpose::test);
@@ -318,8 +318,8 @@ TEST_CASE("every propagator breeds from higher rungs first, then from smaller lo
         by_place.merge(in_order[place]);
     }
 
-    for (const PropagatorOptions& options : {PropagatorOptions{GeneticOptions{8}}, PropagatorOptions{ScreenedOptions{}},
-                                             PropagatorOptions{EvolutionOptions{}}}) {
+    for (const PropagatorOptions& options :
+         {PropagatorOptions{GeneticOptions{8}}, PropagatorOptions{EvolutionOptions{}}}) {
         const auto one = make_propagator(options, space, 1);
         const auto other = make_propagator(options, space, 1);
         const Stage stage{.budget_used = 0.5, .evaluations = 160, .births = 100};

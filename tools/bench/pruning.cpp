@@ -1,6 +1,7 @@
 // How well searches with and without pruning use a number of epochs, on recorded trainings in virtual time.
 //   bench_pruning RUN PROPAGATOR WORKERS EPOCHS FIRST_SEED LAST_SEED
-// RUN is a finished run with search.pruning: none, best of many random individuals. A genome trains as the 8 nearest
+// RUN is a finished run with search.pruning: none, best of many random individuals, as finch evolve
+// tools/bench/pruning.yaml makes it. A genome trains as the 8 nearest
 // recorded ones did (the mean of the losses' logarithms, weighted by 1 / squared distance, with noise for each
 // individual and each epoch), an epoch taking a thousand times the recorded seconds; every rung and result is known at
 // once to all. Prints for each rule the median and the quartiles of the best complete loss, how many trainings began

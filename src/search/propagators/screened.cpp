@@ -16,9 +16,10 @@ namespace {
 constexpr double at_random = 0.05;  ///< of the births
 constexpr int candidate_count = 200;
 constexpr double uniform_candidates = 0.3;
-constexpr double best_share = 0.2;         ///< that the other candidates are bred from
-constexpr double mutated_genes = 1.5;      ///< about, of a candidate
-constexpr double fit_again_after = 0.125;  ///< of the results
+constexpr double best_share = 0.2;                ///< that the other candidates are bred from
+constexpr double mutated_genes = 1.5;             ///< about, of a candidate
+constexpr std::size_t enough_of_high_rungs = 10;  ///< lower ones are then left out
+constexpr double fit_again_after = 0.125;         ///< of the results
 
 Eigen::MatrixXd columns(const std::vector<UnitGenome>& points, std::size_t genes) {
     Eigen::MatrixXd matrix(static_cast<Eigen::Index>(genes), std::ssize(points));
@@ -53,7 +54,7 @@ UnitGenome ScreenedState::first_point(std::uint64_t number) const {
 }
 
 void ScreenedState::take(const Individual& individual, bool /*born_here*/) {
-    seen_.push_back({to_unit(plan_.space, individual.genome), comparable_loss(individual)});
+    seen_.push_back({to_unit(plan_.space, individual.genome), comparable_loss(individual), standing(individual).rung});
     known_.insert(individual.genome);
     if (seen_.size() >= next_fit_) {
         next_fit_ =
@@ -66,24 +67,33 @@ void ScreenedState::take(const Individual& individual, bool /*born_here*/) {
     }
 }
 
+// A training that was pruned beside an equal one that was not, by chance, would stand far from it: the model knows the
+// highest rungs alone, as in BOHB (Falkner, Klein and Hutter 2018).
 std::vector<std::size_t> ScreenedState::by_loss() const {
     std::vector<std::size_t> order(seen_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(),
                      [this](std::size_t a, std::size_t b) { return seen_[a].loss < seen_[b].loss; });
+    if (order.size() > enough_of_high_rungs) {
+        const std::int32_t lowest = seen_[order[enough_of_high_rungs - 1]].rung;
+        const bool are_enough = std::isfinite(seen_[order[enough_of_high_rungs - 1]].loss);
+        std::erase_if(order, [&](std::size_t i) { return are_enough && seen_[i].rung < lowest; });
+    }
     return order;
 }
 
 ScreenedState::Data ScreenedState::data() const {
     const std::vector<std::size_t> order = by_loss();
     const auto most = static_cast<std::size_t>(plan_.most_points);
-    std::vector<char> is_used(seen_.size(), seen_.size() <= most ? 1 : 0);
-    if (seen_.size() > most) {
+    std::vector<char> is_used(seen_.size(), order.size() <= most ? 1 : 0);
+    if (order.size() > most) {
+        std::vector<char> is_left_out(seen_.size(), 1);
+        std::for_each(order.begin(), order.end(), [&](std::size_t i) { is_left_out[i] = 0; });
         std::for_each(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(most / 2),
                       [&](std::size_t i) { is_used[i] = 1; });
         std::size_t left = most - most / 2;
         for (std::size_t i = seen_.size(); i-- > 0 && left > 0;) {
-            left -= is_used[i] == 0 ? 1 : 0;
+            left -= is_used[i] == 0 && is_left_out[i] == 0 ? 1 : 0;
             is_used[i] = 1;
         }
     }

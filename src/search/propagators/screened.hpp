@@ -31,8 +31,9 @@ public:
     [[nodiscard]] UnitGenome first_point(std::uint64_t number) const;
     [[nodiscard]] std::size_t first_points() const noexcept { return first_points_; }
 
-    /// What the model is shown: points in columns and their losses' places as quantiles of a normal distribution. All
-    /// that is known, or where that is too much the best half and the newest; without a loss all are equally bad.
+    /// What the model is shown, but for lower rungs where enough came higher: points in columns and their losses'
+    /// places as quantiles of a normal distribution. All that is known, or where that is too much the best half and the
+    /// newest; without a loss all are equally bad.
     struct Data {
         Eigen::MatrixXd points;
         Eigen::VectorXd values;
@@ -42,12 +43,15 @@ public:
 private:
     struct Seen {
         UnitGenome point;
-        double loss = 0;  ///< +inf: none
+        double loss = 0;  ///< as comparable_loss() gives it: +inf: none
+        std::int32_t rung = top_rung;
     };
 
     /// The model of all that is known, with those in training where it expects them to end.
     [[nodiscard]] GaussianProcess model(const std::vector<const Individual*>& in_training) const;
     [[nodiscard]] std::vector<Genome> candidates(RandomStream& random) const;
+    /// Best first, those without a loss last; of trainings that were pruned only so far down the rungs as it takes to
+    /// have enough.
     [[nodiscard]] std::vector<std::size_t> by_loss() const;
 
     ScreenedPlan plan_;
