@@ -280,6 +280,7 @@ Domain propagator() {
                   "where a start has ended: ipop doubles the samples, bipop takes turns with few")}},
             "CMA-ES: for numbers that depend on each other"),
         alternative<Any>("swarm", search::SwarmOptions{}, std::get<Section>(swarm_section().is), "a particle swarm"),
+        alternative<Any>(
             "tpe", TpeOptions{},
             {{key("startup", &TpeOptions::startup, whole(1, million), "results before which all is random"),
               key("candidates", &TpeOptions::candidates, whole(1, 10000), "of which the likeliest good one is bred"),

@@ -125,7 +125,7 @@ TEST_CASE("a truncated normal is one, with nothing at the bounds") {
         const double least = normal(-centre / 0.1);
         const double all = normal((1 - centre) / 0.1) - least;
 
-        CHECK(misses([&](RandomStream& random) { return truncated_normal(centre, 0.1, random); },
+        CHECK(misses([&](RandomStream& random) { return normal_in_unit(centre, 0.1, random); },
                      [&](double u) { return (normal((u - centre) / 0.1) - least) / all; }) < 1);
     }
 }

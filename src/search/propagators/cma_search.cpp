@@ -99,7 +99,7 @@ UnitGenome CmaState::moved_part(const UnitGenome& point) const {
 }
 
 void CmaState::take(const Individual& individual, bool born_here) {
-    const double loss = individual.ranks_by_loss() ? individual.loss : std::numeric_limits<double>::max();
+    const double loss = std::min(comparable_loss(individual), std::numeric_limits<double>::max());
     const bool is_of_start = born_here && individual.bred_by == Operator::cma_es && individual.breeding.slot == number_;
     if (is_of_start) {
         add(individual, loss);

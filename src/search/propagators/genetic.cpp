@@ -112,7 +112,7 @@ double mutated(const Operation& operation, const Gene& gene, double value, Rando
     }
     const double centre = to_unit(gene, value);
     if constexpr (std::same_as<Operation, GaussianMutation>) {
-        return changed_value(gene, value, truncated_normal(centre, operation.deviation, random));
+        return changed_value(gene, value, normal_in_unit(centre, operation.deviation, random));
     } else {
         return changed_value(gene, value, polynomial(centre, operation.eta, random));
     }

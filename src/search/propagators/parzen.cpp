@@ -83,7 +83,7 @@ double ParzenEstimator::draw_from(const Axis& axis, const Kernel& kernel, Random
         const bool is_same = random.uniform() >= choice_width;
         return is_same ? kernel.centre : random.uniform();
     }
-    return truncated_normal(kernel.centre, kernel.deviation, random);
+    return normal_in_unit(kernel.centre, kernel.deviation, random);
 }
 
 void ParzenEstimator::add_logarithms(const Axis& axis, double u, std::vector<double>& sums) {

@@ -94,7 +94,7 @@ void SwarmState::take(const Individual& individual, bool born_here) {
         particle = particles_.begin() + individual.breeding.slot;
     }
     const UnitGenome point = point_of(individual, particle != particles_.end() ? particle->position : UnitGenome{});
-    const double loss = individual.ranks_by_loss() ? individual.loss : std::numeric_limits<double>::infinity();
+    const double loss = comparable_loss(individual);
     if (loss < best_loss_) {
         best_loss_ = loss;
         best_ = point;

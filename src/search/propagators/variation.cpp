@@ -5,7 +5,7 @@
 
 namespace finch::search {
 
-double truncated_normal(double centre, double deviation, RandomStream& random) {
+double normal_in_unit(double centre, double deviation, RandomStream& random) {
     double u = -1;
     while (!(0 <= u && u <= 1)) {
         u = centre + deviation * random.normal();

@@ -7,7 +7,7 @@
 namespace finch::search {
 
 /// A normal about `centre` in [0, 1].
-[[nodiscard]] double truncated_normal(double centre, double deviation, RandomStream& random);
+[[nodiscard]] double normal_in_unit(double centre, double deviation, RandomStream& random);
 
 /// The child near `near` that simulated binary crossover (Deb and Agrawal 1995) makes of two parents: their distance
 /// times a spread β, whose density falls as β^η below 1 and as β^−(η+2) above.
