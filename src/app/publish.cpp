@@ -149,8 +149,9 @@ std::optional<std::string> publish_best(const store::RunDirectory& directory, st
                             {datasets.test.samples()},
                             std::vector<std::int64_t>(test.predictions.begin(), test.predictions.end())});
     write(directory, run, *best, *file);
-    return fmt::format("best individual {}: test loss {:.5g}, test accuracy {:.2f} % ({} images) -> {}",
-                       to_text(best->id), test.loss, 100 * test.accuracy, datasets.test.samples(),
+    const std::string whose = best->is_repeat() ? fmt::format(", a repeat of {}", to_text(best->parents[0])) : "";
+    return fmt::format("best individual {}{}: test loss {:.5g}, test accuracy {:.2f} % ({} images) -> {}",
+                       to_text(best->id), whose, test.loss, 100 * test.accuracy, datasets.test.samples(),
                        directory.best_model().string());
 }
 

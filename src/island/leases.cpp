@@ -90,9 +90,7 @@ std::int64_t LeaseServer::lease_size(std::int32_t worker, double seconds_per_eva
 }
 
 std::int64_t LeaseServer::begin_final_choice(const search::Population& population) {
-    const bool may_be_due = held_back_ > 0 && *remaining_ == 0 && !closed_ &&
-                            population.settled() == population.size() && population.size() != looked_at_;
-    if (!may_be_due) {
+    if (!waits_for_final_choice() || population.settled() != population.size() || population.size() == looked_at_) {
         return 0;
     }
     looked_at_ = population.size();
@@ -115,10 +113,10 @@ std::optional<search::LeaseMessage> LeaseServer::answer(const search::LeaseMessa
         return grant;
     }
     if (message.kind == Kind::request) {
-        const std::int64_t lease = lease_size(message.worker, message.seconds_per_evaluation);
-        if (lease == 0 && held_back_ > 0 && !closed_) {
+        if (waits_for_final_choice()) {
             return std::nullopt;
         }
+        const std::int64_t lease = lease_size(message.worker, message.seconds_per_evaluation);
         if (remaining_) {
             *remaining_ -= lease;
         }

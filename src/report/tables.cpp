@@ -134,7 +134,8 @@ std::string front_table(const search::Space& space, const search::Population& po
     for (const search::Individual* individual : front) {
         std::vector<std::string> line{to_text(individual->id), fmt::format("{:.6g}", individual->loss)};
         for (const search::Cost cost : costs) {
-            line.push_back(fmt::format("{:.10g}", search::cost_of(cost, *individual)));
+            const double value = search::cost_of(cost, *individual);
+            line.push_back(value == std::floor(value) ? fmt::format("{:.0f}", value) : fmt::format("{:.6g}", value));
         }
         line.insert(line.end(), {percent(individual->accuracy), search::genome_text(space, individual->genome)});
         grid.add(std::move(line));

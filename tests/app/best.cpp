@@ -2,6 +2,7 @@
 #include "finch/app/publish.hpp"
 #include "finch/data/dataset.hpp"
 #include "finch/evaluate/cnn_evaluator.hpp"
+#include "finch/search/final_choice.hpp"
 
 #include "support/temporary_folder.hpp"
 
@@ -50,8 +51,10 @@ struct World {
         return made;
     }
 
-    search::Individual train(CnnEvaluator& evaluator, std::uint64_t id) {
-        evaluator.start(individual(id));
+    search::Individual train(CnnEvaluator& evaluator, std::uint64_t id) { return train(evaluator, individual(id)); }
+
+    search::Individual train(CnnEvaluator& evaluator, const search::Individual& one) {
+        evaluator.start(one);
         while (true) {
             for (search::Individual& done : evaluator.advance()) {
                 return done;
@@ -214,6 +217,37 @@ TEST_CASE("the weights of an individual that another worker went on with are fou
     CHECK(said->find("test accuracy") != std::string::npos);
     CHECK_FALSE(again);
     CHECK(world.published() == 3);
+}
+
+TEST_CASE(
+    "the weights of repeats are all kept, beside those of the best, and of each individual's the best one stays") {
+    World world;
+    CnnEvaluator evaluator = world.evaluator(0, this_run);
+    const search::Individual original = world.train(evaluator, 3);
+    world.known = search::Standing{true, 0, {1}};  // better than all
+    std::vector<search::Individual> all{original};
+    for (const std::uint64_t id : {11, 12, 13}) {
+        search::Individual repeat = individual(id);
+        repeat.genome = original.genome;
+        repeat.bred_by = search::Operator::repeat;
+        repeat.parents[0] = original.id;
+        all.push_back(world.train(evaluator, repeat));
+        CHECK(world.held(world.directory.repeat(repeat.id)) == id);
+    }
+    CHECK(world.kept(0) == 3);
+    const search::Population population = population_of(all);
+    const search::Individual* winner = search::chosen(population, search::FinalChoice{1, 3});
+    REQUIRE(winner->is_repeat());
+    CHECK(original.parameters > 0);
+
+    CHECK(publish_weights(world.directory, this_run, winner));
+    remove_spare_weights(world.directory, population);
+
+    CHECK(world.published() == winner->id.value);
+    for (std::size_t i = 1; i < all.size(); ++i) {
+        const bool is_there = std::filesystem::exists(world.directory.repeat(all[i].id));
+        CHECK(is_there == (all[i].id == winner->id));
+    }
 }
 
 TEST_CASE("weights that were published in haste are tested when there is time") {

@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <doctest/doctest.h>
 #include <map>
+#include <optional>
+#include <utility>
+#include <vector>
 
 namespace finch::island {
 namespace {
@@ -199,25 +202,23 @@ TEST_CASE("of few different genomes each is repeated the more often, and where n
 }
 
 TEST_CASE("what is bred with a final choice is what is bred without it on the rest of the budget") {
-    for (const bool is_evolution : {true, false}) {
-        std::vector<std::vector<search::Genome>> bred;
-        for (const bool chooses : {true, false}) {
-            World world(2, 1, evaluations(chooses ? 112 : 100), search::ExchangeKind::none);
-            world.final_choice = chooses ? std::optional(search::FinalChoice{4, 3}) : std::nullopt;
-            if (is_evolution) {
-                world.propagator = search::EvolutionOptions{};
-            }
-            CHECK(world.run(plenty));
-            auto& genomes = bred.emplace_back();
-            const search::Population recorded = world.recorded();
-            for (const auto& [id, individual] : recorded.individuals()) {
-                if (!individual.is_repeat()) {
-                    genomes.push_back(individual.genome);
-                }
+    std::vector<std::vector<std::pair<search::Genome, double>>> bred;
+    for (const bool chooses : {true, false}) {
+        World world(2, 1, evaluations(chooses ? 112 : 100), search::ExchangeKind::none);
+        world.final_choice = chooses ? std::optional(search::FinalChoice{4, 3}) : std::nullopt;
+        world.propagator = search::EvolutionOptions{};
+        CHECK(world.run(plenty));
+        auto& genomes = bred.emplace_back();
+        const search::Population recorded = world.recorded();
+        for (const auto& [id, individual] : recorded.individuals()) {
+            if (!individual.is_repeat()) {
+                genomes.emplace_back(individual.genome, individual.breeding.budget_used);
             }
         }
-        CHECK(bred[0] == bred[1]);
     }
+
+    CHECK(bred[0].size() == 100);
+    CHECK(bred[0] == bred[1]);
 }
 
 }  // namespace finch::island

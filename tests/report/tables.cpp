@@ -65,6 +65,58 @@ TEST_CASE("the best of each island stand in their order, no more than were asked
     CHECK(contains(text.substr(text.find("island 2")), "none yet"));
 }
 
+TEST_CASE("a final choice: reported loss, mean and deviation of the repeats, who has won; nothing before the first") {
+    search::Population population(search::ExchangeKind::none, 1);
+    for (std::uint32_t number = 1; number <= 3; ++number) {
+        search::Individual one = evaluated(number, 0, 0.25 * number);
+        one.genome[0] = number;
+        population.merge(one);
+    }
+    const auto table = [&] {
+        return report::final_table(store::samples::mnist_space(), population, search::FinalChoice{2, 2}, "loss");
+    };
+    const auto repeat = [&](std::uint32_t number, std::uint32_t of, double loss) {
+        search::Individual one = evaluated(number, 0, loss);
+        one.bred_by = search::Operator::repeat;
+        one.parents[0] = search::Id::make(0, 0, of);
+        population.merge(one);
+    };
+    CHECK(table().empty());
+
+    repeat(4, 1, 0.875);
+    repeat(5, 1, 0.625);
+    CHECK(contains(table(), "final choice: the best 2 again, each 2 times with other seeds; not decided yet"));
+    repeat(6, 2, 0.5);
+    repeat(7, 2, 0.5625);
+
+    CHECK(contains(table(), "0.0.2 wins, its best repeat is 0.0.6"));
+    CHECK(contains(part_between(table(), "0.0.1 ", "0.0.2 "), "0.25      0.75   0.176777"));
+    CHECK(contains(table(), "0.53125"));
+    CHECK_FALSE(contains(table(), "0.0.3"));
+    CHECK(report::final_table(store::samples::mnist_space(), population, std::nullopt, "loss").empty());
+    CHECK(contains(report::best_table(store::samples::mnist_space(), population, {}, 9, "loss"), "the best 3 of 3"));
+}
+
+TEST_CASE("the front: whom no other beats in the loss and the costs, of all islands; nothing without costs") {
+    const std::vector<search::Cost> costs{search::Cost::parameters, search::Cost::seconds};
+    search::Population population(search::ExchangeKind::none, 2, costs);
+    for (std::uint32_t number = 1; number <= 4; ++number) {
+        search::Individual one = evaluated(number, static_cast<std::int32_t>(number % 2), 0.25 * number);
+        one.parameters = number == 3 ? 5000 : 4000 - number;
+        one.training_seconds = 10;
+        population.merge(one);
+    }
+
+    const std::string text = report::front_table(store::samples::mnist_space(), population, costs, "error");
+
+    CHECK(contains(text, "the front: 3 of 4 individuals that no other beats in error and parameters and seconds"));
+    CHECK(text.find("0.0.1") < text.find("0.0.2"));
+    CHECK(text.find("0.0.2") < text.find("0.0.4"));
+    CHECK(contains(text, "3999"));
+    CHECK_FALSE(contains(text, "0.0.3"));
+    CHECK(report::front_table(store::samples::mnist_space(), population, {}, "error").empty());
+}
+
 TEST_CASE("individuals are counted by outcome") {
     search::Population population(search::ExchangeKind::none, 1);
     population.merge(evaluated(1, 0, 1));

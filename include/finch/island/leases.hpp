@@ -31,6 +31,10 @@ public:
     /// Begins the final choice if it is due: all other leases were given, and are settled in `population`, which is all
     /// that is known. How many evaluations it begins with; 0: it does not begin now.
     std::int64_t begin_final_choice(const search::Population& population);
+    /// Whether every request has to wait for it.
+    [[nodiscard]] bool waits_for_final_choice() const noexcept {
+        return held_back_ > 0 && *remaining_ == 0 && !closed_;
+    }
     /// Takes in a message of a leader. The answer to a request: a grant, or `exhausted` for good; nothing as long as
     /// it waits for the final choice.
     [[nodiscard]] std::optional<search::LeaseMessage> answer(const search::LeaseMessage& message);
