@@ -201,9 +201,8 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     }
     run.before.bred = bred_by_workers(run.population);
     if (!options.genes) {
-        const auto propagator = search::make_propagator(config.propagator, config.space, config.seed);
         run.before.openings_left = island::openings_left(run.population, run.before.earlier,
-                                                         config.beginning(propagator->first_points()).openings());
+                                                         config.beginning(config.needs().first_points).openings());
     }
     remove_other_journals(directory, workers);
     remove_settled_trainings(directory, run.population);

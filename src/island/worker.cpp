@@ -68,7 +68,7 @@ Worker::Worker(WorkerOptions options, search::Population population, search::Pro
       began_(hooks_.steady_seconds()),
       liveness_(options_.self, workers(), options_.timeout_seconds, began_) {
     population_.limit_memberships({.island = island(),
-                                   .breeding = propagator_.population(),
+                                   .breeding = std::max(propagator_.population(), options_.bred_from),
                                    .exchange = static_cast<std::size_t>(options_.exchange.migrants),
                                    .everywhere = archive != nullptr});
     Dealt dealt = deal(population_, options_);

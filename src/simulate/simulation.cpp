@@ -136,7 +136,8 @@ Simulation::Simulation(const config::Config& config, const Options& options, std
 
 void Simulation::add_worker(const config::Config& config, const Options& options, int self) {
     seats_.push_back({VirtualEvaluator(function_, options.duration, seed_, config.workers.slots, now_),
-                      search::make_propagator(config.propagator, config.space, seed_), nullptr});
+                      search::make_propagator(config.propagator_of(islands_.island_of(self)), config.space, seed_),
+                      nullptr});
     Seat& mine = seats_.back();
     schedule(self, now_);  // before the worker, which writes to others as it is made
     island::WorkerOptions worker;
@@ -145,6 +146,7 @@ void Simulation::add_worker(const config::Config& config, const Options& options
     worker.islands = &islands_;
     worker.budget = config.budget;
     worker.exchange = config.exchange;
+    worker.bred_from = config.needs().population;
     worker.archive_seconds = config.checkpoint.archive_seconds;
     worker.training_seconds = config.checkpoint.training_seconds;
     worker.timeout_seconds = config.workers.timeout_seconds;

@@ -18,9 +18,9 @@ std::vector<KeyDescription> all_keys() {
     return describe({config::configuration()}, "");
 }
 
-/// Genes have tests of their own (messages.cpp): their keys hang together.
+/// Genes have tests of their own (messages.cpp): their keys hang together. Islands' keys are search.propagator's.
 bool is_gene_key(const KeyDescription& key) {
-    return begins(key.path, "search.space");
+    return begins(key.path, "search.space") || begins(key.path, "search.islands[]");
 }
 
 /// Sets `key` alone: "training.epochs=3", or for a layer's key a model of that layer.
@@ -54,6 +54,9 @@ std::vector<std::string> companions(const std::string& path, const std::string& 
     }
     if (path == "training.optimizer.sgd.nesterov") {
         return {"training.optimizer.sgd.momentum=0.5"};
+    }
+    if (path == "search.propagator.swarm.cognitive" || path == "search.propagator.swarm.social") {
+        return {"search.propagator.swarm.variant=basic"};
     }
     if (begins(path, "search.budget.")) {
         return {path == "search.budget.hours" ? "search.budget.evaluations=1" : "search.budget.hours=1"};

@@ -51,6 +51,7 @@ struct WorkerOptions {
     bool one_at_a_time = false;
     Budget budget;
     search::ExchangeOptions exchange;
+    std::size_t bred_from = 0;                 ///< of an island's best the propagators of other islands look at so many
     search::Beginning beginning;               ///< a space without genes: whatever the propagator breeds
     std::vector<std::uint32_t> openings_left;  ///< of the beginning, at this start; openings_left() says them
     double archive_seconds = 10;

@@ -10,5 +10,7 @@ namespace finch::search {
 [[nodiscard]] std::unique_ptr<Propagator> make(const AutomaticOptions& options, const Space& space, std::uint64_t seed);
 [[nodiscard]] std::unique_ptr<Propagator> make(const CmaEsOptions& options, const Space& space, std::uint64_t seed);
 [[nodiscard]] std::unique_ptr<Propagator> make(const SwarmOptions& options, const Space& space, std::uint64_t seed);
+[[nodiscard]] std::unique_ptr<Propagator> make(const NelderMeadOptions& options, const Space& space,
+                                               std::uint64_t seed);
 
 }  // namespace finch::search
