@@ -50,7 +50,7 @@ with Folder() as folder:
     operators = words_of(folder.path / "runs/apart", "operator")
     bred = {}
     for row in individuals(folder.path / "runs/apart").values():
-        bred.setdefault((row["id"] >> 52, row["island"]), set()).add(operators[row["operator"]])
+        bred.setdefault((int(row["id"]) >> 52, int(row["island"])), set()).add(operators[row["operator"]])
     swarm = {"random", "swarm"}
     check(bred == {(0, 0): {"cma_es"}, (0, 1): swarm, (1, 0): {"simplex"}, (1, 1): {"simplex"}}, f"islands bred by {bred}")
     passed("islands breed with their own propagators, and with others after a resume")
