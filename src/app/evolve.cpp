@@ -39,8 +39,8 @@ constexpr double seconds_of_end = 1800;
 /// A million individuals take some seconds.
 constexpr double seconds_of_sharing = 600;
 
-island::WorkerOptions worker_options(const RunContext& context, const OpenedRun& run, const island::IslandMap& islands,
-                                     std::size_t first_points) {
+island::WorkerOptions worker_options(const RunContext& context, const OpenedRun& run,
+                                     const island::IslandMap& islands) {
     island::WorkerOptions options;
     options.run = run.before.run;
     options.seed = context.config.seed;
@@ -60,7 +60,9 @@ island::WorkerOptions worker_options(const RunContext& context, const OpenedRun&
     options.exchange = context.config.exchange;
     options.exchange.node_of_island = cluster::node_of_island(context.placement.layout);
     if (!context.options.genes) {
-        options.beginning = context.config.beginning(first_points);
+        const config::Config::Needs needs = context.config.needs();
+        options.beginning = context.config.beginning(needs.first_points);
+        options.bred_from = needs.population;
         options.openings_left = run.before.openings_left;
     }
     options.archive_seconds = context.config.checkpoint.archive_seconds;
@@ -123,14 +125,15 @@ island::ExitReason lead(const RunContext& context, OpenedRun opened) {
     slots.emplace(context.config, context.datasets, context.device, context.group, context.communicator);
     const search::Population* population = nullptr;
     const auto evaluator = make_evaluator(context, run.before.run, *slots, population);
+    const island::IslandMap islands(context.placement.layout.island_of_worker, context.placement.layout.islands);
     const auto propagator =
         context.options.genes
             ? fixed_genome_propagator(given_genome(context.config.space, *context.options.genes))
-            : search::make_propagator(context.config.propagator, context.config.space, context.config.seed);
-    const island::IslandMap islands(context.placement.layout.island_of_worker, context.placement.layout.islands);
+            : search::make_propagator(context.config.propagator_of(islands.island_of(context.place().worker)),
+                                      context.config.space, context.config.seed);
     Progress progress(context.config, is_zero, run.population.evaluations(), run.before.hours);
-    island::Worker worker(worker_options(context, run, islands, propagator->first_points()), std::move(run.population),
-                          *propagator, *evaluator, journal, *mailbox, is_zero ? &*archive : nullptr, progress,
+    island::Worker worker(worker_options(context, run, islands), std::move(run.population), *propagator, *evaluator,
+                          journal, *mailbox, is_zero ? &*archive : nullptr, progress,
                           {unix_seconds, steady_seconds, cluster::stop_request, context.slurm.end_time.value_or(0),
                            cluster::request_orderly_stop});
     population = &worker.population();

@@ -32,8 +32,9 @@ void check_same_search(const config::Config& config, const store::ArchiveFacts& 
     const config::Config before = config::parse(facts.config, (directory.archive() / "config").string());
     const std::string changes = config::difference(before.fixed_text(), config.fixed_text());
     const std::string advice =
-        "only budget, final, propagator, duplicates, exchange, workers, checkpoint and log may change between two starts "
-        "of a run; go on "
+        "only budget, final, propagator, islands, duplicates, exchange, workers, checkpoint and log may change between "
+        "two "
+        "starts of a run; go on "
         "with the old values, or begin another run with --run DIR, or set the old one aside with --fresh";
     if (!changes.empty()) {
         throw ConfigError(fmt::format("{}: this run was made with another configuration:\n{}\n{}",
@@ -204,9 +205,8 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     }
     run.before.bred = bred_by_workers(run.population);
     if (!options.genes) {
-        const auto propagator = search::make_propagator(config.propagator, config.space, config.seed);
         run.before.openings_left = island::openings_left(run.population, run.before.earlier,
-                                                         config.beginning(propagator->first_points()).openings());
+                                                         config.beginning(config.needs().first_points).openings());
     }
     remove_other_journals(directory, workers);
     remove_settled_trainings(directory, run.population);

@@ -115,11 +115,27 @@ void read_first(const Tree& written, Config& config) {
     }
 }
 
+void check_islands(const Tree& search, const Config& config) {
+    if (std::ssize(config.islands) > config.workers.islands) {
+        fail(search["islands"], "search.islands",
+             fmt::format("{} entries for {} island{}; accepted: as many as workers.islands says, or fewer",
+                         config.islands.size(), config.workers.islands, config.workers.islands == 1 ? "" : "s"));
+    }
+    for (int island = 0; island < std::max<int>(1, static_cast<int>(config.islands.size())); ++island) {
+        const std::string key = config.islands.empty() ? "propagator" : "islands";
+        try {
+            static_cast<void>(search::make_propagator(config.propagator_of(island), config.space, config.seed));
+        } catch (const ConfigError& error) {
+            fail(search[key], "search." + key, error.what());
+        }
+    }
+}
+
 void check_start(const Tree& written, const Config& config) {
     if (config.start == search::Start::random) {
         return;
     }
-    if (search::make_propagator(config.propagator, config.space, config.seed)->first_points() == 0) {
+    if (config.needs().first_points == 0) {
         fail(written, "search.start",
              fmt::format(
                  "'{}' is for as many individuals as the propagator breeds from, and this propagator breeds from "
@@ -139,9 +155,24 @@ void check_start(const Tree& written, const Config& config) {
 }  // namespace
 
 void read_beginnings(const Tree& search, Config& config) {
+    check_islands(search, config);
     read_constraints(search["constraints"], config);
     read_first(search["first"], config);
     check_start(search["start"], config);
+}
+
+const search::PropagatorOptions& Config::propagator_of(int island) const {
+    return islands.empty() ? propagator : islands[static_cast<std::size_t>(island) % islands.size()].propagator;
+}
+
+Config::Needs Config::needs() const {
+    Needs needs;
+    for (int island = 0; island < std::max<int>(1, static_cast<int>(islands.size())); ++island) {
+        const auto one = search::make_propagator(propagator_of(island), space, seed);
+        needs.first_points = std::max(needs.first_points, one->first_points());
+        needs.population = std::max(needs.population, one->population());
+    }
+    return needs;
 }
 
 search::Beginning Config::beginning(std::size_t population) const {

@@ -142,7 +142,7 @@ void check_swarm(const search::SwarmOptions& swarm, const Tree& written) {
     const bool is_constricted = swarm.variant == SwarmVariant::constriction || swarm.variant == SwarmVariant::canonical;
     const double sum = swarm.cognitive.value_or(2.05) + swarm.social.value_or(2.05);
     if (is_constricted && !(sum > 4)) {
-        fail(written, "search.propagator.swarm",
+        fail(written, "swarm",
              fmt::format(
                  "'{}' needs cognitive + social above 4, not {}: below, nothing is constricted; basic and clamped "
                  "take any",
@@ -281,6 +281,13 @@ Domain propagator() {
             "CMA-ES: for numbers that depend on each other"),
         alternative<Any>("swarm", search::SwarmOptions{}, std::get<Section>(swarm_section().is), "a particle swarm"),
         alternative<Any>(
+            "nelder_mead", search::NelderMeadOptions{},
+            {{key("parallel", &search::NelderMeadOptions::parallel, either({word_of({"auto"}), whole(1, 500)}),
+                  "vertices of a simplex that move at once, at most half of the genes; auto: a third, at most one a "
+                  "worker"),
+              key("size", &search::NelderMeadOptions::size, above(0, 1), "of a first simplex, in ranges")}},
+            "Nelder and Mead's simplex, in parallel: for numbers and ordered choices"),
+        alternative<Any>(
             "tpe", TpeOptions{},
             {{key("startup", &TpeOptions::startup, whole(1, million), "results before which all is random"),
               key("candidates", &TpeOptions::candidates, whole(1, 10000), "of which the likeliest good one is bred"),
@@ -338,6 +345,22 @@ Domain pruning() {
             "a power law through the learning curve; one ends whose optimistic end is worse than the "
             "median of complete trainings"),
     }}};
+}
+
+/// A list of what differs from island to island.
+Key islands_apart() {
+    const Section entry{{key("propagator", &IslandOptions::propagator, propagator(), "how it breeds")}};
+    const auto set = [entry](const Tree& tree, const Place& config) {
+        auto& islands = config.as<Config>().islands;
+        islands.assign(tree.items.size(), IslandOptions{});
+        for (std::size_t i = 0; i < islands.size(); ++i) {
+            read_section(entry, tree.items[i], Place{.object = &islands[i], .path = path_of("search.islands", i)});
+        }
+    };
+    return {"islands", "none", either({word_of({"none"}), {List{.element = {{entry}}, .most = 10000}}}),
+            "[{propagator: …}, …]: island i breeds as entry i says, from the first again where there are more islands; "
+            "none: all as search.propagator says",
+            set};
 }
 
 Domain exchange_section() {
@@ -401,6 +424,7 @@ Domain search_section() {
         key("duplicates", &Config::duplicates,
             "a bred genome that an individual of the island has already: breed another, reuse its result, which takes "
             "none of the budget's evaluations, or train it again"),
+        islands_apart(),
         key("exchange", &Config::exchange, exchange_section(), "between islands"),
         key("pruning", &Config::pruning, pruning(), "ends unpromising trainings early; not those of a function")
             .with_fixed(Rule::yes),

@@ -38,8 +38,15 @@ void check_objectives(const Tree& search, const Config& config) {
              fmt::format("knows one objective, and search.objective names {}; accepted: {}", config.costs.size() + 1,
                          accepted));
     };
-    if (!std::holds_alternative<search::GeneticOptions>(config.propagator)) {
+    const auto is_genetic = [](const search::PropagatorOptions& options) {
+        return std::holds_alternative<search::GeneticOptions>(options);
+    };
+    if (config.islands.empty() && !is_genetic(config.propagator)) {
         refuse("propagator", "genetic");
+    }
+    if (!std::all_of(config.islands.begin(), config.islands.end(),
+                     [&](const IslandOptions& island) { return is_genetic(island.propagator); })) {
+        refuse("islands", "genetic on each");
     }
     if (search["pruning"].kind != Tree::Kind::scalar || search["pruning"].text != "none") {
         refuse("pruning", "none");

@@ -70,7 +70,7 @@ Worker::Worker(WorkerOptions options, search::Population population, search::Pro
       tells_of_starts_(looks_for_duplicates_ && search::can_repeat(options_.beginning.space)),
       liveness_(options_.self, workers(), options_.timeout_seconds, began_) {
     population_.limit_memberships({.island = island(),
-                                   .breeding = propagator_.population(),
+                                   .breeding = std::max(propagator_.population(), options_.bred_from),
                                    .exchange = search::exchange_depth(options_.exchange),
                                    .everywhere = archive != nullptr});
     Dealt dealt = deal(population_, options_);

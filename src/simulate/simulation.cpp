@@ -136,7 +136,8 @@ Simulation::Simulation(const config::Config& config, const Options& options, std
 
 void Simulation::add_worker(const config::Config& config, const Options& options, int self) {
     seats_.push_back({VirtualEvaluator(function_, options.duration, seed_, config.workers.slots, now_),
-                      search::make_propagator(config.propagator, config.space, seed_), nullptr});
+                      search::make_propagator(config.propagator_of(islands_.island_of(self)), config.space, seed_),
+                      nullptr});
     Seat& mine = seats_.back();
     schedule(self, now_);  // before the worker, which writes to others as it is made
     island::WorkerOptions worker;
@@ -146,7 +147,9 @@ void Simulation::add_worker(const config::Config& config, const Options& options
     worker.budget = config.budget;
     worker.final_choice = config.final_choice;
     worker.exchange = config.exchange;
-    worker.beginning = config.beginning(mine.propagator->first_points());
+    const config::Config::Needs needs = config.needs();
+    worker.beginning = config.beginning(needs.first_points);
+    worker.bred_from = needs.population;
     worker.openings_left.resize(worker.beginning.openings());
     std::iota(worker.openings_left.begin(), worker.openings_left.end(), 0U);
     worker.archive_seconds = config.checkpoint.archive_seconds;

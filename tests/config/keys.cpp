@@ -18,9 +18,9 @@ std::vector<KeyDescription> all_keys() {
     return describe({config::configuration()}, "");
 }
 
-/// Genes have tests of their own (messages.cpp): their keys hang together.
+/// Genes have tests of their own (messages.cpp): their keys hang together. Islands' keys are search.propagator's.
 bool is_gene_key(const KeyDescription& key) {
-    return begins(key.path, "search.space");
+    return begins(key.path, "search.space") || begins(key.path, "search.islands[]");
 }
 
 /// Sets `key` alone: "training.epochs=3", or for a layer's key a model of that layer.
@@ -63,6 +63,9 @@ std::vector<std::string> companions(const std::string& path, const std::string& 
     }
     if (begins(path, "search.exchange.matrix") && value != "none") {
         return {"search.exchange.topology=matrix", "workers.islands=1"};
+    }
+    if (path == "search.propagator.swarm.cognitive" || path == "search.propagator.swarm.social") {
+        return {"search.propagator.swarm.variant=basic"};
     }
     if (begins(path, "search.budget.")) {
         return {path == "search.budget.hours" ? "search.budget.evaluations=1" : "search.budget.hours=1"};

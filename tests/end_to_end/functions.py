@@ -1,5 +1,5 @@
 """The engine without networks: benchmark functions on 4 ranks, exact budgets, and every way to end."""
-from harness import Folder, check, individuals, outcome_words, passed
+from harness import Folder, check, individuals, outcome_words, passed, words_of
 
 CONFIG = """
 name: sphere
@@ -29,7 +29,7 @@ with Folder() as folder:
     check(len(individuals(folder.path / "runs/many")) == 3000, "30 genes, 10 migrants, 4 ranks")
     passed("30 genes, 10 migrants and 4 ranks do not deadlock")
 
-    for propagator, budget, good in (("evolution", 20000, 1e-3), ("auto", 300, 5), ("screened", 300, 5), ("cmaes", 2000, 1e-3), ("swarm", 4000, 1e-3)):
+    for propagator, budget, good in (("evolution", 20000, 1e-3), ("auto", 300, 5), ("screened", 300, 5), ("cmaes", 2000, 1e-3), ("swarm", 4000, 1e-3), ("nelder_mead", 4000, 1e-3)):
         run = f"runs/{propagator}"
         folder.write("fold.yaml", CONFIG.replace("{genetic: {population: 8}}", propagator).replace("%s}", "%s, dimensions: 6}", 1) %
                      ("sphere", "pollination", "{evaluations: %d}" % (budget // 2)))
@@ -41,6 +41,19 @@ with Folder() as folder:
         best = min(row["loss"] for row in rows.values())
         check(best < good, f"{propagator} found {best} only")
     passed("propagators whose state is a fold over the results: on 4 ranks, resumed with 3, and they find what they should")
+
+    folder.write("apart.yaml", CONFIG.replace("{genetic: {population: 8}}", "auto\n  islands: [{propagator: cmaes}, {propagator: {swarm: {particles: 6}}}]") %
+                 ("sphere", "pollination", "{evaluations: 200}"))
+    folder.run(4, "evolve", "apart.yaml", "--run", "runs/apart")
+    folder.run(4, "evolve", "apart.yaml", "--run", "runs/apart", "--set", "search.islands=[{propagator: nelder_mead}]",
+               "--set", "search.budget.evaluations=400")
+    operators = words_of(folder.path / "runs/apart", "operator")
+    bred = {}
+    for row in individuals(folder.path / "runs/apart").values():
+        bred.setdefault((int(row["id"]) >> 52, int(row["island"])), set()).add(operators[row["operator"]])
+    swarm = {"random", "swarm"}
+    check(bred == {(0, 0): {"cma_es"}, (0, 1): swarm, (1, 0): {"simplex"}, (1, 1): {"simplex"}}, f"islands bred by {bred}")
+    passed("islands breed with their own propagators, and with others after a resume")
 
     folder.write("target.yaml", CONFIG % ("sphere", "migration", "{target_loss: 0.01, evaluations: 100000}"))
     folder.run(4, "evolve", "target.yaml", "--run", "runs/target")

@@ -96,10 +96,14 @@ def individuals(run):
     return {row["id"]: row for row in rows}
 
 
-def outcome_words(run):
+def words_of(run, column):
     with h5py.File(pathlib.Path(run) / "population.h5", "r") as file:
-        numbers = h5py.check_enum_dtype(file["individuals"].dtype["outcome"])
+        numbers = h5py.check_enum_dtype(file["individuals"].dtype[column])
     return {number: word for word, number in numbers.items()}
+
+
+def outcome_words(run):
+    return words_of(run, "outcome")
 
 
 def curves(run):

@@ -237,6 +237,27 @@ TEST_CASE("a genome whose network cannot exist is bred again, and recorded as fa
     CHECK(none.recorded().best() == nullptr);
 }
 
+TEST_CASE("every island breeds with its own propagator, also after a resume with the others") {
+    World world(5, 2, evaluations(200), search::ExchangeKind::pollination);
+    world.of_islands = {search::CmaEsOptions{}, search::SwarmOptions{}};
+    world.run(60);
+    world.of_islands = {search::SwarmOptions{}, search::NelderMeadOptions{}};
+    CHECK(world.run(plenty));
+
+    const search::Population recorded = world.recorded();
+    CHECK(recorded.settled() == 200);
+    std::map<std::pair<std::uint32_t, int>, std::set<search::Operator>> operators;
+    for (const auto& [id, individual] : recorded.individuals()) {
+        operators[{id.restart(), individual.island}].insert(individual.bred_by);
+    }
+    using search::Operator;
+    using Set = std::set<Operator>;
+    CHECK(operators[{0, 0}] == Set{Operator::cma_es});
+    CHECK(operators[{0, 1}] == Set{Operator::random});  // the particles' first places
+    CHECK(operators[{1, 0}] == Set{Operator::random, Operator::swarm});
+    CHECK(operators[{1, 1}] == Set{Operator::simplex});
+}
+
 TEST_CASE("after kills and resumes every leader breeds as one who has read the run directory") {
     const auto check = [](search::ExchangeKind kind, const search::PropagatorOptions& options) {
         CAPTURE(options.index());
@@ -263,10 +284,12 @@ TEST_CASE("after kills and resumes every leader breeds as one who has read the r
             CHECK(bred_from(world.workers_[worker]->population()) == bred_from(recorded));
         }
     };
-    check(search::ExchangeKind::migration, search::EvolutionOptions{});
-    check(search::ExchangeKind::pollination, search::EvolutionOptions{});
+    for (const auto kind : {search::ExchangeKind::migration, search::ExchangeKind::pollination}) {
+        check(kind, search::EvolutionOptions{});
+    }
     check(search::ExchangeKind::pollination, search::CmaEsOptions{});
     check(search::ExchangeKind::pollination, search::SwarmOptions{.particles = 7});
+    check(search::ExchangeKind::pollination, search::NelderMeadOptions{});
 }
 
 }  // namespace finch::island

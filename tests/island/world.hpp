@@ -119,7 +119,8 @@ public:
     std::vector<search::Cost> costs;
     double timeout_seconds = 0;
     search::PropagatorOptions propagator = search::GeneticOptions{8};
-    const Worker* stopped = nullptr;  ///< as by SIGSTOP
+    std::vector<search::PropagatorOptions> of_islands;  ///< none: all as `propagator` says
+    const Worker* stopped = nullptr;                    ///< as by SIGSTOP
     std::vector<std::unique_ptr<Worker>> workers_;
     std::vector<std::unique_ptr<SteppedEvaluator>> evaluators_;
     std::vector<std::unique_ptr<CountingMailbox>> mailboxes_;
@@ -163,7 +164,8 @@ private:
             options.openings_left = openings_left(population, earlier_, beginning.openings());
             options.timeout_seconds = timeout_seconds;
             options.leader_names = {"rank 0 on n1", "rank 1 on n1", "rank 2 on n2"};
-            propagators_.push_back(search::make_propagator(propagator, space_, 1));
+            const auto& breeds = of_islands.empty() ? propagator : of_islands[static_cast<std::size_t>(i % islands_)];
+            propagators_.push_back(search::make_propagator(breeds, space_, 1));
             evaluators_.push_back(std::make_unique<SteppedEvaluator>(slots, 5 + 7 * i));
             evaluators_.back()->exists = exists;
             evaluators_.back()->epochs = epochs;

@@ -168,14 +168,21 @@ Space mixed_space() {
              {"d", ChoiceGene{{"x", "y", "z"}}}}};
 }
 
+/// The same without a choice that has no order.
+Space numbers() {
+    Space space = mixed_space();
+    std::get<ChoiceGene>(space.genes[3].kind).ordered = true;
+    return space;
+}
+
 double loss_of(const Genome& genome) {
     return genome[0] * genome[0] + std::pow(std::log10(genome[1]) + 2, 2) + std::abs(genome[2] - 4) + genome[3];
 }
 
 /// A search with 12 in flight whose results every leader hears in an order of its own. Returns what the leaders breed
 /// from the same stream at the end.
-std::vector<Genome> bred_by_leaders(const PropagatorOptions& options, std::uint32_t count, std::uint64_t seed) {
-    const Space space = mixed_space();
+std::vector<Genome> bred_by_leaders(const Space& space, const PropagatorOptions& options, std::uint32_t count,
+                                    std::uint64_t seed) {
     const Stage all_known{.budget_used = 0.5, .evaluations = 12'000, .workers = 12, .births = count};
     std::vector<Individual> all;
     {
@@ -227,17 +234,22 @@ std::vector<Genome> bred_by_leaders(const PropagatorOptions& options, std::uint3
 }  // namespace
 
 TEST_CASE("leaders that know the same breed the same, whatever the order in which they heard of it") {
-    const auto check = [](const PropagatorOptions& options, std::uint32_t count, std::uint64_t seed) {
+    const auto check_space = [](const Space& space, const PropagatorOptions& options, std::uint32_t count,
+                                std::uint64_t seed) {
         CAPTURE(options.index());
-        const std::vector<Genome> bred = bred_by_leaders(options, count, seed);
+        const std::vector<Genome> bred = bred_by_leaders(space, options, count, seed);
         for (std::size_t i = 5; i < bred.size(); ++i) {
             CHECK(bred[i] == bred[i % 5]);
         }
+    };
+    const auto check = [&](const PropagatorOptions& options, std::uint32_t count, std::uint64_t seed) {
+        check_space(mixed_space(), options, count, seed);
     };
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
         check(EvolutionOptions{}, 600, seed);
         check(CmaEsOptions{}, 600, seed);
         check(SwarmOptions{.particles = 9}, 600, seed);
+        check_space(numbers(), NelderMeadOptions{.parallel = 2}, 600, seed);
     }
     check(ScreenedOptions{}, 100, 1);
     check(TpeOptions{.most_points = 50}, 400, 1);

@@ -152,7 +152,7 @@ TEST_CASE("swarm: an individual is its particle's last one moved by inertia, its
     Individual running;
     running.bred_by = Operator::random;
     running.breeding.slot = 0;
-    const Offspring offspring = state.breed({}, {&running, &running}, random);
+    const Offspring offspring = state.breed({.births = 100}, {&running, &running}, random);
     CHECK(offspring.breeding.slot == 1);
     CHECK(offspring.parents[0] == second);
     CHECK(offspring.genome[0] == doctest::Approx(0));  // 0.4 + 0.5 · 0.2

@@ -53,6 +53,9 @@ PropagatorOptions options_of(const std::string& name, std::int64_t workers) {
     if (name == "swarm") {
         return SwarmOptions{};
     }
+    if (name == "nelder_mead") {
+        return NelderMeadOptions{};
+    }
     throw std::runtime_error("no propagator " + name);
 }
 

@@ -64,6 +64,11 @@ struct FirstGuesses {
     int best = 0;                    ///< of it
 };
 
+/// What one island does in its own way.
+struct IslandOptions {
+    search::PropagatorOptions propagator = search::AutomaticOptions{};
+};
+
 /// The whole configuration, checked. Values of data, model and training that name a gene are known only for a genome:
 /// see recipe().
 class Config {
@@ -75,6 +80,7 @@ public:
     std::vector<search::Cost> costs;  ///< minimised beside it
     search::PropagatorOptions propagator = search::AutomaticOptions{};
     search::Duplicates duplicates = search::Duplicates::breed;
+    std::vector<IslandOptions> islands;  ///< none: all are alike
     search::ExchangeOptions exchange;
     search::PruningOptions pruning;
     FirstGuesses first;
@@ -95,6 +101,14 @@ public:
     /// What the individual with `genome` trains: all genes replaced by their values. Throws ConfigError with the key's
     /// path where its values do not go together. Only where the objective is no function.
     [[nodiscard]] train::Recipe recipe(const search::Genome& genome, std::uint64_t individual) const;
+    /// How `island` breeds.
+    [[nodiscard]] const search::PropagatorOptions& propagator_of(int island) const;
+    /// What all islands' propagators together need: first points, and individuals that are bred from.
+    struct Needs {
+        std::size_t first_points = 0;
+        std::size_t population = 0;
+    };
+    [[nodiscard]] Needs needs() const;
     /// What a run begins with whose propagator breeds from the best `population`.
     [[nodiscard]] search::Beginning beginning(std::size_t population) const;
     [[nodiscard]] bool trains() const noexcept { return !std::holds_alternative<FunctionObjective>(objective); }

@@ -53,6 +53,7 @@ struct WorkerOptions {
     Budget budget;
     std::optional<search::FinalChoice> final_choice;
     search::ExchangeOptions exchange;
+    std::size_t bred_from = 0;                 ///< of an island's best the propagators of other islands look at so many
     search::Beginning beginning;               ///< a space without genes: whatever the propagator breeds
     std::vector<std::uint32_t> openings_left;  ///< of the beginning, at this start; openings_left() says them
     search::Duplicates duplicates = search::Duplicates::breed;  ///< not looked at without genes

@@ -71,7 +71,8 @@ constexpr auto fields_of(const Breeding*) {
     return std::tuple{
         Field{"phase", &Breeding::phase, "of the search, from 0"},
         Field{"slot", &Breeding::slot,
-              "differential_evolution: the place that it competes for; cma_es: which distribution; -1: none"},
+              "differential_evolution: the place that it competes for; cma_es: which distribution; swarm: which "
+              "particle; simplex: which simplex; -1: none"},
         Field{"scale_factor", &Breeding::scale_factor, "F of differential evolution; 0: none"},
         Field{"crossover_rate", &Breeding::crossover_rate, "CR of differential evolution"},
         Field{"budget_used", &Breeding::budget_used, "share of the run's budget when it was bred, in [0, 1]"},

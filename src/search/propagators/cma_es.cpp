@@ -72,7 +72,8 @@ Eigen::VectorXd CmaEs::normal_sample(RandomStream& random) const {
     for (Eigen::Index i = 0; i < n_; ++i) {
         z[i] = random.normal();
     }
-    return mean_ + sigma_ * extents_.cwiseProduct(axes_ * lengths_.cwiseProduct(z));
+    const Eigen::VectorXd x = mean_ + sigma_ * (axes_ * lengths_.cwiseProduct(z));
+    return thresholds_.empty() ? x : mean_ + extents_.cwiseProduct(x - mean_);
 }
 
 /// Whether all real coordinates lie where bounds are not crossed.

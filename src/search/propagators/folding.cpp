@@ -3,6 +3,7 @@
 #include "cma_search.hpp"
 #include "evolution.hpp"
 #include "fold.hpp"
+#include "nelder_mead.hpp"
 #include "screened.hpp"
 #include "swarm.hpp"
 
@@ -106,6 +107,30 @@ private:
     std::optional<Fold<SwarmState>> state_;
 };
 
+class NelderMead final : public Propagator {
+public:
+    NelderMead(const NelderMeadOptions& options, const Space& space, std::uint64_t seed)
+        : plan_{.space = space, .seed = seed, .options = options} {
+        static_cast<void>(NelderMeadState(plan_));  // refuses what it cannot search
+    }
+
+    Offspring breed(const Population& population, int island, const Stage& stage, RandomStream& random) override {
+        if (!state_) {
+            plan_.island = island;
+            plan_.workers = stage.workers;
+            state_.emplace(NelderMeadState(plan_));
+        }
+        return state_->over(population, island).breed(stage, in_training_on(population, island), random);
+    }
+    std::size_t population() const noexcept override { return whole_history; }
+    std::size_t first_points() const noexcept override { return usual_first_points(plan_.space); }
+    bool looks_at_training() const noexcept override { return true; }
+
+private:
+    NelderMeadPlan plan_;
+    std::optional<Fold<NelderMeadState>> state_;
+};
+
 /// How long an island's evaluations took.
 struct Durations {
     double results = 0;
@@ -183,6 +208,10 @@ std::unique_ptr<Propagator> make(const CmaEsOptions& options, const Space& space
 
 std::unique_ptr<Propagator> make(const SwarmOptions& options, const Space& space, std::uint64_t seed) {
     return std::make_unique<Swarm>(options, space, seed);
+}
+
+std::unique_ptr<Propagator> make(const NelderMeadOptions& options, const Space& space, std::uint64_t seed) {
+    return std::make_unique<NelderMead>(options, space, seed);
 }
 
 }  // namespace finch::search

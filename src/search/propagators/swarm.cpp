@@ -163,7 +163,9 @@ Offspring SwarmState::breed(const Stage& stage, const std::vector<const Individu
                             RandomStream& random) const {
     Offspring offspring;
     offspring.breeding.budget_used = stage.budget_used;
-    const std::size_t slot = choose(in_training, random);
+    // The first births are dealt out, since nobody knows of the others' yet.
+    const bool is_dealt = stage.births < particles_.size() && particles_[stage.births].now == Id{};
+    const std::size_t slot = is_dealt ? static_cast<std::size_t>(stage.births) : choose(in_training, random);
     const Particle& particle = particles_[slot];
     offspring.breeding.slot = static_cast<std::int32_t>(slot);
     if (particle.now == Id{} || free_.empty()) {
