@@ -210,7 +210,7 @@ void Worker::start_bred() {
     search::Individual individual = newborn();
     const search::Stage now = stage();
     if (looks_for_duplicates_) {
-        known_genomes_.update(population_, island());
+        known_genomes_.update(population_, island(), tells_of_starts_);
     }
     bool exists = false;
     std::uint32_t attempt = 0;

@@ -145,6 +145,10 @@ void Simulation::add_worker(const config::Config& config, const Options& options
     worker.islands = &islands_;
     worker.budget = config.budget;
     worker.exchange = config.exchange;
+    worker.duplicates = config.duplicates;
+    worker.beginning = config.beginning(mine.propagator->first_points());
+    worker.openings_left.resize(worker.beginning.openings());
+    std::iota(worker.openings_left.begin(), worker.openings_left.end(), 0U);
     worker.archive_seconds = config.checkpoint.archive_seconds;
     worker.training_seconds = config.checkpoint.training_seconds;
     worker.timeout_seconds = config.workers.timeout_seconds;
