@@ -72,8 +72,10 @@ public:
     /// How many evaluations of individuals that were born on `island` are settled.
     [[nodiscard]] std::size_t settled_on(int island) const { return at(island).settled; }
     /// Those that were settled on `island` or came to it, in the order in which this copy of the population heard of
-    /// it; what was replaced stands there again. Only grows.
+    /// it; what was replaced, or has_left(), stands there again. Only grows.
     [[nodiscard]] const std::vector<const Individual*>& arrivals(int island) const { return at(island).arrivals; }
+    /// Under migration: whether an individual that was born elsewhere lives elsewhere too, if it ever came to `island`.
+    [[nodiscard]] bool has_left(const Individual& individual, int island) const;
     /// The best individual of all, or null.
     [[nodiscard]] const Individual* best() const;
     /// Under migration: where `id` lives now (version 0 where it never moved), as an island that exists now.

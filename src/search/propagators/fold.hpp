@@ -19,9 +19,9 @@ struct FoldPlace {
     auto operator<=>(const FoldPlace&) const = default;
 };
 
-/// A State that takes in an island's results one after the other in their canonical order, whatever the order in which
-/// they came to be known: `state.take(individual, born_here)`. What comes late has the results after it taken in again,
-/// from the nearest state that was kept.
+/// A State that takes in the results of those that were born on an island or live there, one after the other in their
+/// canonical order, whatever the order in which they came to be known: `state.take(individual, born_here)`. What comes
+/// late has the results after it taken in again, from the nearest state that was kept.
 template <class State>
 class Fold {
 public:
@@ -32,7 +32,12 @@ public:
         const auto& arrivals = population.arrivals(island);
         std::vector<Entry> fresh;
         for (; seen_ < arrivals.size(); ++seen_) {
-            fresh.push_back({{arrivals[seen_]->finished, arrivals[seen_]->id}, arrivals[seen_]});
+            const Entry entry{{arrivals[seen_]->finished, arrivals[seen_]->id}, arrivals[seen_]};
+            if (population.has_left(*entry.individual, island)) {
+                forget(entry.place.id);
+            } else {
+                fresh.push_back(entry);
+            }
         }
         if (!fresh.empty()) {
             insert(fresh);
@@ -82,13 +87,27 @@ private:
     /// Takes out what `entry` replaces: where it stood, or the end.
     std::size_t remove(const Entry& entry) {
         const auto [known, is_new] = finished_.try_emplace(entry.place.id.value, entry.place.finished);
-        if (is_new) {
-            return order_.size();
-        }
-        const FoldPlace old{std::exchange(known->second, entry.place.finished), entry.place.id};
-        const auto at = std::lower_bound(order_.begin(), order_.end(), old,
+        return is_new ? order_.size() : erase({std::exchange(known->second, entry.place.finished), entry.place.id});
+    }
+
+    /// Takes out the one who stands at `place`, and says which that was.
+    std::size_t erase(const FoldPlace& place) {
+        const auto at = std::lower_bound(order_.begin(), order_.end(), place,
                                          [](const Entry& a, const FoldPlace& b) { return a.place < b; });
         return static_cast<std::size_t>(order_.erase(at) - order_.begin());
+    }
+
+    /// As if `id` had never come.
+    void forget(Id id) {
+        const auto known = finished_.find(id.value);
+        if (known == finished_.end()) {
+            return;
+        }
+        const std::size_t first = erase({known->second, id});
+        finished_.erase(known);
+        if (first < folded_) {
+            go_back(first);
+        }
     }
 
     void go_back(std::size_t to) {
