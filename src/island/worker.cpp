@@ -239,7 +239,7 @@ void Worker::start_bred() {
     search::Individual individual = newborn();
     const search::Stage now = stage();
     if (looks_for_duplicates_) {
-        known_genomes_.update(population_, island());
+        known_genomes_.update(population_, island(), tells_of_starts_);
     }
     bool exists = false;
     std::uint32_t attempt = 0;
@@ -269,11 +269,12 @@ void Worker::start_bred() {
     }
     known_in_a_row_ = 0;
     if (!exists) {
+        const std::uint32_t breedings = attempt - known;
         individual.outcome = search::Outcome::failed;
         individual.problem =
-            violations == 0 ? fmt::format("no network that can exist in {} breedings", attempt)
+            violations == 0 ? fmt::format("no network that can exist in {} breedings", breedings)
                             : fmt::format("no network that can exist in {} breedings, of which {} violate constraints",
-                                          attempt, violations);
+                                          breedings, violations);
         individual.finished = hooks_.unix_seconds();
         settle(std::move(individual));
     } else {

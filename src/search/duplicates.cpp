@@ -31,7 +31,7 @@ std::size_t KnownGenomes::Hash::operator()(const Genome& genome) const noexcept 
     return hash;
 }
 
-void KnownGenomes::update(const Population& population, int island) {
+void KnownGenomes::update(const Population& population, int island, bool with_training) {
     const auto& changes = population.changes(island);
     for (; seen_ < changes.size(); ++seen_) {
         const Individual* change = changes[seen_];
@@ -42,6 +42,9 @@ void KnownGenomes::update(const Population& population, int island) {
         }
     }
     in_training_.clear();
+    if (!with_training) {
+        return;
+    }
     for (const Individual* individual : population.unfinished()) {
         if (population.island_now(individual->island) == island) {
             in_training_.insert(individual);

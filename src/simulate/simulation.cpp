@@ -147,6 +147,7 @@ void Simulation::add_worker(const config::Config& config, const Options& options
     worker.budget = config.budget;
     worker.final_choice = config.final_choice;
     worker.exchange = config.exchange;
+    worker.duplicates = config.duplicates;
     const config::Config::Needs needs = config.needs();
     worker.beginning = config.beginning(needs.first_points);
     worker.bred_from = needs.population;

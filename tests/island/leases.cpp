@@ -81,6 +81,23 @@ TEST_CASE("what is known already counts against the budget, and what is given ba
     CHECK(drain(server, 1, 1.0) == 2);
 }
 
+TEST_CASE("a result that was taken over counts in no budget") {
+    search::Population population = population_of({4, 6});
+    search::Individual reused;
+    reused.id = search::Id::make(0, 0, 99);
+    reused.reused_from = search::Id::make(0, 0, 1);
+    reused.outcome = search::Outcome::evaluated;
+    reused.loss = 1;
+    population.merge(reused);
+    Budget budget;
+    budget.evaluations = 12;
+    LeaseServer server = server_of(budget, population, 2);
+
+    CHECK(drain(server, 0, 1.0) == 2);
+    CHECK(generation_quotas(10, population, std::vector<EarlierStart>{{0, 2}}, std::vector<std::int64_t>{0}) ==
+          std::vector<std::int64_t>{5});
+}
+
 TEST_CASE("all are done only when everybody has said so") {
     LeaseServer server = server_of(Budget{}, population_of({}), 2);
 

@@ -117,6 +117,23 @@ TEST_CASE("the front: whom no other beats in the loss and the costs, of all isla
     CHECK(report::front_table(store::samples::mnist_space(), population, {}, "error").empty());
 }
 
+TEST_CASE("an individual that took a result over is shown with whose it is, behind that one") {
+    search::Individual reused = evaluated(1, 0, 0.5);
+    reused.reused_from = evaluated(2, 0, 0.5).id;
+    reused.started = 0;
+    store::Recovered recovered;
+    recovered.facts = facts_of_two_starts();
+    recovered.space = store::samples::mnist_space();
+    recovered.records = {search::Result{reused}, search::Result{evaluated(2, 0, 0.5)}};
+
+    const std::string text = report::overview(recovered, "runs/a", 3, {search::ExchangeKind::none}, "loss");
+
+    CHECK(contains(text, "1 of 200 evaluations, 1 reused, 0 unfinished"));
+    CHECK(contains(text, "as 0.0.2"));
+    const std::string table = part_between(text, "island 0", "island 1");
+    CHECK(table.find("42.5") < table.find("as 0.0.2"));
+}
+
 TEST_CASE("individuals are counted by outcome") {
     search::Population population(search::ExchangeKind::none, 1);
     population.merge(evaluated(1, 0, 1));

@@ -17,7 +17,7 @@ Individual with_genome(Individual individual, Genome genome) {
 
 Id twin_of(const Population& population, int island, const Genome& genome) {
     KnownGenomes known;
-    known.update(population, island);
+    known.update(population, island, true);
     const Individual* twin = known.find(genome);
     return twin != nullptr ? twin->id : Id{};
 }
@@ -59,7 +59,7 @@ TEST_CASE("whose result is taken over does not depend on the order in which they
         KnownGenomes known;
         for (const std::uint32_t one : random.permutation(5)) {
             population.merge(all[one]);
-            known.update(population, 0);
+            known.update(population, 0, true);
         }
         CHECK(known.find({7, 7})->id == early.id);
     }

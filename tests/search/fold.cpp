@@ -233,6 +233,39 @@ std::vector<Genome> bred_by_leaders(const Space& space, const PropagatorOptions&
 
 }  // namespace
 
+TEST_CASE("under migration a fold knows those that live there now or were born there, whoever came and went before") {
+    for (std::uint64_t seed = 0; seed < interleavings() / 10; ++seed) {
+        CAPTURE(seed);
+        RandomStream random(seed, Purpose::test, 5);
+        Population settled(ExchangeKind::migration, 3);
+        std::vector<Record> records;
+        for (Individual& one : results(40, seed)) {
+            one.island = static_cast<std::int32_t>(random.below(3));
+            const auto moves = static_cast<std::uint32_t>(random.below(4));
+            std::int32_t home = one.island;
+            for (std::uint32_t version = 1; version <= moves; ++version) {
+                home = static_cast<std::int32_t>((home + 1 + static_cast<int>(random.below(2))) % 3);
+                records.emplace_back(Move{one, {version, 0, home}});
+            }
+            settled.merge(one.id, {moves, 0, home});
+            settled.merge(one);
+            records.emplace_back(Result{one});
+        }
+        Population moved(ExchangeKind::migration, 3);
+        Fold<Chain> fold{Chain{}};
+        for (const std::uint32_t one : random.permutation(static_cast<std::uint32_t>(records.size()))) {
+            moved.merge(records[one]);
+            if (random.uniform() < 0.5) {
+                fold.over(moved, 0);
+            }
+        }
+
+        Fold<Chain> straight_fold{Chain{}};
+        CHECK(fold.over(moved, 0).value == straight_fold.over(settled, 0).value);
+        CHECK(moved == settled);
+    }
+}
+
 TEST_CASE("leaders that know the same breed the same, whatever the order in which they heard of it") {
     const auto check_space = [](const Space& space, const PropagatorOptions& options, std::uint32_t count,
                                 std::uint64_t seed) {

@@ -81,7 +81,7 @@ private:
                 Population(exchange_.kind, islands),
                 {.island = island_of(worker),
                  .breeding = parents,
-                 .exchange = static_cast<std::size_t>(exchange_.migrants),
+                 .exchange = exchange_depth(exchange_),
                  .everywhere = worker == 0},
                 {}};
     }
@@ -208,6 +208,19 @@ TEST_CASE("breeding and exchange are the same whether memberships that are of no
                     CHECK((kind == ExchangeKind::pollination) == (dropped > 0));
                 }
             }
+        }
+    }
+}
+
+TEST_CASE("where any individual may be sent, a leader with bounded memberships sends the same as one with all") {
+    for (const Emigrants emigrants : {Emigrants::random, Emigrants::tournament}) {
+        for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+            Search search({ExchangeKind::pollination, Topology::all, 0.9, 2, emigrants}, 6, seed, 0.5);
+
+            search.run(40);
+
+            CHECK(search.exchanged > 0);
+            CHECK(search.differences == 0);
         }
     }
 }

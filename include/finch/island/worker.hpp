@@ -194,7 +194,7 @@ private:
     double last_report_ = 0;
     search::KnownGenomes known_genomes_;
     bool looks_for_duplicates_;
-    bool tells_of_starts_;    ///< so that others of the island know what is in training
+    bool tells_of_starts_;    ///< so that others of the island know what is in training, which it asks for itself
     int known_in_a_row_ = 0;  ///< genomes that were bred since the last one that was trained
     Liveness liveness_;
 };

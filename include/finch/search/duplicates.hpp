@@ -26,8 +26,9 @@ inline constexpr int most_known_in_a_row = 100;
 /// training as far as the population knows of them. Points into the population, which outlives it.
 class KnownGenomes {
 public:
-    /// With all that `population` knows of `island` by now. Always the same population and island.
-    void update(const Population& population, int island);
+    /// With all that `population` knows of `island` by now, but those in training unless `with_training`. Always the
+    /// same population and island.
+    void update(const Population& population, int island, bool with_training);
     /// The individual that has `genome`, canonical; null if none has. Of several one whose training has ended; of these
     /// one whose result is its own, then one that is no repetition, then the smallest id.
     [[nodiscard]] const Individual* find(const Genome& genome) const;
