@@ -74,16 +74,12 @@ bool Population::merge(Id id, const Home& home) {
         return false;
     }
     const Individual* individual = kind_ == ExchangeKind::migration ? find(id) : nullptr;
-    if (individual == nullptr) {
-        homes_.insert_or_assign(id, home);
-        return true;
+    if (individual != nullptr) {
+        remove_from_indexes(*individual);
     }
-    const int before = this->home(id).island;
-    remove_from_indexes(*individual);
     homes_.insert_or_assign(id, home);
-    add_to_indexes(*individual);
-    if (individual->finished_training() && has_left(*individual, before)) {
-        at(before).arrivals.push_back(individual);
+    if (individual != nullptr) {
+        add_to_indexes(*individual);
     }
     return true;
 }
@@ -161,11 +157,6 @@ std::vector<const Individual*> Population::best(int island, std::size_t count) c
 // Under pollination those born there are members too, so there are always enough to fill the capacity.
 std::size_t Population::active(int island) const {
     return kind_ == ExchangeKind::pollination ? at(island).born : at(island).members.size();
-}
-
-bool Population::has_left(const Individual& individual, int island) const {
-    return kind_ == ExchangeKind::migration && island_now(individual.island) != island &&
-           home(individual.id).island != island;
 }
 
 // Everyone that ranks by loss is a member of some island.

@@ -12,7 +12,6 @@ namespace finch::search {
 namespace {
 
 constexpr double least_deviation = 0.01;
-constexpr double choice_width = 0.2;  // that a choice shares out among all options
 
 /// What a standard normal has between `low` and `high`.
 double normal_between(double low, double high) {
@@ -63,8 +62,9 @@ ParzenEstimator::ParzenEstimator(const Space& space, const std::vector<std::size
         }
         if (is_choice(space.genes[gene])) {
             const auto options = static_cast<double>(*value_count(space.genes[gene]));
-            axis.other = choice_width / options;
-            axis.same = 1 - choice_width + axis.other;
+            axis.shared = options / (count + 1 + options);
+            axis.other = axis.shared / options;
+            axis.same = 1 - axis.shared + axis.other;
         }
         axes_.push_back(std::move(axis));
     }
@@ -80,7 +80,7 @@ void ParzenEstimator::draw(UnitGenome& point, RandomStream& random) const {
 
 double ParzenEstimator::draw_from(const Axis& axis, const Kernel& kernel, RandomStream& random) {
     if (is_choice(*axis.gene)) {
-        const bool is_same = random.uniform() >= choice_width;
+        const bool is_same = random.uniform() >= axis.shared;
         return is_same ? kernel.centre : random.uniform();
     }
     return normal_in_unit(kernel.centre, kernel.deviation, random);

@@ -33,7 +33,8 @@ private:
         const Gene* gene = nullptr;
         std::size_t coordinate = 0;
         std::vector<Kernel> kernels{};  ///< by point
-        double same = 0;                ///< of a choice: the probability of the point's own option
+        double shared = 0;              ///< of a choice: what is shared out among all options, less the more points
+        double same = 0;                ///< the probability of the point's own option
         double other = 0;               ///< of each other one
     };
 
