@@ -63,15 +63,14 @@ std::string Progress::summary(const search::Population& population) const {
     const double passed = std::max(1e-3, steady_seconds() - began_);
     const double hourly = static_cast<double>(settled - settled_before_) * 3600 / passed;
     const search::Individual* best = population.best();
-    return fmt::format("{}{}{}{}, {:.0f} evaluations/h{}", settled,
-                       config_.budget.evaluations ? fmt::format("/{}", *config_.budget.evaluations) : "",
-                       config_.budget.epochs
-                           ? fmt::format(", {}/{} epochs", population.epochs(), *config_.budget.epochs)
-                           : "",
-                       best != nullptr && best->is_complete() ? fmt::format(", best {} {:.5g} ({})", fitness_name(config_.objective),
-                                                     best->loss, to_text(best->id))
-                                       : "",
-                       hourly, time_left(settled));
+    return fmt::format(
+        "{}{}{}{}, {:.0f} evaluations/h{}", settled,
+        config_.budget.evaluations ? fmt::format("/{}", *config_.budget.evaluations) : "",
+        config_.budget.epochs ? fmt::format(", {}/{} epochs", population.epochs(), *config_.budget.epochs) : "",
+        best != nullptr && best->is_complete()
+            ? fmt::format(", best {} {:.5g} ({})", fitness_name(config_.objective), best->loss, to_text(best->id))
+            : "",
+        hourly, time_left(settled));
 }
 
 void Progress::settled(const search::Individual& individual, const search::Population& population) {

@@ -23,8 +23,8 @@ search::Record without_curve(search::Record record) {
 
 }  // namespace
 
-// Large islands spread the best by rumor mongering (Demers et al. 1987): who hears of one tells it to a few others, until
-// nearly all know it. World rank 0 hears of everything from those who bred it.
+// Large islands spread the best by rumor mongering (Demers et al. 1987): who hears of one tells it to a few others,
+// until nearly all know it. World rank 0 hears of everything from those who bred it.
 std::vector<std::int32_t> Worker::told_of(const search::Individual& individual) {
     const int island = population_.island_now(individual.island);
     const std::vector<std::int32_t>& leaders = leaders_of(island);

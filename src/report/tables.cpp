@@ -48,8 +48,7 @@ std::string heading(const store::Recovered& recovered, const search::Population&
     const store::ArchiveFacts& facts = recovered.facts;
     const std::string budget =
         facts.budget_evaluations >= 0 ? fmt::format(" of {}", facts.budget_evaluations) : std::string();
-    const std::string epochs =
-        facts.budget_epochs >= 0 ? fmt::format(" of {}", facts.budget_epochs) : std::string();
+    const std::string epochs = facts.budget_epochs >= 0 ? fmt::format(" of {}", facts.budget_epochs) : std::string();
     std::string text = fmt::format("run {}: {}\n", run,
                                    facts.state == RunState::running ? "running or interrupted" : to_text(facts.state));
     const std::size_t reused = population.settled() - population.evaluations();

@@ -191,7 +191,8 @@ ArchiveFacts read_facts(hid_t file) {
     facts.islands = static_cast<int>(read_count(file, "islands", 1, most_workers));
     facts.state = enumerator<RunState>(hdf5::read_text_attribute(file, "state")).value_or(RunState::interrupted);
     facts.budget_evaluations = hdf5::read_int_attribute(file, "budget_evaluations");
-    facts.budget_epochs = hdf5::has_attribute(file, "budget_epochs") ? hdf5::read_int_attribute(file, "budget_epochs") : -1;
+    facts.budget_epochs =
+        hdf5::has_attribute(file, "budget_epochs") ? hdf5::read_int_attribute(file, "budget_epochs") : -1;
     read_workers(file, version, facts);
     facts.starts = version >= 2 ? hdf5::read_rows<Start>(hdf5::TableReader(file, "starts"), version) : starts_of(facts);
     facts.events = hdf5::read_rows<search::Event>(hdf5::TableReader(file, "events"), version);

@@ -278,9 +278,11 @@ TEST_CASE("a training that was pruned keeps no weights, and nothing is published
     CHECK(pruned.loss == pruned.pruning.losses[0]);
     CHECK(pruned.pruning.threshold == -1);
     CHECK(world.kept(0) == 0);
-    CHECK(publish_weights(world.directory, this_run, population_of({pruned})));
-    CHECK_FALSE(
-        publish_best(world.directory, this_run, world.config, world.datasets, *world.device, population_of({pruned})));
+    const search::Population without = population_of({pruned});
+    const search::Individual* const nothing = search::chosen(without, std::nullopt);
+    CHECK(nothing == nullptr);
+    CHECK(publish_weights(world.directory, this_run, nothing));
+    CHECK_FALSE(publish_best(world.directory, this_run, world.config, world.datasets, *world.device, nothing));
     CHECK(world.published() == 0);
 
     world.known = search::standing(pruned);
@@ -288,7 +290,8 @@ TEST_CASE("a training that was pruned keeps no weights, and nothing is published
     const search::Individual complete = world.train(evaluator, 2);
     CHECK(complete.outcome == search::Outcome::evaluated);
     CHECK(world.kept(0) == 2);
-    CHECK(publish_weights(world.directory, this_run, population_of({pruned, complete})));
+    const search::Population both = population_of({pruned, complete});
+    CHECK(publish_weights(world.directory, this_run, search::chosen(both, std::nullopt)));
     CHECK(world.published() == 2);
 }
 

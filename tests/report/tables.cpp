@@ -213,7 +213,7 @@ TEST_CASE("the overview names the epochs that were trained, and their budget if 
     recovered.records.emplace_back(search::Result{one});
 
     const auto text = [&] {
-        return report::overview(recovered, "runs/mnist", 3, search::ExchangeKind::none, "loss");
+        return report::overview(recovered, "runs/mnist", 3, {search::ExchangeKind::none}, "loss");
     };
 
     CHECK(contains(text(), ", 12 epochs\n"));

@@ -171,13 +171,13 @@ struct TpeOptions {
 /// simplices as keep the workers busy. A simplex that has ended begins again. For real and whole numbers and ordered
 /// choices.
 struct NelderMeadOptions {
-    std::int64_t parallel = 0;  ///< vertices that move at once, at most half of the genes; 0: a third, at most one a worker
-    double size = 0.2;          ///< of a first simplex, in ranges
+    std::int64_t parallel =
+        0;              ///< vertices that move at once, at most half of the genes; 0: a third, at most one a worker
+    double size = 0.2;  ///< of a first simplex, in ranges
 };
 
-using PropagatorOptions =
-    std::variant<GeneticOptions, RandomSearchOptions, EvolutionOptions, ScreenedOptions, AutomaticOptions, CmaEsOptions,
-                 SwarmOptions, TpeOptions, NelderMeadOptions>;
+using PropagatorOptions = std::variant<GeneticOptions, RandomSearchOptions, EvolutionOptions, ScreenedOptions,
+                                       AutomaticOptions, CmaEsOptions, SwarmOptions, TpeOptions, NelderMeadOptions>;
 
 /// `seed` of the run: what propagators keep follows from it and the results.
 [[nodiscard]] std::unique_ptr<Propagator> make_propagator(const PropagatorOptions& options, const Space& space,

@@ -58,9 +58,9 @@ struct Rungs {
 }
 
 /// Whether the training of `individual`, which is to have `epochs` and whose objective was `values` after each so far,
-/// ends now; a repeat never does. Compares with those born on the same island, as `population` knows them; a complete training stands at
-/// every rung that it did not come to with its loss. Notes in `individual` which rung it came to and what it was
-/// compared with. At a rung that it passed in an earlier start it is not compared again.
+/// ends now; a repeat never does. Compares with those born on the same island, as `population` knows them; a complete
+/// training stands at every rung that it did not come to with its loss. Notes in `individual` which rung it came to and
+/// what it was compared with. At a rung that it passed in an earlier start it is not compared again.
 [[nodiscard]] bool ends_early(const PruningOptions& options, std::span<const double> values, std::int64_t epochs,
                               const Population& population, Individual& individual);
 
