@@ -44,6 +44,10 @@ inline Domain path() {
     return {Text{"a path", is_path, {"some/where"}, {"''"}}};
 }
 
+/// Of a search; propagator_keys.cpp.
+[[nodiscard]] Domain propagator();
+[[nodiscard]] Domain pruning();
+
 /// Of a recipe; recipe_keys.cpp.
 [[nodiscard]] Domain data_section();
 [[nodiscard]] Domain model_layers();
