@@ -326,7 +326,7 @@ int train_one(comm::Session& session, RunOptions options) {
     options.settings.insert(
         options.settings.end(),
         {fmt::format("workers.ranks={}", session.world_size()), "workers.islands=1", "workers.slots=1",
-         "search.exchange.kind=none", "search.budget={evaluations: 1}", "search.final=none"});
+         "search.exchange={kind: none}", "search.islands=none", "search.budget={evaluations: 1}", "search.final=none"});
     return evolve(session, options);
 }
 

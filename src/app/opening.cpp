@@ -33,9 +33,8 @@ void check_same_search(const config::Config& config, const store::ArchiveFacts& 
     const std::string changes = config::difference(before.fixed_text(), config.fixed_text());
     const std::string advice =
         "only budget, final, propagator, islands, duplicates, exchange, workers, checkpoint and log may change between "
-        "two "
-        "starts of a run; go on "
-        "with the old values, or begin another run with --run DIR, or set the old one aside with --fresh";
+        "two starts of a run; go on with the old values, or begin another run with --run DIR, or set the old one aside "
+        "with --fresh";
     if (!changes.empty()) {
         throw ConfigError(fmt::format("{}: this run was made with another configuration:\n{}\n{}",
                                       directory.root().string(), changes, advice));
@@ -76,7 +75,7 @@ std::vector<std::int32_t> bred_by_workers(const search::Population& population) 
     std::vector<std::int32_t> bred;
     for (const auto& [id, individual] : population.individuals()) {
         bred.resize(std::max<std::size_t>(bred.size(), id.worker() + 1));
-        bred[id.worker()] += individual.is_repeat() ? 0 : 1;
+        bred[id.worker()] += individual.is_repeat() || individual.is_reused() ? 0 : 1;
     }
     return bred;
 }

@@ -57,6 +57,9 @@ std::string pack(const std::filesystem::path& run, const std::string& id) {
     std::vector<const search::Individual*> lineage;
     for (; individual != nullptr; individual = population.find(individual->inherited_from)) {
         lineage.push_back(individual);
+        if (lineage.size() > population.size()) {
+            throw ConfigError(fmt::format("{}: {} descends from itself", run.string(), id));
+        }
     }
     if (lineage.back()->inherited_from != search::Id{}) {
         throw ConfigError(fmt::format("{}: {} began with the weights of {}, which is not recorded", run.string(),

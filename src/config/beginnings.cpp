@@ -116,6 +116,10 @@ void read_first(const Tree& written, Config& config) {
 }
 
 void check_islands(const Tree& search, const Config& config) {
+    if (!config.islands.empty() && config.workers.islands == 0) {
+        fail(search["islands"], "search.islands",
+             "says how each island breeds, and workers.islands is auto; accepted: a number of islands there");
+    }
     if (std::ssize(config.islands) > config.workers.islands) {
         fail(search["islands"], "search.islands",
              fmt::format("{} entries for {} island{}; accepted: as many as workers.islands says, or fewer",

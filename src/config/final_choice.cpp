@@ -11,7 +11,8 @@ constexpr std::int64_t least_evaluations = 100;
 
 /// Whether nothing else can end the search: the last evaluations could not be held back.
 bool counts_evaluations_alone(const island::Budget& budget) {
-    return budget.evaluations && !budget.generations && !budget.hours && !budget.node_hours && !budget.target_loss;
+    return budget.evaluations && !budget.generations && !budget.hours && !budget.node_hours && !budget.epochs &&
+           !budget.target_loss;
 }
 
 }  // namespace

@@ -141,7 +141,7 @@ void CnnEvaluator::start(search::Individual individual) {
         individual.inherited_from = saved->individual.inherited_from;
     } else {
         order.weights = inherited_weights(individual);
-        individual.inherited_from = order.weights.empty() ? search::Id{} : individual.parents.front();
+        individual.inherited_from = order.weights.empty() ? search::Id{} : trained_parent(individual);
     }
     order.individual = individual;
     die_of(individual.id);
@@ -316,7 +316,7 @@ void CnnEvaluator::keep_best(const search::Individual& individual, train::Traini
 }
 
 void CnnEvaluator::keep_for_children(const search::Individual& individual, const train::Training& training) {
-    if (!config_.recipe(individual.genome, individual.id.value).training.inherit) {
+    if (individual.is_repeat() || !config_.recipe(individual.genome, individual.id.value).training.inherit) {
         return;
     }
     keep_alive(seconds_of_files);
@@ -328,9 +328,18 @@ void CnnEvaluator::keep_for_children(const search::Individual& individual, const
     }
 }
 
-/// Those of its first parent, if they are kept and every tensor has the same shape; else none.
+/// Its first parent, or the one whose result that parent was given. A repeat has none: it begins afresh.
+search::Id CnnEvaluator::trained_parent(const search::Individual& individual) const {
+    if (individual.is_repeat()) {
+        return {};
+    }
+    const search::Individual* parent = population_ ? population_().find(individual.parents.front()) : nullptr;
+    return parent != nullptr && parent->is_reused() ? parent->reused_from : individual.parents.front();
+}
+
+/// Those of its parent, if they are kept and every tensor has the same shape; else none.
 NamedArrays CnnEvaluator::inherited_weights(const search::Individual& individual) const {
-    const search::Id parent = individual.parents.front();
+    const search::Id parent = trained_parent(individual);
     try {
         const train::Recipe recipe = config_.recipe(individual.genome, individual.id.value);
         auto weights = recipe.training.inherit && parent != search::Id{} ? parent_weights_.find(parent) : std::nullopt;

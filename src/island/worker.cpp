@@ -189,8 +189,8 @@ search::Stage Worker::stage() const {
         stage.evaluations = std::max<std::int64_t>(1, stage.evaluations - options_.final_choice->evaluations());
     }
     if (stage.evaluations > 0) {
-        const auto settled = leaders.size() > most_told ? static_cast<double>(stage.births)
-                                                        : static_cast<double>(population_.settled_on(island()));
+        const auto settled = gossips(island()) ? static_cast<double>(stage.births)
+                                               : static_cast<double>(population_.settled_on(island()));
         stage.budget_used = settled * workers() / static_cast<double>(count * stage.evaluations);
     }
     const double hours = (hooks_.steady_seconds() - began_) / 3600;
@@ -285,6 +285,7 @@ void Worker::start_bred() {
 /// Gives `individual` the result of `twin`, and the lease back.
 void Worker::reuse(search::Individual individual, const search::Individual& twin) {
     lease_client_.give_back();
+    --generation_;  // births are those that took a lease
     settle(search::with_result_of(std::move(individual), twin, hooks_.unix_seconds()));
 }
 
@@ -345,9 +346,9 @@ void Worker::tell_progress() {
     for (search::Individual& individual : evaluator_.take_progress()) {
         const search::Individual* known = population_.find(individual.id);
         const bool is_at_rung = known == nullptr || known->pruning.rung < individual.pruning.rung;
-        const auto to =
-            is_at_rung ? leaders_of(population_.island_now(individual.island)) : std::vector<std::int32_t>();
-        publish(search::Started{std::move(individual)}, to);
+        const int island = population_.island_now(individual.island);
+        const bool is_told = is_at_rung && leaders_of(island).size() <= most_told;
+        publish(search::Started{std::move(individual)}, is_told ? leaders_of(island) : std::vector<std::int32_t>());
     }
 }
 

@@ -28,7 +28,7 @@ search::Record without_curve(search::Record record) {
 std::vector<std::int32_t> Worker::told_of(const search::Individual& individual) {
     const int island = population_.island_now(individual.island);
     const std::vector<std::int32_t>& leaders = leaders_of(island);
-    if (leaders.size() <= most_told) {
+    if (!gossips(island)) {
         return leaders;
     }
     const std::size_t spread = std::clamp(propagator_.population(), least_spread, most_told);
@@ -42,12 +42,19 @@ std::vector<std::int32_t> Worker::told_of(const search::Individual& individual) 
     for (int i = 0; i < told_by_each; ++i) {
         told.push_back(leaders[static_cast<std::size_t>(random.below(leaders.size()))]);
     }
+    std::sort(told.begin(), told.end());
+    told.erase(std::unique(told.begin(), told.end()), told.end());
     return told;
+}
+
+/// With several objectives a loss does not say what is among the best.
+bool Worker::gossips(int island) const {
+    return leaders_of(island).size() > most_told && population_.costs().empty();
 }
 
 void Worker::pass_on(const search::Record& record) {
     const auto* result = std::get_if<search::Result>(&record);
-    if (result == nullptr || state_ != State::searching || leaders_of(island()).size() <= most_told) {
+    if (result == nullptr || state_ != State::searching || !gossips(island())) {
         return;
     }
     for (const std::int32_t worker : told_of(result->individual)) {

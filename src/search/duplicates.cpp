@@ -46,7 +46,7 @@ void KnownGenomes::update(const Population& population, int island, bool with_tr
         return;
     }
     for (const Individual* individual : population.unfinished()) {
-        if (population.island_now(individual->island) == island) {
+        if (population.island_now(individual->island) == island && !individual->is_repeat()) {
             in_training_.insert(individual);
         }
     }
@@ -69,6 +69,7 @@ Individual with_result_of(Individual individual, const Individual& twin, double 
     individual.epochs = twin.epochs;
     individual.best_epoch = twin.best_epoch;
     individual.problem = twin.problem;
+    individual.training_seconds = twin.training_seconds;
     individual.finished = unix_seconds;
     individual.pruning = twin.pruning;
     individual.parameters = twin.parameters;

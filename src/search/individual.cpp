@@ -16,7 +16,8 @@ constexpr std::uint64_t restart_limit = std::uint64_t{1} << 12;
 constexpr std::uint64_t worker_limit = std::uint64_t{1} << 20;
 
 constexpr std::int32_t most_islands = 1 << 20;  // as many as workers
-constexpr double year_10000 = 253402300800;     // Unix seconds
+constexpr std::int32_t most_slots = 1 << 20;
+constexpr double year_10000 = 253402300800;  // Unix seconds
 
 Bytes bytes_of(const Individual& individual) {
     Bytes bytes;
@@ -122,11 +123,25 @@ std::optional<std::string> problem_of(const Individual& individual, const Space&
         !(individual.progress >= 0)) {
         return "has counts that cannot be";
     }
+    for (const Id other : {individual.parents[0], individual.reused_from, individual.inherited_from}) {
+        if (other == individual.id) {
+            return "comes from itself";
+        }
+    }
+    if (individual.is_repeat() && individual.parents[0] == Id{}) {
+        return "repeats nobody";
+    }
     const Breeding& breeding = individual.breeding;
+    if (!(-1 <= breeding.slot && breeding.slot < most_slots)) {
+        return fmt::format("competes for the place {}", breeding.slot);
+    }
     for (const double share : {breeding.scale_factor, breeding.crossover_rate, breeding.budget_used}) {
         if (!(0 <= share && share <= 1)) {
             return fmt::format("was bred with a share of {}", share);
         }
+    }
+    if (!(0 <= individual.training_seconds && individual.training_seconds < year_10000)) {
+        return fmt::format("was trained for {} s", individual.training_seconds);
     }
     for (const double time : {individual.born, individual.started, individual.finished}) {
         if (!(0 <= time && time < year_10000)) {

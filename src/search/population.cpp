@@ -89,7 +89,7 @@ bool Population::merge_membership(Id id, std::int32_t island) {
         return false;
     }
     const Individual* individual = kind_ == ExchangeKind::pollination ? find(id) : nullptr;
-    if (individual != nullptr && individual->ranks_by_loss()) {
+    if (individual != nullptr && individual->ranks_by_loss() && !individual->is_repeat()) {
         at(island_now(island)).insert(individual);
         at(island_now(island)).changes.push_back(individual);
     }
@@ -159,7 +159,7 @@ std::size_t Population::active(int island) const {
     return kind_ == ExchangeKind::pollination ? at(island).born : at(island).members.size();
 }
 
-// Everyone that ranks by loss is a member of some island.
+// Everyone that ranks by loss, but for repeats, is a member of some island.
 const Individual* Population::best() const {
     const Individual* found = nullptr;
     for (const Island& island : islands_) {

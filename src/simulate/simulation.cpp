@@ -236,6 +236,9 @@ void check(const config::Config& config, const Options& options) {
             "search.first.run: a simulation reads no run directory; accepted: a list of guesses, search.first: "
             "[{GENE: VALUE}]");
     }
+    if (config.exchange.topology == search::Topology::nodes) {
+        throw ConfigError("search.exchange.topology: a simulation has no nodes; accepted: every other topology");
+    }
     if (config.budget.node_hours) {
         throw ConfigError(
             "search.budget.node_hours: a simulation has no nodes; accepted: evaluations, generations, hours, "

@@ -320,9 +320,11 @@ TEST_CASE("a child of equal shape begins with its parent's best weights, others 
     CHECK(parent.inherited_from == search::Id{});
     CnnEvaluator evaluator = world.evaluator(1, this_run);
     CnnEvaluator of_other_run = world.evaluator(2, this_run + 1);
-    const auto child_of = [](CnnEvaluator& trains, search::Id first_parent, std::uint64_t id) {
+    const auto child_of = [](CnnEvaluator& trains, search::Id first_parent, std::uint64_t id,
+                             search::Operator bred_by = search::Operator::crossover) {
         search::Individual child = individual(id);
         child.parents = {first_parent, {2}};
+        child.bred_by = bred_by;
         trains.start(child);
         std::vector<search::Individual> done;
         while (done.empty()) {
@@ -339,6 +341,8 @@ TEST_CASE("a child of equal shape begins with its parent's best weights, others 
     CHECK(child_of(evaluator, {7}, 17).inherited_from == search::Id{});        // nobody's
     CHECK(child_of(evaluator, {0}, 25).inherited_from == search::Id{});
     CHECK(child_of(of_other_run, parent.id, 33).inherited_from == search::Id{});
+    CHECK(child_of(evaluator, parent.id, 41, search::Operator::repeat).inherited_from == search::Id{});
+    CHECK_FALSE(std::filesystem::exists(world.directory.weights({41})));
     World without;
     CnnEvaluator plain = without.evaluator(0, this_run);
     static_cast<void>(without.train(plain, 1));

@@ -83,6 +83,7 @@ TEST_CASE("the final choice: a budget of evaluations alone that leaves something
     CHECK(choice_of("budget: {evaluations: 50}, final: {repeats: 5}")->repeats == 5);
     CHECK_FALSE(choice_of("budget: {evaluations: 99}"));
     CHECK_FALSE(choice_of("budget: {evaluations: 1000, hours: 1}"));
+    CHECK_FALSE(choice_of("budget: {evaluations: 1000, epochs: 300}"));
     CHECK_FALSE(choice_of("budget: {evaluations: 1000}, final: none"));
     CHECK_FALSE(choice_of("budget: {evaluations: 1000}, objective: {function: sphere}"));
     CHECK(choice_of("budget: {evaluations: 1000}, objective: {function: sphere}, final: {candidates: 2}")->candidates ==

@@ -70,6 +70,7 @@ private:
     void describe(search::Individual& individual, train::Training& training, search::Outcome outcome) const;
     void keep_best(const search::Individual& individual, train::Training& training);
     void keep_for_children(const search::Individual& individual, const train::Training& training);
+    [[nodiscard]] search::Id trained_parent(const search::Individual& individual) const;
     [[nodiscard]] NamedArrays inherited_weights(const search::Individual& individual) const;
     [[nodiscard]] std::uint32_t steps_wanted(const Running& running) const;
     void measure(std::uint32_t slot);

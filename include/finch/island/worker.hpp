@@ -139,6 +139,8 @@ private:
     /// The leaders of the island of `individual`, a result, that are told of it: all; in a large island some at random,
     /// and only of what is among its best.
     [[nodiscard]] std::vector<std::int32_t> told_of(const search::Individual& individual);
+    /// Whether the leaders of `island` hear of its best alone.
+    [[nodiscard]] bool gossips(int island) const;
     /// In a large island: tells others of what is among its best and came to be known here.
     void pass_on(const search::Record& record);
     void notify(const search::Record& record);

@@ -81,7 +81,7 @@ void NelderMeadState::begin_again(std::size_t slot) {
 }
 
 void NelderMeadState::take(const Individual& individual, bool born_here) {
-    const double loss = individual.ranks_by_loss() ? individual.loss : std::numeric_limits<double>::infinity();
+    const double loss = comparable_loss(individual);
     const UnitGenome place = to_unit(plan_.space, individual.genome);
     if (!born_here || individual.bred_by != Operator::simplex) {
         if (loss < best_loss_ && (!from_elsewhere_ || loss < *from_elsewhere_->loss)) {
