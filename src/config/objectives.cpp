@@ -48,6 +48,9 @@ void check_objectives(const Tree& search, const Config& config) {
                      [&](const IslandOptions& island) { return is_genetic(island.propagator); })) {
         refuse("islands", "genetic on each");
     }
+    if (config.duplicates == search::Duplicates::reuse) {
+        refuse("duplicates", "breed, train");
+    }
     if (search["pruning"].kind != Tree::Kind::scalar || search["pruning"].text != "none") {
         refuse("pruning", "none");
     }

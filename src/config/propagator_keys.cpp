@@ -6,7 +6,7 @@
 
 #include <utility>
 
-/// The keys of search.propagator and search.pruning.
+/// The keys of search.propagator and search.pruning. Alternatives stand in the order of their variant.
 namespace finch::config {
 namespace {
 
@@ -146,6 +146,8 @@ Domain propagator() {
                          {{key("most_points", &search::ScreenedOptions::most_points, whole(20, 2000),
                                "results that the model knows: the best half and the newest")}},
                          "of 200 candidates the one that a Gaussian process likes best: for up to 500 evaluations"),
+        alternative<Any>("auto", search::AutomaticOptions{}, {},
+                         "screened for an island's first 500 results, evolution from then on"),
         alternative<Any>(
             "cmaes", search::CmaEsOptions{},
             {{key("population", &search::CmaEsOptions::population, either({word_of({"auto"}), whole(4, million)}),
@@ -156,13 +158,6 @@ Domain propagator() {
             "CMA-ES: for numbers that depend on each other"),
         alternative<Any>("swarm", search::SwarmOptions{}, std::get<Section>(swarm_section().is), "a particle swarm"),
         alternative<Any>(
-            "nelder_mead", search::NelderMeadOptions{},
-            {{key("parallel", &search::NelderMeadOptions::parallel, either({word_of({"auto"}), whole(1, 500)}),
-                  "vertices of a simplex that move at once, at most half of the genes; auto: a third, at most one a "
-                  "worker"),
-              key("size", &search::NelderMeadOptions::size, above(0, 1), "of a first simplex, in ranges")}},
-            "Nelder and Mead's simplex, in parallel: for numbers and ordered choices"),
-        alternative<Any>(
             "tpe", TpeOptions{},
             {{key("startup", &TpeOptions::startup, whole(1, million), "results before which all is random"),
               key("candidates", &TpeOptions::candidates, whole(1, 10000), "of which the likeliest good one is bred"),
@@ -171,8 +166,13 @@ Domain propagator() {
               key("most_points", &TpeOptions::most_points, whole(50, 100000),
                   "results that it knows: the best and the newest")}},
             "a tree-structured Parzen estimator: for up to 500 evaluations, choices and conditions above all"),
-        alternative<Any>("auto", search::AutomaticOptions{}, {},
-                         "screened for an island's first 500 results, evolution from then on"),
+        alternative<Any>(
+            "nelder_mead", search::NelderMeadOptions{},
+            {{key("parallel", &search::NelderMeadOptions::parallel, either({word_of({"auto"}), whole(1, 500)}),
+                  "vertices of a simplex that move at once, at most half of the genes; auto: a third, at most one a "
+                  "worker"),
+              key("size", &search::NelderMeadOptions::size, above(0, 1), "of a first simplex, in ranges")}},
+            "Nelder and Mead's simplex, in parallel: for numbers and ordered choices"),
     }}};
 }
 

@@ -69,7 +69,6 @@ Individual with_result_of(Individual individual, const Individual& twin, double 
     individual.epochs = twin.epochs;
     individual.best_epoch = twin.best_epoch;
     individual.problem = twin.problem;
-    individual.training_seconds = twin.training_seconds;
     individual.finished = unix_seconds;
     individual.pruning = twin.pruning;
     individual.parameters = twin.parameters;

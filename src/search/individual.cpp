@@ -16,8 +16,7 @@ constexpr std::uint64_t restart_limit = std::uint64_t{1} << 12;
 constexpr std::uint64_t worker_limit = std::uint64_t{1} << 20;
 
 constexpr std::int32_t most_islands = 1 << 20;  // as many as workers
-constexpr std::int32_t most_slots = 1 << 20;
-constexpr double year_10000 = 253402300800;  // Unix seconds
+constexpr double year_10000 = 253402300800;     // Unix seconds
 
 Bytes bytes_of(const Individual& individual) {
     Bytes bytes;
@@ -132,7 +131,7 @@ std::optional<std::string> problem_of(const Individual& individual, const Space&
         return "repeats nobody";
     }
     const Breeding& breeding = individual.breeding;
-    if (!(-1 <= breeding.slot && breeding.slot < most_slots)) {
+    if (breeding.slot < -1) {
         return fmt::format("competes for the place {}", breeding.slot);
     }
     for (const double share : {breeding.scale_factor, breeding.crossover_rate, breeding.budget_used}) {

@@ -68,6 +68,22 @@ TEST_CASE("an unknown key or word is named with the nearest known one") {
     CHECK(contains(problem_of("search:\n  objective: validation_los\n"), "did you mean 'validation_loss'?"));
 }
 
+TEST_CASE("without a propagator it is auto, and each name is that of its options") {
+    const auto index_of = [](const std::string& search) {
+        return config::parse("search: {" + search + "budget: {evaluations: 5}}", "file.yaml").propagator.index();
+    };
+    CHECK(index_of("") == search::PropagatorOptions(search::AutomaticOptions{}).index());
+    CHECK(index_of("propagator: auto, ") == index_of(""));
+    CHECK(contains(config::parse("search: {budget: {evaluations: 5}}", "file.yaml").text(), "propagator: auto"));
+}
+
+TEST_CASE("several objectives take over no result") {
+    CHECK(contains(
+        problem_of("search: {objective: [validation_loss, parameters], propagator: genetic, duplicates: reuse, "
+                   "budget: {evaluations: 5}}"),
+        "search.duplicates: knows one objective"));
+}
+
 TEST_CASE("the final choice: a budget of evaluations alone that leaves something to search with; else auto is none") {
     const auto with = [](const std::string& search) { return problem_of("search: {" + search + "}"); };
     CHECK(contains(with("final: {candidates: 4}, budget: {hours: 1}"), "search.final: takes the last evaluations"));

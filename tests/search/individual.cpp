@@ -124,6 +124,26 @@ TEST_CASE("bytes that end too early or name no outcome are refused") {
     CHECK_THROWS_AS((void)read_individual(reader), FileError);
 }
 
+TEST_CASE("what no search wrote is told: its own parent, a repeat of nobody; any place in an operator's state can be") {
+    const Space space{{{"x", RealGene{0, 1}}}};
+    Individual one;
+    one.id = Id::make(0, 0, 1);
+    one.genome = {0.5};
+    one.breeding.slot = std::numeric_limits<std::int32_t>::max();
+    CHECK_FALSE(problem_of(one, space));
+    for (Id* const other : {&one.parents[0], &one.reused_from, &one.inherited_from}) {
+        *other = one.id;
+        CHECK(problem_of(one, space) == "comes from itself");
+        *other = {};
+    }
+    one.bred_by = Operator::repeat;
+    CHECK(problem_of(one, space) == "repeats nobody");
+    one.parents[0] = Id::make(0, 0, 2);
+    CHECK_FALSE(problem_of(one, space));
+    one.training_seconds = Individual::not_measured;
+    CHECK(problem_of(one, space) == "was trained for nan s");
+}
+
 TEST_CASE("only an individual that was evaluated or pruned, with a finite loss, ranks by it") {
     CHECK(evaluated(1, 0.5).ranks_by_loss());
     CHECK(pruned(1, 2, 0.5).ranks_by_loss());
