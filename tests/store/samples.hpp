@@ -30,8 +30,9 @@ inline search::Individual individual(std::uint32_t number, const search::Space& 
     one.id = search::Id::make(number % 3, number % 5, number + 1);
     one.island = static_cast<std::int32_t>(number % 4);
     one.generation = static_cast<std::int32_t>(number / 4);
-    one.parents = {search::Id{number % 2 == 0 ? 0U : number}, search::Id{random.bits()}};
     one.bred_by = static_cast<search::Operator>(number % words_of(search::Operator{}).size());
+    const bool has_parent = one.is_repeat() || number % 2 != 0;
+    one.parents = {search::Id{has_parent ? number : 0U}, search::Id{random.bits()}};
     one.genome = search::random_genome(space, random);
     one.outcome = static_cast<search::Outcome>(number % words_of(search::Outcome{}).size());
     one.loss = number % 7 == 3 ? strange_nan() : random.normal();
