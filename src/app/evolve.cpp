@@ -21,6 +21,7 @@
 #include "finch/cluster/end_notes.hpp"
 #include "finch/cluster/signals.hpp"
 #include "finch/comm/mpi_mailbox.hpp"
+#include "finch/comm/phase.hpp"
 #include "finch/evaluate/cnn_evaluator.hpp"
 #include "finch/evaluate/function_evaluator.hpp"
 
@@ -33,11 +34,15 @@
 namespace finch::app {
 namespace {
 
-/// Others wait as long for what one rank does with files, at the start and at the end.
-constexpr double seconds_of_files = 1800;
-constexpr double seconds_of_end = 1800;
+/// Others wait as long for what one rank does with files, at the start and at the end: half an hour, unless the user
+/// has set FINCH_START_SECONDS.
+double seconds_of_files() {
+    return 15 * start_seconds();
+}
 /// A million individuals take some seconds.
-constexpr double seconds_of_sharing = 600;
+double seconds_of_sharing() {
+    return 5 * start_seconds();
+}
 
 island::WorkerOptions worker_options(const RunContext& context, const OpenedRun& run,
                                      const island::IslandMap& islands) {
@@ -81,7 +86,7 @@ island::WorkerOptions worker_options(const RunContext& context, const OpenedRun&
 
 /// Followers: no more than obedience.
 void follow(const RunContext& context) {
-    cluster::unwatch();
+    end_phases();
     if (context.config.trains()) {
         evaluate::Slots(context.config, context.datasets, context.device, context.group, context.communicator).follow();
     } else {
@@ -137,9 +142,9 @@ island::ExitReason lead(const RunContext& context, OpenedRun opened) {
                           {unix_seconds, steady_seconds, cluster::stop_request, context.slurm.end_time.value_or(0),
                            cluster::request_orderly_stop});
     population = &worker.population();
-    cluster::unwatch();
+    end_phases();
     const island::ExitReason reason = worker.run();
-    begin_phase(context.session, "the end of the search", seconds_of_end);
+    begin_phase(context.session, "the end of the search", seconds_of_files());
     if (reason == island::ExitReason::urgent) {
         if (archive) {
             close_urgently(context, worker, *archive);
@@ -216,7 +221,7 @@ int end_together(const comm::Session& session, island::ExitReason reason) {
         leave_at_once(exit_stopped);
     }
     cluster::ignore_signals();
-    begin_phase(session, "the end of the run", seconds_of_end);
+    begin_phase(session, "the end of the run", seconds_of_files());
     const RunState state = reason == island::ExitReason::complete ? RunState::complete : RunState::stopped;
     return exit_code(from_message<RunState>(comm::broadcast(MPI_COMM_WORLD, to_message(state))));
 }
@@ -253,7 +258,7 @@ int evolve(comm::Session& session, const RunOptions& options) {
     }
     cluster::catch_signals(slurm.end_time.value_or(0));
     call_roll(session);
-    begin_phase(session, "reading the configuration", seconds_of_files);
+    begin_phase(session, "reading the configuration", seconds_of_files());
     std::vector<std::string> notes;
     const config::Config config = load_checked(options, slurm, notes);
     const double timeout = std::max(config.workers.timeout_seconds, evaluate::seconds_of_silence);
@@ -269,8 +274,8 @@ int evolve(comm::Session& session, const RunOptions& options) {
     }
     const comm::Group group(MPI_COMM_WORLD, place.worker, place.group_rank, config.workers.timeout_seconds);
     const comm::Communicator leaders = comm::make_leaders(MPI_COMM_WORLD, group.is_leader(), place.worker);
-    comm::check_start(MPI_COMM_WORLD, config.workers.timeout_seconds, placement.node_of_rank);
-    begin_phase(session, "opening the devices and reading the data", seconds_of_files);
+    comm::check_start(MPI_COMM_WORLD, placement.node_of_rank);
+    begin_phase(session, "opening the devices and reading the data", seconds_of_files());
     const OpenedDevice opened_device = open_device(session, config, placement);
     const LoadedData loaded = load_data(config);
     const data::Datasets& datasets = loaded.sets;
@@ -285,7 +290,7 @@ int evolve(comm::Session& session, const RunOptions& options) {
     if (config.trains() && session.world_rank() == 0) {
         spdlog::info("{}", data_text(config, datasets));
     }
-    begin_phase(session, "opening the run directory", seconds_of_files);
+    begin_phase(session, "opening the run directory", seconds_of_files());
     const store::RunDirectory directory(run_directory_of(config, options));
     OpenedRun opened;
     try {
@@ -312,9 +317,9 @@ int evolve(comm::Session& session, const RunOptions& options) {
                              datasets,
                              *opened_device.device,
                              opened_device.communicator};
-    begin_phase(session, "handing out the run", seconds_of_sharing);
-    fall_deaf("run");
-    comm::check_start(MPI_COMM_WORLD, timeout, context.placement.node_of_rank);
+    begin_phase(session, "the roll call before the search", timeout);
+    comm::check_start(MPI_COMM_WORLD, context.placement.node_of_rank);
+    begin_phase(session, "handing out the run", seconds_of_sharing());
     if (!group.is_leader()) {
         follow(context);
         return end_together(session, island::ExitReason::complete);

@@ -8,7 +8,7 @@
 #include "finch/base/log.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/cluster/signals.hpp"
-#include "finch/comm/group.hpp"
+#include "finch/comm/phase.hpp"
 #include "finch/config/trial_genomes.hpp"
 #include "finch/nn/initialization.hpp"
 
@@ -35,22 +35,30 @@ void fall_deaf(const std::string& where) {
 }
 
 void call_roll(const comm::Session& session) {
-    const double seconds = start_seconds() / 4;  // all have left MPI_Init by now
-    begin_phase(session, "the roll call", 2 * seconds);
-    fall_deaf("start");
+    begin_phase(session, "the roll call", start_seconds() / 4);  // all have left MPI_Init by now
     const auto environment = cluster::Environment::of_this_process();
-    comm::check_start(MPI_COMM_WORLD, seconds, cluster::nodes_of_ranks(environment, session.world_size()));
+    comm::check_start(MPI_COMM_WORLD, cluster::nodes_of_ranks(environment, session.world_size()));
 }
 
 void begin_phase(const comm::Session& session, const std::string& what, double seconds) {
-    cluster::watch(fmt::format("finch: rank {} on {}: {} did not end within {} s: another rank is stopped or hangs",
-                               session.world_rank(), cluster::host_name(), what, seconds),
-                   seconds);
+    constexpr double seconds_to_tell = 30;  // a wait tells who is missing; the alarm is for what is none
+    comm::begin_phase(what, seconds);
+    cluster::watch(fmt::format("finch: rank {} on {}: {} did not end within {} s", session.world_rank(),
+                               cluster::host_name(), what, seconds + seconds_to_tell),
+                   seconds + seconds_to_tell);
+    fall_deaf(what);
+}
+
+void end_phases() {
+    comm::end_phase();
+    cluster::unwatch();
 }
 
 bool stop_was_asked() {
     int request = static_cast<int>(cluster::stop_request());
-    FINCH_MPI(MPI_Allreduce(MPI_IN_PLACE, &request, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
+    MPI_Request reduction = MPI_REQUEST_NULL;
+    FINCH_MPI(MPI_Iallreduce(MPI_IN_PLACE, &request, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD, &reduction));
+    comm::wait_for(reduction);
     cluster::request_stop(static_cast<StopRequest>(request));
     return cluster::stop_request() != StopRequest::none;
 }

@@ -3,6 +3,7 @@
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/cluster/environment.hpp"
+#include "finch/comm/phase.hpp"
 
 #include "deadline.hpp"
 
@@ -111,7 +112,9 @@ int size_of(MPI_Comm communicator) {
 void broadcast_bytes(MPI_Comm communicator, int root, std::span<std::byte> bytes, std::size_t most) {
     for (std::size_t at = 0; at < bytes.size(); at += most) {
         const auto count = static_cast<int>(std::min(most, bytes.size() - at));
-        FINCH_MPI(MPI_Bcast(bytes.data() + at, count, MPI_BYTE, root, communicator));
+        MPI_Request request = MPI_REQUEST_NULL;
+        FINCH_MPI(MPI_Ibcast(bytes.data() + at, count, MPI_BYTE, root, communicator, &request));
+        wait_for(request);
     }
 }
 
@@ -119,7 +122,9 @@ std::vector<std::string> gather_all(MPI_Comm communicator, const std::string& mi
     const auto ranks = static_cast<std::size_t>(size_of(communicator));
     const std::uint64_t length = mine.size();
     std::vector<std::uint64_t> lengths(ranks);
-    FINCH_MPI(MPI_Allgather(&length, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, communicator));
+    MPI_Request request = MPI_REQUEST_NULL;
+    FINCH_MPI(MPI_Iallgather(&length, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, communicator, &request));
+    wait_for(request);
     std::vector<std::string> texts;
     if (std::accumulate(lengths.begin(), lengths.end(), std::uint64_t{0}) > most) {
         for (std::size_t rank = 0; rank < ranks; ++rank) {
@@ -133,8 +138,9 @@ std::vector<std::string> gather_all(MPI_Comm communicator, const std::string& mi
     std::vector<int> starts(ranks);
     std::exclusive_scan(counts.begin(), counts.end(), starts.begin(), 0);
     std::string all(static_cast<std::size_t>(starts.back() + counts.back()), '\0');
-    FINCH_MPI(MPI_Allgatherv(mine.data(), static_cast<int>(length), MPI_CHAR, all.data(), counts.data(), starts.data(),
-                             MPI_CHAR, communicator));
+    FINCH_MPI(MPI_Iallgatherv(mine.data(), static_cast<int>(length), MPI_CHAR, all.data(), counts.data(), starts.data(),
+                              MPI_CHAR, communicator, &request));
+    wait_for(request);
     for (std::size_t rank = 0; rank < ranks; ++rank) {
         texts.push_back(all.substr(static_cast<std::size_t>(starts[rank]), static_cast<std::size_t>(counts[rank])));
     }
@@ -153,7 +159,7 @@ void wait_for_all(MPI_Comm communicator, double seconds) {
 
 void broadcast(MPI_Comm communicator, Bytes& bytes) {
     std::uint64_t size = bytes.size();
-    FINCH_MPI(MPI_Bcast(&size, 1, MPI_UINT64_T, 0, communicator));
+    broadcast_bytes(communicator, 0, std::as_writable_bytes(std::span(&size, 1)));
     bytes.resize(size);
     broadcast_bytes(communicator, 0, bytes);
 }
@@ -162,13 +168,19 @@ void send_bytes(MPI_Comm communicator, int to, std::span<const std::byte> bytes)
     if (bytes.size() > most_message_bytes) {
         throw Error(fmt::format("a message of {} bytes is too long", bytes.size()));
     }
-    FINCH_MPI(MPI_Send(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, bytes_tag, communicator));
+    MPI_Request request = MPI_REQUEST_NULL;
+    FINCH_MPI(MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, bytes_tag, communicator, &request));
+    wait_for(request);
 }
 
 Bytes receive_bytes(MPI_Comm communicator, int from) {
     MPI_Status status;
     int size = 0;
-    FINCH_MPI(MPI_Probe(from, bytes_tag, communicator, &status));
+    wait_until([&] {
+        int there = 0;
+        FINCH_MPI(MPI_Iprobe(from, bytes_tag, communicator, &there, &status));
+        return there != 0;
+    });
     FINCH_MPI(MPI_Get_count(&status, MPI_BYTE, &size));
     Bytes bytes(static_cast<std::size_t>(size));
     FINCH_MPI(MPI_Recv(bytes.data(), size, MPI_BYTE, from, bytes_tag, communicator, MPI_STATUS_IGNORE));
@@ -177,7 +189,7 @@ Bytes receive_bytes(MPI_Comm communicator, int from) {
 
 std::string broadcast(MPI_Comm communicator, const std::string& text) {
     std::uint64_t length = text.size();
-    FINCH_MPI(MPI_Bcast(&length, 1, MPI_UINT64_T, 0, communicator));
+    broadcast_bytes(communicator, 0, std::as_writable_bytes(std::span(&length, 1)));
     std::string received = text;
     received.resize(length);
     broadcast_bytes(communicator, 0, std::as_writable_bytes(std::span(received)));

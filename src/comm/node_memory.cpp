@@ -48,7 +48,7 @@ NodeMemory::NodeMemory(MPI_Comm node, std::size_t bytes, std::uint64_t free_byte
         std::uint64_t bytes;
         std::uint64_t free;
     } wanted{bytes, free_bytes};
-    FINCH_MPI(MPI_Bcast(&wanted, sizeof wanted, MPI_BYTE, 0, node));
+    broadcast_bytes(node, 0, std::as_writable_bytes(std::span(&wanted, 1)));
     const std::uint64_t least = wanted.bytes + wanted.bytes / 10 + (1 << 20);  // MPI keeps some for itself
     if (size_of(node) > 1) {
         if (wanted.free < least) {

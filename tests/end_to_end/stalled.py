@@ -58,8 +58,12 @@ passed("a stopped leader of a worker of one rank does, too")
 stop_one(2, 0, f"worker 0 (rank 0 on {HOST})", "--set", "workers.ranks=1")
 passed("a stopped world rank 0 does, too")
 
-for where, seconds, words in (("init", 6, "2 ranks were expected"), ("start", 12, f"1 of 2 ranks did not come within 3 s: rank 1 on {HOST}"),
-                              ("run", 12, f"1 of 2 ranks did not come within 30 s: rank 1 on {HOST}")):
+MISSING = f"1 of 2 ranks did not come: rank 1 on {HOST}"
+for where, seconds, words in (("init", 6, "2 ranks were expected"),
+                              ("the roll call", 12, "the roll call did not end within 3 s: " + MISSING),
+                              ("reading the configuration", 2, "reading the configuration did not end within 30 s: " + MISSING),
+                              ("opening the run directory", 2, "opening the run directory did not end within 30 s: " + MISSING),
+                              ("the roll call before the search", 12, "the roll call before the search did not end within 30 s: " + MISSING)):
     with Folder() as folder:
         folder.write("tiny.yaml", CONFIG)
         os.environ.update(FINCH_TEST_DEAF=f"1:{where}", FINCH_START_SECONDS=str(seconds))
@@ -67,7 +71,7 @@ for where, seconds, words in (("init", 6, "2 ranks were expected"), ("start", 12
         code = end(process, 100)
         del os.environ["FINCH_TEST_DEAF"], os.environ["FINCH_START_SECONDS"]
         check(code not in (0, 2, 75) and words in folder.output(), f"deaf at {where}: ended with {code}\n{folder.output()}")
-    passed(f"a rank that is deaf at its {where} ends the job: {words}")
+    passed(f"a rank that is deaf at '{where}' ends the job: {words}")
 
 with Folder() as folder:
     folder.write("tiny.yaml", CONFIG.replace("epochs: 6", "epochs: 200"))

@@ -22,8 +22,11 @@ void fall_deaf(const std::string& where);
 /// Collective over the world. The first thing after MPI_Init: all ranks are there, or Error names those that are not.
 void call_roll(const comm::Session& session);
 
-/// Ends this process unless the next phase of the start begins within `seconds`, with a message that names `what`.
+/// Unless the next phase begins within `seconds`, ends this process, with a message that names `what` and, where it
+/// waits for others, those that are silent. The tests name the phase in FINCH_TEST_DEAF.
 void begin_phase(const comm::Session& session, const std::string& what, double seconds);
+/// From now on waits have deadlines of their own.
+void end_phases();
 
 /// Collective over the world. Whether a signal asked any rank to stop; then it is asked of all of them.
 [[nodiscard]] bool stop_was_asked();

@@ -62,9 +62,4 @@ private:
     int size_ = 1;
 };
 
-/// Collective over `world`. After the groups are formed: a barrier and an all-reduce of ones with a deadline. Throws
-/// Error: on world rank 0 with the ranks and nodes that are missing, elsewhere a quarter of the timeout later, so that
-/// rank 0, which knows more, speaks first. `node_of_rank`: the node's name, by world rank. Sleeps between its looks.
-void check_start(MPI_Comm world, double timeout_seconds, std::span<const std::string> node_of_rank);
-
 }  // namespace finch::comm

@@ -56,6 +56,8 @@ private:
 /// The largest message: MPI counts in int, and its buffers should stay small beside what they carry.
 inline constexpr std::size_t most_message_bytes = std::size_t{1} << 28;
 
+// What follows waits for other ranks within the deadline of a phase, where there is one (phase.hpp).
+
 /// Collective over `communicator`. The bytes of rank `root`, on every rank, which have room for as many; in messages of
 /// at most `most` bytes.
 void broadcast_bytes(MPI_Comm communicator, int root, std::span<std::byte> bytes,
