@@ -144,7 +144,9 @@ int replay(comm::Session& session, const std::filesystem::path& run, const std::
         throw ConfigError("replay trains a network again; this run's objective is a function");
     }
     if (session.world_rank() == 0) {
-        warn_of_ranks(individual, session.world_size());
+        for (const search::Individual& one : recorded.lineage) {
+            warn_of_ranks(one, session.world_size());
+        }
     }
     const comm::Group group(MPI_COMM_WORLD, 0, session.world_rank(), config.workers.timeout_seconds);
     const OpenedDevice opened = open_as_recorded(session, config, individual);

@@ -179,9 +179,7 @@ void CnnEvaluator::start(search::Individual individual) {
 }
 
 void CnnEvaluator::set_pruner(std::uint32_t slot) {
-    // What is evaluated once more is compared with nobody.
-    if (!population_ || !search::prunes(config_.pruning) ||
-        running_[slot].individual.bred_by == search::Operator::repeat) {
+    if (!population_ || !search::prunes(config_.pruning)) {
         return;
     }
     slots_.training(slot).set_pruner([this, slot](std::span<const Epoch> curve, std::int64_t epochs) {

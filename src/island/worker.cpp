@@ -202,9 +202,12 @@ search::Stage Worker::stage() const {
             std::max(stage.budget_used, (options_.node_hours_before + options_.nodes * hours) / *budget.node_hours);
     }
     if (budget.epochs) {
-        const auto epochs = static_cast<double>(population_.epochs_on(island()) * workers());
-        stage.budget_used =
-            std::max(stage.budget_used, epochs / static_cast<double>(count) / static_cast<double>(*budget.epochs));
+        auto epochs = static_cast<double>(population_.epochs_on(island()));
+        if (const std::size_t known = population_.settled_on(island()); gossips(island()) && known > 0) {
+            epochs *= static_cast<double>(stage.births) / static_cast<double>(known);
+        }
+        stage.budget_used = std::max(
+            stage.budget_used, epochs * workers() / static_cast<double>(count) / static_cast<double>(*budget.epochs));
     }
     stage.budget_used = std::min(stage.budget_used, 1.0);
     return stage;

@@ -103,10 +103,9 @@ std::string final_table(const search::Space& space, const search::Population& po
                   search::genome_text(space, one.individual->genome)});
     }
     const search::Candidate* winner = search::winner_of(candidates, *choice);
-    return fmt::format("final choice: the best {} again, each {} with other seeds; {}\n{}", candidates.size(),
-                       choice->repeats == 1 ? "once" : fmt::format("{} times", choice->repeats),
+    return fmt::format("final choice: the best {} again with other seeds; {}\n{}", candidates.size(),
                        winner == nullptr
-                           ? "not decided yet"
+                           ? "no winner"
                            : fmt::format("{} wins, its best repeat is {}", to_text(winner->individual->id),
                                          to_text(winner->repeats.front()->id)),
                        grid.text());

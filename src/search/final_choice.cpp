@@ -83,15 +83,16 @@ const Candidate* winner_of(std::span<const Candidate> candidates, const FinalCho
     const auto key = [](const Candidate& one) {
         return std::tuple(one.failed, std::isnan(one.mean) ? std::numeric_limits<double>::infinity() : one.mean);
     };
-    return &*std::min_element(candidates.begin(), candidates.end(),
-                              [&](const Candidate& a, const Candidate& b) { return key(a) < key(b); });
+    const Candidate& winner = *std::min_element(
+        candidates.begin(), candidates.end(), [&](const Candidate& a, const Candidate& b) { return key(a) < key(b); });
+    return std::isnan(winner.mean) ? nullptr : &winner;
 }
 
 const Individual* chosen(const Population& population, const std::optional<FinalChoice>& choice) {
     if (choice) {
         const std::vector<Candidate> candidates = final_candidates(population, choice->candidates);
         const Candidate* winner = winner_of(candidates, *choice);
-        if (winner != nullptr && winner->repeats.front()->ranks_by_loss()) {
+        if (winner != nullptr) {
             return winner->repeats.front();
         }
     }

@@ -29,7 +29,7 @@ std::vector<std::vector<const Individual*>> needed_by_islands(const Population& 
         }
     };
     for (const auto& [id, individual] : population.individuals()) {
-        if (!individual.finished_training() || &individual == best) {
+        if (&individual == best) {
             for (int island = 0; island < population.islands(); ++island) {
                 add(island, individual);
             }

@@ -110,6 +110,8 @@ private:
     std::uint64_t seed_;
     search::FunctionInstance function_;
     island::IslandMap islands_;
+    config::Config::Needs needs_;
+    search::Beginning beginning_;
     double now_ = start_time;
     Network network_;
     NoJournal journal_;
@@ -124,6 +126,8 @@ Simulation::Simulation(const config::Config& config, const Options& options, std
     : seed_(seed),
       function_(function_of(config).make_instance()),
       islands_(islands_of(config, options.workers)),
+      needs_(config.needs()),
+      beginning_(config.beginning(needs_.first_points)),
       network_(
           options.workers, options.message_seconds, [this] { return now_; },
           [this](int worker, double time) { schedule(worker, time); }),
@@ -148,9 +152,8 @@ void Simulation::add_worker(const config::Config& config, const Options& options
     worker.final_choice = config.final_choice;
     worker.exchange = config.exchange;
     worker.duplicates = config.duplicates;
-    const config::Config::Needs needs = config.needs();
-    worker.beginning = config.beginning(needs.first_points);
-    worker.bred_from = needs.population;
+    worker.beginning = beginning_;
+    worker.bred_from = needs_.population;
     worker.openings_left.resize(worker.beginning.openings());
     std::iota(worker.openings_left.begin(), worker.openings_left.end(), 0U);
     worker.archive_seconds = config.checkpoint.archive_seconds;

@@ -68,15 +68,6 @@ TEST_CASE("an unknown key or word is named with the nearest known one") {
     CHECK(contains(problem_of("search:\n  objective: validation_los\n"), "did you mean 'validation_loss'?"));
 }
 
-TEST_CASE("without a propagator it is auto, and each name is that of its options") {
-    const auto index_of = [](const std::string& search) {
-        return config::parse("search: {" + search + "budget: {evaluations: 5}}", "file.yaml").propagator.index();
-    };
-    CHECK(index_of("") == search::PropagatorOptions(search::AutomaticOptions{}).index());
-    CHECK(index_of("propagator: auto, ") == index_of(""));
-    CHECK(contains(config::parse("search: {budget: {evaluations: 5}}", "file.yaml").text(), "propagator: auto"));
-}
-
 TEST_CASE("several objectives take over no result") {
     CHECK(contains(
         problem_of("search: {objective: [validation_loss, parameters], propagator: genetic, duplicates: reuse, "

@@ -363,36 +363,6 @@ TEST_CASE("start: sobol for up to 21 free genes, none for a propagator without a
                    "search.start: 'sobol' is for as many individuals as the propagator breeds from"));
 }
 
-TEST_CASE("islands: a propagator for each, in turn; no more than there are islands") {
-    const auto sphere = [](const std::string& more) {
-        return "search: {objective: {function: sphere}, propagator: random, " + more + "}\nworkers: {islands: 3}";
-    };
-    const config::Config config = config::parse(
-        sphere("islands: [{propagator: cmaes}, {propagator: {swarm: {particles: 9, inertia: 0.5}}}]"), "f");
-    CHECK(std::holds_alternative<search::CmaEsOptions>(config.propagator_of(0)));
-    CHECK(std::get<search::SwarmOptions>(config.propagator_of(1)).particles == 9);
-    CHECK(std::get<search::SwarmOptions>(config.propagator_of(1)).inertia == 0.5);
-    CHECK(std::holds_alternative<search::CmaEsOptions>(config.propagator_of(2)));
-    CHECK(config.needs().first_points == 9);
-    CHECK(config::parse(config.text(), "f").text() == config.text());
-    CHECK(config::parse(sphere("islands: none"), "f").fixed_text() == config.fixed_text());
-
-    CHECK(std::holds_alternative<search::RandomSearchOptions>(
-        config::parse(sphere("islands: none"), "f").propagator_of(1)));
-    const std::string one = "{propagator: random}";
-    CHECK(contains(problem_of(sphere("islands: [" + one + ", " + one + ", " + one + ", " + one + "]")),
-                   "search.islands: 4 entries for 3 islands; accepted: as many as workers.islands says, or fewer"));
-    CHECK(contains(problem_of(sphere("islands: [{propagator: {swarm: {cognitive: 1, social: 2}}}]")),
-                   "'canonical' needs cognitive + social above 4, not 3"));
-}
-
-TEST_CASE("nelder_mead: a choice without an order is refused, by its name") {
-    CHECK(contains(problem_of("search: {space: {act: {choice: [relu, tanh]}}, propagator: nelder_mead}\n"
-                              "model: [{conv: {activation: $act}}, flatten, linear]"),
-                   "search.propagator: nelder_mead moves numbers and ordered choices, and act is a choice without an "
-                   "order"));
-}
-
 TEST_CASE("what a run begins with cannot change between two starts; old configurations go on") {
     const auto fixed = [](const std::string& yaml) { return config::parse(yaml, "f").fixed_text(); };
 

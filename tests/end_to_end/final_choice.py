@@ -53,7 +53,7 @@ with Folder() as folder:
     winner, mean = check_choice(run, 16, "in one go")
     shown = folder.run(0, "show", "runs/whole")
     for text in (output, shown):
-        check("final choice: the best 3 again, each 2 times" in text and f"{mean:.6g}" in text, f"the choice is not shown:\n{text}")
+        check("final choice: the best 3 again with other seeds; " in text and f"{mean:.6g}" in text, f"the choice is not shown:\n{text}")
     passed("the best are trained again within the budget, and the winner's best repeat is published")
 
     process = folder.start(4, "evolve", "final.yaml", "--run", "runs/killed")
@@ -76,7 +76,7 @@ with Folder() as folder:
     bred, repeats = split(individuals(folder.path / "runs/noisy"))
     check(len(bred) == 280 and len(repeats) == 20, f"a noisy function: {len(bred)} bred, {len(repeats)} repeats")
     check(len({row["loss"] for row in repeats.values()}) == 20, "two repeats of a noisy function have the same value")
-    check("the best 4 again, each 5 times" in shown and " wins" in shown, shown)
+    check("the best 4 again with other seeds; " in shown and " wins" in shown, shown)
     passed("a noisy function is evaluated again where that is asked for")
 
     refused = folder.run(4, "evolve", "final.yaml", "--run", "runs/other", "--set", "search.budget.hours=1", expect=2)

@@ -33,6 +33,14 @@ TEST_CASE("nearly all leaders of a large island know its best, and few messages 
     }
     CHECK(known > best.size() * (workers - 1) * 8 / 10);
     CHECK(results < budget * (workers - 1) / 4);
+    // World rank 0 counts what it hears: each result once, from the one who bred it.
+    std::vector<std::size_t> bred(workers);
+    for (const auto& [id, individual] : recorded.individuals()) {
+        ++bred[id.worker()];
+    }
+    for (std::size_t worker = 1; worker < workers; ++worker) {
+        CHECK(world.mailboxes_[worker]->sent_to_0[result_record] == bred[worker]);
+    }
     CHECK(world.messages_to_others(result_record) < budget * (workers - 1) / 4);
 }
 

@@ -15,14 +15,6 @@ using namespace finch::search;
 
 namespace {
 
-Space reals(std::size_t count, double low = -5, double high = 5) {
-    Space space;
-    for (std::size_t i = 0; i < count; ++i) {
-        space.genes.push_back({"x" + std::to_string(i), RealGene{low, high}});
-    }
-    return space;
-}
-
 double ellipsoid(const Genome& x) {
     double sum = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {

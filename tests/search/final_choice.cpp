@@ -116,7 +116,9 @@ TEST_CASE("where every repeat fails the best of all stays") {
     Individual failed = repeat(1, only, Individual::not_measured);
     failed.outcome = Outcome::failed;
 
-    CHECK(chosen(population_of({only, failed}), FinalChoice{1, 1})->id == only.id);
+    const Population population = population_of({only, failed});
+    CHECK(winner_of(final_candidates(population, 1), {1, 1}) == nullptr);
+    CHECK(chosen(population, FinalChoice{1, 1})->id == only.id);
     CHECK(chosen(population_of({}), FinalChoice{1, 1}) == nullptr);
 }
 

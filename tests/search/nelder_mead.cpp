@@ -15,30 +15,6 @@ using namespace finch::search;
 
 namespace {
 
-Space reals(std::size_t count) {
-    Space space;
-    for (std::size_t i = 0; i < count; ++i) {
-        space.genes.push_back({"x" + std::to_string(i), RealGene{-5, 5}});
-    }
-    return space;
-}
-
-double sphere(const Genome& x) {
-    double sum = 0;
-    for (const double value : x) {
-        sum += (value - 1) * (value - 1);
-    }
-    return sum;
-}
-
-double rosenbrock(const Genome& x) {
-    double sum = 0;
-    for (std::size_t i = 0; i + 1 < x.size(); ++i) {
-        sum += 100 * std::pow(x[i + 1] - x[i] * x[i], 2) + std::pow(1 - x[i], 2);
-    }
-    return sum;
-}
-
 /// Nelder and Mead's loop, one step after the other, on the genes' own scale, from the same first simplices:
 /// evaluations to `target`.
 double reference(const Loss& loss, std::size_t genes, double target, std::uint64_t seed) {

@@ -3,17 +3,45 @@
 #include "finch/search/propagator.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <deque>
 #include <doctest/doctest.h>
 #include <functional>
 #include <limits>
+#include <string>
 #include <utility>
 #include <vector>
 
 namespace finch::search {
 
 using Loss = std::function<double(const Genome&)>;
+
+/// `count` real genes in [low, high].
+inline Space reals(std::size_t count, double low = -5, double high = 5) {
+    Space space;
+    for (std::size_t i = 0; i < count; ++i) {
+        space.genes.push_back({"x" + std::to_string(i), RealGene{low, high}});
+    }
+    return space;
+}
+
+/// Least where all genes are 1.
+inline double sphere(const Genome& x) {
+    double sum = 0;
+    for (const double value : x) {
+        sum += (value - 1) * (value - 1);
+    }
+    return sum;
+}
+
+inline double rosenbrock(const Genome& x) {
+    double sum = 0;
+    for (std::size_t i = 0; i + 1 < x.size(); ++i) {
+        sum += 100 * std::pow(x[i + 1] - x[i] * x[i], 2) + std::pow(1 - x[i], 2);
+    }
+    return sum;
+}
 
 struct Found {
     double best = std::numeric_limits<double>::infinity();

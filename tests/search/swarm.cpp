@@ -14,30 +14,6 @@ namespace {
 
 constexpr std::size_t genes = 6;
 
-Space reals(std::size_t count = genes) {
-    Space space;
-    for (std::size_t i = 0; i < count; ++i) {
-        space.genes.push_back({"x" + std::to_string(i), RealGene{-5, 5}});
-    }
-    return space;
-}
-
-double sphere(const Genome& x) {
-    double sum = 0;
-    for (const double value : x) {
-        sum += (value - 1) * (value - 1);
-    }
-    return sum;
-}
-
-double rosenbrock(const Genome& x) {
-    double sum = 0;
-    for (std::size_t i = 0; i + 1 < x.size(); ++i) {
-        sum += 100 * std::pow(x[i + 1] - x[i] * x[i], 2) + std::pow(1 - x[i], 2);
-    }
-    return sum;
-}
-
 /// The textbook's loop over particles in arrays, on [0, 1]: evaluations to `target`.
 double reference(const Loss& loss, double inertia, double weight, double fastest, std::size_t count, double target,
                  std::uint64_t seed) {
@@ -110,7 +86,7 @@ TEST_CASE("swarm, one after the other, needs as many evaluations as the textbook
         CAPTURE(words_of(SwarmVariant())[static_cast<std::size_t>(one.variant)]);
         const double median = median_over_seeds(41, [&](std::uint64_t seed) {
             return evaluations_to(
-                search_for(SwarmOptions{.variant = one.variant, .particles = 15}, reals(), sphere, 4000, 1, seed),
+                search_for(SwarmOptions{.variant = one.variant, .particles = 15}, reals(genes), sphere, 4000, 1, seed),
                 1e-4);
         });
         const double expected = median_over_seeds(401, [&](std::uint64_t seed) {
@@ -162,7 +138,7 @@ TEST_CASE("swarm: no clamped particle is faster than its limit, and a constricti
     const auto fastest = [](const SwarmOptions& options) {
         double most = 0;
         std::map<Id, Genome> known;
-        for (const Individual& individual : search_for(options, reals(), rosenbrock, 2000, 5, 1).all) {
+        for (const Individual& individual : search_for(options, reals(genes), rosenbrock, 2000, 5, 1).all) {
             if (known.contains(individual.parents[0])) {
                 for (std::size_t i = 0; i < genes; ++i) {
                     most = std::max(most, std::abs(individual.genome[i] - known[individual.parents[0]][i]) / 10);
@@ -181,7 +157,7 @@ TEST_CASE("swarm: no clamped particle is faster than its limit, and a constricti
 TEST_CASE("swarm: particles move alike, however many are in flight") {
     for (const std::int32_t in_flight : {1, 7, 100}) {
         CAPTURE(in_flight);
-        const Found found = search_for(SwarmOptions{.particles = 20}, reals(), sphere, 4000, in_flight, 3);
+        const Found found = search_for(SwarmOptions{.particles = 20}, reals(genes), sphere, 4000, in_flight, 3);
         std::map<std::int32_t, int> results;
         for (const Individual& individual : found.all) {
             ++results[individual.breeding.slot];

@@ -21,14 +21,17 @@ public:
     int leaders() const override { return mailbox_.leaders(); }
     void send(int to, comm::Message message, bool counted) override {
         search::RecordReader reader(*message, 7, "message");
-        sent[reader.next()->index()] += to != self() ? 1 : 0;
+        const auto kind = reader.next()->index();
+        sent[kind] += to != self() ? 1 : 0;
+        sent_to_0[kind] += to == 0 && self() != 0 ? 1 : 0;
         mailbox_.send(to, std::move(message), counted);
     }
     std::vector<comm::Envelope> take() override { return mailbox_.take(); }
     void begin_closing() override { mailbox_.begin_closing(); }
     bool closed() override { return mailbox_.closed(); }
 
-    std::map<std::size_t, std::size_t> sent;  ///< messages to others, by kind of record
+    std::map<std::size_t, std::size_t> sent;       ///< messages to others, by kind of record
+    std::map<std::size_t, std::size_t> sent_to_0;  ///< of them to world rank 0
 
 private:
     comm::Mailbox& mailbox_;

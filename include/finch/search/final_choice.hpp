@@ -40,7 +40,7 @@ struct Candidate {
                                                   std::int64_t evaluations);
 
 /// Of candidates that all have `choice.repeats` settled repeats: the smallest mean, but first those of whom fewer
-/// failed. Null if one has fewer.
+/// failed. Null if one has fewer, or all failed.
 [[nodiscard]] const Candidate* winner_of(std::span<const Candidate> candidates, const FinalChoice& choice);
 
 /// The individual whose weights a run publishes: of the winner's repeats the best, since the weights of a repeat are

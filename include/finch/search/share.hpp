@@ -7,7 +7,7 @@
 namespace finch::search {
 
 /// For each island of `population`, the individuals that its leaders have to know at a start: those that are active or
-/// were born there, whatever is unfinished anywhere, and the best of all. They breed from no others; of what comes from
+/// were born there, finished or not, and the best of all. They breed from no others; of what comes from
 /// other islands later they hear as in a first start.
 [[nodiscard]] std::vector<std::vector<const Individual*>> needed_by_islands(const Population& population);
 
