@@ -1,0 +1,87 @@
+#include "finch/process/launcher.hpp"
+
+#include "helper.hpp"
+#include "messages.hpp"
+#include "system_calls.hpp"
+
+#include "finch/base/error.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <utility>
+
+namespace finch::process {
+namespace {
+
+constexpr double goodbye_seconds = 10;
+
+/// What no exec can be given; empty if all is well.
+std::string fault_of(const Program& program) {
+    if (program.arguments.empty()) {
+        return "no program is named";
+    }
+    const auto has_null = [](const std::string& text) { return text.find('\0') != std::string::npos; };
+    if (has_null(program.folder) || std::any_of(program.arguments.begin(), program.arguments.end(), has_null) ||
+        std::any_of(program.environment.begin(), program.environment.end(), has_null)) {
+        return "a null byte in its arguments, environment or folder";
+    }
+    return {};
+}
+
+}  // namespace
+
+Launcher Launcher::fork() {
+    Pair sockets = make_sockets();
+    const pid_t caller = ::getpid();
+    const pid_t helper = ::fork();
+    if (helper < 0) {
+        throw_errno("fork");
+    }
+    if (helper == 0) {
+        sockets.first.reset();
+        run_helper(std::move(sockets.second), caller);
+    }
+    return {std::move(sockets.first), helper};
+}
+
+Launcher::Launcher(Launcher&& other) noexcept
+    : socket_(std::move(other.socket_)), helper_(std::exchange(other.helper_, 0)) {}
+
+Launcher::~Launcher() {
+    if (!socket_) {
+        return;
+    }
+    send_packet(socket_, Request::kill_all);
+    pollfd end{socket_.get(), POLLIN, 0};
+    int ready = -1;
+    do {
+        ready = poll_for({&end, 1}, goodbye_seconds);
+    } while (ready < 0 && errno == EINTR);
+    while (ready > 0 && ::waitpid(helper_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+}
+
+Child Launcher::start(const Program& program) {
+    if (const std::string fault = fault_of(program); !fault.empty()) {
+        return Child(Ended{127, 0, fault});
+    }
+    Pair input = make_pipe();
+    Pair output = make_pipe();
+    Pair errors = make_pipe();
+    Pair control = make_sockets();
+    for (const FileDescriptor* ours : {&input.second, &output.first, &errors.first}) {
+        set_nonblocking(*ours);
+    }
+    Start start{write_program(program), std::move(input.first), std::move(output.second), std::move(errors.second),
+                std::move(control.second)};
+    if (!send_start(socket_, start)) {
+        throw_errno("no program can be started: the helper process does not answer");
+    }
+    return Child({std::move(input.second), std::move(start.input), std::move(output.first), std::move(errors.first),
+                  std::move(control.first)},
+                 program.output_bytes);
+}
+
+}  // namespace finch::process

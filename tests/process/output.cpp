@@ -1,0 +1,3 @@
+#include "finch/process/output.hpp"
+
+#include <doctest/doctest.h>
