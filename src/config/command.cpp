@@ -61,9 +61,10 @@ Template::Template(const std::string& text, const std::vector<std::string>& name
             add_name(text.substr(at + 1, end - at - 1));
             at = end + 1;
         } else if (is_brace && braces == Braces::doubled) {
-            throw ConfigError(fmt::format("has a '{}' around no name, at character {}; accepted: {{NAME}}, or '{}{}' "
-                                          "for the brace itself",
-                                          text[at], at + 1, text[at], text[at]));
+            throw ConfigError(
+                fmt::format("has a '{}' around no name, at character {}; accepted: {{NAME}}, or '{}{}' "
+                            "for the brace itself",
+                            text[at], at + 1, text[at], text[at]));
         } else {
             plain += text[at++];
         }

@@ -38,7 +38,8 @@ Section function_section() {
     for (const search::Function& function : search::functions()) {
         names.push_back(function.name);
     }
-    return {{key("function", &F::function, word_of(names), "a benchmark function to be minimised").with_default("sphere"),
+    return {
+        {key("function", &F::function, word_of(names), "a benchmark function to be minimised").with_default("sphere"),
          key("dimensions", &F::dimensions, or_null(whole(1, 500)), "genes; null: the function's usual number")
              .with_default("null"),
          key("shift", &F::shift, "the optimum moves to a random place in the box's inner 80 %"),
@@ -63,8 +64,11 @@ Key files() {
             files[tree.keys[i]] = tree.items[i].text;
         }
     };
-    return {"files", "{}", {Named{{path()}}},
-            "NAME: template: files that are written into an evaluation's folder, with {GENE} replaced", set};
+    return {"files",
+            "{}",
+            {Named{{path()}}},
+            "NAME: template: files that are written into an evaluation's folder, with {GENE} replaced",
+            set};
 }
 
 Section command_section() {
@@ -85,9 +89,9 @@ Section command_section() {
              "the whole worker"),
          key("persistent", &C::persistent,
              "it is started once and given one individual after the other, a line of JSON each, until 'finch done'"),
-         key("interactive", &C::interactive, "standard input stays open, for answers to 'finch stop?'"),
-         files(),
-         key("timeout_seconds", &C::timeout_seconds, or_null(above(0, 1e9)), "after which it is ended").with_fixed(Rule::no),
+         key("interactive", &C::interactive, "standard input stays open, for answers to 'finch stop?'"), files(),
+         key("timeout_seconds", &C::timeout_seconds, or_null(above(0, 1e9)), "after which it is ended")
+             .with_fixed(Rule::no),
          key("grace_seconds", &C::grace_seconds, real(0, 86400), "between TERM and KILL, and for it to save at a stop")
              .with_fixed(Rule::no),
          key("epochs", &C::epochs, whole(0, 1000000000),
@@ -123,12 +127,13 @@ Key objective() {
     std::vector<std::string> words = all_words<LossObjective>();
     const std::vector<std::string> costs = all_words<search::Cost>();
     words.insert(words.end(), costs.begin(), costs.end());
-    return {"objective", "validation_loss",
-            either({word_of(all_words<LossObjective>()), {function}, {command}, {List{.element = {word_of(words)}}}}),
-            "what is minimised: of networks; a function, which brings its own genes x0, x1, …; or what a program says "
-            "its loss is, both without model and data; a list: the loss first, and what is minimised beside it (seconds "
-            "of training are never quite the same again)",
-            set};
+    return {
+        "objective", "validation_loss",
+        either({word_of(all_words<LossObjective>()), {function}, {command}, {List{.element = {word_of(words)}}}}),
+        "what is minimised: of networks; a function, which brings its own genes x0, x1, …; or what a program says "
+        "its loss is, both without model and data; a list: the loss first, and what is minimised beside it (seconds "
+        "of training are never quite the same again)",
+        set};
 }
 
 }  // namespace finch::config

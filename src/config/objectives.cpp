@@ -60,9 +60,6 @@ void check_objectives(const Tree& search, const Config& config) {
 }
 
 void check_command(const CommandObjective& objective, const Config& config, const Tree& search) {
-    if (config.space.size() == 0) {
-        fail(search["space"], "search.space", "is empty; accepted: the genes that the program is given");
-    }
     const auto& taken = names_of_evaluation;
     for (const search::Gene& gene : config.space.genes) {
         if (std::find(taken.begin(), taken.end(), gene.name) != taken.end()) {
@@ -73,7 +70,8 @@ void check_command(const CommandObjective& objective, const Config& config, cons
     }
     if (std::holds_alternative<search::CurveOptions>(config.pruning) && objective.epochs == 0) {
         fail(search["pruning"], "search.pruning",
-             "curve looks ahead to the last epoch; accepted: search.objective.epochs with their number, or another rule");
+             "curve looks ahead to the last epoch; accepted: search.objective.epochs with their number, or another "
+             "rule");
     }
     try {
         static_cast<void>(split_command(objective.shell ? "sh" : objective.command));

@@ -19,11 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double seconds_of_wait = 0.005;          // leader, for its own programs
-constexpr double seconds_between_looks = 0.05;     // of all ranks of a worker
-constexpr double seconds_to_hear_of_a_stop = 2;    // Slurm signals programs and Finch at nearly the same time
-constexpr double seconds_for_other_ranks = 5;      // once one has failed
-constexpr double seconds_after_programs = 3;       // of a stop's time, for journals and the archive
+constexpr double seconds_of_wait = 0.005;        // leader, for its own programs
+constexpr double seconds_between_looks = 0.05;   // of all ranks of a worker
+constexpr double seconds_to_hear_of_a_stop = 2;  // Slurm signals programs and Finch at nearly the same time
+constexpr double seconds_for_other_ranks = 5;    // once one has failed
+constexpr double seconds_after_programs = 3;     // of a stop's time, for journals and the archive
 constexpr double longest_grace = 120;
 
 /// The metrics that have a column of their own in /curves.
@@ -194,10 +194,10 @@ void CommandEvaluator::take_report(Running& running, const ReportLine& line) {
     running.losses.push_back(*line.value("loss"));
     individual.epochs = number;
     keep_reports(running);
-    running.is_pruned = running.is_pruned ||
-                        (search::prunes(config_.pruning) &&
-                         search::ends_early(config_.pruning, running.losses,
-                                            objective_.epochs > 0 ? objective_.epochs : number, population_(), individual));
+    running.is_pruned = running.is_pruned || (search::prunes(config_.pruning) &&
+                                              search::ends_early(config_.pruning, running.losses,
+                                                                 objective_.epochs > 0 ? objective_.epochs : number,
+                                                                 population_(), individual));
 }
 
 /// What an evaluation that still runs has to be told.
@@ -251,8 +251,8 @@ std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, bo
     individual.outcome = search::Outcome::failed;
     take_over_last_epoch(individual);
     if (running.ending == Ending::timed_out) {
-        individual.problem = fmt::format("it did not end within {} s (search.objective.timeout_seconds)",
-                                         *objective_.timeout_seconds);
+        individual.problem =
+            fmt::format("it did not end within {} s (search.objective.timeout_seconds)", *objective_.timeout_seconds);
     } else if (running.is_pruned && (running.ending == Ending::pruned || !failed)) {
         individual.outcome = search::Outcome::pruned;
     } else if (failed) {
@@ -352,9 +352,10 @@ search::Individual CommandEvaluator::interrupted(std::uint32_t slot) {
     command({.kind = ProgramOrder::Kind::release, .slot = slot});
     search::Individual individual = std::move(running_[slot].individual);
     individual.training_seconds += steady_seconds() - running_[slot].began;
-    individual.progress = objective_.epochs > 0 ? std::min(1.0, static_cast<double>(individual.epochs) /
-                                                                    static_cast<double>(objective_.epochs))
-                                                : 0;
+    individual.progress =
+        objective_.epochs > 0
+            ? std::min(1.0, static_cast<double>(individual.epochs) / static_cast<double>(objective_.epochs))
+            : 0;
     individual.curve.clear();
     running_[slot] = Running{};
     return individual;
@@ -371,10 +372,11 @@ void CommandEvaluator::keep_reports(const Running& running) const {
     }
     const Epoch& last = running.individual.curve.back();
     std::ofstream file(programs_.folder_of(running.individual.id) / "reports", std::ios::binary | std::ios::app);
-    file << fmt::format("finch epoch={} loss={} accuracy={} training_loss={} training_accuracy={} learning_rate={} "
-                        "seconds={}\n",
-                        last.epoch, last.validation_loss, last.validation_accuracy, last.training_loss,
-                        last.training_accuracy, last.learning_rate, last.seconds);
+    file << fmt::format(
+        "finch epoch={} loss={} accuracy={} training_loss={} training_accuracy={} learning_rate={} "
+        "seconds={}\n",
+        last.epoch, last.validation_loss, last.validation_accuracy, last.training_loss, last.training_accuracy,
+        last.learning_rate, last.seconds);
 }
 
 void CommandEvaluator::recall_reports(Running& running) const {

@@ -68,8 +68,8 @@ TemplateTexts read_templates(const config::CommandObjective& objective) {
         std::ostringstream text;
         if (!fs::is_regular_file(path, failed) || fs::file_size(path, failed) > largest_template || !file ||
             (fs::file_size(path, failed) > 0 && !(text << file.rdbuf()))) {
-            throw ConfigError(fmt::format("search.objective.files.{}: {} cannot be read, or is no file of up to 16 MiB",
-                                          name, path));
+            throw ConfigError(
+                fmt::format("search.objective.files.{}: {} cannot be read, or is no file of up to 16 MiB", name, path));
         }
         texts.emplace(name, text.str());
     }
@@ -116,8 +116,7 @@ CommandLine::CommandLine(const config::CommandObjective& objective, const search
     }
 }
 
-std::map<std::string, std::string> CommandLine::values(const search::Individual& individual,
-                                                       const Paths& paths) const {
+std::map<std::string, std::string> CommandLine::values(const search::Individual& individual, const Paths& paths) const {
     std::map<std::string, std::string> values{{"id", to_text(individual.id)},
                                               {"seed", std::to_string(program_seed(seed_, individual.id))},
                                               {"run", paths.run.string()},
@@ -146,20 +145,18 @@ std::vector<std::string> CommandLine::arguments(const search::Individual& indivi
 
 std::map<std::string, std::string> CommandLine::variables(const search::Individual& individual,
                                                           const Paths& paths) const {
-    std::map<std::string, std::string> variables{
-        {"FINCH_ID", to_text(individual.id)},
-        {"FINCH_SEED", std::to_string(program_seed(seed_, individual.id))},
-        {"FINCH_RUN", paths.run.string()},
-        {"FINCH_FOLDER", paths.folder.string()},
-        {"FINCH_CHECKPOINT_DIR", (paths.folder / "checkpoint").string()}};
+    std::map<std::string, std::string> variables{{"FINCH_ID", to_text(individual.id)},
+                                                 {"FINCH_SEED", std::to_string(program_seed(seed_, individual.id))},
+                                                 {"FINCH_RUN", paths.run.string()},
+                                                 {"FINCH_FOLDER", paths.folder.string()},
+                                                 {"FINCH_CHECKPOINT_DIR", (paths.folder / "checkpoint").string()}};
     if (paths.resumes) {
         variables["FINCH_RESUME"] = "1";
     }
     const std::vector<bool> active = search::active_genes(space_, individual.genome);
     for (std::size_t i = 0; i < space_.size(); ++i) {
         if (active[i]) {
-            variables["FINCH_GENE_" + space_.genes[i].name] =
-                search::value_text(space_.genes[i], individual.genome[i]);
+            variables["FINCH_GENE_" + space_.genes[i].name] = search::value_text(space_.genes[i], individual.genome[i]);
         }
     }
     return variables;

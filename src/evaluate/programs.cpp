@@ -1,5 +1,6 @@
 #include "finch/evaluate/programs.hpp"
 
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/base/message.hpp"
@@ -33,9 +34,9 @@ constexpr std::size_t bytes_of_problem = 1500;
 /// SLURM_PROCID for the rank.
 bool is_of_parent(const std::string& name) {
     static constexpr std::array<std::string_view, 20> beginnings = {
-        "OMPI_",       "PMIX_",          "PMI_",         "PRTE_",        "ORTE_",         "OPAL_",          "MPI_LOCAL",
-        "HYDRA_",      "MV2_COMM",       "HWLOC_XMLFILE", "SLURM_PMI",   "SLURM_PROCID",  "SLURM_LOCALID",  "SLURM_NODEID",
-        "SLURM_NTASKS", "SLURM_NPROCS",  "SLURM_STEP",   "SLURM_TASK",   "SLURM_GTIDS",   "FINCH_TEST_"};
+        "OMPI_",        "PMIX_",        "PMI_",          "PRTE_",      "ORTE_",        "OPAL_",         "MPI_LOCAL",
+        "HYDRA_",       "MV2_COMM",     "HWLOC_XMLFILE", "SLURM_PMI",  "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID",
+        "SLURM_NTASKS", "SLURM_NPROCS", "SLURM_STEP",    "SLURM_TASK", "SLURM_GTIDS",  "FINCH_TEST_"};
     return std::any_of(beginnings.begin(), beginnings.end(),
                        [&](std::string_view beginning) { return name.starts_with(beginning); });
 }
@@ -248,9 +249,10 @@ void Programs::judge(Slot& slot, const process::Ended& ended) {
     if (!went_well) {
         slot.failed = true;
         const std::string said = last_lines(slot.child->errors().empty() ? slot.child->output() : slot.child->errors());
-        slot.problem = fmt::format("{}{}{}", objective_.persistent && ended == process::Ended{}
-                                                 ? "a persistent program ended before it said 'finch done'"
-                                                 : how_it_ended(ended),
+        slot.problem = fmt::format("{}{}{}",
+                                   objective_.persistent && ended == process::Ended{}
+                                       ? "a persistent program ended before it said 'finch done'"
+                                       : how_it_ended(ended),
                                    said.empty() ? "" : ": ", said);
         if (group_.size() > 1) {
             slot.problem = fmt::format("rank {}: {}", group_.rank(), slot.problem);
@@ -307,7 +309,8 @@ std::vector<Programs::Standing> Programs::obey(const ProgramOrder& order) {
                 if (&one == &slot) {
                     answer(one, order.answers);
                 }
-                const auto all = group_.maximum({static_cast<std::int64_t>(one.runs), static_cast<std::int64_t>(one.failed)});
+                const auto all =
+                    group_.maximum({static_cast<std::int64_t>(one.runs), static_cast<std::int64_t>(one.failed)});
                 standings.push_back({all[0] != 0, all[1] != 0});
             }
             break;

@@ -42,16 +42,16 @@ private:
         bool used = false;
         bool is_retry = false;  ///< the port was taken
         Ending ending = Ending::none;
-        search::Individual individual;
-        std::vector<double> losses;  ///< after each epoch
+        search::Individual individual{};
+        std::vector<double> losses{};  ///< after each epoch
         std::int64_t reported = 0;   ///< epochs, in this start
-        std::string misreport;       ///< what could not be read
-        std::vector<std::uint8_t> answers;
+        std::string misreport{};       ///< what could not be read
+        std::vector<std::uint8_t> answers{};
         bool is_pruned = false;
-        double began = 0;            ///< steady seconds, in this start
-        double ended_at = 0;         ///< steady seconds: ended by a signal from elsewhere, maybe that of a stop; 0: not
-        std::int32_t rung = 0;       ///< that was told of
-        std::int32_t epochs = 0;     ///< that were told of
+        double began = 0;         ///< steady seconds, in this start
+        double ended_at = 0;      ///< steady seconds: ended by a signal from elsewhere, maybe that of a stop; 0: not
+        std::int32_t rung = 0;    ///< that was told of
+        std::int32_t epochs = 0;  ///< that were told of
     };
 
     std::vector<Programs::Standing> command(const ProgramOrder& order);

@@ -20,13 +20,14 @@ namespace finch::evaluate {
 struct ProgramOrder {
     enum class Kind : std::uint32_t { start, look, signal, end, release, wait, dismiss };
     Kind kind = Kind::dismiss;
-    std::uint32_t slot = 0;          ///< start, end, release
-    std::string individual{};        ///< start: its bytes
-    std::int32_t port = 0;           ///< start: free on the leader's node
-    bool resumes = false;            ///< start: an earlier start of the run began it
-    double grace_seconds = 0;        ///< end
-    std::vector<std::uint8_t> answers{};  ///< look: to the questions in `slot` whether to stop, as far as they are decided
-    double seconds_to_next = 0;      ///< until the next order, if that may take longer than followers wait by themselves
+    std::uint32_t slot = 0;    ///< start, end, release
+    std::string individual{};  ///< start: its bytes
+    std::int32_t port = 0;     ///< start: free on the leader's node
+    bool resumes = false;      ///< start: an earlier start of the run began it
+    double grace_seconds = 0;  ///< end
+    std::vector<std::uint8_t>
+        answers{};               ///< look: to the questions in `slot` whether to stop, as far as they are decided
+    double seconds_to_next = 0;  ///< until the next order, if that may take longer than followers wait by themselves
 };
 
 /// The programs of one worker on this rank, a slot each. Every rank of the worker has one and obeys the same orders.
@@ -73,7 +74,7 @@ private:
     struct Slot {
         std::optional<process::Child> child;
         search::Id id;
-        bool runs = false;     ///< the evaluation; a persistent program may outlive it
+        bool runs = false;  ///< the evaluation; a persistent program may outlive it
         bool failed = false;
         bool was_told = false;  ///< to end
         std::size_t questions = 0;
