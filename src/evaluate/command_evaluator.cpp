@@ -111,12 +111,11 @@ void CommandEvaluator::begin(std::uint32_t slot) {
     Running& running = running_[slot];
     search::Individual& individual = running.individual;
     ProgramOrder order{.kind = ProgramOrder::Kind::start, .slot = slot, .port = free_port()};
-    order.resumes = individual.started > 0 && !running.is_retry;
+    order.resumes = individual.id.restart() < individual.attempt.restart;
     if (order.resumes) {
         recall_reports(running);
-    } else {
-        individual.started = unix_seconds();
     }
+    individual.started = individual.started > 0 ? individual.started : unix_seconds();
     running.began = steady_seconds();
     die_of(individual.id);
     Bytes bytes;
@@ -253,7 +252,7 @@ std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, bo
     if (running.ending == Ending::timed_out) {
         individual.problem =
             fmt::format("it did not end within {} s (search.objective.timeout_seconds)", *objective_.timeout_seconds);
-    } else if (running.is_pruned && (running.ending == Ending::pruned || !failed)) {
+    } else if (running.ending == Ending::pruned || (!running.answers.empty() && running.answers.back() != 0)) {
         individual.outcome = search::Outcome::pruned;
     } else if (failed) {
         individual.problem = programs_.problem();

@@ -246,8 +246,8 @@ void Programs::judge(Slot& slot, const process::Ended& ended) {
     slot.runs = false;
     slot.signal = ended.signal;
     const bool went_well = ended == process::Ended{} && !objective_.persistent;
-    if (!went_well) {
-        slot.failed = true;
+    slot.failed = !went_well;
+    if (!went_well && !slot.was_told) {
         const std::string said = last_lines(slot.child->errors().empty() ? slot.child->output() : slot.child->errors());
         slot.problem = fmt::format("{}{}{}",
                                    objective_.persistent && ended == process::Ended{}
