@@ -205,8 +205,10 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
         ->check(CLI::NonNegativeNumber);
     by_itself(planning, [&line] { return plan(line.plan); });
 
-    CLI::App* showing = app.add_subcommand("show", "what a run found: the best of each island, counts, utilisation");
+    CLI::App* showing =
+        app.add_subcommand("show", "what a run found: the best of each island, counts, utilisation; or one individual");
     showing->add_option("run", line.show.run, "the run directory")->required();
+    showing->add_option("id", line.show.id, "an individual, e.g. 0.3.17: its learning curve, its program's output");
     showing->add_option("--top", line.show.top, "individuals per island")->check(CLI::PositiveNumber);
     showing->add_flag("--csv", line.show.csv, "every individual as comma-separated values");
     by_itself(showing, [&line] { return show(line.show); });

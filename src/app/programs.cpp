@@ -35,7 +35,7 @@ std::unique_ptr<evaluate::Programs> make_programs(const config::Config& config, 
                                                   const store::RunDirectory& directory) {
     const std::filesystem::path run = std::filesystem::absolute(directory.root()).lexically_normal();
     evaluate::Programs::Place place{
-        .nodes = {}, .local_ranks = {}, .threads = placement.threads, .run = run, .folder = run / "evaluations"};
+        .nodes = {}, .local_ranks = {}, .threads = placement.threads, .run = store::RunDirectory(run)};
     for (const cluster::Place& one : placement.layout.places) {
         if (one.worker == placement.mine(world_rank).worker) {
             place.nodes.push_back(one.node);  // ranks of a worker stand in their order

@@ -138,10 +138,6 @@ bool Programs::starts_here() const {
     return group_.is_leader() || objective_.launch == config::Launch::ranks;
 }
 
-fs::path Programs::folder_of(search::Id id) const {
-    return place_.folder / fmt::format("{}.{}", id.restart(), id.worker()) / std::to_string(id.sequence());
-}
-
 /// The later one of two equal names counts for no program, so names are given once.
 std::vector<std::string> Programs::environment_of(const ProgramOrder& order,
                                                   const search::Individual& individual) const {
@@ -152,7 +148,7 @@ std::vector<std::string> Programs::environment_of(const ProgramOrder& order,
     const auto on_node = [&](auto end) { return std::count(begin, end, node); };
     const bool is_one_node = std::set<std::string>(begin, place_.nodes.end()).size() == 1;
     std::map<std::string, std::string> variables =
-        line_.variables(individual, {place_.run, folder_of(individual.id), order.resumes});
+        line_.variables(individual, {place_.run.root(), folder_of(individual.id), order.resumes});
     variables["RANK"] = std::to_string(is_leaders ? 0 : group_.rank());
     variables["WORLD_SIZE"] = std::to_string(is_leaders ? 1 : group_.size());
     variables["LOCAL_RANK"] = std::to_string(is_leaders ? 0 : on_node(begin + group_.rank()));
@@ -182,7 +178,7 @@ void Programs::start(const ProgramOrder& order) {
     Slot& slot = slots_.at(order.slot);
     ByteReader reader(std::as_bytes(std::span(order.individual)));
     const search::Individual individual = search::read_individual(reader);
-    const CommandLine::Paths paths{place_.run, folder_of(individual.id), order.resumes};
+    const CommandLine::Paths paths{place_.run.root(), folder_of(individual.id), order.resumes};
     slot.id = individual.id;
     slot.failed = slot.was_told = false;
     slot.signal = 0;
@@ -204,13 +200,13 @@ void Programs::start(const ProgramOrder& order) {
     }
     if (!goes_on) {
         if (objective_.persistent) {
-            fs::create_directories(place_.folder);
+            fs::create_directories(place_.run.evaluations());
         }
-        slot.child.emplace(
-            launcher_.start({.arguments = line_.arguments(individual, paths),
-                             .environment = environment_of(order, individual),
-                             .folder = objective_.persistent ? place_.folder.string() : paths.folder.string(),
-                             .output_bytes = static_cast<std::size_t>(objective_.output_bytes)}));
+        slot.child.emplace(launcher_.start(
+            {.arguments = line_.arguments(individual, paths),
+             .environment = environment_of(order, individual),
+             .folder = objective_.persistent ? place_.run.evaluations().string() : paths.folder.string(),
+             .output_bytes = static_cast<std::size_t>(objective_.output_bytes)}));
     }
     slot.child->write(line_.json(individual, paths));
     if (!objective_.persistent && !objective_.interactive) {

@@ -99,6 +99,9 @@ print("finch loss=%r epoch=1 accuracy=0.5" % float(given["genes"]["lr"]))
     check(len({one["given"]["seed"] for one in seen}) == 12, "two individuals have the same seed")
     check(sorted(row["loss"] for row in rows.values()) == sorted(one["given"]["genes"]["lr"] for one in seen), "the losses are others")
     check(all(row["accuracy"] == 0.5 and row["epochs"] == 1 for row in rows.values()), "accuracy and epochs")
+    shown = folder.run(0, "show", "runs/run", seen[0]["given"]["id"])
+    check(f"individual {seen[0]['given']['id']}: evaluated, loss " in shown and "  chatter\n" in shown and "learning curve\n" in shown, shown)
+    check("there is no individual 7.7.7" in folder.run(0, "show", "runs/run", "7.7.7", expect=2), "show of nobody")
 passed("a program gets its genes as arguments, variables, a line and files, and its loss is what it says")
 
 with Folder() as folder:

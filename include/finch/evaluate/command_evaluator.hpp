@@ -44,7 +44,7 @@ private:
         Ending ending = Ending::none;
         search::Individual individual{};
         std::vector<double> losses{};  ///< after each epoch
-        std::int64_t reported = 0;   ///< epochs, in this start
+        std::int64_t reported = 0;     ///< epochs, in this start
         std::string misreport{};       ///< what could not be read
         std::vector<std::uint8_t> answers{};
         bool is_pruned = false;

@@ -7,6 +7,7 @@
 #include "finch/evaluate/report_line.hpp"
 #include "finch/process/launcher.hpp"
 #include "finch/search/individual.hpp"
+#include "finch/store/run_directory.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -43,8 +44,7 @@ public:
         std::vector<std::string> nodes;  ///< by rank of the worker
         std::vector<int> local_ranks;    ///< by rank of the worker: among all ranks of its node
         int threads = 1;
-        std::filesystem::path run;     ///< directory, absolute
-        std::filesystem::path folder;  ///< in which the folders of evaluations are, absolute
+        store::RunDirectory run;  ///< its path is absolute
     };
 
     /// Collective over the worker. All must outlive it.
@@ -68,7 +68,7 @@ public:
     [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
     /// Whether it was ended by a signal that came from elsewhere, on this rank.
     [[nodiscard]] bool was_signalled(std::uint32_t slot) const;
-    [[nodiscard]] std::filesystem::path folder_of(search::Id id) const;
+    [[nodiscard]] std::filesystem::path folder_of(search::Id id) const { return place_.run.evaluation(id); }
 
 private:
     struct Slot {
