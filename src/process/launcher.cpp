@@ -1,13 +1,14 @@
 #include "finch/process/launcher.hpp"
 
+#include "finch/base/error.hpp"
+
 #include "helper.hpp"
 #include "messages.hpp"
 #include "system_calls.hpp"
 
-#include "finch/base/error.hpp"
-
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <utility>
@@ -35,13 +36,20 @@ std::string fault_of(const Program& program) {
 Launcher Launcher::fork() {
     Pair sockets = make_sockets();
     const pid_t caller = ::getpid();
+    sigset_t all;
+    sigset_t before;
+    ::sigfillset(&all);
+    ::sigprocmask(SIG_SETMASK, &all, &before);  // of the helper too, from its first moment on
     const pid_t helper = ::fork();
-    if (helper < 0) {
-        throw_errno("fork");
-    }
     if (helper == 0) {
         sockets.first.reset();
         run_helper(std::move(sockets.second), caller);
+    }
+    const int code = errno;
+    ::sigprocmask(SIG_SETMASK, &before, nullptr);
+    if (helper < 0) {
+        errno = code;
+        throw_errno("fork");
     }
     return {std::move(sockets.first), helper};
 }

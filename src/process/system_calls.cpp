@@ -86,9 +86,6 @@ void drain_signals(const FileDescriptor& signals) noexcept {
 }
 
 FileDescriptor detach(FileDescriptor& kept, std::span<const int> signals) {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::sigprocmask(SIG_SETMASK, &all, nullptr);
     for (int signal = 1; signal <= SIGRTMAX; ++signal) {
         ::signal(signal, SIG_DFL);
     }
