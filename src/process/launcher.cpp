@@ -9,7 +9,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <fcntl.h>
+#include <filesystem>
+#include <string>
 #include <sys/wait.h>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
 
@@ -31,9 +35,22 @@ std::string fault_of(const Program& program) {
     return {};
 }
 
+/// The helper's process becomes `executable`; returns if it cannot.
+void execute(const std::string& executable, const FileDescriptor& socket, pid_t caller) {
+    ::fcntl(socket.get(), F_SETFD, 0);
+    ::execl(executable.c_str(), "finch-launcher", std::to_string(socket.get()).c_str(), std::to_string(caller).c_str(),
+            nullptr);
+}
+
 }  // namespace
 
-Launcher Launcher::fork() {
+std::string launcher_beside_program() {
+    std::error_code failure;
+    const auto found = std::filesystem::read_symlink("/proc/self/exe", failure).replace_filename("finch-launcher");
+    return ::access(found.c_str(), X_OK) == 0 ? found.string() : std::string();
+}
+
+Launcher Launcher::fork(const std::string& executable) {
     Pair sockets = make_sockets();
     const pid_t caller = ::getpid();
     sigset_t all;
@@ -43,6 +60,7 @@ Launcher Launcher::fork() {
     const pid_t helper = ::fork();
     if (helper == 0) {
         sockets.first.reset();
+        execute(executable, sockets.second, caller);
         run_helper(std::move(sockets.second), caller);
     }
     const int code = errno;

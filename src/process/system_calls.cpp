@@ -90,8 +90,9 @@ FileDescriptor detach(FileDescriptor& kept, std::span<const int> signals) {
         ::signal(signal, SIG_DFL);
     }
     if (kept.get() <= STDERR_FILENO) {
-        kept.reset(::fcntl(kept.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+        kept.reset(::fcntl(kept.get(), F_DUPFD, STDERR_FILENO + 1));
     }
+    ::fcntl(kept.get(), F_SETFD, FD_CLOEXEC);
     close_all_but(kept);
     redirect_standard_descriptors();
     if (::chdir("/") != 0) {

@@ -30,7 +30,7 @@ long peak_kilobytes() {
 }  // namespace
 
 TEST_CASE("ended: the exit code or the signal of the program") {
-    Launcher launcher = Launcher::fork();
+    Launcher launcher = new_launcher();
     Child good = launcher.start(program({"true"}));
     Child bad = launcher.start(shell("exit 3"));
     Child fault = launcher.start(shell("kill -SEGV $$"));
@@ -41,7 +41,7 @@ TEST_CASE("ended: the exit code or the signal of the program") {
 }
 
 TEST_CASE("start: what cannot be started ends with the reason") {
-    Launcher launcher = Launcher::fork();
+    Launcher launcher = new_launcher();
     const TemporaryFolder folder;
     put_contents(folder / "data", "no program");
     Program elsewhere = program({"true"});
@@ -59,7 +59,7 @@ TEST_CASE("start: what cannot be started ends with the reason") {
 }
 
 TEST_CASE("start: arguments, environment and folder are those of the program alone") {
-    Launcher launcher = Launcher::fork();
+    Launcher launcher = new_launcher();
     const TemporaryFolder folder;
     put_contents(folder / "named",
                  "#!/bin/sh\necho \"$# $1 $2\"; pwd; /usr/bin/env -u PWD -u OLDPWD -u _ | /usr/bin/sort\n");
@@ -72,7 +72,7 @@ TEST_CASE("start: arguments, environment and folder are those of the program alo
 }
 
 TEST_CASE("start: signals as by default, and no descriptor but the three") {
-    Launcher launcher = Launcher::fork();
+    Launcher launcher = new_launcher();
     const std::string text =
         "import os, re\nfor line in open('/proc/self/status'):\n"
         "  if re.match('Sig(Blk|Cgt)', line): print(int(line.split()[1], 16) & ~2)\n"
@@ -82,7 +82,7 @@ TEST_CASE("start: signals as by default, and no descriptor but the three") {
 }
 
 TEST_CASE("start: an environment of a megabyte") {
-    Launcher launcher = Launcher::fork();
+    Launcher launcher = new_launcher();
     Lines environment;
     for (int i = 0; i < 16; ++i) {
         environment.push_back("LONG" + std::to_string(i) + "=" + std::string(std::size_t{1} << 16U, 'x'));
@@ -92,7 +92,7 @@ TEST_CASE("start: an environment of a megabyte") {
 }
 
 TEST_CASE("write: a program answers line by line, and ends at the end of its input") {
-    Launcher launcher = Launcher::fork();
+    Launcher launcher = new_launcher();
     Child echo = launcher.start(program({"cat"}));
     for (const std::string& line : Lines{"first", "second", "third"}) {
         echo.write(line + "\n");
@@ -108,7 +108,7 @@ TEST_CASE("write: a program answers line by line, and ends at the end of its inp
 }
 
 TEST_CASE("write: ten megabytes to a program that reads late") {
-    Launcher launcher = Launcher::fork();
+    Launcher launcher = new_launcher();
     Child late = ready(launcher.start(shell("echo ready; kill -STOP $$; wc -c")));
     late.write(std::string(10'000'000, 'x'));
     late.close_input();
@@ -121,7 +121,7 @@ TEST_CASE("write: ten megabytes to a program that reads late") {
 }
 
 TEST_CASE("write: a program that does not read, or has closed its input, is no error") {
-    Launcher launcher = Launcher::fork();
+    Launcher launcher = new_launcher();
     for (const std::string& text :
          {std::string("echo ready; sleep 1000"), std::string("exec <&-; echo ready; exec sleep 1000")}) {
         Child child = ready(launcher.start(shell(text)));
@@ -134,7 +134,7 @@ TEST_CASE("write: a program that does not read, or has closed its input, is no e
 }
 
 TEST_CASE("take_lines: half a line comes when the program has ended") {
-    Launcher launcher = Launcher::fork();
+    Launcher launcher = new_launcher();
     Child child = launcher.start(shell("printf 'whole\\nhalf'; echo told >&2; exec sleep 1000"));
     until([&] { return !child.ended() && child.errors() == "told\n"; });
 
@@ -146,7 +146,7 @@ TEST_CASE("take_lines: half a line comes when the program has ended") {
 }
 
 TEST_CASE("take_lines: a program that closes its output goes on") {
-    Launcher launcher = Launcher::fork();
+    Launcher launcher = new_launcher();
     Child child = launcher.start(shell("printf last; exec >&-; read line; echo $line >&2; exit 4"));
 
     CHECK(some_lines(child) == Lines{"last"});
@@ -156,7 +156,7 @@ TEST_CASE("take_lines: a program that closes its output goes on") {
 }
 
 TEST_CASE("take_lines: a program may print while nobody reads") {
-    Launcher launcher = Launcher::fork();
+    Launcher launcher = new_launcher();
     Child child = launcher.start(shell("seq 500000; seq 200000 >&2"));
     Child* one = &child;
     CHECK(wait_for_any({&one, 1}, 60));
@@ -171,7 +171,7 @@ TEST_CASE("take_lines: a program may print while nobody reads") {
 }
 
 TEST_CASE("take_lines: a gigabyte, in lines or in one, in bounded memory") {
-    Launcher launcher = Launcher::fork();
+    Launcher launcher = new_launcher();
     const long before = peak_kilobytes();
     const std::string line(99, 'x');
     for (const std::string& text :
@@ -194,7 +194,7 @@ TEST_CASE("take_lines: a gigabyte, in lines or in one, in bounded memory") {
 }
 
 TEST_CASE("end: TERM with grace lets a program say goodbye") {
-    Launcher launcher = Launcher::fork();
+    Launcher launcher = new_launcher();
     Child child =
         ready(launcher.start(shell("trap 'echo goodbye; exit 5' TERM; echo ready; while :; do sleep 0.01; done")));
 
@@ -206,7 +206,7 @@ TEST_CASE("end: TERM with grace lets a program say goodbye") {
 }
 
 TEST_CASE("end: KILL to what ignores TERM; the sooner of two deadlines holds") {
-    Launcher launcher = Launcher::fork();
+    Launcher launcher = new_launcher();
     const Program ignores = shell("trap '' TERM; echo ready; while :; do sleep 0.01; done");
     Child shorter = ready(launcher.start(ignores));
     Child sooner = ready(launcher.start(ignores));
@@ -221,7 +221,7 @@ TEST_CASE("end: KILL to what ignores TERM; the sooner of two deadlines holds") {
 }
 
 TEST_CASE("end: a stopped program is ended by TERM") {
-    Launcher launcher = Launcher::fork();
+    Launcher launcher = new_launcher();
     Child child = ready(launcher.start(shell("echo ready; kill -STOP $$")));
 
     child.end(1e6);
@@ -230,7 +230,7 @@ TEST_CASE("end: a stopped program is ended by TERM") {
 }
 
 TEST_CASE("signal: reaches the process group of the program alone") {
-    Launcher launcher = Launcher::fork();
+    Launcher launcher = new_launcher();
     Child child =
         ready(launcher.start(shell("trap 'echo caught' USR2\n"
                                    "(trap 'echo in the group' USR2; while :; do sleep 0.01; done) &\n"
@@ -252,7 +252,7 @@ TEST_CASE("signal: reaches the process group of the program alone") {
 }
 
 TEST_CASE("wait_for_any: returns for whichever child has something, and after its time") {
-    Launcher launcher = Launcher::fork();
+    Launcher launcher = new_launcher();
     Child quiet = launcher.start(program({"cat"}));
     Child loud = launcher.start(program({"cat"}));
     const std::vector<Child*> both{&quiet, &loud};

@@ -44,7 +44,7 @@ std::size_t open_descriptors(pid_t process) {
 }  // namespace
 
 TEST_CASE("descendants: both ways of asking the kernel find the same tree") {
-    Launcher launcher = Launcher::fork();
+    Launcher launcher = new_launcher();
     const std::string marker = new_marker();
     Child child = launcher.start(shell(tree + ready_text + "wait", {marker}));
     until([&] { return alive_with(marker) == 50; });
@@ -80,7 +80,7 @@ TEST_CASE("ended: every descendant is gone, however it hides") {
         {"a subreaper", python("import ctypes, os, time\nctypes.CDLL(None).prctl(36, 1, 0, 0, 0)\n"
                                "os.system('(setsid sleep 1000 &)')\nprint('ready', flush=True)\ntime.sleep(1000)")},
     };
-    Launcher launcher = Launcher::fork();
+    Launcher launcher = new_launcher();
     for (const auto& [name, text] : hostile) {
         CAPTURE(name);
         const std::string marker = new_marker();
@@ -97,7 +97,7 @@ TEST_CASE("ended: every descendant is gone, however it hides") {
 }
 
 TEST_CASE("ended: what outlives its program is ended without being asked for") {
-    Launcher launcher = Launcher::fork();
+    Launcher launcher = new_launcher();
     const std::string marker = new_marker();
     Child child = launcher.start(shell("(setsid sleep 1000 &); sleep 1000 & exit 6", {marker}));
 
@@ -106,7 +106,7 @@ TEST_CASE("ended: what outlives its program is ended without being asked for") {
 }
 
 TEST_CASE("Child: one that goes takes its program with it") {
-    Launcher launcher = Launcher::fork();
+    Launcher launcher = new_launcher();
     const std::string marker = new_marker();
     { const Child child = ready(launcher.start(shell("setsid sleep 1000 & echo ready; wait", {marker}))); }
 
@@ -117,7 +117,7 @@ TEST_CASE("~Launcher: kills what runs, and its children still tell how they ende
     const std::string marker = new_marker();
     std::vector<Child> running;
     {
-        Launcher launcher = Launcher::fork();
+        Launcher launcher = new_launcher();
         for (int i = 0; i < 5; ++i) {
             running.push_back(ready(launcher.start(shell(deaf + tree + ready_text + "wait", {marker}))));
         }
@@ -131,7 +131,7 @@ TEST_CASE("~Launcher: kills what runs, and its children still tell how they ende
 }
 
 TEST_CASE("Launcher: 200 programs leave no process and no descriptor") {
-    Launcher launcher = Launcher::fork();
+    Launcher launcher = new_launcher();
     const pid_t helper = only_child(::getpid());
     const auto run_one = [&] {
         Child child = launcher.start(program({"true"}));
@@ -155,7 +155,7 @@ TEST_CASE("Launcher: signals to the caller's process group end neither the helpe
     const pid_t caller = ::fork();
     if (caller == 0) {
         ::setpgid(0, 0);
-        Launcher launcher = Launcher::fork();
+        Launcher launcher = new_launcher();
         Child child = launcher.start(program({"cat"}));
         for (const int signal : {SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGHUP}) {
             ::signal(signal, SIG_IGN);
@@ -172,7 +172,7 @@ TEST_CASE("Launcher: signals to the caller's process group end neither the helpe
 }
 
 TEST_CASE("an attendant that is killed: its descendants are gone, and the end is told") {
-    Launcher launcher = Launcher::fork();
+    Launcher launcher = new_launcher();
     const std::string marker = new_marker();
     Child other = ready(launcher.start(shell("echo ready; exec cat")));
     const auto before = children(only_child(::getpid()));
@@ -193,7 +193,7 @@ TEST_CASE("an attendant that is killed: its descendants are gone, and the end is
 }
 
 TEST_CASE("a helper that is killed: all programs are gone, and no more can be started") {
-    Launcher launcher = Launcher::fork();
+    Launcher launcher = new_launcher();
     const std::string marker = new_marker();
     Child child = ready(launcher.start(shell(deaf + tree + ready_text + "wait", {marker})));
     ::kill(only_child(::getpid()), SIGKILL);
@@ -211,7 +211,7 @@ TEST_CASE("a caller that is killed leaves nothing behind, a hundred times") {
         const std::string deafness = round % 25 == 24 ? deaf : "";
         const pid_t caller = ::fork();
         if (caller == 0) {
-            Launcher launcher = Launcher::fork();
+            Launcher launcher = new_launcher();
             std::vector<Child> running;
             while (true) {
                 running.push_back(launcher.start(

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <sys/types.h>
@@ -25,6 +26,11 @@ inline process::Program shell(const std::string& text, std::vector<std::string> 
 }
 inline process::Program python(const std::string& text, std::vector<std::string> environment = {}) {
     return program({"python3", "-S", "-c", text}, std::move(environment));
+}
+
+/// FINCH_LAUNCHER is the built finch-launcher; FINCH_TEST_COPY in the environment: the helper stays a copy of the test.
+inline process::Launcher new_launcher() {
+    return process::Launcher::fork(std::getenv("FINCH_TEST_COPY") != nullptr ? "" : FINCH_LAUNCHER);
 }
 
 template <class Condition>

@@ -1,8 +1,8 @@
 // What starting a program through the launcher costs beside posix_spawn, and a line to a running one and back.
 //
-//     bench_process [PROGRAMS] [LINES] [MIB]
+//     bench_process [PROGRAMS] [LINES] [LAUNCHER]
 //
-// The two ways of starting take turns. MIB: memory of this process when the helper is forked.
+// The two ways of starting take turns. LAUNCHER: finch-launcher; "" measures the helper as a copy of this program.
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
 #include "finch/process/launcher.hpp"
@@ -67,14 +67,14 @@ double cpu_microseconds() {
     return sum;
 }
 
-void measure_cpu(int programs) {
+void measure_cpu(int programs, const std::string& executable) {
     const double begin = cpu_microseconds();
     for (int i = 0; i < programs; ++i) {
         spawn_true();
     }
     const double spawned = cpu_microseconds();
     {
-        process::Launcher launcher = process::Launcher::fork();
+        process::Launcher launcher = process::Launcher::fork(executable);
         for (int i = 0; i < programs; ++i) {
             launch_true(launcher);
         }
@@ -113,12 +113,11 @@ int main(int count, char** arguments) {
     const auto argument = [&](int index, int otherwise) {
         return count > index ? std::max(1, std::atoi(arguments[index])) : otherwise;
     };
-    const std::vector<char> memory(static_cast<std::size_t>(argument(3, 1)) << 20U, 'x');
     const int programs = argument(1, 1000);
+    const std::string executable = count > 3 ? arguments[3] : process::launcher_beside_program();
     {
-        process::Launcher launcher = process::Launcher::fork();
+        process::Launcher launcher = process::Launcher::fork(executable);
         measure(programs, argument(2, 10000), launcher);
     }
-    measure_cpu(programs);
-    return memory.back() == 'x' ? 0 : 1;
+    measure_cpu(programs, executable);
 }
