@@ -35,14 +35,14 @@ public:
 
     void run() {
         while (!closing_ || !attendants_.empty() || has_strangers_) {
-            if (::getppid() != caller_) {
-                close_within(attendants_seconds);
-            }
             if (steady_seconds() >= kill_time_) {
                 life_.second.reset();
             }
             wait();
             reap();
+            if (::getppid() != caller_) {
+                close_within(attendants_seconds);
+            }
             if (has_strangers_) {
                 end_strangers();
             }
@@ -75,7 +75,7 @@ private:
             close_within(attendants_seconds);
         } else if (*request == Request::kill_all) {
             close_within(0);
-        } else {
+        } else if (start.control) {  // the last to be received, if there are descriptors left
             begin(std::move(start));
         }
     }

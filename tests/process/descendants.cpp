@@ -171,6 +171,22 @@ TEST_CASE("Launcher: signals to the caller's process group end neither the helpe
     CHECK(status == 0);
 }
 
+TEST_CASE("end: one that comes too late loses no report") {
+    Launcher launcher = new_launcher();
+    Child child = ready(launcher.start(shell("echo ready; read line; exit 7")));
+    const pid_t helper = only_child(::getpid());
+    const pid_t attendant = only_child(helper);
+    ::kill(helper, SIGSTOP);  // it holds the attendant's end of the socket until it goes on
+    child.close_input();
+    until([&] { return contents("/proc/" + std::to_string(attendant) + "/stat").find(") Z") != std::string::npos; });
+
+    child.end(1);
+    ::kill(helper, SIGCONT);
+    until([&] { return children(helper).empty(); });
+
+    CHECK(finish(child) == Ended{7, 0, ""});
+}
+
 TEST_CASE("an attendant that is killed: its descendants are gone, and the end is told") {
     Launcher launcher = new_launcher();
     const std::string marker = new_marker();
