@@ -112,18 +112,15 @@ private:
         }
     }
 
-    /// Kills what attendants have left behind. Once it is gone, reports in their place.
+    /// Kills what attendants have left behind: children of this process, and theirs as soon as they come to it. Once
+    /// all are gone, reports in place of the attendants.
     void end_strangers() {
         has_strangers_ = false;
         for (const pid_t child : children(::getpid())) {
-            if (attendants_.contains(child)) {
-                continue;
+            if (!attendants_.contains(child)) {
+                has_strangers_ = true;
+                ::kill(child, SIGKILL);
             }
-            has_strangers_ = true;
-            for (const pid_t process : descendants(child)) {
-                ::kill(process, SIGKILL);
-            }
-            ::kill(child, SIGKILL);
         }
         if (!has_strangers_) {
             for (const FileDescriptor& control : lost_) {
