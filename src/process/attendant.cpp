@@ -1,11 +1,11 @@
 #include "attendant.hpp"
 
+#include "finch/base/clock.hpp"
+#include "finch/base/format.hpp"
+
 #include "descendants.hpp"
 #include "spawn.hpp"
 #include "system_calls.hpp"
-
-#include "finch/base/clock.hpp"
-#include "finch/base/format.hpp"
 
 #include <algorithm>
 #include <array>
@@ -87,9 +87,8 @@ private:
 
     /// Waits for an event, `seconds` at most, and does what it asks for.
     void wait(double seconds) {
-        std::array<pollfd, 3> events{{{signals_.get(), POLLIN, 0},
-                                      {helper_gone_ ? -1 : life_.get(), POLLIN, 0},
-                                      {control_.get(), POLLIN, 0}}};
+        std::array<pollfd, 3> events{
+            {{signals_.get(), POLLIN, 0}, {helper_gone_ ? -1 : life_.get(), POLLIN, 0}, {control_.get(), POLLIN, 0}}};
         poll_for(events, seconds);
         if (events[0].revents != 0) {
             drain_signals(signals_);

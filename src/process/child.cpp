@@ -1,9 +1,9 @@
 #include "finch/process/child.hpp"
 
+#include "finch/base/clock.hpp"
+
 #include "messages.hpp"
 #include "system_calls.hpp"
-
-#include "finch/base/clock.hpp"
 
 #include <algorithm>
 #include <array>
@@ -113,8 +113,8 @@ void Child::transfer() {
 
 void Child::send_input() {
     while (channels_.input && input_sent_ < input_.size()) {
-        const ssize_t count =
-            ::write(channels_.input.get(), input_.data() + input_sent_, std::min(input_.size() - input_sent_, transfer_bytes));
+        const ssize_t count = ::write(channels_.input.get(), input_.data() + input_sent_,
+                                      std::min(input_.size() - input_sent_, transfer_bytes));
         if (count < 0 && errno != EINTR) {
             return;
         }

@@ -5,8 +5,8 @@
 
 namespace finch::process {
 
-/// The children of a process and all that descends from them, parents first, as far as /proc shows it: what is forked or
-/// reparented meanwhile may be missing, so ask again.
+/// The children of a process and all that descends from them, parents first, as far as /proc shows it: what is forked
+/// or reparented meanwhile may be missing, so ask again.
 [[nodiscard]] std::vector<pid_t> descendants(pid_t process);
 [[nodiscard]] std::vector<pid_t> children(pid_t process);
 

@@ -1,11 +1,11 @@
 #include "helper.hpp"
 
+#include "finch/base/clock.hpp"
+
 #include "attendant.hpp"
 #include "descendants.hpp"
 #include "messages.hpp"
 #include "system_calls.hpp"
-
-#include "finch/base/clock.hpp"
 
 #include <algorithm>
 #include <array>
@@ -24,7 +24,7 @@ namespace finch::process {
 namespace {
 
 constexpr double never = std::numeric_limits<double>::infinity();
-constexpr int caller_died = SIGUSR1;     ///< sent by the kernel; believed only if there is another parent
+constexpr int caller_died = SIGUSR1;      ///< sent by the kernel; believed only if there is another parent
 constexpr double attendants_seconds = 3;  ///< for the attendants to end what the caller left, before they must kill
 constexpr double look_seconds = 0.01;
 
@@ -35,14 +35,14 @@ public:
 
     void run() {
         while (!closing_ || !attendants_.empty() || has_strangers_) {
-            if (::getppid() != caller_) {
-                close_within(attendants_seconds);
-            }
             if (steady_seconds() >= kill_time_) {
                 life_.second.reset();
             }
             wait();
             reap();
+            if (::getppid() != caller_) {
+                close_within(attendants_seconds);
+            }
             if (has_strangers_) {
                 end_strangers();
             }
@@ -57,7 +57,8 @@ private:
 
     void wait() {
         std::array<pollfd, 2> events{{{signals_.get(), POLLIN, 0}, {closing_ ? -1 : socket_.get(), POLLIN, 0}}};
-        const double until_kill = life_.second && kill_time_ < never ? std::max(0.0, kill_time_ - steady_seconds()) : -1;
+        const double until_kill =
+            life_.second && kill_time_ < never ? std::max(0.0, kill_time_ - steady_seconds()) : -1;
         poll_for(events, has_strangers_ ? look_seconds : until_kill);
         if (events[0].revents != 0) {
             drain_signals(signals_);
@@ -74,7 +75,7 @@ private:
             close_within(attendants_seconds);
         } else if (*request == Request::kill_all) {
             close_within(0);
-        } else {
+        } else if (start.control) {  // the last to be received, if there are descriptors left
             begin(std::move(start));
         }
     }
@@ -111,18 +112,15 @@ private:
         }
     }
 
-    /// Kills what attendants have left behind. Once it is gone, reports in their place.
+    /// Kills what attendants have left behind: children of this process, and theirs as soon as they come to it. Once
+    /// all are gone, reports in place of the attendants.
     void end_strangers() {
         has_strangers_ = false;
         for (const pid_t child : children(::getpid())) {
-            if (attendants_.contains(child)) {
-                continue;
+            if (!attendants_.contains(child)) {
+                has_strangers_ = true;
+                ::kill(child, SIGKILL);
             }
-            has_strangers_ = true;
-            for (const pid_t process : descendants(child)) {
-                ::kill(process, SIGKILL);
-            }
-            ::kill(child, SIGKILL);
         }
         if (!has_strangers_) {
             for (const FileDescriptor& control : lost_) {
@@ -135,7 +133,7 @@ private:
     pid_t caller_;
     FileDescriptor socket_;
     FileDescriptor signals_;
-    Pair life_;  ///< attendants hold the first; its end of file says that they must kill
+    Pair life_;             ///< attendants hold the first; its end of file says that they must kill
     bool closing_ = false;  ///< the caller is gone, or wants all killed
     double kill_time_ = never;
     std::map<pid_t, FileDescriptor> attendants_;  ///< and the control of each

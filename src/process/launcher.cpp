@@ -1,14 +1,19 @@
 #include "finch/process/launcher.hpp"
 
+#include "finch/base/error.hpp"
+
 #include "helper.hpp"
 #include "messages.hpp"
 #include "system_calls.hpp"
 
-#include "finch/base/error.hpp"
-
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <fcntl.h>
+#include <filesystem>
+#include <string>
 #include <sys/wait.h>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
 
@@ -30,18 +35,39 @@ std::string fault_of(const Program& program) {
     return {};
 }
 
+/// The helper's process becomes `executable`; returns if it cannot.
+void execute(const std::string& executable, const FileDescriptor& socket, pid_t caller) {
+    ::fcntl(socket.get(), F_SETFD, 0);
+    ::execl(executable.c_str(), "finch-launcher", std::to_string(socket.get()).c_str(), std::to_string(caller).c_str(),
+            nullptr);
+}
+
 }  // namespace
 
-Launcher Launcher::fork() {
+std::string launcher_beside_program() {
+    std::error_code failure;
+    const auto found = std::filesystem::read_symlink("/proc/self/exe", failure).replace_filename("finch-launcher");
+    return ::access(found.c_str(), X_OK) == 0 ? found.string() : std::string();
+}
+
+Launcher Launcher::fork(const std::string& executable) {
     Pair sockets = make_sockets();
     const pid_t caller = ::getpid();
+    sigset_t all;
+    sigset_t before;
+    ::sigfillset(&all);
+    ::sigprocmask(SIG_SETMASK, &all, &before);  // of the helper too, from its first moment on
     const pid_t helper = ::fork();
-    if (helper < 0) {
-        throw_errno("fork");
-    }
     if (helper == 0) {
         sockets.first.reset();
+        execute(executable, sockets.second, caller);
         run_helper(std::move(sockets.second), caller);
+    }
+    const int code = errno;
+    ::sigprocmask(SIG_SETMASK, &before, nullptr);
+    if (helper < 0) {
+        errno = code;
+        throw_errno("fork");
     }
     return {std::move(sockets.first), helper};
 }

@@ -86,15 +86,13 @@ void drain_signals(const FileDescriptor& signals) noexcept {
 }
 
 FileDescriptor detach(FileDescriptor& kept, std::span<const int> signals) {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::sigprocmask(SIG_SETMASK, &all, nullptr);
     for (int signal = 1; signal <= SIGRTMAX; ++signal) {
         ::signal(signal, SIG_DFL);
     }
     if (kept.get() <= STDERR_FILENO) {
-        kept.reset(::fcntl(kept.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+        kept.reset(::fcntl(kept.get(), F_DUPFD, STDERR_FILENO + 1));
     }
+    ::fcntl(kept.get(), F_SETFD, FD_CLOEXEC);
     close_all_but(kept);
     redirect_standard_descriptors();
     if (::chdir("/") != 0) {

@@ -13,7 +13,7 @@ struct Pair {
 };
 
 /// All with O_CLOEXEC. Throw ApiError.
-[[nodiscard]] Pair make_pipe();    ///< first is read from, second written to
+[[nodiscard]] Pair make_pipe();     ///< first is read from, second written to
 [[nodiscard]] Pair make_sockets();  ///< of SOCK_SEQPACKET
 void set_nonblocking(const FileDescriptor& descriptor);
 
@@ -23,8 +23,8 @@ int poll_for(std::span<pollfd> descriptors, double seconds) noexcept;
 /// Takes what a signalfd has.
 void drain_signals(const FileDescriptor& signals) noexcept;
 
-/// What the calling process, just forked, needs to be a helper: signals as by default, all blocked; no descriptor but
-/// `kept`; nothing on 0, 1 and 2; the root folder. Returns a signalfd for `signals`.
+/// Makes a helper of the calling process, just forked with all signals blocked: signals as by default, no descriptor
+/// but `kept`, nothing on 0, 1 and 2, the root folder. Returns a signalfd for `signals`.
 [[nodiscard]] FileDescriptor detach(FileDescriptor& kept, std::span<const int> signals);
 
 }  // namespace finch::process

@@ -4,12 +4,17 @@
 #include "finch/process/child.hpp"
 #include "finch/process/program.hpp"
 
+#include <string>
 #include <sys/types.h>
+#include <utility>
 
 namespace finch::process {
 
-/// A small process that starts programs on request. It is forked before MPI_Init and before there is a thread: a fork
-/// later is unsafe with InfiniBand, costs what the page tables cost, and may copy a lock that is held.
+/// The program `finch-launcher` in the folder of the running program, as the build puts it; empty if there is none.
+[[nodiscard]] std::string launcher_beside_program();
+
+/// A small process, the helper, that starts programs on request. It is forked before MPI_Init and before there is a
+/// thread: a fork later is unsafe with InfiniBand, and may copy a lock that is held.
 ///
 /// Each program has an attendant, forked by the helper, which becomes the parent of every descendant that loses its own
 /// (PR_SET_CHILD_SUBREAPER), ends them, and reports when none is left. Whichever process dies, of whatever cause, the
@@ -22,8 +27,9 @@ namespace finch::process {
 /// Helper and attendants block all signals, since Slurm and terminals signal every process.
 class Launcher {
 public:
-    /// First in main(). Throws ApiError.
-    [[nodiscard]] static Launcher fork();
+    /// First in main(). The helper runs `executable`. Without it, it stays a copy of the caller, whose forks take as
+    /// long as the caller has libraries and memory. Throws ApiError.
+    [[nodiscard]] static Launcher fork(const std::string& executable = launcher_beside_program());
 
     Launcher(Launcher&& other) noexcept;
     Launcher& operator=(Launcher&&) = delete;

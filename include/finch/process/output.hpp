@@ -34,8 +34,8 @@ public:
     void append(std::string_view text);
     /// What is left without a line's end is a line.
     void finish();
-    /// The whole lines since the last call, without their '\n'. Of one that is longer than `longest_line` the beginning,
-    /// followed by " … N bytes left out".
+    /// The whole lines since the last call, without their '\n'. Of one that is longer than `longest_line` the
+    /// beginning, followed by " … N bytes left out".
     [[nodiscard]] std::vector<std::string> take();
     [[nodiscard]] bool has_lines() const noexcept { return !lines_.empty(); }
     /// The memory, about, of the lines that wait to be taken.
