@@ -1,6 +1,7 @@
 #include "finch/evaluate/command_evaluator.hpp"
 
 #include "finch/base/clock.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/cluster/signals.hpp"
@@ -9,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <utility>
@@ -17,13 +17,12 @@
 namespace finch::evaluate {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr double seconds_of_wait = 0.005;        // leader, for its own programs
 constexpr double seconds_between_looks = 0.05;   // of all ranks of a worker
 constexpr double seconds_to_hear_of_a_stop = 2;  // Slurm signals programs and Finch at nearly the same time
 constexpr double seconds_for_other_ranks = 5;    // once one has failed
 constexpr double seconds_after_programs = 3;     // of a stop's time, for journals and the archive
+constexpr double seconds_of_last_grace = 1;
 constexpr double longest_grace = 120;
 
 /// The metrics that have a column of their own in /curves.
@@ -55,15 +54,6 @@ void take_over_last_epoch(search::Individual& individual) {
 bool is_port_taken(const std::string& problem) {
     return problem.find("EADDRINUSE") != std::string::npos ||
            problem.find("ddress already in use") != std::string::npos;
-}
-
-void remove_folder(const fs::path& folder) {
-    std::error_code failed;
-    fs::remove_all(folder, failed);
-    if (failed) {
-        spdlog::warn("{} could not be removed: {}", folder.string(), failed.message());
-    }
-    fs::remove(folder.parent_path(), failed);  // once it is empty
 }
 
 }  // namespace
@@ -125,13 +115,9 @@ void CommandEvaluator::begin(std::uint32_t slot) {
 }
 
 std::vector<Programs::Standing> CommandEvaluator::look() {
-    // One slot's answers travel with each look: that of the first whose program waits for one.
     ProgramOrder order{.kind = ProgramOrder::Kind::look};
-    for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
-        if (running_[slot].used && programs_.open_questions(slot) > 0) {
-            order.slot = slot;
-            order.answers = running_[slot].answers;
-        }
+    for (const Running& running : running_) {
+        order.answers.push_back(running.answers);
     }
     last_look_ = steady_seconds();
     return command(order);
@@ -152,6 +138,7 @@ std::vector<search::Individual> CommandEvaluator::advance() {
         if (standings[slot].runs) {
             decide(slot, standings[slot]);
         } else if (!may_be_of_a_stop(slot)) {
+            note_starts(slot, standings[slot]);
             if (auto individual = ended(slot, standings[slot].failed)) {
                 done.push_back(std::move(*individual));
             }
@@ -166,7 +153,8 @@ void CommandEvaluator::take_reports(std::uint32_t slot) {
         if (line.kind == ReportLine::Kind::report) {
             take_report(running, line);
         } else if (line.kind == ReportLine::Kind::question) {
-            running.answers.push_back(running.is_pruned ? 1 : 0);
+            running.answers.stop_from += running.is_pruned ? 0 : 1;
+            ++running.answers.decided;
         } else if (line.kind == ReportLine::Kind::problem && running.misreport.empty()) {
             running.misreport = line.problem;
         }
@@ -232,16 +220,39 @@ bool CommandEvaluator::may_be_of_a_stop(std::uint32_t slot) {
     return steady_seconds() - running.ended_at < seconds_to_hear_of_a_stop;
 }
 
+/// Throws StorageError where no program can run here, for no fault of any individual.
+void CommandEvaluator::note_starts(std::uint32_t slot, const Programs::Standing& standing) {
+    constexpr int most = 3;
+    not_started_ = programs_.was_not_started(slot) ? not_started_ + 1 : 0;
+    if (standing.storage_is_bad || not_started_ == most) {
+        command({.kind = ProgramOrder::Kind::release, .slot = slot, .ends_programs = true});
+        const search::Individual individual = std::move(running_[slot].individual);
+        running_[slot] = Running{};
+        throw StorageError(fmt::format("{} cannot be evaluated: {}{}", to_text(individual.id), programs_.problem(),
+                                       not_started_ == most ? fmt::format(", {} times in a row", most) : ""));
+    }
+}
+
+/// Once, where its port was taken, or a persistent program had ended before it was told of this individual.
+bool CommandEvaluator::begins_again(std::uint32_t slot) {
+    Running& running = running_[slot];
+    const bool said_nothing = objective_.persistent && running.individual.curve.empty() && running.misreport.empty();
+    if (running.ending != Ending::none || running.is_retry || !(said_nothing || is_port_taken(programs_.problem()))) {
+        return false;
+    }
+    spdlog::info("{} begins once more: {}", to_text(running.individual.id), programs_.problem());
+    search::Individual individual = std::move(running.individual);
+    individual.curve.clear();
+    running = Running{.used = true, .is_retry = true, .individual = std::move(individual)};
+    begin(slot);
+    return true;
+}
+
 /// The individual with its outcome. Nothing where it begins once more.
 std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, bool failed) {
-    command({.kind = ProgramOrder::Kind::release, .slot = slot});
+    command({.kind = ProgramOrder::Kind::release, .slot = slot, .ends_programs = failed});
     Running& running = running_[slot];
-    if (failed && running.ending == Ending::none && !running.is_retry && is_port_taken(programs_.problem())) {
-        spdlog::info("{} begins once more: its port was taken", to_text(running.individual.id));
-        search::Individual individual = std::move(running.individual);
-        individual.curve.clear();
-        running = Running{.used = true, .is_retry = true, .individual = std::move(individual)};
-        begin(slot);
+    if (failed && begins_again(slot)) {
         return std::nullopt;
     }
     search::Individual individual = std::move(running.individual);
@@ -252,7 +263,7 @@ std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, bo
     if (running.ending == Ending::timed_out) {
         individual.problem =
             fmt::format("it did not end within {} s (search.objective.timeout_seconds)", *objective_.timeout_seconds);
-    } else if (running.ending == Ending::pruned || (!running.answers.empty() && running.answers.back() != 0)) {
+    } else if (running.ending == Ending::pruned || running.answers.stop_from < running.answers.decided) {
         individual.outcome = search::Outcome::pruned;
     } else if (failed) {
         individual.problem = programs_.problem();
@@ -267,14 +278,20 @@ std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, bo
     return individual;
 }
 
+/// Also now and then, so that a start that ends without a word was not in vain (search/attempts.hpp).
 std::vector<search::Individual> CommandEvaluator::take_progress() {
     std::vector<search::Individual> told;
+    const double now = steady_seconds();
     for (Running& running : running_) {
-        const bool is_at_rung =
-            search::compares_at_rungs(config_.pruning) && running.individual.pruning.rung > running.rung;
-        if (running.used && (is_at_rung || (config_.budget.epochs && running.individual.epochs > running.epochs))) {
+        const bool is_further = running.used && running.individual.epochs > running.epochs;
+        const bool is_at_rung = running.used && search::compares_at_rungs(config_.pruning) &&
+                                running.individual.pruning.rung > running.rung;
+        const bool is_due = now - std::max(running.told_at, running.began) > config_.checkpoint.training_seconds;
+        if (is_at_rung || (is_further && (config_.budget.epochs || is_due))) {
             running.rung = running.individual.pruning.rung;
             running.epochs = running.individual.epochs;
+            running.told_at = now;
+            describe_progress(running.individual);
             told.push_back(running.individual);
             told.back().curve.clear();
         }
@@ -282,8 +299,14 @@ std::vector<search::Individual> CommandEvaluator::take_progress() {
     return told;
 }
 
+/// Where the number of epochs is not known, a number that grows with them.
+void CommandEvaluator::describe_progress(search::Individual& individual) const {
+    const auto epochs = static_cast<double>(individual.epochs);
+    individual.progress =
+        objective_.epochs > 0 ? std::min(1.0, epochs / static_cast<double>(objective_.epochs)) : epochs / (epochs + 1);
+}
+
 void CommandEvaluator::settled(const search::Individual& individual) {
-    const fs::path folder = programs_.folder_of(individual.id);
     const search::Standing mine = search::standing(individual);
     const bool went_wrong = !individual.ranks_by_loss();
     const auto stays = [&] {
@@ -303,13 +326,17 @@ void CommandEvaluator::settled(const search::Individual& individual) {
         return true;
     };
     if (!stays()) {
-        remove_folder(folder);
+        programs_.remove_files(individual.id);
     } else if (objective_.keep == config::Keep::best) {
         if (kept_) {
-            remove_folder(programs_.folder_of(kept_->id));
+            programs_.remove_files(kept_->id);
         }
         kept_ = mine;
     }
+}
+
+double CommandEvaluator::stop_seconds() const {
+    return idle() ? 0 : std::min(objective_.grace_seconds, longest_grace) + 2 * seconds_after_programs;
 }
 
 /// Hands the stop on, waits for programs to save, and ends those that do not.
@@ -319,28 +346,35 @@ std::vector<search::Individual> CommandEvaluator::stop() {
         return saved;
     }
     const double begin = steady_seconds();
-    const double left = seconds_left_();
-    const double grace = std::min({objective_.grace_seconds, longest_grace,
-                                   left > 0 ? std::max(0.0, left - seconds_after_programs) : longest_grace});
-    command({.kind = ProgramOrder::Kind::signal});
-    const auto runs = [&] {
+    // A more urgent stop may follow while programs save.
+    const auto has_time = [&](double grace) {
+        const double left = seconds_left_();
+        return steady_seconds() - begin < grace && (left <= 0 || left > seconds_after_programs);
+    };
+    const auto run_on = [&] {
+        static_cast<void>(programs_.wait(seconds_between_looks));
         const std::vector<Programs::Standing> standings = look();
+        for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
+            take_reports(slot);
+        }
         return std::any_of(standings.begin(), standings.end(), [](const auto& standing) { return standing.runs; });
     };
-    while (runs() && steady_seconds() - begin < grace) {
-        static_cast<void>(programs_.wait(seconds_between_looks));
+    command({.kind = ProgramOrder::Kind::signal});
+    bool run = run_on();
+    while (run && has_time(std::min(objective_.grace_seconds, longest_grace))) {
+        run = run_on();
     }
     for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
         if (running_[slot].used) {
-            end(slot, running_[slot].ending, 1);
+            end(slot, running_[slot].ending, seconds_of_last_grace);
         }
     }
-    while (runs() && steady_seconds() - begin < grace + seconds_after_programs) {
-        static_cast<void>(programs_.wait(seconds_between_looks));
+    const double told = steady_seconds();
+    while (run && steady_seconds() - told < seconds_after_programs - seconds_of_last_grace) {
+        run = run_on();
     }
     for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
         if (running_[slot].used) {
-            take_reports(slot);
             saved.push_back(interrupted(slot));
         }
     }
@@ -348,13 +382,10 @@ std::vector<search::Individual> CommandEvaluator::stop() {
 }
 
 search::Individual CommandEvaluator::interrupted(std::uint32_t slot) {
-    command({.kind = ProgramOrder::Kind::release, .slot = slot});
+    command({.kind = ProgramOrder::Kind::release, .slot = slot, .ends_programs = true});
     search::Individual individual = std::move(running_[slot].individual);
     individual.training_seconds += steady_seconds() - running_[slot].began;
-    individual.progress =
-        objective_.epochs > 0
-            ? std::min(1.0, static_cast<double>(individual.epochs) / static_cast<double>(objective_.epochs))
-            : 0;
+    describe_progress(individual);
     individual.curve.clear();
     running_[slot] = Running{};
     return individual;
@@ -370,7 +401,7 @@ void CommandEvaluator::keep_reports(const Running& running) const {
         return;  // such programs begin anew
     }
     const Epoch& last = running.individual.curve.back();
-    std::ofstream file(programs_.folder_of(running.individual.id) / "reports", std::ios::binary | std::ios::app);
+    std::ofstream file(programs_.file_of(running.individual.id, "reports"), std::ios::binary | std::ios::app);
     file << fmt::format(
         "finch epoch={} loss={} accuracy={} training_loss={} training_accuracy={} learning_rate={} "
         "seconds={}\n",
@@ -379,7 +410,7 @@ void CommandEvaluator::keep_reports(const Running& running) const {
 }
 
 void CommandEvaluator::recall_reports(Running& running) const {
-    std::ifstream file(programs_.folder_of(running.individual.id) / "reports", std::ios::binary);
+    std::ifstream file(programs_.file_of(running.individual.id, "reports"), std::ios::binary);
     for (std::string text; std::getline(file, text);) {
         const auto line = read_report_line(text);
         const double epoch = line && line->kind == ReportLine::Kind::report ? line->value("epoch").value_or(0) : 0;
@@ -393,6 +424,7 @@ void CommandEvaluator::recall_reports(Running& running) const {
         }
         curve.push_back(epoch_of(*line, static_cast<std::int32_t>(epoch), group_.size()));
         running.losses.push_back(*line->value("loss"));
+        running.individual.epochs = static_cast<std::int32_t>(epoch);
     }
 }
 

@@ -32,7 +32,7 @@ std::string resolved(const std::string& argument, const config::CommandObjective
     const bool is_searched = is_program && argument.find('/') == std::string::npos;  // in PATH
     std::error_code none;
     if (is_searched || argument.empty() || argument.front() == '-' || objective.files.contains(argument) ||
-        fs::path(argument).is_absolute() || !fs::exists(here / argument, none)) {
+        fs::path(argument).is_absolute() || !fs::is_regular_file(here / argument, none)) {
         return argument;
     }
     return (here / argument).lexically_normal().string();

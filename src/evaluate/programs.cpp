@@ -10,10 +10,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <netinet/in.h>
 #include <set>
 #include <sstream>
@@ -58,19 +58,48 @@ std::vector<std::string> visible_devices(const cluster::Environment& environment
     return devices;
 }
 
-/// The last lines of what a program wrote.
-std::string last_lines(const std::string& text) {
-    std::size_t begin = text.size();
-    while (begin > 0 && (text[begin - 1] == '\n' || text[begin - 1] == ' ')) {
-        --begin;
+/// The bytes of the UTF-8 character that begins at `at`; 0 where none does.
+std::size_t character_at(const std::string& text, std::size_t at) {
+    const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+    const unsigned first = byte(at);
+    const std::size_t length = first < 0x80   ? 1
+                               : first < 0xC2 ? 0
+                               : first < 0xE0 ? 2
+                               : first < 0xF0 ? 3
+                               : first < 0xF5 ? 4
+                                              : 0;
+    for (std::size_t i = 1; i < length; ++i) {
+        if ((byte(at + i) & 0xC0U) != 0x80U) {
+            return 0;
+        }
     }
-    const std::size_t end = begin;
+    const bool is_surrogate_or_long = (first == 0xE0 && byte(at + 1) < 0xA0) ||
+                                      (first == 0xED && byte(at + 1) > 0x9F) ||
+                                      (first == 0xF0 && byte(at + 1) < 0x90) || (first == 0xF4 && byte(at + 1) > 0x8F);
+    return is_surrogate_or_long ? 0 : length;
+}
+
+/// The last lines of what a program wrote, as text that a file and a terminal can show.
+std::string last_lines(const std::string& text) {
+    std::size_t end = text.size();
+    while (end > 0 && (text[end - 1] == '\n' || text[end - 1] == ' ')) {
+        --end;
+    }
+    std::size_t begin = end;
     for (std::size_t lines = 0; begin > 0 && end - begin < bytes_of_problem; --begin) {
         if (text[begin - 1] == '\n' && ++lines == lines_of_problem) {
             break;
         }
     }
-    return text.substr(begin, end - begin);
+    std::string shown;
+    for (std::size_t at = begin; at < end;) {
+        const std::size_t length = character_at(text, at);
+        const bool is_control =
+            length == 1 && (text[at] < ' ' || text[at] == 0x7F) && text[at] != '\n' && text[at] != '\t';
+        shown += length == 0 || is_control ? "?" : text.substr(at, length);
+        at += std::max<std::size_t>(1, length);
+    }
+    return shown;
 }
 
 std::string how_it_ended(const process::Ended& ended) {
@@ -83,12 +112,25 @@ std::string how_it_ended(const process::Ended& ended) {
     return fmt::format("exit code {}", ended.code);
 }
 
+/// A new file, whatever a program has put there.
 void write_file(const fs::path& path, const std::string& text) {
-    fs::create_directories(path.parent_path());
-    std::ofstream file(path, std::ios::binary | std::ios::trunc);
-    if (!(file << text << std::flush)) {
-        throw StorageError(fmt::format("{} cannot be written", path.string()));
+    const FileDescriptor file = make_file(path);
+    if (!file) {
+        throw_storage(path.string() + " cannot be made");
     }
+    for (std::size_t written = 0; written < text.size();) {
+        const auto count = retry([&] { return ::write(file.get(), text.data() + written, text.size() - written); });
+        if (count < 0) {
+            throw_storage(path.string() + " cannot be written");
+        }
+        written += static_cast<std::size_t>(count);
+    }
+}
+
+/// Whether the file system, rather than what a program has put there, is to blame.
+bool is_of_storage(int code) {
+    static constexpr std::array codes = {ENOSPC, EDQUOT, EROFS, EIO, ESTALE, EFBIG, EPERM};
+    return std::find(codes.begin(), codes.end(), code) != codes.end();
 }
 
 }  // namespace
@@ -174,62 +216,84 @@ std::vector<std::string> Programs::environment_of(const ProgramOrder& order,
     return environment;
 }
 
+std::string Programs::name_of(const std::string& what) const {
+    return group_.size() > 1 ? fmt::format("{}-{}", what, group_.rank()) : what;
+}
+
+void Programs::prepare_folder(const search::Individual& individual, const CommandLine::Paths& paths) const {
+    if (!objective_.persistent || !objective_.files.empty()) {
+        fs::create_directories(paths.folder / "checkpoint");
+    } else {
+        fs::create_directories(place_.run.evaluations());
+    }
+    if (group_.is_leader()) {
+        for (const auto& [name, text] : line_.files(individual, paths)) {
+            fs::create_directories((paths.folder / name).parent_path());
+            write_file(paths.folder / name, text);
+        }
+    }
+}
+
+process::Program Programs::program_of(const ProgramOrder& order, const search::Individual& individual,
+                                      const CommandLine::Paths& paths) const {
+    return {.arguments = line_.arguments(individual, paths),
+            .environment = environment_of(order, individual),
+            .folder = objective_.persistent ? place_.run.evaluations().string() : paths.folder.string(),
+            .output_bytes = static_cast<std::size_t>(objective_.output_bytes)};
+}
+
+/// What goes wrong here is the evaluation's end: all ranks hear of it when they look.
 void Programs::start(const ProgramOrder& order) {
     Slot& slot = slots_.at(order.slot);
     ByteReader reader(std::as_bytes(std::span(order.individual)));
     const search::Individual individual = search::read_individual(reader);
     const CommandLine::Paths paths{place_.run.root(), folder_of(individual.id), order.resumes};
-    slot.id = individual.id;
-    slot.failed = slot.was_told = false;
-    slot.signal = 0;
-    slot.questions = slot.answered = 0;
-    slot.reports.clear();
-    slot.problem.clear();
-    slot.runs = starts_here();
+    slot = Slot{.child = std::move(slot.child), .id = individual.id, .runs = starts_here()};
     if (!slot.runs) {
         return;
     }
-    const bool goes_on = objective_.persistent && slot.child && !slot.child->ended();
-    if (!objective_.persistent || !objective_.files.empty()) {
-        fs::create_directories(paths.folder / "checkpoint");
-    }
-    if (group_.is_leader()) {
-        for (const auto& [name, text] : line_.files(individual, paths)) {
-            write_file(paths.folder / name, text);
+    try {
+        prepare_folder(individual, paths);
+        if (!objective_.persistent || !slot.child || slot.child->ended()) {
+            slot.child.reset();
+            slot.child.emplace(launcher_.start(program_of(order, individual, paths)));
+        } else {
+            static_cast<void>(slot.child->take_lines());  // said after it was done
         }
-    }
-    if (!goes_on) {
-        if (objective_.persistent) {
-            fs::create_directories(place_.run.evaluations());
+        slot.child->write(line_.json(individual, paths));
+        if (!objective_.persistent && !objective_.interactive) {
+            slot.child->close_input();
         }
-        slot.child.emplace(launcher_.start(
-            {.arguments = line_.arguments(individual, paths),
-             .environment = environment_of(order, individual),
-             .folder = objective_.persistent ? place_.run.evaluations().string() : paths.folder.string(),
-             .output_bytes = static_cast<std::size_t>(objective_.output_bytes)}));
-    }
-    slot.child->write(line_.json(individual, paths));
-    if (!objective_.persistent && !objective_.interactive) {
-        slot.child->close_input();
+    } catch (const fs::filesystem_error& error) {
+        fail(slot, error.what(), is_of_storage(error.code().value()));
+    } catch (const StorageError& error) {
+        fail(slot, error.what(), is_of_storage(errno));
     }
 }
 
+void Programs::fail(Slot& slot, const std::string& why, bool storage_is_bad) const {
+    slot.runs = false;
+    slot.failed = true;
+    slot.storage_is_bad = storage_is_bad;
+    slot.problem = group_.size() > 1 ? fmt::format("rank {}: {}", group_.rank(), why) : why;
+}
+
 /// Takes what the program said, and how it ended.
-void Programs::look(Slot& slot) {
+void Programs::look(Slot& slot) const {
     if (!slot.runs) {
         return;
     }
     const std::optional<process::Ended> ended = slot.child->ended();  // before its last lines are taken
     for (const std::string& text : slot.child->take_lines()) {
         std::optional<ReportLine> line = read_report_line(text);
-        if (!line) {
+        if (!line || !slot.runs) {
             continue;
         }
         slot.questions += line->kind == ReportLine::Kind::question ? 1 : 0;
-        if (line->kind == ReportLine::Kind::done && objective_.persistent) {
-            slot.runs = false;
-        }
-        if (group_.is_leader()) {
+        if (line->kind == ReportLine::Kind::done) {
+            const bool is_of_this = line->id.empty() || line->id == to_text(slot.id);
+            slot.runs = !objective_.persistent || !is_of_this;
+        } else if (group_.is_leader()) {
             slot.reports.push_back(std::move(*line));
         }
     }
@@ -238,50 +302,70 @@ void Programs::look(Slot& slot) {
     }
 }
 
-void Programs::judge(Slot& slot, const process::Ended& ended) {
-    slot.runs = false;
+void Programs::judge(Slot& slot, const process::Ended& ended) const {
     slot.signal = ended.signal;
-    const bool went_well = ended == process::Ended{} && !objective_.persistent;
-    slot.failed = !went_well;
-    if (!went_well && !slot.was_told) {
-        const std::string said = last_lines(slot.child->errors().empty() ? slot.child->output() : slot.child->errors());
-        slot.problem = fmt::format("{}{}{}",
-                                   objective_.persistent && ended == process::Ended{}
-                                       ? "a persistent program ended before it said 'finch done'"
-                                       : how_it_ended(ended),
-                                   said.empty() ? "" : ": ", said);
-        if (group_.size() > 1) {
-            slot.problem = fmt::format("rank {}: {}", group_.rank(), slot.problem);
-        }
+    slot.was_not_started = !ended.problem.empty() && ended.code == 127;
+    if (ended == process::Ended{} && !objective_.persistent) {
+        slot.runs = false;
+        return;
+    }
+    const std::string errors = slot.child->errors();
+    const std::string said = last_lines(errors.empty() ? slot.child->output() : errors);
+    fail(slot,
+         fmt::format(
+             "{}{}{}",
+             ended == process::Ended{} ? "a persistent program ended before it said 'finch done'" : how_it_ended(ended),
+             said.empty() ? "" : ": ", said),
+         false);
+    if (slot.was_told) {
+        slot.problem.clear();  // no fault of its own
     }
 }
 
 /// The n-th answer goes to the n-th question, so that all ranks do the same after it.
-void Programs::answer(Slot& slot, const std::vector<std::uint8_t>& answers) {
-    while (slot.runs && slot.answered < std::min(slot.questions, answers.size())) {
-        slot.child->write(answers[slot.answered++] != 0 ? "stop\n" : "go on\n");
+void Programs::answer(Slot& slot, const ProgramOrder::Answers& answers) {
+    for (; slot.runs && slot.answered < std::min(slot.questions, answers.decided); ++slot.answered) {
+        slot.child->write(slot.answered < answers.stop_from ? "go on\n" : "stop\n");
     }
 }
 
-/// What the program wrote stays beside what else is in its folder.
+/// What the program wrote stays beside its folder.
 void Programs::keep_output(const Slot& slot) const {
-    const std::string suffix = group_.size() > 1 ? fmt::format("-{}", group_.rank()) : "";
-    const fs::path folder = folder_of(slot.id);
     if (objective_.persistent || objective_.keep == config::Keep::none) {
         return;
     }
-    if (const std::string text = slot.child->output(); !text.empty()) {
-        write_file(folder / ("output" + suffix + ".txt"), text);
-    }
-    if (const std::string text = slot.child->errors(); !text.empty()) {
-        write_file(folder / ("errors" + suffix + ".txt"), text);
+    for (const auto& [what, text] :
+         {std::pair(name_of("output"), slot.child->output()), std::pair(name_of("errors"), slot.child->errors())}) {
+        try {
+            if (!text.empty()) {
+                write_file(place_.run.evaluation_file(slot.id, what), text);
+            }
+        } catch (const StorageError& error) {
+            spdlog::warn("the output of {} is lost: {}", to_text(slot.id), error.what());
+        }
     }
 }
 
-void Programs::release(Slot& slot) {
+void Programs::remove_files(search::Id id) const {
+    std::error_code failed;
+    fs::remove_all(folder_of(id), failed);
+    if (failed) {
+        spdlog::warn("{} could not be removed: {}", folder_of(id).string(), failed.message());
+    }
+    fs::remove(file_of(id, "reports"), failed);
+    for (const char* what : {"output", "errors"}) {
+        fs::remove(file_of(id, what), failed);
+        for (int rank = 0; rank < group_.size() && group_.size() > 1; ++rank) {
+            fs::remove(file_of(id, fmt::format("{}-{}", what, rank)), failed);
+        }
+    }
+    fs::remove(folder_of(id).parent_path(), failed);  // once it is empty
+}
+
+void Programs::release(Slot& slot, bool ends_program) {
     if (slot.child) {
         keep_output(slot);
-        if (!objective_.persistent || slot.child->ended()) {
+        if (!objective_.persistent || ends_program) {
             slot.child.reset();
         }
     }
@@ -292,24 +376,28 @@ void Programs::release(Slot& slot) {
     slot.reports.clear();
 }
 
+std::vector<Programs::Standing> Programs::look(const std::vector<ProgramOrder::Answers>& answers) {
+    std::vector<Standing> standings;
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+        Slot& slot = slots_[i];
+        look(slot);
+        answer(slot, answers.at(i));
+        const std::int64_t fault = slot.storage_is_bad ? 2 : slot.failed ? 1 : 0;
+        const auto all = group_.maximum({static_cast<std::int64_t>(slot.runs), fault});
+        standings.push_back({all[0] != 0, all[1] != 0, all[1] == 2});
+    }
+    static_cast<void>(agree(group_, Status::running));  // also on a stop that was asked of any rank
+    return standings;
+}
+
 std::vector<Programs::Standing> Programs::obey(const ProgramOrder& order) {
     Slot& slot = slots_.at(order.slot);
-    std::vector<Standing> standings;
     switch (order.kind) {
         case ProgramOrder::Kind::start:
             start(order);
             break;
         case ProgramOrder::Kind::look:
-            for (Slot& one : slots_) {
-                look(one);
-                if (&one == &slot) {
-                    answer(one, order.answers);
-                }
-                const auto all =
-                    group_.maximum({static_cast<std::int64_t>(one.runs), static_cast<std::int64_t>(one.failed)});
-                standings.push_back({all[0] != 0, all[1] != 0});
-            }
-            break;
+            return look(order.answers);
         case ProgramOrder::Kind::signal:
             for (Slot& one : slots_) {
                 if (one.runs) {
@@ -324,7 +412,7 @@ std::vector<Programs::Standing> Programs::obey(const ProgramOrder& order) {
             }
             break;
         case ProgramOrder::Kind::release:
-            release(slot);
+            release(slot, order.ends_programs);
             break;
         case ProgramOrder::Kind::wait:
             static_cast<void>(agree(group_, Status::running));
@@ -333,7 +421,7 @@ std::vector<Programs::Standing> Programs::obey(const ProgramOrder& order) {
             slots_.clear();
             break;
     }
-    return standings;
+    return {};
 }
 
 std::vector<Programs::Standing> Programs::command(const ProgramOrder& order) {
@@ -366,10 +454,6 @@ bool Programs::wait(double seconds) {
         }
     }
     return process::wait_for_any(children, seconds);
-}
-
-std::size_t Programs::open_questions(std::uint32_t slot) const {
-    return slots_.at(slot).questions - slots_.at(slot).answered;
 }
 
 bool Programs::was_signalled(std::uint32_t slot) const {

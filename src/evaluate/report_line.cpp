@@ -4,8 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
-#include <limits>
+#include <cstdlib>
 
 namespace finch::evaluate {
 namespace {
@@ -28,20 +27,13 @@ std::string_view trimmed(std::string_view text) {
     return text;
 }
 
-/// As C, Python and JSON write numbers: also nan, inf, NaN, Infinity and a sign.
+/// As C, Python and JSON write numbers: also nan, inf, NaN, Infinity and a sign; too large is infinite, too small 0.
 std::optional<double> number_in(std::string_view text) {
-    if (!text.empty() && text.front() == '+') {
-        text.remove_prefix(1);
-    }
-    double value = 0;
-    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (end != text.data() + text.size() || text.empty()) {
-        return std::nullopt;
-    }
-    if (problem == std::errc::result_out_of_range) {
-        return std::numeric_limits<double>::infinity();
-    }
-    return problem == std::errc() ? std::optional(value) : std::nullopt;
+    const std::string word(text);
+    const bool is_hexadecimal = word.find_first_of("xX(") != std::string::npos;
+    char* end = nullptr;
+    const double value = std::strtod(word.c_str(), &end);
+    return word.empty() || is_hexadecimal || end != word.c_str() + word.size() ? std::nullopt : std::optional(value);
 }
 
 ReportLine problem(const std::string& what) {
@@ -60,7 +52,8 @@ std::string_view cut(std::string_view& rest, char end) {
 std::optional<std::string> add(ReportLine& line, std::string_view name, std::string_view text) {
     const auto value = number_in(text);
     if (!value || name.empty() || name.size() > longest_name) {
-        return fmt::format("'{}={}' is no name with a number", name, text);
+        return fmt::format("'{}={}' is no name with a number", name.substr(0, longest_name),
+                           text.substr(0, longest_name));
     }
     if (line.values.size() == most_values) {
         return fmt::format("more than {} values", most_values);
@@ -93,9 +86,12 @@ ReportLine read_json(std::string_view rest) {
         std::string_view member = cut(rest, ',');
         std::string_view name = cut(member, ':');
         if (name.size() < 2 || name.front() != '"' || name.back() != '"') {
-            return problem(fmt::format("'{}' is no name in quotes", name));
+            return problem(fmt::format("'{}' is no name in quotes", name.substr(0, longest_name)));
         }
         name = name.substr(1, name.size() - 2);
+        if (trimmed(member).starts_with('"')) {
+            continue;  // a word is no metric
+        }
         if (const auto wrong = add(line, name, trimmed(member))) {
             return problem(*wrong);
         }
@@ -122,7 +118,14 @@ std::optional<ReportLine> read_report_line(const std::string& line) {
     if (rest == "done") {
         return ReportLine{.kind = ReportLine::Kind::done};
     }
-    return rest.starts_with('{') ? read_json(rest) : read_words(rest);
+    if (rest.starts_with("done ")) {
+        return ReportLine{.kind = ReportLine::Kind::done, .id = std::string(trimmed(rest.substr(5)))};
+    }
+    if (rest.starts_with('{')) {
+        return read_json(rest);
+    }
+    const std::string_view first = rest.substr(0, rest.find(' '));
+    return first.find('=') == std::string_view::npos ? std::nullopt : std::optional(read_words(rest));
 }
 
 }  // namespace finch::evaluate

@@ -90,6 +90,9 @@ void Worker::save_and_leave(ExitReason reason) {
         hooks_.stopping();
     }
     if (state_ == State::searching) {
+        if (const double seconds = evaluator_.stop_seconds(); seconds > 0 && reason != ExitReason::urgent) {
+            announce(seconds);
+        }
         record_saved([this] { return evaluator_.stop(); });
     }
     if (reason == ExitReason::storage) {

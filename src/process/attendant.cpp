@@ -28,13 +28,17 @@ constexpr double look_seconds = 0.01;         ///< between two walks while proce
 class Attendant {
 public:
     Attendant(Start start, const FileDescriptor& life, const FileDescriptor& signals)
-        : control_(std::move(start.control)), life_(life), signals_(signals), program_(spawn(start, ended_)) {}
+        : control_(std::move(start.control)),
+          life_(life),
+          signals_(signals),
+          program_(spawn(start, ended_)),
+          group_(program_) {}
 
     /// Returns the exit code.
     int run() {
         bool all_gone = reap();
         while (!all_gone && steady_seconds() < kill_time_ + give_up_seconds) {
-            if (program_ == 0) {
+            if (program_ == 0 && !has_grace_) {
                 end_within(outlived_grace_seconds);
             }
             const bool ending = kill_time_ < never;
@@ -102,14 +106,28 @@ private:
         }
     }
 
+    /// Nobody else's: as long as a child of this process is in the group, or was not waited for, its number is taken.
+    void signal_group(int number) {
+        if (program_ > 0) {
+            ::kill(-program_, number);
+            return;
+        }
+        for (const pid_t process : descendants(::getpid())) {
+            if (::getpgid(process) == group_) {
+                ::kill(process, number);
+            }
+        }
+    }
+
     void obey() {
         Order order{};
         Received received = receive_packet(control_, order);
         for (; received == Received::packet; received = receive_packet(control_, order)) {
+            has_grace_ = true;
             if (order.kind == Order::Kind::end) {
                 end_within(order.grace_seconds);
-            } else if (program_ > 0) {
-                ::kill(-program_, order.signal_number);
+            } else {
+                signal_group(order.signal_number);
             }
         }
         if (received == Received::end_of_file) {
@@ -123,7 +141,9 @@ private:
     const FileDescriptor& signals_;
     bool helper_gone_ = false;
     Ended ended_;
-    pid_t program_;  ///< 0 once it has ended
+    pid_t program_;           ///< 0 once it has ended
+    pid_t group_;             ///< its process group, which the others of a shell's pipeline may outlive it in
+    bool has_grace_ = false;  ///< a signal was handed on: what is left has the time until an order to end
     double kill_time_ = never;
     std::set<pid_t> terminated_;
     std::set<pid_t> killed_;

@@ -2,13 +2,11 @@
 
 #include "finch/base/enum_words.hpp"
 #include "finch/base/error.hpp"
-#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 
 #include "grid.hpp"
 #include "population_of.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <deque>
 #include <filesystem>
@@ -50,21 +48,18 @@ std::string tail(const std::filesystem::path& path, std::size_t lines) {
     return text;
 }
 
-std::string outputs(const std::filesystem::path& folder, std::size_t lines) {
-    std::error_code none;
-    if (!std::filesystem::is_directory(folder, none)) {
-        return "";
-    }
-    std::vector<std::filesystem::path> paths = list_folder(folder);
-    std::sort(paths.begin(), paths.end());
+/// Of each rank.
+std::string outputs(const store::RunDirectory& directory, const search::Individual& individual, std::size_t lines) {
     std::string text;
-    for (const std::filesystem::path& path : paths) {
-        const std::string name = path.filename().string();
-        if ((name.starts_with("output") || name.starts_with("errors")) && path.extension() == ".txt") {
-            text += tail(path, lines);
+    for (const char* what : {"output", "errors"}) {
+        for (std::int32_t rank = 0; rank < individual.ranks; ++rank) {
+            const std::filesystem::path path = directory.evaluation_file(
+                individual.id, individual.ranks > 1 ? fmt::format("{}-{}", what, rank) : std::string(what));
+            std::error_code none;
+            text += std::filesystem::is_regular_file(path, none) ? tail(path, lines) : "";
         }
     }
-    return text.empty() ? fmt::format("its folder: {}\n", folder.string()) : text;
+    return text;
 }
 
 }  // namespace
@@ -88,7 +83,7 @@ std::string individual_text(const store::Recovered& recovered, const store::RunD
     text += fmt::format("\n  on {}, {} rank{} of {} thread{}, {:.1f} s\n", one->node, one->ranks,
                         one->ranks == 1 ? "" : "s", one->threads, one->threads == 1 ? "" : "s", one->training_seconds);
     text += one->problem.empty() ? "" : fmt::format("problem: {}\n", one->problem);
-    return text + curve_table(*one) + outputs(directory.evaluation(id), lines);
+    return text + curve_table(*one) + outputs(directory, *one, lines);
 }
 
 }  // namespace finch::report

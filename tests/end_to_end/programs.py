@@ -95,7 +95,7 @@ print("finch loss=%r epoch=1 accuracy=0.5" % float(given["genes"]["lr"]))
         check(one["here"] == variables["FINCH_FOLDER"] == given["folder"] and os.path.isdir(variables["FINCH_CHECKPOINT_DIR"]), "folder")
         check(not [name for name in variables if name.startswith(("OMPI_COMM", "PMIX_"))], "MPI's variables are handed on")
         check((variables["RANK"], variables["WORLD_SIZE"], variables["LOCAL_WORLD_SIZE"]) == ("0", "1", "1") and int(variables["MASTER_PORT"]) > 0, "ranks")
-        check((pathlib.Path(one["here"]) / "output.txt").read_text().startswith("chatter\n"), "the output is not kept")
+        check(pathlib.Path(one["here"] + ".output").read_text().startswith("chatter\n"), "the output is not kept")
     check(len({one["given"]["seed"] for one in seen}) == 12, "two individuals have the same seed")
     check(sorted(row["loss"] for row in rows.values()) == sorted(one["given"]["genes"]["lr"] for one in seen), "the losses are others")
     check(all(row["accuracy"] == 0.5 and row["epochs"] == 1 for row in rows.values()), "accuracy and epochs")
@@ -148,7 +148,7 @@ endings[(json.loads(sys.stdin.readline())["genes"]["layers"] - 1) % len(endings)
         check(any(text.startswith(expected) for text in found), f"no problem says '{expected}': {found}")
     check(outcomes(run) == ["failed"] * len(ENDINGS), f"{outcomes(run)}")
     check(not left_behind(marker), f"left behind: {left_behind(marker)}")
-    check(len(list(run.glob("evaluations/*/*/errors.txt"))) == len(ENDINGS), "the folders of what failed are not kept")
+    check(len(list(run.glob("evaluations/*/*.errors"))) == len(ENDINGS), "the folders of what failed are not kept")
 passed("a program that fails in whatever way is failed, says why, and leaves nothing behind; the others go on")
 
 with Folder() as folder:
@@ -203,7 +203,7 @@ print(f"rank {rank} of {ranks}, {os.environ['LOCAL_RANK']} of {os.environ['LOCAL
         check(row["layers"] > 6 or row["loss"] == row["layers"], "a rank other than 0 was listened to")
     failed = sum(row["layers"] > 6 for row in individuals(run).values())
     check([text.startswith("rank 1: exit code 9: the second rank fails") for text in problems(run)] == [True] * failed, f"{problems(run)}")
-    check(any("rank 1 of 2, 1 of 2" in path.read_text() for path in run.glob("evaluations/*/*/output-1.txt")), "the second rank's output")
+    check(any("rank 1 of 2, 1 of 2" in path.read_text() for path in run.glob("evaluations/*/*.output-1")), "the second rank's output")
 passed("a worker of two ranks is a torchrun: both start it and meet, rank 0 is listened to, a failure on either fails it")
 
 SAVES = """
@@ -302,6 +302,6 @@ for epoch in range(1, 28):
         pruned = [row for row in rows if words[row["outcome"]] == "pruned"]
         check({words[row["outcome"]] for row in rows} == {"pruned", "evaluated"}, f"{outcomes(run)}")
         check(all(row["epochs"] < 27 for row in pruned) and all(row["epochs"] == 27 for row in rows if words[row["outcome"]] == "evaluated"), "epochs")
-        stopped = sum("stops by itself" in path.read_text() for path in run.glob("evaluations/*/*/output.txt"))
+        stopped = sum("stops by itself" in path.read_text() for path in run.glob("evaluations/*/*.output"))
         check(stopped == (len(pruned) if interactive else 0), f"{stopped} stopped by themselves, {len(pruned)} were pruned")
 passed("programs are pruned at the epochs that they report, and may ask")

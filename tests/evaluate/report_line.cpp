@@ -34,8 +34,13 @@ TEST_CASE("other lines are not for Finch, and what cannot be read is named") {
     CHECK_FALSE(read_report_line(" finch loss=1"));
     CHECK(read_report_line("finch stop?")->kind == Kind::question);
     CHECK(read_report_line("finch done")->kind == Kind::done);
-    for (const char* text : {"finch loss=abc", "finch loss", "finch =1", "finch loss=1x", "finch loss=", "finch {",
-                             R"(finch {"loss": "a"})", R"(finch {loss: 1})", "finch loss=1 stop?"}) {
+    CHECK(read_report_line("finch done 0.1.2")->id == "0.1.2");
+    CHECK_FALSE(read_report_line("finch is loading"));
+    CHECK(read_report_line(R"(finch {"loss": 2, "note": "fine"})")->value("loss") == 2);
+    CHECK(read_report_line("finch loss=1e-400")->value("loss") == 0);
+    CHECK(read_report_line("finch loss=-1e999")->value("loss") == -INFINITY);
+    for (const char* text : {"finch loss=abc", "finch loss=1 b", "finch =1", "finch loss=1x", "finch loss=", "finch {",
+                             R"(finch {"loss": a})", R"(finch {loss: 1})", "finch loss=1 stop?", "finch loss=0x10"}) {
         CAPTURE(text);
         const auto line = read_report_line(text);
         REQUIRE(line);

@@ -73,7 +73,7 @@ def should_stop() -> bool:
         return False
     individual()  # its line comes first
     print("finch stop?", flush=True)
-    return sys.stdin.readline().strip() != "go on"
+    return sys.stdin.readline().strip() == "stop"  # without `interactive: true` there is no answer
 
 
 def checkpoint_dir() -> pathlib.Path:
@@ -93,4 +93,4 @@ def individuals() -> Iterator[Individual]:
     global _current
     while (_current := _read()) is not None:
         yield _current
-        print("finch done", flush=True)
+        print("finch done", _current.id, flush=True)

@@ -31,6 +31,7 @@ public:
     /// Programs save by themselves.
     [[nodiscard]] std::vector<search::Individual> checkpoint() override { return {}; }
     [[nodiscard]] std::vector<search::Individual> stop() override;
+    [[nodiscard]] double stop_seconds() const override;
     [[nodiscard]] double checkpoint_seconds() const override { return objective_.grace_seconds; }
     void keep_alive(double seconds) override;
     void dismiss() override;
@@ -40,18 +41,19 @@ private:
     enum class Ending { none, failed_elsewhere, pruned, timed_out };
     struct Running {
         bool used = false;
-        bool is_retry = false;  ///< the port was taken
+        bool is_retry = false;  ///< it began once more
         Ending ending = Ending::none;
         search::Individual individual{};
         std::vector<double> losses{};  ///< after each epoch
         std::int64_t reported = 0;     ///< epochs, in this start
         std::string misreport{};       ///< what could not be read
-        std::vector<std::uint8_t> answers{};
+        ProgramOrder::Answers answers{};
         bool is_pruned = false;
         double began = 0;         ///< steady seconds, in this start
         double ended_at = 0;      ///< steady seconds: ended by a signal from elsewhere, maybe that of a stop; 0: not
         std::int32_t rung = 0;    ///< that was told of
         std::int32_t epochs = 0;  ///< that were told of
+        double told_at = 0;       ///< steady seconds: of its progress
     };
 
     std::vector<Programs::Standing> command(const ProgramOrder& order);
@@ -64,6 +66,9 @@ private:
     [[nodiscard]] bool may_be_of_a_stop(std::uint32_t slot);
     [[nodiscard]] std::optional<search::Individual> ended(std::uint32_t slot, bool failed);
     [[nodiscard]] search::Individual interrupted(std::uint32_t slot);
+    [[nodiscard]] bool begins_again(std::uint32_t slot);
+    void note_starts(std::uint32_t slot, const Programs::Standing& standing);
+    void describe_progress(search::Individual& individual) const;
     void keep_reports(const Running& running) const;
     void recall_reports(Running& running) const;
 
@@ -77,6 +82,7 @@ private:
     std::optional<search::Standing> kept_;  ///< whose folder is kept as the best
     double last_order_ = 0;                 ///< steady seconds
     double last_look_ = 0;
+    int not_started_ = 0;  ///< programs, in a row
 };
 
 }  // namespace finch::evaluate
