@@ -102,11 +102,13 @@ void CommandEvaluator::begin(std::uint32_t slot) {
     search::Individual& individual = running.individual;
     ProgramOrder order{.kind = ProgramOrder::Kind::start, .slot = slot, .port = free_port()};
     order.resumes = individual.id.restart() < individual.attempt.restart;
+    running.began = steady_seconds();
+    running.tell_at = running.began + config_.checkpoint.training_seconds;
     if (order.resumes) {
         recall_reports(running);
+        running.tell_at = running.began;  // of what an earlier start could not tell
     }
     individual.started = individual.started > 0 ? individual.started : unix_seconds();
-    running.began = steady_seconds();
     die_of(individual.id);
     Bytes bytes;
     search::write_individual(individual, false, bytes);
@@ -286,11 +288,10 @@ std::vector<search::Individual> CommandEvaluator::take_progress() {
         const bool is_further = running.used && running.individual.epochs > running.epochs;
         const bool is_at_rung = running.used && search::compares_at_rungs(config_.pruning) &&
                                 running.individual.pruning.rung > running.rung;
-        const bool is_due = now - std::max(running.told_at, running.began) > config_.checkpoint.training_seconds;
-        if (is_at_rung || (is_further && (config_.budget.epochs || is_due))) {
+        if (is_at_rung || (is_further && (config_.budget.epochs || now >= running.tell_at))) {
             running.rung = running.individual.pruning.rung;
             running.epochs = running.individual.epochs;
-            running.told_at = now;
+            running.tell_at = now + config_.checkpoint.training_seconds;
             describe_progress(running.individual);
             told.push_back(running.individual);
             told.back().curve.clear();

@@ -53,7 +53,7 @@ private:
         double ended_at = 0;      ///< steady seconds: ended by a signal from elsewhere, maybe that of a stop; 0: not
         std::int32_t rung = 0;    ///< that was told of
         std::int32_t epochs = 0;  ///< that were told of
-        double told_at = 0;       ///< steady seconds: of its progress
+        double tell_at = 0;       ///< steady seconds: its progress, next
     };
 
     std::vector<Programs::Standing> command(const ProgramOrder& order);
