@@ -8,6 +8,7 @@
 #include "finch/app/load_data.hpp"
 #include "finch/app/on_every_rank.hpp"
 #include "finch/app/opening.hpp"
+#include "finch/app/programs.hpp"
 #include "finch/app/progress.hpp"
 #include "finch/app/run_context.hpp"
 #include "finch/app/share_run.hpp"
@@ -23,6 +24,7 @@
 #include "finch/comm/mpi_mailbox.hpp"
 #include "finch/comm/phase.hpp"
 #include "finch/evaluate/cnn_evaluator.hpp"
+#include "finch/evaluate/command_evaluator.hpp"
 #include "finch/evaluate/function_evaluator.hpp"
 
 #include <algorithm>
@@ -87,7 +89,9 @@ island::WorkerOptions worker_options(const RunContext& context, const OpenedRun&
 /// Followers: no more than obedience.
 void follow(const RunContext& context) {
     end_phases();
-    if (context.config.trains()) {
+    if (context.programs != nullptr) {
+        context.programs->follow();
+    } else if (context.config.trains()) {
         evaluate::Slots(context.config, context.datasets, context.device, context.group, context.communicator).follow();
     } else {
         evaluate::follow_without_trainings(context.group);
@@ -100,6 +104,11 @@ std::unique_ptr<island::Evaluator> make_evaluator(const RunContext& context, std
     if (const auto* function = std::get_if<config::FunctionObjective>(&context.config.objective)) {
         return std::make_unique<evaluate::FunctionEvaluator>(*function, context.config.seed,
                                                              context.config.workers.slots, context.group);
+    }
+    if (context.programs != nullptr) {
+        return std::make_unique<evaluate::CommandEvaluator>(
+            context.config, *context.programs, context.group,
+            [&population]() -> const search::Population& { return *population; }, cluster::seconds_left_to_stop);
     }
     const evaluate::CnnEvaluator::Place place{context.place().worker, context.placement.threads, context.place().node,
                                               run};
@@ -192,13 +201,13 @@ config::Config load_checked(const RunOptions& options, const cluster::Slurm& slu
 /// Collective over the world. World rank 0 opens the run directory, and says what it found; the others know what was
 /// before.
 OpenedRun open_run_everywhere(const store::RunDirectory& directory, const config::Config& config,
-                              const RunOptions& options, const cluster::Slurm& slurm, const data::Datasets& datasets,
-                              const Placement& placement) {
+                              const RunOptions& options, const cluster::Slurm& slurm,
+                              const std::string& data_fingerprint, const Placement& placement) {
     const cluster::Layout& layout = placement.layout;
     OpenedRun opened;
     const std::string before = on_rank_zero(MPI_COMM_WORLD, [&] {
-        opened = open_run(directory, config, options, slurm, datasets.fingerprint,
-                          static_cast<int>(layout.leaders.size()), layout.islands, placement.nodes());
+        opened = open_run(directory, config, options, slurm, data_fingerprint, static_cast<int>(layout.leaders.size()),
+                          layout.islands, placement.nodes());
         spdlog::info("{}", opened.greeting);
         return to_message(opened.before);
     });
@@ -251,7 +260,7 @@ std::filesystem::path run_directory_of(const config::Config& config, const RunOp
     return std::filesystem::path("runs") / name;
 }
 
-int evolve(comm::Session& session, const RunOptions& options) {
+int evolve(comm::Session& session, const RunOptions& options, process::Launcher launcher) {
     const cluster::Slurm slurm = cluster::Slurm::read(cluster::Environment::of_this_process());
     if (const auto problem = cluster::launch_problem(slurm, session.world_size())) {
         throw ConfigError(*problem);
@@ -272,13 +281,14 @@ int evolve(comm::Session& session, const RunOptions& options) {
     for (const std::string& note : notes) {
         spdlog::info("{}", note);
     }
-    const comm::Group group(MPI_COMM_WORLD, place.worker, place.group_rank, config.workers.timeout_seconds);
+    comm::Group group(MPI_COMM_WORLD, place.worker, place.group_rank, config.workers.timeout_seconds);
     const comm::Communicator leaders = comm::make_leaders(MPI_COMM_WORLD, group.is_leader(), place.worker);
     comm::check_start(MPI_COMM_WORLD, placement.node_of_rank);
     begin_phase(session, "opening the devices and reading the data", seconds_of_files());
     const OpenedDevice opened_device = open_device(session, config, placement);
     const LoadedData loaded = load_data(config);
     const data::Datasets& datasets = loaded.sets;
+    const std::optional<PreparedPrograms> prepared = prepare_programs_everywhere(config);
     if (config.trains()) {
         check_first_weights(config, datasets);
     }
@@ -294,7 +304,8 @@ int evolve(comm::Session& session, const RunOptions& options) {
     const store::RunDirectory directory(run_directory_of(config, options));
     OpenedRun opened;
     try {
-        opened = open_run_everywhere(directory, config, options, slurm, datasets, placement);
+        opened = open_run_everywhere(directory, config, options, slurm,
+                                     prepared ? prepared->fingerprint : datasets.fingerprint, placement);
     } catch (const StorageError& error) {
         if (session.world_rank() == 0) {
             fmt::print(stderr, "finch: the run cannot be opened now, start it again to go on: {}\n", error.what());
@@ -306,6 +317,11 @@ int evolve(comm::Session& session, const RunOptions& options) {
     } catch (const ApiError& error) {
         spdlog::warn("{}: should this process die, the next start cannot tell which individual it was", error.what());
     }
+    std::unique_ptr<evaluate::Programs> programs;
+    if (prepared) {
+        group.sleep_while_waiting();
+        programs = make_programs(config, *prepared, group, launcher, placement, session.world_rank(), directory);
+    }
     const RunContext context{session,
                              config,
                              options,
@@ -316,7 +332,8 @@ int evolve(comm::Session& session, const RunOptions& options) {
                              directory,
                              datasets,
                              *opened_device.device,
-                             opened_device.communicator};
+                             opened_device.communicator,
+                             programs.get()};
     begin_phase(session, "the roll call before the search", timeout);
     comm::check_start(MPI_COMM_WORLD, context.placement.node_of_rank);
     begin_phase(session, "handing out the run", seconds_of_sharing());
@@ -327,12 +344,12 @@ int evolve(comm::Session& session, const RunOptions& options) {
     return end_together(session, lead(context, std::move(opened)));
 }
 
-int train_one(comm::Session& session, RunOptions options) {
+int train_one(comm::Session& session, RunOptions options, process::Launcher launcher) {
     options.settings.insert(
         options.settings.end(),
         {fmt::format("workers.ranks={}", session.world_size()), "workers.islands=1", "workers.slots=1",
          "search.exchange={kind: none}", "search.islands=none", "search.budget={evaluations: 1}", "search.final=none"});
-    return evolve(session, options);
+    return evolve(session, options, std::move(launcher));
 }
 
 }  // namespace finch::app

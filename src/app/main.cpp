@@ -11,6 +11,7 @@
 #include "finch/cluster/environment.hpp"
 #include "finch/cluster/signals.hpp"
 #include "finch/doctor/examine.hpp"
+#include "finch/process/launcher.hpp"
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -122,18 +123,31 @@ void add_training_verbs(CLI::App& app, CommandLine& line) {
             line.run = [&line, work, bad_launch] { return on_all_ranks(line.argc, line.argv, work, bad_launch); };
         });
     };
+    // A verb that may start programs forks its launcher before MPI_Init.
+    const auto with_programs = [&line](CLI::App* verb, std::function<int(comm::Session&, process::Launcher)> work) {
+        verb->callback([&line, work] {
+            line.run = [&line, work] {
+                process::Launcher launcher = process::Launcher::fork();
+                return on_all_ranks(
+                    line.argc, line.argv, [&](comm::Session& session) { return work(session, std::move(launcher)); },
+                    BadLaunch::refuse);
+            };
+        });
+    };
     CLI::App* evolving = app.add_subcommand("evolve", "run a search, or go on with it (start it with srun or mpirun)");
     add_run_options(*evolving, line.options);
-    with_ranks(evolving, [&line](comm::Session& session) { return evolve(session, line.options); });
+    with_programs(evolving, [&line](comm::Session& session, process::Launcher launcher) {
+        return evolve(session, line.options, std::move(launcher));
+    });
 
     CLI::App* training = app.add_subcommand("train", "train one individual, in a run directory like any other");
     add_run_options(*training, line.options);
     training->add_option("--gene", line.genes, "NAME=VALUE, for every gene of the search space")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    with_ranks(training, [&line](comm::Session& session) {
+    with_programs(training, [&line](comm::Session& session, process::Launcher launcher) {
         line.options.genes = line.genes;
-        return train_one(session, line.options);
+        return train_one(session, line.options, std::move(launcher));
     });
 
     CLI::App* again = app.add_subcommand("replay", "train one individual of a run again and compare every epoch");
@@ -191,8 +205,10 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
         ->check(CLI::NonNegativeNumber);
     by_itself(planning, [&line] { return plan(line.plan); });
 
-    CLI::App* showing = app.add_subcommand("show", "what a run found: the best of each island, counts, utilisation");
+    CLI::App* showing =
+        app.add_subcommand("show", "what a run found: the best of each island, counts, utilisation; or one individual");
     showing->add_option("run", line.show.run, "the run directory")->required();
+    showing->add_option("id", line.show.id, "an individual, e.g. 0.3.17: its learning curve, its program's output");
     showing->add_option("--top", line.show.top, "individuals per island")->check(CLI::PositiveNumber);
     showing->add_flag("--csv", line.show.csv, "every individual as comma-separated values");
     by_itself(showing, [&line] { return show(line.show); });

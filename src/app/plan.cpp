@@ -4,6 +4,7 @@
 #include "finch/app/devices.hpp"
 #include "finch/app/evolve.hpp"
 #include "finch/app/first_guesses.hpp"
+#include "finch/app/programs.hpp"
 #include "finch/app/startup.hpp"
 #include "finch/base/format.hpp"
 #include "finch/cluster/allocation.hpp"
@@ -217,6 +218,9 @@ int plan(const PlanOptions& options) {
         fmt::print("{}\n", note);
     }
     check_search(config, std::nullopt);
+    if (const auto* const command = std::get_if<config::CommandObjective>(&config.objective)) {
+        evaluate::check_program(prepare_programs(config, evaluate::read_templates(*command))->line.program());
+    }
     const Question question = question_of(options);
     const cluster::Layout layout = cluster::make_layout(question.node_of_rank, layout_options(config));
     const cluster::DeviceMap devices = map_devices(config, layout, question.gpus_per_node);

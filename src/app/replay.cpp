@@ -141,7 +141,7 @@ int replay(comm::Session& session, const std::filesystem::path& run, const std::
     const search::Individual& individual = recorded.lineage.back();
     const config::Config config = config::parse(recorded.config, (run / "config.yaml").string());
     if (!config.trains()) {
-        throw ConfigError("replay trains a network again; this run's objective is a function");
+        throw ConfigError("replay trains a network again, and this run's objective is a function or a program");
     }
     if (session.world_rank() == 0) {
         for (const search::Individual& one : recorded.lineage) {

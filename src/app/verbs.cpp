@@ -3,6 +3,7 @@
 #include "finch/app/progress.hpp"
 #include "finch/base/format.hpp"
 #include "finch/report/csv.hpp"
+#include "finch/report/individual.hpp"
 #include "finch/report/status.hpp"
 #include "finch/report/tables.hpp"
 #include "finch/simulate/arguments.hpp"
@@ -43,6 +44,11 @@ int show(const ShowOptions& options) {
         throw ConfigError(fmt::format("{}: there is no run here (no population.h5)", options.run.string()));
     }
     const config::Config config = config::parse(recovered->facts.config, options.run.string());
+    if (!options.id.empty()) {
+        fmt::print("{}", report::individual_text(*recovered, store::RunDirectory(options.run),
+                                                 search::parse_id(options.id), fitness_name(config.objective)));
+        return exit_done;
+    }
     const report::Competition competition{config.exchange.kind, config.costs, config.final_choice};
     fmt::print("{}", options.csv ? report::csv(*recovered, competition)
                                  : report::overview(*recovered, options.run.string(), options.top, competition,

@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <limits>
+#include <thread>
 
 namespace finch::comm {
 namespace {
@@ -75,6 +77,9 @@ void Group::finish(MPI_Request& request, const char* what, double seconds) const
                 fmt::format("{}: {} did not end within {} s (workers.timeout_seconds); of this worker's ranks there "
                             "does not answer: {}",
                             names_[static_cast<std::size_t>(rank_)], what, limit, who_is_missing()));
+        }
+        if (done == 0 && sleeps_) {
+            std::this_thread::sleep_for(std::chrono::microseconds(500));
         }
     }
 }

@@ -90,6 +90,20 @@ struct Problem {
     }
 };
 
+/// The section that a map is: the one whose first key stands there, else the first one; null if there is none.
+const Domain* section_in(const Either& either, const Tree& tree) {
+    const Domain* found = nullptr;
+    for (const Domain& domain : either.domains) {
+        if (const auto* const section = std::get_if<Section>(&domain.is)) {
+            if (tree.find(section->keys.front().name) != nullptr) {
+                return &domain;
+            }
+            found = found == nullptr ? &domain : found;
+        }
+    }
+    return found;
+}
+
 [[noreturn]] void refuse(const Domain& domain, const Tree& tree, const std::string& path, const std::string& problem) {
     fail(tree, path, fmt::format("{} {}; accepted: {}", shown(tree), problem, accepts(domain)));
 }
@@ -190,10 +204,13 @@ public:
     }
 
     Tree operator()(const Either& either) const {
+        if (tree_.kind == Kind::map) {
+            const Domain* const section = section_in(either, tree_);
+            return section != nullptr ? complete(*section, tree_, path_, genes_) : scalar();
+        }
         for (const Domain& domain : either.domains) {
             const bool fits = (tree_.kind == Kind::null && std::holds_alternative<Null>(domain.is)) ||
-                              (tree_.kind == Kind::list && std::holds_alternative<List>(domain.is)) ||
-                              (tree_.kind == Kind::map && std::holds_alternative<Section>(domain.is));
+                              (tree_.kind == Kind::list && std::holds_alternative<List>(domain.is));
             if (fits) {
                 return complete(domain, tree_, path_, genes_);
             }
@@ -282,7 +299,10 @@ Tree fixed_part(const Section& section, const Tree& tree, bool fixed) {
             continue;
         }
         const bool here = key.fixed == Rule::yes || (fixed && key.fixed == Rule::as_around);
-        const auto* const inner = std::get_if<Section>(&key.domain.is);
+        const auto* const either = std::get_if<Either>(&key.domain.is);
+        const Domain* const domain =
+            either != nullptr && value->kind == Tree::Kind::map ? section_in(*either, *value) : &key.domain;
+        const auto* const inner = domain != nullptr ? std::get_if<Section>(&domain->is) : nullptr;
         Tree kept = inner != nullptr ? fixed_part(*inner, *value, here) : *value;
         if (inner != nullptr ? !kept.items.empty() : here) {
             part.keys.push_back(key.name);

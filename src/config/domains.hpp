@@ -44,7 +44,8 @@ inline Domain path() {
     return {Text{"a path", is_path, {"some/where"}, {"''"}}};
 }
 
-/// Of a search; propagator_keys.cpp.
+/// Of a search; objective_keys.cpp and propagator_keys.cpp.
+[[nodiscard]] Key objective();
 [[nodiscard]] Domain propagator();
 [[nodiscard]] Domain pruning();
 

@@ -1,16 +1,15 @@
 #include "finch/config/keys.hpp"
 
 #include "finch/config/config.hpp"
-#include "finch/search/function.hpp"
 
 #include "bind.hpp"
 #include "domains.hpp"
-#include "objectives.hpp"
 
 #include <limits>
 
 /// Every key of a configuration, once: its name, the member that it sets (whose default is the key's), its bounds and
-/// its meaning. Those of propagators stand in propagator_keys.cpp, those of a recipe in recipe_keys.cpp.
+/// its meaning. Those of objectives stand in objective_keys.cpp, of propagators in propagator_keys.cpp, of a recipe in
+/// recipe_keys.cpp.
 namespace finch::config {
 namespace {
 
@@ -50,65 +49,6 @@ Domain gene_section() {
                          "GENE: [values]: it is active only where each such gene is, with one of these values; "
                          "else its keys keep their defaults")},
         .sparse = true}};
-}
-
-/// Fills in the function's own number of dimensions.
-void complete_function(FunctionObjective& objective, const Tree& written) {
-    const search::Function& function = search::find_function(objective.function);
-    const auto refuse = [&](const std::string& why) {
-        fail(written["dimensions"], "search.objective.dimensions", why);
-    };
-    if (objective.dimensions == 0) {
-        objective.dimensions = function.default_dimensions;
-    }
-    if (!function.any_dimensions && objective.dimensions != function.default_dimensions) {
-        refuse(fmt::format("{} has {} dimensions and no other number", function.name, function.default_dimensions));
-    }
-    try {
-        (void)search::function_space(function, objective.dimensions);
-    } catch (const ConfigError& error) {
-        refuse(error.what());
-    }
-}
-
-Key objective() {
-    using F = FunctionObjective;
-    std::vector<std::string> names;
-    for (const search::Function& function : search::functions()) {
-        names.push_back(function.name);
-    }
-    const Section function{
-        {key("function", &F::function, word_of(names), "a benchmark function to be minimised").with_default("sphere"),
-         key("dimensions", &F::dimensions, or_null(whole(1, 500)), "genes; null: the function's usual number")
-             .with_default("null"),
-         key("shift", &F::shift, "the optimum moves to a random place in the box's inner 80 %"),
-         key("rotate", &F::rotate, "the axes are turned about the optimum by a random orthogonal matrix"),
-         key("instance", &F::instance, whole(1, std::numeric_limits<std::int64_t>::max()),
-             "which of the random places and matrices"),
-         key("seconds", &F::seconds, real(0, 86400), "median time that an evaluation pretends to take"),
-         key("spread", &F::spread, real(0, 10), "deviation of the logarithm of that time")}};
-    const auto set = [function](const Tree& tree, const Place& config) {
-        Objective& value = config.as<Config>().objective;
-        if (tree.kind == Tree::Kind::list) {
-            read_objectives(tree, config.as<Config>());
-            return;
-        }
-        if (tree.kind == Tree::Kind::scalar) {
-            value = enumerator<LossObjective>(tree.text).value();
-            return;
-        }
-        auto& chosen_function = value.emplace<FunctionObjective>();
-        read_section(function, tree, Place{.object = &chosen_function, .path = "search.objective"});
-        complete_function(chosen_function, tree);
-    };
-    std::vector<std::string> words = all_words<LossObjective>();
-    const std::vector<std::string> costs = all_words<search::Cost>();
-    words.insert(words.end(), costs.begin(), costs.end());
-    return {"objective", "validation_loss",
-            either({word_of(all_words<LossObjective>()), {function}, {List{.element = {word_of(words)}}}}),
-            "what is minimised; a function brings its own genes x0, x1, … and needs no model and no data; a list: the "
-            "loss first, and what is minimised beside it (seconds of training are never quite the same again)",
-            set};
 }
 
 void check_budget(const island::Budget& budget, const Tree& written) {

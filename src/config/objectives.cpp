@@ -59,4 +59,25 @@ void check_objectives(const Tree& search, const Config& config) {
     }
 }
 
+void check_command(const CommandObjective& objective, const Config& config, const Tree& search) {
+    const auto& taken = names_of_evaluation;
+    for (const search::Gene& gene : config.space.genes) {
+        if (std::find(taken.begin(), taken.end(), gene.name) != taken.end()) {
+            fail(search["space"][gene.name], path_of("search.space", gene.name),
+                 fmt::format("{{{}}} stands for something else in a command; accepted: a name other than {}", gene.name,
+                             join(std::vector<std::string>(taken.begin(), taken.end()))));
+        }
+    }
+    if (std::holds_alternative<search::CurveOptions>(config.pruning) && objective.epochs == 0) {
+        fail(search["pruning"], "search.pruning",
+             "curve looks ahead to the last epoch; accepted: search.objective.epochs with their number, or another "
+             "rule");
+    }
+    try {
+        static_cast<void>(split_command(objective.shell ? "sh" : objective.command));
+    } catch (const ConfigError& error) {
+        fail(search["objective"]["command"], "search.objective.command", error.what());
+    }
+}
+
 }  // namespace finch::config

@@ -39,7 +39,7 @@ bool is_of_recipe(const Key& key) {
     return key.genes == Rule::yes;
 }
 
-/// A benchmark function needs no data, model or training: what was not given is not written either.
+/// A function or a program needs no data, model or training: what was not given is not written either.
 void leave_out_unused(const Tree& given, Tree& all) {
     Tree used{.kind = Tree::Kind::map, .place = all.place};
     for (const Key& key : configuration().keys) {
@@ -139,16 +139,21 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
     config.space = function != nullptr ? space_of(*function, space) : read_space(space);
     check_objectives(all["search"], config);
     read_final_choice(all["search"], config);
-    Genes genes(function != nullptr ? search::Space{} : config.space, space);
+    Genes genes(config.trains() ? config.space : search::Space{}, space);
     train::Recipe base;
     base.seed = config.seed;
     read_keys(true, {.object = &base, .locate = [](void* root) { return root; }, .genes = &genes});
-    if (function == nullptr) {
+    if (config.trains()) {
         config.space = genes.space_with_uses();
     }
     read_beginnings(all["search"], config);
     if (function != nullptr) {
         refuse_epochs(config, all["search"]);
+    }
+    if (const auto* const command = std::get_if<CommandObjective>(&config.objective)) {
+        check_command(*command, config, all["search"]);
+    }
+    if (!config.trains()) {
         leave_out_unused(given, all);
     } else {
         base.objective = std::get<LossObjective>(config.objective);
@@ -163,7 +168,7 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
 train::Recipe Config::recipe(const search::Genome& genome, std::uint64_t individual) const {
     if (!trains() || genome.size() != space.size()) {
         throw Error(fmt::format("no recipe: {} values for {} genes of a search that {}", genome.size(), space.size(),
-                                trains() ? "trains" : "minimises a function"));
+                                trains() ? "trains" : "trains no networks"));
     }
     train::Recipe recipe = recipes_->base;
     recipe.individual = individual;

@@ -90,7 +90,10 @@ void Worker::save_and_leave(ExitReason reason) {
         hooks_.stopping();
     }
     if (state_ == State::searching) {
-        checkpoint();
+        if (const double seconds = evaluator_.stop_seconds(); seconds > 0 && reason != ExitReason::urgent) {
+            announce(seconds);
+        }
+        record_saved([this] { return evaluator_.stop(); });
     }
     if (reason == ExitReason::storage) {
         notify(search::Halt{false, fmt::format("worker {} cannot write its journal", options_.self)});
@@ -111,12 +114,12 @@ void Worker::stop_for_storage(const std::string& why) {
     save_and_leave(ExitReason::storage);
 }
 
-/// Saves what runs, then records how far each is.
-void Worker::checkpoint() {
+/// Has what runs saved, then records how far each is.
+void Worker::record_saved(const std::function<std::vector<search::Individual>()>& save) {
     if (std::exchange(is_saving_, true)) {
         return;  // a record could not be written, and the worker leaves: the snapshots are there already
     }
-    for (const search::Individual& saved : evaluator_.checkpoint()) {
+    for (const search::Individual& saved : save()) {
         if (exit_reason_ != ExitReason::storage) {
             publish(search::Started{saved}, {});
         }
@@ -170,7 +173,7 @@ void Worker::housekeeping() {
     }
     if (state_ == State::searching && now >= checkpoint_due()) {
         announce_if_long(evaluator_.checkpoint_seconds());
-        checkpoint();
+        record_saved([this] { return evaluator_.checkpoint(); });
         sync_journal(true);
         last_checkpoint_ = hooks_.steady_seconds();
     }

@@ -23,9 +23,10 @@ constexpr double start_time = 1;              // s; 0 is nobody's time
 constexpr double least_between_looks = 1e-3;  // s, as Worker::run() sleeps
 
 const config::FunctionObjective& function_of(const config::Config& config) {
-    if (config.trains()) {
+    if (!std::holds_alternative<config::FunctionObjective>(config.objective)) {
         throw ConfigError(
-            "search.objective: this configuration trains networks, and a simulation evaluates benchmark functions "
+            "search.objective: this configuration trains networks or starts programs, and a simulation evaluates "
+            "functions "
             "only: search.objective: {function: rastrigin, dimensions: 20}");
     }
     return std::get<config::FunctionObjective>(config.objective);

@@ -102,6 +102,14 @@ fs::path RunDirectory::weights(search::Id id) const {
     return state_of(static_cast<int>(id.worker())) / fmt::format("{}{}.h5", weights_prefix, to_text(id));
 }
 
+fs::path RunDirectory::evaluation(search::Id id) const {
+    return evaluations() / fmt::format("{}.{}", id.restart(), id.worker()) / std::to_string(id.sequence());
+}
+
+fs::path RunDirectory::evaluation_file(search::Id id, const std::string& what) const {
+    return evaluation(id).string() + "." + what;
+}
+
 std::optional<search::Id> RunDirectory::id_of_training(const fs::path& path) {
     return id_behind(training_prefix, path);
 }

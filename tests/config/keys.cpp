@@ -67,6 +67,12 @@ std::vector<std::string> companions(const std::string& path, const std::string& 
     if (path == "search.propagator.swarm.cognitive" || path == "search.propagator.swarm.social") {
         return {"search.propagator.swarm.variant=basic"};
     }
+    static const std::set<std::string> of_functions{"function", "dimensions", "shift", "rotate",
+                                                    "instance", "seconds",    "spread"};
+    if (begins(path, "search.objective.")) {
+        const bool is_of_function = of_functions.contains(path.substr(path.find_last_of('.') + 1));
+        return {is_of_function ? "search.objective.function=sphere" : "search.objective.command=true"};
+    }
     if (begins(path, "search.budget.")) {
         return {path == "search.budget.hours" ? "search.budget.evaluations=1" : "search.budget.hours=1"};
     }

@@ -18,6 +18,7 @@ import tempfile
 MODULES = {
     "base": (0, []),
     "cluster": (1, []),
+    "process": (1, []),
     "backend": (1, []),
     "hdf5": (1, []),
     "search": (2, []),
@@ -29,10 +30,10 @@ MODULES = {
     "store": (3, ["search", "hdf5"]),
     "config": (4, ["base", "cluster", "backend", "hdf5", "search", "comm", "nn", "data", "train", "island", "store"]),
     "report": (4, ["search", "store"]),
-    "evaluate": (5, ["island", "train", "store", "config"]),
+    "evaluate": (5, ["process", "island", "train", "store", "config"]),
     "simulate": (5, ["island", "config"]),
     "doctor": (5, ["cluster", "backend", "comm", "data", "config"]),
-    "app": (6, ["evaluate", "simulate", "doctor", "config", "report", "train", "island", "store"]),
+    "app": (6, ["process", "evaluate", "simulate", "doctor", "config", "report", "train", "island", "store"]),
 }
 
 # One header of a module whose others stay closed.

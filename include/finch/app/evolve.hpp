@@ -3,6 +3,7 @@
 #include "finch/base/run_state.hpp"
 #include "finch/comm/mpi.hpp"
 #include "finch/config/config.hpp"
+#include "finch/process/launcher.hpp"
 
 #include <filesystem>
 #include <optional>
@@ -19,13 +20,13 @@ struct RunOptions {
     std::optional<std::vector<std::string>> genes;  ///< finch train: name=value for every gene; nothing: a search
 };
 
-/// Collective over the world. finch evolve and finch train: runs or resumes a search. Returns the exit code, the same
-/// on every rank. Throws ConfigError.
-[[nodiscard]] int evolve(comm::Session& session, const RunOptions& options);
+/// Collective over the world. finch evolve and finch train: runs or resumes a search. `launcher` starts the programs of
+/// a CommandObjective. Returns the exit code, the same on every rank. Throws ConfigError.
+[[nodiscard]] int evolve(comm::Session& session, const RunOptions& options, process::Launcher launcher);
 
 /// Collective over the world. finch train: one individual with the genes that the options give, on all ranks as one
 /// worker.
-[[nodiscard]] int train_one(comm::Session& session, RunOptions options);
+[[nodiscard]] int train_one(comm::Session& session, RunOptions options, process::Launcher launcher);
 
 /// The run directory that the options mean.
 [[nodiscard]] std::filesystem::path run_directory_of(const config::Config& config, const RunOptions& options);

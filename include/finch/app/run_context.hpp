@@ -7,6 +7,7 @@
 #include "finch/comm/group.hpp"
 #include "finch/comm/mpi.hpp"
 #include "finch/config/config.hpp"
+#include "finch/evaluate/programs.hpp"
 #include "finch/store/run_directory.hpp"
 
 namespace finch::app {
@@ -24,6 +25,7 @@ struct RunContext {
     const data::Datasets& datasets;
     backend::Device& device;
     cluster::AllReduceKind communicator;
+    evaluate::Programs* programs;  ///< null where the objective is no program
 
     [[nodiscard]] const cluster::Place& place() const { return placement.mine(session.world_rank()); }
 };

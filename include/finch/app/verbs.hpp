@@ -10,6 +10,7 @@ namespace finch::app {
 
 struct ShowOptions {
     std::filesystem::path run;
+    std::string id;    ///< of the one individual to show; empty: the run
     int top = 3;       ///< individuals per island
     bool csv = false;  ///< every individual as comma-separated values instead
 };

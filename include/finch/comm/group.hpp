@@ -22,6 +22,8 @@ public:
     [[nodiscard]] int rank() const noexcept { return rank_; }
     [[nodiscard]] int size() const noexcept { return size_; }
     [[nodiscard]] bool is_leader() const noexcept { return rank_ == 0; }
+    /// From now on it sleeps between two looks while it waits: its core is for programs that it has started.
+    void sleep_while_waiting() noexcept { sleeps_ = true; }
     [[nodiscard]] MPI_Comm get() const noexcept { return communicator_.get(); }
 
     /// Collective over the worker. The leader's bytes, on every rank. A follower waits `seconds` for the leader, if
@@ -60,6 +62,7 @@ private:
     mutable std::unique_ptr<Buffers> buffers_ = std::make_unique<Buffers>();
     int rank_ = 0;
     int size_ = 1;
+    bool sleeps_ = false;
 };
 
 }  // namespace finch::comm

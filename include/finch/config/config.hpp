@@ -2,6 +2,7 @@
 
 #include "finch/base/log.hpp"
 #include "finch/cluster/device_map.hpp"
+#include "finch/config/command.hpp"
 #include "finch/island/options.hpp"
 #include "finch/nn/plan.hpp"
 #include "finch/search/beginning.hpp"
@@ -38,7 +39,7 @@ struct FunctionObjective {
     [[nodiscard]] search::FunctionInstance make_instance() const;
     [[nodiscard]] search::PretendedDuration duration() const { return {seconds, spread}; }
 };
-using Objective = std::variant<LossObjective, FunctionObjective>;
+using Objective = std::variant<LossObjective, FunctionObjective, CommandObjective>;
 
 struct Workers {
     int ranks = 1;
@@ -99,7 +100,7 @@ public:
     [[nodiscard]] const std::string& fixed_text() const noexcept { return fixed_text_; }
 
     /// What the individual with `genome` trains: all genes replaced by their values. Throws ConfigError with the key's
-    /// path where its values do not go together. Only where the objective is no function.
+    /// path where its values do not go together. Only where it trains().
     [[nodiscard]] train::Recipe recipe(const search::Genome& genome, std::uint64_t individual) const;
     /// How `island` breeds.
     [[nodiscard]] const search::PropagatorOptions& propagator_of(int island) const;
@@ -111,7 +112,8 @@ public:
     [[nodiscard]] Needs needs() const;
     /// What a run begins with whose propagator breeds from the best `population`.
     [[nodiscard]] search::Beginning beginning(std::size_t population) const;
-    [[nodiscard]] bool trains() const noexcept { return !std::holds_alternative<FunctionObjective>(objective); }
+    /// Whether individuals are networks, rather than places of a function or runs of a program.
+    [[nodiscard]] bool trains() const noexcept { return std::holds_alternative<LossObjective>(objective); }
 
 private:
     class Recipes;

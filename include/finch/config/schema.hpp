@@ -61,7 +61,8 @@ struct List {
 struct Named {
     std::vector<Domain> element;  ///< exactly one
 };
-/// The first of several domains that takes a value of this shape.
+/// The first of several domains that takes a value of this shape; of several sections the one whose first key stands
+/// there.
 struct Either {
     std::vector<Domain> domains;
 };

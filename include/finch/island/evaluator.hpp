@@ -35,6 +35,10 @@ public:
     /// Saves everything that runs, so that a later start can go on with it. Returns those that were saved, with the
     /// progress that their snapshot holds.
     [[nodiscard]] virtual std::vector<search::Individual> checkpoint() = 0;
+    /// The same before the worker leaves: nothing goes on after it.
+    [[nodiscard]] virtual std::vector<search::Individual> stop() { return checkpoint(); }
+    /// Seconds that stop() may take now, if that is long.
+    [[nodiscard]] virtual double stop_seconds() const { return 0; }
     /// Seconds that the last checkpoint took; 0 before the first.
     [[nodiscard]] virtual double checkpoint_seconds() const = 0;
     /// Called often, so that followers know that their leader lives and it hears of what reached them alone. `seconds`,

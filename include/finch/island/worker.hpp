@@ -161,7 +161,7 @@ private:
     void obey(const search::Halt& halt);
     void save_and_leave(ExitReason reason);
     void stop_for_storage(const std::string& why);
-    void checkpoint();
+    void record_saved(const std::function<std::vector<search::Individual>()>& save);
     void sync_journal(bool now);
     void housekeeping();
     void write_archive();

@@ -30,6 +30,11 @@ public:
     [[nodiscard]] std::filesystem::path training(search::Id id) const;  ///< state/training-ID.h5
     [[nodiscard]] std::filesystem::path repeat(search::Id id) const;    ///< state/repeat-ID.h5
     [[nodiscard]] std::filesystem::path weights(search::Id id) const;   ///< state/weights-ID.h5
+    /// The folder of a program that evaluates an individual: evaluations/RESTART.WORKER/SEQUENCE.
+    [[nodiscard]] std::filesystem::path evaluation(search::Id id) const;
+    /// What Finch keeps of it, beside that folder: evaluations/RESTART.WORKER/SEQUENCE.WHAT.
+    [[nodiscard]] std::filesystem::path evaluation_file(search::Id id, const std::string& what) const;
+    [[nodiscard]] std::filesystem::path evaluations() const { return root_ / "evaluations"; }
     [[nodiscard]] std::filesystem::path end_notes() const { return state() / "end-notes"; }
     /// The individual of a path that training() gave; nothing for any other.
     [[nodiscard]] static std::optional<search::Id> id_of_training(const std::filesystem::path& path);

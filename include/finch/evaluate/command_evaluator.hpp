@@ -1,0 +1,88 @@
+#pragma once
+
+#include "finch/config/config.hpp"
+#include "finch/evaluate/programs.hpp"
+#include "finch/island/evaluator.hpp"
+#include "finch/search/population.hpp"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace finch::evaluate {
+
+/// Evaluates individuals with programs (docs/programs.md), one on each rank of the worker. Leader only; the followers
+/// run Programs::follow().
+class CommandEvaluator : public island::Evaluator {
+public:
+    /// `seconds_left`: until a stop that was asked for has to be over; 0 where none was.
+    CommandEvaluator(const config::Config& config, Programs& programs, const comm::Group& group,
+                     std::function<const search::Population&()> population, std::function<double()> seconds_left);
+
+    [[nodiscard]] bool has_free_slot() const override;
+    [[nodiscard]] bool idle() const override;
+    [[nodiscard]] bool can_exist(const search::Genome&) const override { return true; }
+    [[nodiscard]] bool wants_soon() const override { return has_free_slot(); }
+    void start(search::Individual individual) override;
+    [[nodiscard]] std::vector<search::Individual> advance() override;
+    [[nodiscard]] std::vector<search::Individual> take_progress() override;
+    void settled(const search::Individual& individual) override;
+    /// Programs save by themselves.
+    [[nodiscard]] std::vector<search::Individual> checkpoint() override { return {}; }
+    [[nodiscard]] std::vector<search::Individual> stop() override;
+    [[nodiscard]] double stop_seconds() const override;
+    [[nodiscard]] double checkpoint_seconds() const override { return objective_.grace_seconds; }
+    void keep_alive(double seconds) override;
+    void dismiss() override;
+
+private:
+    /// Why a program is being ended.
+    enum class Ending { none, failed_elsewhere, pruned, timed_out };
+    struct Running {
+        bool used = false;
+        bool is_retry = false;  ///< it began once more
+        Ending ending = Ending::none;
+        search::Individual individual{};
+        std::vector<double> losses{};  ///< after each epoch
+        std::int64_t reported = 0;     ///< epochs, in this start
+        std::string misreport{};       ///< what could not be read
+        ProgramOrder::Answers answers{};
+        bool is_pruned = false;
+        double began = 0;         ///< steady seconds, in this start
+        double ended_at = 0;      ///< steady seconds: ended by a signal from elsewhere, maybe that of a stop; 0: not
+        std::int32_t rung = 0;    ///< that was told of
+        std::int32_t epochs = 0;  ///< that were told of
+        double tell_at = 0;       ///< steady seconds: its progress, next
+    };
+
+    std::vector<Programs::Standing> command(const ProgramOrder& order);
+    void begin(std::uint32_t slot);
+    [[nodiscard]] std::vector<Programs::Standing> look();
+    void take_reports(std::uint32_t slot);
+    void take_report(Running& running, const ReportLine& line);
+    void decide(std::uint32_t slot, const Programs::Standing& standing);
+    void end(std::uint32_t slot, Ending why, double grace_seconds);
+    [[nodiscard]] bool may_be_of_a_stop(std::uint32_t slot);
+    [[nodiscard]] std::optional<search::Individual> ended(std::uint32_t slot, bool failed);
+    [[nodiscard]] search::Individual interrupted(std::uint32_t slot);
+    [[nodiscard]] bool begins_again(std::uint32_t slot);
+    void note_starts(std::uint32_t slot, const Programs::Standing& standing);
+    void describe_progress(search::Individual& individual) const;
+    void keep_reports(const Running& running) const;
+    void recall_reports(Running& running) const;
+
+    const config::Config& config_;
+    const config::CommandObjective& objective_;
+    Programs& programs_;
+    const comm::Group& group_;
+    std::function<const search::Population&()> population_;
+    std::function<double()> seconds_left_;
+    std::vector<Running> running_;
+    std::optional<search::Standing> kept_;  ///< whose folder is kept as the best
+    double last_order_ = 0;                 ///< steady seconds
+    double last_look_ = 0;
+    int not_started_ = 0;  ///< programs, in a row
+};
+
+}  // namespace finch::evaluate

@@ -1,0 +1,66 @@
+#pragma once
+
+#include "finch/config/command.hpp"
+#include "finch/search/gene.hpp"
+#include "finch/search/individual.hpp"
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace finch::evaluate {
+
+/// Contents of templates, by their names in an evaluation's folder.
+using TemplateTexts = std::map<std::string, std::string>;
+
+/// Reads the templates that `objective` names. Throws ConfigError where one cannot be read.
+[[nodiscard]] TemplateTexts read_templates(const config::CommandObjective& objective);
+/// What tells one set of templates from another; empty for none.
+[[nodiscard]] std::string fingerprint(const TemplateTexts& texts);
+
+/// What a program is given of an individual: arguments, variables, a line, files.
+class CommandLine {
+public:
+    /// Arguments without a name in them that are files here stay these files, though programs run elsewhere: `here`,
+    /// the folder in which Finch was started. Throws ConfigError where a name is no gene's.
+    CommandLine(const config::CommandObjective& objective, const search::Space& space, std::uint64_t seed,
+                const TemplateTexts& texts, std::filesystem::path here);
+
+    struct Paths {
+        std::filesystem::path run;
+        std::filesystem::path folder;
+        bool resumes = false;
+    };
+    [[nodiscard]] std::vector<std::string> arguments(const search::Individual& individual, const Paths& paths) const;
+    /// FINCH_GENE_NAME for every active gene, FINCH_ID, FINCH_SEED, FINCH_RUN, FINCH_FOLDER, FINCH_CHECKPOINT_DIR and,
+    /// where it resumes, FINCH_RESUME=1.
+    [[nodiscard]] std::map<std::string, std::string> variables(const search::Individual& individual,
+                                                               const Paths& paths) const;
+    /// The same as one JSON object and a line's end: {"id": "0.1.2", "seed": 5, "genes": {"lr": 0.1}, …}.
+    [[nodiscard]] std::string json(const search::Individual& individual, const Paths& paths) const;
+    /// The files of an evaluation's folder, rendered.
+    [[nodiscard]] std::map<std::string, std::string> files(const search::Individual& individual,
+                                                           const Paths& paths) const;
+    /// The program that is started; empty where a shell is.
+    [[nodiscard]] std::string program() const;
+
+private:
+    [[nodiscard]] std::map<std::string, std::string> values(const search::Individual& individual,
+                                                            const Paths& paths) const;
+
+    const config::CommandObjective& objective_;
+    const search::Space& space_;
+    std::uint64_t seed_;
+    std::filesystem::path here_;
+    std::vector<config::Template> arguments_;  ///< of a shell: its one command
+    std::map<std::string, config::Template> files_;
+};
+
+/// Throws ConfigError where `program` is none that could be started here: looked up in PATH, unless it has a slash.
+void check_program(const std::string& program);
+
+/// The seed of a program: 31 random bits of the run's seed and the individual.
+[[nodiscard]] std::uint32_t program_seed(std::uint64_t seed, search::Id id);
+
+}  // namespace finch::evaluate

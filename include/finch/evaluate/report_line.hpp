@@ -1,0 +1,27 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace finch::evaluate {
+
+/// What a program says to Finch: a line of its standard output that begins with "finch ".
+struct ReportLine {
+    /// report: names with numbers, of an epoch. question: "finch stop?". done: "finch done ID" or "finch done", the end
+    /// of an individual for a persistent program. problem: a report that cannot be read.
+    enum class Kind { report, question, done, problem };
+    Kind kind = Kind::problem;
+    std::vector<std::pair<std::string, double>> values{};  ///< of a report
+    std::string id{};                                      ///< of done; empty if it was not said
+    std::string problem{};
+
+    [[nodiscard]] std::optional<double> value(std::string_view name) const;
+};
+
+/// Reads "finch loss=0.31 epoch=3" and "finch {\"loss\": 0.31}". Nothing for a line that is not for Finch.
+[[nodiscard]] std::optional<ReportLine> read_report_line(const std::string& line);
+
+}  // namespace finch::evaluate

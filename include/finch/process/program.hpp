@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace finch::process {
+
+/// What is started.
+struct Program {
+    std::vector<std::string> arguments;    ///< arguments[0]: looked up in PATH of `environment`, as execvp(3) does
+    std::vector<std::string> environment;  ///< "NAME=value", all of it
+    std::string folder;  ///< working directory, exists; relative: to the caller's; empty: the caller's
+    std::size_t output_bytes = std::size_t{1} << 20U;  ///< kept of standard output and of standard error, see KeptText
+};
+
+/// How a program ended.
+struct Ended {
+    int code = 0;         ///< exit code; 127 if it could not be started
+    int signal = 0;       ///< that ended it; 0: none
+    std::string problem;  ///< why it could not be started ("No such file or directory"), or could not be ended, or was
+                          ///< lost; empty if it ran and all of it is gone
+
+    bool operator==(const Ended&) const = default;
+};
+
+}  // namespace finch::process

@@ -1,0 +1,48 @@
+#include "finch/app/programs.hpp"
+
+#include "finch/app/on_every_rank.hpp"
+#include "finch/base/message.hpp"
+
+#include <filesystem>
+
+namespace finch::app {
+
+std::optional<PreparedPrograms> prepare_programs(const config::Config& config, const evaluate::TemplateTexts& texts) {
+    const auto* const objective = std::get_if<config::CommandObjective>(&config.objective);
+    if (objective == nullptr) {
+        return std::nullopt;
+    }
+    return PreparedPrograms{
+        evaluate::fingerprint(texts),
+        evaluate::CommandLine(*objective, config.space, config.seed, texts, std::filesystem::current_path())};
+}
+
+std::optional<PreparedPrograms> prepare_programs_everywhere(const config::Config& config) {
+    const auto* const objective = std::get_if<config::CommandObjective>(&config.objective);
+    if (objective == nullptr) {
+        return std::nullopt;
+    }
+    const auto texts = from_message<evaluate::TemplateTexts>(
+        on_rank_zero(MPI_COMM_WORLD, [&] { return to_message(evaluate::read_templates(*objective)); }));
+    auto prepared = prepare_programs(config, texts);
+    on_every_rank(MPI_COMM_WORLD, [&] { evaluate::check_program(prepared->line.program()); });
+    return prepared;
+}
+
+std::unique_ptr<evaluate::Programs> make_programs(const config::Config& config, const PreparedPrograms& prepared,
+                                                  const comm::Group& group, process::Launcher& launcher,
+                                                  const Placement& placement, int world_rank,
+                                                  const store::RunDirectory& directory) {
+    const std::filesystem::path run = std::filesystem::absolute(directory.root()).lexically_normal();
+    evaluate::Programs::Place place{
+        .nodes = {}, .local_ranks = {}, .threads = placement.threads, .run = store::RunDirectory(run)};
+    for (const cluster::Place& one : placement.layout.places) {
+        if (one.worker == placement.mine(world_rank).worker) {
+            place.nodes.push_back(one.node);  // ranks of a worker stand in their order
+            place.local_ranks.push_back(one.local_rank);
+        }
+    }
+    return std::make_unique<evaluate::Programs>(config, prepared.line, group, launcher, std::move(place));
+}
+
+}  // namespace finch::app

@@ -1,0 +1,139 @@
+#include "finch/config/config.hpp"
+#include "finch/search/function.hpp"
+
+#include "bind.hpp"
+#include "domains.hpp"
+#include "objectives.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+
+/// The keys of search.objective.
+namespace finch::config {
+namespace {
+
+/// Fills in the function's own number of dimensions.
+void complete_function(FunctionObjective& objective, const Tree& written) {
+    const search::Function& function = search::find_function(objective.function);
+    const auto refuse = [&](const std::string& why) {
+        fail(written["dimensions"], "search.objective.dimensions", why);
+    };
+    if (objective.dimensions == 0) {
+        objective.dimensions = function.default_dimensions;
+    }
+    if (!function.any_dimensions && objective.dimensions != function.default_dimensions) {
+        refuse(fmt::format("{} has {} dimensions and no other number", function.name, function.default_dimensions));
+    }
+    try {
+        (void)search::function_space(function, objective.dimensions);
+    } catch (const ConfigError& error) {
+        refuse(error.what());
+    }
+}
+
+Section function_section() {
+    using F = FunctionObjective;
+    std::vector<std::string> names;
+    for (const search::Function& function : search::functions()) {
+        names.push_back(function.name);
+    }
+    return {
+        {key("function", &F::function, word_of(names), "a benchmark function to be minimised").with_default("sphere"),
+         key("dimensions", &F::dimensions, or_null(whole(1, 500)), "genes; null: the function's usual number")
+             .with_default("null"),
+         key("shift", &F::shift, "the optimum moves to a random place in the box's inner 80 %"),
+         key("rotate", &F::rotate, "the axes are turned about the optimum by a random orthogonal matrix"),
+         key("instance", &F::instance, whole(1, std::numeric_limits<std::int64_t>::max()),
+             "which of the random places and matrices"),
+         key("seconds", &F::seconds, real(0, 86400), "median time that an evaluation pretends to take"),
+         key("spread", &F::spread, real(0, 10), "deviation of the logarithm of that time")}};
+}
+
+/// Names in an evaluation's folder, with templates.
+Key files() {
+    const auto set = [](const Tree& tree, const Place& place) {
+        auto& files = place.as<CommandObjective>().files;
+        for (std::size_t i = 0; i < tree.keys.size(); ++i) {
+            const std::filesystem::path name(tree.keys[i]);
+            const bool leaves = std::any_of(name.begin(), name.end(), [](const auto& part) { return part == ".."; });
+            if (name.empty() || name.is_absolute() || leaves || !name.has_filename()) {
+                fail(tree.items[i], path_of("search.objective.files", tree.keys[i]),
+                     "is no file within an evaluation's folder; accepted: a relative path without '..'");
+            }
+            files[tree.keys[i]] = tree.items[i].text;
+        }
+    };
+    return {"files",
+            "{}",
+            {Named{{path()}}},
+            "NAME: template: files that are written into an evaluation's folder, with {GENE} replaced",
+            set};
+}
+
+Section command_section() {
+    using C = CommandObjective;
+    const Text command{"a program and its arguments",
+                       [](const std::string& text) { return !text.empty() && text.size() <= 100000; },
+                       {"true"},
+                       {"''"}};
+    const std::int64_t gibibyte = std::int64_t{1} << 30;
+    return {
+        {key("command", &C::command, {command},
+             "a program, started for each individual in a folder of its own; {GENE}, {id}, {seed}, {run}, {folder} and "
+             "{here} are replaced, {{ and }} are braces")
+             .with_default("'python train.py --lr {lr}'"),
+         key("shell", &C::shell, "/bin/sh runs the command; what is replaced is quoted"),
+         key("launch", &C::launch,
+             "ranks: every rank of a worker starts it, with the variables that torchrun sets; leader: one process has "
+             "the whole worker"),
+         key("persistent", &C::persistent,
+             "it is started once and given one individual after the other, a line of JSON each, until 'finch done'"),
+         key("interactive", &C::interactive, "standard input stays open, for answers to 'finch stop?'"), files(),
+         key("timeout_seconds", &C::timeout_seconds, or_null(above(0, 1e9)), "after which it is ended")
+             .with_fixed(Rule::no),
+         key("grace_seconds", &C::grace_seconds, real(0, 86400), "between TERM and KILL, and for it to save at a stop")
+             .with_fixed(Rule::no),
+         key("epochs", &C::epochs, whole(0, 1000000000),
+             "that a complete evaluation reports, for pruning by the curve and for progress; 0: not known"),
+         key("keep", &C::keep, "folders of evaluations that stay once they have ended").with_fixed(Rule::no),
+         key("output_bytes", &C::output_bytes, whole(0, gibibyte), "kept of standard output, and of standard error")
+             .with_fixed(Rule::no)}};
+}
+
+template <class Chosen>
+void read_as(const Section& section, const Tree& tree, Objective& objective) {
+    read_section(section, tree, Place{.object = &objective.emplace<Chosen>(), .path = "search.objective"});
+}
+
+}  // namespace
+
+Key objective() {
+    const Section function = function_section();
+    const Section command = command_section();
+    const auto set = [function, command](const Tree& tree, const Place& place) {
+        auto& config = place.as<Config>();
+        if (tree.kind == Tree::Kind::list) {
+            read_objectives(tree, config);
+        } else if (tree.kind == Tree::Kind::scalar) {
+            config.objective = enumerator<LossObjective>(tree.text).value();
+        } else if (tree.find("command") != nullptr) {
+            read_as<CommandObjective>(command, tree, config.objective);
+        } else {
+            read_as<FunctionObjective>(function, tree, config.objective);
+            complete_function(std::get<FunctionObjective>(config.objective), tree);
+        }
+    };
+    std::vector<std::string> words = all_words<LossObjective>();
+    const std::vector<std::string> costs = all_words<search::Cost>();
+    words.insert(words.end(), costs.begin(), costs.end());
+    return {
+        "objective", "validation_loss",
+        either({word_of(all_words<LossObjective>()), {function}, {command}, {List{.element = {word_of(words)}}}}),
+        "what is minimised: of networks; a function, which brings its own genes x0, x1, …; or what a program says "
+        "its loss is, both without model and data; a list: the loss first, and what is minimised beside it (seconds "
+        "of training are never quite the same again)",
+        set};
+}
+
+}  // namespace finch::config

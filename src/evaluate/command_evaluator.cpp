@@ -1,0 +1,432 @@
+#include "finch/evaluate/command_evaluator.hpp"
+
+#include "finch/base/clock.hpp"
+#include "finch/base/files.hpp"
+#include "finch/base/format.hpp"
+#include "finch/base/log.hpp"
+#include "finch/cluster/signals.hpp"
+#include "finch/evaluate/fault.hpp"
+#include "finch/evaluate/order.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <utility>
+
+namespace finch::evaluate {
+namespace {
+
+constexpr double seconds_of_wait = 0.005;        // leader, for its own programs
+constexpr double seconds_between_looks = 0.05;   // of all ranks of a worker
+constexpr double seconds_to_hear_of_a_stop = 2;  // Slurm signals programs and Finch at nearly the same time
+constexpr double seconds_for_other_ranks = 5;    // once one has failed
+constexpr double seconds_after_programs = 3;     // of a stop's time, for journals and the archive
+constexpr double seconds_of_last_grace = 1;
+constexpr double longest_grace = 120;
+
+/// The metrics that have a column of their own in /curves.
+Epoch epoch_of(const ReportLine& line, std::int32_t number, std::int32_t ranks) {
+    const auto value = [&](std::string_view name) {
+        return line.value(name).value_or(std::numeric_limits<double>::quiet_NaN());
+    };
+    return {.epoch = number,
+            .ranks = ranks,
+            .training_loss = value("training_loss"),
+            .training_accuracy = value("training_accuracy"),
+            .validation_loss = value("loss"),
+            .validation_accuracy = value("accuracy"),
+            .learning_rate = value("learning_rate"),
+            .seconds = value("seconds")};
+}
+
+/// The last report counts.
+void take_over_last_epoch(search::Individual& individual) {
+    if (!individual.curve.empty()) {
+        const Epoch& last = individual.curve.back();
+        individual.epochs = individual.best_epoch = last.epoch;
+        individual.loss = std::isfinite(last.validation_loss) ? last.validation_loss : search::Individual::not_measured;
+        individual.accuracy = last.validation_accuracy;
+    }
+}
+
+/// Whether a program says that the port which it was given is in use.
+bool is_port_taken(const std::string& problem) {
+    return problem.find("EADDRINUSE") != std::string::npos ||
+           problem.find("ddress already in use") != std::string::npos;
+}
+
+}  // namespace
+
+CommandEvaluator::CommandEvaluator(const config::Config& config, Programs& programs, const comm::Group& group,
+                                   std::function<const search::Population&()> population,
+                                   std::function<double()> seconds_left)
+    : config_(config),
+      objective_(std::get<config::CommandObjective>(config.objective)),
+      programs_(programs),
+      group_(group),
+      population_(std::move(population)),
+      seconds_left_(std::move(seconds_left)),
+      running_(static_cast<std::size_t>(config.workers.slots)) {}
+
+bool CommandEvaluator::has_free_slot() const {
+    return std::any_of(running_.begin(), running_.end(), [](const Running& running) { return !running.used; });
+}
+
+bool CommandEvaluator::idle() const {
+    return std::none_of(running_.begin(), running_.end(), [](const Running& running) { return running.used; });
+}
+
+std::vector<Programs::Standing> CommandEvaluator::command(const ProgramOrder& order) {
+    last_order_ = steady_seconds();
+    return programs_.command(order);
+}
+
+void CommandEvaluator::keep_alive(double seconds) {
+    if (seconds > 0 || steady_seconds() - last_order_ > seconds_between_orders) {
+        command({.kind = ProgramOrder::Kind::wait, .seconds_to_next = seconds});
+    }
+}
+
+void CommandEvaluator::start(search::Individual individual) {
+    const auto free =
+        std::find_if(running_.begin(), running_.end(), [](const Running& running) { return !running.used; });
+    *free = Running{.used = true, .individual = std::move(individual)};
+    free->rung = free->individual.pruning.rung;
+    free->epochs = free->individual.epochs;
+    begin(static_cast<std::uint32_t>(free - running_.begin()));
+}
+
+void CommandEvaluator::begin(std::uint32_t slot) {
+    Running& running = running_[slot];
+    search::Individual& individual = running.individual;
+    ProgramOrder order{.kind = ProgramOrder::Kind::start, .slot = slot, .port = free_port()};
+    order.resumes = individual.id.restart() < individual.attempt.restart;
+    running.began = steady_seconds();
+    running.tell_at = running.began + config_.checkpoint.training_seconds;
+    if (order.resumes) {
+        recall_reports(running);
+        running.tell_at = running.began;  // of what an earlier start could not tell
+    }
+    individual.started = individual.started > 0 ? individual.started : unix_seconds();
+    die_of(individual.id);
+    Bytes bytes;
+    search::write_individual(individual, false, bytes);
+    order.individual.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    command(order);
+}
+
+std::vector<Programs::Standing> CommandEvaluator::look() {
+    ProgramOrder order{.kind = ProgramOrder::Kind::look};
+    for (const Running& running : running_) {
+        order.answers.push_back(running.answers);
+    }
+    last_look_ = steady_seconds();
+    return command(order);
+}
+
+std::vector<search::Individual> CommandEvaluator::advance() {
+    const bool has_something = programs_.wait(seconds_of_wait);
+    std::vector<search::Individual> done;
+    if (!has_something && group_.size() > 1 && steady_seconds() - last_look_ < seconds_between_looks) {
+        return done;
+    }
+    const std::vector<Programs::Standing> standings = look();
+    for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
+        if (!running_[slot].used) {
+            continue;
+        }
+        take_reports(slot);
+        if (standings[slot].runs) {
+            decide(slot, standings[slot]);
+        } else if (!may_be_of_a_stop(slot)) {
+            note_starts(slot, standings[slot]);
+            if (auto individual = ended(slot, standings[slot].failed)) {
+                done.push_back(std::move(*individual));
+            }
+        }
+    }
+    return done;
+}
+
+void CommandEvaluator::take_reports(std::uint32_t slot) {
+    Running& running = running_[slot];
+    for (const ReportLine& line : programs_.take_reports(slot)) {
+        if (line.kind == ReportLine::Kind::report) {
+            take_report(running, line);
+        } else if (line.kind == ReportLine::Kind::question) {
+            running.answers.stop_from += running.is_pruned ? 0 : 1;
+            ++running.answers.decided;
+        } else if (line.kind == ReportLine::Kind::problem && running.misreport.empty()) {
+            running.misreport = line.problem;
+        }
+    }
+}
+
+/// Epochs count from 1 on in each start, unless the program says which it is; it may say some once more.
+void CommandEvaluator::take_report(Running& running, const ReportLine& line) {
+    search::Individual& individual = running.individual;
+    const double said = line.value("epoch").value_or(static_cast<double>(++running.reported));
+    const bool is_epoch = said >= 1 && said <= std::numeric_limits<std::int32_t>::max() && said == std::floor(said);
+    if (!line.value("loss") || !is_epoch) {
+        if (running.misreport.empty()) {
+            running.misreport = !is_epoch ? fmt::format("an epoch of {}", said) : "a report without a loss";
+        }
+        return;
+    }
+    const auto number = static_cast<std::int32_t>(said);
+    while (!individual.curve.empty() && individual.curve.back().epoch >= number) {
+        individual.curve.pop_back();
+        running.losses.pop_back();
+    }
+    individual.curve.push_back(epoch_of(line, number, group_.size()));
+    running.losses.push_back(*line.value("loss"));
+    individual.epochs = number;
+    keep_reports(running);
+    running.is_pruned = running.is_pruned || (search::prunes(config_.pruning) &&
+                                              search::ends_early(config_.pruning, running.losses,
+                                                                 objective_.epochs > 0 ? objective_.epochs : number,
+                                                                 population_(), individual));
+}
+
+/// What an evaluation that still runs has to be told.
+void CommandEvaluator::decide(std::uint32_t slot, const Programs::Standing& standing) {
+    Running& running = running_[slot];
+    const double seconds = steady_seconds() - running.began;
+    if (standing.failed && running.ending == Ending::none) {
+        end(slot, Ending::failed_elsewhere, std::min(objective_.grace_seconds, seconds_for_other_ranks));
+    } else if (objective_.timeout_seconds && seconds > *objective_.timeout_seconds &&
+               running.ending != Ending::timed_out) {
+        end(slot, Ending::timed_out, objective_.grace_seconds);
+    } else if (running.is_pruned && !objective_.interactive && running.ending == Ending::none) {
+        end(slot, Ending::pruned, objective_.grace_seconds);
+    }
+}
+
+void CommandEvaluator::end(std::uint32_t slot, Ending why, double grace_seconds) {
+    running_[slot].ending = why;
+    command({.kind = ProgramOrder::Kind::end, .slot = slot, .grace_seconds = grace_seconds});
+}
+
+/// Slurm signals all processes of a step: what ends once a stop was asked for is unfinished. One that a signal from
+/// elsewhere has ended is judged when it is clear that Finch itself was not asked to stop.
+bool CommandEvaluator::may_be_of_a_stop(std::uint32_t slot) {
+    Running& running = running_[slot];
+    if (cluster::stop_request() != StopRequest::none) {
+        return true;
+    }
+    if (!programs_.was_signalled(slot)) {
+        return false;
+    }
+    running.ended_at = running.ended_at > 0 ? running.ended_at : steady_seconds();
+    return steady_seconds() - running.ended_at < seconds_to_hear_of_a_stop;
+}
+
+/// Throws StorageError where no program can run here, for no fault of any individual.
+void CommandEvaluator::note_starts(std::uint32_t slot, const Programs::Standing& standing) {
+    constexpr int most = 3;
+    not_started_ = programs_.was_not_started(slot) ? not_started_ + 1 : 0;
+    if (standing.storage_is_bad || not_started_ == most) {
+        command({.kind = ProgramOrder::Kind::release, .slot = slot, .ends_programs = true});
+        const search::Individual individual = std::move(running_[slot].individual);
+        running_[slot] = Running{};
+        throw StorageError(fmt::format("{} cannot be evaluated: {}{}", to_text(individual.id), programs_.problem(),
+                                       not_started_ == most ? fmt::format(", {} times in a row", most) : ""));
+    }
+}
+
+/// Once, where its port was taken, or a persistent program had ended before it was told of this individual.
+bool CommandEvaluator::begins_again(std::uint32_t slot) {
+    Running& running = running_[slot];
+    const bool said_nothing = objective_.persistent && running.individual.curve.empty() && running.misreport.empty();
+    if (running.ending != Ending::none || running.is_retry || !(said_nothing || is_port_taken(programs_.problem()))) {
+        return false;
+    }
+    spdlog::info("{} begins once more: {}", to_text(running.individual.id), programs_.problem());
+    search::Individual individual = std::move(running.individual);
+    individual.curve.clear();
+    running = Running{.used = true, .is_retry = true, .individual = std::move(individual)};
+    begin(slot);
+    return true;
+}
+
+/// The individual with its outcome. Nothing where it begins once more.
+std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, bool failed) {
+    command({.kind = ProgramOrder::Kind::release, .slot = slot, .ends_programs = failed});
+    Running& running = running_[slot];
+    if (failed && begins_again(slot)) {
+        return std::nullopt;
+    }
+    search::Individual individual = std::move(running.individual);
+    individual.finished = unix_seconds();
+    individual.training_seconds += steady_seconds() - running.began;
+    individual.outcome = search::Outcome::failed;
+    take_over_last_epoch(individual);
+    if (running.ending == Ending::timed_out) {
+        individual.problem =
+            fmt::format("it did not end within {} s (search.objective.timeout_seconds)", *objective_.timeout_seconds);
+    } else if (running.ending == Ending::pruned || running.answers.stop_from < running.answers.decided) {
+        individual.outcome = search::Outcome::pruned;
+    } else if (failed) {
+        individual.problem = programs_.problem();
+    } else if (!running.misreport.empty()) {
+        individual.problem = "it said what cannot be read: " + running.misreport;
+    } else if (individual.curve.empty()) {
+        individual.problem = "it ended without a loss: no line 'finch loss=…' on standard output";
+    } else {
+        individual.outcome = std::isfinite(individual.loss) ? search::Outcome::evaluated : search::Outcome::diverged;
+    }
+    running = Running{};
+    return individual;
+}
+
+/// Also now and then, so that a start that ends without a word was not in vain (search/attempts.hpp).
+std::vector<search::Individual> CommandEvaluator::take_progress() {
+    std::vector<search::Individual> told;
+    const double now = steady_seconds();
+    for (Running& running : running_) {
+        const bool is_further = running.used && running.individual.epochs > running.epochs;
+        const bool is_at_rung = running.used && search::compares_at_rungs(config_.pruning) &&
+                                running.individual.pruning.rung > running.rung;
+        if (is_at_rung || (is_further && (config_.budget.epochs || now >= running.tell_at))) {
+            running.rung = running.individual.pruning.rung;
+            running.epochs = running.individual.epochs;
+            running.tell_at = now + config_.checkpoint.training_seconds;
+            describe_progress(running.individual);
+            told.push_back(running.individual);
+            told.back().curve.clear();
+        }
+    }
+    return told;
+}
+
+/// Where the number of epochs is not known, a number that grows with them.
+void CommandEvaluator::describe_progress(search::Individual& individual) const {
+    const auto epochs = static_cast<double>(individual.epochs);
+    individual.progress =
+        objective_.epochs > 0 ? std::min(1.0, epochs / static_cast<double>(objective_.epochs)) : epochs / (epochs + 1);
+}
+
+void CommandEvaluator::settled(const search::Individual& individual) {
+    const search::Standing mine = search::standing(individual);
+    const bool went_wrong = !individual.ranks_by_loss();
+    const auto stays = [&] {
+        switch (objective_.keep) {
+            case config::Keep::none:
+                return false;
+            case config::Keep::failed:
+                return went_wrong;
+            case config::Keep::best: {
+                const search::Individual* const best = population_().best();
+                const bool is_best = best == nullptr || !search::better(search::standing(*best), mine);
+                return mine.ranks_by_loss && is_best && (!kept_ || search::better(mine, *kept_));
+            }
+            case config::Keep::all:
+                return true;
+        }
+        return true;
+    };
+    if (!stays()) {
+        programs_.remove_files(individual.id);
+    } else if (objective_.keep == config::Keep::best) {
+        if (kept_) {
+            programs_.remove_files(kept_->id);
+        }
+        kept_ = mine;
+    }
+}
+
+double CommandEvaluator::stop_seconds() const {
+    return idle() ? 0 : std::min(objective_.grace_seconds, longest_grace) + 2 * seconds_after_programs;
+}
+
+/// Hands the stop on, waits for programs to save, and ends those that do not.
+std::vector<search::Individual> CommandEvaluator::stop() {
+    std::vector<search::Individual> saved;
+    if (idle()) {
+        return saved;
+    }
+    const double begin = steady_seconds();
+    // A more urgent stop may follow while programs save.
+    const auto has_time = [&](double grace) {
+        const double left = seconds_left_();
+        return steady_seconds() - begin < grace && (left <= 0 || left > seconds_after_programs);
+    };
+    const auto run_on = [&] {
+        static_cast<void>(programs_.wait(seconds_between_looks));
+        const std::vector<Programs::Standing> standings = look();
+        for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
+            take_reports(slot);
+        }
+        return std::any_of(standings.begin(), standings.end(), [](const auto& standing) { return standing.runs; });
+    };
+    command({.kind = ProgramOrder::Kind::signal});
+    bool run = run_on();
+    while (run && has_time(std::min(objective_.grace_seconds, longest_grace))) {
+        run = run_on();
+    }
+    for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
+        if (running_[slot].used) {
+            end(slot, running_[slot].ending, seconds_of_last_grace);
+        }
+    }
+    const double told = steady_seconds();
+    while (run && steady_seconds() - told < seconds_after_programs - seconds_of_last_grace) {
+        run = run_on();
+    }
+    for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
+        if (running_[slot].used) {
+            saved.push_back(interrupted(slot));
+        }
+    }
+    return saved;
+}
+
+search::Individual CommandEvaluator::interrupted(std::uint32_t slot) {
+    command({.kind = ProgramOrder::Kind::release, .slot = slot, .ends_programs = true});
+    search::Individual individual = std::move(running_[slot].individual);
+    individual.training_seconds += steady_seconds() - running_[slot].began;
+    describe_progress(individual);
+    individual.curve.clear();
+    running_[slot] = Running{};
+    return individual;
+}
+
+void CommandEvaluator::dismiss() {
+    command(ProgramOrder{});
+}
+
+/// The epochs that a program has reported, for a later start of the run, in which it goes on.
+void CommandEvaluator::keep_reports(const Running& running) const {
+    if (objective_.persistent) {
+        return;  // such programs begin anew
+    }
+    const Epoch& last = running.individual.curve.back();
+    std::ofstream file(programs_.file_of(running.individual.id, "reports"), std::ios::binary | std::ios::app);
+    file << fmt::format(
+        "finch epoch={} loss={} accuracy={} training_loss={} training_accuracy={} learning_rate={} "
+        "seconds={}\n",
+        last.epoch, last.validation_loss, last.validation_accuracy, last.training_loss, last.training_accuracy,
+        last.learning_rate, last.seconds);
+}
+
+void CommandEvaluator::recall_reports(Running& running) const {
+    std::ifstream file(programs_.file_of(running.individual.id, "reports"), std::ios::binary);
+    for (std::string text; std::getline(file, text);) {
+        const auto line = read_report_line(text);
+        const double epoch = line && line->kind == ReportLine::Kind::report ? line->value("epoch").value_or(0) : 0;
+        if (!(epoch >= 1 && epoch <= 1e9 && line->value("loss"))) {
+            continue;
+        }
+        auto& curve = running.individual.curve;
+        while (!curve.empty() && curve.back().epoch >= epoch) {
+            curve.pop_back();
+            running.losses.pop_back();
+        }
+        curve.push_back(epoch_of(*line, static_cast<std::int32_t>(epoch), group_.size()));
+        running.losses.push_back(*line->value("loss"));
+        running.individual.epochs = static_cast<std::int32_t>(epoch);
+    }
+}
+
+}  // namespace finch::evaluate

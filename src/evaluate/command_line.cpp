@@ -1,0 +1,221 @@
+#include "finch/evaluate/command_line.hpp"
+
+#include "finch/base/bytes.hpp"
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <unistd.h>
+#include <utility>
+
+namespace finch::evaluate {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uintmax_t largest_template = 16 << 20;  // bytes
+
+std::vector<std::string> names_of(const search::Space& space) {
+    std::vector<std::string> names(config::names_of_evaluation.begin(), config::names_of_evaluation.end());
+    for (const search::Gene& gene : space.genes) {
+        names.push_back(gene.name);
+    }
+    return names;
+}
+
+/// A file here, which an evaluation's own folder does not have.
+std::string resolved(const std::string& argument, const config::CommandObjective& objective, const fs::path& here,
+                     bool is_program) {
+    const bool is_searched = is_program && argument.find('/') == std::string::npos;  // in PATH
+    std::error_code none;
+    if (is_searched || argument.empty() || argument.front() == '-' || objective.files.contains(argument) ||
+        fs::path(argument).is_absolute() || !fs::is_regular_file(here / argument, none)) {
+        return argument;
+    }
+    return (here / argument).lexically_normal().string();
+}
+
+std::string json_text(const std::string& text) {
+    std::string quoted = "\"";
+    for (const char letter : text) {
+        if (letter == '"' || letter == '\\') {
+            quoted += '\\';
+            quoted += letter;
+        } else if (static_cast<unsigned char>(letter) < 0x20) {
+            quoted += fmt::format("\\u{:04x}", static_cast<unsigned>(letter));
+        } else {
+            quoted += letter;
+        }
+    }
+    return quoted + '"';
+}
+
+std::string json_value(const search::Gene& gene, double value) {
+    const std::string text = search::value_text(gene, value);
+    return std::holds_alternative<search::ChoiceGene>(gene.kind) ? json_text(text) : text;
+}
+
+}  // namespace
+
+TemplateTexts read_templates(const config::CommandObjective& objective) {
+    TemplateTexts texts;
+    for (const auto& [name, path] : objective.files) {
+        std::error_code failed;
+        std::ifstream file(path, std::ios::binary);
+        std::ostringstream text;
+        if (!fs::is_regular_file(path, failed) || fs::file_size(path, failed) > largest_template || !file ||
+            (fs::file_size(path, failed) > 0 && !(text << file.rdbuf()))) {
+            throw ConfigError(
+                fmt::format("search.objective.files.{}: {} cannot be read, or is no file of up to 16 MiB", name, path));
+        }
+        texts.emplace(name, text.str());
+    }
+    return texts;
+}
+
+std::string fingerprint(const TemplateTexts& texts) {
+    std::string found;
+    for (const auto& [name, text] : texts) {
+        found += fmt::format("{}{} {:08x}", found.empty() ? "" : ", ", name,
+                             crc32c(std::as_bytes(std::span(text.data(), text.size()))));
+    }
+    return found;
+}
+
+CommandLine::CommandLine(const config::CommandObjective& objective, const search::Space& space, std::uint64_t seed,
+                         const TemplateTexts& texts, fs::path here)
+    : objective_(objective), space_(space), seed_(seed), here_(std::move(here)) {
+    using Braces = config::Template::Braces;
+    const std::vector<std::string> names = names_of(space);
+    try {
+        if (objective.shell) {
+            arguments_.emplace_back(objective.command, names, Braces::doubled);
+        } else {
+            for (const std::string& argument : config::split_command(objective.command)) {
+                const config::Template written(argument, names, Braces::doubled);
+                if (written.is_constant()) {
+                    const std::string file = resolved(written.render({}), objective, here_, arguments_.empty());
+                    arguments_.push_back(config::Template::plain(file));
+                } else {
+                    arguments_.push_back(written);
+                }
+            }
+        }
+    } catch (const ConfigError& error) {
+        throw ConfigError(fmt::format("search.objective.command: {}", error.what()));
+    }
+    for (const auto& [name, text] : texts) {
+        try {
+            files_.emplace(name, config::Template(text, names, Braces::literal));
+        } catch (const ConfigError& error) {
+            throw ConfigError(fmt::format("{}: {}", objective.files.at(name), error.what()));
+        }
+    }
+}
+
+std::map<std::string, std::string> CommandLine::values(const search::Individual& individual, const Paths& paths) const {
+    std::map<std::string, std::string> values{{"id", to_text(individual.id)},
+                                              {"seed", std::to_string(program_seed(seed_, individual.id))},
+                                              {"run", paths.run.string()},
+                                              {"folder", paths.folder.string()},
+                                              {"here", here_.string()}};
+    for (std::size_t i = 0; i < space_.size(); ++i) {
+        values[space_.genes[i].name] = search::value_text(space_.genes[i], individual.genome[i]);
+    }
+    return values;
+}
+
+std::vector<std::string> CommandLine::arguments(const search::Individual& individual, const Paths& paths) const {
+    std::map<std::string, std::string> values = this->values(individual, paths);
+    if (objective_.shell) {
+        for (auto& [name, value] : values) {
+            value = config::quoted_for_shell(value);
+        }
+        return {"/bin/sh", "-c", arguments_.front().render(values)};
+    }
+    std::vector<std::string> rendered;
+    for (const config::Template& argument : arguments_) {
+        rendered.push_back(argument.render(values));
+    }
+    return rendered;
+}
+
+std::map<std::string, std::string> CommandLine::variables(const search::Individual& individual,
+                                                          const Paths& paths) const {
+    std::map<std::string, std::string> variables{{"FINCH_ID", to_text(individual.id)},
+                                                 {"FINCH_SEED", std::to_string(program_seed(seed_, individual.id))},
+                                                 {"FINCH_RUN", paths.run.string()},
+                                                 {"FINCH_FOLDER", paths.folder.string()},
+                                                 {"FINCH_CHECKPOINT_DIR", (paths.folder / "checkpoint").string()}};
+    if (paths.resumes) {
+        variables["FINCH_RESUME"] = "1";
+    }
+    const std::vector<bool> active = search::active_genes(space_, individual.genome);
+    for (std::size_t i = 0; i < space_.size(); ++i) {
+        if (active[i]) {
+            variables["FINCH_GENE_" + space_.genes[i].name] = search::value_text(space_.genes[i], individual.genome[i]);
+        }
+    }
+    return variables;
+}
+
+std::string CommandLine::json(const search::Individual& individual, const Paths& paths) const {
+    const std::vector<bool> active = search::active_genes(space_, individual.genome);
+    std::string genes;
+    for (std::size_t i = 0; i < space_.size(); ++i) {
+        if (active[i]) {
+            genes += fmt::format("{}{}: {}", genes.empty() ? "" : ", ", json_text(space_.genes[i].name),
+                                 json_value(space_.genes[i], individual.genome[i]));
+        }
+    }
+    return fmt::format(
+        "{{\"id\": \"{}\", \"seed\": {}, \"folder\": {}, \"checkpoint_dir\": {}, \"resume\": {}, \"genes\": {{{}}}}}\n",
+        to_text(individual.id), program_seed(seed_, individual.id), json_text(paths.folder.string()),
+        json_text((paths.folder / "checkpoint").string()), paths.resumes, genes);
+}
+
+std::map<std::string, std::string> CommandLine::files(const search::Individual& individual, const Paths& paths) const {
+    const std::map<std::string, std::string> values = this->values(individual, paths);
+    std::map<std::string, std::string> rendered;
+    for (const auto& [name, text] : files_) {
+        rendered.emplace(name, text.render(values));
+    }
+    return rendered;
+}
+
+std::string CommandLine::program() const {
+    return objective_.shell || !arguments_.front().is_constant() ? "" : arguments_.front().render({});
+}
+
+void check_program(const std::string& program) {
+    if (program.empty()) {
+        return;
+    }
+    const auto can_start = [](const std::string& path) {
+        std::error_code none;
+        return fs::is_regular_file(path, none) && ::access(path.c_str(), X_OK) == 0;
+    };
+    if (program.find('/') != std::string::npos) {
+        if (!can_start(program)) {
+            throw ConfigError(fmt::format("search.objective.command: {} is no program that can be started", program));
+        }
+        return;
+    }
+    const char* const path = std::getenv("PATH");  // NOLINT: one thread
+    std::istringstream folders(path == nullptr ? "/usr/bin:/bin" : path);
+    for (std::string folder; std::getline(folders, folder, ':');) {
+        if (can_start((folder.empty() ? "." : folder) + "/" + program)) {
+            return;
+        }
+    }
+    throw ConfigError(fmt::format("search.objective.command: there is no program '{}' in PATH", program));
+}
+
+std::uint32_t program_seed(std::uint64_t seed, search::Id id) {
+    return RandomStream(seed, Purpose::program, id.value).bits() >> 1U;
+}
+
+}  // namespace finch::evaluate

@@ -1,0 +1,162 @@
+#include "attendant.hpp"
+
+#include "finch/base/clock.hpp"
+#include "finch/base/format.hpp"
+
+#include "descendants.hpp"
+#include "spawn.hpp"
+#include "system_calls.hpp"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <limits>
+#include <set>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <utility>
+
+namespace finch::process {
+namespace {
+
+constexpr double never = std::numeric_limits<double>::infinity();
+constexpr double outlived_grace_seconds = 2;  ///< for what outlives the program or the caller
+constexpr double give_up_seconds = 30;        ///< after KILL: another user's process, a file server that hangs
+constexpr double look_seconds = 0.01;         ///< between two walks while processes end
+
+class Attendant {
+public:
+    Attendant(Start start, const FileDescriptor& life, const FileDescriptor& signals)
+        : control_(std::move(start.control)),
+          life_(life),
+          signals_(signals),
+          program_(spawn(start, ended_)),
+          group_(program_) {}
+
+    /// Returns the exit code.
+    int run() {
+        bool all_gone = reap();
+        while (!all_gone && steady_seconds() < kill_time_ + give_up_seconds) {
+            if (program_ == 0 && !has_grace_) {
+                end_within(outlived_grace_seconds);
+            }
+            const bool ending = kill_time_ < never;
+            const bool told = ending && tell_descendants();
+            wait(told ? 0 : ending ? look_seconds : -1);
+            all_gone = reap();
+        }
+        if (!all_gone) {
+            ended_.problem = fmt::format("{} of its processes cannot be ended", children(::getpid()).size());
+        }
+        send_packet(control_, report_of(ended_));
+        return all_gone ? exit_reported : exit_left_descendants;
+    }
+
+private:
+    void end_within(double seconds) { kill_time_ = std::min(kill_time_, steady_seconds() + seconds); }
+
+    /// Takes note of what has ended. Returns whether no child is left, and so no descendant.
+    bool reap() {
+        int status = 0;
+        pid_t process = 0;
+        while ((process = ::waitpid(-1, &status, WNOHANG)) > 0) {
+            if (process == program_) {
+                program_ = 0;
+                ended_.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+                ended_.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+            }
+        }
+        return process < 0;
+    }
+
+    /// TERM, once, or KILL after the grace to all descendants. Returns whether there were new ones, which may have
+    /// forked meanwhile.
+    bool tell_descendants() {
+        const bool kill = steady_seconds() >= kill_time_;
+        std::set<pid_t>& told = kill ? killed_ : terminated_;
+        bool found_new = false;
+        for (const pid_t process : descendants(::getpid())) {
+            const bool is_new = told.insert(process).second;
+            found_new = found_new || is_new;
+            if (kill) {
+                ::kill(process, SIGKILL);  // again too: the id may be another process's by now
+            } else if (is_new) {
+                ::kill(process, SIGTERM);
+                ::kill(process, SIGCONT);  // a stopped one hears TERM only then
+            }
+        }
+        return found_new;
+    }
+
+    /// Waits for an event, `seconds` at most, and does what it asks for.
+    void wait(double seconds) {
+        std::array<pollfd, 3> events{
+            {{signals_.get(), POLLIN, 0}, {helper_gone_ ? -1 : life_.get(), POLLIN, 0}, {control_.get(), POLLIN, 0}}};
+        poll_for(events, seconds);
+        if (events[0].revents != 0) {
+            drain_signals(signals_);
+        }
+        if (events[1].revents != 0) {
+            helper_gone_ = true;
+            end_within(0);
+        }
+        if (events[2].revents != 0) {
+            obey();
+        }
+    }
+
+    /// Nobody else's: as long as a child of this process is in the group, or was not waited for, its number is taken.
+    void signal_group(int number) {
+        if (program_ > 0) {
+            ::kill(-program_, number);
+            return;
+        }
+        for (const pid_t process : descendants(::getpid())) {
+            if (::getpgid(process) == group_) {
+                ::kill(process, number);
+            }
+        }
+    }
+
+    void obey() {
+        Order order{};
+        Received received = receive_packet(control_, order);
+        for (; received == Received::packet; received = receive_packet(control_, order)) {
+            has_grace_ = true;
+            if (order.kind == Order::Kind::end) {
+                end_within(order.grace_seconds);
+            } else {
+                signal_group(order.signal_number);
+            }
+        }
+        if (received == Received::end_of_file) {
+            control_.reset();
+            end_within(outlived_grace_seconds);
+        }
+    }
+
+    FileDescriptor control_;
+    const FileDescriptor& life_;
+    const FileDescriptor& signals_;
+    bool helper_gone_ = false;
+    Ended ended_;
+    pid_t program_;           ///< 0 once it has ended
+    pid_t group_;             ///< its process group, which the others of a shell's pipeline may outlive it in
+    bool has_grace_ = false;  ///< a signal was handed on: what is left has the time until an order to end
+    double kill_time_ = never;
+    std::set<pid_t> terminated_;
+    std::set<pid_t> killed_;
+};
+
+}  // namespace
+
+void run_attendant(Start start, const FileDescriptor& life, const FileDescriptor& signals) {
+    ::prctl(PR_SET_NAME, "finch-attendant");
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    ::setsid();
+    Attendant attendant(std::move(start), life, signals);
+    ::_exit(attendant.run());
+}
+
+}  // namespace finch::process

@@ -1,0 +1,159 @@
+#include "helper.hpp"
+
+#include "finch/base/clock.hpp"
+
+#include "attendant.hpp"
+#include "descendants.hpp"
+#include "messages.hpp"
+#include "system_calls.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+namespace finch::process {
+namespace {
+
+constexpr double never = std::numeric_limits<double>::infinity();
+constexpr int caller_died = SIGUSR1;      ///< sent by the kernel; believed only if there is another parent
+constexpr double attendants_seconds = 3;  ///< for the attendants to end what the caller left, before they must kill
+constexpr double look_seconds = 0.01;
+
+class Helper {
+public:
+    Helper(FileDescriptor socket, FileDescriptor signals, pid_t caller)
+        : caller_(caller), socket_(std::move(socket)), signals_(std::move(signals)), life_(make_pipe()) {}
+
+    void run() {
+        while (!closing_ || !attendants_.empty() || has_strangers_) {
+            if (steady_seconds() >= kill_time_) {
+                life_.second.reset();
+            }
+            wait();
+            reap();
+            if (::getppid() != caller_) {
+                close_within(attendants_seconds);
+            }
+            if (has_strangers_) {
+                end_strangers();
+            }
+        }
+    }
+
+private:
+    void close_within(double seconds) {
+        closing_ = true;
+        kill_time_ = std::min(kill_time_, steady_seconds() + seconds);
+    }
+
+    void wait() {
+        std::array<pollfd, 2> events{{{signals_.get(), POLLIN, 0}, {closing_ ? -1 : socket_.get(), POLLIN, 0}}};
+        const double until_kill =
+            life_.second && kill_time_ < never ? std::max(0.0, kill_time_ - steady_seconds()) : -1;
+        poll_for(events, has_strangers_ ? look_seconds : until_kill);
+        if (events[0].revents != 0) {
+            drain_signals(signals_);
+        }
+        if (events[1].revents != 0) {
+            serve();
+        }
+    }
+
+    void serve() {
+        Start start;
+        const std::optional<Request> request = receive_request(socket_, start);
+        if (!request) {
+            close_within(attendants_seconds);
+        } else if (*request == Request::kill_all) {
+            close_within(0);
+        } else if (start.control) {  // the last to be received, if there are descriptors left
+            begin(std::move(start));
+        }
+    }
+
+    void begin(Start start) {
+        const pid_t attendant = ::fork();
+        if (attendant == 0) {
+            socket_.reset();
+            life_.second.reset();
+            attendants_.clear();
+            lost_.clear();
+            run_attendant(std::move(start), life_.first, signals_);
+        }
+        if (attendant < 0) {
+            send_packet(start.control, report_of({127, 0, std::strerror(errno)}));
+        } else {
+            attendants_.emplace(attendant, std::move(start.control));
+        }
+    }
+
+    void reap() {
+        int status = 0;
+        for (pid_t process = 0; (process = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+            const auto attendant = attendants_.find(process);
+            if (attendant == attendants_.end()) {
+                continue;
+            }
+            const bool reported = WIFEXITED(status) && WEXITSTATUS(status) != exit_failed;
+            if (!reported) {
+                lost_.push_back(std::move(attendant->second));
+            }
+            has_strangers_ = has_strangers_ || !reported || WEXITSTATUS(status) != exit_reported;
+            attendants_.erase(attendant);
+        }
+    }
+
+    /// Kills what attendants have left behind: children of this process, and theirs as soon as they come to it. Once
+    /// all are gone, reports in place of the attendants.
+    void end_strangers() {
+        has_strangers_ = false;
+        for (const pid_t child : children(::getpid())) {
+            if (!attendants_.contains(child)) {
+                has_strangers_ = true;
+                ::kill(child, SIGKILL);
+            }
+        }
+        if (!has_strangers_) {
+            for (const FileDescriptor& control : lost_) {
+                send_packet(control, report_of({0, SIGKILL, "the process that watched over it was killed"}));
+            }
+            lost_.clear();
+        }
+    }
+
+    pid_t caller_;
+    FileDescriptor socket_;
+    FileDescriptor signals_;
+    Pair life_;             ///< attendants hold the first; its end of file says that they must kill
+    bool closing_ = false;  ///< the caller is gone, or wants all killed
+    double kill_time_ = never;
+    std::map<pid_t, FileDescriptor> attendants_;  ///< and the control of each
+    bool has_strangers_ = false;
+    std::vector<FileDescriptor> lost_;  ///< controls of attendants that were killed
+};
+
+}  // namespace
+
+void run_helper(FileDescriptor socket, pid_t caller) {
+    ::prctl(PR_SET_NAME, "finch-launcher");
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    try {
+        FileDescriptor signals = detach(socket, std::array{SIGCHLD, caller_died});
+        ::prctl(PR_SET_PDEATHSIG, caller_died);
+        Helper(std::move(socket), std::move(signals), caller).run();
+    } catch (...) {
+        ::_exit(exit_failed);
+    }
+    ::_exit(0);
+}
+
+}  // namespace finch::process

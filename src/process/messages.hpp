@@ -1,0 +1,88 @@
+#pragma once
+
+#include "finch/base/handle.hpp"
+#include "finch/process/program.hpp"
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+/// What goes between the caller, the helper and the attendants: packets of SOCK_SEQPACKET sockets.
+namespace finch::process {
+
+/// From the caller to an attendant.
+struct Order {
+    enum class Kind { end, signal };
+    Kind kind;
+    int signal_number;
+    double grace_seconds;
+};
+
+/// From an attendant to the caller, or from the helper in place of an attendant: the last packet.
+struct Report {
+    int code;
+    int signal;
+    std::array<char, 256> problem;  ///< ends with '\0'
+};
+
+/// From the caller to the helper: Request::start comes with descriptors.
+enum class Request : char { start, kill_all };
+
+/// What an attendant needs.
+struct Start {
+    FileDescriptor program;  ///< a memfd, see write_program()
+    FileDescriptor input;
+    FileDescriptor output;
+    FileDescriptor errors;
+    FileDescriptor control;
+};
+
+/// Sends a packet without waiting. Returns whether the other side is there and took it.
+bool send_bytes(const FileDescriptor& socket, std::span<const std::byte> bytes) noexcept;
+enum class Received { packet, nothing, end_of_file };
+/// Reads a packet of the size of `bytes` without waiting.
+Received receive_bytes(const FileDescriptor& socket, std::span<std::byte> bytes) noexcept;
+
+template <class Packet>
+bool send_packet(const FileDescriptor& socket, const Packet& packet) noexcept {
+    return send_bytes(socket, std::as_bytes(std::span(&packet, 1)));
+}
+template <class Packet>
+Received receive_packet(const FileDescriptor& socket, Packet& packet) noexcept {
+    return receive_bytes(socket, std::as_writable_bytes(std::span(&packet, 1)));
+}
+
+[[nodiscard]] Report report_of(const Ended& ended);
+[[nodiscard]] Ended ended_of(const Report& report);
+
+/// Returns whether the helper is there and took it. May wait for the helper.
+[[nodiscard]] bool send_start(const FileDescriptor& socket, const Start& start);
+/// Waits for a request; fills `start` for Request::start. None at the end of file.
+[[nodiscard]] std::optional<Request> receive_request(const FileDescriptor& socket, Start& start);
+
+/// The program's folder, arguments and environment in a memfd, which has room for any environment. Throws ApiError.
+[[nodiscard]] FileDescriptor write_program(const Program& program);
+
+/// A program as exec needs it, in the memory of the memfd.
+class ProgramImage {
+public:
+    /// Throws ApiError.
+    explicit ProgramImage(const FileDescriptor& memory);
+    ~ProgramImage();
+    ProgramImage(const ProgramImage&) = delete;
+    ProgramImage& operator=(const ProgramImage&) = delete;
+
+    [[nodiscard]] const char* folder() const { return folder_; }
+    [[nodiscard]] char* const* arguments() const { return arguments_.data(); }
+    [[nodiscard]] char* const* environment() const { return environment_.data(); }
+
+private:
+    std::span<char> bytes_;
+    const char* folder_ = nullptr;
+    std::vector<char*> arguments_;
+    std::vector<char*> environment_;
+};
+
+}  // namespace finch::process

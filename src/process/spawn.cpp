@@ -1,0 +1,70 @@
+#include "spawn.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <string>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+namespace finch::process {
+namespace {
+
+constexpr int exit_not_started = 127;
+
+/// What went wrong between vfork and exec; the two share their memory.
+struct Failure {
+    int code = 0;
+    bool in_folder = false;
+};
+
+/// Of the child of a vfork: makes system calls alone.
+[[noreturn]] void become(const ProgramImage& image, const Start& start, pid_t attendant, Failure& failure) {
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != attendant) {
+        ::_exit(exit_not_started);
+    }
+    ::dup2(start.input.get(), STDIN_FILENO);
+    ::dup2(start.output.get(), STDOUT_FILENO);
+    ::dup2(start.errors.get(), STDERR_FILENO);
+    failure.in_folder = ::chdir(image.folder()) != 0;
+    if (!failure.in_folder) {
+        sigset_t none;
+        ::sigemptyset(&none);
+        ::sigprocmask(SIG_SETMASK, &none, nullptr);
+        environ = const_cast<char**>(image.environment());
+        ::execvp(image.arguments()[0], image.arguments());
+    }
+    failure.code = errno;
+    ::_exit(exit_not_started);
+}
+
+/// Returns once the child has become the program, or has failed.
+[[gnu::noinline]] pid_t vfork_program(const ProgramImage& image, const Start& start, Failure& failure) {
+    const pid_t attendant = ::getpid();
+    const pid_t program = ::vfork();
+    if (program == 0) {
+        become(image, start, attendant, failure);
+    }
+    if (program < 0) {
+        failure.code = errno;
+    }
+    return program;
+}
+
+}  // namespace
+
+pid_t spawn(const Start& start, Ended& ended) {
+    const ProgramImage image(start.program);
+    Failure failure;
+    const pid_t program = vfork_program(image, start, failure);
+    if (failure.code == 0) {
+        return program;
+    }
+    ended.code = exit_not_started;
+    ended.problem = (failure.in_folder ? image.folder() + std::string(": ") : "") + std::strerror(failure.code);
+    return 0;
+}
+
+}  // namespace finch::process

@@ -1,0 +1,89 @@
+#include "finch/report/individual.hpp"
+
+#include "finch/base/enum_words.hpp"
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+
+#include "grid.hpp"
+#include "population_of.hpp"
+
+#include <cmath>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+
+namespace finch::report {
+namespace {
+
+std::string number(double value) {
+    return std::isnan(value) ? "-" : fmt::format("{:.6g}", value);
+}
+
+std::string curve_table(const search::Individual& individual) {
+    Grid grid({"epoch", "loss", "accuracy", "training loss", "training accuracy", "learning rate", "seconds"});
+    for (const Epoch& epoch : individual.curve) {
+        grid.add({std::to_string(epoch.epoch), number(epoch.validation_loss), number(epoch.validation_accuracy),
+                  number(epoch.training_loss), number(epoch.training_accuracy), number(epoch.learning_rate),
+                  number(epoch.seconds)});
+    }
+    return grid.empty() ? "" : "learning curve\n" + grid.text();
+}
+
+/// The last lines of a file.
+std::string tail(const std::filesystem::path& path, std::size_t lines) {
+    std::ifstream file(path, std::ios::binary);
+    std::deque<std::string> last;
+    std::size_t count = 0;
+    for (std::string line; std::getline(file, line); ++count) {
+        last.push_back(line);
+        if (last.size() > lines) {
+            last.pop_front();
+        }
+    }
+    std::string text = fmt::format("{}{}\n", path.string(),
+                                   count > lines ? fmt::format(", the last {} of {} lines", lines, count) : "");
+    for (const std::string& line : last) {
+        text += "  " + line + "\n";
+    }
+    return text;
+}
+
+/// Of each rank.
+std::string outputs(const store::RunDirectory& directory, const search::Individual& individual, std::size_t lines) {
+    std::string text;
+    for (const char* what : {"output", "errors"}) {
+        for (std::int32_t rank = 0; rank < individual.ranks; ++rank) {
+            const std::filesystem::path path = directory.evaluation_file(
+                individual.id, individual.ranks > 1 ? fmt::format("{}-{}", what, rank) : std::string(what));
+            std::error_code none;
+            text += std::filesystem::is_regular_file(path, none) ? tail(path, lines) : "";
+        }
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string individual_text(const store::Recovered& recovered, const store::RunDirectory& directory, search::Id id,
+                            const std::string& fitness, std::size_t lines) {
+    const search::Population population = population_of(recovered);
+    const search::Individual* const one = population.find(id);
+    if (one == nullptr) {
+        throw ConfigError(fmt::format("{}: there is no individual {}", directory.root().string(), to_text(id)));
+    }
+    std::string text = fmt::format("individual {}: {}", to_text(id), word(one->outcome));
+    text += std::isnan(one->loss) ? "" : fmt::format(", {} {:.17g}", fitness, one->loss);
+    text += std::isnan(one->accuracy) ? "" : fmt::format(", accuracy {:.2f} %", 100 * one->accuracy);
+    text += fmt::format(", {} epochs\n  genes: {}\n  born on island {} as number {} of its worker, by {}", one->epochs,
+                        search::genome_text(recovered.space, one->genome), one->island, one->generation,
+                        word(one->bred_by));
+    for (const search::Id parent : one->parents) {
+        text += parent == search::Id{} ? "" : ", from " + to_text(parent);
+    }
+    text += fmt::format("\n  on {}, {} rank{} of {} thread{}, {:.1f} s\n", one->node, one->ranks,
+                        one->ranks == 1 ? "" : "s", one->threads, one->threads == 1 ? "" : "s", one->training_seconds);
+    text += one->problem.empty() ? "" : fmt::format("problem: {}\n", one->problem);
+    return text + curve_table(*one) + outputs(directory, *one, lines);
+}
+
+}  // namespace finch::report

@@ -1,0 +1,111 @@
+#include "finch/evaluate/command_line.hpp"
+
+#include "finch/base/error.hpp"
+
+#include <doctest/doctest.h>
+#include <filesystem>
+#include <fstream>
+
+using namespace finch;
+using namespace finch::evaluate;
+using finch::search::Individual;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+search::Space space() {
+    search::Space genes;
+    genes.genes = {{"lr", search::RealGene{0, 1}},
+                   {"layers", search::IntGene{1, 9}},
+                   {"act", search::ChoiceGene{{"relu", "it's \"x\"", "7"}}},
+                   {"rate", search::RealGene{0.25, 1}, {{.gene = 2, .values = {0}}}}};
+    return genes;
+}
+
+Individual individual(double act) {
+    Individual one;
+    one.id = search::Id::make(1, 2, 3);
+    one.genome = {0.1, 4, act, act == 0 ? 0.5 : 0.25};
+    return one;
+}
+
+const CommandLine::Paths paths{"/run", "/run/evaluations/1.2/3", true};
+
+}  // namespace
+
+TEST_CASE("a genome becomes arguments, one for each word of the command") {
+    config::CommandObjective objective;
+    objective.command = "/bin/echo {lr} '{act} {layers}' {id} {folder} {run} {here} {{}}";
+    const search::Space genes = space();
+    const CommandLine line(objective, genes, 5, {}, "/here");
+    CHECK(line.program() == "/bin/echo");
+    CHECK(line.arguments(individual(1), paths) == std::vector<std::string>{"/bin/echo", "0.1", "it's \"x\" 4", "1.2.3",
+                                                                           "/run/evaluations/1.2/3", "/run", "/here",
+                                                                           "{}"});
+
+    objective.shell = true;
+    objective.command = "echo {act}";
+    CHECK(CommandLine(objective, genes, 5, {}, "/here").arguments(individual(1), paths) ==
+          std::vector<std::string>{"/bin/sh", "-c", "echo 'it'\\''s \"x\"'"});
+}
+
+TEST_CASE("an argument that is a file where Finch was started stays that file") {
+    const fs::path here = fs::temp_directory_path() / "finch-command-line";
+    fs::create_directories(here);
+    std::ofstream(here / "train.py") << "pass\n";
+    std::ofstream(here / "input.json") << "{}\n";
+    config::CommandObjective objective;
+    objective.command = "python3 train.py input.json other.py --data=train.py";
+    objective.files = {{"input.json", "input.json"}};
+    const search::Space genes = space();
+    const CommandLine line(objective, genes, 5, {{"input.json", "[{lr}, {\"a\": 1}]"}}, here);
+    CHECK(line.arguments(individual(0), paths) == std::vector<std::string>{"python3", (here / "train.py").string(),
+                                                                           "input.json", "other.py",
+                                                                           "--data=train.py"});
+    CHECK(line.files(individual(0), paths).at("input.json") == "[0.1, {\"a\": 1}]");
+    fs::remove_all(here);
+}
+
+TEST_CASE("variables and the line of JSON hold the active genes, as they are") {
+    config::CommandObjective objective;
+    objective.command = "true";
+    const search::Space genes = space();
+    const CommandLine line(objective, genes, 5, {}, "/here");
+    const auto variables = line.variables(individual(0), paths);
+    CHECK(variables.at("FINCH_GENE_lr") == "0.1");
+    CHECK(variables.at("FINCH_GENE_layers") == "4");
+    CHECK(variables.at("FINCH_GENE_act") == "relu");
+    CHECK(variables.at("FINCH_GENE_rate") == "0.5");
+    CHECK(variables.at("FINCH_RESUME") == "1");
+    CHECK_FALSE(line.variables(individual(2), paths).contains("FINCH_GENE_rate"));
+    CHECK_FALSE(line.variables(individual(2), {"/run", "/f", false}).contains("FINCH_RESUME"));
+    const std::string seed = std::to_string(program_seed(5, search::Id::make(1, 2, 3)));
+    CHECK(variables.at("FINCH_SEED") == seed);
+    CHECK(line.json(individual(1), paths) ==
+          R"({"id": "1.2.3", "seed": )" + seed +
+              R"(, "folder": "/run/evaluations/1.2/3", "checkpoint_dir": "/run/evaluations/1.2/3/checkpoint", )"
+              R"("resume": true, "genes": {"lr": 0.1, "layers": 4, "act": "it's \"x\""}})" +
+              "\n");
+}
+
+TEST_CASE("seeds differ between individuals and between runs") {
+    CHECK(program_seed(1, search::Id{1}) != program_seed(1, search::Id{2}));
+    CHECK(program_seed(1, search::Id{1}) != program_seed(2, search::Id{1}));
+    CHECK(program_seed(1, search::Id{1}) < (1U << 31U));
+}
+
+TEST_CASE("templates are told apart, and a program that cannot be started is refused") {
+    CHECK(fingerprint({}).empty());
+    CHECK(fingerprint({{"a", "1"}}) != fingerprint({{"a", "2"}}));
+    config::CommandObjective objective;
+    objective.files = {{"a", "/does/not/exist"}};
+    CHECK_THROWS_WITH_AS(static_cast<void>(read_templates(objective)),
+                         "search.objective.files.a: /does/not/exist cannot be read, or is no file of up to 16 MiB",
+                         ConfigError);
+    CHECK_NOTHROW(check_program("sh"));
+    CHECK_NOTHROW(check_program("/bin/sh"));
+    CHECK_NOTHROW(check_program(""));
+    CHECK_THROWS_AS(check_program("/etc/passwd"), ConfigError);
+    CHECK_THROWS_AS(check_program("no-such-program"), ConfigError);
+}

@@ -1,0 +1,249 @@
+#include "process/support.hpp"
+
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <string>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <utility>
+
+// An internal header: what it finds is seen from outside only by what escapes.
+#include "descendants.hpp"
+
+using namespace finch;
+using namespace finch::process;
+using namespace finch::testing;
+
+namespace {
+
+/// Ignores TERM, as everything that it starts does.
+const std::string deaf = "trap '' TERM; ";
+const std::string ready_text = "echo ready; ";
+/// Two generations, 56 processes.
+const std::string tree = "for i in 1 2 3 4 5 6 7; do (for j in 1 2 3 4 5 6; do sleep 1000 & done; wait) & done; ";
+
+/// A new marker and the environment that has it.
+std::string new_marker() {
+    static int count = 0;
+    return "FINCH_TEST_MARKER=" + std::to_string(::getpid()) + "-" + std::to_string(++count) + ".";
+}
+
+pid_t only_child(pid_t process) {
+    const auto all = children(process);
+    REQUIRE(all.size() == 1);
+    return all[0];
+}
+
+std::size_t open_descriptors(pid_t process) {
+    const auto folder = "/proc/" + std::to_string(process) + "/fd";
+    return static_cast<std::size_t>(
+        std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()));
+}
+
+}  // namespace
+
+TEST_CASE("descendants: both ways of asking the kernel find the same tree") {
+    Launcher launcher = new_launcher();
+    const std::string marker = new_marker();
+    Child child = launcher.start(shell(tree + ready_text + "wait", {marker}));
+    until([&] { return alive_with(marker) == 50; });
+
+    auto by_lists = descendants_by_lists(::getpid());
+    auto by_stat = descendants_by_stat(::getpid());
+
+    CHECK(by_lists.size() == 52);  // the helper, an attendant, a shell, seven shells and their six sleeps
+    std::sort(by_lists.begin(), by_lists.end());
+    std::sort(by_stat.begin(), by_stat.end());
+    CHECK(by_lists == by_stat);
+}
+
+TEST_CASE("ended: every descendant is gone, however it hides") {
+    const std::pair<const char*, Program> hostile[] = {
+        {"a tree", shell(tree + ready_text + "wait")},
+        {"a deaf tree", shell(deaf + tree + ready_text + "wait")},
+        {"a tree that its program leaves behind", shell(tree + ready_text)},
+        {"a daemon", shell("(setsid sleep 1000 &); " + ready_text + "exec sleep 1000")},
+        {"a daemon that outlives its program", shell("(setsid sleep 1000 &); " + ready_text)},
+        {"a deaf daemon that outlives its program", shell(deaf + "(setsid sleep 1000 &); " + ready_text)},
+        {"other process groups", shell("set -m; sleep 1000 & sleep 1000 & " + ready_text + "wait")},
+        {"a program that leaves its group", python("import os, time\nos.setpgid(os.fork(), 0)\n"
+                                                   "print('ready', flush=True)\ntime.sleep(1000)")},
+        {"200 sessions", shell("for i in $(seq 200); do setsid sleep 1000 & done; " + ready_text + "wait")},
+        {"200 deaf sessions", shell(deaf + "for i in $(seq 200); do setsid sleep 1000 & done; " + ready_text + "wait")},
+        {"a parent that does not reap", python("import os, time\nfor i in range(20):\n  if not os.fork(): os._exit(0)\n"
+                                               "print('ready', flush=True)\ntime.sleep(1000)")},
+        {"a process that flees into its child",
+         python("import os, signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+                "print('ready', flush=True)\nos.close(1)\n"
+                "while True:\n  if os.fork(): os._exit(0)\n  os.setsid()")},
+        {"a subreaper", python("import ctypes, os, time\nctypes.CDLL(None).prctl(36, 1, 0, 0, 0)\n"
+                               "os.system('(setsid sleep 1000 &)')\nprint('ready', flush=True)\ntime.sleep(1000)")},
+    };
+    Launcher launcher = new_launcher();
+    for (const auto& [name, text] : hostile) {
+        CAPTURE(name);
+        const std::string marker = new_marker();
+        Program program = text;
+        program.environment.push_back(marker);
+        Child child = ready(launcher.start(program));
+
+        child.end(0.1);
+
+        const Ended ended = finish(child);
+        CHECK(ended.problem.empty());
+        CHECK(alive_with(marker) == 0);
+    }
+}
+
+TEST_CASE("ended: what outlives its program is ended without being asked for") {
+    Launcher launcher = new_launcher();
+    const std::string marker = new_marker();
+    Child child = launcher.start(shell("(setsid sleep 1000 &); sleep 1000 & exit 6", {marker}));
+
+    CHECK(finish(child) == Ended{6, 0, ""});
+    CHECK(alive_with(marker) == 0);
+}
+
+TEST_CASE("Child: one that goes takes its program with it") {
+    Launcher launcher = new_launcher();
+    const std::string marker = new_marker();
+    { const Child child = ready(launcher.start(shell("setsid sleep 1000 & echo ready; wait", {marker}))); }
+
+    until([&] { return alive_with(marker) == 0 && children(only_child(::getpid())).empty(); });
+}
+
+TEST_CASE("~Launcher: kills what runs, and its children still tell how they ended") {
+    const std::string marker = new_marker();
+    std::vector<Child> running;
+    {
+        Launcher launcher = new_launcher();
+        for (int i = 0; i < 5; ++i) {
+            running.push_back(ready(launcher.start(shell(deaf + tree + ready_text + "wait", {marker}))));
+        }
+    }
+
+    CHECK(alive_with(marker) == 0);
+    CHECK(children(::getpid()).empty());
+    for (Child& child : running) {
+        CHECK(child.ended() == Ended{0, SIGKILL, ""});
+    }
+}
+
+TEST_CASE("Launcher: 200 programs leave no process and no descriptor") {
+    Launcher launcher = new_launcher();
+    const pid_t helper = only_child(::getpid());
+    const auto run_one = [&] {
+        Child child = launcher.start(program({"true"}));
+        CHECK(finish(child) == Ended{});
+        until([&] { return children(helper).empty(); });
+    };
+    run_one();
+    const std::size_t ours = open_descriptors(::getpid());
+    const std::size_t its = open_descriptors(helper);
+
+    for (int i = 0; i < 200; ++i) {
+        run_one();
+    }
+
+    CHECK(open_descriptors(::getpid()) == ours);
+    CHECK(open_descriptors(helper) == its);
+    CHECK(only_child(::getpid()) == helper);
+}
+
+TEST_CASE("Launcher: signals to the caller's process group end neither the helper nor an attendant") {
+    const pid_t caller = ::fork();
+    if (caller == 0) {
+        ::setpgid(0, 0);
+        Launcher launcher = new_launcher();
+        Child child = launcher.start(program({"cat"}));
+        for (const int signal : {SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGHUP}) {
+            ::signal(signal, SIG_IGN);
+            ::kill(0, signal);
+        }
+        Child other = launcher.start(program({"cat"}));
+        child.write("a line\n");
+        other.write("a line\n");
+        ::_exit(some_lines(child).size() == 1 && some_lines(other).size() == 1 ? 0 : 1);
+    }
+    int status = 0;
+    ::waitpid(caller, &status, 0);
+    CHECK(status == 0);
+}
+
+TEST_CASE("end: one that comes too late loses no report") {
+    Launcher launcher = new_launcher();
+    Child child = ready(launcher.start(shell("echo ready; read line; exit 7")));
+    const pid_t helper = only_child(::getpid());
+    const pid_t attendant = only_child(helper);
+    ::kill(helper, SIGSTOP);  // it holds the attendant's end of the socket until it goes on
+    child.close_input();
+    until([&] { return contents("/proc/" + std::to_string(attendant) + "/stat").find(") Z") != std::string::npos; });
+
+    child.end(1);
+    ::kill(helper, SIGCONT);
+    until([&] { return children(helper).empty(); });
+
+    CHECK(finish(child) == Ended{7, 0, ""});
+}
+
+TEST_CASE("an attendant that is killed: its descendants are gone, and the end is told") {
+    Launcher launcher = new_launcher();
+    const std::string marker = new_marker();
+    Child other = ready(launcher.start(shell("echo ready; exec cat")));
+    const auto before = children(only_child(::getpid()));
+    Child child = ready(launcher.start(shell(deaf + "(setsid sleep 1000 &);" + tree + ready_text + "wait", {marker})));
+    for (const pid_t attendant : children(only_child(::getpid()))) {
+        if (attendant != before.at(0)) {
+            ::kill(attendant, SIGKILL);
+        }
+    }
+
+    const Ended ended = finish(child);
+
+    CHECK(ended.signal == SIGKILL);
+    CHECK_FALSE(ended.problem.empty());
+    CHECK(alive_with(marker) == 0);
+    other.write("still here\n");
+    CHECK(some_lines(other) == std::vector<std::string>{"still here"});
+}
+
+TEST_CASE("a helper that is killed: all programs are gone, and no more can be started") {
+    Launcher launcher = new_launcher();
+    const std::string marker = new_marker();
+    Child child = ready(launcher.start(shell(deaf + tree + ready_text + "wait", {marker})));
+    ::kill(only_child(::getpid()), SIGKILL);
+
+    CHECK(finish(child).signal == SIGKILL);
+    CHECK(alive_with(marker) == 0);
+    CHECK_THROWS_AS(static_cast<void>(launcher.start(program({"true"}))), ApiError);
+}
+
+TEST_CASE("a caller that is killed leaves nothing behind, a hundred times") {
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // the helper and whatever escapes comes to this process
+    for (int round = 0; round < 100; ++round) {
+        CAPTURE(round);
+        const std::string marker = new_marker();
+        const std::string deafness = round % 25 == 24 ? deaf : "";
+        const pid_t caller = ::fork();
+        if (caller == 0) {
+            Launcher launcher = new_launcher();
+            std::vector<Child> running;
+            while (true) {
+                running.push_back(launcher.start(
+                    shell(deafness + "(setsid sleep 1000 &); sleep 1000 & setsid sleep 1000 & wait", {marker})));
+                until([&] { return alive_with(marker) > static_cast<int>(running.size()); });
+            }
+        }
+        until([&] { return alive_with(marker) > round % 10; });
+        ::kill(caller, SIGKILL);
+        ::waitpid(caller, nullptr, 0);
+
+        int came = 0;
+        while (::waitpid(-1, nullptr, 0) > 0) {
+            CHECK(++came == 1);  // the helper, once all that it started is gone
+            CHECK(alive_with(marker) == 0);
+        }
+    }
+    ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+}
