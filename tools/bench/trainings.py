@@ -3,7 +3,7 @@
 
     tools/bench/trainings.py FOLDER [FINCH] [REPEATS]
 
-3 888 different trainings of less than 50 ms, all of whose genes are choices: REPEATS (5) runs FOLDER/0, FOLDER/1, …, each with another order,
+3 888 different trainings of less than 50 ms, all of whose genes are choices: REPEATS (6) runs FOLDER/0, FOLDER/1, …, each with another order,
 so that the same genes get another individual's random numbers.
 """
 import itertools
@@ -14,7 +14,7 @@ import sys
 
 FOLDER = pathlib.Path(sys.argv[1]).resolve()
 FINCH = os.path.abspath(sys.argv[2] if len(sys.argv) > 2 else "build/finch")
-REPEATS = int(sys.argv[3]) if len(sys.argv) > 3 else 5
+REPEATS = int(sys.argv[3]) if len(sys.argv) > 3 else 6
 CONFIG = """
 name: trainings
 seed: 7
