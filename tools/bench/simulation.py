@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """How near a simulation comes to a real run: rastrigin whose evaluations pretend to last, on 2 to 16 ranks, and simulated; and how busy workers are without generations.
 
-    tools/bench/simulation.py [FINCH] [REPETITIONS] [pairs|busy]
+    tools/bench/simulation.py [FINCH] [REPETITIONS] [pairs|busy|large]
 
 A real run does not compute while it pretends, so 16 ranks may share 2 cores. Busy is the share of the workers' time, until the last
 evaluation ended, in which they evaluated. `pairs`: prints the medians of both and simulated ÷ real, [least … most] of the repetitions. `busy`: 4 real ranks, 400
-evaluations each, and half an hour of 10 000 simulated workers of 1 000 islands, beside what is left of it if each generation (one evaluation of each
-worker) waited for its slowest: from the same durations of the real run, from durations of the same distribution for the simulated.
+evaluations each, beside what is left of it if each generation (one evaluation of each worker) waited for its slowest, by the same durations. `large`: the same of a quarter of
+an hour of 10 000 simulated workers in 2 000 islands, beside generations of durations of the same distribution.
 """
 import os
 import pathlib
@@ -20,7 +20,7 @@ import h5py
 
 FINCH = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build/finch")
 REPETITIONS = int(sys.argv[2]) if len(sys.argv) > 2 else 3
-PART = sys.argv[3] if len(sys.argv) > 3 else "pairs busy"
+PART = sys.argv[3] if len(sys.argv) > 3 else "pairs busy large"
 EVALUATIONS_PER_RANK = 100
 CASES = [(2, 0.02), (2, 0.1), (4, 0.02), (4, 0.1), (8, 0.1), (16, 0.1)]
 MEDIAN, SPREAD = 60, 0.5  # of simulated durations
@@ -92,19 +92,20 @@ def real_busy(folder, seed):
 
 
 def print_busy(folder):
-    print("| | busy | with a barrier after each generation |\n| --- | --- | --- |")
     write_config(folder, 0.1, "{evaluations: 1600}", 2)
     rows = [real_busy(folder, seed) for seed in range(1, REPETITIONS + 1)]
-    print("| 4 real ranks | " + " | ".join(map(spread, zip(*rows))) + " |", flush=True)
-    write_config(folder, 0.1, "{hours: 0.5}", 1000)
+    print("4 real ranks: busy, and with a barrier after each generation: " + ", ".join(map(spread, zip(*rows))), flush=True)
+
+
+def print_large(folder):
+    write_config(folder, 0.1, "{hours: 0.25}", 2000)
     busy, _ = simulated(folder, 10_000, 1, "--durations", f"lognormal:{MEDIAN},{SPREAD}")
     durations = random.Random(1)
-    generations = [[MEDIAN * durations.lognormvariate(0, SPREAD) for _ in range(10_000)] for _ in range(25)]
-    print(f"| 10 000 simulated | {busy:.4f} | {busy_with_a_barrier(generations):.3f} |")
+    generations = [[MEDIAN * durations.lognormvariate(0, SPREAD) for _ in range(10_000)] for _ in range(13)]
+    print(f"10 000 simulated workers: busy {busy:.4f}, with a barrier {busy_with_a_barrier(generations):.3f}")
 
 
 with tempfile.TemporaryDirectory(prefix="finch-bench-") as name:
-    if "pairs" in PART:
-        print_pairs(pathlib.Path(name))
-    if "busy" in PART:
-        print_busy(pathlib.Path(name))
+    for part, print_part in (("pairs", print_pairs), ("busy", print_busy), ("large", print_large)):
+        if part in PART:
+            print_part(pathlib.Path(name))
