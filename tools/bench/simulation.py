@@ -5,8 +5,8 @@
 
 A real run does not compute while it pretends, so 16 ranks may share 2 cores. Busy is the share of the workers' time, until the last
 evaluation ended, in which they evaluated. `pairs`: prints the medians of both and simulated ÷ real, [least … most] of the repetitions. `busy`: 4 real ranks, 400
-evaluations each, beside what is left of it if each generation (one evaluation of each worker) waited for its slowest, by the same durations. `large`: the same of a quarter of
-an hour of 10 000 simulated workers in 2 000 islands, beside generations of durations of the same distribution.
+evaluations each, beside what is left of it if each generation (one evaluation of each worker) waited for its slowest, by the same durations. `large`: the same of six
+minutes of 10 000 simulated workers in 2 000 islands, beside generations of durations of the same distribution.
 """
 import os
 import pathlib
@@ -98,10 +98,10 @@ def print_busy(folder):
 
 
 def print_large(folder):
-    write_config(folder, 0.1, "{hours: 0.25}", 2000)
+    write_config(folder, 0.1, "{hours: 0.1}", 2000)
     busy, _ = simulated(folder, 10_000, 1, "--durations", f"lognormal:{MEDIAN},{SPREAD}")
     durations = random.Random(1)
-    generations = [[MEDIAN * durations.lognormvariate(0, SPREAD) for _ in range(10_000)] for _ in range(13)]
+    generations = [[MEDIAN * durations.lognormvariate(0, SPREAD) for _ in range(10_000)] for _ in range(5)]
     print(f"10 000 simulated workers: busy {busy:.4f}, with a barrier {busy_with_a_barrier(generations):.3f}")
 
 
