@@ -5,8 +5,8 @@
 
 A real run does not compute while it pretends, so 16 ranks may share 2 cores. Busy is the share of the workers' time, until the last
 evaluation ended, in which they evaluated. `pairs`: prints the medians of both and simulated ÷ real, [least … most] of the repetitions. `busy`: 4 real ranks, 400
-evaluations each, beside what is left of it if each generation (one evaluation of each worker) waited for its slowest, by the same durations. `large`: the same of six
-minutes of 10 000 simulated workers in 2 000 islands, beside generations of durations of the same distribution.
+evaluations each, beside what is left of it if each generation (one evaluation of each worker) waited for its slowest, by the same durations. `large`: the same of half
+an hour of 10 000 simulated workers in a ring of 1 000 islands, beside generations of durations of the same distribution.
 """
 import os
 import pathlib
@@ -29,7 +29,7 @@ name: rastrigin
 search:
   objective: {{function: rastrigin, seconds: {seconds}, spread: 0.5}}
   propagator: {{genetic: {{population: 8}}}}
-  exchange: {{kind: pollination, probability: 0.9}}
+  exchange: {{kind: pollination, topology: {topology}, probability: 0.9}}
   budget: {budget}
 workers: {{islands: {islands}}}
 log: {{level: warning}}
@@ -63,8 +63,8 @@ def spread(values):
     return f"{statistics.median(values):.3f} [{min(values):.3f} … {max(values):.3f}]"
 
 
-def write_config(folder, seconds, budget, islands):
-    (folder / "config.yaml").write_text(CONFIG.format(seconds=seconds, budget=budget, islands=islands))
+def write_config(folder, seconds, budget, islands, topology="all"):
+    (folder / "config.yaml").write_text(CONFIG.format(seconds=seconds, budget=budget, islands=islands, topology=topology))
 
 
 def print_pairs(folder):
@@ -98,10 +98,10 @@ def print_busy(folder):
 
 
 def print_large(folder):
-    write_config(folder, 0.1, "{hours: 0.1}", 2000)
+    write_config(folder, 0.1, "{hours: 0.5}", 1000, "ring")
     busy, _ = simulated(folder, 10_000, 1, "--durations", f"lognormal:{MEDIAN},{SPREAD}")
     durations = random.Random(1)
-    generations = [[MEDIAN * durations.lognormvariate(0, SPREAD) for _ in range(10_000)] for _ in range(5)]
+    generations = [[MEDIAN * durations.lognormvariate(0, SPREAD) for _ in range(10_000)] for _ in range(25)]
     print(f"10 000 simulated workers: busy {busy:.4f}, with a barrier {busy_with_a_barrier(generations):.3f}")
 
 
