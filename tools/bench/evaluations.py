@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What one free evaluation costs: sphere on 4 ranks, 24 000 evaluations, journals on.
+"""What one free evaluation costs: sphere on 4 ranks, 102 000 evaluations, journals on.
 
     tools/bench/evaluations.py [FINCH] [REPETITIONS]
 
-Prints microseconds of wall time per evaluation (all ranks together), and around 1 000 and around 20 000 known individuals,
-whose ratio should be under 2. Times come from the individuals' own `finished` columns. The last thousand is shown by itself: there the
+Prints microseconds of wall time per evaluation (all ranks together), and around 1 000, 20 000 and 100 000 known individuals,
+whose ratios should be under 2. Times come from the individuals' own `finished` columns. The last thousand is shown by itself: there the
 leases shrink to one, so that the leaders ask world rank 0 for each.
 """
 import os
@@ -21,13 +21,14 @@ FINCH = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build/finch")
 REPETITIONS = int(sys.argv[2]) if len(sys.argv) > 2 else 5
 RANKS = 4
 WINDOW = 1000
+MIDDLES = (1_000, 20_000, 100_000)
 CONFIG = """
 name: sphere
 search:
   objective: {function: sphere}
   propagator: {genetic: {population: 8}}
   exchange: {kind: pollination, probability: 0.9}
-  budget: {evaluations: 24000}
+  budget: {evaluations: 102000}
 workers: {islands: 2}
 log: {level: warning}
 """
@@ -45,8 +46,8 @@ def one_run(folder, number):
     with h5py.File(pathlib.Path(folder) / f"run{number}" / "population.h5", "r") as file:
         finished = numpy.sort(file["individuals"]["finished"])
     count = len(finished)
-    return (microseconds(finished, 0, count), microseconds(finished, 1000 - WINDOW // 2, 1000 + WINDOW // 2),
-            microseconds(finished, 20000 - WINDOW // 2, 20000 + WINDOW // 2), microseconds(finished, count - WINDOW, count))
+    around = [microseconds(finished, middle - WINDOW // 2, middle + WINDOW // 2) for middle in MIDDLES]
+    return (microseconds(finished, 0, count), *around, microseconds(finished, count - WINDOW, count))
 
 
 def spread(values):
@@ -56,9 +57,10 @@ def spread(values):
 with tempfile.TemporaryDirectory(prefix="finch-bench-") as folder:
     (pathlib.Path(folder) / "sphere.yaml").write_text(CONFIG)
     runs = [one_run(folder, number) for number in range(REPETITIONS)]
-print(f"{RANKS} ranks on {os.cpu_count()} cores, sphere, 24000 evaluations, {REPETITIONS} runs, median [least … most]")
+print(f"{RANKS} ranks on {os.cpu_count()} cores, sphere, 102 000 evaluations, {REPETITIONS} runs, median [least … most]")
 print(f"all evaluations:          {spread([run[0] for run in runs])} µs per evaluation")
-print(f"at 1 000 individuals:     {spread([run[1] for run in runs])} µs per evaluation")
-print(f"at 20 000 individuals:    {spread([run[2] for run in runs])} µs per evaluation")
-print(f"the last 1 000:           {spread([run[3] for run in runs])} µs per evaluation")
-print(f"ratio 20 000 / 1 000:     {spread([run[2] / run[1] for run in runs])}")
+for place, middle in enumerate(MIDDLES, 1):
+    print(f"at {middle:7} individuals:   {spread([run[place] for run in runs])} µs per evaluation")
+print(f"the last 1 000:           {spread([run[-1] for run in runs])} µs per evaluation")
+for place, middle in enumerate(MIDDLES[1:], 2):
+    print(f"ratio {middle:7} / 1 000:   {spread([run[place] / run[1] for run in runs])}")

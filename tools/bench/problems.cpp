@@ -4,11 +4,17 @@
 #include "finch/base/words.hpp"
 #include "finch/search/function_instance.hpp"
 
+#include "recorded.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <limits>
+#include <map>
 #include <memory>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace finch::bench {
@@ -56,7 +62,9 @@ Problem mixed() {
                0.1 * square(width) + 0.08 * square(g[11] - 1) + 2 * square(g[12] - 0.3 - 0.1 * std::round(width)) +
                5 * square(g[13] - 0.1);
     };
-    problem.measured = [truth = problem.truth](const Genome& genome, RandomStream&) { return truth(genome); };
+    problem.measured = [truth = problem.truth](const Genome& genome, RandomStream&) {
+        return std::vector{truth(genome)};
+    };
     return problem;
 }
 
@@ -127,7 +135,7 @@ Problem noisy_table(std::uint64_t seed) {
         return table->value(genome);
     };
     problem.measured = [truth = problem.truth](const Genome& genome, RandomStream& noise) {
-        return truth(genome) + noise_deviation * noise.normal();
+        return std::vector{truth(genome) + noise_deviation * noise.normal()};
     };
     return problem;
 }
@@ -151,9 +159,71 @@ Problem function_problem(const std::string& name, std::uint64_t seed) {
     const auto instance = std::make_shared<const FunctionInstance>(function, dimensions, transform);
     return {function_space(function, dimensions),
             [instance](const Genome& genome, RandomStream& noise) {
-                return instance->value(genome, &noise) - instance->minimum();
+                return std::vector{instance->value(genome, &noise) - instance->minimum()};
             },
             [instance](const Genome& genome) { return instance->value(genome, nullptr) - instance->minimum(); }};
+}
+
+double least_of(const std::vector<double>& curve) {
+    return *std::min_element(curve.begin(), curve.end());
+}
+
+/// The recorded trainings of each genome, above the smallest mean.
+class Repeats {
+public:
+    void add(const Recorded& recorded) {
+        for (const Recorded::Training& training : recorded.trainings) {
+            std::vector<double> losses;
+            for (const Epoch& epoch : training.curve) {
+                losses.push_back(epoch.validation_loss);
+            }
+            curves_[training.genome].push_back(std::move(losses));
+        }
+    }
+    void find_smallest() {
+        for (const auto& [genome, curves] : curves_) {
+            smallest_ = std::min(smallest_, mean(curves));
+        }
+    }
+
+    [[nodiscard]] std::vector<double> one(const Genome& genome, RandomStream& random) const {
+        const auto& curves = curves_.at(genome);
+        std::vector<double> curve = curves[static_cast<std::size_t>(random.below(curves.size()))];
+        for (double& loss : curve) {
+            loss -= smallest_;
+        }
+        return curve;
+    }
+    [[nodiscard]] double truth(const Genome& genome) const { return mean(curves_.at(genome)) - smallest_; }
+
+private:
+    [[nodiscard]] static double mean(const std::vector<std::vector<double>>& curves) {
+        double sum = 0;
+        for (const auto& curve : curves) {
+            sum += least_of(curve);
+        }
+        return sum / static_cast<double>(curves.size());
+    }
+
+    std::map<Genome, std::vector<std::vector<double>>> curves_;
+    double smallest_ = std::numeric_limits<double>::infinity();
+};
+
+Problem trainings(const std::string& folder) {
+    Problem problem;
+    const auto repeats = std::make_shared<Repeats>();
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+        if (entry.is_directory()) {
+            const Recorded recorded = read_recorded(entry.path());
+            repeats->add(recorded);
+            problem.space = recorded.space;
+            problem.epochs = static_cast<std::int64_t>(recorded.epochs);
+        }
+    }
+    repeats->find_smallest();
+    problem.measured = [repeats](const Genome& genome, RandomStream& noise) { return repeats->one(genome, noise); };
+    problem.truth = [repeats](const Genome& genome) { return repeats->truth(genome); };
+    return problem;
 }
 
 std::string kind_json(const RealGene& gene) {
@@ -171,6 +241,10 @@ std::string kind_json(const ChoiceGene& gene) {
 }  // namespace
 
 Problem find_problem(const std::string& name, std::uint64_t seed) {
+    constexpr std::string_view recorded = "trainings:";
+    if (name.starts_with(recorded)) {
+        return trainings(name.substr(recorded.size()));
+    }
     return name == "mixed" ? mixed() : name == "table" ? noisy_table(seed) : function_problem(name, seed);
 }
 

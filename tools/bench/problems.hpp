@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 /// What searches are compared on.
 namespace finch::bench {
@@ -12,16 +13,18 @@ namespace finch::bench {
 /// To be minimised, with a least value of 0.
 struct Problem {
     search::Space space;
-    /// What a search is told of a genome.
-    std::function<double(const search::Genome&, RandomStream& noise)> measured;
+    /// What a search is told of a genome, as a curve of `epochs` losses, of which the least is its value.
+    std::function<std::vector<double>(const search::Genome&, RandomStream& noise)> measured;
     /// The same without noise: what a result is judged by.
     std::function<double(const search::Genome&)> truth;
+    std::int64_t epochs = 1;
 };
 
 /// `mixed`: 14 genes of all kinds, six of them conditional. `table`: 12 choices of 4 options, whose sums of random
-/// triples (an NK landscape, Kauffman 1993) are measured with normal noise of half their deviation. Else a benchmark
-/// function, NAME[:DIMENSIONS][:shifted|:rotated], the latter shifted, too. `seed` draws the table, the
-/// place and the rotation. Throws ConfigError.
+/// triples (an NK landscape, Kauffman 1993) are measured with normal noise of half their deviation. `trainings:FOLDER`:
+/// a space of choices, all of whose trainings the runs in FOLDER recorded (trainings.py): one that was recorded is
+/// measured, their mean is true. Else a benchmark function, NAME[:DIMENSIONS][:shifted|:rotated], the latter shifted,
+/// too. `seed` draws the table, the place and the rotation. Throws ConfigError.
 [[nodiscard]] Problem find_problem(const std::string& name, std::uint64_t seed);
 
 /// The genes as JSON, a list of objects, for searches that are written in other languages.

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""How near a simulation comes to a real run: rastrigin whose evaluations pretend to last, on 2 and 4 ranks, and simulated.
+"""How near a simulation comes to a real run: rastrigin whose evaluations pretend to last, on 2 to 16 ranks, and simulated; and how busy workers are without generations.
 
-    tools/bench/simulation.py [FINCH] [REPETITIONS]
+    tools/bench/simulation.py [FINCH] [REPETITIONS] [pairs|busy|large]
 
-A real run does not compute while it pretends, so 4 ranks may share 2 cores. Busy is the share of the workers' time, until the last
-evaluation ended, in which they evaluated. Prints the medians of both and simulated ÷ real, [least … most] of the repetitions.
+A real run does not compute while it pretends, so 16 ranks may share 2 cores. Busy is the share of the workers' time, until the last
+evaluation ended, in which they evaluated. `pairs`: prints the medians of both and simulated ÷ real, [least … most] of the repetitions. `busy`: 4 real ranks, 400
+evaluations each, beside what is left of it if each generation (one evaluation of each worker) waited for its slowest, by the same durations. `large`: the same of half
+an hour of 10 000 simulated workers in a ring of 1 000 islands, beside generations of durations of the same distribution.
 """
 import os
 import pathlib
+import random
 import statistics
 import subprocess
 import sys
@@ -17,33 +20,39 @@ import h5py
 
 FINCH = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build/finch")
 REPETITIONS = int(sys.argv[2]) if len(sys.argv) > 2 else 3
+PART = sys.argv[3] if len(sys.argv) > 3 else "pairs busy large"
 EVALUATIONS_PER_RANK = 100
-CASES = [(ranks, seconds) for ranks in (2, 4) for seconds in (0.02, 0.1)]
+CASES = [(2, 0.02), (2, 0.1), (4, 0.02), (4, 0.1), (8, 0.1), (16, 0.1)]
+MEDIAN, SPREAD = 60, 0.5  # of simulated durations
 CONFIG = """
 name: rastrigin
 search:
   objective: {{function: rastrigin, seconds: {seconds}, spread: 0.5}}
   propagator: {{genetic: {{population: 8}}}}
-  exchange: {{kind: pollination, probability: 0.9}}
-  budget: {{evaluations: {evaluations}}}
-workers: {{islands: 2}}
+  exchange: {{kind: pollination, topology: {topology}, probability: 0.9}}
+  budget: {budget}
+workers: {{islands: {islands}}}
 log: {{level: warning}}
 """
 
 
-def real(folder, ranks, seed):
-    """Busy fraction and evaluations per hour."""
+def real_rows(folder, ranks, seed):
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     subprocess.run(["mpirun", "-n", str(ranks), "--oversubscribe", "--bind-to", "none", FINCH, "evolve", "config.yaml", "--fresh",
                     "--set", f"seed={seed}"], cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
     with h5py.File(folder / "runs/rastrigin/population.h5", "r") as file:
-        rows = file["individuals"][:]
+        return file["individuals"][:]
+
+
+def real(folder, ranks, seed):
+    """Busy fraction and evaluations per hour."""
+    rows = real_rows(folder, ranks, seed)
     seconds = rows["finished"].max() - rows["started"].min()
     return (rows["finished"] - rows["started"]).sum() / (ranks * seconds), len(rows) / seconds * 3600
 
 
-def simulated(folder, ranks, seed):
-    output = subprocess.run([FINCH, "simulate", "config.yaml", "--workers", str(ranks), "--seeds", str(seed)], cwd=folder, check=True,
+def simulated(folder, ranks, seed, *options):
+    output = subprocess.run([FINCH, "simulate", "config.yaml", "--workers", str(ranks), "--seeds", str(seed), *options], cwd=folder, check=True,
                             stdout=subprocess.PIPE, text=True).stdout.splitlines()
     columns, row = output[-2].split(), output[-1].split()
     hours = float(row[columns.index("hours")])
@@ -54,14 +63,49 @@ def spread(values):
     return f"{statistics.median(values):.3f} [{min(values):.3f} … {max(values):.3f}]"
 
 
-print("| ranks, s | busy, real | busy, simulated | ratio | evaluations/h, real | simulated | ratio |\n| --- | --- | --- | --- | --- | --- | --- |")
-for ranks, seconds in CASES:
-    with tempfile.TemporaryDirectory(prefix="finch-bench-") as name:
-        folder = pathlib.Path(name)
-        (folder / "config.yaml").write_text(CONFIG.format(seconds=seconds, evaluations=EVALUATIONS_PER_RANK * ranks))
+def write_config(folder, seconds, budget, islands, topology="all"):
+    (folder / "config.yaml").write_text(CONFIG.format(seconds=seconds, budget=budget, islands=islands, topology=topology))
+
+
+def print_pairs(folder):
+    print("| ranks, s | busy, real | busy, simulated | ratio | evaluations/h, real | simulated | ratio |\n| --- | --- | --- | --- | --- | --- | --- |")
+    for ranks, seconds in CASES:
+        write_config(folder, seconds, f"{{evaluations: {EVALUATIONS_PER_RANK * ranks}}}", 2)
         pairs = [(real(folder, ranks, seed), simulated(folder, ranks, seed)) for seed in range(1, REPETITIONS + 1)]
-    cells = [f"{ranks}, {seconds}"]
-    for number, form in ((0, "{:.3f}"), (1, "{:.0f}")):
-        cells += [form.format(statistics.median(pair[side][number] for pair in pairs)) for side in (0, 1)]
-        cells.append(spread([pair[1][number] / pair[0][number] for pair in pairs]))
-    print("| " + " | ".join(cells) + " |", flush=True)
+        cells = [f"{ranks}, {seconds}"]
+        for number, form in ((0, "{:.3f}"), (1, "{:.0f}")):
+            cells += [form.format(statistics.median(pair[side][number] for pair in pairs)) for side in (0, 1)]
+            cells.append(spread([pair[1][number] / pair[0][number] for pair in pairs]))
+        print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def busy_with_a_barrier(generations):
+    """Of the durations of generations, each of all workers."""
+    return sum(map(sum, generations)) / sum(len(generation) * max(generation) for generation in generations)
+
+
+def real_busy(folder, seed):
+    rows = real_rows(folder, 4, seed)
+    by_worker = [sorted(rows[rows["worker"] == worker], key=lambda row: row["started"]) for worker in range(4)]
+    generations = [[row["finished"] - row["started"] for row in generation] for generation in zip(*by_worker)]
+    return (rows["finished"] - rows["started"]).sum() / (4 * (rows["finished"].max() - rows["started"].min())), busy_with_a_barrier(generations)
+
+
+def print_busy(folder):
+    write_config(folder, 0.1, "{evaluations: 1600}", 2)
+    rows = [real_busy(folder, seed) for seed in range(1, REPETITIONS + 1)]
+    print("4 real ranks: busy, and with a barrier after each generation: " + ", ".join(map(spread, zip(*rows))), flush=True)
+
+
+def print_large(folder):
+    write_config(folder, 0.1, "{hours: 0.5}", 1000, "ring")
+    busy, _ = simulated(folder, 10_000, 1, "--durations", f"lognormal:{MEDIAN},{SPREAD}")
+    durations = random.Random(1)
+    generations = [[MEDIAN * durations.lognormvariate(0, SPREAD) for _ in range(10_000)] for _ in range(25)]
+    print(f"10 000 simulated workers: busy {busy:.4f}, with a barrier {busy_with_a_barrier(generations):.3f}")
+
+
+with tempfile.TemporaryDirectory(prefix="finch-bench-") as name:
+    for part, print_part in (("pairs", print_pairs), ("busy", print_busy), ("large", print_large)):
+        if part in PART:
+            print_part(pathlib.Path(name))

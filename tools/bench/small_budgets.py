@@ -3,11 +3,12 @@
 
     ninja -C build bench_search
     python3 -m venv peers && peers/bin/pip install optuna && peers/bin/python tools/bench/small_budgets.py [BENCH_SEARCH] [SEEDS]
-                                                             [PROBLEM,… WORKERSxEVALUATIONS,… SEARCH,…]
+                                                             [PROBLEM,… WORKERSxEVALUATIONS,… SEARCH,… FIRST_SEED]
 
-Prints the median and the quartiles, over SEEDS (10) seeds from 1001 on, of what the best individual as measured is worth without noise.
-`optuna` is TPESampler(multivariate=True, group=True, constant_liar=True), which sees the same spaces, measures by the same program, and
-is told results in the order in which they would end.
+Prints the median and the quartiles, over SEEDS (10) seeds from FIRST_SEED (1001) on, of what the best individual as measured is worth without noise.
+PROBLEM: mixed, table, or trainings:FOLDER with what tools/bench/trainings.py recorded. A SEARCH is a propagator of bench_search, with `+halving` if it prunes
+(in as many epochs as the others) or `+final` if it chooses at the end, from 100 evaluations on, as Finch does; or `optuna`: TPESampler(multivariate=True, group=True,
+constant_liar=True), which sees the same spaces, measures by the same program, and is told results in the order in which they would end.
 """
 import heapq
 import json
@@ -23,8 +24,9 @@ BENCH = sys.argv[1] if len(sys.argv) > 1 else "build/bench_search"
 SEEDS = int(sys.argv[2]) if len(sys.argv) > 2 else 10
 PROBLEMS = (sys.argv[3] if len(sys.argv) > 3 else "mixed,table").split(",")
 BUDGETS = [tuple(map(int, text.split("x"))) for text in (sys.argv[4] if len(sys.argv) > 4 else "4x50,8x200,64x500").split(",")]
-SEARCHES = (sys.argv[5] if len(sys.argv) > 5 else "random,genetic,auto,tpe,optuna").split(",")
-FIRST_SEED = 1001
+SEARCHES = (sys.argv[5] if len(sys.argv) > 5 else "random,propulate,genetic,auto,auto+final,tpe,optuna").split(",")
+FIRST_SEED = int(sys.argv[6]) if len(sys.argv) > 6 else 1001
+LEAST_FINAL = 100  # evaluations
 
 
 def suggest(trial, space):
@@ -82,6 +84,8 @@ def quartiles(values):
 
 
 def cell(search, problem, workers, evaluations):
+    if search.endswith("+final") and evaluations < LEAST_FINAL:
+        return "—"
     if search == "optuna":
         return quartiles([optuna_best(problem, workers, evaluations, seed) for seed in range(FIRST_SEED, FIRST_SEED + SEEDS)])
     words = [BENCH, search, problem, str(workers), str(evaluations), str(FIRST_SEED), str(FIRST_SEED + SEEDS - 1)]

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""What a free evaluation costs beside Propulate: processor time of the whole search over evaluations, after the first 500.
+
+    python3 -m venv peers && peers/bin/pip install propulate mpi4py h5py && peers/bin/python tools/bench/beside_propulate.py [FINCH] [REPETITIONS] [RANKS,…] [GENERATIONS]
+
+The 2-dimensional sphere, one island, both with the chain of Propulate's defaults and a population of twice the ranks, both recording every result.
+Each rank of Propulate makes GENERATIONS (300; one 1 500, two 750, four 375) evaluations, and adds up its processor time since it had done its share of the first 500. Finch
+makes 10 000: of its ranks the kernel is asked every few milliseconds, and the individuals say when the same evaluations ended. Prints medians
+[least … most].
+"""
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+SKIPPED = 500
+EVALUATIONS = 10_000
+CONFIG = """
+name: sphere
+search:
+  objective: {{function: sphere}}
+  propagator: {{genetic: {{population: {population}}}}}
+  budget: {{evaluations: {evaluations}}}
+workers: {{islands: 1}}
+log: {{level: warning}}
+"""
+
+
+def be_a_rank_of_propulate(generations):
+    """Prints the microseconds of processor time that an evaluation took, all ranks together."""
+    import random
+    from mpi4py import MPI
+    import propulate
+    comm = MPI.COMM_WORLD
+    skipped = -(-SKIPPED // comm.size)
+    times = []
+
+    def sphere(individual):
+        times.append(time.process_time())
+        return sum(individual[name] ** 2 for name in ("x0", "x1"))
+
+    limits = {"x0": (-5.12, 5.12), "x1": (-5.12, 5.12)}
+    rng = random.Random(comm.rank)
+    propagator = propulate.get_default_propagator(pop_size=2 * comm.size, limits=limits, rng=rng)
+    search = propulate.Propulator(sphere, propagator, rng, island_comm=comm, propulate_comm=comm, generations=generations, checkpoint_path="checkpoints")
+    search.propulate(logging_interval=generations)
+    seconds = comm.reduce(times[-1] - times[skipped])
+    if comm.rank == 0:
+        print(seconds / ((generations - 1 - skipped) * comm.size) * 1e6)
+
+
+def mpirun(folder, ranks, *command):
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    words = ["mpirun", "-n", str(ranks), "--oversubscribe", "--bind-to", "none", *map(str, command)]
+    return subprocess.Popen(words, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
+
+
+def propulate_microseconds(ranks, generations):
+    with tempfile.TemporaryDirectory(prefix="finch-bench-") as folder:
+        output, _ = mpirun(folder, ranks, sys.executable, os.path.abspath(__file__), "--rank", generations).communicate()
+    return float(output.split()[-1])
+
+
+def processor_seconds(parent):
+    """Of all threads of its children, so far."""
+    seconds = 0.0
+    try:
+        for child in pathlib.Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
+            for thread in os.listdir(f"/proc/{child}/task"):
+                seconds += int(pathlib.Path(f"/proc/{child}/task/{thread}/schedstat").read_text().split()[0]) / 1e9
+    except (FileNotFoundError, ProcessLookupError, IndexError):
+        return None  # one has just ended
+    return seconds
+
+
+def finch_microseconds(finch, ranks, evaluations):
+    """Over the same evaluations."""
+    import h5py
+    import numpy
+    with tempfile.TemporaryDirectory(prefix="finch-bench-") as folder:
+        (pathlib.Path(folder) / "sphere.yaml").write_text(CONFIG.format(population=2 * ranks, evaluations=EVALUATIONS))
+        samples = []
+        with mpirun(folder, ranks, finch, "evolve", "sphere.yaml") as process:
+            while process.poll() is None:
+                seconds = processor_seconds(process.pid)
+                if seconds is not None:
+                    samples.append((time.time(), seconds))
+                time.sleep(0.002)
+        with h5py.File(pathlib.Path(folder) / "runs/sphere/population.h5", "r") as file:
+            finished = numpy.sort(file["individuals"]["finished"])
+    begin, end = numpy.interp(finished[[SKIPPED - 1, evaluations - 1]], *numpy.transpose(samples))
+    return (end - begin) / (evaluations - SKIPPED) * 1e6
+
+
+def spread(values, form):
+    return f"{statistics.median(values):{form}} [{min(values):{form}} … {max(values):{form}}]"
+
+
+def main():
+    finch = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build/finch")
+    repetitions = int(sys.argv[2]) if len(sys.argv) > 2 else 3
+    many_ranks = [int(word) for word in (sys.argv[3] if len(sys.argv) > 3 else "1,2,4,8,16").split(",")]
+    print("| ranks | evaluations | µs an evaluation, Propulate | Finch | ratio |\n| --- | --- | --- | --- | --- |")
+    for ranks in many_ranks:
+        generations = int(sys.argv[4]) if len(sys.argv) > 4 else max(300, 1500 // ranks)
+        rows = []
+        for _ in range(repetitions):
+            theirs = propulate_microseconds(ranks, generations)
+            ours = finch_microseconds(finch, ranks, ranks * generations)
+            rows.append((theirs, ours, theirs / ours))
+        cells = [spread(values, form) for values, form in zip(zip(*rows), (".0f", ".1f", ".0f"))]
+        print(f"| {ranks} | {ranks * generations} | " + " | ".join(cells) + " |", flush=True)
+
+
+if sys.argv[1:2] == ["--rank"]:
+    be_a_rank_of_propulate(int(sys.argv[2]))
+else:
+    main()

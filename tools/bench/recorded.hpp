@@ -1,0 +1,27 @@
+#pragma once
+
+#include "finch/base/epoch.hpp"
+#include "finch/search/gene.hpp"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace finch::bench {
+
+/// Trainings that a run recorded.
+struct Recorded {
+    struct Training {
+        search::Genome genome;
+        std::vector<Epoch> curve;  ///< at least one
+        bool is_complete = false;
+    };
+    search::Space space;
+    std::vector<Training> trainings;
+    std::size_t epochs = 0;  ///< of the longest
+};
+
+/// All trainings in the run directory `run` that have a learning curve. Throws std::runtime_error if there is no run.
+[[nodiscard]] Recorded read_recorded(const std::string& run);
+
+}  // namespace finch::bench
