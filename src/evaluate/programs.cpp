@@ -112,16 +112,19 @@ std::string how_it_ended(const process::Ended& ended) {
     return fmt::format("exit code {}", ended.code);
 }
 
-/// A new file, whatever a program has put there.
+/// A new file, whatever a program has put there. Throws std::filesystem::filesystem_error.
 void write_file(const fs::path& path, const std::string& text) {
+    const auto refuse = [&path] {
+        throw fs::filesystem_error("cannot be written", path, std::error_code(errno, std::generic_category()));
+    };
     const FileDescriptor file = make_file(path);
     if (!file) {
-        throw_storage(path.string() + " cannot be made");
+        refuse();
     }
     for (std::size_t written = 0; written < text.size();) {
         const auto count = retry([&] { return ::write(file.get(), text.data() + written, text.size() - written); });
         if (count < 0) {
-            throw_storage(path.string() + " cannot be written");
+            refuse();
         }
         written += static_cast<std::size_t>(count);
     }
@@ -266,8 +269,6 @@ void Programs::start(const ProgramOrder& order) {
         }
     } catch (const fs::filesystem_error& error) {
         fail(slot, error.what(), is_of_storage(error.code().value()));
-    } catch (const StorageError& error) {
-        fail(slot, error.what(), is_of_storage(errno));
     }
 }
 
@@ -340,7 +341,7 @@ void Programs::keep_output(const Slot& slot) const {
             if (!text.empty()) {
                 write_file(place_.run.evaluation_file(slot.id, what), text);
             }
-        } catch (const StorageError& error) {
+        } catch (const fs::filesystem_error& error) {
             spdlog::warn("the output of {} is lost: {}", to_text(slot.id), error.what());
         }
     }
