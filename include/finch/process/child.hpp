@@ -46,8 +46,8 @@ public:
     /// TERM to the program and all of its descendants, KILL to what is left after `grace_seconds`. Again with a shorter
     /// grace: the sooner deadline holds.
     void end(double grace_seconds);
-    /// Sends a signal to the program's process group alone. Descendants that outlive the program have the time from then
-    /// on until end().
+    /// Sends a signal to the program's process group alone. Descendants that outlive the program have the time from
+    /// then on until end().
     void signal(int number);
     /// How the program ended, once it and all of its descendants are gone: what outlives it gets TERM, and KILL after
     /// 2 s. The lines that came before are still there to be taken.
