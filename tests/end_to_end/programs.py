@@ -305,3 +305,71 @@ for epoch in range(1, 28):
         stopped = sum("stops by itself" in path.read_text() for path in run.glob("evaluations/*/*.output"))
         check(stopped == (len(pruned) if interactive else 0), f"{stopped} stopped by themselves, {len(pruned)} were pruned")
 passed("programs are pruned at the epochs that they report, and may ask")
+
+with Folder() as folder:
+    program = script(folder, f"""
+sys.path.insert(0, {str(CLIENT)!r})
+import finch_objective as finch
+layers, rank = finch.genes()["layers"], int(os.environ["RANK"])
+for epoch in range(1, 6):
+    finch.report(loss=1 / epoch)
+    time.sleep(0.1 * rank)
+    if finch.should_stop():
+        sys.exit(0)
+""")
+    folder.write("run.yaml", config(program, "interactive: true\n    epochs: 5", budget=3, workers="{ranks: 2, islands: 1}"))
+    folder.run(2, "evolve", "run.yaml")
+    check(outcomes(folder.path / "runs/run") == ["evaluated"] * 3, f"{problems(folder.path / 'runs/run')}")
+    folder.run(1, "evolve", "run.yaml", "--run", "closed", "--set", "search.objective.interactive=false", "--set", "workers.ranks=1")
+    check([row["epochs"] for row in individuals(folder.path / "closed").values()] == [5] * 3, "a program that got no answer stopped")
+passed("ranks that ask at other times get the same answers, and none means to go on")
+
+with Folder() as folder:
+    folder.write("program.py", "import json, os, signal, sys, time\n" + SAVES)
+    folder.write("wrapper.sh", f"#!/bin/sh\n{sys.executable} {folder.path}/program.py\necho behind it\n")
+    (folder.path / "wrapper.sh").chmod(0o755)
+    folder.write("run.yaml", config("./wrapper.sh", "grace_seconds: 30\n    epochs: 40", budget=4, workers="{ranks: 2, islands: 1}"))
+    process = folder.start(4, "evolve", "run.yaml")
+    wait_for(lambda: len(list(folder.path.glob("runs/run/evaluations/*/*/checkpoint/epoch"))) >= 2, 60, "the first epochs")
+    by_rank = {next(entry.split(b"=")[1] for entry in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0") if entry.startswith(b"OMPI_COMM_WORLD_RANK=")): pid
+               for pid in ranks_of(process)}
+    os.kill(by_rank[b"3"], signal.SIGUSR2)
+    check(end(process, 60) == 75, f"USR2 to the follower of worker 1 ended with {process.returncode}\n{folder.output()}")
+    begun = (folder.path / "runs/begun").read_text().splitlines()
+    folder.run(4, "evolve", "run.yaml")
+    check(outcomes(folder.path / "runs/run") == ["evaluated"] * 4, f"{outcomes(folder.path / 'runs/run')}")
+    again = [int(line.split()[-1]) for line in (folder.path / "runs/begun").read_text().splitlines()[len(begun):]]
+    check(sum(first > 1 for first in again) == 4, f"after a stop the ranks of two programs behind a wrapper began at {again}")
+passed("USR2 to a follower of any worker stops the run, and programs behind a wrapper script save")
+
+with Folder() as folder:
+    program = folder.write("program.sh", "#!/bin/sh\necho finch loss=1\n[ -e ../../../../../broken ] || { touch ../../../../../broken; chmod -x \"$0\"; }\n")
+    program.chmod(0o755)
+    folder.write("run.yaml", config("./program.sh", budget=9, search="duplicates: train"))
+    output = folder.run(1, "evolve", "run.yaml", expect=75)
+    check("Permission denied, 3 times in a row" in output, output)
+    program.chmod(0o755)
+    folder.run(1, "evolve", "run.yaml")
+    check(outcomes(folder.path / "runs/run") == ["evaluated"] * 7 + ["failed"] * 2, f"{outcomes(folder.path / 'runs/run')}")
+passed("a program that can no longer be started stops the run, to be resumed, before it eats the budget")
+
+with Folder() as folder:
+    program = script(folder, """
+given = json.loads(sys.stdin.readline())
+print("finch loss=1\\nfinch is loading\\nfinch done", flush=True)
+print("\\033[31m" + "a" * 5000, file=sys.stderr)
+sys.stderr.buffer.write(b"\\xff\\xfe last")
+here = os.getcwd()
+if given["genes"]["layers"] > 4:
+    os.system(f"rm -rf {here}; touch {here}")
+    sys.exit(6 if given["genes"]["layers"] > 7 else 0)
+""")
+    folder.write("run.yaml", config(program, budget=12))
+    folder.run(2, "evolve", "run.yaml")
+    words = outcome_words(folder.path / "runs/run")
+    for row in individuals(folder.path / "runs/run").values():
+        check(words[row["outcome"]] == ("failed" if row["layers"] > 7 else "evaluated"), f"{row}")
+    check(all(len(text) < 2000 and "\033" not in text and text.endswith("?? last") for text in problems(folder.path / "runs/run")), f"{problems(folder.path / 'runs/run')}")
+    folder.run(2, "evolve", "run.yaml", "--run", "persistent", "--set", "search.objective.persistent=true", "--set", "search.space.layers={int: [1, 4]}")
+    check(outcomes(folder.path / "persistent") == ["evaluated"] * 12, f"{problems(folder.path / 'persistent')}")
+passed("a program that removes its folder, writes bytes that are no text, or ends after each individual harms nobody")
