@@ -82,8 +82,8 @@ std::string names(const std::vector<int>& ranks) {
     return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-/// Of `asked`, those that do not answer within `seconds`.
-std::vector<int> silent(std::vector<int> asked, double seconds) {
+/// Of `asked`, those that do not answer within `seconds`; nobody where what is waited for comes meanwhile.
+std::vector<int> silent(std::vector<int> asked, double seconds, const std::function<bool()>& is_done) {
     for (const int rank : asked) {
         send_word(rank, question_tag);
     }
@@ -92,17 +92,20 @@ std::vector<int> silent(std::vector<int> asked, double seconds) {
         for (int rank = take_word(answer_tag); rank >= 0; rank = take_word(answer_tag)) {
             std::erase(asked, rank);
         }
+        if (is_done()) {
+            return {};
+        }
         std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
     return asked;
 }
 
 /// World rank 0 finds out who is silent; the others whether world rank 0 is, and if not, leave it to that.
-void ask_around() {
+void ask_around(const std::function<bool()>& is_done) {
     if (rank_of(MPI_COMM_WORLD) != 0) {
         // Its phase may end later, and then it has to ask the others.
         const double patience = seconds_to_answer + std::min(seconds_to_answer, phase().seconds / 4);
-        if (!silent({0}, patience).empty()) {
+        if (!silent({0}, patience, is_done).empty()) {
             throw Error(fmt::format("{} did not end within {} s: {} does not answer", phase().what,
                                     phase().seconds + patience, name(0)));
         }
@@ -114,7 +117,10 @@ void ask_around() {
     for (int rank = 1; rank < ranks; ++rank) {
         others.push_back(rank);
     }
-    const std::vector<int> missing = silent(others, seconds_to_answer);
+    const std::vector<int> missing = silent(others, seconds_to_answer, is_done);
+    if (is_done()) {
+        return;
+    }
     if (missing.empty()) {
         throw Error(
             fmt::format("{} did not end within {} s, though all ranks came; is the network between the nodes "
@@ -143,7 +149,7 @@ void wait_until(const std::function<bool()>& is_done) {
         answer();
         const double now = steady_seconds();
         if (now > phase().end) {
-            ask_around();
+            ask_around(is_done);
         }
         if (now > begin + seconds_awake) {
             std::this_thread::sleep_for(std::chrono::microseconds(200));

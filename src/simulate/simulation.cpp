@@ -26,8 +26,7 @@ const config::FunctionObjective& function_of(const config::Config& config) {
     if (!std::holds_alternative<config::FunctionObjective>(config.objective)) {
         throw ConfigError(
             "search.objective: this configuration trains networks or starts programs, and a simulation evaluates "
-            "functions "
-            "only: search.objective: {function: rastrigin, dimensions: 20}");
+            "benchmark functions only: search.objective: {function: rastrigin, dimensions: 20}");
     }
     return std::get<config::FunctionObjective>(config.objective);
 }
