@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""What an evaluation by a program costs beside the bare program: 4 ranks, started each time and persistent.
+
+    tools/bench/programs.py [FINCH] [REPETITIONS]
+
+`started`: /bin/sh that prints a loss, by `finch evolve`, and the same command in 4 loops of a shell at once. `persistent`: a Python
+program that answers a line for each individual, by `finch evolve`, and 4 of them fed through pipes at once. Prints microseconds of wall time
+per evaluation, all ranks together, median [least … most], and the ratio of the medians. The two take turns.
+"""
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import h5py
+import numpy
+
+FINCH = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build/finch")
+REPETITIONS = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+RANKS = 4
+ANSWER = """import json, sys
+for line in sys.stdin:
+    x = json.loads(line)["genes"]["x"]
+    sys.stdout.write(f"finch loss={x * x}\\nfinch done\\n")
+    sys.stdout.flush()
+"""
+CONFIG = """
+name: run
+search:
+  objective: {command: "%s", persistent: %s, keep: none}
+  space: {x: {real: [-5, 5]}}
+  propagator: {genetic: {population: 8}}
+  budget: {evaluations: %d}
+workers: {islands: 1}
+log: {level: warning}
+"""
+
+
+def by_finch(folder, number, command, persistent, evaluations):
+    (folder / "run.yaml").write_text(CONFIG % (command, str(persistent).lower(), evaluations))
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    subprocess.run(["mpirun", "-n", str(RANKS), "--oversubscribe", "--bind-to", "none", FINCH, "evolve", "run.yaml", "--run", f"run{number}"],
+                   cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
+    with h5py.File(folder / f"run{number}" / "population.h5", "r") as file:
+        finished = numpy.sort(file["individuals"]["finished"])
+    # From a tenth on: interpreters have started by then.
+    first = len(finished) // 10
+    return (finished[-1] - finished[first]) / (len(finished) - 1 - first) * 1e6
+
+
+def started_bare(evaluations):
+    begin = time.perf_counter()
+    each = evaluations // RANKS
+    loops = [subprocess.Popen(["/bin/sh", "-c", f"i=0; while [ $i -lt {each} ]; do /bin/sh -c 'echo finch loss=1'; i=$((i+1)); done"], stdout=subprocess.DEVNULL)
+             for _ in range(RANKS)]
+    for loop in loops:
+        loop.wait()
+    return (time.perf_counter() - begin) / evaluations * 1e6
+
+
+def persistent_bare(folder, evaluations):
+    """One line after the other to each of four programs, which are waited for in turn."""
+    programs = [subprocess.Popen([sys.executable, folder / "answer.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(RANKS)]
+    line = b'{"id": "0.1.2", "seed": 1, "folder": "", "checkpoint_dir": "", "resume": false, "genes": {"x": 0.5}}\n'
+
+    def ask(rounds):
+        for _ in range(rounds):
+            for program in programs:
+                program.stdin.write(line)
+                program.stdin.flush()
+            for program in programs:
+                program.stdout.readline(), program.stdout.readline()
+
+    ask(10)
+    begin = time.perf_counter()
+    ask(evaluations // RANKS)
+    seconds = time.perf_counter() - begin
+    for program in programs:
+        program.stdin.close()
+        program.wait()
+    return seconds / evaluations * 1e6
+
+
+def spread(values):
+    return f"{statistics.median(values):.0f} [{min(values):.0f} … {max(values):.0f}]"
+
+
+with tempfile.TemporaryDirectory(prefix="finch-bench-") as name:
+    place = pathlib.Path(name)
+    (place / "answer.py").write_text(ANSWER)
+    rows = {"started": ([], []), "persistent": ([], [])}
+    for number in range(REPETITIONS):
+        rows["started"][0].append(by_finch(place, f"a{number}", "/bin/sh -c 'echo finch loss=1'", False, 2000))
+        rows["started"][1].append(started_bare(2000))
+        rows["persistent"][0].append(by_finch(place, f"b{number}", f"{sys.executable} {place}/answer.py", True, 10000))
+        rows["persistent"][1].append(persistent_bare(place, 10000))
+print(f"{RANKS} ranks on {os.cpu_count()} cores, {REPETITIONS} runs, µs per evaluation: median [least … most]")
+for kind, (finch, bare) in rows.items():
+    print(f"{kind:>10}: finch {spread(finch)}, bare {spread(bare)}, ratio {statistics.median(finch) / statistics.median(bare):.2f}")
