@@ -177,6 +177,12 @@ std::string memory_text(const config::Config& config, const cluster::Layout& lay
     const auto node = static_cast<double>(node_bytes + std::max(searching, reading) + memory.test_set);
     const auto slurm = cluster::Slurm::read(cluster::Environment::of_this_process());
     const auto cpus = config.workers.threads > 0 ? config.workers.threads : slurm.cpus_per_task.value_or(1);
+    if (std::holds_alternative<config::CommandObjective>(config.objective)) {
+        return fmt::format(
+            "memory: Finch itself takes at most {} MiB on a node of {} rank{}; add that of {} program{}\n",
+            mebibytes(node), most_ranks, most_ranks == 1 ? "" : "s", most_ranks * config.workers.slots,
+            most_ranks * config.workers.slots == 1 ? "" : "s");
+    }
     return fmt::format(
         "memory: at most {} MiB on a node of {} rank{}: --mem={}M, or --mem-per-cpu={}M with --cpus-per-task={}\n",
         mebibytes(node), most_ranks, most_ranks == 1 ? "" : "s", mebibytes(node * asked_per_used),

@@ -34,12 +34,11 @@ std::unique_ptr<evaluate::Programs> make_programs(const config::Config& config, 
                                                   const Placement& placement, int world_rank,
                                                   const store::RunDirectory& directory) {
     const std::filesystem::path run = std::filesystem::absolute(directory.root()).lexically_normal();
-    evaluate::Programs::Place place{
-        .nodes = {}, .local_ranks = {}, .threads = placement.threads, .run = store::RunDirectory(run)};
+    evaluate::Programs::Place place{.ranks = {}, .threads = placement.threads, .run = store::RunDirectory(run)};
     for (const cluster::Place& one : placement.layout.places) {
         if (one.worker == placement.mine(world_rank).worker) {
-            place.nodes.push_back(one.node);  // ranks of a worker stand in their order
-            place.local_ranks.push_back(one.local_rank);
+            place.ranks.nodes.push_back(one.node);  // ranks of a worker stand in their order
+            place.ranks.local_ranks.push_back(one.local_rank);
         }
     }
     return std::make_unique<evaluate::Programs>(config, prepared.line, group, launcher, std::move(place));

@@ -10,8 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <limits>
 #include <utility>
 
 namespace finch::evaluate {
@@ -25,23 +23,9 @@ constexpr double seconds_after_programs = 3;     // of a stop's time, for journa
 constexpr double seconds_of_last_grace = 1;
 constexpr double longest_grace = 120;
 
-/// The metrics that have a column of their own in /curves.
-Epoch epoch_of(const ReportLine& line, std::int32_t number, std::int32_t ranks) {
-    const auto value = [&](std::string_view name) {
-        return line.value(name).value_or(std::numeric_limits<double>::quiet_NaN());
-    };
-    return {.epoch = number,
-            .ranks = ranks,
-            .training_loss = value("training_loss"),
-            .training_accuracy = value("training_accuracy"),
-            .validation_loss = value("loss"),
-            .validation_accuracy = value("accuracy"),
-            .learning_rate = value("learning_rate"),
-            .seconds = value("seconds")};
-}
-
-/// The last report counts.
-void take_over_last_epoch(search::Individual& individual) {
+/// What was reported, of which the last loss counts.
+void describe(search::Individual& individual, const ReportedCurve& curve) {
+    individual.curve = curve.epochs();
     if (!individual.curve.empty()) {
         const Epoch& last = individual.curve.back();
         individual.epochs = individual.best_epoch = last.epoch;
@@ -91,23 +75,28 @@ void CommandEvaluator::keep_alive(double seconds) {
 void CommandEvaluator::start(search::Individual individual) {
     const auto free =
         std::find_if(running_.begin(), running_.end(), [](const Running& running) { return !running.used; });
-    *free = Running{.used = true, .individual = std::move(individual)};
-    free->rung = free->individual.pruning.rung;
-    free->epochs = free->individual.epochs;
-    begin(static_cast<std::uint32_t>(free - running_.begin()));
+    free->individual = std::move(individual);
+    begin(static_cast<std::uint32_t>(free - running_.begin()), false);
 }
 
-void CommandEvaluator::begin(std::uint32_t slot) {
+void CommandEvaluator::begin(std::uint32_t slot, bool is_retry) {
     Running& running = running_[slot];
+    running = Running{.used = true,
+                      .is_retry = is_retry,
+                      .individual = std::move(running.individual),
+                      .curve = ReportedCurve(group_.size()),
+                      .began = steady_seconds()};
     search::Individual& individual = running.individual;
+    running.rung = individual.pruning.rung;
+    running.epochs = individual.epochs;
+    running.tell_at = running.began + config_.checkpoint.training_seconds;
     ProgramOrder order{.kind = ProgramOrder::Kind::start, .slot = slot, .port = free_port()};
     order.resumes = individual.id.restart() < individual.attempt.restart;
-    running.began = steady_seconds();
-    running.tell_at = running.began + config_.checkpoint.training_seconds;
-    if (order.resumes) {
-        recall_reports(running);
+    if (order.resumes && !objective_.persistent) {
+        running.curve.recall(programs_.file_of(individual.id, "reports"));
         running.tell_at = running.began;  // of what an earlier start could not tell
     }
+    individual.epochs = running.curve.epochs().empty() ? 0 : running.curve.epochs().back().epoch;
     individual.started = individual.started > 0 ? individual.started : unix_seconds();
     die_of(individual.id);
     Bytes bytes;
@@ -141,7 +130,7 @@ std::vector<search::Individual> CommandEvaluator::advance() {
             decide(slot, standings[slot]);
         } else if (!may_be_of_a_stop(slot)) {
             note_starts(slot, standings[slot]);
-            if (auto individual = ended(slot, standings[slot].failed)) {
+            if (auto individual = ended(slot, standings[slot].fault != Programs::Fault::none)) {
                 done.push_back(std::move(*individual));
             }
         }
@@ -163,37 +152,28 @@ void CommandEvaluator::take_reports(std::uint32_t slot) {
     }
 }
 
-/// Epochs count from 1 on in each start, unless the program says which it is; it may say some once more.
 void CommandEvaluator::take_report(Running& running, const ReportLine& line) {
     search::Individual& individual = running.individual;
-    const double said = line.value("epoch").value_or(static_cast<double>(++running.reported));
-    const bool is_epoch = said >= 1 && said <= std::numeric_limits<std::int32_t>::max() && said == std::floor(said);
-    if (!line.value("loss") || !is_epoch) {
-        if (running.misreport.empty()) {
-            running.misreport = !is_epoch ? fmt::format("an epoch of {}", said) : "a report without a loss";
-        }
+    if (const auto problem = running.curve.add(line)) {
+        running.misreport = running.misreport.empty() ? *problem : running.misreport;
         return;
     }
-    const auto number = static_cast<std::int32_t>(said);
-    while (!individual.curve.empty() && individual.curve.back().epoch >= number) {
-        individual.curve.pop_back();
-        running.losses.pop_back();
+    const std::vector<double>& losses = running.curve.losses();
+    individual.epochs = running.curve.epochs().back().epoch;
+    if (!objective_.persistent && !running.curve.keep(programs_.file_of(individual.id, "reports"))) {
+        spdlog::warn("epoch {} of {} cannot be kept for a later start", individual.epochs, to_text(individual.id));
     }
-    individual.curve.push_back(epoch_of(line, number, group_.size()));
-    running.losses.push_back(*line.value("loss"));
-    individual.epochs = number;
-    keep_reports(running);
-    running.is_pruned = running.is_pruned || (search::prunes(config_.pruning) &&
-                                              search::ends_early(config_.pruning, running.losses,
-                                                                 objective_.epochs > 0 ? objective_.epochs : number,
-                                                                 population_(), individual));
+    if (!running.is_pruned && search::prunes(config_.pruning)) {
+        const std::int64_t epochs = objective_.epochs > 0 ? objective_.epochs : individual.epochs;
+        running.is_pruned = search::ends_early(config_.pruning, losses, epochs, population_(), individual);
+    }
 }
 
 /// What an evaluation that still runs has to be told.
 void CommandEvaluator::decide(std::uint32_t slot, const Programs::Standing& standing) {
     Running& running = running_[slot];
     const double seconds = steady_seconds() - running.began;
-    if (standing.failed && running.ending == Ending::none) {
+    if (standing.fault != Programs::Fault::none && running.ending == Ending::none) {
         end(slot, Ending::failed_elsewhere, std::min(objective_.grace_seconds, seconds_for_other_ranks));
     } else if (objective_.timeout_seconds && seconds > *objective_.timeout_seconds &&
                running.ending != Ending::timed_out) {
@@ -225,8 +205,8 @@ bool CommandEvaluator::may_be_of_a_stop(std::uint32_t slot) {
 /// Throws StorageError where no program can run here, for no fault of any individual.
 void CommandEvaluator::note_starts(std::uint32_t slot, const Programs::Standing& standing) {
     constexpr int most = 3;
-    not_started_ = programs_.was_not_started(slot) ? not_started_ + 1 : 0;
-    if (standing.storage_is_bad || not_started_ == most) {
+    not_started_ = standing.fault == Programs::Fault::not_started ? not_started_ + 1 : 0;
+    if (standing.fault == Programs::Fault::storage || not_started_ == most) {
         command({.kind = ProgramOrder::Kind::release, .slot = slot, .ends_programs = true});
         const search::Individual individual = std::move(running_[slot].individual);
         running_[slot] = Running{};
@@ -238,15 +218,12 @@ void CommandEvaluator::note_starts(std::uint32_t slot, const Programs::Standing&
 /// Once, where its port was taken, or a persistent program had ended before it was told of this individual.
 bool CommandEvaluator::begins_again(std::uint32_t slot) {
     Running& running = running_[slot];
-    const bool said_nothing = objective_.persistent && running.individual.curve.empty() && running.misreport.empty();
+    const bool said_nothing = objective_.persistent && running.curve.epochs().empty() && running.misreport.empty();
     if (running.ending != Ending::none || running.is_retry || !(said_nothing || is_port_taken(programs_.problem()))) {
         return false;
     }
     spdlog::info("{} begins once more: {}", to_text(running.individual.id), programs_.problem());
-    search::Individual individual = std::move(running.individual);
-    individual.curve.clear();
-    running = Running{.used = true, .is_retry = true, .individual = std::move(individual)};
-    begin(slot);
+    begin(slot, true);
     return true;
 }
 
@@ -261,7 +238,7 @@ std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, bo
     individual.finished = unix_seconds();
     individual.training_seconds += steady_seconds() - running.began;
     individual.outcome = search::Outcome::failed;
-    take_over_last_epoch(individual);
+    describe(individual, running.curve);
     if (running.ending == Ending::timed_out) {
         individual.problem =
             fmt::format("it did not end within {} s (search.objective.timeout_seconds)", *objective_.timeout_seconds);
@@ -294,7 +271,6 @@ std::vector<search::Individual> CommandEvaluator::take_progress() {
             running.tell_at = now + config_.checkpoint.training_seconds;
             describe_progress(running.individual);
             told.push_back(running.individual);
-            told.back().curve.clear();
         }
     }
     return told;
@@ -387,46 +363,12 @@ search::Individual CommandEvaluator::interrupted(std::uint32_t slot) {
     search::Individual individual = std::move(running_[slot].individual);
     individual.training_seconds += steady_seconds() - running_[slot].began;
     describe_progress(individual);
-    individual.curve.clear();
     running_[slot] = Running{};
     return individual;
 }
 
 void CommandEvaluator::dismiss() {
     command(ProgramOrder{});
-}
-
-/// The epochs that a program has reported, for a later start of the run, in which it goes on.
-void CommandEvaluator::keep_reports(const Running& running) const {
-    if (objective_.persistent) {
-        return;  // such programs begin anew
-    }
-    const Epoch& last = running.individual.curve.back();
-    std::ofstream file(programs_.file_of(running.individual.id, "reports"), std::ios::binary | std::ios::app);
-    file << fmt::format(
-        "finch epoch={} loss={} accuracy={} training_loss={} training_accuracy={} learning_rate={} "
-        "seconds={}\n",
-        last.epoch, last.validation_loss, last.validation_accuracy, last.training_loss, last.training_accuracy,
-        last.learning_rate, last.seconds);
-}
-
-void CommandEvaluator::recall_reports(Running& running) const {
-    std::ifstream file(programs_.file_of(running.individual.id, "reports"), std::ios::binary);
-    for (std::string text; std::getline(file, text);) {
-        const auto line = read_report_line(text);
-        const double epoch = line && line->kind == ReportLine::Kind::report ? line->value("epoch").value_or(0) : 0;
-        if (!(epoch >= 1 && epoch <= 1e9 && line->value("loss"))) {
-            continue;
-        }
-        auto& curve = running.individual.curve;
-        while (!curve.empty() && curve.back().epoch >= epoch) {
-            curve.pop_back();
-            running.losses.pop_back();
-        }
-        curve.push_back(epoch_of(*line, static_cast<std::int32_t>(epoch), group_.size()));
-        running.losses.push_back(*line->value("loss"));
-        running.individual.epochs = static_cast<std::int32_t>(epoch);
-    }
 }
 
 }  // namespace finch::evaluate

@@ -4,7 +4,7 @@
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/base/message.hpp"
-#include "finch/cluster/environment.hpp"
+#include "finch/base/printable.hpp"
 #include "finch/cluster/signals.hpp"
 #include "finch/evaluate/order.hpp"
 
@@ -14,10 +14,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
-#include <netinet/in.h>
-#include <set>
-#include <sstream>
-#include <sys/socket.h>
+#include <string_view>
 #include <unistd.h>
 #include <utility>
 
@@ -29,55 +26,6 @@ namespace fs = std::filesystem;
 constexpr double seconds_to_first_order = 600;  // the leader reads the run first
 constexpr std::size_t lines_of_problem = 10;
 constexpr std::size_t bytes_of_problem = 1500;
-
-/// Of the parent's MPI and of its place in Slurm's step: a program may be an MPI program itself, and frameworks take
-/// SLURM_PROCID for the rank.
-bool is_of_parent(const std::string& name) {
-    static constexpr std::array<std::string_view, 20> beginnings = {
-        "OMPI_",        "PMIX_",        "PMI_",          "PRTE_",      "ORTE_",        "OPAL_",         "MPI_LOCAL",
-        "HYDRA_",       "MV2_COMM",     "HWLOC_XMLFILE", "SLURM_PMI",  "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID",
-        "SLURM_NTASKS", "SLURM_NPROCS", "SLURM_STEP",    "SLURM_TASK", "SLURM_GTIDS",  "FINCH_TEST_"};
-    return std::any_of(beginnings.begin(), beginnings.end(),
-                       [&](std::string_view beginning) { return name.starts_with(beginning); });
-}
-
-/// What CUDA_VISIBLE_DEVICES says, or all devices of the node.
-std::vector<std::string> visible_devices(const cluster::Environment& environment) {
-    std::vector<std::string> devices;
-    if (const auto text = environment.text("CUDA_VISIBLE_DEVICES")) {
-        std::istringstream words(*text);
-        for (std::string word; std::getline(words, word, ',');) {
-            devices.push_back(word);
-        }
-        return devices;
-    }
-    std::error_code none;
-    while (fs::exists(fmt::format("/dev/nvidia{}", devices.size()), none)) {
-        devices.push_back(std::to_string(devices.size()));
-    }
-    return devices;
-}
-
-/// The bytes of the UTF-8 character that begins at `at`; 0 where none does.
-std::size_t character_at(const std::string& text, std::size_t at) {
-    const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-    const unsigned first = byte(at);
-    const std::size_t length = first < 0x80   ? 1
-                               : first < 0xC2 ? 0
-                               : first < 0xE0 ? 2
-                               : first < 0xF0 ? 3
-                               : first < 0xF5 ? 4
-                                              : 0;
-    for (std::size_t i = 1; i < length; ++i) {
-        if ((byte(at + i) & 0xC0U) != 0x80U) {
-            return 0;
-        }
-    }
-    const bool is_surrogate_or_long = (first == 0xE0 && byte(at + 1) < 0xA0) ||
-                                      (first == 0xED && byte(at + 1) > 0x9F) ||
-                                      (first == 0xF0 && byte(at + 1) < 0x90) || (first == 0xF4 && byte(at + 1) > 0x8F);
-    return is_surrogate_or_long ? 0 : length;
-}
 
 /// The last lines of what a program wrote, as text that a file and a terminal can show.
 std::string last_lines(const std::string& text) {
@@ -91,15 +39,7 @@ std::string last_lines(const std::string& text) {
             break;
         }
     }
-    std::string shown;
-    for (std::size_t at = begin; at < end;) {
-        const std::size_t length = character_at(text, at);
-        const bool is_control =
-            length == 1 && (text[at] < ' ' || text[at] == 0x7F) && text[at] != '\n' && text[at] != '\t';
-        shown += length == 0 || is_control ? "?" : text.substr(at, length);
-        at += std::max<std::size_t>(1, length);
-    }
-    return shown;
+    return printable(std::string_view(text).substr(begin, end - begin));
 }
 
 std::string how_it_ended(const process::Ended& ended) {
@@ -138,85 +78,18 @@ bool is_of_storage(int code) {
 
 }  // namespace
 
-std::int32_t free_port() {
-    const FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    socklen_t size = sizeof address;
-    auto* const any = reinterpret_cast<sockaddr*>(&address);
-    if (::bind(socket.get(), any, size) != 0 || ::getsockname(socket.get(), any, &size) != 0) {
-        return 0;
-    }
-    return ntohs(address.sin_port);
-}
-
 Programs::Programs(const config::Config& config, const CommandLine& line, const comm::Group& group,
                    process::Launcher& launcher, Place place)
-    : config_(config),
-      objective_(std::get<config::CommandObjective>(config.objective)),
+    : objective_(std::get<config::CommandObjective>(config.objective)),
       line_(line),
       group_(group),
       launcher_(launcher),
-      place_(std::move(place)),
-      slots_(static_cast<std::size_t>(config.workers.slots)) {
-    const auto environment = cluster::Environment::of_this_process();
-    const std::vector<std::string> visible = visible_devices(environment);
-    const auto self = static_cast<std::size_t>(group.rank());
-    const std::size_t mine = visible.empty() ? 0 : static_cast<std::size_t>(place_.local_ranks[self]) % visible.size();
-    std::vector<std::string> devices;
-    const std::vector<std::string> all = comm::gather_all(group.get(), visible.empty() ? "" : visible[mine]);
-    for (std::size_t rank = 0; rank < all.size(); ++rank) {
-        const bool is_new = std::find(devices.begin(), devices.end(), all[rank]) == devices.end();
-        if (place_.nodes[rank] == place_.nodes[self] && !all[rank].empty() && is_new) {
-            devices.push_back(all[rank]);
-        }
-    }
-    devices_ = fmt::format("{}", fmt::join(devices, ","));
-    for (const auto& [name, value] : environment.all()) {
-        if (!is_of_parent(name) && !name.starts_with("FINCH_GENE_")) {
-            base_environment_.push_back(name + "=" + value);
-        }
-    }
-}
+      run_(std::move(place.run)),
+      environment_(group, std::move(place.ranks), objective_.launch, std::max(1, place.threads / config.workers.slots)),
+      slots_(static_cast<std::size_t>(config.workers.slots)) {}
 
 bool Programs::starts_here() const {
     return group_.is_leader() || objective_.launch == config::Launch::ranks;
-}
-
-/// The later one of two equal names counts for no program, so names are given once.
-std::vector<std::string> Programs::environment_of(const ProgramOrder& order,
-                                                  const search::Individual& individual) const {
-    const auto self = static_cast<std::size_t>(group_.rank());
-    const std::string& node = place_.nodes[self];
-    const auto begin = place_.nodes.begin();
-    const bool is_leaders = objective_.launch == config::Launch::leader;
-    const auto on_node = [&](auto end) { return std::count(begin, end, node); };
-    const bool is_one_node = std::set<std::string>(begin, place_.nodes.end()).size() == 1;
-    std::map<std::string, std::string> variables =
-        line_.variables(individual, {place_.run.root(), folder_of(individual.id), order.resumes});
-    variables["RANK"] = std::to_string(is_leaders ? 0 : group_.rank());
-    variables["WORLD_SIZE"] = std::to_string(is_leaders ? 1 : group_.size());
-    variables["LOCAL_RANK"] = std::to_string(is_leaders ? 0 : on_node(begin + group_.rank()));
-    variables["LOCAL_WORLD_SIZE"] = std::to_string(is_leaders ? 1 : on_node(place_.nodes.end()));
-    variables["MASTER_ADDR"] = is_one_node ? "127.0.0.1" : place_.nodes.front();
-    variables["MASTER_PORT"] = std::to_string(order.port);
-    if (!devices_.empty()) {
-        variables["CUDA_VISIBLE_DEVICES"] = devices_;
-    }
-    if (!cluster::Environment::of_this_process().text("OMP_NUM_THREADS")) {
-        const int threads = place_.threads / config_.workers.slots;
-        variables["OMP_NUM_THREADS"] = std::to_string(std::max(1, threads));
-    }
-    std::vector<std::string> environment;
-    for (const std::string& entry : base_environment_) {
-        if (!variables.contains(entry.substr(0, entry.find('=')))) {
-            environment.push_back(entry);
-        }
-    }
-    for (const auto& [name, value] : variables) {
-        environment.push_back(name + "=" + value);
-    }
-    return environment;
 }
 
 std::string Programs::name_of(const std::string& what) const {
@@ -227,7 +100,7 @@ void Programs::prepare_folder(const search::Individual& individual, const Comman
     if (!objective_.persistent || !objective_.files.empty()) {
         fs::create_directories(paths.folder / "checkpoint");
     } else {
-        fs::create_directories(place_.run.evaluations());
+        fs::create_directories(run_.evaluations());
     }
     if (group_.is_leader()) {
         for (const auto& [name, text] : line_.files(individual, paths)) {
@@ -240,8 +113,8 @@ void Programs::prepare_folder(const search::Individual& individual, const Comman
 process::Program Programs::program_of(const ProgramOrder& order, const search::Individual& individual,
                                       const CommandLine::Paths& paths) const {
     return {.arguments = line_.arguments(individual, paths),
-            .environment = environment_of(order, individual),
-            .folder = objective_.persistent ? place_.run.evaluations().string() : paths.folder.string(),
+            .environment = environment_.with(line_.variables(individual, paths), order.port),
+            .folder = objective_.persistent ? run_.evaluations().string() : paths.folder.string(),
             .output_bytes = static_cast<std::size_t>(objective_.output_bytes)};
 }
 
@@ -250,7 +123,7 @@ void Programs::start(const ProgramOrder& order) {
     Slot& slot = slots_.at(order.slot);
     ByteReader reader(std::as_bytes(std::span(order.individual)));
     const search::Individual individual = search::read_individual(reader);
-    const CommandLine::Paths paths{place_.run.root(), folder_of(individual.id), order.resumes};
+    const CommandLine::Paths paths{run_.root(), folder_of(individual.id), order.resumes};
     slot = Slot{.child = std::move(slot.child), .id = individual.id, .runs = starts_here()};
     if (!slot.runs) {
         return;
@@ -268,14 +141,13 @@ void Programs::start(const ProgramOrder& order) {
             slot.child->close_input();
         }
     } catch (const fs::filesystem_error& error) {
-        fail(slot, error.what(), is_of_storage(error.code().value()));
+        fail(slot, error.what(), is_of_storage(error.code().value()) ? Fault::storage : Fault::failed);
     }
 }
 
-void Programs::fail(Slot& slot, const std::string& why, bool storage_is_bad) const {
+void Programs::fail(Slot& slot, const std::string& why, Fault fault) const {
     slot.runs = false;
-    slot.failed = true;
-    slot.storage_is_bad = storage_is_bad;
+    slot.fault = fault;
     slot.problem = group_.size() > 1 ? fmt::format("rank {}: {}", group_.rank(), why) : why;
 }
 
@@ -305,19 +177,16 @@ void Programs::look(Slot& slot) const {
 
 void Programs::judge(Slot& slot, const process::Ended& ended) const {
     slot.signal = ended.signal;
-    slot.was_not_started = !ended.problem.empty() && ended.code == 127;
+    const bool was_not_started = !ended.problem.empty() && ended.code == 127;
     if (ended == process::Ended{} && !objective_.persistent) {
         slot.runs = false;
         return;
     }
     const std::string errors = slot.child->errors();
     const std::string said = last_lines(errors.empty() ? slot.child->output() : errors);
-    fail(slot,
-         fmt::format(
-             "{}{}{}",
-             ended == process::Ended{} ? "a persistent program ended before it said 'finch done'" : how_it_ended(ended),
-             said.empty() ? "" : ": ", said),
-         false);
+    const std::string how =
+        ended == process::Ended{} ? "a persistent program ended before it said 'finch done'" : how_it_ended(ended);
+    fail(slot, how + (said.empty() ? "" : ": " + said), was_not_started ? Fault::not_started : Fault::failed);
     if (slot.was_told) {
         slot.problem.clear();  // no fault of its own
     }
@@ -339,7 +208,7 @@ void Programs::keep_output(const Slot& slot) const {
          {std::pair(name_of("output"), slot.child->output()), std::pair(name_of("errors"), slot.child->errors())}) {
         try {
             if (!text.empty()) {
-                write_file(place_.run.evaluation_file(slot.id, what), text);
+                write_file(run_.evaluation_file(slot.id, what), text);
             }
         } catch (const fs::filesystem_error& error) {
             spdlog::warn("the output of {} is lost: {}", to_text(slot.id), error.what());
@@ -383,9 +252,8 @@ std::vector<Programs::Standing> Programs::look(const std::vector<ProgramOrder::A
         Slot& slot = slots_[i];
         look(slot);
         answer(slot, answers.at(i));
-        const std::int64_t fault = slot.storage_is_bad ? 2 : slot.failed ? 1 : 0;
-        const auto all = group_.maximum({static_cast<std::int64_t>(slot.runs), fault});
-        standings.push_back({all[0] != 0, all[1] != 0, all[1] == 2});
+        const auto all = group_.maximum({static_cast<std::int64_t>(slot.runs), static_cast<std::int64_t>(slot.fault)});
+        standings.push_back({all[0] != 0, static_cast<Fault>(all[1])});
     }
     static_cast<void>(agree(group_, Status::running));  // also on a stop that was asked of any rank
     return standings;

@@ -2,6 +2,7 @@
 
 #include "finch/config/config.hpp"
 #include "finch/evaluate/programs.hpp"
+#include "finch/evaluate/reported_curve.hpp"
 #include "finch/island/evaluator.hpp"
 #include "finch/search/population.hpp"
 
@@ -44,9 +45,8 @@ private:
         bool is_retry = false;  ///< it began once more
         Ending ending = Ending::none;
         search::Individual individual{};
-        std::vector<double> losses{};  ///< after each epoch
-        std::int64_t reported = 0;     ///< epochs, in this start
-        std::string misreport{};       ///< what could not be read
+        ReportedCurve curve{};
+        std::string misreport{};  ///< what could not be read
         ProgramOrder::Answers answers{};
         bool is_pruned = false;
         double began = 0;         ///< steady seconds, in this start
@@ -57,7 +57,7 @@ private:
     };
 
     std::vector<Programs::Standing> command(const ProgramOrder& order);
-    void begin(std::uint32_t slot);
+    void begin(std::uint32_t slot, bool is_retry);
     [[nodiscard]] std::vector<Programs::Standing> look();
     void take_reports(std::uint32_t slot);
     void take_report(Running& running, const ReportLine& line);
@@ -69,8 +69,6 @@ private:
     [[nodiscard]] bool begins_again(std::uint32_t slot);
     void note_starts(std::uint32_t slot, const Programs::Standing& standing);
     void describe_progress(search::Individual& individual) const;
-    void keep_reports(const Running& running) const;
-    void recall_reports(Running& running) const;
 
     const config::Config& config_;
     const config::CommandObjective& objective_;

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "finch/base/bytes.hpp"
 #include "finch/comm/group.hpp"
 #include "finch/config/config.hpp"
 #include "finch/evaluate/command_line.hpp"
+#include "finch/evaluate/program_environment.hpp"
 #include "finch/evaluate/report_line.hpp"
 #include "finch/process/launcher.hpp"
 #include "finch/search/individual.hpp"
@@ -39,17 +39,17 @@ struct ProgramOrder {
 /// The programs of one worker on this rank, a slot each. Every rank of the worker has one and obeys the same orders.
 class Programs {
 public:
+    /// What went wrong with an evaluation; the larger is the worse. storage: its folder cannot be made, for no fault of
+    /// its own.
+    enum class Fault : std::int64_t { none, failed, not_started, storage };
     /// How an evaluation stands on all ranks together.
     struct Standing {
-        bool runs = false;            ///< on any rank
-        bool failed = false;          ///< on any rank
-        bool storage_is_bad = false;  ///< on any rank: its folder cannot be made, for no fault of its own
+        bool runs = false;  ///< on any rank
+        Fault fault = Fault::none;
     };
-    /// What each rank of the worker is told of the others.
     struct Place {
-        std::vector<std::string> nodes;  ///< by rank of the worker
-        std::vector<int> local_ranks;    ///< by rank of the worker: among all ranks of its node
-        int threads = 1;
+        WorkerPlaces ranks;
+        int threads = 1;          ///< of this rank
         store::RunDirectory run;  ///< its path is absolute
     };
 
@@ -68,16 +68,14 @@ public:
     [[nodiscard]] std::vector<ReportLine> take_reports(std::uint32_t slot);
     /// Whether this rank's program has just ended, or said something: there is something to look at.
     [[nodiscard]] bool wait(double seconds);
-    /// Whether the program could not be started at all, on this rank.
-    [[nodiscard]] bool was_not_started(std::uint32_t slot) const { return slots_.at(slot).was_not_started; }
     /// Why the last evaluation of `slot` failed, of the lowest rank that has something to say. After `release`.
     [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
     /// Whether it was ended by a signal that came from elsewhere, on this rank.
     [[nodiscard]] bool was_signalled(std::uint32_t slot) const;
-    [[nodiscard]] std::filesystem::path folder_of(search::Id id) const { return place_.run.evaluation(id); }
+    [[nodiscard]] std::filesystem::path folder_of(search::Id id) const { return run_.evaluation(id); }
     /// What Finch itself keeps of an evaluation, beside its folder.
     [[nodiscard]] std::filesystem::path file_of(search::Id id, const std::string& what) const {
-        return place_.run.evaluation_file(id, what);
+        return run_.evaluation_file(id, what);
     }
     /// Of all ranks, its folder and what Finch keeps of it.
     void remove_files(search::Id id) const;
@@ -87,10 +85,8 @@ private:
         std::optional<process::Child> child{};
         search::Id id{};
         bool runs = false;  ///< the evaluation; a persistent program may outlive it
-        bool failed = false;
-        bool storage_is_bad = false;
+        Fault fault = Fault::none;
         bool was_told = false;  ///< to end
-        bool was_not_started = false;
         std::uint64_t questions = 0;
         std::uint64_t answered = 0;
         std::vector<ReportLine> reports{};
@@ -101,7 +97,7 @@ private:
     void start(const ProgramOrder& order);
     void look(Slot& slot) const;
     void judge(Slot& slot, const process::Ended& ended) const;
-    void fail(Slot& slot, const std::string& why, bool storage_is_bad) const;
+    void fail(Slot& slot, const std::string& why, Fault fault) const;
     static void answer(Slot& slot, const ProgramOrder::Answers& answers);
     [[nodiscard]] std::vector<Standing> look(const std::vector<ProgramOrder::Answers>& answers);
     void release(Slot& slot, bool ends_program);
@@ -110,23 +106,16 @@ private:
                                               const CommandLine::Paths& paths) const;
     [[nodiscard]] std::string name_of(const std::string& what) const;
     void keep_output(const Slot& slot) const;
-    [[nodiscard]] std::vector<std::string> environment_of(const ProgramOrder& order,
-                                                          const search::Individual& individual) const;
     [[nodiscard]] bool starts_here() const;
 
-    const config::Config& config_;
     const config::CommandObjective& objective_;
     const CommandLine& line_;
     const comm::Group& group_;
     process::Launcher& launcher_;
-    Place place_;
-    std::vector<std::string> base_environment_;
-    std::string devices_;  ///< CUDA_VISIBLE_DEVICES of the worker's ranks on this node; empty: left alone
+    store::RunDirectory run_;
+    ProgramEnvironment environment_;
     std::vector<Slot> slots_;
     std::string problem_;
 };
-
-/// A port of TCP that nothing on this node listens at now; 0 if none can be had.
-[[nodiscard]] std::int32_t free_port();
 
 }  // namespace finch::evaluate

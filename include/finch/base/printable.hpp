@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace finch {
+
+/// `text` as valid UTF-8 without control characters other than ends of lines and tabs: each byte that is none of it
+/// becomes '?'.
+[[nodiscard]] std::string printable(std::string_view text);
+
+}  // namespace finch

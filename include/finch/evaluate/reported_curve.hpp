@@ -1,0 +1,39 @@
+#pragma once
+
+#include "finch/base/epoch.hpp"
+#include "finch/evaluate/report_line.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace finch::evaluate {
+
+/// The learning curve that a program reports, an epoch a line.
+class ReportedCurve {
+public:
+    /// `ranks`: that evaluate it.
+    explicit ReportedCurve(std::int32_t ranks = 1) : ranks_(ranks) {}
+
+    /// Adds an epoch, in place of that epoch and later ones if they were reported before. Without an epoch's number
+    /// reports count from 1. Returns what is wrong with `line`; nothing if it was added.
+    std::optional<std::string> add(const ReportLine& line);
+
+    /// Appends the last epoch to a file, as a line that recall() reads. False where it cannot be written.
+    [[nodiscard]] bool keep(const std::filesystem::path& path) const;
+    /// Adds what was kept there, if anything was.
+    void recall(const std::filesystem::path& path);
+
+    [[nodiscard]] const std::vector<Epoch>& epochs() const noexcept { return epochs_; }
+    [[nodiscard]] const std::vector<double>& losses() const noexcept { return losses_; }  ///< after each epoch
+
+private:
+    std::int32_t ranks_;
+    std::int64_t reported_ = 0;  ///< without a number
+    std::vector<Epoch> epochs_;
+    std::vector<double> losses_;
+};
+
+}  // namespace finch::evaluate

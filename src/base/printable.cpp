@@ -1,0 +1,42 @@
+#include "finch/base/printable.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace finch {
+namespace {
+
+/// The bytes of the UTF-8 character that `text` begins with (RFC 3629); 0 where it begins with none.
+std::size_t first_character(std::string_view text) {
+    const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+    const unsigned first = byte(0);
+    if (first < 0x80) {
+        return 1;
+    }
+    const std::size_t length = first < 0xC2 || first > 0xF4 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+    for (std::size_t i = 1; i < length; ++i) {
+        if ((byte(i) & 0xC0U) != 0x80U) {
+            return 0;
+        }
+    }
+    const bool is_too_long = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
+    const bool is_surrogate = first == 0xED && byte(1) > 0x9F;
+    const bool is_too_large = first == 0xF4 && byte(1) > 0x8F;
+    return is_too_long || is_surrogate || is_too_large ? 0 : length;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+    std::string shown;
+    while (!text.empty()) {
+        const std::size_t length = first_character(text);
+        const char first = text.front();
+        const bool is_control = length == 1 && (first < ' ' || first == 0x7F) && first != '\n' && first != '\t';
+        shown += length == 0 || is_control ? "?" : text.substr(0, length);
+        text.remove_prefix(std::max<std::size_t>(1, length));
+    }
+    return shown;
+}
+
+}  // namespace finch

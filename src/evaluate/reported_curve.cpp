@@ -1,0 +1,62 @@
+#include "finch/evaluate/reported_curve.hpp"
+
+#include "finch/base/format.hpp"
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+
+namespace finch::evaluate {
+
+std::optional<std::string> ReportedCurve::add(const ReportLine& line) {
+    const auto value = [&](std::string_view name) {
+        return line.value(name).value_or(std::numeric_limits<double>::quiet_NaN());
+    };
+    const auto loss = line.value("loss");
+    const double said = line.value("epoch") ? value("epoch") : static_cast<double>(++reported_);
+    if (!loss) {
+        return "a report without a loss";
+    }
+    if (!(said >= 1 && said <= std::numeric_limits<std::int32_t>::max() && said == std::floor(said))) {
+        return fmt::format("an epoch of {}", said);
+    }
+    const auto number = static_cast<std::int32_t>(said);
+    while (!epochs_.empty() && epochs_.back().epoch >= number) {
+        epochs_.pop_back();
+        losses_.pop_back();
+    }
+    epochs_.push_back({.epoch = number,
+                       .ranks = ranks_,
+                       .training_loss = value("training_loss"),
+                       .training_accuracy = value("training_accuracy"),
+                       .validation_loss = *loss,
+                       .validation_accuracy = value("accuracy"),
+                       .learning_rate = value("learning_rate"),
+                       .seconds = value("seconds")});
+    losses_.push_back(*loss);
+    return std::nullopt;
+}
+
+bool ReportedCurve::keep(const std::filesystem::path& path) const {
+    const Epoch& last = epochs_.back();
+    std::ofstream file(path, std::ios::binary | std::ios::app);
+    file << fmt::format(
+        "finch epoch={} loss={} accuracy={} training_loss={} training_accuracy={} learning_rate={} seconds={}\n",
+        last.epoch, last.validation_loss, last.validation_accuracy, last.training_loss, last.training_accuracy,
+        last.learning_rate, last.seconds);
+    return static_cast<bool>(file << std::flush);
+}
+
+void ReportedCurve::recall(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    for (std::string text; std::getline(file, text);) {
+        const auto line = read_report_line(text);
+        const bool is_whole = line && line->kind == ReportLine::Kind::report && line->value("epoch") &&
+                              line->value("seconds");  // the last one may be torn
+        if (is_whole) {
+            static_cast<void>(add(*line));
+        }
+    }
+}
+
+}  // namespace finch::evaluate

@@ -1,0 +1,77 @@
+#include "finch/evaluate/reported_curve.hpp"
+
+#include "support/temporary_folder.hpp"
+
+#include <cmath>
+#include <doctest/doctest.h>
+#include <fstream>
+
+using namespace finch;
+using namespace finch::evaluate;
+
+namespace {
+
+std::optional<std::string> add(ReportedCurve& curve, const std::string& text) {
+    return curve.add(*read_report_line("finch " + text));
+}
+
+std::vector<std::int32_t> numbers(const ReportedCurve& curve) {
+    std::vector<std::int32_t> found;
+    for (const Epoch& epoch : curve.epochs()) {
+        found.push_back(epoch.epoch);
+    }
+    return found;
+}
+
+}  // namespace
+
+TEST_CASE("epochs count from 1, unless they are said; one that comes again replaces what was said from there on") {
+    ReportedCurve curve(3);
+    CHECK_FALSE(add(curve, "loss=5"));
+    CHECK_FALSE(add(curve, "loss=4 accuracy=0.5 training_loss=3 training_accuracy=0.25 learning_rate=0.1 seconds=7"));
+    CHECK_FALSE(add(curve, "loss=3 epoch=4"));
+    CHECK(numbers(curve) == std::vector<std::int32_t>{1, 2, 4});
+    const Epoch second = curve.epochs()[1];
+    CHECK(second.validation_loss == 4);
+    CHECK(second.validation_accuracy == 0.5);
+    CHECK(second.training_loss == 3);
+    CHECK(second.training_accuracy == 0.25);
+    CHECK(second.learning_rate == 0.1);
+    CHECK(second.seconds == 7);
+    CHECK(second.ranks == 3);
+    CHECK(std::isnan(curve.epochs()[2].validation_accuracy));
+    CHECK_FALSE(add(curve, "loss=9 epoch=2"));
+    CHECK(numbers(curve) == std::vector<std::int32_t>{1, 2});
+    CHECK(curve.losses() == std::vector<double>{5, 9});
+}
+
+TEST_CASE("what is no epoch is refused, and changes nothing") {
+    ReportedCurve curve;
+    CHECK(add(curve, "accuracy=1") == "a report without a loss");
+    for (const char* epoch : {"0", "-1", "1.5", "nan", "1e10"}) {
+        CHECK(add(curve, std::string("loss=1 epoch=") + epoch)->starts_with("an epoch of "));
+    }
+    CHECK(curve.epochs().empty());
+}
+
+TEST_CASE("what was kept is recalled to the last bit, but for a torn line") {
+    const testing::TemporaryFolder folder;
+    const auto path = folder.path() / "reports";
+    ReportedCurve curve(2);
+    for (const char* line :
+         {"loss=0.1 accuracy=0.3333333333333333", "loss=nan", "loss=0.30000000000000004 seconds=2"}) {
+        CHECK_FALSE(add(curve, line));
+        CHECK(curve.keep(path));
+    }
+    std::ofstream(path, std::ios::app) << "finch epoch=4 loss=0.1 accura";
+    ReportedCurve again(2);
+    again.recall(path);
+    REQUIRE(numbers(again) == numbers(curve));
+    CHECK(again.epochs()[0].validation_accuracy == 0.3333333333333333);
+    CHECK(std::isnan(again.losses()[1]));
+    CHECK(again.losses()[2] == 0.30000000000000004);
+    CHECK(again.epochs()[2].seconds == 2);
+    CHECK_FALSE(add(again, "loss=7"));  // a program that begins anew
+    CHECK(numbers(again) == std::vector<std::int32_t>{1});
+    CHECK_FALSE(curve.keep(folder.path() / "no/such/folder"));
+}
