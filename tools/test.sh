@@ -39,8 +39,8 @@ tools/build.sh release -DBUILD_TESTING=ON
 
 step "tests"
 code=0
-# One more than there are cores, since many tests wait for deadlines, signals or Slurm most of the time.
-ctest --preset release --parallel $(($(nproc) + 1)) --no-tests=error "$@" || code=$?
+# More than there are cores, since many tests wait for deadlines, signals or Slurm most of the time.
+ctest --preset release --parallel $((2 * $(nproc))) --no-tests=error "$@" || code=$?
 reasons=$(skip_reasons)
 [ -z "$reasons" ] || printf 'Skipped:\n%s\n' "$reasons"
 [ $code = 0 ] || exit $code

@@ -14,7 +14,7 @@ STARTS = int(os.environ.get("FINCH_TEST_STARTS", "8"))
 BUSY = int(os.environ.get("FINCH_TEST_BUSY", "2"))
 SEED = int(os.environ.get("FINCH_TEST_SEED", str(random.randrange(10**6))))
 dice = random.Random(SEED)
-BASE = (TINY.replace("samples: 600", "samples: 4000").replace("evaluations: 12", "evaluations: 2").replace("size: 12", "size: 20")
+BASE = (TINY.replace("samples: 600", "samples: 2000").replace("evaluations: 12", "evaluations: 2").replace("size: 12", "size: 20")
         .replace("islands: 2}", "islands: 1}").replace("training_seconds: 0.5", "training_seconds: 60"))
 LINEAR = "model:\n  - flatten\n  - linear: {units: 20, activation: $activation, repeat: $layers}\n  - linear: {units: classes}\n"
 CONFIGS = {"convolutions": BASE, "linear": BASE[:BASE.index("model:")] + LINEAR + BASE[BASE.index("training:"):].replace("epochs: 3", "epochs: 20")}

@@ -6,7 +6,7 @@ import time
 from harness import TINY, Folder, check, curves, end, individuals, passed, ranks_of, wait_for
 
 LONG = (TINY.replace("samples: 600", "samples: 8000").replace("evaluations: 12", "evaluations: 1")
-        .replace("epochs: 3", "epochs: 8").replace("islands: 2}", "islands: 1}").replace("int: [1, 3]", "int: [3, 4]")
+        .replace("epochs: 3", "epochs: 5").replace("islands: 2}", "islands: 1}").replace("int: [1, 3]", "int: [3, 4]")
         .replace("size: 12", "size: 20"))
 
 

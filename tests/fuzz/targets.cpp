@@ -1,9 +1,12 @@
 #include "targets.hpp"
 
+#include "finch/base/printable.hpp"
 #include "finch/cluster/allocation.hpp"
+#include "finch/config/command.hpp"
 #include "finch/config/config.hpp"
 #include "finch/data/dataset.hpp"
 #include "finch/evaluate/order.hpp"
+#include "finch/evaluate/report_line.hpp"
 #include "finch/hdf5/file.hpp"
 #include "finch/search/record.hpp"
 #include "finch/store/archive.hpp"
@@ -105,6 +108,8 @@ Target yaml() {
                       "  space: {a: {int: [1, 64], scale: log}, m: {real: [0, 0.9], step: 0.1, when: {o: [sgd]}}, "
                       "o: {choice: [sgd, adam], ordered: true}}\n"),
              bytes_of("a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: &c {d: *b, e: [*b, *b]}\nf: [[[[{g: *c}]]]]\n"),
+             bytes_of("search:\n  objective: {command: 'python a.py --lr {lr} \"{id}\"', shell: true, keep: all,\n"
+                      "    files: {in/a.json: a.tpl}, timeout_seconds: 60}\n  space: {lr: {real: [0, 1]}}\n"),
              bytes_of("data: {kind: hdf5, path: x, axes: NCHW}\nworkers: {islands: [1, 2]}\n")},
             [](const Bytes& bytes) { static_cast<void>(config::parse(text_of(bytes), "f.yaml")); }};
 }
@@ -213,6 +218,39 @@ Target order() {
             }};
 }
 
+/// What a program prints.
+Target report() {
+    return {"report",
+            {bytes_of("finch loss=0.31 epoch=3 accuracy=0.9"), bytes_of("finch {\"loss\": 0.31, \"epoch\": 4e1}"),
+             bytes_of("finch stop?"), bytes_of("finch done 0.1.2"), bytes_of("finch loss=nan a=-inf b=1e999")},
+            [](const Bytes& bytes) {
+                const std::string text = text_of(bytes);
+                static_cast<void>(evaluate::read_report_line(text));
+                static_cast<void>(evaluate::read_report_line("finch " + text));
+                if (printable(printable(text)) != printable(text)) {
+                    throw std::logic_error("printable text changes when it is made printable");
+                }
+            }};
+}
+
+/// A user's command and template.
+Target command() {
+    return {
+        "command",
+        {bytes_of("python 'a b.py' --lr={lr} \"{id} \\\" {{x}}\""), bytes_of("{\"a\": {lr}, \"b\": {{lr}} {seed}}")},
+        [](const Bytes& bytes) {
+            const std::string text = text_of(bytes);
+            const std::map<std::string, std::string> values{{"lr", "0.1"}, {"id", "0.1.2"}, {"seed", "5"}};
+            static_cast<void>(config::quoted_for_shell(text));
+            for (const auto braces : {config::Template::Braces::literal, config::Template::Braces::doubled}) {
+                static_cast<void>(config::Template(text, {"lr", "id", "seed"}, braces).render(values));
+            }
+            for (const std::string& word : config::split_command(text)) {
+                static_cast<void>(config::Template(word, {"lr", "id", "seed"}, config::Template::Braces::doubled));
+            }
+        }};
+}
+
 Target environment() {
     return {"environment",
             {bytes_of("n[1-3,07],gpu4\n2(x3),1\n0"), bytes_of("rack[08-10]-a\n4(x3)\n2"),
@@ -249,6 +287,8 @@ std::vector<Target> targets(const std::string& folder) {
             {"journal", {records()}, read_records},
             {"journal-sealed", {records()}, read_records, correct_records},
             order(),
+            report(),
+            command(),
             environment()};
 }
 

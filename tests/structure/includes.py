@@ -3,7 +3,8 @@
 
 - an include that goes up or sideways, or along an arrow that the table of modules does not have;
 - a third-party header outside of the module that owns it;
-- an `#if` that names a backend outside of the backend.
+- an `#if` that names a backend outside of the backend;
+- a thread of Finch's own: one thread is all there is, but for loops of the CPU backend and what ends an NCCL communicator.
 
     includes.py SOURCE_FOLDER      prints the violations; exit code 1 where there are any
     includes.py --self-test        plants violations in a temporary folder and checks that each is found
@@ -59,6 +60,13 @@ THIRD_PARTY = {
 # CUDA and its libraries: the backend's, and the CUDA runtime also in comm's one NCCL file.
 CUDA = re.compile(r"^(cuda|cudnn|cublas|curand|nvrtc|nvml|thrust|cub)")
 CUDA_CONDITION = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b.*(CUDA|NVCC|NCCL|DNNL)", re.IGNORECASE)
+# What makes a thread, and where it may stand. (std::this_thread is no thread of ours.)
+THREAD = re.compile(r"\bstd::(?:jthread|thread|async)\b|\bpthread_create\b|\bthrd_create\b|\bomp\s+(?:parallel|task)\b|\bstd::execution::par")
+THREAD_PLACES = {
+    "#pragma omp parallel for": r"^src/backend/cpu/",
+    "std::thread(std::move(abort)).detach()": r"^src/comm/nccl_all_reduce\.cpp$",
+    "pthread_create": r"^src/cluster/signals\.cpp$",  # in front of the C library's, for everybody's threads
+}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SUFFIXES = {".hpp", ".cpp", ".h", ".cu", ".cuh"}
 
@@ -107,7 +115,14 @@ def third_party_violation(module, name, header):
     return None
 
 
-def file_violations(path, module):
+def thread_violation(place, line):
+    """What is wrong with a thread that `line` of the file `place` makes; None where there is none, or nothing is."""
+    if not THREAD.search(line) or any(re.search(where, place) and what in line for what, where in THREAD_PLACES.items()):
+        return None
+    return "makes a thread: Finch runs one, whose state nothing guards"
+
+
+def file_violations(path, module, place):
     for number, line in enumerate(without_comments(path.read_text(encoding="utf-8")).splitlines(), 1):
         include = INCLUDE.match(line)
         found = None
@@ -119,6 +134,8 @@ def file_violations(path, module):
             found = third_party_violation(module, path.name, include[2])
         elif CUDA_CONDITION.match(line) and module != "backend":
             found = "an #if on a backend outside of backend"
+        else:
+            found = thread_violation(place, line)
         if found:
             yield f"{path}:{number}: {found}"
 
@@ -135,7 +152,7 @@ def violations(root):
             if module not in MODULES:
                 found.append(f"{path}: is in no module")
             else:
-                found += file_violations(path, module)
+                found += file_violations(path, module, path.relative_to(root).as_posix())
     return found, files
 
 
@@ -201,6 +218,16 @@ PLANTED = [
     ("src/app/a.cpp", '#include "../train/inner.hpp"', True),
     ("include/finch/island/a.hpp", "#include <mpi.h>", True),
     ("include/finch/comm/a.hpp", "#include <doctest/doctest.h>", True),
+    ("src/island/a.cpp", "    std::jthread helper(work);", True),
+    ("src/island/a.cpp", "    const auto later = std::async(work);", True),
+    ("src/island/a.cpp", "    std::this_thread::sleep_for(pause);", False),
+    ("src/search/a.cpp", "#pragma omp parallel for", True),
+    ("src/backend/cpu/a.cpp", "#pragma omp parallel for schedule(static)", False),
+    ("src/backend/cpu/a.cpp", "    std::thread helper(work);", True),
+    ("src/comm/nccl_all_reduce.cpp", "            std::thread(std::move(abort)).detach();", False),
+    ("src/comm/nccl_all_reduce.cpp", "    std::thread helper(work);", True),
+    ("src/cluster/signals.cpp", 'extern "C" int pthread_create(pthread_t* thread,', False),
+    ("src/cluster/layout.cpp", "    pthread_create(&thread, nullptr, body, nullptr);", True),
     ("include/finch/kitchen/a.hpp", "#include <vector>", True),
     ("src/app/a.cpp", '#include "finch/kitchen/a.hpp"', True),
 ]
