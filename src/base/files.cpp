@@ -23,6 +23,10 @@ std::string no_file(mode_t mode) {
 
 }  // namespace
 
+bool is_storage_failure(int code) noexcept {
+    return code == ENOSPC || code == EDQUOT || code == EIO || code == ESTALE || code == EFBIG;
+}
+
 void throw_storage(const std::string& what) {
     const int code = errno;
     throw StorageError(what + ": " + std::strerror(code));

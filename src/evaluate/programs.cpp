@@ -9,7 +9,6 @@
 #include "finch/evaluate/order.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -72,8 +71,7 @@ void write_file(const fs::path& path, const std::string& text) {
 
 /// Whether the file system, rather than what a program has put there, is to blame.
 bool is_of_storage(int code) {
-    static constexpr std::array codes = {ENOSPC, EDQUOT, EROFS, EIO, ESTALE, EFBIG, EPERM};
-    return std::find(codes.begin(), codes.end(), code) != codes.end();
+    return is_storage_failure(code) || code == EROFS || code == EPERM;
 }
 
 }  // namespace

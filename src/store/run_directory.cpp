@@ -20,9 +20,8 @@ constexpr int workers_per_folder = 256;
 constexpr std::string_view training_prefix = "training-";
 constexpr std::string_view weights_prefix = "weights-";
 
-/// A full disk or a failing server is no fault of the user's: the same command works later.
 [[noreturn]] void refuse(int code, const std::string& why) {
-    if (code == ENOSPC || code == EDQUOT || code == EIO || code == ESTALE || code == EFBIG) {
+    if (is_storage_failure(code)) {
         throw StorageError(why);
     }
     throw ConfigError(why);

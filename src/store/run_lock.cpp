@@ -207,8 +207,9 @@ private:
         std::string problem;
         FileDescriptor file = open_regular(path_, O_RDWR | O_CREAT | O_NOFOLLOW, problem);
         if (!file) {
+            const int code = errno;
             const std::string why = fmt::format("{} cannot be opened: {}", path_.string(), problem);
-            if (errno == EIO || errno == ESTALE || errno == ENOSPC || errno == EDQUOT) {
+            if (is_storage_failure(code)) {
                 throw StorageError(why);
             }
             throw ConfigError(why);

@@ -19,6 +19,10 @@ public:
     using ApiError::ApiError;
 };
 
+/// Whether an error number tells of a full disk, a quota or a failing server: no fault of the user's, and the same
+/// command works later. (EROFS is none of them: where a run is opened, the mount is the user's to mend.)
+[[nodiscard]] bool is_storage_failure(int code) noexcept;
+
 /// Throws StorageError with `what` (a path and what was tried) and the text of the current `errno`.
 [[noreturn]] void throw_storage(const std::string& what);
 
