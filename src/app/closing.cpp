@@ -36,10 +36,12 @@ bool publish(const RunContext& context, std::uint64_t run, const search::Populat
     return false;
 }
 
-/// World rank 0. Twice, so that the predecessor holds all of it too.
+/// World rank 0. Twice, so that the predecessor holds all of it too; where there is no room for that, the journals stay
+/// in its place. False where the archive itself could not be written.
 bool write_last_archive(FileArchive& archive, const search::Population& population, RunState state) {
     archive.set_state(state);
-    return archive.write(population) && archive.write(population);
+    const bool is_written = archive.write(population);
+    return archive.write(population) || is_written;
 }
 
 /// World rank 0: what is left to write after an orderly end. A run is complete once all of it is there.

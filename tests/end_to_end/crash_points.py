@@ -2,9 +2,11 @@
 
 A preloaded library ends one rank at its n-th write, sync, rename, link, unlink, truncation or opening below the run
 directory (before it, behind it, in the middle of a write), or lets that call fail once or for ever. Then the run is
-started again, without faults: it must end with exactly its budget, no id twice, what was recorded before unchanged, and
-models/best.h5 of the best. FINCH_TEST_CRASHES=all tries every n (an hour); a number, that many points of each kind of
-run. FINCH_TEST_CRASH_RUNS names the kinds (function, two_ranks, cnn), FINCH_TEST_CRASH_JOBS how many run at once."""
+started again, without faults: it must end with exactly its budget, in population.h5 alone too, no id twice, what was
+recorded before unchanged, models/best.h5 of the best and no snapshot left. FINCH_TEST_CRASHES=all tries every n (hours);
+a number, that many points of each kind of run, beside those that matter most: the journal's syncs, the last calls of all.
+FINCH_TEST_CRASH_RUNS names the kinds (function, two_ranks, cnn), FINCH_TEST_CRASH_MODES the faults,
+FINCH_TEST_CRASH_JOBS how many run at once."""
 import concurrent.futures
 import csv
 import itertools
@@ -14,13 +16,14 @@ import sys
 
 import h5py
 
-from harness import FINCH, TINY, Folder, check, environment, passed
+from harness import FINCH, TINY, Folder, check, environment, individuals, passed
 
 LIBRARY = os.path.abspath(sys.argv[2])
 SAMPLE = os.environ.get("FINCH_TEST_CRASHES", "10")
 KILLS = ("before", "half", "after")
 ERRORS = {"ENOSPC": "No space left on device", "EIO": "Input/output error", "EDQUOT": "Disk quota exceeded",
           "ESTALE": "Stale file handle", "EROFS": "Read-only file system", "EFBIG": "File too large"}
+MODES = os.environ.get("FINCH_TEST_CRASH_MODES", " ".join((*KILLS, *ERRORS))).split()
 
 SPHERE = """
 name: run
@@ -65,9 +68,19 @@ def known(folder):
     return {row["id"]: (row["outcome"], row["loss"]) for row in rows if row["outcome"] != "unfinished"}
 
 
+def status(folder):
+    """Exit code of finch status."""
+    return subprocess.run([FINCH, "status", "run"], cwd=folder.path, env=environment(), stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, timeout=300).returncode
+
+
 def check_complete(folder, budget, before, trains, where):
     now = known(folder)
     check(len(now) == budget, f"{where}: {len(now)} of {budget} evaluations")
+    check(len(individuals(folder.path / "run")) == budget, f"{where}: population.h5 does not hold the budget")
+    check(status(folder) == 0, f"{where}: finch status says {status(folder)}")
+    left = [path.name for path in folder.path.glob("run/state/**/training-*.h5")]
+    check(not left, f"{where}: {left} left behind")
     for name, value in before.items():
         check(now.get(name) == value, f"{where}: {name} was {value}, is {now.get(name)}")
     if trains:
@@ -93,8 +106,8 @@ def try_point(kind, rank, mode, span, number):
             allowed = (0, 75, 2) if mode == "EROFS" else (0, 75)
             check(code in allowed, f"{where}: exit code {code}\n{output}")
             check(code == 0 or ERRORS[mode] in output, f"{where}: the output does not say why\n{output}")
-        if code == 0:
-            check_complete(folder, budget, before, kind == "cnn", where + ", which ended with 0")
+        if code == 0 or status(folder) == 0:
+            check_complete(folder, budget, before, kind == "cnn", f"{where}, which ended with {code}")
         again, output = start(folder, ranks)
         check(again == 0, f"{where}: the next start ended with {again}\n{output}")
         check_complete(folder, budget, before, kind == "cnn", where)
@@ -102,27 +115,33 @@ def try_point(kind, rank, mode, span, number):
 
 
 def calls_of(kind, rank, mode):
-    """How many calls a start without faults makes."""
+    """The names of the calls that a start without faults makes, in order."""
     text, ranks, _ = RUNS[kind]
     with Folder() as folder:
         folder.write("run.yaml", text)
         code, output = start(folder, ranks, {"RANK": rank, "AT": 0, "MODE": mode, "COUNT": folder.path / "count"})
         check(code == 0, f"{kind}: a start without faults ended with {code}\n{output}")
-        return int((folder.path / "count").read_text().split()[0])
+        return (folder.path / "count").read_text().split()[1:]
 
 
 def points(kind):
-    all_points = []
+    every, foremost = [], []
     for rank in range(RUNS[kind][1]):
-        for modes in (KILLS, tuple(ERRORS)):
+        for modes in ([mode for mode in KILLS if mode in MODES], [mode for mode in ERRORS if mode in MODES]):
+            if not modes:
+                continue
             calls = calls_of(kind, rank, modes[0])
-            spans = (1,) if modes == KILLS else (1, 0)
-            all_points += [(kind, rank, mode, span, number)
-                           for number, mode, span in itertools.product(range(1, calls + 1), modes, spans)]
+            spans = (1,) if modes[0] in KILLS else (1, 0)
+            every += [(kind, rank, mode, span, number)
+                      for number, mode, span in itertools.product(range(1, len(calls) + 1), modes, spans)]
+            if modes[0] in ERRORS:
+                syncs = [number for number, name in enumerate(calls, 1) if name == "fdatasync"]
+                foremost += [(kind, rank, modes[0], 1, number) for number in syncs[:1] + syncs[-1:]]
+                foremost += [(kind, rank, modes[0], 0, number) for number in (len(calls) - 9, len(calls) - 1)]
     if SAMPLE == "all":
-        return all_points
-    step = len(all_points) / int(SAMPLE)
-    return [all_points[int((index + 0.5) * step)] for index in range(int(SAMPLE))]
+        return every
+    step = len(every) / int(SAMPLE)
+    return foremost + [every[int((index + 0.5) * step)] for index in range(int(SAMPLE))]
 
 
 for kind in os.environ.get("FINCH_TEST_CRASH_RUNS", "function two_ranks cnn").split():

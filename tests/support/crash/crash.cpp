@@ -180,6 +180,34 @@ ssize_t write(int file, const void* bytes, size_t size) {
     return write_with(real, file, bytes, size, "write");
 }
 
+ssize_t pwrite(int file, const void* bytes, size_t size, off_t at) {
+    static const auto real = next<ssize_t (*)(int, const void*, size_t, off_t)>("pwrite");
+    const auto write_there = [at](int to, const void* what, size_t count) { return real(to, what, count, at); };
+    return write_with(write_there, file, bytes, size, "pwrite");
+}
+
+ssize_t pwrite64(int file, const void* bytes, size_t size, off64_t at) {
+    static const auto real = next<ssize_t (*)(int, const void*, size_t, off64_t)>("pwrite64");
+    const auto write_there = [at](int to, const void* what, size_t count) { return real(to, what, count, at); };
+    return write_with(write_there, file, bytes, size, "pwrite64");
+}
+
+/// A quota or a server may refuse what was written before as late as here; the file is closed all the same. Where no
+/// call is to fail it does not count.
+int close(int file) {
+    static const auto real = next<int (*)(int)>("close");
+    const bool is_counted =
+        error_of(plan().mode) != 0 && is_below(file) && (::fcntl(file, F_GETFL) & O_ACCMODE) != O_RDONLY;
+    const Fate what = fate(is_counted, "close");
+    const int reason = errno;
+    const int closed = real(file);
+    if (what == Fate::fails) {
+        errno = reason;
+        return -1;
+    }
+    return closed;
+}
+
 int open(const char* path, int flags, ...) {
     static const auto real = next<Open>("open");
     va_list arguments;
