@@ -64,6 +64,7 @@ island::WorkerOptions worker_options(const RunContext& context, const OpenedRun&
     options.budget = context.config.budget;
     options.final_choice = context.config.final_choice;
     options.duplicates = context.config.duplicates;
+    options.retries = context.config.retries;
     options.exchange = context.config.exchange;
     options.exchange.node_of_island = cluster::node_of_island(context.placement.layout);
     if (!context.options.genes) {

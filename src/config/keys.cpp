@@ -172,6 +172,9 @@ Domain search_section() {
         key("duplicates", &Config::duplicates,
             "a bred genome that an individual of the island has already: breed another, reuse its result, which takes "
             "none of the budget's evaluations, or train it again"),
+        key("retries", &Config::retries, whole(0, 10),
+            "how often an evaluation that failed is tried again, each time as another individual of the budget; after "
+            "that its genes are not evaluated any more"),
         islands_apart(),
         key("exchange", &Config::exchange, exchange_section(), "between islands"),
         key("pruning", &Config::pruning, pruning(), "ends unpromising trainings early; not those of a function")

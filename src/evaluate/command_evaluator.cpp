@@ -26,6 +26,7 @@ constexpr double longest_grace = 120;
 /// What was reported, of which the last loss counts.
 void describe(search::Individual& individual, const ReportedCurve& curve) {
     individual.curve = curve.epochs();
+    individual.metrics = curve.metrics();
     if (!individual.curve.empty()) {
         const Epoch& last = individual.curve.back();
         individual.epochs = individual.best_epoch = last.epoch;

@@ -1,6 +1,8 @@
 #include "finch/evaluate/report_line.hpp"
 
 #include "finch/base/format.hpp"
+#include "finch/base/metric.hpp"
+#include "finch/base/printable.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -11,7 +13,7 @@ namespace {
 
 constexpr std::string_view prefix = "finch ";
 constexpr std::size_t most_values = 100;
-constexpr std::size_t longest_name = 100;
+constexpr std::size_t longest_name = Metric::longest_name;
 
 bool is_space(char letter) {
     return std::isspace(static_cast<unsigned char>(letter)) != 0;
@@ -48,6 +50,14 @@ std::string_view cut(std::string_view& rest, char end) {
     return part;
 }
 
+/// A name as it is recorded: one word, so that it can be kept as one.
+std::string one_word(std::string_view name) {
+    std::string word = printable(name);
+    std::replace_if(
+        word.begin(), word.end(), [](char letter) { return is_space(letter) || letter == '=' || letter == '"'; }, '_');
+    return word;
+}
+
 /// Adds NAME with its number. Returns what is wrong with it; nothing if it was added.
 std::optional<std::string> add(ReportLine& line, std::string_view name, std::string_view text) {
     const auto value = number_in(text);
@@ -58,7 +68,7 @@ std::optional<std::string> add(ReportLine& line, std::string_view name, std::str
     if (line.values.size() == most_values) {
         return fmt::format("more than {} values", most_values);
     }
-    line.values.emplace_back(name, *value);
+    line.values.emplace_back(one_word(name), *value);
     return std::nullopt;
 }
 

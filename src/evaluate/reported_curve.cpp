@@ -2,11 +2,20 @@
 
 #include "finch/base/format.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <fstream>
 #include <limits>
 
 namespace finch::evaluate {
+namespace {
+
+/// What is no metric of its own.
+constexpr std::array<std::string_view, 7> names_of_curve{
+    "epoch", "loss", "accuracy", "training_loss", "training_accuracy", "learning_rate", "seconds"};
+
+}  // namespace
 
 std::optional<std::string> ReportedCurve::add(const ReportLine& line) {
     const auto value = [&](std::string_view name) {
@@ -25,6 +34,12 @@ std::optional<std::string> ReportedCurve::add(const ReportLine& line) {
         epochs_.pop_back();
         losses_.pop_back();
     }
+    std::erase_if(metrics_, [number](const Metric& one) { return one.epoch >= number; });
+    for (const auto& [name, said_of_it] : line.values) {
+        if (std::find(names_of_curve.begin(), names_of_curve.end(), name) == names_of_curve.end()) {
+            metrics_.push_back({number, name, said_of_it});
+        }
+    }
     epochs_.push_back({.epoch = number,
                        .ranks = ranks_,
                        .training_loss = value("training_loss"),
@@ -40,10 +55,15 @@ std::optional<std::string> ReportedCurve::add(const ReportLine& line) {
 bool ReportedCurve::keep(const std::filesystem::path& path) const {
     const Epoch& last = epochs_.back();
     std::ofstream file(path, std::ios::binary | std::ios::app);
-    file << fmt::format(
-        "finch epoch={} loss={} accuracy={} training_loss={} training_accuracy={} learning_rate={} seconds={}\n",
-        last.epoch, last.validation_loss, last.validation_accuracy, last.training_loss, last.training_accuracy,
-        last.learning_rate, last.seconds);
+    file << fmt::format("finch epoch={} loss={} accuracy={} training_loss={} training_accuracy={} learning_rate={}",
+                        last.epoch, last.validation_loss, last.validation_accuracy, last.training_loss,
+                        last.training_accuracy, last.learning_rate);
+    for (const Metric& metric : metrics_) {
+        if (metric.epoch == last.epoch) {
+            file << fmt::format(" {}={}", metric.name, metric.value);
+        }
+    }
+    file << fmt::format(" seconds={}\n", last.seconds);
     return static_cast<bool>(file << std::flush);
 }
 

@@ -9,6 +9,10 @@ constexpr std::size_t rows_at_once = 8192;
 
 }  // namespace
 
+bool has_table(hid_t at, const std::string& name) {
+    return H5Lexists(at, name.c_str(), H5P_DEFAULT) > 0;
+}
+
 LargeTable::LargeTable(hid_t at, std::string name) : name_(std::move(name)) {
     dataset_ = Hid(check_reading(H5Dopen2(at, name_.c_str(), H5P_DEFAULT), "there is no table " + name_));
     space_ = Hid(check_reading(H5Dget_space(dataset_.get()), "H5Dget_space"));

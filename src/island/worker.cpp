@@ -66,7 +66,9 @@ Worker::Worker(WorkerOptions options, search::Population population, search::Pro
       hooks_(std::move(hooks)),
       generation_(options_.bred_before),
       began_(hooks_.steady_seconds()),
-      looks_for_duplicates_(options_.duplicates != search::Duplicates::train && options_.beginning.space.size() > 0),
+      retries_(options_.retries),
+      looks_for_duplicates_((options_.duplicates != search::Duplicates::train || options_.retries > 0) &&
+                            options_.beginning.space.size() > 0),
       tells_of_starts_(looks_for_duplicates_ && search::can_repeat(options_.beginning.space)),
       liveness_(options_.self, workers(), options_.timeout_seconds, began_) {
     population_.limit_memberships({.island = island(),
@@ -80,6 +82,8 @@ Worker::Worker(WorkerOptions options, search::Population population, search::Pro
             workers(), options_.archive_seconds, hooks_.steady_seconds);
     }
     unfinished_ = std::move(dealt.mine);
+    const auto [place, count] = place_on_island();
+    retries_.recall(population_, island(), place, count);
     last_checkpoint_ = began_ - phase_of(options_.self) * options_.training_seconds;
     report();
 }
@@ -159,7 +163,7 @@ void Worker::fill_slots() {
     }
     while (state_ == State::searching && !alone_ && evaluator_.has_free_slot() && lease_client_.take()) {
         did_something_ = true;
-        start_bred();
+        start_next();
     }
     while (state_ == State::searching && !alone_ && evaluator_.has_free_slot()) {
         auto repeat = lease_client_.take_repeat();
@@ -175,15 +179,21 @@ void Worker::fill_slots() {
     }
 }
 
+/// Which of how many leaders of its island this worker is.
+std::pair<std::size_t, std::size_t> Worker::place_on_island() const {
+    const std::vector<std::int32_t>& leaders = options_.islands->leaders_of(island()).workers;
+    const auto self = std::lower_bound(leaders.begin(), leaders.end(), options_.self);
+    return {static_cast<std::size_t>(self - leaders.begin()), leaders.size()};
+}
+
 /// What this worker knows of its island stands for all islands.
 search::Stage Worker::stage() const {
-    const std::vector<std::int32_t>& leaders = options_.islands->leaders_of(island()).workers;
-    const auto place = std::lower_bound(leaders.begin(), leaders.end(), options_.self) - leaders.begin();
-    const auto count = static_cast<std::int64_t>(leaders.size());
+    const auto [place, leaders] = place_on_island();
+    const auto count = static_cast<std::int64_t>(leaders);
     const Budget& budget = options_.budget;
     search::Stage stage;
     stage.workers = static_cast<std::int32_t>(count);
-    stage.births = static_cast<std::uint64_t>((generation_ - 1) * count + place);
+    stage.births = static_cast<std::uint64_t>((generation_ - 1) * count) + place;
     stage.evaluations = budget.evaluations.value_or(budget.generations.value_or(0) * workers());
     if (options_.final_choice) {
         stage.evaluations = std::max<std::int64_t>(1, stage.evaluations - options_.final_choice->evaluations());
@@ -237,8 +247,29 @@ void Worker::start_repeat(search::Repeat repeat) {
     start(std::move(individual));
 }
 
-void Worker::start_bred() {
+/// What failed comes again once nothing is left that the run begins with.
+void Worker::start_next() {
     ++generation_;
+    const bool is_opening =
+        opening_of(options_.openings_left, sequence_, static_cast<std::uint32_t>(options_.self), workers()).has_value();
+    const auto failed = is_opening ? std::nullopt : retries_.take();
+    if (const search::Individual* const known = failed ? population_.find(*failed) : nullptr) {
+        start(as_retry_of(newborn(), *known));
+    } else {
+        start_bred();
+    }
+}
+
+/// What a bred genome need not be trained for; null: nothing. Where genomes are trained again, one that failed as often
+/// as it may is not.
+const search::Individual* Worker::twin_of(const search::Genome& genome) const {
+    const search::Individual* const twin = looks_for_duplicates_ ? known_genomes_.find(genome) : nullptr;
+    const bool counts = twin != nullptr &&
+                        (options_.duplicates != search::Duplicates::train || twin->outcome == search::Outcome::failed);
+    return counts ? twin : nullptr;
+}
+
+void Worker::start_bred() {
     search::Individual individual = newborn();
     const search::Stage now = stage();
     if (looks_for_duplicates_) {
@@ -259,8 +290,7 @@ void Worker::start_bred() {
             continue;
         }
         exists = evaluator_.can_exist(individual.genome);
-        const search::Individual* const twin =
-            exists && looks_for_duplicates_ ? known_genomes_.find(individual.genome) : nullptr;
+        const search::Individual* const twin = exists ? twin_of(individual.genome) : nullptr;
         if (twin != nullptr && ++known_in_a_row_ < search::most_known_in_a_row) {
             if (options_.duplicates == search::Duplicates::reuse && twin->finished_training()) {
                 reuse(std::move(individual), *twin);
@@ -338,6 +368,7 @@ void Worker::settle(search::Individual individual) {
         return;
     }
     ++evaluations_;
+    retries_.settled(individual, population_);
     evaluator_.settled(individual);
     if (state_ == State::searching && !individual.is_repeat()) {
         exchange(individual);

@@ -2,6 +2,7 @@
 
 #include "finch/base/format.hpp"
 
+#include "metrics.hpp"
 #include "population_of.hpp"
 
 #include <cmath>
@@ -54,8 +55,8 @@ std::string text_of(const T& value) {
 }
 
 /// The columns of /individuals, the genes behind the id and the islands on which it is active behind that of its birth;
-/// then why it failed.
-std::vector<std::string> head(const search::Space& space) {
+/// then why it failed; then the `metrics` at the best epoch.
+std::vector<std::string> head(const search::Space& space, const std::vector<std::string>& metrics) {
     std::vector<std::string> names;
     for_each_column<search::Individual>([&](const Column& column, const auto&) {
         names.push_back(column.name);
@@ -67,10 +68,14 @@ std::vector<std::string> head(const search::Space& space) {
         }
     });
     names.emplace_back("problem");
+    for (const std::string& name : metrics) {
+        names.push_back("metric_" + name);
+    }
     return names;
 }
 
-std::vector<std::string> line(const search::Space& space, const search::Individual& one, const std::string& islands) {
+std::vector<std::string> line(const search::Space& space, const search::Individual& one, const std::string& islands,
+                              const std::vector<std::string>& metrics) {
     std::vector<std::string> cells;
     for_each_column<search::Individual>([&](const Column& column, const auto& get) {
         cells.push_back(text_of(get(one)));
@@ -82,6 +87,9 @@ std::vector<std::string> line(const search::Space& space, const search::Individu
         }
     });
     cells.push_back(one.problem);
+    for (const std::string& name : metrics) {
+        cells.push_back(number(metric(one, name, one.best_epoch)));
+    }
     return cells;
 }
 
@@ -100,13 +108,18 @@ std::map<search::Id, std::string> islands_by_id(const search::Population& popula
 }  // namespace
 
 std::string csv(const store::Recovered& recovered, const Competition& competition) {
-    std::string out;
-    append(out, head(recovered.space));
     const search::Population population = population_of(recovered, competition);
-    const auto islands = islands_by_id(population);
+    std::vector<const search::Individual*> all;
     for (const auto& [id, individual] : population.individuals()) {
-        const auto found = islands.find(id);
-        append(out, line(recovered.space, individual, found != islands.end() ? found->second : ""));
+        all.push_back(&individual);
+    }
+    const std::vector<std::string> metrics = metric_names(all);
+    std::string out;
+    append(out, head(recovered.space, metrics));
+    const auto islands = islands_by_id(population);
+    for (const search::Individual* one : all) {
+        const auto found = islands.find(one->id);
+        append(out, line(recovered.space, *one, found != islands.end() ? found->second : "", metrics));
     }
     return out;
 }

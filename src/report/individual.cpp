@@ -5,8 +5,10 @@
 #include "finch/base/format.hpp"
 
 #include "grid.hpp"
+#include "metrics.hpp"
 #include "population_of.hpp"
 
+#include <array>
 #include <cmath>
 #include <deque>
 #include <filesystem>
@@ -20,11 +22,20 @@ std::string number(double value) {
 }
 
 std::string curve_table(const search::Individual& individual) {
-    Grid grid({"epoch", "loss", "accuracy", "training loss", "training accuracy", "learning rate", "seconds"});
+    std::vector<std::string> head{"epoch",         "loss",   "accuracy", "training loss", "training accuracy",
+                                  "learning rate", "seconds"};
+    const std::vector<std::string> metrics = metric_names(std::array{&individual});
+    head.insert(head.end(), metrics.begin(), metrics.end());
+    Grid grid(head);
     for (const Epoch& epoch : individual.curve) {
-        grid.add({std::to_string(epoch.epoch), number(epoch.validation_loss), number(epoch.validation_accuracy),
-                  number(epoch.training_loss), number(epoch.training_accuracy), number(epoch.learning_rate),
-                  number(epoch.seconds)});
+        std::vector<std::string> line{
+            std::to_string(epoch.epoch), number(epoch.validation_loss),   number(epoch.validation_accuracy),
+            number(epoch.training_loss), number(epoch.training_accuracy), number(epoch.learning_rate),
+            number(epoch.seconds)};
+        for (const std::string& name : metrics) {
+            line.push_back(number(metric(individual, name, epoch.epoch)));
+        }
+        grid.add(std::move(line));
     }
     return grid.empty() ? "" : "learning curve\n" + grid.text();
 }
@@ -80,6 +91,7 @@ std::string individual_text(const store::Recovered& recovered, const store::RunD
     for (const search::Id parent : one->parents) {
         text += parent == search::Id{} ? "" : ", from " + to_text(parent);
     }
+    text += one->retry_of == search::Id{} ? "" : ", again after " + to_text(one->retry_of) + " failed";
     text += fmt::format("\n  on {}, {} rank{} of {} thread{}, {:.1f} s\n", one->node, one->ranks,
                         one->ranks == 1 ? "" : "s", one->threads, one->threads == 1 ? "" : "s", one->training_seconds);
     text += one->problem.empty() ? "" : fmt::format("problem: {}\n", one->problem);

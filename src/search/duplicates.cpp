@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <utility>
+#include <tuple>
 
 namespace finch::search {
 namespace {
 
 /// Whose result is to be taken before another's.
 bool comes_first(const Individual& a, const Individual& b) {
-    return std::pair(a.is_reused(), a.id) < std::pair(b.is_reused(), b.id);
+    const auto failed = [](const Individual& one) { return one.outcome == Outcome::failed; };
+    return std::tuple(a.is_reused(), failed(a), a.id) < std::tuple(b.is_reused(), failed(b), b.id);
 }
 
 }  // namespace

@@ -151,6 +151,10 @@ std::optional<std::string> problem_of(const Individual& individual, const Space&
     if (std::any_of(individual.curve.begin(), individual.curve.end(), no_epoch)) {
         return "has a learning curve of epochs before the first";
     }
+    const auto no_metric = [](const Metric& one) { return one.epoch < 1 || one.name.size() > Metric::longest_name; };
+    if (std::any_of(individual.metrics.begin(), individual.metrics.end(), no_metric)) {
+        return "has a metric of an epoch before the first, or of a name that is too long";
+    }
     return std::nullopt;
 }
 
@@ -162,8 +166,9 @@ void write_individual(const Individual& individual, bool with_curve, Bytes& out)
     ByteWriter writer(out);
     for_each_field<Individual>([&](const auto& field) {
         const auto& value = individual.*field.member;
-        if constexpr (std::same_as<decltype(value), const std::vector<Epoch>&>) {
-            put_value(writer, with_curve ? value : std::vector<Epoch>());
+        using Value = std::remove_cvref_t<decltype(value)>;
+        if constexpr (std::same_as<Value, std::vector<Epoch>> || std::same_as<Value, std::vector<Metric>>) {
+            put_value(writer, with_curve ? value : Value());
         } else {
             put_value(writer, value);
         }

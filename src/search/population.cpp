@@ -129,6 +129,7 @@ void Population::limit_memberships(const MembershipUse& use) {
 void Population::forget_curve(Id id) {
     if (const auto known = individuals_.find(id); known != individuals_.end()) {
         known->second.curve = {};
+        known->second.metrics = {};
     }
 }
 

@@ -15,7 +15,8 @@ std::size_t bytes_of(const std::string& text) {
 std::size_t bytes_of(const search::Individual& individual) {
     return node_bytes + sizeof(search::Id) + sizeof(search::Individual) +
            individual.genome.capacity() * sizeof(double) + individual.curve.capacity() * sizeof(Epoch) +
-           bytes_of(individual.problem) + bytes_of(individual.node) + bytes_of(individual.device);
+           individual.metrics.capacity() * sizeof(Metric) + bytes_of(individual.problem) + bytes_of(individual.node) +
+           bytes_of(individual.device);
 }
 
 }  // namespace

@@ -152,6 +152,7 @@ void Simulation::add_worker(const config::Config& config, const Options& options
     worker.final_choice = config.final_choice;
     worker.exchange = config.exchange;
     worker.duplicates = config.duplicates;
+    worker.retries = config.retries;
     worker.beginning = beginning_;
     worker.bred_from = needs_.population;
     worker.openings_left.resize(worker.beginning.openings());

@@ -92,7 +92,7 @@ std::vector<Individual> read_individuals(hid_t file, std::int64_t version, const
     return all;
 }
 
-/// Adds what stands in other tables: problems and, where they are wanted, learning curves.
+/// Adds what stands in other tables: problems and, where they are wanted, learning curves and metrics.
 void read_details(hid_t file, std::int64_t version, std::vector<Individual>& individuals, Curves wanted) {
     std::unordered_map<std::uint64_t, Individual*> by_id;
     for (Individual& individual : individuals) {
@@ -114,13 +114,17 @@ void read_details(hid_t file, std::int64_t version, std::vector<Individual>& ind
     if (wanted == Curves::leave) {
         return;
     }
-    const hdf5::TableReader curves(file, "curves");
-    const auto ids = curves.column<std::uint64_t>("individual");
-    std::vector<Epoch> epochs(curves.rows());
-    hdf5::read_columns<Epoch>(
-        curves, [&](std::size_t row) -> Epoch& { return epochs[row]; }, version);
-    for (std::size_t i = 0; i < curves.rows(); ++i) {
-        owner(ids[i], "curves").curve.push_back(epochs[i]);
+    const auto read_lines = [&]<class Line>(const char* name, std::vector<Line> Individual::*lines) {
+        const hdf5::TableReader table(file, name);
+        const auto ids = table.column<std::uint64_t>("individual");
+        auto rows = hdf5::read_rows<Line>(table, version);
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            (owner(ids[i], name).*lines).push_back(std::move(rows[i]));
+        }
+    };
+    read_lines("curves", &Individual::curve);
+    if (version >= first_version_of_metrics) {
+        read_lines("metrics", &Individual::metrics);
     }
 }
 

@@ -98,13 +98,13 @@ std::optional<hdf5::Hid> open_earlier(const std::filesystem::path& path, std::ui
     return std::nullopt;
 }
 
-/// The rows of an earlier table of curves that belong to individuals whose curve is not in memory.
-std::vector<hdf5::RowRange> rows_to_keep(const hdf5::LargeTable& curves, const search::Population& population) {
+/// The rows of an earlier table that belong to individuals whose curve is not in memory.
+std::vector<hdf5::RowRange> rows_to_keep(const hdf5::LargeTable& lines, const search::Population& population) {
     std::vector<hdf5::RowRange> kept;
     std::size_t row = 0;
     std::uint64_t last = 0;  // no individual has this id
     bool is_kept = false;
-    curves.visit("individual", [&](std::span<const std::uint64_t> ids) {
+    lines.visit("individual", [&](std::span<const std::uint64_t> ids) {
         for (const std::uint64_t id : ids) {
             if (id != last) {
                 const Individual* owner = population.find(search::Id{id});
@@ -122,26 +122,30 @@ std::vector<hdf5::RowRange> rows_to_keep(const hdf5::LargeTable& curves, const s
     return kept;
 }
 
-void write_curves(hid_t file, const search::Population& population, const Individuals& all, hid_t earlier) {
-    struct Point {
+/// A table of what individuals have of each epoch, behind what the earlier archive has of those that have it there
+/// alone.
+template <class Line>
+void write_lines(hid_t file, const std::string& name, const search::Population& population, const Individuals& all,
+                 std::vector<Line> Individual::*lines, hid_t earlier) {
+    struct Row {
         search::Id id;
-        const Epoch* metrics;
+        const Line* line;
     };
-    std::vector<Point> points;
+    std::vector<Row> rows;
     for (const Individual* individual : all) {
-        for (const Epoch& metrics : individual->curve) {
-            points.push_back({individual->id, &metrics});
+        for (const Line& line : individual->*lines) {
+            rows.push_back({individual->id, &line});
         }
     }
-    hdf5::TableWriter table(points.size());
-    table.column("individual", [&](std::size_t row) { return points[row].id.value; });
-    hdf5::add_columns<Epoch>(table, [&](std::size_t row) -> const Epoch& { return *points[row].metrics; });
-    if (earlier < 0) {
-        table.write(file, "curves");
+    hdf5::TableWriter table(rows.size());
+    table.column("individual", [&](std::size_t row) { return rows[row].id.value; });
+    hdf5::add_columns<Line>(table, [&](std::size_t row) -> const Line& { return *rows[row].line; });
+    if (earlier < 0 || !hdf5::has_table(earlier, name)) {
+        table.write(file, name);
         return;
     }
-    const hdf5::LargeTable before(earlier, "curves");
-    table.write(file, "curves", &before, rows_to_keep(before, population));
+    const hdf5::LargeTable before(earlier, name);
+    table.write(file, name, &before, rows_to_keep(before, population));
 }
 
 void write_places(hid_t file, const search::Population& population) {
@@ -260,7 +264,9 @@ void write_archive(const std::filesystem::path& path, const search::Space& space
     hdf5::write_large_file(path, [&](hid_t file) {
         write_facts(file, population, facts);
         write_individuals(file, space, all);
-        write_curves(file, population, all, earlier ? earlier->get() : -1);
+        const hid_t before = earlier ? earlier->get() : -1;
+        write_lines(file, "curves", population, all, &Individual::curve, before);
+        write_lines(file, "metrics", population, all, &Individual::metrics, before);
         write_problems(file, all);
         write_places(file, population);
         write_workers(file, facts);

@@ -75,3 +75,29 @@ TEST_CASE("what was kept is recalled to the last bit, but for a torn line") {
     CHECK(numbers(again) == std::vector<std::int32_t>{1});
     CHECK_FALSE(curve.keep(folder.path() / "no/such/folder"));
 }
+
+TEST_CASE("other names are metrics of their epoch, which go with it, and are kept and recalled") {
+    const testing::TemporaryFolder folder;
+    const auto path = folder.path() / "reports";
+    ReportedCurve curve;
+    for (const char* line :
+         {"loss=1 top5=0.25 f1=nan", "{\"loss\": 2, \"val loss=\": 0.1}", "loss=3 epoch=2 top5=0.30000000000000004"}) {
+        CHECK_FALSE(add(curve, line));
+        CHECK(curve.keep(path));
+    }
+    ReportedCurve again;
+    again.recall(path);
+    for (const ReportedCurve& one : {curve, again}) {
+        REQUIRE(one.metrics().size() == 3);
+        CHECK(one.metrics()[0].name == "top5");
+        CHECK(one.metrics()[0].epoch == 1);
+        CHECK(one.metrics()[0].value == 0.25);
+        CHECK(one.metrics()[1].name == "f1");
+        CHECK(std::isnan(one.metrics()[1].value));
+        CHECK(one.metrics()[2].name == "top5");
+        CHECK(one.metrics()[2].epoch == 2);
+        CHECK(one.metrics()[2].value == 0.30000000000000004);
+    }
+    CHECK_FALSE(add(curve, "{\"loss\": 2, \"val loss=\": 0.1}"));
+    CHECK(curve.metrics().back().name == "val_loss_");
+}

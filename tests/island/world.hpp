@@ -127,6 +127,8 @@ public:
     std::vector<std::unique_ptr<MemoryJournal>> files_;
     std::unique_ptr<MemoryArchive> archive_;
     std::function<bool(const search::Genome&)> exists = [](const search::Genome&) { return true; };
+    std::function<bool(const search::Individual&)> fails = [](const search::Individual&) { return false; };
+    int retries = 0;
     SilentObserver observer_;
 
 private:
@@ -161,6 +163,7 @@ private:
             options.seed = seed;
             options.beginning = beginning;
             options.duplicates = duplicates;
+            options.retries = retries;
             options.openings_left = openings_left(population, earlier_, beginning.openings());
             options.timeout_seconds = timeout_seconds;
             options.leader_names = {"rank 0 on n1", "rank 1 on n1", "rank 2 on n2"};
@@ -168,6 +171,7 @@ private:
             propagators_.push_back(search::make_propagator(breeds, space_, 1));
             evaluators_.push_back(std::make_unique<SteppedEvaluator>(slots, 5 + 7 * i));
             evaluators_.back()->exists = exists;
+            evaluators_.back()->fails = fails;
             evaluators_.back()->epochs = epochs;
             evaluators_.back()->noise = noise;
             evaluators_.back()->loss_after = loss_after;

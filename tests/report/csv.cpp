@@ -70,6 +70,22 @@ TEST_CASE("text with commas, quotes and line ends is quoted as RFC 4180 says") {
     CHECK(text.find(",\"rank 3: \"\"no memory\"\",\nreally\"\n") != std::string::npos);
 }
 
+TEST_CASE("metrics are the last columns: those of the best epoch, of all individuals' names") {
+    search::Individual one = plain();
+    one.best_epoch = 2;
+    one.metrics = {{1, "top5", 0.5}, {2, "top5", 0.25}, {1, "f1", 0.125}};
+    search::Individual other = plain();
+    other.id = search::Id::make(1, 2, 4);
+    store::Recovered recovered = one_individual(one);
+    recovered.records.emplace_back(search::Result{other});
+
+    const std::string text = report::csv(recovered, {search::ExchangeKind::none});
+
+    CHECK(text.find(",problem,metric_f1,metric_top5\n") != std::string::npos);
+    CHECK(text.find(",nan,0.25\n") != std::string::npos);
+    CHECK(text.find(",nan,nan\n") != std::string::npos);
+}
+
 TEST_CASE("every NaN is written alike, and an individual once though it has several records") {
     search::Individual individual = plain();
     individual.loss = store::samples::strange_nan();

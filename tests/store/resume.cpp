@@ -113,6 +113,7 @@ TEST_CASE("learning curves stay on the disk where they are not wanted") {
     for (const auto& [id, individual] : population.individuals()) {
         search::Individual expected = *run.population.find(id);
         expected.curve.clear();
+        expected.metrics.clear();
         CHECK(search::identical(individual, expected));
     }
 }
@@ -267,6 +268,14 @@ TEST_CASE("a record of what cannot be is named and skipped, and the rest is reco
         {"has the time -1", [](auto& one) { one.born = -1; }},
         {"has the time 1e+300", [](auto& one) { one.started = 1e300; }},
         {"a learning curve", [](auto& one) { one.curve.push_back({.epoch = 0}); }},
+        {"a metric",
+         [](auto& one) {
+             one.metrics.push_back({0, "top5", 1});
+         }},
+        {"a metric",
+         [](auto& one) {
+             one.metrics.push_back({1, std::string(65, 'x'), 1});
+         }},
     };
     for (const Lie& lie : lies) {
         CAPTURE(lie.what);

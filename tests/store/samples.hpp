@@ -56,6 +56,7 @@ inline search::Individual individual(std::uint32_t number, const search::Space& 
     one.node = "node-" + std::to_string(number % 12);
     one.device = number % 2 == 0 ? "" : "CPU mit Größe";
     for (std::uint32_t epoch = 0; epoch < number % 4; ++epoch) {
+        one.metrics.push_back({static_cast<std::int32_t>(epoch + 1), "top" + std::to_string(number), strange_nan()});
         one.curve.push_back({static_cast<std::int32_t>(epoch + 1), static_cast<std::int32_t>(number % 5),
                              random.normal(), random.uniform(), epoch == 1 ? strange_nan() : random.normal(),
                              random.uniform(), 1e-3, 0.25});

@@ -86,6 +86,12 @@ public:
             if (--running.looks > 0) {
                 return false;
             }
+            running.individual.started = 1;
+            if (fails(running.individual)) {
+                running.individual.outcome = search::Outcome::failed;
+                ended.push_back(running.individual);
+                return true;
+            }
             running.individual.outcome = search::Outcome::evaluated;
             running.individual.curve.resize(epochs);
             running.individual.loss = 0;
@@ -139,6 +145,7 @@ public:
     std::map<search::Id, std::size_t> beside;  ///< how many ran when it was started
     std::vector<search::Id> joined_by;         ///< those beside which another was started
     std::function<bool(const search::Genome&)> exists = [](const search::Genome&) { return true; };
+    std::function<bool(const search::Individual&)> fails = [](const search::Individual&) { return false; };
 
 private:
     struct Running {

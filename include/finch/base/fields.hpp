@@ -29,6 +29,7 @@ struct Field {
     bool stands_apart = false;        ///< in a table of its own
     bool repeats = false;             ///< a replay gives the same
     bool is_long = false;             ///< text of any length
+    std::size_t width = 1;            ///< of short text's column, at least; in bytes
 
     [[nodiscard]] constexpr Field since(std::uint16_t version) const {
         Field field = *this;
@@ -43,6 +44,12 @@ struct Field {
     [[nodiscard]] constexpr Field repeated() const {
         Field field = *this;
         field.repeats = true;
+        return field;
+    }
+    /// For tables that are written again behind their earlier rows.
+    [[nodiscard]] constexpr Field of_width(std::size_t bytes) const {
+        Field field = *this;
+        field.width = bytes;
         return field;
     }
     [[nodiscard]] constexpr Field long_text() const {
@@ -71,6 +78,11 @@ template <class T>
 inline constexpr bool is_list = false;
 template <class T>
 inline constexpr bool is_list<std::vector<T>> = true;
+/// A list whose bytes are those of its elements, one after the other.
+template <class T>
+inline constexpr bool is_plain_list = false;
+template <class T>
+inline constexpr bool is_plain_list<std::vector<T>> = std::is_trivially_copyable_v<T>;
 
 template <class T>
 inline constexpr bool is_several = false;
@@ -82,6 +94,7 @@ struct Column {
     std::string name;
     std::uint16_t first_version = 1;
     bool is_long = false;
+    std::size_t width = 1;
 };
 
 namespace detail {
@@ -93,14 +106,15 @@ void for_each_column(const Column& column, Get get, const Visit& visit) {
             if (!field.stands_apart) {
                 using Member = std::remove_cvref_t<decltype(std::declval<T&>().*field.member)>;
                 for_each_column<Member>(
-                    {std::string(field.name), std::max(column.first_version, field.first_version), field.is_long},
+                    {std::string(field.name), std::max(column.first_version, field.first_version), field.is_long,
+                     field.width},
                     [ get, member = field.member ](auto& object) -> auto& { return get(object).*member; }, visit);
             }
         });
     } else if constexpr (is_several<T>) {
         for (std::size_t i = 0; i < std::tuple_size_v<T>; ++i) {
             for_each_column<typename T::value_type>(
-                {column.name + "_" + std::to_string(i + 1), column.first_version, column.is_long},
+                {column.name + "_" + std::to_string(i + 1), column.first_version, column.is_long, column.width},
                 [ get, i ](auto& object) -> auto& { return get(object)[i]; }, visit);
         }
     } else if constexpr (!is_list<T>) {
@@ -116,7 +130,7 @@ void for_each_column(const Column& column, Get get, const Visit& visit) {
 template <Recorded T, class Visit>
 void for_each_column(const Visit& visit) {
     detail::for_each_column<T>(
-        {"", 1, false}, [](auto& object) -> auto& { return object; }, visit);
+        {}, [](auto& object) -> auto& { return object; }, visit);
 }
 
 /// How many members an aggregate has, up to 32.
@@ -153,8 +167,13 @@ void put_value(ByteWriter& writer, const T& value) {
         for_each_field<T>([&](const auto& field) { put_value(writer, value.*field.member); });
     } else if constexpr (std::same_as<T, std::string>) {
         writer.put_text(value);
-    } else if constexpr (is_list<T>) {
+    } else if constexpr (is_plain_list<T>) {
         writer.put_all(std::span<const typename T::value_type>(value));
+    } else if constexpr (is_list<T>) {
+        writer.put(static_cast<std::uint32_t>(value.size()));
+        for (const auto& one : value) {
+            put_value(writer, one);
+        }
     } else if constexpr (EnumWithWords<T> || std::same_as<T, bool>) {
         writer.put(static_cast<std::uint8_t>(value));
     } else {
@@ -173,8 +192,13 @@ void get_value(ByteReader& reader, T& value, std::uint16_t version) {
         });
     } else if constexpr (std::same_as<T, std::string>) {
         value = reader.get_text();
-    } else if constexpr (is_list<T>) {
+    } else if constexpr (is_plain_list<T>) {
         value = reader.get_all<typename T::value_type>();
+    } else if constexpr (is_list<T>) {
+        value.clear();
+        for (auto left = reader.get<std::uint32_t>(); left > 0; --left) {
+            get_value(reader, value.emplace_back(), version);
+        }
     } else if constexpr (EnumWithWords<T>) {
         const auto place = reader.get<std::uint8_t>();
         if (place >= words_of(T{}).size()) {

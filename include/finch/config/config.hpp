@@ -81,6 +81,7 @@ public:
     std::vector<search::Cost> costs;  ///< minimised beside it
     search::PropagatorOptions propagator = search::AutomaticOptions{};
     search::Duplicates duplicates = search::Duplicates::breed;
+    int retries = 0;                     ///< of what failed
     std::vector<IslandOptions> islands;  ///< none: all are alike
     search::ExchangeOptions exchange;
     search::PruningOptions pruning;

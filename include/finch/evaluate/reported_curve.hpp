@@ -1,6 +1,7 @@
 #pragma once
 
 #include "finch/base/epoch.hpp"
+#include "finch/base/metric.hpp"
 #include "finch/evaluate/report_line.hpp"
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace finch::evaluate {
 
-/// The learning curve that a program reports, an epoch a line.
+/// The learning curve that a program reports, an epoch a line, and its other metrics.
 class ReportedCurve {
 public:
     /// `ranks`: that evaluate it.
@@ -27,12 +28,14 @@ public:
     void recall(const std::filesystem::path& path);
 
     [[nodiscard]] const std::vector<Epoch>& epochs() const noexcept { return epochs_; }
+    [[nodiscard]] const std::vector<Metric>& metrics() const noexcept { return metrics_; }
     [[nodiscard]] const std::vector<double>& losses() const noexcept { return losses_; }  ///< after each epoch
 
 private:
     std::int32_t ranks_;
     std::int64_t reported_ = 0;  ///< without a number
     std::vector<Epoch> epochs_;
+    std::vector<Metric> metrics_;
     std::vector<double> losses_;
 };
 

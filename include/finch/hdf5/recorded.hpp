@@ -30,7 +30,7 @@ void add_columns(TableWriter& table, At at) {
                               [at, get](std::size_t row) { return static_cast<std::int32_t>(get(at(row))); });
         } else if constexpr (std::same_as<Cell, std::string>) {
             const auto text = [at, get](std::size_t row) -> const std::string& { return get(at(row)); };
-            column.is_long ? table.long_text(name, text) : table.text(name, text);
+            column.is_long ? table.long_text(name, text) : table.text(name, text, column.width);
         } else if constexpr (WrappedNumber<Cell>) {
             table.column(name, [at, get](std::size_t row) { return get(at(row)).value; });
         } else {

@@ -40,6 +40,9 @@ struct RowRange {
     std::size_t count = 0;
 };
 
+/// Whether something of that name stands there.
+[[nodiscard]] bool has_table(hid_t at, const std::string& name);
+
 /// A table that may be too large for memory, read in blocks. Every function throws FileError where the file cannot be
 /// read or has no such column.
 class LargeTable {
@@ -77,10 +80,9 @@ public:
     void enumeration(const std::string& name, std::span<const std::string> words, Value place) {
         add(name, enum_type(words), std::move(place));
     }
-    /// Short text, padded to the longest in the column. `text(row)` is a const std::string&.
+    /// Short text, padded to the longest in the column, or to `width` bytes. `text(row)` is a const std::string&.
     template <class Text>
-    void text(const std::string& name, Text text) {
-        std::size_t width = 1;
+    void text(const std::string& name, Text text, std::size_t width = 1) {
         for (std::size_t row = 0; row < rows_; ++row) {
             width = std::max(width, text(row).size());
         }

@@ -8,6 +8,7 @@
 #include "finch/island/liveness.hpp"
 #include "finch/island/openings.hpp"
 #include "finch/island/options.hpp"
+#include "finch/island/retries.hpp"
 #include "finch/search/beginning.hpp"
 #include "finch/search/duplicates.hpp"
 #include "finch/search/exchange.hpp"
@@ -57,6 +58,7 @@ struct WorkerOptions {
     search::Beginning beginning;               ///< a space without genes: whatever the propagator breeds
     std::vector<std::uint32_t> openings_left;  ///< of the beginning, at this start; openings_left() says them
     search::Duplicates duplicates = search::Duplicates::breed;  ///< not looked at without genes
+    int retries = 0;                                            ///< of what failed
     double archive_seconds = 10;
     double training_seconds = 60;
     std::string node;
@@ -111,6 +113,9 @@ private:
     void live();
     void fill_slots();
     [[nodiscard]] search::Individual newborn();
+    void start_next();
+    [[nodiscard]] const search::Individual* twin_of(const search::Genome& genome) const;
+    [[nodiscard]] std::pair<std::size_t, std::size_t> place_on_island() const;
     void start_bred();
     void start_repeat(search::Repeat repeat);
     void reuse(search::Individual individual, const search::Individual& twin);
@@ -194,6 +199,7 @@ private:
     double archive_cost_ = 0;  ///< seconds
     double last_checkpoint_ = 0;
     double last_report_ = 0;
+    Retries retries_;
     search::KnownGenomes known_genomes_;
     bool looks_for_duplicates_;
     bool tells_of_starts_;    ///< so that others of the island know what is in training, which it asks for itself

@@ -30,7 +30,7 @@ public:
     /// same population and island.
     void update(const Population& population, int island, bool with_training);
     /// The individual that has `genome`, canonical; null if none has. Of several one whose training has ended; of these
-    /// one whose result is its own, then the smallest id.
+    /// one whose result is its own, then one that did not fail, then the smallest id.
     [[nodiscard]] const Individual* find(const Genome& genome) const;
 
 private:

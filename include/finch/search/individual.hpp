@@ -2,6 +2,7 @@
 
 #include "finch/base/bytes.hpp"
 #include "finch/base/epoch.hpp"
+#include "finch/base/metric.hpp"
 #include "finch/search/gene.hpp"
 
 #include <array>
@@ -150,6 +151,7 @@ struct Individual {
     Pruning pruning;
     Id reused_from;
     Id inherited_from;
+    Id retry_of;
     std::int64_t parameters = 0;
     std::int32_t ranks = 0;
     std::int32_t threads = 0;
@@ -158,6 +160,7 @@ struct Individual {
     std::string device;
 
     std::vector<Epoch> curve;
+    std::vector<Metric> metrics;
 
     [[nodiscard]] bool finished_training() const noexcept { return outcome != Outcome::unfinished; }
     /// Whether it has a fitness that can be compared: a finite loss, and a training that is complete or was pruned.
@@ -210,6 +213,9 @@ constexpr auto fields_of(const Individual*) {
             .since(4),
         Field{"parameters", &Individual::parameters, "numbers that its network learns; 0: not known"}.since(4),
         Field{"curve", &Individual::curve, "a row of /curves per epoch"}.apart(),
+        Field{"metrics", &Individual::metrics, "a row of /metrics each"}.apart().since(5),
+        Field{"retry_of", &Individual::retry_of, "the individual of the same genes that failed before it; 0: none"}
+            .since(5),
     };
 }
 static_assert(lists_every_member<Individual>);
@@ -274,7 +280,7 @@ inline constexpr double least_pruned = 1e300;
 /// Appends the individual to `out`, the curve only where `with_curve`. read_individual() reads either, and throws
 /// FileError where the bytes mean no individual. `version`: 1 has no training seconds, progress and attempt, 2 no
 /// breeding, 3 no pruning, reused_from, inherited_from and parameters.
-inline constexpr std::uint16_t individual_version = 4;
+inline constexpr std::uint16_t individual_version = 5;
 void write_individual(const Individual& individual, bool with_curve, Bytes& out);
 [[nodiscard]] Individual read_individual(ByteReader& reader, std::uint16_t version = individual_version);
 

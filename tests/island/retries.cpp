@@ -1,0 +1,150 @@
+// Evaluations that failed are tried again, under a new id and lease.
+#include "island/world.hpp"
+
+#include <doctest/doctest.h>
+#include <map>
+#include <set>
+
+namespace finch::island {
+
+namespace {
+
+using search::Id;
+using search::Individual;
+using search::Outcome;
+
+/// How often each individual was tried again.
+std::map<Id, int> retries_of(const search::Population& population) {
+    std::map<Id, int> counts;
+    for (const auto& [id, individual] : population.individuals()) {
+        ++counts[individual.retry_of];
+    }
+    counts.erase(Id{});
+    return counts;
+}
+
+int tries_before(const search::Population& population, const Individual& individual) {
+    return individual.retry_of == Id{} ? 0 : 1 + tries_before(population, *population.find(individual.retry_of));
+}
+
+/// No retry but of what failed, of the same genes, once each, and no more than `most` in a row.
+void check_retries(const search::Population& population, int most) {
+    for (const auto& [id, count] : retries_of(population)) {
+        REQUIRE(population.find(id) != nullptr);
+        CHECK(population.find(id)->outcome == Outcome::failed);
+        CHECK(count == 1);
+    }
+    for (const auto& [id, individual] : population.individuals()) {
+        if (individual.retry_of != Id{}) {
+            const Individual& failed = *population.find(individual.retry_of);
+            CHECK(individual.genome == failed.genome);
+            CHECK(individual.parents == failed.parents);
+            CHECK(individual.island == failed.island);
+        }
+        CHECK(tries_before(population, individual) <= most);
+    }
+}
+
+/// Those that failed, may be tried again, and were not.
+int left_over(const search::Population& population, int most) {
+    const auto tried = retries_of(population);
+    int left = 0;
+    for (const auto& [id, individual] : population.individuals()) {
+        const bool failed = individual.outcome == Outcome::failed;
+        left += failed && !tried.contains(id) && tries_before(population, individual) < most ? 1 : 0;
+    }
+    return left;
+}
+
+bool is_on_the_right(const Individual& individual) {
+    return individual.genome[0] > 0;
+}
+
+}  // namespace
+
+TEST_CASE("what fails is tried again as often as it may, within the budget; what succeeds then is not") {
+    for (const bool fails_always : {true, false}) {
+        World world(3, 1, evaluations(90), search::ExchangeKind::pollination);
+        world.retries = 2;
+        world.fails = [fails_always](const Individual& one) {
+            return is_on_the_right(one) && (fails_always || one.retry_of == Id{});
+        };
+        REQUIRE(world.run(100000));
+        const search::Population population = world.recorded();
+        CHECK(population.evaluations() == 90);
+        check_retries(population, fails_always ? 2 : 1);
+        CHECK(retries_of(population).size() > 10);
+        CHECK(left_over(population, 2) <= 3);  // one of each worker, when the budget ends
+    }
+}
+
+TEST_CASE("without retries nothing is tried again; nor is what never began") {
+    World world(2, 1, evaluations(40), search::ExchangeKind::none);
+    world.fails = is_on_the_right;
+    REQUIRE(world.run(100000));
+    CHECK(retries_of(world.recorded()).empty());
+
+    World other(2, 1, evaluations(40), search::ExchangeKind::none);
+    other.retries = 3;
+    other.exists = [](const search::Genome&) { return false; };
+    REQUIRE(other.run(100000));
+    CHECK(retries_of(other.recorded()).empty());
+}
+
+TEST_CASE("what was not tried again before a stop is after it, once, on whatever workers are there") {
+    for (int rounds = 20; rounds < 200; rounds += 20) {
+        World world(4, 2, evaluations(120), search::ExchangeKind::pollination);
+        world.retries = 2;
+        world.slots = 2;
+        world.fails = is_on_the_right;
+        world.run(rounds);
+        const int waiting = left_over(world.recorded(), 2);
+        REQUIRE(world.run(100000, 3));
+        const search::Population population = world.recorded();
+        CHECK(population.evaluations() == 120);
+        check_retries(population, 2);
+        CHECK(left_over(population, 2) <= 6);
+        CHECK((waiting > 0 || rounds < 100));
+    }
+}
+
+TEST_CASE("openings come before retries, and none is lost") {
+    World world(2, 1, evaluations(60), search::ExchangeKind::none);
+    world.set_space(plane());
+    world.beginning.space = plane();
+    world.beginning.start = search::Start::sobol;
+    world.beginning.points = 16;
+    world.retries = 1;
+    world.fails = [](const Individual&) { return true; };
+    REQUIRE(world.run(100000));
+    int first = 0;
+    for (const auto& [id, individual] : world.recorded().individuals()) {
+        const bool is_opening = id.sequence() <= 8;
+        first += is_opening && individual.retry_of == Id{} ? 1 : 0;
+    }
+    CHECK(first == 16);
+}
+
+TEST_CASE("genes that failed as often as they may are not evaluated any more, even where others are trained again") {
+    search::Space space;
+    space.genes = {{"word", search::ChoiceGene{{"a", "b"}}}, {"n", search::IntGene{0, 1}}};
+    for (const auto duplicates : {search::Duplicates::train, search::Duplicates::breed}) {
+        World world(1, 1, evaluations(60), search::ExchangeKind::none, 0);
+        world.set_space(space);
+        world.beginning.space = space;
+        world.duplicates = duplicates;
+        world.retries = 2;
+        const auto is_bad = [](const Individual& one) { return one.genome[0] == 1; };
+        world.fails = is_bad;
+        REQUIRE(world.run(1000000));
+        std::map<search::Genome, int> evaluated;
+        for (const auto& [id, individual] : world.recorded().individuals()) {
+            evaluated[individual.genome] += is_bad(individual) ? 1 : 0;
+        }
+        for (const auto& [genome, count] : evaluated) {
+            CHECK((count == 0 || count == 3 || duplicates == search::Duplicates::breed));
+        }
+    }
+}
+
+}  // namespace finch::island
