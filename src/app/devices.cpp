@@ -11,6 +11,7 @@
 #include "finch/comm/all_reduce.hpp"
 #include "finch/config/trial_genomes.hpp"
 
+#include <utility>
 #include <vector>
 
 namespace finch::app {
@@ -58,24 +59,35 @@ cluster::DeviceWishes device_wishes(const config::Config& config) {
             .ranks_per_worker = workers.ranks};
 }
 
+std::unique_ptr<backend::Device> make_device(cluster::DeviceKind kind, int index, int threads,
+                                             std::function<std::int64_t()> free_memory) {
+    switch (kind) {
+        case cluster::DeviceKind::automatic:
+        case cluster::DeviceKind::cpu:
+            break;
+        case cluster::DeviceKind::cuda:
+            return backend::make_cuda_device(index);
+    }
+    return backend::make_cpu_device(threads, std::move(free_memory));
+}
+
 void check_precision(const config::Config& config, const backend::Device& device) {
     if (!config.trains()) {
         return;
     }
     for (const train::Recipe& recipe : config::trial_recipes(config)) {
         if (!device.supports(recipe.training.precision)) {
-            throw ConfigError(
-                "training.precision: the CPU computes in float32 only; write float32, or use GPUs (workers.device: "
-                "cuda)");
+            throw ConfigError(fmt::format(
+                "training.precision: {} computes in float32 only; write float32, or use GPUs (workers.device: cuda)",
+                device.name()));
         }
     }
 }
 
 OpenedDevice open_device(const comm::Session& session, const config::Config& config, const Placement& placement) {
-    const bool may_use_cuda = config.trains() && config.workers.device != cluster::DeviceKind::cpu;
     std::vector<backend::DeviceDescription> mine;
     on_every_rank(MPI_COMM_WORLD, [&] {
-        if (may_use_cuda) {
+        if (config.trains() && cluster::may_use_cuda(config.workers.device)) {
             mine = backend::cuda_devices();
         }
     });
@@ -94,18 +106,17 @@ OpenedDevice open_device(const comm::Session& session, const config::Config& con
     }
     OpenedDevice opened;
     opened.communicator = map.communicator;
-    const int index = map.device.at(static_cast<std::size_t>(session.world_rank()));
+    const auto rank = static_cast<std::size_t>(session.world_rank());
+    const int index = map.device.at(rank);
     on_every_rank(MPI_COMM_WORLD, [&] {
-        opened.device = index == cluster::no_device
-                            ? backend::make_cpu_device(placement.threads,
-                                                       free_memory(placement.mine(session.world_rank()).local_ranks))
-                            : backend::make_cuda_device(index);
+        opened.device = make_device(map.kind, index, placement.threads,
+                                    free_memory(placement.mine(session.world_rank()).local_ranks));
         check_precision(config, *opened.device);
     });
     opened.description = opened.device->name();
     if (index != cluster::no_device) {
-        opened.description =
-            fmt::format("cuda:{} {} ({})", index, opened.device->name(), mine.at(static_cast<std::size_t>(index)).uuid);
+        opened.description = fmt::format("{} {} ({})", map.name(rank), opened.device->name(),
+                                         mine.at(static_cast<std::size_t>(index)).uuid);
     }
     return opened;
 }

@@ -87,7 +87,7 @@ cluster::DeviceMap map_devices(const config::Config& config, const cluster::Layo
     seen.has_nccl = comm::has_nccl();
     map = cluster::map_devices(layout.places, std::vector(layout.places.size(), seen), device_wishes(config));
     if (!map.uses_devices()) {
-        check_precision(config, *backend::make_cpu_device(1));
+        check_precision(config, *make_device(map.kind, cluster::no_device, 1));
     }
     return map;
 }
@@ -100,10 +100,9 @@ std::string table(const config::Config& config, const cluster::Layout& layout, c
                         "island", "device");
     for (std::size_t rank = 0; rank < std::min(most, layout.places.size()); ++rank) {
         const cluster::Place& place = layout.places[rank];
-        const int device = devices.device[rank];
         text += fmt::format("{:>6}  {:<20} {:>6} {:>8} {:>6} {:>7}  {}\n", rank, place.node, place.local_rank,
                             place.worker, place.group_rank == 0 ? "leads" : std::to_string(place.group_rank),
-                            place.island, device == cluster::no_device ? "cpu" : fmt::format("cuda:{}", device));
+                            place.island, devices.name(rank));
     }
     if (layout.places.size() > most) {
         text += fmt::format("  … and {} more ranks\n", layout.places.size() - most);

@@ -8,6 +8,7 @@
 #include "finch/app/startup.hpp"
 #include "finch/backend/device.hpp"
 #include "finch/base/bytes.hpp"
+#include "finch/base/enum_words.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/comm/all_reduce.hpp"
@@ -109,7 +110,8 @@ OpenedDevice open_as_recorded(const comm::Session& session, config::Config confi
     config.workers.island_sizes.clear();
     config.workers.slots = 1;
     config.workers.threads = std::max(1, individual.threads);
-    config.workers.device = individual.device == "cpu" ? cluster::DeviceKind::cpu : cluster::DeviceKind::cuda;
+    // Recorded is the device's name: a kind's word, or what a CUDA device is called.
+    config.workers.device = enumerator<cluster::DeviceKind>(individual.device).value_or(cluster::DeviceKind::cuda);
     config.workers.communicator = cluster::AllReduceKind::automatic;
     const Placement placement =
         place_ranks(session, config, cluster::Slurm::read(cluster::Environment::of_this_process()));

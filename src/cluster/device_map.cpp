@@ -1,5 +1,6 @@
 #include "finch/cluster/device_map.hpp"
 
+#include "finch/base/enum_words.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 
@@ -19,7 +20,11 @@ public:
 
     DeviceMap make() {
         map_.device.assign(places_.size(), no_device);
+        if (wishes_.device != DeviceKind::automatic) {
+            map_.kind = wishes_.device;
+        }
         if (devices_are_used()) {
+            map_.kind = DeviceKind::cuda;
             choose_devices();
             check_sharing();
             check_slots();
@@ -36,7 +41,7 @@ private:
 
     /// True where every rank has one; ConfigError where some have, or one was asked for in vain.
     bool devices_are_used() {
-        if (wishes_.device == DeviceKind::cpu) {
+        if (!may_use_cuda(wishes_.device)) {
             return false;
         }
         std::vector<std::string> without;
@@ -60,7 +65,7 @@ private:
         throw ConfigError(fmt::format(
             "workers.device: {}: {} of {} ranks have no CUDA device ({}): {}{}. Ask Slurm for them (--gpus-per-node=N "
             "--ntasks-per-node=N), look at CUDA_VISIBLE_DEVICES, or write workers.device: cpu; finch doctor tells more",
-            wishes_.device == DeviceKind::cuda ? "cuda" : "auto", count, seen_.size(), why, fmt::join(without, ", "),
+            word(wishes_.device), count, seen_.size(), why, fmt::join(without, ", "),
             count > without.size() ? fmt::format(" and {} more", count - without.size()) : ""));
     }
 
@@ -212,6 +217,11 @@ private:
 };
 
 }  // namespace
+
+std::string DeviceMap::name(std::size_t rank) const {
+    const int index = device.at(rank);
+    return index == no_device ? std::string(word(kind)) : fmt::format("{}:{}", word(kind), index);
+}
 
 DeviceMap map_devices(const std::vector<Place>& places, const std::vector<SeenDevices>& seen,
                       const DeviceWishes& wishes) {

@@ -48,7 +48,8 @@ TEST_CASE("a rank's device is that of its number on its node") {
 
     CHECK(map.device == std::vector<int>{0, 1, 2, 3, 0, 1, 2, 3});
     CHECK(map.communicator == AllReduceKind::nccl);
-    CHECK(map.uses_devices());
+    CHECK(map.kind == Device::cuda);
+    CHECK(map.name(6) == "cuda:2");
 }
 
 TEST_CASE("a rank that sees one device alone takes it, whatever its number; workers of several ranks are warned") {
@@ -81,7 +82,8 @@ TEST_CASE("the same UUID on two nodes is two devices") {
 
 TEST_CASE("no device anywhere: auto takes the CPU and says so, cuda is refused with the ranks, nodes and reason") {
     const DeviceMap map = map_devices(places(2, 1), sees(2, 0), {.ranks_per_worker = 2});
-    CHECK(!map.uses_devices());
+    CHECK(map.kind == Device::cpu);
+    CHECK(map.name(1) == "cpu");
     CHECK(map.communicator == AllReduceKind::mpi);
     REQUIRE(map.notes.size() == 1);
     CHECK(map.notes[0].find("no driver") != std::string::npos);

@@ -45,6 +45,7 @@ with Folder() as folder:
     output = folder.run(0, "plan", "tiny.yaml", *FOUR)
     data = "600 images of 12 x 12 x 1 in 10 classes: 397 train, 203 validate; 100 more test the best model"
     check(data in output, f"plan does not say what the data are\n{output}")
+    check(output.count("  cpu\n") == 4, f"four ranks without GPUs do not compute on the CPU\n{output}")
     # layers 1 to 3: 3x3 convolutions 1 → 4 → 4 → 4 with padding same, pooled to 6 x 6, then 144 → 10
     first, more, last = 4 * 9 + 4, 4 * 4 * 9 + 4, 10 * 144 + 10
     check(f"networks: {first + last} to {first + 2 * more + last} parameters" in output, f"parameters\n{output}")

@@ -6,6 +6,8 @@
 #include "finch/comm/mpi.hpp"
 #include "finch/config/config.hpp"
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -20,6 +22,10 @@ struct OpenedDevice {
 
 /// What the configuration asks of devices.
 [[nodiscard]] cluster::DeviceWishes device_wishes(const config::Config& config);
+/// A device of `kind`, which is not automatic. `index`: that of a CUDA device. `threads` and `free_memory`: what the
+/// rank may take of its node.
+[[nodiscard]] std::unique_ptr<backend::Device> make_device(cluster::DeviceKind kind, int index, int threads,
+                                                           std::function<std::int64_t()> free_memory = {});
 /// Throws ConfigError where `device` cannot compute in the configuration's precision.
 void check_precision(const config::Config& config, const backend::Device& device);
 

@@ -50,7 +50,7 @@ class Device {
 public:
     virtual ~Device() = default;
 
-    /// For people and files: "cpu", "NVIDIA H200".
+    /// For people and files: its word in workers.device, "cpu"; a CUDA device's own name, "NVIDIA H200".
     [[nodiscard]] virtual std::string name() const = 0;
     /// Whether operations return before they are done. synchronize() then waits for them.
     [[nodiscard]] virtual bool runs_ahead() const = 0;

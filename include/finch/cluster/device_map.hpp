@@ -19,6 +19,10 @@ enum class DeviceKind { automatic, cpu, cuda };
 constexpr std::array<std::string_view, 3> words_of(DeviceKind) {
     return {"auto", "cpu", "cuda"};
 }
+/// Whether ranks look for CUDA devices. Every other kind is of the host: each rank has one of its own.
+constexpr bool may_use_cuda(DeviceKind kind) {
+    return kind == DeviceKind::automatic || kind == DeviceKind::cuda;
+}
 
 /// What the configuration asks for.
 struct DeviceWishes {
@@ -40,11 +44,14 @@ struct SeenDevices {
 constexpr int no_device = -1;
 
 struct DeviceMap {
-    std::vector<int> device;  ///< by world rank: the index to use, or no_device: the CPU
+    DeviceKind kind = DeviceKind::cpu;  ///< of all ranks' devices; never automatic
+    std::vector<int> device;            ///< by world rank: the index of its CUDA device, or no_device
     AllReduceKind communicator = AllReduceKind::none;
     std::vector<std::string> notes;     ///< for the log
     std::vector<std::string> warnings;  ///< likewise
-    [[nodiscard]] bool uses_devices() const noexcept { return !device.empty() && device.front() != no_device; }
+    [[nodiscard]] bool uses_devices() const noexcept { return kind == DeviceKind::cuda; }
+    /// "cuda:1", "cpu".
+    [[nodiscard]] std::string name(std::size_t rank) const;
 };
 
 /// Who computes on which device. A pure function of what all ranks see, so that all come to the same answer. `places`
