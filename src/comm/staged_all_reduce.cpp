@@ -1,4 +1,4 @@
-#include "finch/backend/transfer.hpp"
+#include "finch/backend/device.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/comm/all_reduce.hpp"
@@ -44,7 +44,7 @@ public:
         const std::size_t number = buckets_.size();
         if (number == transfers_.size() || bucket.size() > transfers_[number].floats) {
             transfers_.resize(std::max(transfers_.size(), number + 1));
-            transfers_[number] = {backend::make_transfer(device_, bucket.size()), bucket.size()};
+            transfers_[number] = {device_.make_transfer(bucket.size()), bucket.size()};
         }
         transfers_[number].way->fetch(bucket);
         buckets_.push_back(bucket);
@@ -83,7 +83,7 @@ public:
         // Doubles travel as the floats that they take the room of.
         const std::span<float> raw(reinterpret_cast<float*>(values.data()), 2 * values.size());
         if (!statistics_.way || raw.size() > statistics_.floats) {
-            statistics_ = {backend::make_transfer(device_, raw.size()), raw.size()};
+            statistics_ = {device_.make_transfer(raw.size()), raw.size()};
         }
         statistics_.way->fetch(raw);
         Deadline deadline(timeout_seconds_);

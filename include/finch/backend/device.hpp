@@ -3,6 +3,7 @@
 #include "finch/backend/operation.hpp"
 #include "finch/backend/optimizer.hpp"
 #include "finch/backend/step_context.hpp"
+#include "finch/backend/transfer.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -69,6 +70,9 @@ public:
     /// Both wait: `from` may go, and `to` is there, when they return.
     virtual void upload(std::span<const float> from, float* to) = 0;
     virtual void download(const float* from, std::span<float> to) = 0;
+    /// For up to `floats` at once. Throws std::bad_alloc; Error where the device has none, as where is_host(): MPI sums
+    /// its memory as it is.
+    [[nodiscard]] virtual std::unique_ptr<Transfer> make_transfer(std::size_t floats);
 
     /// Throws std::bad_alloc.
     [[nodiscard]] virtual std::unique_ptr<Operation> make(const OperationShape& shape) = 0;

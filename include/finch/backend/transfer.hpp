@@ -1,15 +1,12 @@
 #pragma once
 
-#include "finch/backend/device.hpp"
-
 #include <cstddef>
-#include <memory>
 #include <span>
 
 namespace finch::backend {
 
-/// A way of some floats from a device to the host and back, in line with the device's work: for sums that the host
-/// makes. The host's copy lies in pinned memory.
+/// Made by a Device, which must outlive it. A way of some floats from a device to the host and back, in line with the
+/// device's work: for sums that the host makes. The host's copy lies in pinned memory.
 class Transfer {
 public:
     virtual ~Transfer() = default;
@@ -24,8 +21,5 @@ public:
     /// Copies host() to `to` (device memory), before what the device is asked for from now on. Does not wait.
     virtual void put_back(std::span<float> to) = 0;
 };
-
-/// `device`, which must outlive it, is a CUDA device. Throws std::bad_alloc, ConfigError "built without CUDA".
-[[nodiscard]] std::unique_ptr<Transfer> make_transfer(Device& device, std::size_t floats);
 
 }  // namespace finch::backend

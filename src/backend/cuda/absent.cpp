@@ -1,6 +1,5 @@
 // Stands in for the CUDA backend where it is not built.
 #include "finch/backend/cuda.hpp"
-#include "finch/backend/transfer.hpp"
 #include "finch/base/error.hpp"
 
 namespace finch::backend {
@@ -19,9 +18,6 @@ std::vector<DeviceDescription> cuda_devices() {
 }
 CudaVersions cuda_versions() {
     return {.problem = "this program was built without CUDA"};
-}
-std::unique_ptr<Transfer> make_transfer(Device&, std::size_t) {
-    throw ConfigError("workers.communicator: staged: this program was built without CUDA; auto and mpi serve");
 }
 
 }  // namespace finch::backend

@@ -7,6 +7,7 @@
 #include "step_context.hpp"
 #include "steps.hpp"
 #include "stream.hpp"
+#include "transfer.hpp"
 
 #include <limits>
 #include <new>
@@ -53,6 +54,9 @@ public:
     }
     void download(const float* from, std::span<float> to) override {
         copy(from, to.data(), to.size_bytes(), cudaMemcpyDeviceToHost);
+    }
+    [[nodiscard]] std::unique_ptr<Transfer> make_transfer(std::size_t floats) override {
+        return cuda::make_transfer(stream_.get(), floats);
     }
 
     [[nodiscard]] std::unique_ptr<Operation> make(const OperationShape& shape) override {

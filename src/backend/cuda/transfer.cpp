@@ -1,11 +1,9 @@
-#include "finch/backend/transfer.hpp"
+#include "transfer.hpp"
 
 #include "runtime.hpp"
 
-namespace finch::backend {
+namespace finch::backend::cuda {
 namespace {
-
-using namespace cuda;
 
 class CudaTransfer : public Transfer {
 public:
@@ -40,8 +38,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Transfer> make_transfer(Device& device, std::size_t floats) {
-    return std::make_unique<CudaTransfer>(static_cast<cudaStream_t>(device.stream()), floats);
+std::unique_ptr<Transfer> make_transfer(cudaStream_t stream, std::size_t floats) {
+    return std::make_unique<CudaTransfer>(stream, floats);
 }
 
-}  // namespace finch::backend
+}  // namespace finch::backend::cuda

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "finch/backend/transfer.hpp"
+
+#include <cstddef>
+#include <cuda_runtime.h>
+#include <memory>
+
+namespace finch::backend::cuda {
+
+/// In line with the work of `stream`, which must outlive it. Throws std::bad_alloc.
+[[nodiscard]] std::unique_ptr<Transfer> make_transfer(cudaStream_t stream, std::size_t floats);
+
+}  // namespace finch::backend::cuda
