@@ -117,8 +117,9 @@ TEST_CASE("openings come before retries, and none is lost") {
     world.retries = 1;
     world.fails = [](const Individual&) { return true; };
     REQUIRE(world.run(100000));
+    const search::Population population = world.recorded();
     int first = 0;
-    for (const auto& [id, individual] : world.recorded().individuals()) {
+    for (const auto& [id, individual] : population.individuals()) {
         const bool is_opening = id.sequence() <= 8;
         first += is_opening && individual.retry_of == Id{} ? 1 : 0;
     }
@@ -137,8 +138,9 @@ TEST_CASE("genes that failed as often as they may are not evaluated any more, ev
         const auto is_bad = [](const Individual& one) { return one.genome[0] == 1; };
         world.fails = is_bad;
         REQUIRE(world.run(1000000));
+        const search::Population population = world.recorded();
         std::map<search::Genome, int> evaluated;
-        for (const auto& [id, individual] : world.recorded().individuals()) {
+        for (const auto& [id, individual] : population.individuals()) {
             evaluated[individual.genome] += is_bad(individual) ? 1 : 0;
         }
         for (const auto& [genome, count] : evaluated) {
