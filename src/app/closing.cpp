@@ -7,6 +7,8 @@
 #include "finch/base/log.hpp"
 #include "finch/report/tables.hpp"
 
+#include <exception>
+
 namespace finch::app {
 namespace {
 
@@ -19,21 +21,9 @@ std::string closing_line(const RunContext& context, const island::Worker& worker
 
 /// World rank 0. False where models/best.h5 should be there and is not.
 bool publish(const RunContext& context, std::uint64_t run, const search::Population& population) {
-    if (!context.config.trains()) {
-        return true;
-    }
-    try {
-        if (const auto said = publish_best(context.directory, run, context.config, context.datasets, context.device,
-                                           search::chosen(population, context.config.final_choice))) {
-            spdlog::info("{}", *said);
-        }
-        return true;
-    } catch (const Error& error) {
-        spdlog::warn("models/best.h5 could not be written: {}", error.what());
-    } catch (const std::bad_alloc&) {
-        spdlog::warn("models/best.h5 could not be written: no memory to measure the best model on the test set");
-    }
-    return false;
+    return !context.config.trains() ||
+           publish_or_warn(context.directory, run, context.config, context.datasets, context.device,
+                           search::chosen(population, context.config.final_choice));
 }
 
 /// World rank 0. Twice, so that the predecessor holds all of it too; where there is no room for that, the journals stay
@@ -93,7 +83,7 @@ FileArchive::Written publisher(const RunContext& context, std::uint64_t run) {
             if (best != nullptr && best->id != last && publish_weights(context.directory, run, best)) {
                 last = best->id;
             }
-        } catch (const ApiError& error) {
+        } catch (const std::exception& error) {  // the archive is there; it is tried again after the next one
             spdlog::warn("models/best.h5 could not be written: {}", error.what());
         }
     };

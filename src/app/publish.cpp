@@ -8,6 +8,7 @@
 #include "finch/train/training.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <map>
 #include <new>
 #include <set>
@@ -153,6 +154,21 @@ std::optional<std::string> publish_best(const store::RunDirectory& directory, st
     return fmt::format("best individual {}{}: test loss {:.5g}, test accuracy {:.2f} % ({} images) -> {}",
                        to_text(best->id), whose, test.loss, 100 * test.accuracy, datasets.test.samples(),
                        directory.best_model().string());
+}
+
+bool publish_or_warn(const store::RunDirectory& directory, std::uint64_t run, const config::Config& config,
+                     const data::Datasets& datasets, backend::Device& device, const search::Individual* best) {
+    try {
+        if (const auto said = publish_best(directory, run, config, datasets, device, best)) {
+            spdlog::info("{}", *said);
+        }
+        return true;
+    } catch (const std::bad_alloc&) {
+        spdlog::warn("models/best.h5 could not be written: no memory to measure the best model on the test set");
+    } catch (const std::exception& error) {  // Finch's own, or of a device's library
+        spdlog::warn("models/best.h5 could not be written: {}", error.what());
+    }
+    return false;
 }
 
 void remove_spare_weights(const store::RunDirectory& directory, const search::Population& population) {

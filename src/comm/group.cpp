@@ -84,7 +84,7 @@ void Group::finish(MPI_Request& request, const char* what, double seconds) const
     }
 }
 
-void Group::broadcast(Bytes& bytes, double seconds) const {
+void Group::broadcast(Bytes& bytes, double seconds, std::size_t most) const {
     if (size_ == 1) {
         return;
     }
@@ -99,7 +99,7 @@ void Group::broadcast(Bytes& bytes, double seconds) const {
     bytes.resize(buffers_->packet.size);
     if (buffers_->packet.size > buffers_->packet.bytes.size()) {
         for (std::span<std::byte> rest(bytes); !rest.empty();) {
-            const auto part = rest.first(std::min(rest.size(), most_message_bytes));
+            const auto part = rest.first(std::min(rest.size(), most));
             FINCH_MPI(MPI_Ibcast(part.data(), int_count(part.size()), MPI_BYTE, 0, get(), &request));
             finish(request, "a long order");
             rest = rest.subspan(part.size());

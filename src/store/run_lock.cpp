@@ -22,7 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double beat_seconds = 10;
 constexpr double most_silence_seconds = 60;
 constexpr double patience_seconds = 180;  // a file server keeps a dead client's locks for 90 s
 constexpr double ending_seconds = 5;      // a process of this host may be about to end: its peer has died
@@ -164,7 +163,7 @@ public:
             pause(look_seconds);
             waited += look_seconds;
         }
-        next_beat_ = steady_seconds() + beat_seconds;
+        next_beat_ = steady_seconds() + options_.beat_seconds;
     }
     /// Emptied, not removed: should the name be another's by now, nothing happens to it.
     ~Implementation() { static_cast<void>(::ftruncate(file_.get(), 0)); }
@@ -189,7 +188,7 @@ public:
         if (retry([&] { return ::futimens(file_.get(), nullptr); }) != 0) {
             throw_storage("cannot renew " + path_.string());
         }
-        next_beat_ = steady_seconds() + beat_seconds;
+        next_beat_ = steady_seconds() + options_.beat_seconds;
     }
 
 private:

@@ -1,10 +1,6 @@
-// Whose weights are kept and published: always those of the best by search::better(), and of this run.
-#include "finch/app/publish.hpp"
-#include "finch/data/dataset.hpp"
-#include "finch/evaluate/cnn_evaluator.hpp"
-#include "finch/search/final_choice.hpp"
-
-#include "support/temporary_folder.hpp"
+// Whose weights are kept, and what of a training: always those of the best by search::better(), and of this run.
+#include "app/world.hpp"
+#include "support/captured_log.hpp"
 
 #include <algorithm>
 #include <doctest/doctest.h>
@@ -13,95 +9,7 @@
 
 using namespace finch;
 using namespace finch::app;
-using namespace finch::evaluate;
-
-namespace {
-
-constexpr std::uint64_t this_run = 77;
-
-constexpr const char* configuration = R"(
-name: best
-data: {kind: generated, samples: 120, size: 8, validation_samples: 20}
-model: [conv: {channels: $channels, kernel: 3}, flatten, linear: {units: classes}]
-training: {INHERITepochs: 2, batch_size: 20, learning_rate: 0.1}
-search: {space: {channels: {int: [1, 8]}}, objective: validation_error, budget: {evaluations: 4}}
-)";
-
-search::Individual individual(std::uint64_t id) {
-    search::Individual one;
-    one.id.value = id;
-    one.genome = {static_cast<double>(id % 8 + 1)};
-    return one;
-}
-
-/// A worker of one rank with its run directory. `known` is what its leader has heard of.
-struct World {
-    explicit World(const std::string& inherit = "")
-        : config(config::parse(
-              std::string(configuration).replace(std::string(configuration).find("INHERIT"), 7, inherit), "test")),
-          datasets(data::load(config.recipe({1}, 0).data, config.seed)),
-          device(backend::make_cpu_device(1)),
-          slots(config, datasets, *device, group, cluster::AllReduceKind::none) {
-        directory.create();
-    }
-
-    [[nodiscard]] CnnEvaluator evaluator(int worker, std::uint64_t run) {
-        CnnEvaluator made(config, slots, group, directory, {worker, 1, "here", run}, "cpu", [this] { return known; });
-        made.set_sample_shape({8, 8, 1}, 10);
-        return made;
-    }
-
-    search::Individual train(CnnEvaluator& evaluator, std::uint64_t id) { return train(evaluator, individual(id)); }
-
-    search::Individual train(CnnEvaluator& evaluator, const search::Individual& one) {
-        evaluator.start(one);
-        while (true) {
-            for (search::Individual& done : evaluator.advance()) {
-                return done;
-            }
-        }
-    }
-
-    /// Whose weights `worker` holds; 0: nobody's.
-    [[nodiscard]] std::uint64_t kept(int worker) const { return held(directory.worker_best(worker)); }
-    [[nodiscard]] std::uint64_t published() const { return held(directory.best_model()); }
-    [[nodiscard]] static std::uint64_t held(const std::filesystem::path& path) {
-        std::vector<std::string> problems;
-        const auto file = store::read_model(path, problems, OnDamage::leave);
-        return file ? file->individual.id.value : 0;
-    }
-
-    /// As whoever trained it would have kept it.
-    void keep(int worker, const search::Individual& one, std::uint64_t run) const {
-        store::write_model(directory.worker_best(worker), {one, "", {{"x", {}, std::vector<float>{1}}}, run});
-    }
-
-    testing::TemporaryFolder folder;
-    store::RunDirectory directory{folder / "run"};
-    config::Config config;
-    data::Datasets datasets;
-    comm::Group group{MPI_COMM_SELF, 0, 0};
-    std::unique_ptr<backend::Device> device;
-    Slots slots;
-    std::optional<search::Standing> known;
-};
-
-search::Individual evaluated(std::uint64_t id, double loss) {
-    search::Individual one = individual(id);
-    one.outcome = search::Outcome::evaluated;
-    one.loss = loss;
-    return one;
-}
-
-search::Population population_of(const std::vector<search::Individual>& all) {
-    search::Population population(search::ExchangeKind::none, 1);
-    for (const search::Individual& one : all) {
-        population.merge(one);
-    }
-    return population;
-}
-
-}  // namespace
+using namespace finch::app::small;
 
 TEST_CASE("of two equal ones the smaller id is kept, whoever has trained the other") {
     World world;
@@ -153,7 +61,7 @@ TEST_CASE("the loss of an individual is that of its own best epoch by error") {
     CHECK(one.samples_per_second == doctest::Approx(2 * 100 / one.training_seconds));
 }
 
-TEST_CASE("a snapshot of another run is not gone on with, one of this run is") {
+TEST_CASE("a snapshot of another run is not gone on with and named, one of this run is gone on with") {
     World world;
     CnnEvaluator evaluator = world.evaluator(0, this_run);
     evaluator.start(individual(1));
@@ -165,99 +73,15 @@ TEST_CASE("a snapshot of another run is not gone on with, one of this run is") {
     const double seconds = world.slots.training(0).training_seconds();
 
     CnnEvaluator other = world.evaluator(0, this_run + 1);
+    const testing::CapturedLog log;
     other.start(individual(1));
     CHECK(world.slots.training(0).samples_trained() == 0);
+    CHECK(log.text().find(world.directory.training({1}).string() + ": it is of another run") != std::string::npos);
 
     CnnEvaluator same = world.evaluator(0, this_run);
     same.start(individual(1));
     CHECK(world.slots.training(0).samples_trained() == trained);
     CHECK(world.slots.training(0).training_seconds() == seconds);
-}
-
-TEST_CASE("what is published is the best of this run, though a file of another run has its number") {
-    World world;
-    const search::Individual best = evaluated(3, 0.25);
-    const search::Population population = population_of({best, evaluated(4, 0.25), evaluated(5, 0.5)});
-    store::write_model(world.directory.best_model(), {best, "", {}, this_run + 1});
-    world.keep(0, best, this_run + 1);
-
-    CHECK_FALSE(publish_weights(world.directory, this_run, population.best()));
-    world.keep(0, best, this_run);
-    CHECK(publish_weights(world.directory, this_run, population.best()));
-
-    std::vector<std::string> problems;
-    const auto published = store::read_model(world.directory.best_model(), problems, OnDamage::leave);
-    REQUIRE(published);
-    CHECK(published->run == this_run);
-    CHECK(published->individual.id == best.id);
-}
-
-TEST_CASE("weights that a result displaced which was killed before it was recorded are found") {
-    World world;
-    const search::Individual best = evaluated(3, 0.25);
-    world.keep(0, best, this_run);
-    world.keep(0, evaluated(9, 0.125), this_run);  // of whom no record tells
-
-    CHECK(publish_weights(world.directory, this_run, population_of({best}).best()));
-    CHECK(world.published() == 3);
-}
-
-TEST_CASE("the weights of an individual that another worker went on with are found, and tested once") {
-    World world;
-    CnnEvaluator evaluator = world.evaluator(6, this_run);
-    const search::Individual best = world.train(evaluator, 3);
-    const search::Population population = population_of({best});
-
-    const auto said =
-        publish_best(world.directory, this_run, world.config, world.datasets, *world.device, population.best());
-    const auto again =
-        publish_best(world.directory, this_run, world.config, world.datasets, *world.device, population.best());
-
-    REQUIRE(said);
-    CHECK(said->find("test accuracy") != std::string::npos);
-    CHECK_FALSE(again);
-    CHECK(world.published() == 3);
-}
-
-TEST_CASE(
-    "the weights of repeats are all kept, beside those of the best, and of each individual's the best one stays") {
-    World world;
-    CnnEvaluator evaluator = world.evaluator(0, this_run);
-    const search::Individual original = world.train(evaluator, 3);
-    world.known = search::Standing{true, 0, {1}};  // better than all
-    std::vector<search::Individual> all{original};
-    for (const std::uint64_t id : {11, 12, 13}) {
-        search::Individual repeat = individual(id);
-        repeat.genome = original.genome;
-        repeat.bred_by = search::Operator::repeat;
-        repeat.parents[0] = original.id;
-        all.push_back(world.train(evaluator, repeat));
-        CHECK(world.held(world.directory.repeat(repeat.id)) == id);
-    }
-    CHECK(world.kept(0) == 3);
-    const search::Population population = population_of(all);
-    const search::Individual* winner = search::chosen(population, search::FinalChoice{1, 3});
-    REQUIRE(winner->is_repeat());
-    CHECK(original.parameters > 0);
-
-    CHECK(publish_weights(world.directory, this_run, winner));
-    remove_spare_weights(world.directory, population);
-
-    CHECK(world.published() == winner->id.value);
-    for (std::size_t i = 1; i < all.size(); ++i) {
-        const bool is_there = std::filesystem::exists(world.directory.repeat(all[i].id));
-        CHECK(is_there == (all[i].id == winner->id));
-    }
-}
-
-TEST_CASE("weights that were published in haste are tested when there is time") {
-    World world;
-    CnnEvaluator evaluator = world.evaluator(0, this_run);
-    const search::Population population = population_of({world.train(evaluator, 3)});
-
-    REQUIRE(publish_weights(world.directory, this_run, population.best()));
-    CHECK(world.published() == 3);
-    CHECK(publish_best(world.directory, this_run, world.config, world.datasets, *world.device, population.best()));
 }
 
 TEST_CASE("a training that was pruned keeps no weights, and nothing is published before one is complete") {

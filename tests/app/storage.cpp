@@ -3,6 +3,9 @@
 #include "support/temporary_folder.hpp"
 
 #include <doctest/doctest.h>
+#include <filesystem>
+#include <string>
+#include <vector>
 
 namespace finch::app {
 
@@ -36,6 +39,32 @@ TEST_CASE("a curve may leave memory once the archive and its predecessor hold it
     const auto read = store::read_archive(directory.archive(), problems, OnDamage::leave);
     REQUIRE(read);
     CHECK(read->individuals.front().curve.size() == 2);
+}
+
+TEST_CASE("a lock that cannot be renewed for now ends nothing: reports are kept, and no archive is written") {
+    const testing::TemporaryFolder folder;
+    const store::RunDirectory directory(folder / "run");
+    directory.create();
+    store::LockOptions options;
+    options.beat_seconds = 0;
+    store::RunLock lock(directory, "", options);
+    const search::Space space;
+    FileArchive archive(directory, space, {}, lock, [](const search::Population&) {});
+    const search::Population population(search::ExchangeKind::none, 1);
+    search::WorkerReport report;
+    report.worker = 1;
+
+    std::filesystem::rename(directory.lock(), folder / "away");  // as a file server that fails for a while
+    archive.report(report);
+    CHECK_FALSE(archive.write(population));
+    CHECK_FALSE(archive.is_current());
+    std::filesystem::rename(folder / "away", directory.lock());
+    archive.report(report);
+    CHECK(archive.write(population));
+
+    CHECK(archive.facts().reports.size() == 1);
+    std::vector<std::string> problems;
+    CHECK(store::read_archive(directory.archive(), problems, OnDamage::leave));
 }
 
 }  // namespace finch::app

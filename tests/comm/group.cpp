@@ -1,5 +1,6 @@
 #include "finch/comm/group.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <cmath>
@@ -7,11 +8,14 @@
 #include <limits>
 #include <numeric>
 #include <thread>
+#include <vector>
 
 using namespace finch;
 using namespace finch::comm;
 
 namespace {
+
+std::vector<int> broadcasts;  ///< lengths of this rank's calls of MPI_Ibcast
 
 int world_rank() {
     return rank_of(MPI_COMM_WORLD);
@@ -40,6 +44,13 @@ std::vector<std::uint64_t> all_bits(double value) {
 
 }  // namespace
 
+/// In front of MPI's own.
+extern "C" int MPI_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm communicator,
+                          MPI_Request* request) {
+    broadcasts.push_back(count);
+    return PMPI_Ibcast(buffer, count, type, root, communicator, request);
+}
+
 TEST_CASE("Group: has the ranks of its worker in the order of group_rank") {
     const Group group = two_workers();
 
@@ -58,6 +69,22 @@ TEST_CASE("broadcast: the leader's bytes on every rank, short and long") {
         group.broadcast(bytes);
 
         CHECK(bytes == pattern(size, salt));
+    }
+}
+
+TEST_CASE("broadcast: what is too much for one message comes in several, none longer than the limit") {
+    const Group group = two_workers();
+    for (const std::size_t size : {100'000UL, 100'001UL, 999UL}) {
+        CAPTURE(size);
+        const int salt = group.size();
+        Bytes bytes = group.is_leader() ? pattern(size, salt) : Bytes();
+        broadcasts.clear();
+
+        group.broadcast(bytes, 0, 1'000);
+
+        CHECK(bytes == pattern(size, salt));
+        CHECK(broadcasts.size() == 1 + (size + 999) / 1'000);  // the first says how much follows
+        CHECK(*std::max_element(broadcasts.begin(), broadcasts.end()) == std::min<int>(1'000, static_cast<int>(size)));
     }
 }
 

@@ -63,6 +63,17 @@ TEST_CASE("hdf5: what is missing, of another type or of another shape is refused
     check(problem_with(1, {"training/labels", {2}, std::vector<std::int64_t>{0, -1}}), "training/labels holds -1");
 }
 
+TEST_CASE("hdf5: labels that do not fit are seen before the images, which may be large, are read") {
+    const TemporaryFolder folder;
+    NamedArrays arrays = good();
+    arrays[0] = {"training/images", {2, 1, 3}, std::vector<float>(6)};  // refused once they are read
+    arrays[1] = {"training/labels", {3}, Bytes{0, 1, 1}};
+    write_plain(folder.path() / "some.h5", arrays);
+
+    CHECK(contains(problem_of(data::Kind::hdf5, folder.path() / "some.h5"),
+                   "training/labels has the shape (3); expected (2)"));
+}
+
 TEST_CASE("hdf5: a file that is missing, a folder or no HDF5 is refused") {
     const TemporaryFolder folder;
     const fs::path path = folder.path() / "some.h5";

@@ -75,9 +75,11 @@ with Folder() as folder:
     outcomes = {words[row["outcome"]] for row in before.values()}
     check("unfinished" in outcomes and "stopped" not in outcomes, f"after its hours the run holds {outcomes}")
     folder.run(0, "status", "runs/hours", expect=0)
+    folder.run(4, "evolve", "hours.yaml", "--run", "runs/hours", timeout=60)
+    check(set(individuals(folder.path / "runs/hours")) == set(before), "a second start had the first one's hours again")
     folder.run(4, "evolve", "hours.yaml", "--run", "runs/hours", "--set", "search.budget.hours=0.002", timeout=60)
     after = individuals(folder.path / "runs/hours")
     for number, row in before.items():
         ended = words[after[number]["outcome"]] == "evaluated"
         check(ended, f"{number}, {words[row['outcome']]} before, is {words[after[number]['outcome']]} after more hours")
-    passed("hours end the run as complete; what ran stays unfinished, and goes on where there are more")
+    passed("hours end the run as complete, and are of all starts together; what ran stays unfinished, and goes on where there are more")

@@ -62,3 +62,27 @@ with Folder() as folder:
         os.kill(pid, signal.SIGUSR2)
     check(end(process) == 75, "the first job was disturbed")
     passed("a second job on a live run is refused, and the first goes on")
+
+
+def slow_snapshot_before_the_end():
+    """The job's time ends: the program stops by itself, early enough for a snapshot that takes 6 s."""
+    with Folder() as folder:
+        folder.write("tiny.yaml", LONG)
+        run = folder.path / "runs/slow"
+        os.environ["FINCH_TEST_SNAPSHOT_DELAY"] = "0:6"
+        for seconds in (40, 80, 160):  # a busy machine may not have begun to train when it has to stop
+            os.environ["FINCH_DEADLINE"] = str(int(time.time()) + seconds)
+            process = folder.start(2, "evolve", "tiny.yaml", "--run", "runs/slow", "--set", "training.epochs=100000",
+                                   "--set", "checkpoint.training_seconds=100000")
+            code = end(process, seconds + 60)
+            check(code == 75, f"at the end of the job's time finch ended with {code}\n{folder.output()}")
+            saved = [row["progress"] for row in individuals(run).values()]
+            if any(saved):
+                break
+        del os.environ["FINCH_DEADLINE"], os.environ["FINCH_TEST_SNAPSHOT_DELAY"]
+        check(len(saved) == 1 and saved[0] > 0, f"progress that was saved: {saved}\n{folder.output()}")
+        check(len(list(run.glob("state/**/training-*.h5"))) == 1, "the snapshot of the stop is not there")
+    passed("at the end of the job's time a snapshot of 6 s is written, in order")
+
+
+slow_snapshot_before_the_end()

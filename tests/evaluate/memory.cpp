@@ -6,7 +6,6 @@
 #include "support/wrapped_device.hpp"
 
 #include <doctest/doctest.h>
-#include <stdexcept>
 
 using namespace finch;
 using namespace finch::evaluate;
@@ -22,8 +21,6 @@ search: {space: {channels: {int: [1, 400]}}, objective: validation_loss, budget:
 workers: {slots: 3}
 )";
 
-constexpr std::int64_t channels_refused = 77;  ///< a library throws its own exception at this number
-
 /// The CPU, with so much memory and no more: free_bytes() and allocate() know of it.
 class SmallDevice : public test::WrappedDevice {
 public:
@@ -34,13 +31,6 @@ public:
         return std::make_unique<SmallDevice>(free_);
     }
     [[nodiscard]] std::int64_t free_bytes() const override { return *free_; }
-    [[nodiscard]] std::unique_ptr<backend::Operation> make(const backend::OperationShape& shape) override {
-        const auto* convolution = std::get_if<backend::ConvolutionShape>(&shape);
-        if (convolution != nullptr && convolution->channels_out == channels_refused) {
-            throw std::runtime_error("could not create a primitive");
-        }
-        return test::WrappedDevice::make(shape);
-    }
     [[nodiscard]] backend::Buffer allocate(std::size_t floats) override {
         const auto bytes = static_cast<std::int64_t>(floats * sizeof(float));
         if (bytes > *free_) {
@@ -160,19 +150,4 @@ TEST_CASE("what waits for memory has nothing to save, and is not forgotten") {
     CHECK(saved[0].id.value == 1);
     CHECK(world.finish().size() == 2);
     CHECK(world.evaluator.idle());
-}
-
-TEST_CASE("an individual at which a library throws its own exception ends as failed, with its text; the others go on") {
-    World world(bytes_of(100) * 3);
-
-    world.start(1, 10);
-    world.start(2, channels_refused);
-    const std::vector<search::Individual> ended = world.finish();
-
-    REQUIRE(ended.size() == 2);
-    for (const search::Individual& individual : ended) {
-        const bool refused = individual.id.value == 2;
-        CHECK(individual.outcome == (refused ? search::Outcome::failed : search::Outcome::evaluated));
-        CHECK(individual.problem == (refused ? "could not create a primitive" : ""));
-    }
 }

@@ -66,6 +66,31 @@ TEST_CASE("a budget of node hours is used faster on more nodes") {
     CHECK(world.now_ < 1 + 3.7 / 4);
 }
 
+TEST_CASE("budgets of hours and of node hours are of all starts: what earlier ones used is not there again") {
+    Budget hours;
+    hours.hours = 3.6 / 3600;
+    World one(2, 1, hours, search::ExchangeKind::none);
+    one.hours_before = 3.0 / 3600;
+    Budget node_hours;
+    node_hours.node_hours = 3.6 / 3600;
+    World other(2, 1, node_hours, search::ExchangeKind::none);
+    other.node_hours_before = 3.0 / 3600;
+    other.nodes = 4;
+
+    CHECK_FALSE(one.run(1));
+    CHECK(one.workers_[1]->next_due() == doctest::Approx(one.now_ + 0.6).epsilon(0.001));
+    CHECK(one.go_on(plenty));
+    CHECK(one.now_ == doctest::Approx(1 + 0.6).epsilon(0.02));
+    CHECK_FALSE(other.run(1));
+    CHECK(other.workers_[1]->next_due() == doctest::Approx(other.now_ + 0.6 / 4).epsilon(0.001));
+    CHECK(other.go_on(plenty));
+    CHECK(other.now_ == doctest::Approx(1 + 0.6 / 4).epsilon(0.02));
+
+    one.hours_before = 3.6 / 3600;
+    CHECK(one.run(plenty));
+    CHECK(one.bred_in_last_start() == 0);
+}
+
 TEST_CASE("generations over changing layouts: each start uses the share that is left") {
     Budget budget;
     budget.generations = 10;
@@ -98,24 +123,26 @@ TEST_CASE("the stop begins when a snapshot, the archive and 5 s are left") {
     CHECK(world.now_ < 101 - 12);
 }
 
-TEST_CASE("a worker says when it has something to do next: a report, snapshots, the archive, the end of its hours") {
-    Budget hours;
-    hours.hours = 8 / 3600.0;
-    World world(2, 1, hours, search::ExchangeKind::none);
-    world.looks = {1000000, 1000000};
-    CHECK_FALSE(world.run(1));
-    const double began = world.now_ - World::seconds_of_round;
+TEST_CASE("the stop begins early enough for an archive as slow as the last one, on every leader by itself") {
+    for (const bool is_alone : {false, true}) {
+        CAPTURE(is_alone);
+        World world(2, 1, evaluations(1000000), search::ExchangeKind::none);
+        world.looks = {1000000, 1000000};
+        world.end_time = 101;
+        world.checkpoint_seconds = 8;
+        CHECK_FALSE(world.run(1));
+        world.archive_->on_write = [&world] { world.now_ += 4; };
+        CHECK_FALSE(world.go_on(30, 0.6));
+        REQUIRE(world.archive_->written > 0);
+        world.stopped = is_alone ? world.workers_[0].get() : nullptr;  // so that it tells nobody
 
-    CHECK(world.workers_[0]->next_due() == doctest::Approx(began + 8));
-    CHECK(world.workers_[1]->next_due() == doctest::Approx(began + 8));
+        while (world.workers_[1]->exit_reason() == ExitReason::complete && world.now_ < world.end_time) {
+            static_cast<void>(world.go_on(1, 0.01));
+        }
 
-    World free(2, 1, evaluations(1000000), search::ExchangeKind::none);
-    free.looks = {1000000, 1000000};
-    CHECK_FALSE(free.run(1));
-    CHECK(free.workers_[1]->next_due() == doctest::Approx(began + 10));
-    free.now_ = began + 10.5;
-    CHECK_FALSE(free.go_on(1));
-    CHECK(free.workers_[1]->next_due() == doctest::Approx(free.now_ + 10));
+        CHECK(world.workers_[1]->exit_reason() == ExitReason::stopped);
+        CHECK(world.now_ == doctest::Approx(101 - 8 - 4 - 5).epsilon(0.001));
+    }
 }
 
 TEST_CASE("a budget of generations gives every worker as many evaluations") {
@@ -221,28 +248,6 @@ TEST_CASE("after TERM a leader leaves at once and waits for nobody") {
 
     CHECK(world.workers_[0]->exit_reason() == ExitReason::urgent);
     CHECK(world.evaluators_[0]->checkpoints == 1);
-}
-
-TEST_CASE("a journal that cannot be written stops the run in order, and nobody hears of what is not recorded") {
-    World world(3, 1, evaluations(500), search::ExchangeKind::none);
-    CHECK_FALSE(world.run(1));
-    world.files_[1]->full = true;
-    CHECK(world.go_on(plenty));
-
-    CHECK(world.workers_[1]->exit_reason() == ExitReason::storage);
-    CHECK(world.workers_[0]->exit_reason() == ExitReason::stopped);
-    CHECK(world.workers_[0]->population() == world.recorded());
-}
-
-TEST_CASE("an archive that cannot be written is tried again, then the run stops") {
-    World world(2, 1, evaluations(1000000), search::ExchangeKind::none);
-    CHECK_FALSE(world.run(1));
-    world.archive_->full = true;
-
-    CHECK(world.go_on(plenty, 0.01));
-
-    CHECK(world.workers_[0]->exit_reason() == ExitReason::stopped);
-    CHECK(world.workers_[1]->exit_reason() == ExitReason::stopped);
 }
 
 }  // namespace finch::island

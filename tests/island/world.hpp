@@ -84,6 +84,18 @@ public:
         return count;
     }
 
+    /// How many records of one kind the journals hold.
+    [[nodiscard]] std::size_t journaled(std::size_t kind) const {
+        std::size_t count = 0;
+        for (const auto& journal : journals_) {
+            for (const Bytes& record : journal) {
+                search::RecordReader reader(record, 7, "journal");
+                count += reader.next()->index() == kind ? 1 : 0;
+            }
+        }
+        return count;
+    }
+
     /// What the journals hold, merged.
     [[nodiscard]] search::Population recorded() const {
         search::Population population(kind_, islands_, costs);
@@ -110,6 +122,9 @@ public:
     search::PruningOptions pruning;
     bool one_at_a_time = false;
     int nodes = 1;
+    double hours_before = 0;
+    double node_hours_before = 0;
+    double training_seconds = 60;
     double end_time = 0;
     double checkpoint_seconds = 0;
     std::vector<int> looks;  ///< that every evaluation of a worker takes; empty: as chance deals them
@@ -156,6 +171,9 @@ private:
             options.earlier = earlier_;
             options.one_at_a_time = one_at_a_time;
             options.nodes = nodes;
+            options.hours_before = hours_before;
+            options.node_hours_before = node_hours_before;
+            options.training_seconds = training_seconds;
             options.budget = budget_;
             options.final_choice = final_choice;
             options.exchange = exchange;

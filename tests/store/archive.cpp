@@ -277,6 +277,20 @@ TEST_CASE("a full disk is an ApiError and leaves the old archive") {
     check_equal(read(path), before);
 }
 
+TEST_CASE("a link in the place of the file beside the archive is replaced, and what it leads to is left alone") {
+    const TemporaryFolder folder;
+    const search::Space space = samples::mnist_space();
+    const search::Population population = samples::population(3, space);
+    testing::put_contents(folder / "precious", "do not empty me");
+    std::filesystem::create_symlink(folder / "precious", folder / "population.h5.new");
+
+    write_archive(folder / "population.h5", space, population, samples::facts());
+
+    CHECK(testing::contents(folder / "precious") == "do not empty me");
+    CHECK(std::filesystem::is_regular_file(std::filesystem::symlink_status(folder / "population.h5")));
+    check_equal(read(folder / "population.h5"), population);
+}
+
 TEST_CASE("a genome that does not fit the space is refused") {
     const TemporaryFolder folder;
     const search::Space space{{{"layers", search::IntGene{1, 9}}}};

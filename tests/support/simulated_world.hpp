@@ -47,10 +47,15 @@ public:
         }
         records_.push_back(record);
     }
-    void sync(bool) override {}
+    void sync(bool) override {
+        if (unsynced) {
+            throw ApiError("fdatasync: disk quota exceeded");
+        }
+    }
     void forget(std::uint64_t records) override { forgotten = records; }
 
-    bool full = false;
+    bool full = false;      ///< nothing more can be written
+    bool unsynced = false;  ///< what is written cannot be synced
     std::uint64_t forgotten = 0;
 
 private:
@@ -181,9 +186,11 @@ public:
     void event(const search::Event& event) override { events.push_back(event); }
     void report(const search::WorkerReport& report) override { reports.push_back(report); }
     bool write(const search::Population& population) override {
+        on_write();
         written = population.size();
         return !full;
     }
+    std::function<void()> on_write = [] {};
     std::vector<search::Event> events;
     std::vector<search::WorkerReport> reports;
     std::size_t written = 0;

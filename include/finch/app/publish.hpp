@@ -20,10 +20,17 @@ bool publish_weights(const store::RunDirectory& directory, std::uint64_t run, co
 
 /// World rank 0 only. The same from the file of whichever worker trained it, and then loss, accuracy and predictions on
 /// the test set. Returns a sentence for the log; nothing where there is nobody yet or the file is up to date. Throws
-/// StorageError, std::bad_alloc, and FileError where the weights are in no file of this run.
+/// StorageError, std::bad_alloc, what a device's library throws, and FileError where the weights are in no file of this
+/// run.
 [[nodiscard]] std::optional<std::string> publish_best(const store::RunDirectory& directory, std::uint64_t run,
                                                       const config::Config& config, const data::Datasets& datasets,
                                                       backend::Device& device, const search::Individual* best);
+
+/// World rank 0 only. The same at the end of a start, whose results are all there: it logs the sentence, and any
+/// failure as a warning. False where something is missing in models/best.h5.
+[[nodiscard]] bool publish_or_warn(const store::RunDirectory& directory, std::uint64_t run,
+                                   const config::Config& config, const data::Datasets& datasets,
+                                   backend::Device& device, const search::Individual* best);
 
 /// World rank 0 only. Removes the weights of all repeats but the best of each individual, which alone may be published.
 void remove_spare_weights(const store::RunDirectory& directory, const search::Population& population);

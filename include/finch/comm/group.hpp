@@ -4,6 +4,7 @@
 #include "finch/comm/mpi.hpp"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -26,9 +27,9 @@ public:
     void sleep_while_waiting() noexcept { sleeps_ = true; }
     [[nodiscard]] MPI_Comm get() const noexcept { return communicator_.get(); }
 
-    /// Collective over the worker. The leader's bytes, on every rank. A follower waits `seconds` for the leader, if
-    /// that is more than the timeout.
-    void broadcast(Bytes& bytes, double seconds = 0) const;
+    /// Collective over the worker. The leader's bytes, on every rank, in messages of at most `most` bytes, the same on
+    /// every rank. A follower waits `seconds` for the leader, if that is more than the timeout.
+    void broadcast(Bytes& bytes, double seconds = 0, std::size_t most = most_message_bytes) const;
     /// Collective over the worker. The largest of everybody's `value`.
     [[nodiscard]] std::int64_t maximum(std::int64_t value) const;
     /// Collective over the worker. The largest of each of everybody's two values.

@@ -60,11 +60,13 @@ private:
 /// they hold on one node only (Lustre with `localflock`), the heartbeat decides. `heartbeat`: they are not asked.
 enum class LockKind { automatic, heartbeat };
 
-/// For tests: another host's name than this one's, and what is done in place of sleeping.
+/// For tests: another host's name than this one's, what is done in place of sleeping, and when the next sign of life is
+/// due.
 struct LockOptions {
     LockKind kind = LockKind::automatic;
     std::string host = {};
     std::function<void(double seconds)> pause = {};
+    double beat_seconds = 10;
 };
 
 /// Another process has taken the run over: nothing may be written any more.
@@ -85,7 +87,7 @@ public:
     ~RunLock();
     RunLock(const RunLock&) = delete;
     RunLock& operator=(const RunLock&) = delete;
-    /// renew() where the last was 10 s ago; to be called more often than that.
+    /// renew() where the last was LockOptions::beat_seconds ago; to be called more often than that.
     void heartbeat();
     /// Gives the sign of life. Throws LockLost, and StorageError where the file is gone or cannot be changed.
     void renew();

@@ -1,0 +1,154 @@
+// Exceptions of a library, which are none of Finch's: an individual's own fault, or the end of the process.
+#include "finch/cluster/end_notes.hpp"
+#include "finch/data/dataset.hpp"
+#include "finch/evaluate/cnn_evaluator.hpp"
+
+#include "support/temporary_folder.hpp"
+#include "support/wrapped_device.hpp"
+
+#include <cstdlib>
+#include <doctest/doctest.h>
+#include <exception>
+#include <stdexcept>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace finch;
+using namespace finch::evaluate;
+
+namespace {
+
+constexpr const char* configuration = R"(
+name: failures
+data: {kind: generated, samples: 120, size: 12, validation_samples: 20}
+model: [conv: {channels: $channels}, flatten, linear: {units: classes}]
+training: {epochs: 2, batch_size: 20, learning_rate: 0.1}
+search: {space: {channels: {int: [1, 9]}}, objective: validation_loss, budget: {evaluations: 4}}
+workers: {slots: 3}
+)";
+
+constexpr std::int64_t channels_refused = 7;  ///< with so many the library makes no convolution
+constexpr std::int64_t channels_failing = 8;  ///< with so many a convolution fails when it is used
+
+class FailingConvolution : public backend::Operation {
+public:
+    void forward(const backend::Pass&, std::span<const float* const>, float*) override {
+        throw std::runtime_error("could not execute a primitive");
+    }
+    void backward(const backend::Pass&, std::span<const float* const>, const float*, float*, std::span<float* const>,
+                  float*) override {}
+    [[nodiscard]] std::string implementation() const override { return "failing"; }
+};
+
+/// The CPU, whose library throws exceptions of its own.
+class FaultyDevice : public test::WrappedDevice {
+public:
+    explicit FaultyDevice(const bool& downloads) : downloads_(downloads) {}
+
+    [[nodiscard]] std::unique_ptr<backend::Device> new_stream() override {
+        return std::make_unique<FaultyDevice>(downloads_);
+    }
+    [[nodiscard]] std::unique_ptr<backend::Operation> make(const backend::OperationShape& shape) override {
+        const auto* convolution = std::get_if<backend::ConvolutionShape>(&shape);
+        if (convolution != nullptr && convolution->channels_out == channels_refused) {
+            throw std::runtime_error("could not create a primitive");
+        }
+        if (convolution != nullptr && convolution->channels_out == channels_failing) {
+            return std::make_unique<FailingConvolution>();
+        }
+        return test::WrappedDevice::make(shape);
+    }
+    void download(const float* from, std::span<float> to) override {
+        if (!downloads_) {
+            throw std::runtime_error("could not copy");
+        }
+        test::WrappedDevice::download(from, to);
+    }
+
+private:
+    const bool& downloads_;
+};
+
+struct World {
+    void start(std::uint64_t id, std::int64_t channels) {
+        search::Individual individual;
+        individual.id.value = id;
+        individual.genome = {static_cast<double>(channels)};
+        evaluator.start(std::move(individual));
+    }
+    /// Advances until nothing runs; the individuals in the order in which they ended.
+    std::vector<search::Individual> finish() {
+        std::vector<search::Individual> ended;
+        while (!evaluator.idle()) {
+            for (search::Individual& individual : evaluator.advance()) {
+                ended.push_back(std::move(individual));
+            }
+        }
+        return ended;
+    }
+
+    testing::TemporaryFolder folder;
+    config::Config config = config::parse(configuration, "test");
+    data::Datasets datasets = data::load(config.recipe({1.0}, 0).data, config.seed);
+    comm::Group group{MPI_COMM_SELF, 0, 0};
+    bool downloads = true;
+    FaultyDevice device{downloads};
+    Slots slots{config, datasets, device, group, cluster::AllReduceKind::none};
+    CnnEvaluator evaluator{config, slots, group, store::RunDirectory(folder.path()), {0, 1, "here"}, "faulty", [] {
+                               return search::Standing{true, 0, {}};
+                           }};
+};
+
+/// The note that a process leaves which obeys `order` and ends.
+cluster::EndKind note_after(World& world, const Order& order) {
+    const std::filesystem::path path = world.folder / "notes";
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        cluster::keep_end_notes(path, 0, 7, 1);
+        try {
+            world.slots.obey(order);
+        } catch (const std::exception&) {
+            std::_Exit(1);  // as main() would
+        }
+        std::_Exit(0);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    const auto notes = cluster::read_end_notes(path, 7);
+    return notes.empty() ? cluster::EndKind::none : notes.front().kind;
+}
+
+}  // namespace
+
+TEST_CASE("an individual at which a library throws its own exception ends as failed, with its text; the others go on") {
+    for (const std::int64_t channels : {channels_refused, channels_failing}) {
+        CAPTURE(channels);
+        World world;
+        world.evaluator.set_sample_shape({12, 12, 1}, 10);
+
+        world.start(1, 3);
+        world.start(2, channels);
+        world.start(3, 3);
+        const std::vector<search::Individual> ended = world.finish();
+
+        REQUIRE(ended.size() == 3);
+        for (const search::Individual& individual : ended) {
+            const bool is_faulty = individual.id.value == 2;
+            CHECK(individual.outcome == (is_faulty ? search::Outcome::failed : search::Outcome::evaluated));
+            CHECK((individual.problem.find("a primitive") != std::string::npos) == is_faulty);
+        }
+    }
+}
+
+TEST_CASE("what escapes from an order is this process's own fault, and noted; an order that is obeyed notes nothing") {
+    World world;
+    world.evaluator.set_sample_shape({12, 12, 1}, 10);
+    world.start(1, 3);
+    const Order snapshot{.kind = Order::Kind::snapshot, .slot = 0};
+
+    CHECK(note_after(world, snapshot) == cluster::EndKind::none);
+    world.downloads = false;
+    CHECK(note_after(world, snapshot) == cluster::EndKind::guilty);
+}
