@@ -1,4 +1,5 @@
 """Any program as the objective: what it is given, what it may say, how it may end, stops, resumes and several ranks."""
+import csv
 import json
 import os
 import pathlib
@@ -40,7 +41,7 @@ checkpoint: {{archive_seconds: 0.2}}
 
 
 def script(folder, text):
-    folder.write("program.py", "import json, os, signal, sys, time\n" + text)
+    folder.write("program.py", "import glob, json, os, signal, sys, time\n" + text)
     return f"{sys.executable} program.py"
 
 
@@ -74,7 +75,7 @@ assert sys.stdin.read() == "", "standard input ends"
 json.dump({"arguments": sys.argv[1:], "given": given, "environment": dict(os.environ), "input": json.load(open("sub/input.json")),
            "here": os.getcwd()}, open(os.environ["FINCH_RUN"] + "/../seen-" + given["id"], "w"))
 print("chatter")
-print("finch loss=%r epoch=1 accuracy=0.5" % float(given["genes"]["lr"]))
+print("finch loss=%r epoch=1 accuracy=0.5 top5=%r" % (float(given["genes"]["lr"]), 2 * float(given["genes"]["lr"])))
 """)
     folder.write("run.yaml", config(program + " --lr={lr} '{activation}' {{}} {layers} {id} {seed} {folder}",
                                     "files: {sub/input.json: input.template}\n    keep: all", budget=12))
@@ -101,6 +102,12 @@ print("finch loss=%r epoch=1 accuracy=0.5" % float(given["genes"]["lr"]))
     check(all(row["accuracy"] == 0.5 and row["epochs"] == 1 for row in rows.values()), "accuracy and epochs")
     shown = folder.run(0, "show", "runs/run", seen[0]["given"]["id"])
     check(f"individual {seen[0]['given']['id']}: evaluated, loss " in shown and "  chatter\n" in shown and "learning curve\n" in shown, shown)
+    check(" top5" in shown, shown)
+    with h5py.File(folder.path / "runs/run/population.h5") as file:
+        metrics = {row["individual"]: (row["epoch"], row["name"], row["value"]) for row in file["metrics"][:]}
+    check(metrics == {number: (1, b"top5", 2 * row["loss"]) for number, row in rows.items()}, f"{metrics}")
+    table = list(csv.DictReader(folder.run(0, "show", "runs/run", "--csv").splitlines()))
+    check(all(float(row["metric_top5"]) == 2 * float(row["loss"]) for row in table), "metrics as columns")
     check("there is no individual 7.7.7" in folder.run(0, "show", "runs/run", "7.7.7", expect=2), "show of nobody")
 passed("a program gets its genes as arguments, variables, a line and files, and its loss is what it says")
 
@@ -116,6 +123,33 @@ with Folder() as folder:
     output = folder.run(1, "evolve", "run.yaml", "--run", "other", "--set", "search.objective.shell=false", "--set", "search.objective.command=no-such-program {a}", expect=2)
     check("there is no program 'no-such-program' in PATH" in output, output)
 passed("configs/command/shell.yaml runs; a command without a program, or with an unknown name, is refused at once")
+
+with Folder() as folder:
+    program = script(folder, """
+genes = json.loads(sys.stdin.readline())["genes"]
+mark = os.environ["FINCH_RUN"] + "/../seen-" + str(genes["layers"])
+tries = len(glob.glob(mark + "-*"))
+open(mark + "-" + os.environ["FINCH_ID"], "w").close()
+if tries < genes["layers"]:
+    sys.exit("not yet")
+print("finch loss=%r" % genes["layers"])
+""")
+    guesses = ", ".join(f"{{layers: {number}}}" for number in (0, 1, 2, 3))
+    folder.write("run.yaml", config(program, budget=9, search=f"retries: 2\n  first: [{guesses}]").replace("[1, 9]", "[0, 3]"))
+    folder.run(1, "evolve", "run.yaml")
+    rows = individuals(folder.path / "runs/run")
+    tries = {}
+    for number, row in rows.items():
+        tries.setdefault(row["layers"], []).append((number, row["retry_of"], row["loss"]))
+    words = outcome_words(folder.path / "runs/run")
+    for layers, chain in tries.items():
+        chain.sort()
+        check(len(chain) == min(layers, 2) + 1, f"{layers}: {chain}")
+        check([one[1] for one in chain] == [0] + [one[0] for one in chain[:-1]], f"{layers}: {chain}")
+        check(words[rows[chain[-1][0]]["outcome"]] == ("evaluated" if layers < 3 else "failed"), f"{layers}: {chain}")
+    shown = folder.run(0, "show", "runs/run", f"0.0.{int(tries[1][1][0]) & 0xFFFFFFFF}")
+    check(f"again after 0.0.{int(tries[1][0][0]) & 0xFFFFFFFF} failed" in shown, shown)
+passed("what failed is tried again as often as it may, as another individual of the budget, and then left alone")
 
 ENDINGS = {
     "sys.exit(3)": "exit code 3: a last word",
