@@ -95,6 +95,7 @@ struct CommandLine {
     SimulateOptions simulation;
     std::vector<std::string> genes;
     std::string id;
+    double tolerance = 1e-6;  ///< of a replay
     bool progress = false;
     std::filesystem::path folder;
     std::int64_t samples = 12000;
@@ -150,12 +151,18 @@ void add_training_verbs(CLI::App& app, CommandLine& line) {
         return train_one(session, line.options, std::move(launcher));
     });
 
-    CLI::App* again = app.add_subcommand("replay", "train one individual of a run again and compare every epoch");
+    CLI::App* again =
+        app.add_subcommand("replay", "train or evaluate one individual of a run again and compare every epoch");
     again->add_option("run", line.options.config, "the run directory")->required();
     again->add_option("id", line.id, "the individual, e.g. 0.3.17")->required();
-    with_ranks(again, [&line](comm::Session& session) {
+    again
+        ->add_option(
+            "--tolerance", line.tolerance,
+            "how far apart, as a share, what a program reports may be (1e-6); a network's bits are equal or not")
+        ->check(CLI::NonNegativeNumber);
+    with_programs(again, [&line](comm::Session& session, process::Launcher launcher) {
         cluster::release_signals();
-        return replay(session, line.options.config, line.id);
+        return replay(session, line.options.config, line.id, std::move(launcher), line.tolerance);
     });
 
     CLI::App* examining = app.add_subcommand(

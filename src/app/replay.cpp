@@ -5,6 +5,7 @@
 #include "finch/app/evolve.hpp"
 #include "finch/app/load_data.hpp"
 #include "finch/app/on_every_rank.hpp"
+#include "finch/app/replay_program.hpp"
 #include "finch/app/startup.hpp"
 #include "finch/backend/device.hpp"
 #include "finch/base/bytes.hpp"
@@ -16,6 +17,7 @@
 #include "finch/store/resume.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace finch::app {
 namespace {
@@ -138,12 +140,16 @@ void train_again(train::Training& training, const search::Individual& individual
 
 }  // namespace
 
-int replay(comm::Session& session, const std::filesystem::path& run, const std::string& id) {
+int replay(comm::Session& session, const std::filesystem::path& run, const std::string& id, process::Launcher launcher,
+           double tolerance) {
     const Recorded recorded = unpack(on_rank_zero(MPI_COMM_WORLD, [&] { return pack(run, id); }));
     const search::Individual& individual = recorded.lineage.back();
     const config::Config config = config::parse(recorded.config, (run / "config.yaml").string());
+    if (std::holds_alternative<config::CommandObjective>(config.objective)) {
+        return replay_program(session, config, individual, recorded.fingerprint, run, std::move(launcher), tolerance);
+    }
     if (!config.trains()) {
-        throw ConfigError("replay trains a network again, and this run's objective is a function or a program");
+        throw ConfigError("replay evaluates a network or a program again, and this run's objective is a function");
     }
     if (session.world_rank() == 0) {
         for (const search::Individual& one : recorded.lineage) {

@@ -1,5 +1,6 @@
 #include "finch/app/comparison.hpp"
 
+#include <cmath>
 #include <doctest/doctest.h>
 #include <vector>
 
@@ -96,4 +97,35 @@ TEST_CASE("a record of format 1 is compared by the ranks that it names for the w
     CHECK(compare(again(recorded, 9, 0), recorded, 3).equal);
     CHECK_FALSE(compare(again(recorded, 2, 1e-9), recorded, 3).equal);
     CHECK_FALSE(compare(again(recorded, 9, 0), recorded, 2).equal);
+}
+
+TEST_CASE(
+    "what a program reports again may be a share apart: every column, every metric, as many epochs, the outcome") {
+    search::Individual recorded = trained_by({1, 1, 1});
+    recorded.outcome = search::Outcome::evaluated;
+    recorded.metrics = {{2, "top5", 0.5}, {3, "f1", std::nan("")}};
+    const auto is_equal = [&](auto change, double tolerance = 1e-6) {
+        search::Individual again = recorded;
+        change(again);
+        return compare_reports(again, recorded, tolerance).equal;
+    };
+    CHECK(is_equal([](auto&) {}, 0));
+    CHECK(is_equal([](auto& one) { one.curve[1].validation_loss *= 1 + 1e-7; }));
+    CHECK_FALSE(is_equal([](auto& one) { one.curve[1].validation_loss *= 1 + 1e-5; }));
+    CHECK(is_equal([](auto& one) { one.curve[1].validation_loss *= 1 + 1e-5; }, 1e-4));
+    CHECK_FALSE(is_equal([](auto& one) { one.curve[0].training_loss = 0; }));
+    CHECK_FALSE(is_equal([](auto& one) { one.curve[0].training_loss = std::nan(""); }, 1e9));
+    CHECK_FALSE(is_equal([](auto& one) { one.curve[2].epoch = 4; }));
+    CHECK(is_equal([](auto& one) { one.curve[2].seconds = 4; }));
+    CHECK_FALSE(is_equal([](auto& one) { one.metrics[0].value = 0.6; }));
+    CHECK_FALSE(is_equal([](auto& one) { one.metrics.pop_back(); }));
+    CHECK_FALSE(is_equal([](auto& one) { one.curve.pop_back(); }));
+    CHECK_FALSE(is_equal([](auto& one) { one.curve.push_back(one.curve.back()); }));
+    CHECK_FALSE(is_equal([](auto& one) { one.outcome = search::Outcome::failed; }));
+    recorded.outcome = search::Outcome::pruned;
+    CHECK(is_equal([](auto& one) {
+        one.curve.push_back(one.curve.back());
+        one.outcome = search::Outcome::evaluated;
+    }));
+    CHECK_FALSE(is_equal([](auto& one) { one.curve.pop_back(); }));
 }

@@ -9,9 +9,9 @@
 
 namespace finch::app {
 
-/// What can be said of an individual that was trained once more.
+/// What can be said of an individual that was evaluated once more.
 struct Comparison {
-    bool equal = false;  ///< every epoch that can be compared is, to the last bit; false where none can
+    bool equal = false;  ///< every epoch that can be compared is; false where none can
     std::string text;    ///< both curves side by side, and the finding in words
 };
 
@@ -19,7 +19,12 @@ struct Comparison {
 /// number of ranks trained. A record of format 1 says it of the whole individual only.
 [[nodiscard]] std::size_t comparable_epochs(const search::Individual& recorded, int ranks);
 
-/// `again` is what `ranks` ranks found.
+/// `again` is what `ranks` ranks found; equal to the last bit.
 [[nodiscard]] Comparison compare(std::span<const Epoch> again, const search::Individual& recorded, int ranks);
+
+/// What a program reported again: every epoch and metric, equal where they are at most `tolerance` apart, as a share of
+/// the larger. Of a pruned one as many epochs as are recorded.
+[[nodiscard]] Comparison compare_reports(const search::Individual& again, const search::Individual& recorded,
+                                         double tolerance);
 
 }  // namespace finch::app

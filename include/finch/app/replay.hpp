@@ -1,6 +1,7 @@
 #pragma once
 
 #include "finch/comm/mpi.hpp"
+#include "finch/process/launcher.hpp"
 
 #include <filesystem>
 #include <string>
@@ -10,7 +11,8 @@ namespace finch::app {
 /// Collective over the world, whose ranks become one worker. Trains the individual `id` of the run in `run` again,
 /// alone, and compares each epoch with what is recorded. Returns 0 where all that the same number of ranks trained is
 /// equal to the last bit, 1 where it is not or there is no such epoch. Throws ConfigError where there is no such
-/// individual.
-[[nodiscard]] int replay(comm::Session& session, const std::filesystem::path& run, const std::string& id);
+/// individual. A program's reports may be `tolerance` apart, as a share (replay_program()).
+[[nodiscard]] int replay(comm::Session& session, const std::filesystem::path& run, const std::string& id,
+                         process::Launcher launcher, double tolerance);
 
 }  // namespace finch::app
