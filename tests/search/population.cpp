@@ -226,5 +226,5 @@ TEST_CASE("merging and asking for the best cost hardly more among 20 000 individ
     }
 
     MESSAGE("1 000: ", few * 1e6, " µs, 20 000: ", many * 1e6, " µs");
-    CHECK(many < 5 * few);  // a scan would cost 20 times as much
+    CHECK(many < 10 * few);  // a scan would cost 20 times as much; caches, twice or three times
 }
