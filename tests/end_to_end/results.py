@@ -12,7 +12,8 @@ from harness import TINY, Folder, check, end, individuals, outcome_words, passed
 STOPPED = 75
 # Enough trainings to be in the middle of them, and no archive before the end: what is there then, the stop has written; nor a snapshot.
 LONG = (TINY.replace("evaluations: 12", "evaluations: 4000").replace("samples: 600", "samples: 3000").replace("epochs: 3,", "epochs: 20,")
-        .replace("archive_seconds: 0.2, training_seconds: 0.5", "archive_seconds: 1000, training_seconds: 1000").replace("ranks: 2, islands: 2", "ranks: 1, islands: 2"))
+        .replace("archive_seconds: 0.2, training_seconds: 0.5", "archive_seconds: 1000, training_seconds: 1000")
+        .replace("ranks: 2, islands: 2", "ranks: 1, islands: 2"))
 SPHERE = """
 name: sphere
 search:

@@ -55,7 +55,8 @@ with Folder() as folder:
     check(all(rows[key].tobytes() == value for key, value in before.items()), "a later start changed an earlier individual")
     passed("a run goes on with another number of ranks, workers and islands and a larger budget")
 
-    folder.write("shares.yaml", TINY.replace("batch_size: 16", "batch_size_per_rank: 8").replace("epochs: 3", "epochs: 1").replace("islands: 2}", "islands: 1}"))
+    folder.write("shares.yaml", TINY.replace("batch_size: 16", "batch_size_per_rank: 8").replace("epochs: 3", "epochs: 1")
+                 .replace("islands: 2}", "islands: 1}"))
     for evaluations, ranks in ((2, 2), (4, 2), (6, 1)):
         output = folder.run(ranks, "evolve", "shares.yaml", "--run", "runs/shares", "--set", f"workers.ranks={ranks}", "--set",
                             f"search.budget.evaluations={evaluations}")
