@@ -71,9 +71,10 @@ def start_deaf(folder, where, seconds, *settings):
 
 
 def is_in_mpi(process, rank):
-    """Whether the rank has entered MPI_Init, which makes the first threads."""
+    """Whether the rank is within MPI_Init or past it, and MPI's own sockets stand: mpirun may hang if a rank ends while it connects."""
     try:
-        return len(os.listdir(f"/proc/{by_rank(process)[rank]}/task")) > 1
+        folder = f"/proc/{by_rank(process)[rank]}/fd"
+        return sum(os.readlink(f"{folder}/{file}").startswith("socket") for file in os.listdir(folder)) > 2
     except (OSError, KeyError, StopIteration):
         return False
 
@@ -142,7 +143,7 @@ for where in ("init", "reading the configuration"):
         with Folder() as folder:
             folder.write("tiny.yaml", CONFIG)
             process = start_deaf(folder, where, 600)
-            wait_for(lambda: len(ranks_of(process)) == 2 and is_in_mpi(process, 0), 120, "rank 0 in MPI_Init")
+            wait_for(lambda: is_in_mpi(process, 0) and f"rank 1 is deaf at {where}" in folder.output(), 120, f"rank 1 at {where}")
             pids = by_rank(process)  # rank 1 sleeps, so rank 0 is within MPI_Init, or waits for it in that phase
             for pid in pids.values():
                 os.kill(pid, number)
