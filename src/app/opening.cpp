@@ -120,6 +120,26 @@ void remove_settled_trainings(const store::RunDirectory& directory, const search
     }
 }
 
+/// Where a batch is so many samples per rank, other ranks make it another batch, whose losses are not those of the same
+/// search.
+void warn_of_other_batches(const search::Population& population, const config::Config& config) {
+    const auto& all = population.individuals();
+    const auto other = std::find_if(all.begin(), all.end(), [&config](const auto& entry) {
+        return entry.second.ranks > 0 && entry.second.ranks != config.workers.ranks;
+    });
+    if (!config.trains() || other == all.end()) {
+        return;
+    }
+    const search::Individual& individual = other->second;
+    if (config.recipe(individual.genome, individual.id.value).training.batch_size_per_rank) {
+        spdlog::warn(
+            "training.batch_size_per_rank with other ranks: {} was trained by {}, a worker now has {}, so the same "
+            "genes "
+            "train with another global batch (column batch_size), and their losses are not comparable",
+            to_text(individual.id), individual.ranks, config.workers.ranks);
+    }
+}
+
 /// Merges what an earlier start left into `run`.
 void resume(OpenedRun& run, store::Recovered recovered, const store::RunDirectory& directory,
             const config::Config& config, const std::string& data_fingerprint) {
@@ -132,6 +152,7 @@ void resume(OpenedRun& run, store::Recovered recovered, const store::RunDirector
     }
     recovered.records = {};
     recovered.merge_into(run.population);
+    warn_of_other_batches(run.population, config);
     const std::string before = recovered.facts.config;
     std::map<std::uint32_t, double> reported = store::seconds_of_starts(recovered.facts);
     for (store::Start& start : recovered.facts.starts) {

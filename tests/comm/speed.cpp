@@ -1,5 +1,5 @@
-// Prints what the calls of the loop cost. The bounds are a hundred times what was measured: they catch a rank that
-// waits by spinning on a crowded node (pauses of 24 ms), not a slow machine.
+// Prints what the calls of the loop cost, without bounds: they would measure the machine. That ranks of a crowded node
+// give their cores away is tested where that is decided: cluster/environment.cpp.
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
 #include "finch/comm/group.hpp"
@@ -27,7 +27,7 @@ void wait_asleep() {
 
 }  // namespace
 
-TEST_CASE("an Order and its answer on 2 ranks cost microseconds") {
+TEST_CASE("an Order and its answer on 2 ranks, 20 000 times, and what they cost") {
     const int rank = rank_of(MPI_COMM_WORLD);
     const Group group(MPI_COMM_WORLD, rank < 2 ? 0 : 1, rank);
     double microseconds = 0;
@@ -46,10 +46,9 @@ TEST_CASE("an Order and its answer on 2 ranks cost microseconds") {
     wait_asleep();
 
     MESSAGE(fmt::format("broadcast of 64 bytes and maximum, 2 ranks: {:.2f} us", microseconds));
-    CHECK(microseconds < 500);
 }
 
-TEST_CASE("a message of 10 migrants of 30 genes costs microseconds on 4 ranks") {
+TEST_CASE("messages of 10 migrants of 30 genes on 4 ranks all arrive, and what they cost") {
     const auto mailbox = make_mpi_mailbox(MPI_COMM_WORLD);
     const auto message = std::make_shared<const Bytes>(3200);
     constexpr int rounds = 2000;
@@ -72,5 +71,4 @@ TEST_CASE("a message of 10 migrants of 30 genes costs microseconds on 4 ranks") 
 
     MESSAGE(fmt::format("send and take of 3200 bytes, 4 ranks to 3 others each: {:.2f} us a message", microseconds));
     CHECK(taken == 3 * rounds);
-    CHECK(microseconds < 1000);
 }

@@ -24,19 +24,20 @@ TESTS = {
     "hangs": "echo begun >hangs.begun; trap '' TERM; while :; do sleep 0.1; done",
     "skips": "echo this GPU is too small; exit 77",
     "holds": "echo all well",
+    "tells": "echo kernels: $FINCH_TEST_PATH",
 }
 
 
 class Folder:
     """A build of shell scripts, and what gpu_check.sh says of it."""
 
-    def __init__(self, path, devices, names):
+    def __init__(self, path, devices, names, paths="own"):
         self.path = path
         path.mkdir()
         self.add("finch", DOCTOR.format(devices=devices))
         for name in names:
             self.add(f"test_{name}_gpu", "#!/bin/sh\n" + TESTS[name] + "\n")
-        (path / "gpu_tests.txt").write_text("".join(f"test_{name}_gpu 1 own\n" for name in names))
+        (path / "gpu_tests.txt").write_text("".join(f"test_{name}_gpu 1 {paths}\n" for name in names))
 
     def add(self, name, text):
         (self.path / name).write_text(text)
@@ -85,11 +86,20 @@ def every_check_is_reported(folder):
     summary = build.summary()
     for words in ("OK  finch doctor", "FAILED (exit code 1)  test_fails_gpu (own)", "FAILED (signal SEGV)  test_crashes_gpu (own)",
                   "FAILED (not done after ", "SKIPPED (this GPU is too small)  test_skips_gpu (own)", "OK  test_holds_gpu (own)",
-                  "2 OK, 3 FAILED, 1 SKIPPED"):
+                  "3 OK, 3 FAILED, 1 SKIPPED"):
         check(words in summary, f"no '{words}' in the summary\n{summary}")
     check(code == 1, f"exit code {code} after failures")
     check("a claim does not hold" in (build.path / "out/output.txt").read_text(), "output.txt lacks what a check printed")
     check(not build.processes(), "what hung is still there")
+
+
+def every_path_is_checked(folder):
+    build = Folder(folder / "paths", "1", ["tells"], "automatic library")
+    check(build.run() == 0, "a check of two paths failed")
+    output = (build.path / "out/output.txt").read_text()
+    for path in ("automatic", "library"):
+        check(f"OK  test_tells_gpu ({path})" in build.summary(), f"no check of {path} in\n{build.summary()}")
+        check(f"kernels: {path}\n" in output, f"the test was not told of {path}\n{output}")
 
 
 def without_a_gpu_nothing_is_checked(folder):
@@ -140,7 +150,7 @@ def killed(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        for test in (every_check_is_reported, without_a_gpu_nothing_is_checked, a_program_that_does_not_start_is_said_once, no_time_left, ended_from_outside, killed):
+        for test in (every_check_is_reported, every_path_is_checked, without_a_gpu_nothing_is_checked, a_program_that_does_not_start_is_said_once, no_time_left, ended_from_outside, killed):
             print(f"---- {test.__name__}", flush=True)
             test(pathlib.Path(folder))
 

@@ -26,7 +26,7 @@ with Folder() as folder:
         text = change(TINY)
         check(text != TINY, f"{name}: the case changes nothing")
         folder.write("bad.yaml", text)
-        output = folder.run(4, "evolve", "bad.yaml", expect=2, timeout=60)
+        output = folder.run(4, "evolve", "bad.yaml", expect=2)
         messages = [line for line in output.splitlines() if line.startswith("finch: ")]
         check(len(messages) == 1, f"{name}: {len(messages)} messages\n{output}")
         for word in expected:

@@ -1,10 +1,20 @@
 """Damaged files after a kill: each is named and set aside, and no result that was recorded is lost."""
 import os
+import shutil
 import signal
 
 from harness import TINY, Folder, check, end, individuals, passed, ranks_of, wait_for
 
 CONFIG = TINY.replace("samples: 600", "samples: 2000").replace("epochs: 3", "epochs: 30").replace("evaluations: 12", "evaluations: 24")
+
+SPHERE = """
+name: sphere
+search:
+  objective: {function: sphere, seconds: 0.01}
+  budget: {evaluations: 1000}
+workers: {islands: 2}
+checkpoint: {archive_seconds: 0.2}
+"""
 
 
 def flip(path, share):
@@ -82,3 +92,17 @@ with Folder() as folder:
     folder.run(4, "evolve", "tiny.yaml")
     check(len(individuals(run)) == 24, "after a damaged archive the finished run trained again")
     passed("a damaged archive of a finished run costs nothing")
+
+with Folder() as folder:
+    folder.write("sphere.yaml", SPHERE)
+    run = folder.path / "runs/sphere"
+    process = folder.start(2, "evolve", "sphere.yaml")
+    wait_for(lambda: process.poll() is not None or sum(path.stat().st_size > 0 for path in (run / "state").glob("*.journal")) == 2, 120,
+             "results of two workers")
+    run.rename(folder.path / "gone")  # in one step, so that nothing is written while it goes
+    shutil.rmtree(folder.path / "gone")
+    code = end(process, 120)
+    output = folder.output()
+    check(code not in (0, 2), f"with its run directory removed finch ended with {code}\n{output}")
+    check("complete" not in output and "runs/sphere" in output, f"nothing names the run directory, or it is called complete\n{output}")
+    passed("a run whose directory is removed stops, names it, and is not complete")

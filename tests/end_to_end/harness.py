@@ -144,6 +144,13 @@ def listens(pid):
     return bool(caught >> (signal.SIGUSR2 - 1) & 1)
 
 
+def has_handled(pid, number):
+    """Whether no signal `number` waits for the process any more, and its handler is done (it blocks the signal meanwhile)."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
+    waiting = [int(line.split()[1], 16) for line in status if line.startswith(("SigPnd", "ShdPnd", "SigBlk"))]
+    return not any(signals >> (number - 1) & 1 for signals in waiting)
+
+
 def wait_for(condition, seconds, text):
     end = time.time() + seconds
     while not condition():

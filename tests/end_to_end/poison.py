@@ -6,7 +6,7 @@ import time
 
 import h5py
 
-from harness import Folder, check, end, individuals, outcome_words, passed, ranks_of, wait_for
+from harness import TINY, Folder, check, end, individuals, outcome_words, passed, ranks_of, wait_for
 
 SEARCH = """
 name: poison
@@ -94,3 +94,10 @@ with Folder() as folder:
         check(all(row["deaths"] == 0 for row in rows(folder)), "a preemption was charged")
     check(len(rows(folder)) == 8, f"{len(rows(folder))} individuals")
     passed("two preemptions charge nobody")
+
+with Folder() as folder:
+    folder.write("poison.yaml", TINY.replace("evaluations: 12", "evaluations: 4"))
+    starts = complete(folder, 4, 3, FINCH_TEST_POISON=f"0.1.1:{int(signal.SIGKILL)}")
+    check(starts == 3, f"{starts} starts")
+    check_given_up(folder, "0.1.1", 4)
+    passed("a training that takes its process down, on workers of two ranks: given up, the others are evaluated")

@@ -10,9 +10,10 @@ import h5py
 from harness import TINY, Folder, check, end, individuals, outcome_words, passed, ranks_of, wait_for
 
 STOPPED = 75
-# Enough trainings to be in the middle of them, and no archive before the end: what is there then, the stop has written.
+# Enough trainings to be in the middle of them, and no archive before the end: what is there then, the stop has written; nor a snapshot.
 LONG = (TINY.replace("evaluations: 12", "evaluations: 4000").replace("samples: 600", "samples: 3000").replace("epochs: 3,", "epochs: 20,")
-        .replace("archive_seconds: 0.2", "archive_seconds: 1000").replace("ranks: 2, islands: 2", "ranks: 1, islands: 2"))
+        .replace("archive_seconds: 0.2, training_seconds: 0.5", "archive_seconds: 1000, training_seconds: 1000")
+        .replace("ranks: 2, islands: 2", "ranks: 1, islands: 2"))
 SPHERE = """
 name: sphere
 search:
@@ -41,15 +42,27 @@ def published(run):
         return restart << 52 | worker << 32 | sequence, "test" in file
 
 
+def check_snapshots(folder, name):
+    """Every training that was broken off has been saved. Asks finch show: a worker's last result may be in its journal alone."""
+    rows = list(csv.DictReader(io.StringIO(folder.run(0, "show", f"runs/{name}", "--csv"))))
+    unfinished = [row["id"] for row in rows if row["outcome"] == "unfinished"]
+    check(unfinished, f"{name}: no training was broken off")
+    for id in unfinished:
+        check((folder.path / f"runs/{name}/state/training-{id}.h5").exists(), f"{name}: no snapshot of {id}\n{folder.output()}")
+
+
 def stopped_at_once(folder, name, stop):
     """Ends a run by `stop` in the middle of its trainings, and looks at what is left."""
     run = folder.path / "runs" / name
     before = settled(folder)
+    os.environ["FINCH_TEST_SNAPSHOT_DELAY"] = "1:3"  # so that rank 0 is done long before rank 1
     process = folder.start(2, "evolve", "long.yaml", "--run", f"runs/{name}")
+    del os.environ["FINCH_TEST_SNAPSHOT_DELAY"]
     wait_for(lambda: settled(folder) >= before + 3 or process.poll() is not None, 120, "three results")
     stop(process)
     end(process, 60)
     output = folder.output()
+    check_snapshots(folder, name)
     check((run / "models/best.h5").exists(), f"{name}: no models/best.h5\n{output}")
     check("stopped early, to be resumed" in output, f"{name}: no closing line\n{output}")
     with h5py.File(run / "population.h5", "r") as file:

@@ -3,6 +3,8 @@ import subprocess
 
 from harness import TINY, Folder, check, environment, individuals, outcome_words, passed
 
+OTHER_BATCHES = "training.batch_size_per_rank with other ranks"
+
 
 def dump(folder, *arguments):
     return subprocess.run(["h5dump", *arguments, "runs/tiny/population.h5"], cwd=folder.path, env=environment(), text=True,
@@ -45,12 +47,23 @@ with Folder() as folder:
     check(before == after, "starting a finished run again changed its individuals")
     passed("a finished run that is started again changes nothing")
 
-    folder.run(3, "evolve", "tiny.yaml", "--set", "workers.ranks=1", "--set", "workers.islands=3", "--set",
-               "search.budget.evaluations=18", "--set", "search.exchange.kind=migration")
+    output = folder.run(3, "evolve", "tiny.yaml", "--set", "workers.ranks=1", "--set", "workers.islands=3", "--set",
+                        "search.budget.evaluations=18", "--set", "search.exchange.kind=migration")
+    check(OTHER_BATCHES not in output, f"the batch is the whole worker's, and still there is a warning\n{output}")
     rows = individuals(folder.path / "runs/tiny")
     check(len(rows) == 18, f"the larger budget of 18 was not used exactly: {len(rows)}")
     check(all(rows[key].tobytes() == value for key, value in before.items()), "a later start changed an earlier individual")
     passed("a run goes on with another number of ranks, workers and islands and a larger budget")
+
+    folder.write("shares.yaml", TINY.replace("batch_size: 16", "batch_size_per_rank: 8").replace("epochs: 3", "epochs: 1")
+                 .replace("islands: 2}", "islands: 1}"))
+    for evaluations, ranks in ((2, 2), (4, 2), (6, 1)):
+        output = folder.run(ranks, "evolve", "shares.yaml", "--run", "runs/shares", "--set", f"workers.ranks={ranks}", "--set",
+                            f"search.budget.evaluations={evaluations}")
+        check((OTHER_BATCHES in output) == (ranks == 1), f"{ranks} ranks, {evaluations} evaluations: the warning of other batches\n{output}")
+    batches = sorted(row["batch_size"] for row in individuals(folder.path / "runs/shares").values())
+    check(batches == [8] * 2 + [16] * 4, "the batches are not 8 samples per rank")
+    passed("batch_size_per_rank on other ranks: the start says that losses are of another global batch")
 
     refused = folder.run(4, "evolve", "tiny.yaml", "--set", "training.batch_size=32", expect=2)
     check(refused.count("batch_size") >= 1 and refused.count("finch: ") == 1, f"a changed batch size: {refused}")
@@ -61,6 +74,10 @@ with Folder() as folder:
     name = f"{number >> 52}.{(number >> 32) & 0xFFFFF}.{number & 0xFFFFFFFF}"
     check("equal to the last bit" in folder.run(int(best["ranks"]), "replay", "runs/tiny", name), "replay differs")
     passed("the best individual can be replayed to the same bits")
+    other = 3 - int(best["ranks"])
+    said = folder.run(other, "replay", "runs/tiny", name, expect=1)
+    check(f"{name} was begun by {best['ranks']} ranks, now by {other}: the last bits will differ" in said, f"no warning of other ranks: {said}")
+    passed("a replay by another number of ranks says beforehand that the last bits will differ")
 
     trained = folder.run(2, "train", "tiny.yaml", "--gene", "layers=2", "--gene", "activation=tanh", "--gene", "lr=0.5")
     one = individuals(next((folder.path / "runs").glob("tiny-train-*")))

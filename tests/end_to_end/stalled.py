@@ -1,11 +1,14 @@
 """A rank that is stopped in its tracks or never comes ends the job, named with its node, and the next start goes on. A signal that reaches
 one rank alone, or comes before anything stands, stops the whole run in order."""
+import contextlib
+import csv
+import io
 import os
 import signal
 import socket
 import time
 
-from harness import TINY, Folder, check, end, individuals, listens, passed, ranks_of, wait_for
+from harness import TINY, Folder, check, end, has_handled, individuals, listens, passed, ranks_of, wait_for
 
 CONFIG = (TINY.replace("evaluations: 12", "evaluations: 6").replace("samples: 600", "samples: 4000").replace("size: 12", "size: 20")
           .replace("epochs: 3", "epochs: 6").replace("islands: 2}", "islands: 2, timeout_seconds: 10}"))
@@ -58,19 +61,44 @@ passed("a stopped leader of a worker of one rank does, too")
 stop_one(2, 0, f"worker 0 (rank 0 on {HOST})", "--set", "workers.ranks=1")
 passed("a stopped world rank 0 does, too")
 
+
+def start_deaf(folder, where, seconds, *settings):
+    """Two ranks, of which rank 1 goes no further than `where`."""
+    os.environ.update(FINCH_TEST_DEAF=f"1:{where}", FINCH_START_SECONDS=str(seconds))
+    process = folder.start(2, "evolve", "tiny.yaml", *(settings or ("--set", "workers.islands=1")))
+    del os.environ["FINCH_TEST_DEAF"], os.environ["FINCH_START_SECONDS"]
+    return process
+
+
+def is_in_mpi(process, rank):
+    """Whether the rank is within MPI_Init or past it, and MPI's own sockets stand: mpirun may hang if a rank ends while it connects."""
+    try:
+        folder = f"/proc/{by_rank(process)[rank]}/fd"
+        return sum(os.readlink(f"{folder}/{file}").startswith("socket") for file in os.listdir(folder)) > 2
+    except (OSError, KeyError, StopIteration):
+        return False
+
+
 MISSING = f"1 of 2 ranks did not come: rank 1 on {HOST}"
-for where, seconds, words in (("init", 6, "2 ranks were expected"),
-                              ("the roll call", 12, "the roll call did not end within 3 s: " + MISSING),
-                              ("reading the configuration", 2, MISSING),
-                              ("opening the run directory", 2, MISSING)):
-    with Folder() as folder:
+LEADERS = ("--set", "workers.ranks=1", "--set", "search.budget.evaluations=2", "--set", "training.epochs=1")
+with contextlib.ExitStack() as folders:  # all at once: they wait most of the time
+    deaf = []
+    for where, seconds, words, settings in (("init", 6, "2 ranks were expected", ()),
+                                            ("the roll call", 12, "the roll call did not end within 3 s: " + MISSING, ()),
+                                            ("reading the configuration", 3, MISSING, ()),
+                                            ("forming the groups", 3, MISSING, ()),
+                                            ("opening the run directory", 3, MISSING, ()),
+                                            ("handing out the run", 3, f"on {HOST}: handing out the run did not end within", LEADERS),
+                                            ("the end of the search", 3, f"on {HOST}: the end of the ", LEADERS)):
+        folder = folders.enter_context(Folder())
         folder.write("tiny.yaml", CONFIG)
-        os.environ.update(FINCH_TEST_DEAF=f"1:{where}", FINCH_START_SECONDS=str(seconds))
-        process = folder.start(2, "evolve", "tiny.yaml", "--set", "workers.islands=1")
-        code = end(process, 100)
-        del os.environ["FINCH_TEST_DEAF"], os.environ["FINCH_START_SECONDS"]
+        process = start_deaf(folder, where, seconds, *settings)
+        deaf.append((where, words, folder, process))
+        wait_for(lambda: process.poll() is not None or is_in_mpi(process, 0), 60, "the start")
+    for where, words, folder, process in deaf:
+        code = end(process, 300)
         check(code not in (0, 2, 75) and words in folder.output(), f"deaf at {where}: ended with {code}\n{folder.output()}")
-    passed(f"a rank that is deaf at '{where}' ends the job: {words}")
+        passed(f"a rank that is deaf at '{where}' ends the job: {words}")
 
 with Folder() as folder:
     folder.write("tiny.yaml", CONFIG.replace("epochs: 6", "epochs: 200"))
@@ -79,6 +107,24 @@ with Folder() as folder:
     check(end(process, 100) == 75, f"USR2 to a follower alone ended with {process.returncode}\n{folder.output()}")
     check("a signal asked to stop" in folder.output(), f"nothing says why\n{folder.output()}")
 passed("USR2 to one follower alone stops the whole run in order")
+
+with Folder() as folder:
+    # No snapshot but those of the stop.
+    folder.write("tiny.yaml", CONFIG.replace("evaluations: 6", "evaluations: 2").replace("training_seconds: 0.5", "training_seconds: 1000"))
+    run = folder.path / "runs/tiny"
+    process = folder.start(4, "evolve", "tiny.yaml")
+    wait_for(lambda: sum(journal.stat().st_size > 0 for journal in (run / "state").glob("*.journal")) == 2 or process.poll() is not None,
+             90, "two trainings")
+    os.kill(by_rank(process)[3], signal.SIGTERM)
+    check(end(process, 100) == 75, f"TERM to a follower alone ended with {process.returncode}\n{folder.output()}")
+    rows = list(csv.DictReader(io.StringIO(folder.run(0, "show", "runs/tiny", "--csv"))))
+    unfinished = [row["id"] for row in rows if row["outcome"] == "unfinished"]
+    check(unfinished, f"TERM was not heard before both trainings had ended\n{folder.output()}")
+    for id in unfinished:
+        check((run / f"state/training-{id}.h5").exists(), f"TERM to a follower alone: no snapshot of {id}\n{folder.output()}")
+    folder.run(4, "evolve", "tiny.yaml")
+    check(len(individuals(run)) == 2, "the budget was not used exactly after TERM to a follower alone")
+passed("TERM to one follower alone stops the whole run at once, with a snapshot of every training; the next start completes")
 
 with Folder() as folder:
     folder.write("tiny.yaml", CONFIG)
@@ -91,3 +137,18 @@ with Folder() as folder:
             os.kill(pid, (signal.SIGUSR2, signal.SIGTERM)[start % 2])
         check(end(process, 100) in (0, 75), f"an early signal ended the start with {process.returncode}\n{folder.output()}")
 passed("a signal that comes before anything stands ends the start with 75")
+
+for where in ("init", "reading the configuration"):
+    for number in (signal.SIGUSR2, signal.SIGTERM):
+        with Folder() as folder:
+            folder.write("tiny.yaml", CONFIG)
+            process = start_deaf(folder, where, 600)
+            wait_for(lambda: is_in_mpi(process, 0) and f"rank 1 is deaf at {where}" in folder.output(), 120, f"rank 1 at {where}")
+            pids = by_rank(process)  # rank 1 sleeps, so rank 0 is within MPI_Init, or waits for it in that phase
+            for pid in pids.values():
+                os.kill(pid, number)
+            wait_for(lambda: process.poll() is not None or has_handled(pids[0], number), 120, "the handler")
+            if process.poll() is None:
+                os.kill(pids[0], signal.SIGALRM)  # what the handler has ordered for a minute or two from now
+            check(end(process, 100) == 75, f"{number.name}, rank 1 at {where}: ended with {process.returncode}\n{folder.output()}")
+passed("USR2 or TERM within MPI_Init, or in the first phase, ends the start with 75")

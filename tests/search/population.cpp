@@ -1,11 +1,12 @@
 #include "finch/search/population.hpp"
 
-#include "finch/base/clock.hpp"
-
 #include "search/samples.hpp"
 
+#include <algorithm>
 #include <array>
+#include <ctime>
 #include <doctest/doctest.h>
+#include <limits>
 #include <memory>
 
 using namespace finch;
@@ -195,7 +196,8 @@ TEST_CASE("a better-known outcome replaces the old one everywhere") {
 }
 
 TEST_CASE("merging and asking for the best cost hardly more among 20 000 individuals than among 1 000") {
-    const auto seconds_each = [](std::uint32_t known) {
+    // Processor time, the least of several: what else runs on the machine does not count.
+    const auto work_each = [](std::uint32_t known) {
         Population population(ExchangeKind::pollination, 2);
         RandomStream random(known, Purpose::test);
         std::uint32_t number = 0;
@@ -208,19 +210,21 @@ TEST_CASE("merging and asking for the best cost hardly more among 20 000 individ
         }
         constexpr int times = 1000;
         double sum = 0;
-        const double begin = steady_seconds();
+        const std::clock_t begin = std::clock();
         for (int i = 0; i < times; ++i) {
             sum += population.best(i % 2, 16).back()->loss;
             add();
         }
         CHECK(sum > 0);
-        return (steady_seconds() - begin) / times;
+        return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC / times;
     };
-    std::vector<double> ratios;
+    double few = std::numeric_limits<double>::infinity();
+    double many = few;
     for (int i = 0; i < 7; ++i) {
-        ratios.push_back(seconds_each(20000) / seconds_each(1000));
+        few = std::min(few, work_each(1000));
+        many = std::min(many, work_each(20000));
     }
 
-    MESSAGE("1 000: ", seconds_each(1000) * 1e6, " µs, 20 000: ", seconds_each(20000) * 1e6, " µs");
-    CHECK(median(ratios) < 5);  // a scan would cost 20 times as much
+    MESSAGE("1 000: ", few * 1e6, " µs, 20 000: ", many * 1e6, " µs");
+    CHECK(many < 10 * few);  // a scan would cost 20 times as much; caches, twice or three times
 }

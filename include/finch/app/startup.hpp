@@ -16,7 +16,7 @@ namespace finch::app {
 [[nodiscard]] double start_seconds();
 
 /// Fault injection for the tests: where FINCH_TEST_DEAF is "RANK:WHERE" and names this rank of mpirun and `where`,
-/// sleeps for ever.
+/// says so and sleeps for ever.
 void fall_deaf(const std::string& where);
 
 /// Collective over the world. The first thing after MPI_Init: all ranks are there, or Error names those that are not.
