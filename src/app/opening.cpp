@@ -33,10 +33,8 @@ void check_same_search(const config::Config& config, const store::ArchiveFacts& 
     const std::string changes = config::difference(before.fixed_text(), config.fixed_text());
     const std::string advice =
         "only budget, final, propagator, islands, duplicates, retries, exchange, workers, checkpoint and log may "
-        "change "
-        "between two starts of a run; go on with the old values, or begin another run with --run DIR, or set the old "
-        "one aside "
-        "with --fresh";
+        "change between two starts of a run; go on with the old values, or begin another run with --run DIR, or set "
+        "the old one aside with --fresh";
     if (!changes.empty()) {
         throw ConfigError(fmt::format("{}: this run was made with another configuration:\n{}\n{}",
                                       directory.root().string(), changes, advice));
@@ -134,8 +132,7 @@ void warn_of_other_batches(const search::Population& population, const config::C
     if (config.recipe(individual.genome, individual.id.value).training.batch_size_per_rank) {
         spdlog::warn(
             "training.batch_size_per_rank with other ranks: {} was trained by {}, a worker now has {}, so the same "
-            "genes "
-            "train with another global batch (column batch_size), and their losses are not comparable",
+            "genes train with another global batch (column batch_size), and their losses are not comparable",
             to_text(individual.id), individual.ranks, config.workers.ranks);
     }
 }

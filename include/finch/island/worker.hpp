@@ -112,20 +112,22 @@ private:
     // The life: worker.cpp.
     void live();
     void fill_slots();
-    [[nodiscard]] search::Individual newborn();
-    void start_next();
-    [[nodiscard]] const search::Individual* twin_of(const search::Genome& genome) const;
-    [[nodiscard]] std::pair<std::size_t, std::size_t> place_on_island() const;
-    void start_bred();
-    void start_repeat(search::Repeat repeat);
-    void reuse(search::Individual individual, const search::Individual& twin);
-    [[nodiscard]] search::Stage stage() const;
-    [[nodiscard]] search::Offspring breed(std::uint32_t attempt, search::Id id, const search::Stage& now);
     void start(search::Individual individual);
     void settle(search::Individual individual);
     void tell_progress();
     void exchange(const search::Individual& after);
     void leave();
+
+    // What it breeds, and evaluates once more: worker_breeding.cpp.
+    void start_next();
+    void start_bred();
+    void start_repeat(search::Repeat repeat);
+    void reuse(search::Individual individual, const search::Individual& twin);
+    [[nodiscard]] search::Individual newborn();
+    [[nodiscard]] search::Offspring breed(std::uint32_t attempt, search::Id id, const search::Stage& now);
+    [[nodiscard]] search::Stage stage() const;
+    [[nodiscard]] const search::Individual* twin_of(const search::Genome& genome) const;
+    [[nodiscard]] std::pair<std::size_t, std::size_t> place_on_island() const;
 
     // What it hears and says: worker_messages.cpp.
     void receive();

@@ -1,0 +1,176 @@
+// What a worker breeds, and what it evaluates once more.
+#include "finch/base/format.hpp"
+#include "finch/island/worker.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace finch::island {
+namespace {
+
+constexpr int breeding_attempts = 100;
+constexpr std::uint32_t most_violations = 10000;  ///< of constraints, which are quickly seen, in one breeding
+
+}  // namespace
+
+/// Which of how many leaders of its island this worker is.
+std::pair<std::size_t, std::size_t> Worker::place_on_island() const {
+    const std::vector<std::int32_t>& leaders = options_.islands->leaders_of(island()).workers;
+    const auto self = std::lower_bound(leaders.begin(), leaders.end(), options_.self);
+    return {static_cast<std::size_t>(self - leaders.begin()), leaders.size()};
+}
+
+/// What this worker knows of its island stands for all islands.
+search::Stage Worker::stage() const {
+    const auto [place, leaders] = place_on_island();
+    const auto count = static_cast<std::int64_t>(leaders);
+    const Budget& budget = options_.budget;
+    search::Stage stage;
+    stage.workers = static_cast<std::int32_t>(count);
+    stage.births = static_cast<std::uint64_t>((generation_ - 1) * count) + place;
+    stage.evaluations = budget.evaluations.value_or(budget.generations.value_or(0) * workers());
+    if (options_.final_choice) {
+        stage.evaluations = std::max<std::int64_t>(1, stage.evaluations - options_.final_choice->evaluations());
+    }
+    if (stage.evaluations > 0) {
+        const auto settled = gossips(island()) ? static_cast<double>(stage.births)
+                                               : static_cast<double>(population_.settled_on(island()));
+        stage.budget_used = settled * workers() / static_cast<double>(count * stage.evaluations);
+    }
+    const double hours = (hooks_.steady_seconds() - began_) / 3600;
+    if (budget.hours) {
+        stage.budget_used = std::max(stage.budget_used, (options_.hours_before + hours) / *budget.hours);
+    }
+    if (budget.node_hours) {
+        stage.budget_used =
+            std::max(stage.budget_used, (options_.node_hours_before + options_.nodes * hours) / *budget.node_hours);
+    }
+    if (budget.epochs) {
+        auto epochs = static_cast<double>(population_.epochs_on(island()));
+        if (const std::size_t known = population_.settled_on(island()); gossips(island()) && known > 0) {
+            epochs *= static_cast<double>(stage.births) / static_cast<double>(known);
+        }
+        stage.budget_used = std::max(
+            stage.budget_used, epochs * workers() / static_cast<double>(count) / static_cast<double>(*budget.epochs));
+    }
+    stage.budget_used = std::min(stage.budget_used, 1.0);
+    return stage;
+}
+
+/// One more individual of this worker, not bred yet.
+search::Individual Worker::newborn() {
+    search::Individual individual;
+    individual.id = search::Id::make(options_.restart, static_cast<std::uint32_t>(options_.self), ++sequence_);
+    individual.island = island();
+    individual.generation = generation_;
+    individual.born = hooks_.unix_seconds();
+    individual.node = options_.node;
+    individual.device = options_.device;
+    individual.ranks = options_.ranks;
+    individual.threads = options_.threads;
+    individual.attempt = {options_.restart, options_.self};
+    return individual;
+}
+
+/// The same genes under an id, and so with a seed, of its own.
+void Worker::start_repeat(search::Repeat repeat) {
+    search::Individual individual = newborn();
+    individual.bred_by = search::Operator::repeat;
+    individual.parents = {repeat.of, search::Id{}};
+    individual.genome = std::move(repeat.genome);
+    start(std::move(individual));
+}
+
+/// What failed comes again once nothing is left that the run begins with.
+void Worker::start_next() {
+    ++generation_;
+    const bool is_opening =
+        opening_of(options_.openings_left, sequence_, static_cast<std::uint32_t>(options_.self), workers()).has_value();
+    const auto failed = is_opening ? std::nullopt : retries_.take();
+    if (const search::Individual* const known = failed ? population_.find(*failed) : nullptr) {
+        start(as_retry_of(newborn(), *known));
+    } else {
+        start_bred();
+    }
+}
+
+/// What a bred genome need not be trained for; null: nothing. Where genomes are trained again, one that failed as often
+/// as it may is not.
+const search::Individual* Worker::twin_of(const search::Genome& genome) const {
+    const search::Individual* const twin = looks_for_duplicates_ ? known_genomes_.find(genome) : nullptr;
+    const bool counts = twin != nullptr &&
+                        (options_.duplicates != search::Duplicates::train || twin->outcome == search::Outcome::failed);
+    return counts ? twin : nullptr;
+}
+
+void Worker::start_bred() {
+    search::Individual individual = newborn();
+    const search::Stage now = stage();
+    if (looks_for_duplicates_) {
+        known_genomes_.update(population_, island(), tells_of_starts_);
+    }
+    bool exists = false;
+    std::uint32_t attempt = 0;
+    std::uint32_t known = 0;
+    std::uint32_t violations = 0;
+    while (!exists && attempt - known - violations < breeding_attempts && violations < most_violations) {
+        search::Offspring offspring = breed(attempt++, individual.id, now);
+        individual.genome = std::move(offspring.genome);
+        individual.parents = offspring.parents;
+        individual.bred_by = offspring.bred_by;
+        individual.breeding = offspring.breeding;
+        if (!options_.beginning.allows(individual.genome)) {
+            ++violations;
+            continue;
+        }
+        exists = evaluator_.can_exist(individual.genome);
+        const search::Individual* const twin = exists ? twin_of(individual.genome) : nullptr;
+        if (twin != nullptr && ++known_in_a_row_ < search::most_known_in_a_row) {
+            if (options_.duplicates == search::Duplicates::reuse && twin->finished_training()) {
+                reuse(std::move(individual), *twin);
+                return;
+            }
+            ++known;
+            exists = false;
+        }
+    }
+    known_in_a_row_ = 0;
+    if (!exists) {
+        const std::uint32_t breedings = attempt - known;
+        individual.outcome = search::Outcome::failed;
+        individual.problem =
+            violations == 0 ? fmt::format("no network that can exist in {} breedings", breedings)
+                            : fmt::format("no network that can exist in {} breedings, of which {} violate constraints",
+                                          breedings, violations);
+        individual.finished = hooks_.unix_seconds();
+        settle(std::move(individual));
+    } else {
+        start(std::move(individual));
+    }
+}
+
+/// Gives `individual` the result of `twin`, and the lease back.
+void Worker::reuse(search::Individual individual, const search::Individual& twin) {
+    lease_client_.give_back();
+    --generation_;  // births are those that took a lease
+    settle(search::with_result_of(std::move(individual), twin, hooks_.unix_seconds()));
+}
+
+/// From what the run begins with, else by the propagator; canonical.
+search::Offspring Worker::breed(std::uint32_t attempt, search::Id id, const search::Stage& now) {
+    RandomStream random(options_.seed, Purpose::breeding, id.value, attempt);
+    const search::Beginning& beginning = options_.beginning;
+    if (known_in_a_row_ >= search::most_known_in_a_row / 2) {
+        return {search::random_genome(beginning.space, random)};  // chance finds what is not known yet
+    }
+    if (const auto opening = opening_of(options_.openings_left, id.sequence() - 1, id.worker(), workers())) {
+        return beginning.open(*opening, attempt, random);
+    }
+    search::Offspring offspring = propagator_.breed(population_, island(), now, random);
+    if (beginning.space.size() > 0) {
+        offspring.genome = search::canonical(beginning.space, std::move(offspring.genome));
+    }
+    return offspring;
+}
+
+}  // namespace finch::island
