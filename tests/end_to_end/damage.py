@@ -101,7 +101,7 @@ with Folder() as folder:
              "results of two workers")
     run.rename(folder.path / "gone")  # in one step, so that nothing is written while it goes
     shutil.rmtree(folder.path / "gone")
-    code = end(process, 120)
+    code = end(process)
     output = folder.output()
     check(code not in (0, 2), f"with its run directory removed finch ended with {code}\n{output}")
     check("complete" not in output and "runs/sphere" in output, f"nothing names the run directory, or it is called complete\n{output}")

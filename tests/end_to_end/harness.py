@@ -63,7 +63,7 @@ class Folder:
         launcher = ["mpirun", "-n", str(ranks)] if ranks else []
         return launcher + [FINCH, *map(str, arguments)]
 
-    def run(self, ranks, *arguments, expect=0, timeout=300):
+    def run(self, ranks, *arguments, expect=0, timeout=600):
         """Runs finch to its end and returns its output; says so and ends the test where the exit code is not `expect`."""
         done = subprocess.run(self.command(ranks, *arguments), cwd=self.path, env=environment(), text=True, timeout=timeout,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
@@ -158,7 +158,7 @@ def wait_for(condition, seconds, text):
         time.sleep(0.02)
 
 
-def end(process, seconds=60):
+def end(process, seconds=300):
     """Waits for `process`, and ends it where it does not end itself: that is a failed test."""
     try:
         return process.wait(timeout=seconds)

@@ -61,7 +61,7 @@ try:
             command = [ranks, "evolve", f"{name}.yaml", "--run", run, "--set", f"workers.ranks={ranks}", "--set", "workers.threads=1"]
             process = folder.start(*command, *(["--fresh"] if fresh.get((name, ranks)) else []))
             ready = interrupt(process, data_before)
-            code = end(process, 240)
+            code = end(process)
             check(code in (0, 75) or (code == 128 + signal.SIGUSR2 and not ready),
                   f"seed {SEED}, start {start} of {name} on {ranks} rank(s) ended with {code}\n{folder.output()[-4000:]}")
             codes[code] = codes.get(code, 0) + 1

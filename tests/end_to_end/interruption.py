@@ -24,7 +24,7 @@ def interrupted_to_the_end(folder, run, *settings):
         time.sleep(0.2 * 1.1 ** starts)
         for pid in ranks_of(process) if process.poll() is None else []:
             os.kill(pid, signal.SIGUSR2)
-        code = end(process, 300)
+        code = end(process)
         check(code in (0, 75), f"after USR2 finch ended with {code}\n{folder.output()}")
         if code == 0:
             return starts

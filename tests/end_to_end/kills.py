@@ -33,7 +33,7 @@ def kill_some(process, ranks):
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
-    end(process, 60)
+    end(process)
     wait_for(lambda: not any(alive(pid) for pid in ranks), 60, f"the end of the ranks after a kill of {kind}")
     kinds[kind] = kinds.get(kind, 0) + 1
 

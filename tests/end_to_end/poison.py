@@ -38,7 +38,7 @@ def outcomes(folder):
 def complete(folder, ranks, most, **variables):
     """Starts the run until it is complete. Returns how many starts that took."""
     for number in range(1, most + 1):
-        code = end(start(folder, ranks, **variables), 120)
+        code = end(start(folder, ranks, **variables))
         if code == 0:
             return number
     check(False, f"not complete after {most} starts\n{folder.output()}")
@@ -90,7 +90,7 @@ with Folder() as folder:
         wait_for(lambda: begun(folder, 8, since) or process.poll() is not None, 120, "eight trainings")
         for pid in ranks_of(process):
             os.kill(pid, signal.SIGTERM)
-        end(process, 60)
+        end(process)
         check(all(row["deaths"] == 0 for row in rows(folder)), "a preemption was charged")
     check(len(rows(folder)) == 8, f"{len(rows(folder))} individuals")
     passed("two preemptions charge nobody")

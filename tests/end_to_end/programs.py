@@ -271,7 +271,7 @@ with Folder() as folder:
     wait_for(lambda: len(list(folder.path.glob("runs/run/evaluations/*/*/checkpoint/epoch"))) >= 2, 60, "the first epochs")
     for pid in ranks_of(process):
         os.kill(pid, signal.SIGUSR2)
-    check(end(process, 60) == 75, f"USR2 ended with {process.returncode}\n{folder.output()}")
+    check(end(process) == 75, f"USR2 ended with {process.returncode}\n{folder.output()}")
     check(not left_behind(marker), "a program outlives a stop")
     check(outcomes(folder.path / "runs/run").count("unfinished") == 2, f"{outcomes(folder.path / 'runs/run')}")
     output = folder.run(2, "evolve", "run.yaml")
@@ -291,7 +291,7 @@ for victim in (0, 1):
         process = folder.start(2, "evolve", "run.yaml")
         wait_for(lambda: len(list(folder.path.glob("runs/run/evaluations/*/*/checkpoint/epoch"))) >= 2, 60, "the first epochs")
         os.kill(ranks_of(process)[victim], signal.SIGKILL)
-        end(process, 60)
+        end(process)
         wait_for(lambda: not left_behind(marker), 30, "the end of all programs")
         folder.run(2, "evolve", "run.yaml")
         check(outcomes(folder.path / "runs/run") == ["evaluated"] * 4, f"{outcomes(folder.path / 'runs/run')} {problems(folder.path / 'runs/run')}")
@@ -375,7 +375,7 @@ with Folder() as folder:
     by_rank = {next(entry.split(b"=")[1] for entry in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0") if entry.startswith(b"OMPI_COMM_WORLD_RANK=")): pid
                for pid in ranks_of(process)}
     os.kill(by_rank[b"3"], signal.SIGUSR2)
-    check(end(process, 60) == 75, f"USR2 to the follower of worker 1 ended with {process.returncode}\n{folder.output()}")
+    check(end(process) == 75, f"USR2 to the follower of worker 1 ended with {process.returncode}\n{folder.output()}")
     begun = (folder.path / "runs/begun").read_text().splitlines()
     folder.run(4, "evolve", "run.yaml")
     check(outcomes(folder.path / "runs/run") == ["evaluated"] * 4, f"{outcomes(folder.path / 'runs/run')}")

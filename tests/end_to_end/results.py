@@ -60,7 +60,7 @@ def stopped_at_once(folder, name, stop):
     del os.environ["FINCH_TEST_SNAPSHOT_DELAY"]
     wait_for(lambda: settled(folder) >= before + 3 or process.poll() is not None, 120, "three results")
     stop(process)
-    end(process, 60)
+    end(process)
     output = folder.output()
     check_snapshots(folder, name)
     check((run / "models/best.h5").exists(), f"{name}: no models/best.h5\n{output}")

@@ -42,7 +42,7 @@ def stop_one(ranks, victim, named, *arguments):
         process, pids = started(folder, ranks, *arguments)
         os.kill(pids[victim], signal.SIGSTOP)
         try:
-            code = end(process, 100)
+            code = end(process)
         finally:
             try:
                 os.kill(pids[victim], signal.SIGKILL)
@@ -96,7 +96,7 @@ with contextlib.ExitStack() as folders:  # all at once: they wait most of the ti
         deaf.append((where, words, folder, process))
         wait_for(lambda: process.poll() is not None or is_in_mpi(process, 0), 60, "the start")
     for where, words, folder, process in deaf:
-        code = end(process, 300)
+        code = end(process)
         check(code not in (0, 2, 75) and words in folder.output(), f"deaf at {where}: ended with {code}\n{folder.output()}")
         passed(f"a rank that is deaf at '{where}' ends the job: {words}")
 
@@ -104,7 +104,7 @@ with Folder() as folder:
     folder.write("tiny.yaml", CONFIG.replace("epochs: 6", "epochs: 200"))
     process, pids = started(folder, 4)
     os.kill(pids[3], signal.SIGUSR2)
-    check(end(process, 100) == 75, f"USR2 to a follower alone ended with {process.returncode}\n{folder.output()}")
+    check(end(process) == 75, f"USR2 to a follower alone ended with {process.returncode}\n{folder.output()}")
     check("a signal asked to stop" in folder.output(), f"nothing says why\n{folder.output()}")
 passed("USR2 to one follower alone stops the whole run in order")
 
@@ -116,7 +116,7 @@ with Folder() as folder:
     wait_for(lambda: sum(journal.stat().st_size > 0 for journal in (run / "state").glob("*.journal")) == 2 or process.poll() is not None,
              90, "two trainings")
     os.kill(by_rank(process)[3], signal.SIGTERM)
-    check(end(process, 100) == 75, f"TERM to a follower alone ended with {process.returncode}\n{folder.output()}")
+    check(end(process) == 75, f"TERM to a follower alone ended with {process.returncode}\n{folder.output()}")
     rows = list(csv.DictReader(io.StringIO(folder.run(0, "show", "runs/tiny", "--csv"))))
     unfinished = [row["id"] for row in rows if row["outcome"] == "unfinished"]
     check(unfinished, f"TERM was not heard before both trainings had ended\n{folder.output()}")
@@ -135,7 +135,7 @@ with Folder() as folder:
         time.sleep(0.05 * start)
         for pid in ranks_of(process):
             os.kill(pid, (signal.SIGUSR2, signal.SIGTERM)[start % 2])
-        check(end(process, 100) in (0, 75), f"an early signal ended the start with {process.returncode}\n{folder.output()}")
+        check(end(process) in (0, 75), f"an early signal ended the start with {process.returncode}\n{folder.output()}")
 passed("a signal that comes before anything stands ends the start with 75")
 
 for where in ("init", "reading the configuration"):
@@ -150,5 +150,5 @@ for where in ("init", "reading the configuration"):
             wait_for(lambda: process.poll() is not None or has_handled(pids[0], number), 120, "the handler")
             if process.poll() is None:
                 os.kill(pids[0], signal.SIGALRM)  # what the handler has ordered for a minute or two from now
-            check(end(process, 100) == 75, f"{number.name}, rank 1 at {where}: ended with {process.returncode}\n{folder.output()}")
+            check(end(process) == 75, f"{number.name}, rank 1 at {where}: ended with {process.returncode}\n{folder.output()}")
 passed("USR2 or TERM within MPI_Init, or in the first phase, ends the start with 75")
