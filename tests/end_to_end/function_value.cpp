@@ -1,0 +1,28 @@
+// The values of a shifted and rotated function, for a program that is an objective: function_value NAME DIMENSIONS
+// INSTANCE reads points, a line of numbers each, and answers each with a line that reads back to the same bits.
+#include "finch/base/format.hpp"
+#include "finch/search/function_instance.hpp"
+
+#include <cstdlib>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+int main(int count, char** words) {
+    using namespace finch::search;
+    if (count != 4) {
+        return 2;
+    }
+    const FunctionInstance instance(find_function(words[1]), std::atoi(words[2]),
+                                    {.shift = true, .rotate = true, .instance = std::atoll(words[3])});
+    for (std::string line; std::getline(std::cin, line);) {
+        std::istringstream numbers(line);
+        std::vector<double> x;
+        for (std::string word; numbers >> word;) {
+            x.push_back(std::strtod(word.c_str(), nullptr));
+        }
+        std::cout << fmt::format("{}", instance.value(x, nullptr)) << std::endl;
+    }
+    return 0;
+}
