@@ -36,38 +36,52 @@ std::string finding(const Comparison& comparison, std::size_t comparable, std::s
                        rest);
 }
 
-/// As a share of the larger; infinite where only one is a number.
+/// As a share of the larger; infinite where only one is a number, or one is infinite.
 double distance(double a, double b) {
-    if (std::isnan(a) || std::isnan(b)) {
-        return std::isnan(a) && std::isnan(b) ? 0 : std::numeric_limits<double>::infinity();
+    if (a == b || (std::isnan(a) && std::isnan(b))) {
+        return 0;
     }
-    return a == b ? 0 : std::abs(a - b) / std::max(std::abs(a), std::abs(b));
+    return std::isfinite(a) && std::isfinite(b) ? std::abs(a - b) / std::max(std::abs(a), std::abs(b))
+                                                : std::numeric_limits<double>::infinity();
 }
 
-/// How far apart all is that a program reported for an epoch.
-double distance(const Epoch& a, const Epoch& b, const std::vector<Metric>& of_a, const std::vector<Metric>& of_b) {
-    double most = 0;
+/// What is farthest apart.
+struct Farthest {
+    double apart = 0;
+    std::string name;
+
+    void take(const std::string& of, double distance) {
+        if (distance > apart) {
+            *this = {distance, of};
+        }
+    }
+};
+
+/// Of all that a program reported for an epoch.
+Farthest farthest(const Epoch& a, const Epoch& b, const MetricsByEpoch& of_a, const MetricsByEpoch& of_b) {
+    Farthest found;
     for_each_field<Epoch>([&](const auto& field) {
         if (field.repeats) {
-            most = std::max(most, distance(static_cast<double>(a.*field.member), static_cast<double>(b.*field.member)));
+            found.take(std::string(field.name),
+                       distance(static_cast<double>(a.*field.member), static_cast<double>(b.*field.member)));
         }
     });
-    const auto values = [](const std::vector<Metric>& metrics, std::int32_t epoch) {
-        std::map<std::string, double> named;
-        for (const Metric& one : metrics) {
-            if (one.epoch == epoch) {
-                named.emplace(one.name, one.value);
-            }
-        }
-        return named;
+    static const std::map<std::string, double> none;
+    const auto metrics = [](const MetricsByEpoch& all, std::int32_t epoch) -> const std::map<std::string, double>& {
+        const auto known = all.find(epoch);
+        return known != all.end() ? known->second : none;
     };
-    const auto values_of_b = values(of_b, b.epoch);
-    for (const auto& [name, value] : values(of_a, a.epoch)) {
-        const auto other = values_of_b.find(name);
-        most = std::max(most, other != values_of_b.end() ? distance(value, other->second)
-                                                         : std::numeric_limits<double>::infinity());
+    const auto& in_a = metrics(of_a, a.epoch);
+    const auto& in_b = metrics(of_b, b.epoch);
+    for (const auto& [name, value] : in_a) {
+        const auto other = in_b.find(name);
+        found.take(name,
+                   other != in_b.end() ? distance(value, other->second) : std::numeric_limits<double>::infinity());
     }
-    return most;
+    for (const auto& [name, value] : in_b) {
+        found.take(name, in_a.contains(name) ? 0 : std::numeric_limits<double>::infinity());
+    }
+    return found;
 }
 
 }  // namespace
@@ -118,16 +132,18 @@ Comparison compare_reports(const search::Individual& again, const search::Indivi
     comparison.equal = again.curve.size() == recorded.curve.size() || (may_go_on && both == recorded.curve.size());
     comparison.equal = comparison.equal && (may_go_on || again.outcome == recorded.outcome);
     comparison.text = fmt::format("{:>6} {:>20} {:>20}\n", "epoch", "recorded loss", "loss now");
+    const MetricsByEpoch metrics = by_epoch(recorded.metrics);
+    const MetricsByEpoch metrics_now = by_epoch(again.metrics);
     double most = 0;
-    for (std::size_t i = 0; i < std::max(both, recorded.curve.size()); ++i) {
+    for (std::size_t i = 0; i < recorded.curve.size(); ++i) {
         const Epoch& old = recorded.curve[i];
-        const double apart = i < both ? distance(old, again.curve[i], recorded.metrics, again.metrics)
-                                      : std::numeric_limits<double>::infinity();
-        most = std::max(most, apart);
+        const Farthest found = i < both ? farthest(old, again.curve[i], metrics, metrics_now)
+                                        : Farthest{std::numeric_limits<double>::infinity(), "epoch"};
+        most = std::max(most, found.apart);
         comparison.text +=
             fmt::format("{:>6} {:>20} {:>20} {}\n", old.epoch, fmt::format("{:.17g}", old.validation_loss),
                         i < both ? fmt::format("{:.17g}", again.curve[i].validation_loss) : "-",
-                        apart == 0 ? "equal" : fmt::format("{:.2g} apart", apart));
+                        found.apart == 0 ? "equal" : fmt::format("{:.2g} apart: {}", found.apart, found.name));
     }
     comparison.equal = comparison.equal && most <= tolerance;
     comparison.text += fmt::format(

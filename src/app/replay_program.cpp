@@ -27,15 +27,24 @@ search::Individual unevaluated(const search::Individual& recorded) {
     return individual;
 }
 
-/// The folder below which it is evaluated, without what an earlier replay has left there.
+/// A new folder below which it is evaluated: another replay of it may be on its way.
 store::RunDirectory make_place(const std::filesystem::path& run, search::Id id) {
-    store::RunDirectory place(run / "replays" / to_text(id));
-    static_cast<void>(on_rank_zero(MPI_COMM_WORLD, [&] {
-        std::filesystem::remove_all(place.root());
-        std::filesystem::create_directories(place.evaluations());
-        return std::string();
+    return store::RunDirectory(on_rank_zero(MPI_COMM_WORLD, [&] {
+        std::error_code failure;
+        std::filesystem::create_directories(run / "replays", failure);
+        std::filesystem::path place = run / "replays" / to_text(id);
+        for (int number = 2; !failure && !std::filesystem::create_directory(place, failure); ++number) {
+            place = run / "replays" / fmt::format("{}-{}", to_text(id), number);
+        }
+        if (!failure) {
+            std::filesystem::create_directory(place / "evaluations", failure);
+        }
+        if (failure) {
+            throw ConfigError(
+                fmt::format("{} cannot be made: {}; a replay needs a folder there", place.string(), failure.message()));
+        }
+        return place.string();
     }));
-    return place;
 }
 
 /// Leader only.
@@ -67,6 +76,12 @@ int replay_program(comm::Session& session, config::Config config, const search::
     config.workers.slots = 1;
     config.pruning = search::NoPruning{};
     std::get<config::CommandObjective>(config.objective).keep = config::Keep::all;
+    if (recorded.outcome == search::Outcome::unfinished) {
+        throw ConfigError(fmt::format("{} has not been evaluated yet", to_text(recorded.id)));
+    }
+    if (!(tolerance >= 0)) {
+        throw ConfigError(fmt::format("--tolerance {}: accepted: a share of 0 or more", tolerance));
+    }
     const auto prepared = prepare_programs_everywhere(config);
     if (prepared->fingerprint != fingerprint) {
         throw ConfigError(

@@ -25,6 +25,13 @@ std::size_t first_character(std::string_view text) {
     return is_too_long || is_surrogate || is_too_large ? 0 : length;
 }
 
+/// Whether a character of several bytes is shown as nothing, but moves or turns what is shown: C1 controls, ends of
+/// lines and paragraphs, marks of direction.
+bool is_hidden(std::string_view character) {
+    return (character.size() == 2 && character[0] == '\xC2' && static_cast<unsigned char>(character[1]) < 0xA0) ||
+           (character >= "\u2028" && character <= "\u202E") || (character >= "\u2066" && character <= "\u2069");
+}
+
 }  // namespace
 
 std::string printable(std::string_view text) {
@@ -33,7 +40,8 @@ std::string printable(std::string_view text) {
         const std::size_t length = first_character(text);
         const char first = text.front();
         const bool is_control = length == 1 && (first < ' ' || first == 0x7F) && first != '\n' && first != '\t';
-        shown += length == 0 || is_control ? "?" : text.substr(0, length);
+        const std::string_view character = text.substr(0, length);
+        shown += length == 0 || is_control || is_hidden(character) ? "?" : character;
         text.remove_prefix(std::max<std::size_t>(1, length));
     }
     return shown;

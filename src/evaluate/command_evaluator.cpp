@@ -164,7 +164,8 @@ void CommandEvaluator::take_report(Running& running, const ReportLine& line) {
     if (!objective_.persistent && !running.curve.keep(programs_.file_of(individual.id, "reports"))) {
         spdlog::warn("epoch {} of {} cannot be kept for a later start", individual.epochs, to_text(individual.id));
     }
-    if (!running.is_pruned && search::prunes(config_.pruning)) {
+    const bool is_last = objective_.epochs > 0 && individual.epochs >= objective_.epochs;
+    if (!running.is_pruned && !is_last && search::prunes(config_.pruning)) {
         const std::int64_t epochs = objective_.epochs > 0 ? objective_.epochs : individual.epochs;
         running.is_pruned = search::ends_early(config_.pruning, losses, epochs, population_(), individual);
     }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
 #include <cstdlib>
 
 namespace finch::evaluate {
@@ -42,14 +43,6 @@ ReportLine problem(const std::string& what) {
     return {.kind = ReportLine::Kind::problem, .problem = what};
 }
 
-/// Cuts the text up to `end` off, trimmed.
-std::string_view cut(std::string_view& rest, char end) {
-    const std::size_t place = std::min(rest.find(end), rest.size());
-    const std::string_view part = trimmed(rest.substr(0, place));
-    rest.remove_prefix(std::min(place + 1, rest.size()));
-    return part;
-}
-
 /// A name as it is recorded: one word, so that it can be kept as one.
 std::string one_word(std::string_view name) {
     std::string word = printable(name);
@@ -58,55 +51,174 @@ std::string one_word(std::string_view name) {
     return word;
 }
 
-/// Adds NAME with its number. Returns what is wrong with it; nothing if it was added.
+bool is_of_curve(std::string_view name) {
+    return std::find(names_of_curve.begin(), names_of_curve.end(), name) != names_of_curve.end();
+}
+
+/// Adds NAME with its number, in place of an earlier one of the name. What is no number, has a name that is too long,
+/// or comes after too many others is left out, but for what the learning curve needs. Returns what is wrong; nothing
+/// where nothing is.
 std::optional<std::string> add(ReportLine& line, std::string_view name, std::string_view text) {
     const auto value = number_in(text);
-    if (!value || name.empty() || name.size() > longest_name) {
-        return fmt::format("'{}={}' is no name with a number", name.substr(0, longest_name),
-                           text.substr(0, longest_name));
+    if (!value && is_of_curve(name)) {
+        return fmt::format("'{}={}'", name, printable(text.substr(0, longest_name)));
     }
-    if (line.values.size() == most_values) {
-        return fmt::format("more than {} values", most_values);
+    const std::string known = one_word(name);
+    if (!value || known.empty() || known.size() > longest_name) {
+        return std::nullopt;
     }
-    line.values.emplace_back(one_word(name), *value);
+    const auto same =
+        std::find_if(line.values.begin(), line.values.end(), [&known](const auto& one) { return one.first == known; });
+    if (same != line.values.end()) {
+        same->second = *value;
+    } else if (line.values.size() < most_values || is_of_curve(known)) {
+        line.values.emplace_back(known, *value);
+    }
     return std::nullopt;
 }
 
 ReportLine read_words(std::string_view rest) {
     ReportLine line{.kind = ReportLine::Kind::report};
     for (rest = trimmed(rest); !rest.empty(); rest = trimmed(rest)) {
-        std::string_view word = cut(rest, ' ');
-        const std::string_view name = cut(word, '=');
-        if (const auto wrong = add(line, name, trimmed(word))) {
-            return problem(*wrong);
+        const std::string_view word = rest.substr(0, rest.find_first_of(" \t"));
+        rest.remove_prefix(word.size());
+        const std::size_t sign = word.find('=');
+        if (sign == 0 || sign == std::string_view::npos) {
+            return problem(fmt::format("'{}' is no name with a number", printable(word.substr(0, longest_name))));
+        }
+        if (const auto wrong = add(line, word.substr(0, sign), word.substr(sign + 1))) {
+            return problem(*wrong + " is no number");
         }
     }
     return line;
 }
 
-/// One object of names with numbers.
-ReportLine read_json(std::string_view rest) {
+void append_utf8(std::string& text, std::uint32_t code) {
+    const auto put = [&text](std::uint32_t byte) { text += static_cast<char>(byte); };
+    if (code < 0x80) {
+        put(code);
+    } else if (code < 0x800) {
+        put(0xC0 | code >> 6);
+        put(0x80 | (code & 0x3F));
+    } else if (code < 0x10000) {
+        put(0xE0 | code >> 12);
+        put(0x80 | (code >> 6 & 0x3F));
+        put(0x80 | (code & 0x3F));
+    } else {
+        put(0xF0 | code >> 18);
+        put(0x80 | (code >> 12 & 0x3F));
+        put(0x80 | (code >> 6 & 0x3F));
+        put(0x80 | (code & 0x3F));
+    }
+}
+
+/// One object of names with values, as JSON has it (RFC 8259) and as Python writes it: NaN and Infinity are numbers.
+/// (No library reads these.)
+class ObjectReader {
+public:
+    explicit ObjectReader(std::string_view text) : rest_(text) {}
+
+    /// Calls `take(name, value)` with each member's text. Returns what is wrong with the object; nothing if nothing is.
+    template <class Take>
+    std::optional<std::string> read(Take take) {
+        if (!eat('{')) {
+            return "no object";
+        }
+        for (bool is_first = true; !eat('}'); is_first = false) {
+            if (!is_first && !eat(',')) {
+                return rest_.empty() ? "an object that is not closed" : "an object without a comma between its members";
+            }
+            const auto name = read_text();
+            if (!name || !eat(':')) {
+                return rest_.empty() ? "an object that is not closed" : "a member without a name in quotes and a colon";
+            }
+            if (const auto wrong = take(*name, read_value())) {
+                return wrong;
+            }
+        }
+        return rest_.empty() ? std::nullopt : std::optional<std::string>("more behind the object");
+    }
+
+private:
+    /// Takes `letter`, if it comes next, and spaces around it.
+    bool eat(char letter) {
+        rest_ = trimmed(rest_);
+        const bool comes = !rest_.empty() && rest_.front() == letter;
+        rest_ = trimmed(rest_.substr(comes ? 1 : 0));
+        return comes;
+    }
+    std::optional<std::string> read_text() {
+        if (rest_.empty() || rest_.front() != '"') {
+            return std::nullopt;
+        }
+        std::string text;
+        for (rest_.remove_prefix(1); !rest_.empty() && rest_.front() != '"'; rest_.remove_prefix(1)) {
+            if (rest_.front() != '\\' || rest_.size() == 1) {
+                text += rest_.front();
+                continue;
+            }
+            rest_.remove_prefix(1);
+            static constexpr std::string_view letters = "bfnrt";
+            static constexpr std::string_view meant = "\b\f\n\r\t";
+            const std::size_t place = letters.find(rest_.front());
+            if (rest_.front() == 'u') {
+                append_utf8(text, read_code());
+            } else {
+                text += place != std::string_view::npos ? meant[place] : rest_.front();
+            }
+        }
+        const bool is_closed = !rest_.empty();
+        rest_.remove_prefix(is_closed ? 1 : 0);
+        return is_closed ? std::optional(text) : std::nullopt;
+    }
+    /// The code behind the 'u' of an escape, of which it leaves the last letter; both halves of a surrogate pair.
+    std::uint32_t read_code() {
+        const std::uint32_t first = read_hex();
+        if (first >= 0xD800 && first < 0xDC00 && rest_.substr(1).starts_with("\\u")) {
+            rest_.remove_prefix(2);
+            const std::uint32_t second = read_hex();
+            return second >= 0xDC00 && second < 0xE000 ? 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00) : '?';
+        }
+        return first >= 0xD800 && first < 0xE000 ? '?' : first;
+    }
+    std::uint32_t read_hex() {
+        std::uint32_t code = 0;
+        for (int digits = 0; digits < 4 && rest_.size() > 1 && std::isxdigit(static_cast<unsigned char>(rest_[1])) != 0;
+             ++digits) {
+            rest_.remove_prefix(1);
+            code = 16 * code + static_cast<std::uint32_t>(std::stoul(std::string(1, rest_.front()), nullptr, 16));
+        }
+        return code;
+    }
+    /// Up to the member's end: a number, a word, a text, or all of an object or a list.
+    std::string_view read_value() {
+        const std::string_view from = rest_;
+        for (int depth = 0; !rest_.empty(); rest_.remove_prefix(1)) {
+            const char letter = rest_.front();
+            if (letter == '"') {
+                if (!read_text() || rest_.empty()) {
+                    break;
+                }
+            }
+            if (depth == 0 && (rest_.front() == ',' || rest_.front() == '}')) {
+                break;
+            }
+            depth += rest_.front() == '{' || rest_.front() == '[' ? 1 : 0;
+            depth -= rest_.front() == '}' || rest_.front() == ']' ? 1 : 0;
+        }
+        return trimmed(from.substr(0, from.size() - rest_.size()));
+    }
+
+    std::string_view rest_;
+};
+
+ReportLine read_json(std::string_view text) {
     ReportLine line{.kind = ReportLine::Kind::report};
-    rest.remove_prefix(1);
-    if (rest.empty() || rest.back() != '}') {
-        return problem("an object that is not closed");
-    }
-    rest.remove_suffix(1);
-    for (rest = trimmed(rest); !rest.empty(); rest = trimmed(rest)) {
-        std::string_view member = cut(rest, ',');
-        std::string_view name = cut(member, ':');
-        if (name.size() < 2 || name.front() != '"' || name.back() != '"') {
-            return problem(fmt::format("'{}' is no name in quotes", name.substr(0, longest_name)));
-        }
-        name = name.substr(1, name.size() - 2);
-        if (trimmed(member).starts_with('"')) {
-            continue;  // a word is no metric
-        }
-        if (const auto wrong = add(line, name, trimmed(member))) {
-            return problem(*wrong);
-        }
-    }
-    return line;
+    const auto wrong = ObjectReader(text).read([&line](const std::string& name, std::string_view value) {
+        const auto what = add(line, name, value);
+        return what ? std::optional(*what + " is no number") : std::nullopt;
+    });
+    return wrong ? problem(*wrong) : line;
 }
 
 }  // namespace

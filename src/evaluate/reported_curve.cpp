@@ -3,19 +3,12 @@
 #include "finch/base/format.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <fstream>
+#include <iterator>
 #include <limits>
 
 namespace finch::evaluate {
-namespace {
-
-/// What is no metric of its own.
-constexpr std::array<std::string_view, 7> names_of_curve{
-    "epoch", "loss", "accuracy", "training_loss", "training_accuracy", "learning_rate", "seconds"};
-
-}  // namespace
 
 std::optional<std::string> ReportedCurve::add(const ReportLine& line) {
     const auto value = [&](std::string_view name) {
@@ -34,7 +27,9 @@ std::optional<std::string> ReportedCurve::add(const ReportLine& line) {
         epochs_.pop_back();
         losses_.pop_back();
     }
-    std::erase_if(metrics_, [number](const Metric& one) { return one.epoch >= number; });
+    while (!metrics_.empty() && metrics_.back().epoch >= number) {
+        metrics_.pop_back();
+    }
     for (const auto& [name, said_of_it] : line.values) {
         if (std::find(names_of_curve.begin(), names_of_curve.end(), name) == names_of_curve.end()) {
             metrics_.push_back({number, name, said_of_it});
@@ -58,10 +53,12 @@ bool ReportedCurve::keep(const std::filesystem::path& path) const {
     file << fmt::format("finch epoch={} loss={} accuracy={} training_loss={} training_accuracy={} learning_rate={}",
                         last.epoch, last.validation_loss, last.validation_accuracy, last.training_loss,
                         last.training_accuracy, last.learning_rate);
-    for (const Metric& metric : metrics_) {
-        if (metric.epoch == last.epoch) {
-            file << fmt::format(" {}={}", metric.name, metric.value);
-        }
+    auto of_last = metrics_.end();
+    while (of_last != metrics_.begin() && std::prev(of_last)->epoch == last.epoch) {
+        --of_last;
+    }
+    for (; of_last != metrics_.end(); ++of_last) {
+        file << fmt::format(" {}={}", of_last->name, of_last->value);
     }
     file << fmt::format(" seconds={}\n", last.seconds);
     return static_cast<bool>(file << std::flush);

@@ -69,7 +69,7 @@ std::vector<std::string> head(const search::Space& space, const std::vector<std:
     });
     names.emplace_back("problem");
     for (const std::string& name : metrics) {
-        names.push_back("metric_" + name);
+        names.push_back("metric." + name);
     }
     return names;
 }
@@ -87,8 +87,8 @@ std::vector<std::string> line(const search::Space& space, const search::Individu
         }
     });
     cells.push_back(one.problem);
-    for (const std::string& name : metrics) {
-        cells.push_back(number(metric(one, name, one.best_epoch)));
+    for (const double value : metrics_of(by_epoch(one.metrics), one.best_epoch, metrics)) {
+        cells.push_back(number(value));
     }
     return cells;
 }

@@ -25,6 +25,7 @@ std::string curve_table(const search::Individual& individual) {
     std::vector<std::string> head{"epoch",         "loss",   "accuracy", "training loss", "training accuracy",
                                   "learning rate", "seconds"};
     const std::vector<std::string> metrics = metric_names(std::array{&individual});
+    const MetricsByEpoch values = by_epoch(individual.metrics);
     head.insert(head.end(), metrics.begin(), metrics.end());
     Grid grid(head);
     for (const Epoch& epoch : individual.curve) {
@@ -32,8 +33,8 @@ std::string curve_table(const search::Individual& individual) {
             std::to_string(epoch.epoch), number(epoch.validation_loss),   number(epoch.validation_accuracy),
             number(epoch.training_loss), number(epoch.training_accuracy), number(epoch.learning_rate),
             number(epoch.seconds)};
-        for (const std::string& name : metrics) {
-            line.push_back(number(metric(individual, name, epoch.epoch)));
+        for (const double value : metrics_of(values, epoch.epoch, metrics)) {
+            line.push_back(number(value));
         }
         grid.add(std::move(line));
     }

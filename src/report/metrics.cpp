@@ -1,6 +1,5 @@
 #include "metrics.hpp"
 
-#include <algorithm>
 #include <limits>
 #include <set>
 
@@ -16,10 +15,16 @@ std::vector<std::string> metric_names(std::span<const search::Individual* const>
     return {names.begin(), names.end()};
 }
 
-double metric(const search::Individual& individual, const std::string& name, std::int32_t epoch) {
-    const auto found = std::find_if(individual.metrics.begin(), individual.metrics.end(),
-                                    [&](const Metric& one) { return one.epoch == epoch && one.name == name; });
-    return found != individual.metrics.end() ? found->value : std::numeric_limits<double>::quiet_NaN();
+std::vector<double> metrics_of(const MetricsByEpoch& metrics, std::int32_t epoch,
+                               const std::vector<std::string>& names) {
+    std::vector<double> values(names.size(), std::numeric_limits<double>::quiet_NaN());
+    const auto known = metrics.find(epoch);
+    for (std::size_t i = 0; known != metrics.end() && i < names.size(); ++i) {
+        if (const auto value = known->second.find(names[i]); value != known->second.end()) {
+            values[i] = value->second;
+        }
+    }
+    return values;
 }
 
 }  // namespace finch::report

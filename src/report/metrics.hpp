@@ -11,7 +11,8 @@ namespace finch::report {
 /// The names of the metrics that any of them has, in the order of the alphabet.
 [[nodiscard]] std::vector<std::string> metric_names(std::span<const search::Individual* const> individuals);
 
-/// A metric of an epoch; NaN where it was not reported.
-[[nodiscard]] double metric(const search::Individual& individual, const std::string& name, std::int32_t epoch);
+/// The values of `names` in an epoch; NaN where one was not reported.
+[[nodiscard]] std::vector<double> metrics_of(const MetricsByEpoch& metrics, std::int32_t epoch,
+                                             const std::vector<std::string>& names);
 
 }  // namespace finch::report

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <doctest/doctest.h>
+#include <limits>
 #include <vector>
 
 using namespace finch;
@@ -119,6 +120,8 @@ TEST_CASE(
     CHECK(is_equal([](auto& one) { one.curve[2].seconds = 4; }));
     CHECK_FALSE(is_equal([](auto& one) { one.metrics[0].value = 0.6; }));
     CHECK_FALSE(is_equal([](auto& one) { one.metrics.pop_back(); }));
+    CHECK_FALSE(is_equal([](auto& one) { one.metrics.push_back({3, "new", 1}); }));
+    CHECK_FALSE(is_equal([](auto& one) { one.metrics[0].value = std::numeric_limits<double>::infinity(); }, 1e9));
     CHECK_FALSE(is_equal([](auto& one) { one.curve.pop_back(); }));
     CHECK_FALSE(is_equal([](auto& one) { one.curve.push_back(one.curve.back()); }));
     CHECK_FALSE(is_equal([](auto& one) { one.outcome = search::Outcome::failed; }));

@@ -24,3 +24,7 @@ TEST_CASE("control characters and bytes that are no UTF-8 become question marks,
     CHECK(printable("\xF4\x90\x80\x80") == "????");
     CHECK(printable("\xF5\x80\x80\x80") == "????");
 }
+
+TEST_CASE("what moves or turns the text beside it is a question mark") {
+    CHECK(printable("a\u009Bb\u202Ec\u2028d\u2066e\u00A0f") == "a?b?c?d?e\u00A0f");
+}

@@ -107,7 +107,7 @@ print("finch loss=%r epoch=1 accuracy=0.5 top5=%r" % (float(given["genes"]["lr"]
         metrics = {row["individual"]: (row["epoch"], row["name"], row["value"]) for row in file["metrics"][:]}
     check(metrics == {number: (1, b"top5", 2 * row["loss"]) for number, row in rows.items()}, f"{metrics}")
     table = list(csv.DictReader(folder.run(0, "show", "runs/run", "--csv").splitlines()))
-    check(all(float(row["metric_top5"]) == 2 * float(row["loss"]) for row in table), "metrics as columns")
+    check(all(float(row["metric.top5"]) == 2 * float(row["loss"]) for row in table), "metrics as columns")
     again = folder.run(1, "replay", "runs/run", seen[0]["given"]["id"])
     check(" equal\n" in again and "at most 0 apart" in again and "within 1e-06" in again, again)
     place = folder.path / "runs/run/replays" / seen[0]["given"]["id"]

@@ -48,3 +48,34 @@ TEST_CASE("other lines are not for Finch, and what cannot be read is named") {
         CHECK_FALSE(line->problem.empty());
     }
 }
+
+TEST_CASE(
+    "nothing fails for its side values: what is no number, too long or too many is left out; the last of equal names "
+    "counts") {
+    const auto words = read_report_line("finch loss=1 note=fine a=1\ta=2 loss=3 " + std::string(65, 'x') + "=1");
+    REQUIRE(words->kind == Kind::report);
+    CHECK(words->values == std::vector<std::pair<std::string, double>>{{"loss", 3}, {"a", 2}});
+
+    const auto object = read_report_line(
+        R"(finch {"a": null, "b": true, "c": [1, {"d": "},"}], "e": {"f": 1}, "g,h": 2, "\u00fcn\u00ef \ud83d\ude00\"": 3, "loss": -Infinity, "t": "x\",y"})");
+    REQUIRE_MESSAGE(object->kind == Kind::report, object->problem);
+    CHECK(object->values == std::vector<std::pair<std::string, double>>{
+                                {"g,h", 2}, {"\u00fcn\u00ef_\U0001F600_", 3}, {"loss", -INFINITY}});
+
+    std::string many = "finch";
+    for (int i = 0; i < 150; ++i) {
+        many += " v" + std::to_string(i) + "=" + std::to_string(i);
+    }
+    const auto full = read_report_line(many + " loss=5");
+    CHECK(full->values.size() == 101);
+    CHECK(full->value("loss") == 5);
+
+    for (const char* text :
+         {R"(finch {"loss": null})", R"(finch {"loss": "1"})", R"(finch {"loss": 1} 2)", R"(finch {"loss" 1})",
+          R"(finch {"loss": 1 "a": 2})", R"(finch {"loss": 1, "a)", R"(finch {"loss": 1, "a": "b)"}) {
+        CAPTURE(text);
+        CHECK(read_report_line(text)->kind == Kind::problem);
+    }
+    const auto cut = read_report_line("finch loss=" + std::string(63, 'x') + "\u00fc");
+    CHECK(cut->problem.find('\xC3') == std::string::npos);
+}

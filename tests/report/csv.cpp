@@ -81,7 +81,7 @@ TEST_CASE("metrics are the last columns: those of the best epoch, of all individ
 
     const std::string text = report::csv(recovered, {search::ExchangeKind::none});
 
-    CHECK(text.find(",problem,metric_f1,metric_top5\n") != std::string::npos);
+    CHECK(text.find(",problem,metric.f1,metric.top5\n") != std::string::npos);
     CHECK(text.find(",nan,0.25\n") != std::string::npos);
     CHECK(text.find(",nan,nan\n") != std::string::npos);
 }

@@ -2,8 +2,11 @@
 
 #include "finch/base/fields.hpp"
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <vector>
 
 namespace finch {
 
@@ -24,5 +27,15 @@ constexpr auto fields_of(const Metric*) {
     };
 }
 static_assert(lists_every_member<Metric>);
+
+/// Values by epoch and name.
+using MetricsByEpoch = std::map<std::int32_t, std::map<std::string, double>>;
+[[nodiscard]] inline MetricsByEpoch by_epoch(const std::vector<Metric>& metrics) {
+    MetricsByEpoch all;
+    for (const Metric& one : metrics) {
+        all[one.epoch].insert_or_assign(one.name, one.value);
+    }
+    return all;
+}
 
 }  // namespace finch

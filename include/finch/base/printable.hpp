@@ -5,8 +5,8 @@
 
 namespace finch {
 
-/// `text` as valid UTF-8 without control characters other than ends of lines and tabs: each byte that is none of it
-/// becomes '?'.
+/// `text` as valid UTF-8 without control characters other than ends of lines and tabs, and without marks of direction:
+/// each that is none of it becomes '?'.
 [[nodiscard]] std::string printable(std::string_view text);
 
 }  // namespace finch

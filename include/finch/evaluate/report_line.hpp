@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -7,6 +8,10 @@
 #include <vector>
 
 namespace finch::evaluate {
+
+/// What a report says of an epoch's learning curve; other names are metrics of their own.
+inline constexpr std::array<std::string_view, 7> names_of_curve{
+    "epoch", "loss", "accuracy", "training_loss", "training_accuracy", "learning_rate", "seconds"};
 
 /// What a program says to Finch: a line of its standard output that begins with "finch ".
 struct ReportLine {
@@ -21,7 +26,9 @@ struct ReportLine {
     [[nodiscard]] std::optional<double> value(std::string_view name) const;
 };
 
-/// Reads "finch loss=0.31 epoch=3" and "finch {\"loss\": 0.31}". Nothing for a line that is not for Finch.
+/// Reads "finch loss=0.31 epoch=3" and "finch {\"loss\": 0.31}". Of equal names the last counts; what is no number is
+/// left out, unless it is of the curve, as are names of more than 64 bytes and what comes after 100 values. Nothing for
+/// a line that is not for Finch.
 [[nodiscard]] std::optional<ReportLine> read_report_line(const std::string& line);
 
 }  // namespace finch::evaluate
