@@ -1,14 +1,13 @@
 // Exceptions of a library, which are none of Finch's: an individual's own fault, or the end of the process.
 #include "finch/cluster/end_notes.hpp"
-#include "finch/data/dataset.hpp"
-#include "finch/evaluate/cnn_evaluator.hpp"
 
-#include "support/temporary_folder.hpp"
+#include "evaluate/cnn_world.hpp"
 #include "support/wrapped_device.hpp"
 
 #include <cstdlib>
 #include <doctest/doctest.h>
 #include <exception>
+#include <memory>
 #include <stdexcept>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,15 +16,6 @@ using namespace finch;
 using namespace finch::evaluate;
 
 namespace {
-
-constexpr const char* configuration = R"(
-name: failures
-data: {kind: generated, samples: 120, size: 12, validation_samples: 20}
-model: [conv: {channels: $channels}, flatten, linear: {units: classes}]
-training: {epochs: 2, batch_size: 20, learning_rate: 0.1}
-search: {space: {channels: {int: [1, 9]}}, objective: validation_loss, budget: {evaluations: 4}}
-workers: {slots: 3}
-)";
 
 constexpr std::int64_t channels_refused = 7;  ///< with so many the library makes no convolution
 constexpr std::int64_t channels_failing = 8;  ///< with so many a convolution fails when it is used
@@ -43,7 +33,8 @@ public:
 /// The CPU, whose library throws exceptions of its own.
 class FaultyDevice : public test::WrappedDevice {
 public:
-    explicit FaultyDevice(const bool& downloads) : downloads_(downloads) {}
+    explicit FaultyDevice(std::shared_ptr<bool> downloads = std::make_shared<bool>(true))
+        : downloads_(std::move(downloads)) {}
 
     [[nodiscard]] std::unique_ptr<backend::Device> new_stream() override {
         return std::make_unique<FaultyDevice>(downloads_);
@@ -59,45 +50,19 @@ public:
         return test::WrappedDevice::make(shape);
     }
     void download(const float* from, std::span<float> to) override {
-        if (!downloads_) {
+        if (!*downloads_) {
             throw std::runtime_error("could not copy");
         }
         test::WrappedDevice::download(from, to);
     }
 
+    void stop_downloads() { *downloads_ = false; }
+
 private:
-    const bool& downloads_;
+    std::shared_ptr<bool> downloads_;
 };
 
-struct World {
-    void start(std::uint64_t id, std::int64_t channels) {
-        search::Individual individual;
-        individual.id.value = id;
-        individual.genome = {static_cast<double>(channels)};
-        evaluator.start(std::move(individual));
-    }
-    /// Advances until nothing runs; the individuals in the order in which they ended.
-    std::vector<search::Individual> finish() {
-        std::vector<search::Individual> ended;
-        while (!evaluator.idle()) {
-            for (search::Individual& individual : evaluator.advance()) {
-                ended.push_back(std::move(individual));
-            }
-        }
-        return ended;
-    }
-
-    testing::TemporaryFolder folder;
-    config::Config config = config::parse(configuration, "test");
-    data::Datasets datasets = data::load(config.recipe({1.0}, 0).data, config.seed);
-    comm::Group group{MPI_COMM_SELF, 0, 0};
-    bool downloads = true;
-    FaultyDevice device{downloads};
-    Slots slots{config, datasets, device, group, cluster::AllReduceKind::none};
-    CnnEvaluator evaluator{config, slots, group, store::RunDirectory(folder.path()), {0, 1, "here"}, "faulty", [] {
-                               return search::Standing{true, 0, {}};
-                           }};
-};
+using World = CnnWorld<FaultyDevice>;
 
 /// The note that a process leaves which obeys `order` and ends.
 cluster::EndKind note_after(World& world, const Order& order) {
@@ -126,7 +91,6 @@ TEST_CASE("an individual at which a library throws its own exception ends as fai
     for (const std::int64_t channels : {channels_refused, channels_failing}) {
         CAPTURE(channels);
         World world;
-        world.evaluator.set_sample_shape({12, 12, 1}, 10);
 
         world.start(1, 3);
         world.start(2, channels);
@@ -144,11 +108,10 @@ TEST_CASE("an individual at which a library throws its own exception ends as fai
 
 TEST_CASE("what escapes from an order is this process's own fault, and noted; an order that is obeyed notes nothing") {
     World world;
-    world.evaluator.set_sample_shape({12, 12, 1}, 10);
     world.start(1, 3);
     const Order snapshot{.kind = Order::Kind::snapshot, .slot = 0};
 
     CHECK(note_after(world, snapshot) == cluster::EndKind::none);
-    world.downloads = false;
+    world.device.stop_downloads();
     CHECK(note_after(world, snapshot) == cluster::EndKind::guilty);
 }

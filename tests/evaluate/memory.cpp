@@ -1,8 +1,5 @@
 // Several individuals on one device whose memory does not take them all.
-#include "finch/data/dataset.hpp"
-#include "finch/evaluate/cnn_evaluator.hpp"
-
-#include "support/temporary_folder.hpp"
+#include "evaluate/cnn_world.hpp"
 #include "support/wrapped_device.hpp"
 
 #include <doctest/doctest.h>
@@ -11,15 +8,6 @@ using namespace finch;
 using namespace finch::evaluate;
 
 namespace {
-
-constexpr const char* configuration = R"(
-name: memory
-data: {kind: generated, samples: 120, size: 12, validation_samples: 20}
-model: [conv: {channels: $channels}, flatten, linear: {units: classes}]
-training: {epochs: 1, batch_size: 20, learning_rate: 0.1}
-search: {space: {channels: {int: [1, 400]}}, objective: validation_loss, budget: {evaluations: 4}}
-workers: {slots: 3}
-)";
 
 /// The CPU, with so much memory and no more: free_bytes() and allocate() know of it.
 class SmallDevice : public test::WrappedDevice {
@@ -45,48 +33,11 @@ private:
     std::shared_ptr<std::int64_t> free_;
 };
 
-struct World {
-    explicit World(std::int64_t device_bytes)
-        : config(config::parse(configuration, "test")),
-          datasets(data::load(config.recipe(genome(1), 0).data, config.seed)),
-          device(device_bytes),
-          slots(config, datasets, device, group, cluster::AllReduceKind::none),
-          evaluator(config, slots, group, store::RunDirectory(folder.path()), {0, 1, "here"}, "small", [] {
-              return search::Standing{true, 0, {}};
-          }) {
-        evaluator.set_sample_shape({12, 12, 1}, 10);
-    }
-
-    static search::Genome genome(int channels) { return {static_cast<double>(channels)}; }
-    void start(std::uint64_t id, int channels) {
-        search::Individual individual;
-        individual.id.value = id;
-        individual.genome = genome(channels);
-        evaluator.start(std::move(individual));
-    }
-    /// Advances until nothing runs; the outcomes in the order in which the individuals ended.
-    std::vector<search::Individual> finish() {
-        std::vector<search::Individual> ended;
-        while (!evaluator.idle()) {
-            for (search::Individual& individual : evaluator.advance()) {
-                ended.push_back(std::move(individual));
-            }
-        }
-        return ended;
-    }
-
-    testing::TemporaryFolder folder;
-    config::Config config;
-    data::Datasets datasets;
-    comm::Group group{MPI_COMM_WORLD, 0, 0};
-    SmallDevice device;
-    Slots slots;
-    CnnEvaluator evaluator;
-};
+using World = CnnWorld<SmallDevice>;
 
 /// Bytes of one training with so many channels.
 std::int64_t bytes_of(int channels) {
-    const World world(1);
+    const World world(std::int64_t{1});
     return nn::plan_model(world.config.recipe(World::genome(channels), 0).model, {12, 12, 1}, 10, 20).bytes;
 }
 

@@ -1,0 +1,67 @@
+#pragma once
+
+#include "finch/comm/group.hpp"
+#include "finch/config/config.hpp"
+#include "finch/data/dataset.hpp"
+#include "finch/evaluate/cnn_evaluator.hpp"
+
+#include "support/temporary_folder.hpp"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace finch::evaluate {
+
+/// Evaluations of networks with one convolution, whose channels are the gene, on one rank and a Device.
+template <class Device>
+struct CnnWorld {
+    static constexpr const char* configuration = R"(
+name: world
+data: {kind: generated, samples: 120, size: 12, validation_samples: 20}
+model: [conv: {channels: $channels}, flatten, linear: {units: classes}]
+training: {epochs: 2, batch_size: 20, learning_rate: 0.1}
+search: {space: {channels: {int: [1, 400]}}, objective: validation_loss, budget: {evaluations: 4}}
+workers: {slots: 3}
+)";
+
+    template <class... Arguments>
+    explicit CnnWorld(Arguments&&... of_device)
+        : config(config::parse(configuration, "test")),
+          datasets(data::load(config.recipe(genome(1), 0).data, config.seed)),
+          device(std::forward<Arguments>(of_device)...),
+          slots(config, datasets, device, group, cluster::AllReduceKind::none),
+          evaluator(config, slots, group, store::RunDirectory(folder.path()), {0, 1, "here"}, "cpu", [] {
+              return search::Standing{true, 0, {}};
+          }) {
+        evaluator.set_sample_shape({12, 12, 1}, 10);
+    }
+
+    static search::Genome genome(std::int64_t channels) { return {static_cast<double>(channels)}; }
+    void start(std::uint64_t id, std::int64_t channels) {
+        search::Individual individual;
+        individual.id.value = id;
+        individual.genome = genome(channels);
+        evaluator.start(std::move(individual));
+    }
+    /// Advances until nothing runs; the individuals in the order in which they ended.
+    std::vector<search::Individual> finish() {
+        std::vector<search::Individual> ended;
+        while (!evaluator.idle()) {
+            for (search::Individual& individual : evaluator.advance()) {
+                ended.push_back(std::move(individual));
+            }
+        }
+        return ended;
+    }
+
+    testing::TemporaryFolder folder;
+    config::Config config;
+    data::Datasets datasets;
+    comm::Group group{MPI_COMM_SELF, 0, 0};
+    Device device;
+    Slots slots;
+    CnnEvaluator evaluator;
+};
+
+}  // namespace finch::evaluate
