@@ -28,15 +28,16 @@ prepare() {
     rm -rf "$work"
     mkdir -p "$work/jobs" "$work/build" "$work/configs"
     cp "$source_dir/jobs/evolve.sbatch" "$work/jobs/"
-    cp "$here/tiny.yaml" "$work/configs/"
+    cp "$here/tiny.yaml" "$here/program.yaml" "$here/program.py" "$work/configs/"
     cp "$program" "$work/build/finch"
+    cp "$(dirname "$program")/finch-launcher" "$work/build/"
     cd "$work/configs"
 }
 
 # Submits the search from a folder below the root and prints the job's id. sbatch reads SBATCH_… variables, too.
 submit() {  # [OPTION…] of finch
     on_head sbatch --parsable --nodes=2 --ntasks-per-node="${tasks_per_node:-2}" --cpus-per-task=1 --mem-per-cpu=500M \
-        --time=20 --output="$work/output" "$work/jobs/evolve.sbatch" tiny.yaml --run "$run" \
+        --time=20 --output="$work/output" "$work/jobs/evolve.sbatch" "${config:-tiny.yaml}" --run "$run" \
         --set search.budget.evaluations=$budget "$@"
 }
 
@@ -122,6 +123,21 @@ stops_and_resumes() {
     start_again "$id" 75
     wait_for_completion "$id"
     check_run --earlier "$work/stopped.h5" --carried
+}
+
+# Programs on two ranks each get the signal, save, and go on at their epoch after the requeue; none trains one twice.
+programs_stop_and_resume() {
+    local id trail
+    id=$(config=program.yaml submit)
+    wait_until "two evaluations are done" has_results 2
+    on_head scancel --signal=USR2 "$id"
+    start_again "$id" 75
+    wait_for_completion "$id"
+    check_run --earlier "$work/stopped.h5" --carried
+    grep -q '^goes on after [1-7] as one of 2$' "$run".trails/* || fail "no program went on at its epoch"
+    for trail in "$run".trails/*; do
+        [ "$(grep -E '^[0-9]' "$trail" | tr '\n' ' ')" = "1 2 3 4 5 6 7 8 " ] || fail "$trail: $(cat "$trail")"
+    done
 }
 
 # Rank 1 needs 4 s longer than the others for its last snapshot, so the ranks leave at different moments.
