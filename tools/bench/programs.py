@@ -2,11 +2,16 @@
 """What an evaluation by a program costs beside the bare program: 4 ranks, started each time and persistent.
 
     tools/bench/programs.py [FINCH] [REPETITIONS]
+    python3 -m venv peers && peers/bin/pip install propulate mpi4py optuna h5py && peers/bin/python tools/bench/programs.py [FINCH] [REPETITIONS]
 
 `started`: /bin/sh that prints a loss, by `finch evolve`, and the same command in 4 loops of a shell at once. `persistent`: a Python
 program that answers a line for each individual, by `finch evolve`, and 4 of them fed through pipes at once. Prints microseconds of wall time
-per evaluation, all ranks together, median [least … most], and the ratio of the medians. The two take turns.
+per evaluation, all ranks together, median [least … most], and the ratio of the medians. They take turns. Where its Python has them, also: Optuna
+(TPE, 4 threads) whose objective starts the same program, and Propulate (4 ranks, its default propagator) that calls the same function itself,
+without a program.
 """
+import collections
+import importlib.util
 import os
 import pathlib
 import statistics
@@ -20,6 +25,7 @@ import numpy
 
 FINCH = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build/finch")
 REPETITIONS = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+PEERS = {name for name in ("optuna", "propulate") if importlib.util.find_spec(name)}
 RANKS = 4
 ANSWER = """import json, sys
 for line in sys.stdin:
@@ -84,6 +90,57 @@ def persistent_bare(folder, evaluations):
     return seconds / evaluations * 1e6
 
 
+def optuna_started(evaluations):
+    import optuna
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+    def objective(trial):
+        x = trial.suggest_float("x", -5, 5)
+        said = subprocess.run(["/bin/sh", "-c", "echo finch loss=1"], env=dict(os.environ, FINCH_GENE_x=repr(x)), stdout=subprocess.PIPE, text=True, check=True)
+        return float(said.stdout.split("=")[1])
+
+    study = optuna.create_study()
+    begin = time.perf_counter()
+    study.optimize(objective, n_trials=evaluations, n_jobs=RANKS)
+    return (time.perf_counter() - begin) / evaluations * 1e6
+
+
+def be_a_rank_of_propulate(generations):
+    """Prints the microseconds of an evaluation, all ranks together, from a tenth of them on."""
+    import random
+    from mpi4py import MPI
+    import propulate
+    comm = MPI.COMM_WORLD
+    times = []
+
+    def square(individual):
+        times.append(time.perf_counter())
+        return individual["x"] ** 2
+
+    rng = random.Random(comm.rank)
+    propagator = propulate.get_default_propagator(pop_size=8, limits={"x": (-5.0, 5.0)}, rng=rng)
+    search = propulate.Propulator(square, propagator, rng, island_comm=comm, propulate_comm=comm, generations=generations, checkpoint_path="checkpoints")
+    search.propulate(logging_interval=generations)
+    first = generations // 10
+    seconds = comm.reduce(times[-1] - times[first])  # the mean over ranks, times the ranks
+    if comm.rank == 0:
+        print(seconds / comm.size / ((generations - 1 - first) * comm.size) * 1e6)
+
+
+def propulate_called(folder, number, evaluations):
+    place = folder / f"p{number}"
+    place.mkdir()
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    words = ["mpirun", "-n", str(RANKS), "--oversubscribe", "--bind-to", "none", sys.executable, os.path.abspath(__file__), "--rank", str(evaluations // RANKS)]
+    done = subprocess.run(words, cwd=place, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+    return float(done.stdout.split()[-1])
+
+
+if sys.argv[1:2] == ["--rank"]:
+    be_a_rank_of_propulate(int(sys.argv[2]))
+    sys.exit()
+
+
 def spread(values):
     return f"{statistics.median(values):.0f} [{min(values):.0f} … {max(values):.0f}]"
 
@@ -92,11 +149,18 @@ with tempfile.TemporaryDirectory(prefix="finch-bench-") as name:
     place = pathlib.Path(name)
     (place / "answer.py").write_text(ANSWER)
     rows = {"started": ([], []), "persistent": ([], [])}
+    peers = collections.defaultdict(list)  # by name and by the row of Finch that it stands beside
     for number in range(REPETITIONS):
         rows["started"][0].append(by_finch(place, f"a{number}", "/bin/sh -c 'echo finch loss=1'", False, 2000))
         rows["started"][1].append(started_bare(2000))
         rows["persistent"][0].append(by_finch(place, f"b{number}", f"{sys.executable} {place}/answer.py", True, 10000))
         rows["persistent"][1].append(persistent_bare(place, 10000))
+        if "optuna" in PEERS:
+            peers["optuna, started", "started"].append(optuna_started(1000))
+        if "propulate" in PEERS:
+            peers["propulate, called", "persistent"].append(propulate_called(place, number, 2000))
 print(f"{RANKS} ranks on {os.cpu_count()} cores, {REPETITIONS} runs, µs per evaluation: median [least … most]")
 for kind, (finch, bare) in rows.items():
     print(f"{kind:>10}: finch {spread(finch)}, bare {spread(bare)}, ratio {statistics.median(finch) / statistics.median(bare):.2f}")
+for (name, beside), values in peers.items():
+    print(f"{name}: {spread(values)}, {statistics.median(values) / statistics.median(rows[beside][0]):.1f} times finch {beside}")
