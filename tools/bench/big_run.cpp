@@ -61,7 +61,7 @@ void make(const char* path, const char* folder, const Wanted& wanted) {
     facts.config = config.text();
     facts.workers = wanted.workers;
     facts.islands = wanted.islands;
-    facts.state = "stopped";
+    facts.state = RunState::stopped;
     search::Population population(config.exchange.kind, wanted.islands);
     constexpr std::uint32_t at_once = 200'000;  // whose curves are in memory
     std::uint32_t number = 0;
