@@ -24,6 +24,11 @@ add_library(finch_eigen INTERFACE)
 get_target_property(eigen_headers Eigen3::Eigen INTERFACE_INCLUDE_DIRECTORIES)
 target_include_directories(finch_eigen SYSTEM INTERFACE ${eigen_headers})
 
+# Headers alone, whose CMake file sets nothing but their place.
+find_path(FINCH_RAPIDJSON_INCLUDE_DIR rapidjson/reader.h REQUIRED)
+add_library(finch_rapidjson INTERFACE)
+target_include_directories(finch_rapidjson SYSTEM INTERFACE ${FINCH_RAPIDJSON_INCLUDE_DIR})
+
 add_library(finch_mpi INTERFACE)
 target_link_libraries(finch_mpi INTERFACE MPI::MPI_C)
 target_compile_definitions(finch_mpi INTERFACE OMPI_SKIP_MPICXX)

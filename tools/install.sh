@@ -29,6 +29,7 @@ libcli11-dev       the command line
 libfmt-dev         formatted text (g++ 12 has no std::format)
 libspdlog-dev      the log
 zlib1g-dev         reads gzipped data sets
+rapidjson-dev      the reports of programs
 libeigen3-dev      linear algebra of the search
 curl               tools/fetch_mnist.sh
 ca-certificates    the same

@@ -14,6 +14,14 @@ namespace {
 constexpr double live_seconds = 0.2;  ///< between two pictures of the live line
 constexpr double line_seconds = 0.1;  ///< individuals that end faster than this are told of in summaries
 
+/// The first and the last line of a problem; finch show has all of it.
+std::string one_line(const std::string& problem) {
+    const std::size_t first_end = problem.find('\n');
+    return first_end == std::string::npos
+               ? problem
+               : problem.substr(0, first_end) + " … " + problem.substr(problem.rfind('\n') + 1);
+}
+
 std::string score_text(const search::Individual& individual, const std::string& fitness) {
     std::string text = fmt::format("{}", word(individual.outcome));
     if (std::isfinite(individual.loss)) {
@@ -27,7 +35,7 @@ std::string score_text(const search::Individual& individual, const std::string& 
     } else if (individual.epochs > 0) {
         text += fmt::format(", {} epochs in {}", individual.epochs, duration_text(individual.training_seconds));
     }
-    return individual.problem.empty() ? text : text + ": " + individual.problem;
+    return individual.problem.empty() ? text : text + ": " + one_line(individual.problem);
 }
 
 }  // namespace

@@ -149,7 +149,7 @@ std::map<std::string, std::string> CommandLine::variables(const search::Individu
                                                  {"FINCH_SEED", std::to_string(program_seed(seed_, individual.id))},
                                                  {"FINCH_RUN", paths.run.string()},
                                                  {"FINCH_FOLDER", paths.folder.string()},
-                                                 {"FINCH_CHECKPOINT_DIR", (paths.folder / "checkpoint").string()}};
+                                                 {"FINCH_CHECKPOINT_DIR", paths.checkpoints().string()}};
     if (paths.resumes) {
         variables["FINCH_RESUME"] = "1";
     }
@@ -174,7 +174,7 @@ std::string CommandLine::json(const search::Individual& individual, const Paths&
     return fmt::format(
         "{{\"id\": \"{}\", \"seed\": {}, \"folder\": {}, \"checkpoint_dir\": {}, \"resume\": {}, \"genes\": {{{}}}}}\n",
         to_text(individual.id), program_seed(seed_, individual.id), json_text(paths.folder.string()),
-        json_text((paths.folder / "checkpoint").string()), paths.resumes, genes);
+        json_text(paths.checkpoints().string()), paths.resumes, genes);
 }
 
 std::map<std::string, std::string> CommandLine::files(const search::Individual& individual, const Paths& paths) const {

@@ -96,7 +96,7 @@ std::string Programs::name_of(const std::string& what) const {
 
 void Programs::prepare_folder(const search::Individual& individual, const CommandLine::Paths& paths) const {
     if (!objective_.persistent || !objective_.files.empty()) {
-        fs::create_directories(paths.folder / "checkpoint");
+        fs::create_directories(paths.checkpoints());
     } else {
         fs::create_directories(run_.evaluations());
     }

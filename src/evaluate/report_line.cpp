@@ -8,6 +8,8 @@
 #include <cctype>
 #include <cstdint>
 #include <cstdlib>
+#include <rapidjson/error/en.h>
+#include <rapidjson/reader.h>
 
 namespace finch::evaluate {
 namespace {
@@ -30,7 +32,7 @@ std::string_view trimmed(std::string_view text) {
     return text;
 }
 
-/// As C, Python and JSON write numbers: also nan, inf, NaN, Infinity and a sign; too large is infinite, too small 0.
+/// As C and Python write numbers: also nan, inf, Infinity and a sign; too large is infinite, too small 0.
 std::optional<double> number_in(std::string_view text) {
     const std::string word(text);
     const bool is_hexadecimal = word.find_first_of("xX(") != std::string::npos;
@@ -55,26 +57,24 @@ bool is_of_curve(std::string_view name) {
     return std::find(names_of_curve.begin(), names_of_curve.end(), name) != names_of_curve.end();
 }
 
-/// Adds NAME with its number, in place of an earlier one of the name. What is no number, has a name that is too long,
-/// or comes after too many others is left out, but for what the learning curve needs. Returns what is wrong; nothing
-/// where nothing is.
-std::optional<std::string> add(ReportLine& line, std::string_view name, std::string_view text) {
-    const auto value = number_in(text);
-    if (!value && is_of_curve(name)) {
-        return fmt::format("'{}={}'", name, printable(text.substr(0, longest_name)));
-    }
+std::string no_number(std::string_view name, std::string_view text) {
+    return fmt::format("'{}={}' is no number", name, printable(text.substr(0, longest_name)));
+}
+
+/// Adds NAME with its number, in place of an earlier one of the name. A name that is too long, or comes after too many
+/// others, is left out, but for what the learning curve needs.
+void add(ReportLine& line, std::string_view name, double value) {
     const std::string known = one_word(name);
-    if (!value || known.empty() || known.size() > longest_name) {
-        return std::nullopt;
+    if (known.empty() || known.size() > longest_name) {
+        return;
     }
     const auto same =
         std::find_if(line.values.begin(), line.values.end(), [&known](const auto& one) { return one.first == known; });
     if (same != line.values.end()) {
-        same->second = *value;
+        same->second = value;
     } else if (line.values.size() < most_values || is_of_curve(known)) {
-        line.values.emplace_back(known, *value);
+        line.values.emplace_back(known, value);
     }
-    return std::nullopt;
 }
 
 ReportLine read_words(std::string_view rest) {
@@ -86,139 +86,79 @@ ReportLine read_words(std::string_view rest) {
         if (sign == 0 || sign == std::string_view::npos) {
             return problem(fmt::format("'{}' is no name with a number", printable(word.substr(0, longest_name))));
         }
-        if (const auto wrong = add(line, word.substr(0, sign), word.substr(sign + 1))) {
-            return problem(*wrong + " is no number");
+        const std::string_view name = word.substr(0, sign);
+        const std::string_view text = word.substr(sign + 1);
+        if (const auto value = number_in(text)) {
+            add(line, name, *value);
+        } else if (is_of_curve(name)) {
+            return problem(no_number(name, text));
         }
     }
     return line;
 }
 
-void append_utf8(std::string& text, std::uint32_t code) {
-    const auto put = [&text](std::uint32_t byte) { text += static_cast<char>(byte); };
-    if (code < 0x80) {
-        put(code);
-    } else if (code < 0x800) {
-        put(0xC0 | code >> 6);
-        put(0x80 | (code & 0x3F));
-    } else if (code < 0x10000) {
-        put(0xE0 | code >> 12);
-        put(0x80 | (code >> 6 & 0x3F));
-        put(0x80 | (code & 0x3F));
-    } else {
-        put(0xF0 | code >> 18);
-        put(0x80 | (code >> 12 & 0x3F));
-        put(0x80 | (code >> 6 & 0x3F));
-        put(0x80 | (code & 0x3F));
-    }
-}
-
-/// One object of names with values, as JSON has it (RFC 8259) and as Python writes it: NaN and Infinity are numbers.
-/// (No library reads these.)
-class ObjectReader {
+/// Adds the numbers of an object's own members to a report; everything else in it is left out, but for what the
+/// learning curve needs.
+class ObjectReader : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, ObjectReader> {
 public:
-    explicit ObjectReader(std::string_view text) : rest_(text) {}
+    explicit ObjectReader(ReportLine& line) : line_(line) {}
 
-    /// Calls `take(name, value)` with each member's text. Returns what is wrong with the object; nothing if nothing is.
-    template <class Take>
-    std::optional<std::string> read(Take take) {
-        if (!eat('{')) {
-            return "no object";
+    bool StartObject() { return enter(); }
+    bool EndObject(rapidjson::SizeType /*members*/) { return leave(); }
+    bool StartArray() { return enter(); }
+    bool EndArray(rapidjson::SizeType /*elements*/) { return leave(); }
+    bool Key(const char* text, rapidjson::SizeType size, bool /*copy*/) {
+        if (depth_ == 1) {
+            name_.assign(text, size);
         }
-        for (bool is_first = true; !eat('}'); is_first = false) {
-            if (!is_first && !eat(',')) {
-                return rest_.empty() ? "an object that is not closed" : "an object without a comma between its members";
-            }
-            const auto name = read_text();
-            if (!name || !eat(':')) {
-                return rest_.empty() ? "an object that is not closed" : "a member without a name in quotes and a colon";
-            }
-            if (const auto wrong = take(*name, read_value())) {
-                return wrong;
-            }
-        }
-        return rest_.empty() ? std::nullopt : std::optional<std::string>("more behind the object");
+        return true;
     }
+    bool String(const char* text, rapidjson::SizeType size, bool /*copy*/) {
+        return other(fmt::format("\"{}\"", std::string_view(text, size)));
+    }
+    bool Null() { return other("null"); }
+    bool Bool(bool is_true) { return other(is_true ? "true" : "false"); }
+    bool Int(int value) { return Double(value); }
+    bool Uint(unsigned value) { return Double(value); }
+    bool Int64(std::int64_t value) { return Double(static_cast<double>(value)); }
+    bool Uint64(std::uint64_t value) { return Double(static_cast<double>(value)); }
+    bool Double(double value) {
+        if (depth_ == 1) {
+            add(line_, name_, value);
+        }
+        return true;
+    }
+
+    /// What of the learning curve is no number, where the reading ended for that.
+    [[nodiscard]] const std::string& wrong() const { return wrong_; }
 
 private:
-    /// Takes `letter`, if it comes next, and spaces around it.
-    bool eat(char letter) {
-        rest_ = trimmed(rest_);
-        const bool comes = !rest_.empty() && rest_.front() == letter;
-        rest_ = trimmed(rest_.substr(comes ? 1 : 0));
-        return comes;
-    }
-    std::optional<std::string> read_text() {
-        if (rest_.empty() || rest_.front() != '"') {
-            return std::nullopt;
+    bool enter() { return other("...") && ++depth_ > 0; }
+    bool leave() { return --depth_ >= 0; }
+    bool other(std::string_view text) {
+        if (depth_ == 1 && is_of_curve(name_)) {
+            wrong_ = no_number(name_, text);
         }
-        std::string text;
-        for (rest_.remove_prefix(1); !rest_.empty() && rest_.front() != '"'; rest_.remove_prefix(1)) {
-            if (rest_.front() != '\\' || rest_.size() == 1) {
-                text += rest_.front();
-                continue;
-            }
-            rest_.remove_prefix(1);
-            static constexpr std::string_view letters = "bfnrt";
-            static constexpr std::string_view meant = "\b\f\n\r\t";
-            const std::size_t place = letters.find(rest_.front());
-            if (rest_.front() == 'u') {
-                append_utf8(text, read_code());
-            } else {
-                text += place != std::string_view::npos ? meant[place] : rest_.front();
-            }
-        }
-        const bool is_closed = !rest_.empty();
-        rest_.remove_prefix(is_closed ? 1 : 0);
-        return is_closed ? std::optional(text) : std::nullopt;
-    }
-    /// The code behind the 'u' of an escape, of which it leaves the last letter; both halves of a surrogate pair.
-    std::uint32_t read_code() {
-        const std::uint32_t first = read_hex();
-        if (first >= 0xD800 && first < 0xDC00 && rest_.substr(1).starts_with("\\u")) {
-            rest_.remove_prefix(2);
-            const std::uint32_t second = read_hex();
-            return second >= 0xDC00 && second < 0xE000 ? 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00) : '?';
-        }
-        return first >= 0xD800 && first < 0xE000 ? '?' : first;
-    }
-    std::uint32_t read_hex() {
-        std::uint32_t code = 0;
-        for (int digits = 0; digits < 4 && rest_.size() > 1 && std::isxdigit(static_cast<unsigned char>(rest_[1])) != 0;
-             ++digits) {
-            rest_.remove_prefix(1);
-            code = 16 * code + static_cast<std::uint32_t>(std::stoul(std::string(1, rest_.front()), nullptr, 16));
-        }
-        return code;
-    }
-    /// Up to the member's end: a number, a word, a text, or all of an object or a list.
-    std::string_view read_value() {
-        const std::string_view from = rest_;
-        for (int depth = 0; !rest_.empty(); rest_.remove_prefix(1)) {
-            const char letter = rest_.front();
-            if (letter == '"') {
-                if (!read_text() || rest_.empty()) {
-                    break;
-                }
-            }
-            if (depth == 0 && (rest_.front() == ',' || rest_.front() == '}')) {
-                break;
-            }
-            depth += rest_.front() == '{' || rest_.front() == '[' ? 1 : 0;
-            depth -= rest_.front() == '}' || rest_.front() == ']' ? 1 : 0;
-        }
-        return trimmed(from.substr(0, from.size() - rest_.size()));
+        return wrong_.empty();
     }
 
-    std::string_view rest_;
+    ReportLine& line_;
+    int depth_ = 0;
+    std::string name_;
+    std::string wrong_;
 };
 
-ReportLine read_json(std::string_view text) {
+ReportLine read_json(const std::string& text) {
     ReportLine line{.kind = ReportLine::Kind::report};
-    const auto wrong = ObjectReader(text).read([&line](const std::string& name, std::string_view value) {
-        const auto what = add(line, name, value);
-        return what ? std::optional(*what + " is no number") : std::nullopt;
-    });
-    return wrong ? problem(*wrong) : line;
+    ObjectReader reader(line);
+    rapidjson::StringStream stream(text.c_str());
+    constexpr unsigned flags =
+        rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag | rapidjson::kParseNanAndInfFlag;
+    const rapidjson::ParseResult result = rapidjson::Reader().Parse<flags>(stream, reader);
+    if (!reader.wrong().empty()) {
+        return problem(reader.wrong());
+    }
+    return result ? line : problem(rapidjson::GetParseError_En(result.Code()));
 }
 
 }  // namespace
@@ -244,7 +184,7 @@ std::optional<ReportLine> read_report_line(const std::string& line) {
         return ReportLine{.kind = ReportLine::Kind::done, .id = std::string(trimmed(rest.substr(5)))};
     }
     if (rest.starts_with('{')) {
-        return read_json(rest);
+        return read_json(std::string(rest));
     }
     const std::string_view first = rest.substr(0, rest.find(' '));
     return first.find('=') == std::string_view::npos ? std::nullopt : std::optional(read_words(rest));

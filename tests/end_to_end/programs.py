@@ -163,7 +163,7 @@ ENDINGS = {
     "os.kill(os.getpid(), signal.SIGSEGV)": "ended by signal 11",
     "pass": "it ended without a loss",
     "print('finch loss=abc')": "it said what cannot be read: 'loss=abc'",
-    "print('finch {\"loss\": 1')": "it said what cannot be read: an object that is not closed",
+    "print('finch {\"loss\": 1')": "it said what cannot be read: Missing a comma",
     "print('finch loss=1', flush=True); time.sleep(1000)": "it did not end within 1 s",
     "signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(1000)": "it did not end within 1 s",
     "os.close(1); sys.stdout = None": "it ended without a loss",
@@ -268,7 +268,7 @@ with Folder() as folder:
     folder.write("run.yaml", config(script(folder, SAVES), "grace_seconds: 20\n    epochs: 40", budget=4))
     process = folder.start(2, "evolve", "run.yaml")
     begun = folder.path / "runs/begun"
-    wait_for(lambda: len(list(folder.path.glob("runs/run/evaluations/*/*/checkpoint/epoch-0"))) >= 2, 60, "the first epochs")
+    wait_for(lambda: len(list(folder.path.glob("runs/run/evaluations/*/*/checkpoints/epoch-0"))) >= 2, 60, "the first epochs")
     for pid in ranks_of(process):
         os.kill(pid, signal.SIGUSR2)
     check(end(process) == 75, f"USR2 ended with {process.returncode}\n{folder.output()}")
@@ -289,7 +289,7 @@ for victim in (0, 1):
         os.environ["LEFT_BEHIND"] = marker
         folder.write("run.yaml", config(script(folder, SAVES), budget=4))
         process = folder.start(2, "evolve", "run.yaml")
-        wait_for(lambda: len(list(folder.path.glob("runs/run/evaluations/*/*/checkpoint/epoch-0"))) >= 2, 60, "the first epochs")
+        wait_for(lambda: len(list(folder.path.glob("runs/run/evaluations/*/*/checkpoints/epoch-0"))) >= 2, 60, "the first epochs")
         os.kill(ranks_of(process)[victim], signal.SIGKILL)
         end(process)
         wait_for(lambda: not left_behind(marker), 30, "the end of all programs")
@@ -371,7 +371,7 @@ with Folder() as folder:
     (folder.path / "wrapper.sh").chmod(0o755)
     folder.write("run.yaml", config("./wrapper.sh", "grace_seconds: 30\n    epochs: 40", budget=4, workers="{ranks: 2, islands: 1}"))
     process = folder.start(4, "evolve", "run.yaml")
-    wait_for(lambda: len(list(folder.path.glob("runs/run/evaluations/*/*/checkpoint/epoch-[01]"))) >= 4, 60, "the first epochs")
+    wait_for(lambda: len(list(folder.path.glob("runs/run/evaluations/*/*/checkpoints/epoch-[01]"))) >= 4, 60, "the first epochs")
     by_rank = {next(entry.split(b"=")[1] for entry in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0") if entry.startswith(b"OMPI_COMM_WORLD_RANK=")): pid
                for pid in ranks_of(process)}
     os.kill(by_rank[b"3"], signal.SIGUSR2)

@@ -84,7 +84,7 @@ TEST_CASE("variables and the line of JSON hold the active genes, as they are") {
     CHECK(variables.at("FINCH_SEED") == seed);
     CHECK(line.json(individual(1), paths) ==
           R"({"id": "1.2.3", "seed": )" + seed +
-              R"(, "folder": "/run/evaluations/1.2/3", "checkpoint_dir": "/run/evaluations/1.2/3/checkpoint", )"
+              R"(, "folder": "/run/evaluations/1.2/3", "checkpoint_dir": "/run/evaluations/1.2/3/checkpoints", )"
               R"("resume": true, "genes": {"lr": 0.1, "layers": 4, "act": "it's \"x\""}})" +
               "\n");
 }

@@ -61,6 +61,17 @@ TEST_CASE("a fault of its own charges, whatever its other ranks say") {
     CHECK(charged[0].attempt.worker == 2);
 }
 
+TEST_CASE("where the guilty one is known, those that were killed before they could leave a note are not charged") {
+    EndNotes notes = all_but(5);
+    notes.erase(1);
+    notes[2].guilty = 1;
+
+    const auto charged = charge_deaths(in_training(), 3, notes, false, 100);
+
+    REQUIRE(charged.size() == 1);
+    CHECK(charged[0].attempt.worker == 2);
+}
+
 TEST_CASE("a preemption charges nobody, nor does a start that ended without a trace, nor one before the last") {
     CHECK(charge_deaths(in_training(), 3, all_but(-1), false, 100).empty());
     CHECK(charge_deaths(in_training(), 3, {}, false, 100).empty());

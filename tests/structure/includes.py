@@ -54,6 +54,7 @@ THIRD_PARTY = {
     "fmt": ("base", None),
     "spdlog": ("base", None),
     "Eigen": ("search", None),
+    "rapidjson": ("evaluate", None),
     "zlib.h": ("data", None),
     "doctest": ("nobody", None),
 }

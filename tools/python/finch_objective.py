@@ -31,7 +31,7 @@ class Individual:
     seed: int = 0
     genes: Dict[str, Gene] = field(default_factory=dict)
     folder: str = "."
-    checkpoint_dir: str = "checkpoint"
+    checkpoint_dir: str = "checkpoints"
     resume: bool = False
 
 

@@ -31,6 +31,8 @@ public:
         std::filesystem::path run;
         std::filesystem::path folder;
         bool resumes = false;
+        /// FINCH_CHECKPOINT_DIR. (`checkpoint` is the name of a file that TensorFlow writes beside its weights.)
+        [[nodiscard]] std::filesystem::path checkpoints() const { return folder / "checkpoints"; }
     };
     [[nodiscard]] std::vector<std::string> arguments(const search::Individual& individual, const Paths& paths) const;
     /// FINCH_GENE_NAME for every active gene, FINCH_ID, FINCH_SEED, FINCH_RUN, FINCH_FOLDER, FINCH_CHECKPOINT_DIR and,

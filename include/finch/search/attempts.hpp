@@ -26,8 +26,9 @@ inline constexpr int most_deaths = 2;
 
 /// The unfinished individuals that were in training when the start `restart` broke off and whose own process died, each
 /// with that death counted; one that has died `most_deaths` times in a row without progress has failed, and says why. A
-/// process died where one of its worker's ranks was guilty, or left no note although others did. Where nobody left one,
-/// only a start of `one_at_a_time` says who it was. A pure function.
+/// process died where one of its worker's ranks was guilty; where none of any worker was, where one left no note
+/// although others did. (A launcher kills those that are slow to end.) Where nobody left one, only a start of
+/// `one_at_a_time` says who it was. A pure function.
 [[nodiscard]] std::vector<Individual> charge_deaths(const Population& population, std::uint32_t restart,
                                                     const EndNotes& notes, bool one_at_a_time, double unix_seconds);
 

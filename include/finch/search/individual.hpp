@@ -279,7 +279,7 @@ inline constexpr double least_pruned = 1e300;
 
 /// Appends the individual to `out`, the curve only where `with_curve`. read_individual() reads either, and throws
 /// FileError where the bytes mean no individual. `version`: 1 has no training seconds, progress and attempt, 2 no
-/// breeding, 3 no pruning, reused_from, inherited_from and parameters.
+/// breeding, 3 no pruning, reused_from, inherited_from and parameters, 4 no metrics and retry_of.
 inline constexpr std::uint16_t individual_version = 5;
 void write_individual(const Individual& individual, bool with_curve, Bytes& out);
 [[nodiscard]] Individual read_individual(ByteReader& reader, std::uint16_t version = individual_version);
