@@ -5,6 +5,7 @@
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/evaluate/kept_evaluations.hpp"
 #include "finch/report/tables.hpp"
 
 #include <exception>
@@ -41,6 +42,9 @@ island::ExitReason close_run(const RunContext& context, const island::Worker& wo
     if (worker.exit_reason() == island::ExitReason::complete) {
         const bool is_published = publish(context, archive.facts().run, population);
         remove_spare_weights(context.directory, population);
+        if (const auto* const command = std::get_if<config::CommandObjective>(&context.config.objective)) {
+            evaluate::remove_spare_evaluations(context.directory, population, command->keep);
+        }
         const bool is_written =
             write_last_archive(archive, population, is_published ? RunState::complete : RunState::stopped);
         return is_published && is_written ? island::ExitReason::complete : island::ExitReason::storage;

@@ -51,6 +51,17 @@ void leave_out_unused(const Tree& given, Tree& all) {
     all = used;
 }
 
+/// A program has its own data and trains by itself.
+void refuse_recipe(const Tree& given) {
+    for (const Key& key : configuration().keys) {
+        if (const Tree* const section = given.find(key.name); section != nullptr && is_of_recipe(key)) {
+            fail(*section, key.name,
+                 "means nothing beside search.objective.command, whose program brings its own; accepted: genes in the "
+                 "command, or no such section");
+        }
+    }
+}
+
 /// One row and one column for each island.
 void check_exchange_matrix(const Config& config, const Tree& written) {
     const search::ExchangeOptions& exchange = config.exchange;
@@ -152,6 +163,7 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
     }
     if (const auto* const command = std::get_if<CommandObjective>(&config.objective)) {
         check_command(*command, config, all["search"]);
+        refuse_recipe(given);
     }
     if (!config.trains()) {
         leave_out_unused(given, all);

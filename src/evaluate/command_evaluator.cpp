@@ -6,6 +6,7 @@
 #include "finch/base/log.hpp"
 #include "finch/cluster/signals.hpp"
 #include "finch/evaluate/fault.hpp"
+#include "finch/evaluate/kept_evaluations.hpp"
 #include "finch/evaluate/order.hpp"
 
 #include <algorithm>
@@ -287,24 +288,8 @@ void CommandEvaluator::describe_progress(search::Individual& individual) const {
 
 void CommandEvaluator::settled(const search::Individual& individual) {
     const search::Standing mine = search::standing(individual);
-    const bool went_wrong = !individual.ranks_by_loss();
-    const auto stays = [&] {
-        switch (objective_.keep) {
-            case config::Keep::none:
-                return false;
-            case config::Keep::failed:
-                return went_wrong;
-            case config::Keep::best: {
-                const search::Individual* const best = population_().best();
-                const bool is_best = best == nullptr || !search::better(search::standing(*best), mine);
-                return mine.ranks_by_loss && is_best && (!kept_ || search::better(mine, *kept_));
-            }
-            case config::Keep::all:
-                return true;
-        }
-        return true;
-    };
-    if (!stays()) {
+    const bool stays = keeps_evaluation(objective_.keep, individual, population_().best());
+    if (!stays || (kept_ && !search::better(mine, *kept_))) {
         programs_.remove_files(individual.id);
     } else if (objective_.keep == config::Keep::best) {
         if (kept_) {

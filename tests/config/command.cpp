@@ -96,6 +96,13 @@ TEST_CASE("a program is an objective of its own, whose genes stand in no model")
     CHECK(contains(problem("command: \"'\""), "search.objective.command: has an open quote"));
     CHECK(contains(problem("command: a", ", pruning: curve"), "search.objective.epochs with their number"));
     CHECK(problem("command: a, epochs: 9", ", pruning: curve").empty());
+    for (const char* section : {"data: {kind: generated}", "model: [flatten]", "training: {epochs: 3}"}) {
+        CAPTURE(section);
+        CHECK(contains(refusal([section] {
+                           return parse(std::string(section) + "\nsearch: {objective: {command: a}}", "f").text();
+                       }),
+                       "means nothing beside search.objective.command"));
+    }
     CHECK(contains(
         refusal([] { return parse("search: {space: {seed: {int: [0, 1]}}, objective: {command: a}}", "f").text(); }),
         "{seed} stands for something else"));
