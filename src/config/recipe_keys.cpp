@@ -41,7 +41,7 @@ Key pool(const std::string& name, backend::Pooling kind, const std::string& mean
 
 /// `activation: relu`, which is no section.
 Key activation_layer() {
-    const Domain domain = word_of({"relu", "sigmoid", "tanh"});
+    const Domain domain = word_of({"relu", "sigmoid", "tanh", "leaky_relu", "gelu", "silu"});
     const auto set = [domain](const Tree& tree, const Place& layer) {
         layer.as<nn::Layer>() = nn::ActivationLayer{};
         read<backend::Activation>(
@@ -62,8 +62,10 @@ Key block(int blocks) {
     return alternative<nn::Layer>(
         "block", BlockLayer{},
         {{key("layers", &BlockLayer::layers, layers(blocks - 1), "its body").with_default("[conv]"),
-          key("residual", &BlockLayer::residual,
-              "adds its input to the body's result; where the shapes differ, by a convolution with a kernel of 1"),
+          key("residual", &BlockLayer::residual, "takes its input up with the body's result"),
+          key("join", &BlockLayer::join,
+              "add: the sum; where the shapes differ, by a convolution with a kernel of 1; concatenate: the input's "
+              "channels, then the body's"),
           activation<BlockLayer>(), repeat<BlockLayer>()}},
         "layers as one module");
 }
@@ -72,18 +74,25 @@ Domain layer(int blocks) {
     using nn::BatchNormLayer;
     using nn::ConvLayer;
     using nn::DropoutLayer;
+    using nn::LayerNormLayer;
     using nn::LinearLayer;
     Variants variants{{
-        alternative<nn::Layer>("conv", ConvLayer{},
-                               {{key("channels", &ConvLayer::channels, whole(1, 65536), "channels of the result"),
-                                 key("kernel", &ConvLayer::kernel, whole(1, 1024), "height and width of the kernel"),
-                                 key("stride", &ConvLayer::stride, whole(1, 1024), "step of the kernel"),
-                                 key("padding", &ConvLayer::padding, either({word_of({"same"}), whole(0, 1024)}),
-                                     "rows and columns of zeros on each side; same: as many as keep the size"),
-                                 activation<ConvLayer>(), repeat<ConvLayer>()}},
-                               "a convolution with bias"),
+        alternative<nn::Layer>(
+            "conv", ConvLayer{},
+            {{key("channels", &ConvLayer::channels, whole(1, 65536), "channels of the result"),
+              key("kernel", &ConvLayer::kernel, whole(1, 1024), "height and width of the kernel"),
+              key("stride", &ConvLayer::stride, whole(1, 1024), "step of the kernel"),
+              key("dilation", &ConvLayer::dilation, whole(1, 1024), "pixels from one place of the kernel to the next"),
+              key("groups", &ConvLayer::groups, either({word_of({"depthwise"}), whole(1, 65536)}),
+                  "channels are convolved in so many groups apart; depthwise: each by itself"),
+              key("padding", &ConvLayer::padding, either({word_of({"same"}), whole(0, 1024)}),
+                  "rows and columns of zeros on each side; same: as many as keep the size, or leave "
+                  "it divided by the stride, rounded up"),
+              activation<ConvLayer>(), repeat<ConvLayer>()}},
+            "a convolution with bias"),
         pool("max_pool", backend::Pooling::max, "the largest value of each window"),
         pool("average_pool", backend::Pooling::average, "the mean of each window"),
+        alternative<nn::Layer>("global_average_pool", nn::GlobalAveragePoolLayer{}, {}, "the mean of each channel"),
         alternative<nn::Layer>("flatten", nn::FlattenLayer{}, {},
                                "everything in a row, in the order channels, rows, columns"),
         alternative<nn::Layer>(
@@ -100,6 +109,11 @@ Domain layer(int blocks) {
               key("epsilon", &BatchNormLayer::epsilon, above(0, 1), "keeps the denominator from zero"),
               activation<BatchNormLayer>()}},
             "normalises each channel over the whole worker's batch"),
+        alternative<nn::Layer>(
+            "layer_norm", LayerNormLayer{},
+            {{key("epsilon", &LayerNormLayer::epsilon, above(0, 1), "keeps the denominator from zero"),
+              activation<LayerNormLayer>()}},
+            "normalises each sample over all its values, with a weight and a bias for each channel"),
         alternative<nn::Layer>(
             "dropout", DropoutLayer{},
             {{key("rate", &DropoutLayer::rate, real(0, 0.999999), "share of the values that become 0 in training")}},
@@ -243,6 +257,9 @@ Domain training_section() {
         key("scale_learning_rate", &Options::scale_learning_rate,
             "with batch_size_per_rank: multiply the rate by the number of ranks, or by its square root"),
         key("optimizer", &Options::optimizer, optimizer(), "torch.optim's definitions and defaults"),
+        key("initialization", &Options::initialization,
+            "of weights; pytorch: as torch.nn's layers begin; he: normal, for relu; xavier: uniform, for sigmoid and "
+            "tanh; both with biases of 0"),
         key("learning_rate", &Options::learning_rate, above(0, 1000), "the first epoch's rate"),
         key("schedule", &Options::schedule, schedule(), "how the rate changes from epoch to epoch"),
         group("early_stopping",

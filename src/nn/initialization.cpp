@@ -8,8 +8,37 @@
 #include <span>
 
 namespace finch::nn {
+namespace {
 
-ModelState initial_state(const ModelPlan& plan, std::uint64_t seed, std::uint64_t individual) {
+/// A weight or a bias.
+void fill(std::span<float> values, const TensorInfo& tensor, Initialization initialization, RandomStream& stream) {
+    const bool is_bias = tensor.shape.size() == 1;
+    const auto fan_in = static_cast<double>(tensor.fan_in);
+    const auto fill_with = [values](auto draw) {
+        std::generate(values.begin(), values.end(), [&draw] { return static_cast<float>(draw()); });
+    };
+    const auto fill_within = [&](double bound) { fill_with([&] { return stream.uniform(-bound, bound); }); };
+    switch (initialization) {
+        case Initialization::pytorch:
+            fill_within(1.0 / std::sqrt(fan_in));
+            return;
+        case Initialization::he:
+            fill_with([&] { return is_bias ? 0 : std::sqrt(2 / fan_in) * stream.normal(); });
+            return;
+        case Initialization::xavier: {
+            // Of a weight (outputs, inputs, kernel, kernel): all but the inputs.
+            const double fan_out =
+                is_bias ? 0 : static_cast<double>(tensor.size) / static_cast<double>(tensor.shape[1]);
+            fill_within(is_bias ? 0 : std::sqrt(6 / (fan_in + fan_out)));
+            return;
+        }
+    }
+}
+
+}  // namespace
+
+ModelState initial_state(const ModelPlan& plan, std::uint64_t seed, std::uint64_t individual,
+                         Initialization initialization) {
     ModelState state{.parameters = std::vector<float>(static_cast<std::size_t>(plan.parameters)),
                      .buffers = std::vector<float>(static_cast<std::size_t>(plan.buffers))};
     std::uint32_t learning = 0;
@@ -24,10 +53,7 @@ ModelState initial_state(const ModelPlan& plan, std::uint64_t seed, std::uint64_
             std::fill(values.begin(), values.end(), tensor.initial);
             continue;
         }
-        const double bound = 1.0 / std::sqrt(static_cast<double>(tensor.fan_in));
-        for (float& value : values) {
-            value = static_cast<float>(stream.uniform(-bound, bound));
-        }
+        fill(values, tensor, initialization, stream);
     }
     return state;
 }

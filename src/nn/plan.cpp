@@ -23,6 +23,9 @@ std::string kind_name(const ConvLayer& /*layer*/) {
 std::string kind_name(const PoolLayer& layer) {
     return layer.kind == backend::Pooling::max ? "max_pool" : "average_pool";
 }
+std::string kind_name(const GlobalAveragePoolLayer& /*layer*/) {
+    return "global_average_pool";
+}
 std::string kind_name(const FlattenLayer& /*layer*/) {
     return "flatten";
 }
@@ -34,6 +37,9 @@ std::string kind_name(const ActivationLayer& layer) {
 }
 std::string kind_name(const BatchNormLayer& /*layer*/) {
     return "batch_norm";
+}
+std::string kind_name(const LayerNormLayer& /*layer*/) {
+    return "layer_norm";
 }
 std::string kind_name(const DropoutLayer& /*layer*/) {
     return "dropout";
@@ -139,19 +145,28 @@ private:
         require_at_least(1, layer.kernel, "kernel");
         require_at_least(1, layer.stride, "stride");
         require_at_least(0, layer.padding.value_or(0), "padding");
-        require(layer.padding || layer.stride == 1,
-                fmt::format("padding `same` needs stride 1, but stride is {}; give padding a number", layer.stride));
-        const std::int64_t before = layer.padding.value_or((layer.kernel - 1) / 2);
-        const std::int64_t after = layer.padding.value_or(layer.kernel - 1 - before);
-        require_fit(layer.kernel, before + after);
+        require_at_least(1, layer.dilation, "dilation");
+        require_at_least(0, layer.groups, "groups");
+        const std::int64_t groups = layer.groups == 0 ? now_.shape.channels : layer.groups;
+        require(now_.shape.channels % groups == 0 && layer.channels % groups == 0,
+                fmt::format("{} groups do not divide its {} channels in and {} out", groups, now_.shape.channels,
+                            layer.channels));
+        require(static_cast<double>(layer.kernel) * static_cast<double>(layer.dilation) < float_limit,
+                "its kernel reaches too far");
+        const std::int64_t beyond = layer.dilation * (layer.kernel - 1);
+        const std::int64_t before = layer.padding.value_or(beyond / 2);
+        const std::int64_t after = layer.padding.value_or(beyond - before);
+        require_fit(beyond + 1, before + after);
         push_convolution({.channels_out = layer.channels,
                           .kernel = layer.kernel,
                           .stride = layer.stride,
                           .padding_before = before,
                           .padding_after = after,
-                          .activation = layer.activation},
+                          .dilation = layer.dilation,
+                          .groups = groups,
+                          .activation = fused(layer.activation)},
                          next_module());
-        count_activation(layer.activation);
+        finish_activation(layer.activation);
     }
 
     void append(const PoolLayer& layer, const std::string& /*at*/) {
@@ -176,6 +191,15 @@ private:
         static_cast<void>(next_module());
     }
 
+    void append(const GlobalAveragePoolLayer& /*layer*/, const std::string& /*at*/) {
+        require_image("global_average_pool");
+        push(
+            backend::MeanShape{
+                .batch = batch_, .pixels = now_.shape.height * now_.shape.width, .channels = now_.shape.channels},
+            {1, 1, now_.shape.channels});
+        static_cast<void>(next_module());
+    }
+
     /// Nothing happens in memory: the linear layer behind it takes NHWC and keeps its columns in CHW order.
     void append(const FlattenLayer& /*layer*/, const std::string& /*at*/) {
         now_.flat = true;
@@ -188,8 +212,8 @@ private:
                             now_.shape.height, now_.shape.width, now_.shape.channels));
         require_at_least(0, layer.units, "units");
         const std::int64_t units = layer.units == 0 ? classes_ : layer.units;
-        push_linear(units, layer.activation, next_module());
-        count_activation(layer.activation);
+        push_linear(units, fused(layer.activation), next_module());
+        finish_activation(layer.activation);
     }
 
     void append(const ActivationLayer& layer, const std::string& /*at*/) {
@@ -214,9 +238,27 @@ private:
                                      .channels = channels,
                                      .momentum = layer.momentum,
                                      .epsilon = layer.epsilon,
-                                     .activation = layer.activation},
+                                     .activation = fused(layer.activation)},
              now_.shape);
-        count_activation(layer.activation);
+        finish_activation(layer.activation);
+    }
+
+    void append(const LayerNormLayer& layer, const std::string& /*at*/) {
+        require(!now_.flat || now_.shape.height * now_.shape.width == 1,
+                "a flatten of an image stands before it; put it before the flatten, or after a linear layer");
+        const std::int64_t channels = now_.shape.channels;
+        const std::string module = next_module();
+        graph_.add_tensor({.name = module + ".weight", .shape = {channels}, .initial = 1});
+        graph_.add_tensor({.name = module + ".bias", .shape = {channels}});
+        push(backend::LayerNormShape{.batch = batch_,
+                                     .pixels = now_.shape.height * now_.shape.width,
+                                     .channels = channels,
+                                     .epsilon = layer.epsilon},
+             now_.shape);
+        if (layer.activation != backend::Activation::none) {
+            push_activation(layer.activation);
+            static_cast<void>(next_module());
+        }
     }
 
     void append(const DropoutLayer& layer, const std::string& /*at*/) {
@@ -236,12 +278,20 @@ private:
         add(layer.layers, at + ".layers");
         modules_ = outer;
         place_ = place;
-        if (layer.residual) {
+        if (layer.residual && layer.join == Join::concatenate) {
+            push_concatenation(before);
+            if (layer.activation != backend::Activation::none) {
+                push_activation(layer.activation);
+            }
+        } else if (layer.residual) {
             const Flow body = std::exchange(now_, before);
             if (body.shape != before.shape) {
                 project(body, module + ".shortcut");
             }
-            push_add(body, layer.activation);
+            push_add(body, fused(layer.activation));
+            if (needs_its_input(layer.activation)) {
+                push_activation(layer.activation);
+            }
         } else if (layer.activation != backend::Activation::none) {
             push_activation(layer.activation);
         }
@@ -273,8 +323,9 @@ private:
         shape.height = now_.shape.height;
         shape.width = now_.shape.width;
         shape.channels_in = now_.shape.channels;
-        const std::int64_t fan_in = shape.channels_in * shape.kernel * shape.kernel;
-        add_weights(module, {shape.channels_out, shape.channels_in, shape.kernel, shape.kernel}, fan_in);
+        const std::int64_t group_in = shape.channels_in / shape.groups;
+        add_weights(module, {shape.channels_out, group_in, shape.kernel, shape.kernel},
+                    group_in * shape.kernel * shape.kernel);
         push(shape, {shape.height_out(), shape.width_out(), shape.channels_out});
     }
 
@@ -299,6 +350,24 @@ private:
         now_.flat = other.flat;
     }
 
+    /// `before`, then what the body made of it.
+    void push_concatenation(const Flow& before) {
+        require(
+            now_.shape.height == before.shape.height && now_.shape.width == before.shape.width &&
+                now_.flat == before.flat,
+            fmt::format("its body makes ({}, {}, {}) of ({}, {}, {}); for a concatenation height and width must stay",
+                        now_.shape.height, now_.shape.width, now_.shape.channels, before.shape.height,
+                        before.shape.width, before.shape.channels));
+        require(!now_.flat || now_.shape.height * now_.shape.width == 1,
+                "a flatten of an image stands before it; put it before the flatten, or after a linear layer");
+        SampleShape out = now_.shape;
+        out.channels += before.shape.channels;
+        push(
+            backend::ConcatenateShape{
+                .rows = batch_ * out.height * out.width, .first = before.shape.channels, .second = now_.shape.channels},
+            out, {before.value, now_.value});
+    }
+
     void push(const backend::OperationShape& operation, SampleShape out) { push(operation, out, {now_.value}); }
 
     void push(const backend::OperationShape& operation, SampleShape out, std::vector<std::size_t> inputs) {
@@ -320,7 +389,15 @@ private:
 
     /// The name of a module of the nn.Sequential that is being filled. An activation is a module of its own there.
     std::string next_module() { return fmt::format("{}{}", modules_.prefix, modules_.count++); }
-    void count_activation(backend::Activation activation) {
+    /// What of a layer's activation its own operation does.
+    [[nodiscard]] static backend::Activation fused(backend::Activation activation) {
+        return needs_its_input(activation) ? backend::Activation::none : activation;
+    }
+    /// The rest of it, and its module.
+    void finish_activation(backend::Activation activation) {
+        if (needs_its_input(activation)) {
+            push_activation(activation);
+        }
         modules_.count += activation == backend::Activation::none ? 0 : 1;
     }
 

@@ -88,7 +88,7 @@ Training::Training(backend::Device& device, const comm::Group& group, comm::AllR
             fmt::format("training.precision: {} computes in float32 only; write precision: float32", device.name()));
     }
     learner_ = make_learner(global_batch_);
-    learner_->set_state(nn::initial_state(plan(), recipe_.seed, recipe_.individual));
+    learner_->set_state(nn::initial_state(plan(), recipe_.seed, recipe_.individual, recipe_.training.initialization));
 }
 
 Training::~Training() = default;

@@ -1,9 +1,12 @@
 #include "backend/trial.hpp"
 
 #include <doctest/doctest.h>
+#include <iterator>
+#include <numeric>
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 using namespace finch;
 using namespace finch::test;
@@ -123,9 +126,92 @@ TEST_CASE("linear: without a gradient of its input the parameters' gradients sta
                                .needs_input_grad = false});
 }
 
+TEST_CASE("convolution: dilation and groups, depthwise too, give the reference's output and gradients") {
+    const auto device = make_device();
+    for (const auto& [in, out, groups] :
+         {std::tuple{6, 4, 1}, {6, 4, 2}, {12, 18, 3}, {5, 5, 5}, {16, 16, 16}, {4, 12, 4}, {32, 32, 2}})
+        for (const std::int64_t kernel : {1, 2, 3})
+            for (const std::int64_t dilation : {1, 2, 3})
+                for (const std::int64_t stride : {1, 2}) {
+                    CAPTURE(in);
+                    CAPTURE(groups);
+                    CAPTURE(kernel);
+                    CAPTURE(dilation);
+                    CAPTURE(stride);
+                    const std::int64_t beyond = dilation * (kernel - 1);
+                    check(*device, ConvolutionShape{.batch = 3,
+                                                    .height = 8,
+                                                    .width = 11,
+                                                    .channels_in = in,
+                                                    .channels_out = out,
+                                                    .kernel = kernel,
+                                                    .stride = stride,
+                                                    .padding_before = beyond / 2,
+                                                    .padding_after = beyond - beyond / 2,
+                                                    .dilation = dilation,
+                                                    .groups = groups,
+                                                    .activation = Activation::relu});
+                }
+}
+
+TEST_CASE("mean: pixels and channels give the reference's output and gradient") {
+    const auto device = make_device();
+    for (const std::int64_t pixels : {1, 7, 49})
+        for (const std::int64_t channels : {1, 3, 33}) {
+            CAPTURE(pixels);
+            CAPTURE(channels);
+            check(*device, MeanShape{.batch = 5, .pixels = pixels, .channels = channels});
+        }
+}
+
+TEST_CASE("layer normalisation: pixels and channels give the reference's output and gradients") {
+    const auto device = make_device();
+    for (const std::int64_t pixels : {1, 7, 100})
+        for (const std::int64_t channels : {2, 3, 33, 65}) {
+            CAPTURE(pixels);
+            CAPTURE(channels);
+            check(*device, LayerNormShape{.batch = 5, .pixels = pixels, .channels = channels});
+        }
+}
+
+TEST_CASE("concatenation: rows side by side, and their gradients apart") {
+    const auto device = make_device();
+    const ConcatenateShape shape{.rows = 6, .first = 3, .second = 5};
+    const auto operation = device->make(shape);
+    Tensor a(18), b(30);
+    std::iota(a.begin(), a.end(), 0);
+    std::iota(b.begin(), b.end(), 100);
+    const Buffer device_a = on_device(*device, a);
+    const Buffer device_b = on_device(*device, b);
+    const Buffer y = device->allocate(48);
+    const Buffer grad_a = device->allocate(18);
+    const Buffer grad_b = device->allocate(30);
+    TrialStep step(*device);
+    const float* const inputs[] = {device_a.data(), device_b.data()};
+    operation->forward(step.pass(), inputs, y.data());
+
+    std::vector<float> expected;
+    for (std::int64_t row = 0; row < 6; ++row) {
+        expected.insert(expected.end(), a.begin() + 3 * row, a.begin() + 3 * row + 3);
+        expected.insert(expected.end(), b.begin() + 5 * row, b.begin() + 5 * row + 5);
+    }
+    CHECK(from_device(*device, y) == expected);
+
+    float* const grads[] = {grad_a.data(), grad_b.data()};
+    operation->backward(step.pass(), inputs, y.data(), y.data(), grads, nullptr);
+    CHECK(from_device(*device, grad_a) == std::vector<float>(a.begin(), a.end()));
+    CHECK(from_device(*device, grad_b) == std::vector<float>(b.begin(), b.end()));
+
+    float* const only_second[] = {nullptr, grad_b.data()};
+    operation->backward(step.pass(), inputs, y.data(), y.data(), only_second, nullptr);
+    CHECK(from_device(*device, grad_b) == std::vector<float>(b.begin(), b.end()));
+}
+
 TEST_CASE("activation: every kind gives the reference's output and gradient") {
     const auto device = make_device();
-    for (const Activation activation : activations)
+    std::vector<Activation> kinds(std::begin(activations), std::end(activations));
+    kinds.insert(kinds.end(), {Activation::leaky_relu, Activation::gelu, Activation::silu});
+    for (const Activation activation : kinds)
         for (const std::int64_t count : {1, 17, 1000}) {
             CAPTURE(static_cast<int>(activation));
             check(*device, ActivationShape{.count = count, .activation = activation});

@@ -25,6 +25,12 @@ inline std::size_t input_size(const backend::ConvolutionShape& s) {
 inline std::size_t input_size(const backend::PoolingShape& s) {
     return static_cast<std::size_t>(s.batch * s.height * s.width * s.channels);
 }
+inline std::size_t input_size(const backend::MeanShape& s) {
+    return static_cast<std::size_t>(s.batch * s.pixels * s.channels);
+}
+inline std::size_t input_size(const backend::LayerNormShape& s) {
+    return static_cast<std::size_t>(s.batch * s.pixels * s.channels);
+}
 inline std::size_t input_size(const backend::LinearShape& s) {
     return static_cast<std::size_t>(s.batch * s.height * s.width * s.channels);
 }
@@ -41,13 +47,19 @@ inline std::size_t input_size(const backend::DropoutShape& s) {
     return static_cast<std::size_t>(s.batch * s.features);
 }
 inline std::size_t parameter_count(const backend::ConvolutionShape& s) {
-    return static_cast<std::size_t>(s.channels_out * (s.channels_in * s.kernel * s.kernel + 1));
+    return static_cast<std::size_t>(s.weights() + s.channels_out);
 }
 inline std::size_t parameter_count(const backend::LinearShape& s) {
     return static_cast<std::size_t>(s.units * (s.channels * s.height * s.width + 1));
 }
 inline std::size_t parameter_count(const backend::BatchNormShape& s) {
     return static_cast<std::size_t>(2 * s.channels);
+}
+inline std::size_t parameter_count(const backend::LayerNormShape& s) {
+    return static_cast<std::size_t>(2 * s.channels);
+}
+inline std::size_t parameter_count(const backend::MeanShape&) {
+    return 0;
 }
 inline std::size_t parameter_count(const backend::PoolingShape&) {
     return 0;

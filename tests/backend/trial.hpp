@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <doctest/doctest.h>
 #include <memory>
 #include <span>
@@ -113,6 +114,8 @@ struct Trial {
             return static_cast<std::size_t>(of.channels_out);
         } else if constexpr (requires { of.units; }) {
             return static_cast<std::size_t>(of.units);
+        } else if constexpr (std::same_as<std::remove_cvref_t<decltype(of)>, LayerNormShape>) {
+            return static_cast<std::size_t>(of.channels);
         }
         return 0;
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 namespace finch::reference {
 namespace {
@@ -40,17 +41,19 @@ void each_product(const ConvolutionShape& s, Visit visit) {
         for (std::int64_t i = 0; i < s.height_out(); ++i)
             for (std::int64_t j = 0; j < s.width_out(); ++j)
                 for (std::int64_t o = 0; o < s.channels_out; ++o)
-                    for (std::int64_t c = 0; c < s.channels_in; ++c)
+                    for (std::int64_t c = 0; c < s.channels_in / s.groups; ++c)
                         for (std::int64_t a = 0; a < s.kernel; ++a)
                             for (std::int64_t b = 0; b < s.kernel; ++b) {
-                                const std::int64_t row = i * s.stride - s.padding_before + a;
-                                const std::int64_t column = j * s.stride - s.padding_before + b;
+                                const std::int64_t row = i * s.stride - s.padding_before + a * s.dilation;
+                                const std::int64_t column = j * s.stride - s.padding_before + b * s.dilation;
                                 if (row < 0 || row >= s.height || column < 0 || column >= s.width) {
                                     continue;
                                 }
                                 visit(nhwc(n, i, j, o, s.height_out(), s.width_out(), s.channels_out),
-                                      nhwc(n, row, column, c, s.height, s.width, s.channels_in),
-                                      at(((o * s.channels_in + c) * s.kernel + a) * s.kernel + b));
+                                      nhwc(n, row, column,
+                                           o / (s.channels_out / s.groups) * (s.channels_in / s.groups) + c, s.height,
+                                           s.width, s.channels_in),
+                                      at(((o * (s.channels_in / s.groups) + c) * s.kernel + a) * s.kernel + b));
                             }
 }
 
@@ -67,7 +70,7 @@ void each_product(const LinearShape& s, Visit visit) {
 }
 
 std::size_t weights_of(const ConvolutionShape& s) {
-    return at(s.channels_out * s.channels_in * s.kernel * s.kernel);
+    return at(s.weights());
 }
 std::size_t weights_of(const LinearShape& s) {
     return at(s.units * s.channels * s.height * s.width);
@@ -148,6 +151,12 @@ double activate(Activation activation, double value) {
             return 1 / (1 + std::exp(-value));
         case Activation::tanh:
             return std::tanh(value);
+        case Activation::leaky_relu:
+            return value > 0 ? value : static_cast<double>(leaky_slope) * value;
+        case Activation::gelu:
+            return value * std::erfc(-value / std::numbers::sqrt2) / 2;
+        case Activation::silu:
+            return value / (1 + std::exp(-value));
     }
     return std::numeric_limits<double>::quiet_NaN();
 }
@@ -162,6 +171,14 @@ double slope(Activation activation, double y) {
             return y * (1 - y);
         case Activation::tanh:
             return 1 - y * y;
+        case Activation::leaky_relu:
+            return y > 0 ? 1 : static_cast<double>(leaky_slope);
+        case Activation::gelu:
+            return std::erfc(-y / std::numbers::sqrt2) / 2 + y * std::exp(-y * y / 2) / std::sqrt(2 * std::numbers::pi);
+        case Activation::silu: {
+            const double share = 1 / (1 + std::exp(-y));
+            return share * (1 + y * (1 - share));
+        }
     }
     return std::numeric_limits<double>::quiet_NaN();
 }
@@ -214,8 +231,87 @@ Tensor forward(const ActivationShape& shape, const Tensor& x, const Tensor&) {
     activate_all(shape.activation, y);
     return y;
 }
-Gradients backward(const ActivationShape& shape, const Tensor&, const Tensor&, const Tensor& y, const Tensor& grad_y) {
-    return {before_activation(shape.activation, y, grad_y), {}};
+Gradients backward(const ActivationShape& shape, const Tensor& x, const Tensor&, const Tensor& y,
+                   const Tensor& grad_y) {
+    return {before_activation(shape.activation, needs_its_input(shape.activation) ? x : y, grad_y), {}};
+}
+
+Tensor forward(const MeanShape& shape, const Tensor& x, const Tensor&) {
+    Tensor y(at(shape.batch * shape.channels));
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        const std::size_t sample = i / at(shape.pixels * shape.channels);
+        y[sample * at(shape.channels) + i % at(shape.channels)] += x[i] / static_cast<double>(shape.pixels);
+    }
+    return y;
+}
+Gradients backward(const MeanShape& shape, const Tensor& x, const Tensor&, const Tensor&, const Tensor& grad_y) {
+    Gradients result{Tensor(x.size()), {}};
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        const std::size_t sample = i / at(shape.pixels * shape.channels);
+        result.x[i] = grad_y[sample * at(shape.channels) + i % at(shape.channels)] / static_cast<double>(shape.pixels);
+    }
+    return result;
+}
+
+namespace {
+
+/// (x − mean) / deviation of each sample, and the deviations.
+struct NormalisedSamples {
+    Tensor values, deviations;
+};
+
+NormalisedSamples normalise_samples(const LayerNormShape& s, const Tensor& x) {
+    const std::size_t size = at(s.pixels * s.channels);
+    NormalisedSamples result{x, Tensor(at(s.batch))};
+    for (std::size_t sample = 0; sample < at(s.batch); ++sample) {
+        double mean = 0;
+        double variance = 0;
+        for (std::size_t i = 0; i < size; ++i) {
+            mean += x[sample * size + i] / static_cast<double>(size);
+        }
+        for (std::size_t i = 0; i < size; ++i) {
+            variance += std::pow(x[sample * size + i] - mean, 2) / static_cast<double>(size);
+        }
+        result.deviations[sample] = std::sqrt(variance + s.epsilon);
+        for (std::size_t i = 0; i < size; ++i) {
+            result.values[sample * size + i] = (x[sample * size + i] - mean) / result.deviations[sample];
+        }
+    }
+    return result;
+}
+
+}  // namespace
+
+Tensor forward(const LayerNormShape& shape, const Tensor& x, const Tensor& parameters) {
+    Tensor y = normalise_samples(shape, x).values;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+        const std::size_t c = i % at(shape.channels);
+        y[i] = y[i] * parameters[c] + parameters[at(shape.channels) + c];
+    }
+    return y;
+}
+
+/// With h the normalised values and g the gradient of them: grad_x = (g − mean(g) − h · mean(g · h)) / deviation.
+Gradients backward(const LayerNormShape& shape, const Tensor& x, const Tensor& parameters, const Tensor&,
+                   const Tensor& grad_y) {
+    const std::size_t channels = at(shape.channels);
+    const std::size_t size = at(shape.pixels) * channels;
+    const auto [normalised, deviations] = normalise_samples(shape, x);
+    Gradients result{Tensor(x.size()), Tensor(2 * channels)};
+    Tensor means(at(shape.batch));
+    Tensor products(at(shape.batch));
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        const double grad = grad_y[i] * parameters[i % channels];
+        means[i / size] += grad / static_cast<double>(size);
+        products[i / size] += grad * normalised[i] / static_cast<double>(size);
+        result.parameters[i % channels] += grad_y[i] * normalised[i];
+        result.parameters[channels + i % channels] += grad_y[i];
+    }
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        const double grad = grad_y[i] * parameters[i % channels];
+        result.x[i] = (grad - means[i / size] - normalised[i] * products[i / size]) / deviations[i / size];
+    }
+    return result;
 }
 
 namespace {

@@ -20,13 +20,15 @@ struct Gradients {
 };
 
 [[nodiscard]] double activate(backend::Activation activation, double value);
-/// The derivative at the place where the activation gives `y`.
+/// The derivative at the place where the activation gives `y`; where needs_its_input(), `y` is the input.
 [[nodiscard]] double slope(backend::Activation activation, double y);
 
 [[nodiscard]] Tensor forward(const backend::ConvolutionShape& shape, const Tensor& x, const Tensor& parameters);
 [[nodiscard]] Tensor forward(const backend::PoolingShape& shape, const Tensor& x, const Tensor& parameters);
 [[nodiscard]] Tensor forward(const backend::LinearShape& shape, const Tensor& x, const Tensor& parameters);
 [[nodiscard]] Tensor forward(const backend::ActivationShape& shape, const Tensor& x, const Tensor& parameters);
+[[nodiscard]] Tensor forward(const backend::MeanShape& shape, const Tensor& x, const Tensor& parameters);
+[[nodiscard]] Tensor forward(const backend::LayerNormShape& shape, const Tensor& x, const Tensor& parameters);
 
 /// `y` is what forward gave for `x`; `grad_y` the gradient of it.
 [[nodiscard]] Gradients backward(const backend::ConvolutionShape& shape, const Tensor& x, const Tensor& parameters,
@@ -36,6 +38,10 @@ struct Gradients {
 [[nodiscard]] Gradients backward(const backend::LinearShape& shape, const Tensor& x, const Tensor& parameters,
                                  const Tensor& y, const Tensor& grad_y);
 [[nodiscard]] Gradients backward(const backend::ActivationShape& shape, const Tensor& x, const Tensor& parameters,
+                                 const Tensor& y, const Tensor& grad_y);
+[[nodiscard]] Gradients backward(const backend::MeanShape& shape, const Tensor& x, const Tensor& parameters,
+                                 const Tensor& y, const Tensor& grad_y);
+[[nodiscard]] Gradients backward(const backend::LayerNormShape& shape, const Tensor& x, const Tensor& parameters,
                                  const Tensor& y, const Tensor& grad_y);
 
 /// Batch normalisation of all rows of x in training; `parameters`: weight, then bias. `running` (mean, then variance)

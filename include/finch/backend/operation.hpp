@@ -11,9 +11,16 @@
 
 namespace finch::backend {
 
-enum class Activation { none, relu, sigmoid, tanh };
-constexpr std::array<std::string_view, 4> words_of(Activation) {
-    return {"none", "relu", "sigmoid", "tanh"};
+/// torch.nn's, with their defaults: leaky_relu has a slope of 0.01, gelu is exact (by erf).
+enum class Activation { none, relu, sigmoid, tanh, leaky_relu, gelu, silu };
+constexpr std::array<std::string_view, 7> words_of(Activation) {
+    return {"none", "relu", "sigmoid", "tanh", "leaky_relu", "gelu", "silu"};
+}
+inline constexpr float leaky_slope = 0.01F;
+/// Whether its derivative is taken at its input, not at its output. Such a one is an operation by itself
+/// (ActivationShape); other shapes do not take it.
+[[nodiscard]] constexpr bool needs_its_input(Activation activation) noexcept {
+    return activation == Activation::leaky_relu || activation == Activation::gelu || activation == Activation::silu;
 }
 
 /// In what numbers products may be computed; sums and memory are float32 in any case. It permits, it does not demand: a
@@ -23,8 +30,9 @@ constexpr std::array<std::string_view, 3> words_of(Precision) {
     return {"float32", "tf32", "bfloat16"};
 }
 
-/// A convolution with bias and activation over x (batch, height, width, channels_in), NHWC.
-/// Parameters, canonical: weight (channels_out, channels_in, kernel, kernel), then bias (channels_out).
+/// A convolution with bias and activation over x (batch, height, width, channels_in), NHWC. Channels go in `groups`
+/// apart from one another, each of channels_in / groups to channels_out / groups.
+/// Parameters, canonical: weight (channels_out, channels_in / groups, kernel, kernel), then bias (channels_out).
 struct ConvolutionShape {
     std::int64_t batch = 1;
     std::int64_t height = 1;
@@ -35,17 +43,24 @@ struct ConvolutionShape {
     std::int64_t stride = 1;
     std::int64_t padding_before = 0;  ///< rows above and columns left
     std::int64_t padding_after = 0;   ///< rows below and columns right
+    std::int64_t dilation = 1;        ///< pixels from one place of the kernel to the next
+    std::int64_t groups = 1;          ///< divides both channels
     Activation activation = Activation::none;
     bool needs_input_grad = true;
     Precision precision = Precision::float32;
     bool deterministic = true;  ///< the same bits each time
     auto operator<=>(const ConvolutionShape&) const = default;
 
+    /// Pixels that the kernel reaches over.
+    [[nodiscard]] std::int64_t reach() const noexcept { return dilation * (kernel - 1) + 1; }
     [[nodiscard]] std::int64_t height_out() const noexcept {
-        return (height + padding_before + padding_after - kernel) / stride + 1;
+        return (height + padding_before + padding_after - reach()) / stride + 1;
     }
     [[nodiscard]] std::int64_t width_out() const noexcept {
-        return (width + padding_before + padding_after - kernel) / stride + 1;
+        return (width + padding_before + padding_after - reach()) / stride + 1;
+    }
+    [[nodiscard]] std::int64_t weights() const noexcept {
+        return channels_out * (channels_in / groups) * kernel * kernel;
     }
 };
 
@@ -65,6 +80,14 @@ struct PoolingShape {
 
     [[nodiscard]] std::int64_t height_out() const noexcept { return (height + 2 * padding - kernel) / stride + 1; }
     [[nodiscard]] std::int64_t width_out() const noexcept { return (width + 2 * padding - kernel) / stride + 1; }
+};
+
+/// The mean of each channel over the pixels of x (batch, pixels, channels). No parameters.
+struct MeanShape {
+    std::int64_t batch = 1;
+    std::int64_t pixels = 1;  ///< height · width
+    std::int64_t channels = 1;
+    auto operator<=>(const MeanShape&) const = default;
 };
 
 /// A linear layer with bias and activation over x (batch, height, width, channels) in NHWC, or (batch, features) with
@@ -111,6 +134,25 @@ struct BatchNormShape {
     bool operator==(const BatchNormShape&) const = default;
 };
 
+/// Layer normalisation of each sample of x (batch, pixels, channels) over all its values, whose variance is divided by
+/// their number (torch.nn.GroupNorm with one group; LayerNorm with one pixel).
+/// Parameters, canonical: weight (channels), bias (channels).
+struct LayerNormShape {
+    std::int64_t batch = 1;
+    std::int64_t pixels = 1;  ///< height · width
+    std::int64_t channels = 1;
+    double epsilon = 1e-5;
+    bool operator==(const LayerNormShape&) const = default;
+};
+
+/// Two tensors (rows, first) and (rows, second) side by side: (rows, first + second). No parameters.
+struct ConcatenateShape {
+    std::int64_t rows = 1;  ///< batch · height · width
+    std::int64_t first = 1;
+    std::int64_t second = 1;
+    auto operator<=>(const ConcatenateShape&) const = default;
+};
+
 /// Dropout over x (batch, features): in training a value becomes 0 with probability `rate`, else it is divided by
 /// 1 − rate; in validation y = x. No parameters. Which values go is a function of StepScalars::random_key, the sample's
 /// place in the batch of the whole worker, `layer` and the value's index within the sample.
@@ -123,8 +165,8 @@ struct DropoutShape {
 };
 
 /// What a device can be asked to make.
-using OperationShape =
-    std::variant<ConvolutionShape, PoolingShape, LinearShape, ActivationShape, AddShape, BatchNormShape, DropoutShape>;
+using OperationShape = std::variant<ConvolutionShape, PoolingShape, MeanShape, LinearShape, ActivationShape, AddShape,
+                                    ConcatenateShape, BatchNormShape, LayerNormShape, DropoutShape>;
 
 /// Whether backward() reads the input x; and the output y. What it does not read may be overwritten after forward().
 [[nodiscard]] bool backward_reads_input(const OperationShape& shape) noexcept;

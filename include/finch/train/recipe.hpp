@@ -2,6 +2,7 @@
 
 #include "finch/backend/optimizer.hpp"
 #include "finch/data/dataset.hpp"
+#include "finch/nn/initialization.hpp"
 #include "finch/nn/schedule.hpp"
 #include "finch/nn/spec.hpp"
 
@@ -26,6 +27,7 @@ struct Options {
     /// By the number of ranks that it starts on; used if batch_size_per_rank is given.
     ScaleLearningRate scale_learning_rate = ScaleLearningRate::none;
     backend::Optimizer optimizer = backend::Adadelta{};
+    nn::Initialization initialization = nn::Initialization::pytorch;
     double learning_rate = 1.0;
     nn::Schedule schedule = nn::ConstantSchedule{};
     std::optional<std::int64_t> patience = {};  ///< epochs without improvement before it stops early; nothing: never

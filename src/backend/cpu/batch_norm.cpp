@@ -1,16 +1,18 @@
 #include "elementwise.hpp"
 #include "operations.hpp"
+#include "slices.hpp"
 #include "step_context.hpp"
 #include "vectorised.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <omp.h>
 #include <vector>
 
 namespace finch::backend::cpu {
 namespace {
+
+constexpr std::int64_t rows_of_slice = 64;  ///< fewer are not worth a thread
 
 /// sums[c] += Σ a, sums[channels + c] += Σ a·b over `rows` of `channels` floats.
 FINCH_VECTORISED void add_row_sums(const float* __restrict a, const float* __restrict b, std::int64_t rows,
@@ -76,7 +78,7 @@ public:
             mean[c] = static_cast<float>(mean_[c]);
             scale[c] = static_cast<float>(static_cast<double>(weight(c)) * inverse_deviation_[c]);
         }
-        for_slices(rows, [&](std::size_t /*slice*/, std::int64_t begin, std::int64_t end) {
+        for_slices(rows, rows_of_slice, [&](std::size_t /*slice*/, std::int64_t begin, std::int64_t end) {
             const std::int64_t at = begin * shape_.channels;
             scale_rows(x[0] + at, mean, scale, parameters_ + channels_, y + at, end - begin, shape_.channels);
             apply_activation(shape_.activation, y + at, y + at, floats(end - begin));
@@ -113,7 +115,7 @@ public:
             of_x[c] = static_cast<float>(slope);
             shift[c] = static_cast<float>(-factor * sums[c] / total_);
         }
-        for_slices(rows, [&](std::size_t /*slice*/, std::int64_t begin, std::int64_t end) {
+        for_slices(rows, rows_of_slice, [&](std::size_t /*slice*/, std::int64_t begin, std::int64_t end) {
             const std::int64_t at = begin * shape_.channels;
             combine_rows(grad_y + at, x[0] + at, mean, of_grad, of_x, shift, grad_x[0] + at, end - begin,
                          shape_.channels);
@@ -130,32 +132,12 @@ private:
     [[nodiscard]] float weight(std::size_t c) const { return parameters_[c]; }
     [[nodiscard]] std::size_t floats(std::int64_t rows) const { return static_cast<std::size_t>(rows) * channels_; }
 
-    /// Calls `work(slice, begin, end)` with the rows of each thread.
-    template <class Work>
-    void for_slices(std::int64_t rows, Work work) {
-        const std::int64_t slices = slice_count(rows);
-#pragma omp parallel for schedule(static) num_threads(static_cast <int>(slices)) if (slices > 1)
-        for (std::int64_t slice = 0; slice < slices; ++slice) {
-            work(static_cast<std::size_t>(slice), rows * slice / slices, rows * (slice + 1) / slices);
-        }
-    }
-    [[nodiscard]] static std::int64_t slice_count(std::int64_t rows) {
-        return std::clamp<std::int64_t>(rows / 64, 1, omp_get_max_threads());
-    }
-
-    /// Σ a, then Σ a·b, by channel: slices in a fixed order.
+    /// Σ a, then Σ a·b, by channel.
     [[nodiscard]] std::vector<double> row_sums(const float* a, const float* b, std::int64_t rows) {
-        const std::size_t size = 2 * channels_;
-        std::vector<double> partial(static_cast<std::size_t>(slice_count(rows)) * size);
-        for_slices(rows, [&](std::size_t slice, std::int64_t begin, std::int64_t end) {
+        return sum_slices(rows, rows_of_slice, 2 * channels_, [&](std::int64_t begin, std::int64_t end, double* sums) {
             const std::int64_t at = begin * shape_.channels;
-            add_row_sums(a + at, b + at, end - begin, shape_.channels, partial.data() + slice * size);
+            add_row_sums(a + at, b + at, end - begin, shape_.channels, sums);
         });
-        std::vector<double> sums(size);
-        for (std::size_t i = 0; i < partial.size(); ++i) {
-            sums[i % size] += partial[i];
-        }
-        return sums;
     }
 
     void find_statistics(const Pass& pass, const float* x, std::int64_t rows) {

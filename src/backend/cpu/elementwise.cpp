@@ -1,5 +1,9 @@
 #include "elementwise.hpp"
 
+#include "finch/base/enum_words.hpp"
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+
 #include "operations.hpp"
 #include "vectorised.hpp"
 
@@ -111,7 +115,12 @@ void apply_activation(Activation activation, const float* x, float* y, std::size
                 y[i] = std::tanh(x[i]);
             }
             return;
+        case Activation::leaky_relu:
+        case Activation::gelu:
+        case Activation::silu:
+            break;
     }
+    throw Error(fmt::format("{} behind another operation", word(activation)));
 }
 
 void apply_derivative(Activation activation, const float* y, float* grad_y, std::size_t count) {
@@ -127,15 +136,19 @@ void apply_derivative(Activation activation, const float* y, float* grad_y, std:
         case Activation::tanh:
             tanh_derivative(y, grad_y, count);
             return;
+        case Activation::leaky_relu:
+        case Activation::gelu:
+        case Activation::silu:
+            break;
     }
+    throw Error(fmt::format("the derivative of {} by its output", word(activation)));
 }
 
 void accumulate(const float* from, float* to, std::size_t count) {
     add_to(from, to, count);
 }
 
-template <>
-std::unique_ptr<Operation> make(const Library& /*library*/, Plans& /*plans*/, const ActivationShape& shape) {
+std::unique_ptr<Operation> make_activation_loop(const ActivationShape& shape) {
     return std::make_unique<ActivationOperation>(shape);
 }
 

@@ -3,11 +3,15 @@
 #include "finch/backend/device.hpp"
 
 #include <cstddef>
+#include <memory>
 
 // What needs no oneDNN and goes from number to number.
 namespace finch::backend::cpu {
 
-/// y = f(x), `count` floats; y may be x.
+/// An activation by itself whose derivative is taken at its output.
+[[nodiscard]] std::unique_ptr<Operation> make_activation_loop(const ActivationShape& shape);
+
+/// y = f(x), `count` floats; y may be x. Neither of these two takes an activation that needs its input.
 void apply_activation(Activation activation, const float* x, float* y, std::size_t count);
 /// grad_y becomes the gradient before the activation, given y after it. In place; `count` floats.
 void apply_derivative(Activation activation, const float* y, float* grad_y, std::size_t count);

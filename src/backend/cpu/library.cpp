@@ -1,5 +1,9 @@
 #include "library.hpp"
 
+#include "finch/base/enum_words.hpp"
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+
 #include <cstring>
 
 namespace finch::backend::cpu {
@@ -40,6 +44,10 @@ dnnl::primitive_attr with(Activation activation) {
         case Activation::tanh:
             behind.append_eltwise(1.0F, dnnl::algorithm::eltwise_tanh, 0.0F, 0.0F);
             break;
+        case Activation::leaky_relu:
+        case Activation::gelu:
+        case Activation::silu:
+            throw Error(fmt::format("{} behind another operation", word(activation)));
     }
     attributes.set_post_ops(behind);
     return attributes;

@@ -10,11 +10,13 @@ namespace finch::backend::cpu {
 struct ConvolutionPlan;
 struct LinearPlan;
 struct PoolingPlan;
+struct ActivationPlan;
 
 struct Plans {
     PlanCache<ConvolutionShape, ConvolutionPlan> convolutions;
     PlanCache<LinearShape, LinearPlan> linears;
     PlanCache<PoolingShape, PoolingPlan> poolings;
+    PlanCache<ActivationShape, ActivationPlan> activations;
 };
 
 /// The operation of a shape; each file of this folder that implements one specialises it.

@@ -66,7 +66,7 @@ std::int64_t pixels_out(const ConvolutionShape& s) {
     return s.batch * s.height_out() * s.width_out();
 }
 std::size_t weight_elements(const ConvolutionShape& s) {
-    return elements(s.kernel * s.kernel, s.channels_in * s.channels_out);
+    return static_cast<std::size_t>(s.weights());
 }
 
 Places places_of(const EngineChoice& choice) {
@@ -195,10 +195,10 @@ private:
     }
     [[nodiscard]] WeightSizes sizes_of(const EngineChoice& choice) const {
         return {.channels_out = shape_.channels_out,
-                .channels_in = shape_.channels_in,
+                .channels_in = shape_.channels_in / shape_.groups,
                 .kernel = shape_.kernel,
                 .padded_out = choice.padded_out(),
-                .padded_in = choice.padded_in()};
+                .padded_in = choice.padded_in() / shape_.groups};
     }
     void pack_for(const EngineChoice& choice, const StreamMemory& packed) {
         if (!packed) {

@@ -40,7 +40,7 @@ public:
             .set_compute_data_type(fe::DataType_t::FLOAT);
         const ConvolutionShape& s = request.shape;
         const Dimensions x{s.batch, s.channels_in, s.height, s.width};
-        const Dimensions weights{s.channels_out, s.channels_in, s.kernel, s.kernel};
+        const Dimensions weights{s.channels_out, s.channels_in / s.groups, s.kernel, s.kernel};
         const Dimensions y{s.batch, s.channels_out, s.height_out(), s.width_out()};
         switch (request.pass) {
             case ConvolutionPass::forward:
@@ -71,7 +71,7 @@ private:
         attributes.set_pre_padding({s.padding_before, s.padding_before});
         attributes.set_post_padding({s.padding_after, s.padding_after});
         attributes.set_stride({s.stride, s.stride});
-        attributes.set_dilation({1, 1});
+        attributes.set_dilation({s.dilation, s.dilation});
         return attributes;
     }
 
@@ -109,6 +109,10 @@ private:
                 return graph_->pointwise(sums, pointwise(fe::PointwiseMode_t::SIGMOID_FWD));
             case Activation::tanh:
                 return graph_->pointwise(sums, pointwise(fe::PointwiseMode_t::TANH_FWD));
+            case Activation::leaky_relu:
+            case Activation::gelu:
+            case Activation::silu:
+                break;  // operations by themselves
         }
         return sums;
     }

@@ -305,7 +305,8 @@ private:
 
 bool direct_suits(const DeviceFacts& facts, const ConvolutionShape& shape) {
     const bool kernel_fits = shape.kernel == 1 || shape.kernel == 3 || shape.kernel == 5;
-    if (!kernel_fits || shape.stride != 1 || shape.channels_in > most_channels || shape.channels_out > most_channels ||
+    if (!kernel_fits || shape.stride != 1 || shape.dilation != 1 || shape.groups != 1 ||
+        shape.channels_in > most_channels || shape.channels_out > most_channels ||
         shape.padding_before >= shape.kernel || shape.padding_after >= shape.kernel ||
         pixels_out(shape) > (std::int64_t{1} << 30)) {
         return false;

@@ -21,11 +21,11 @@ public:
                                              .y = y,
                                              .count = count_}));
     }
-    void backward(const Pass& /*pass*/, std::span<const float* const> /*x*/, const float* y, float* grad_y,
+    void backward(const Pass& /*pass*/, std::span<const float* const> x, const float* y, float* grad_y,
                   std::span<float* const> grad_x, float* /*grad_parameters*/) override {
         FINCH_CUDA(launch(stream_, grid_for(count_),
                           ElementwiseBackward{.activation = activation_,
-                                              .y = y,
+                                              .at = needs_its_input(activation_) ? x[0] : y,
                                               .grad_y = grad_y,
                                               .grad_x = grad_x[0],
                                               .grad_other = grad_x.size() == 2 ? grad_x[1] : nullptr,

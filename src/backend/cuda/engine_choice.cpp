@@ -15,7 +15,11 @@ std::int64_t round_up(std::int64_t value, std::int64_t unit) {
     return (value + unit - 1) / unit * unit;
 }
 
+/// Groups would have to be padded one by one.
 CudnnRequest padded(CudnnRequest request, std::int64_t unit) {
+    if (request.shape.groups > 1) {
+        return request;
+    }
     request.shape.channels_in = round_up(request.shape.channels_in, unit);
     request.shape.channels_out = round_up(request.shape.channels_out, unit);
     return request;

@@ -20,7 +20,7 @@ void general_data_gradient(cudaStream_t stream, const ConvolutionShape& shape, c
 
 void general_weight_gradient(cudaStream_t stream, const ConvolutionShape& shape, const float* x, const float* grad_y,
                              float* grad_weights) {
-    const Grid grid{.blocks_x = shape.channels_out * shape.channels_in * shape.kernel * shape.kernel,
+    const Grid grid{.blocks_x = shape.weights(),
                     .threads = GeneralWeightGradient::max_threads,
                     .shared_bytes = GeneralWeightGradient::max_threads * sizeof(float)};
     FINCH_CUDA(launch(stream, grid,

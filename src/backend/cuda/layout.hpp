@@ -39,7 +39,7 @@ void transpose(cudaStream_t stream, const From* from, std::int64_t batch, std::i
 /// them: (padded_out, kernel, kernel, padded_in).
 struct WeightSizes {
     std::int64_t channels_out = 1;
-    std::int64_t channels_in = 1;
+    std::int64_t channels_in = 1;  ///< of a group
     std::int64_t kernel = 1;
     std::int64_t padded_out = 1;  ///< at least channels_out
     std::int64_t padded_in = 1;   ///< at least channels_in

@@ -31,6 +31,7 @@ template <class Shape>
 [[nodiscard]] std::size_t library_scratch(Stream& stream, const ConvolutionShape& shape);
 [[nodiscard]] std::size_t library_scratch(Stream& stream, const LinearShape& shape);
 [[nodiscard]] std::size_t scratch(Stream& stream, const BatchNormShape& shape);
+[[nodiscard]] std::size_t scratch(Stream& stream, const LayerNormShape& shape);
 
 /// `to` += `from`, in line on `stream`.
 void accumulate(cudaStream_t stream, const float* from, float* to, std::int64_t count);

@@ -92,6 +92,10 @@ double activated(Activation activation, double value) {
             return 1 / (1 + std::exp(-value));
         case Activation::tanh:
             return std::tanh(value);
+        case Activation::leaky_relu:
+        case Activation::gelu:
+        case Activation::silu:
+            return std::nan("");  // never fused
     }
     return value;
 }
@@ -101,6 +105,10 @@ struct Tensors {
     const float* bias;
 };
 
+std::int64_t group_in(const ConvolutionShape& s) {
+    return s.channels_in / s.groups;
+}
+
 /// Calls `each(n, out, row, column, in, kernel row, kernel column, row of x, column of x)` for every product.
 template <class Each>
 void for_each_product(const ConvolutionShape& s, Each&& each) {
@@ -108,12 +116,12 @@ void for_each_product(const ConvolutionShape& s, Each&& each) {
         for (std::int64_t o = 0; o < s.channels_out; ++o)
             for (std::int64_t r = 0; r < s.height_out(); ++r)
                 for (std::int64_t c = 0; c < s.width_out(); ++c)
-                    for (std::int64_t i = 0; i < s.channels_in; ++i)
+                    for (std::int64_t i = 0; i < group_in(s); ++i)
                         for (std::int64_t k = 0; k < s.kernel * s.kernel; ++k) {
-                            const std::int64_t row = r * s.stride - s.padding_before + k / s.kernel;
-                            const std::int64_t column = c * s.stride - s.padding_before + k % s.kernel;
+                            const std::int64_t row = r * s.stride - s.padding_before + k / s.kernel * s.dilation;
+                            const std::int64_t column = c * s.stride - s.padding_before + k % s.kernel * s.dilation;
                             if (row >= 0 && row < s.height && column >= 0 && column < s.width) {
-                                each(n, o, r, c, i, k, row, column);
+                                each(n, o, r, c, o / (s.channels_out / s.groups) * group_in(s) + i, k, row, column);
                             }
                         }
 }
@@ -126,7 +134,7 @@ void compute(const CudnnRequest& request, const Tensors& t) {
         sums.resize(static_cast<std::size_t>(s.batch * s.channels_out * s.height_out() * s.width_out()));
         for_each_product(s, [&](auto n, auto o, auto r, auto c, auto i, auto k, auto row, auto column) {
             add(((n * s.channels_out + o) * s.height_out() + r) * s.width_out() + c,
-                t.x.get(n, i, row, column) * t.weights.get(o, i, k / s.kernel, k % s.kernel));
+                t.x.get(n, i, row, column) * t.weights.get(o, i % group_in(s), k / s.kernel, k % s.kernel));
         });
         for (std::int64_t at = 0; at < std::ssize(sums); ++at) {
             const std::int64_t o = at / s.width_out() / s.height_out() % s.channels_out;
@@ -139,19 +147,20 @@ void compute(const CudnnRequest& request, const Tensors& t) {
         sums.resize(static_cast<std::size_t>(s.batch * s.channels_in * s.height * s.width));
         for_each_product(s, [&](auto n, auto o, auto r, auto c, auto i, auto k, auto row, auto column) {
             add(((n * s.channels_in + i) * s.height + row) * s.width + column,
-                t.y.get(n, o, r, c) * t.weights.get(o, i, k / s.kernel, k % s.kernel));
+                t.y.get(n, o, r, c) * t.weights.get(o, i % group_in(s), k / s.kernel, k % s.kernel));
         });
         for (std::int64_t at = 0; at < std::ssize(sums); ++at) {
             t.x.set(at / s.width / s.height / s.channels_in, at / s.width / s.height % s.channels_in,
                     at / s.width % s.height, at % s.width, sums[static_cast<std::size_t>(at)]);
         }
     } else {
-        sums.resize(static_cast<std::size_t>(s.channels_out * s.channels_in * s.kernel * s.kernel));
+        sums.resize(static_cast<std::size_t>(s.weights()));
         for_each_product(s, [&](auto n, auto o, auto r, auto c, auto i, auto k, auto row, auto column) {
-            add((o * s.channels_in + i) * s.kernel * s.kernel + k, t.y.get(n, o, r, c) * t.x.get(n, i, row, column));
+            add((o * group_in(s) + i % group_in(s)) * s.kernel * s.kernel + k,
+                t.y.get(n, o, r, c) * t.x.get(n, i, row, column));
         });
         for (std::int64_t at = 0; at < std::ssize(sums); ++at) {
-            t.weights.set(at / s.kernel / s.kernel / s.channels_in, at / s.kernel / s.kernel % s.channels_in,
+            t.weights.set(at / s.kernel / s.kernel / group_in(s), at / s.kernel / s.kernel % group_in(s),
                           at / s.kernel % s.kernel, at % s.kernel, sums[static_cast<std::size_t>(at)]);
         }
     }
@@ -171,7 +180,7 @@ public:
         const ConvolutionShape& s = request_.shape;
         const Tensors t{
             {tensors.x, request_, ConvolutionPass::data_gradient, s.batch, s.channels_in, s.height, s.width},
-            {tensors.weights, request_, ConvolutionPass::weight_gradient, s.channels_out, s.channels_in, s.kernel,
+            {tensors.weights, request_, ConvolutionPass::weight_gradient, s.channels_out, group_in(s), s.kernel,
              s.kernel},
             {tensors.y, request_, ConvolutionPass::forward, s.batch, s.channels_out, s.height_out(), s.width_out()},
             static_cast<const float*>(tensors.bias)};

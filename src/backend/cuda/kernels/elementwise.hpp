@@ -8,6 +8,11 @@
 
 namespace finch::backend::cuda {
 
+/// The share of a standard normal distribution below `value`.
+[[nodiscard]] FINCH_DEVICE float normal_share(float value) {
+    return 0.5F * (1.0F + std::erf(0.70710678F * value));
+}
+
 [[nodiscard]] FINCH_DEVICE float activate(Activation activation, float value) {
     switch (activation) {
         case Activation::none:
@@ -18,11 +23,17 @@ namespace finch::backend::cuda {
             return 1.0F / (1.0F + std::exp(-value));
         case Activation::tanh:
             return std::tanh(value);
+        case Activation::leaky_relu:
+            return value > 0.0F ? value : leaky_slope * value;
+        case Activation::gelu:
+            return value * normal_share(value);
+        case Activation::silu:
+            return value / (1.0F + std::exp(-value));
     }
     return value;
 }
 
-/// `grad` times the derivative at the place where the activation gives `y`.
+/// `grad` times the derivative at the place where the activation gives `y`; where needs_its_input(), `y` is the input.
 [[nodiscard]] FINCH_DEVICE float times_slope(Activation activation, float y, float grad) {
     switch (activation) {
         case Activation::none:
@@ -33,6 +44,14 @@ namespace finch::backend::cuda {
             return grad * (y * (1.0F - y));
         case Activation::tanh:
             return grad * ((1.0F - y) * (1.0F + y));  // 1 − y² would cancel near ±1
+        case Activation::leaky_relu:
+            return y > 0.0F ? grad : leaky_slope * grad;
+        case Activation::gelu:
+            return grad * (normal_share(y) + y * 0.39894228F * std::exp(-0.5F * y * y));
+        case Activation::silu: {
+            const float share = 1.0F / (1.0F + std::exp(-y));
+            return grad * (share * (1.0F + y * (1.0F - share)));
+        }
     }
     return grad;
 }
@@ -54,11 +73,11 @@ struct ElementwiseForward {
     }
 };
 
-/// Both gradients = grad_y · f′, by way of y.
+/// Both gradients = grad_y · f′, by way of y, or of x where needs_its_input().
 struct ElementwiseBackward {
     static constexpr int max_threads = 256;
     Activation activation;
-    const float* y;
+    const float* at;  ///< y, or x
     const float* grad_y;
     float* grad_x;  ///< either may be null
     float* grad_other;
@@ -67,7 +86,7 @@ struct ElementwiseBackward {
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
         for (std::int64_t i = thread.global_index(); i < count; i += thread.global_count()) {
-            const float grad = times_slope(activation, y[i], grad_y[i]);
+            const float grad = times_slope(activation, at[i], grad_y[i]);
             if (grad_x != nullptr) {
                 grad_x[i] = grad;
             }

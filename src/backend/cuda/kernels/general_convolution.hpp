@@ -9,6 +9,11 @@
 // shapes for which neither Finch's fast kernels nor cuDNN has anything.
 namespace finch::backend::cuda {
 
+/// Of so many rows or columns.
+[[nodiscard]] FINCH_DEVICE std::int64_t outputs(const ConvolutionShape& s, std::int64_t inputs) {
+    return (inputs + s.padding_before + s.padding_after - s.dilation * (s.kernel - 1) - 1) / s.stride + 1;
+}
+
 /// y = x ∗ w, without bias.
 struct GeneralForward {
     static constexpr int max_threads = 256;
@@ -19,8 +24,10 @@ struct GeneralForward {
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
-        const std::int64_t width = (s.width + s.padding_before + s.padding_after - s.kernel) / s.stride + 1;
-        const std::int64_t height = (s.height + s.padding_before + s.padding_after - s.kernel) / s.stride + 1;
+        const std::int64_t height = outputs(s, s.height);
+        const std::int64_t width = outputs(s, s.width);
+        const std::int64_t group_in = s.channels_in / s.groups;
+        const std::int64_t group_out = s.channels_out / s.groups;
         const std::int64_t count = s.batch * height * width * s.channels_out;
         for (std::int64_t i = thread.global_index(); i < count; i += thread.global_count()) {
             const std::int64_t out = i % s.channels_out;
@@ -29,12 +36,13 @@ struct GeneralForward {
             const std::int64_t sample = i / s.channels_out / width / height;
             float sum = 0.0F;
             for (std::int64_t k = 0; k < s.kernel * s.kernel; ++k) {
-                const std::int64_t r = row * s.stride - s.padding_before + k / s.kernel;
-                const std::int64_t c = column * s.stride - s.padding_before + k % s.kernel;
+                const std::int64_t r = row * s.stride - s.padding_before + k / s.kernel * s.dilation;
+                const std::int64_t c = column * s.stride - s.padding_before + k % s.kernel * s.dilation;
                 if (r >= 0 && r < s.height && c >= 0 && c < s.width) {
-                    const float* pixel = x + ((sample * s.height + r) * s.width + c) * s.channels_in;
-                    const float* weight = weights + out * s.channels_in * s.kernel * s.kernel + k;
-                    for (std::int64_t in = 0; in < s.channels_in; ++in) {
+                    const float* pixel =
+                        x + ((sample * s.height + r) * s.width + c) * s.channels_in + out / group_out * group_in;
+                    const float* weight = weights + out * group_in * s.kernel * s.kernel + k;
+                    for (std::int64_t in = 0; in < group_in; ++in) {
                         sum += pixel[in] * weight[in * s.kernel * s.kernel];
                     }
                 }
@@ -54,8 +62,10 @@ struct GeneralDataGradient {
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
-        const std::int64_t width = (s.width + s.padding_before + s.padding_after - s.kernel) / s.stride + 1;
-        const std::int64_t height = (s.height + s.padding_before + s.padding_after - s.kernel) / s.stride + 1;
+        const std::int64_t height = outputs(s, s.height);
+        const std::int64_t width = outputs(s, s.width);
+        const std::int64_t group_in = s.channels_in / s.groups;
+        const std::int64_t group_out = s.channels_out / s.groups;
         const std::int64_t count = s.batch * s.height * s.width * s.channels_in;
         for (std::int64_t i = thread.global_index(); i < count; i += thread.global_count()) {
             const std::int64_t in = i % s.channels_in;
@@ -64,15 +74,16 @@ struct GeneralDataGradient {
             const std::int64_t sample = i / s.channels_in / s.width / s.height;
             float sum = 0.0F;
             for (std::int64_t k = 0; k < s.kernel * s.kernel; ++k) {
-                const std::int64_t r = row - k / s.kernel;
-                const std::int64_t c = column - k % s.kernel;
+                const std::int64_t r = row - k / s.kernel * s.dilation;
+                const std::int64_t c = column - k % s.kernel * s.dilation;
                 if (r >= 0 && c >= 0 && r % s.stride == 0 && c % s.stride == 0 && r / s.stride < height &&
                     c / s.stride < width) {
                     const float* grad =
                         grad_y + ((sample * height + r / s.stride) * width + c / s.stride) * s.channels_out;
-                    const float* weight = weights + in * s.kernel * s.kernel + k;
-                    for (std::int64_t out = 0; out < s.channels_out; ++out) {
-                        sum += grad[out] * weight[out * s.channels_in * s.kernel * s.kernel];
+                    const float* weight = weights + in % group_in * s.kernel * s.kernel + k;
+                    const std::int64_t first = in / group_in * group_out;
+                    for (std::int64_t out = first; out < first + group_out; ++out) {
+                        sum += grad[out] * weight[out * group_in * s.kernel * s.kernel];
                     }
                 }
             }
@@ -93,16 +104,18 @@ struct GeneralWeightGradient {
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
         auto* shares = thread.template shared<float>();
-        const std::int64_t width = (s.width + s.padding_before + s.padding_after - s.kernel) / s.stride + 1;
-        const std::int64_t height = (s.height + s.padding_before + s.padding_after - s.kernel) / s.stride + 1;
+        const std::int64_t height = outputs(s, s.height);
+        const std::int64_t width = outputs(s, s.width);
+        const std::int64_t group_in = s.channels_in / s.groups;
+        const std::int64_t group_out = s.channels_out / s.groups;
         const std::int64_t k = thread.block_x() % (s.kernel * s.kernel);
-        const std::int64_t in = thread.block_x() / (s.kernel * s.kernel) % s.channels_in;
-        const std::int64_t out = thread.block_x() / (s.kernel * s.kernel) / s.channels_in;
+        const std::int64_t out = thread.block_x() / (s.kernel * s.kernel) / group_in;
+        const std::int64_t in = thread.block_x() / (s.kernel * s.kernel) % group_in + out / group_out * group_in;
         float sum = 0.0F;
         for (std::int64_t i = thread.index(); i < s.batch * height * width; i += thread.count()) {
             const std::int64_t sample = i / width / height;
-            const std::int64_t r = i / width % height * s.stride - s.padding_before + k / s.kernel;
-            const std::int64_t c = i % width * s.stride - s.padding_before + k % s.kernel;
+            const std::int64_t r = i / width % height * s.stride - s.padding_before + k / s.kernel * s.dilation;
+            const std::int64_t c = i % width * s.stride - s.padding_before + k % s.kernel * s.dilation;
             if (r >= 0 && r < s.height && c >= 0 && c < s.width) {
                 sum +=
                     x[((sample * s.height + r) * s.width + c) * s.channels_in + in] * grad_y[i * s.channels_out + out];

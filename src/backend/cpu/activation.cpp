@@ -1,0 +1,78 @@
+#include "elementwise.hpp"
+#include "operations.hpp"
+
+#include <string>
+#include <utility>
+
+namespace finch::backend::cpu {
+
+/// An activation by itself, by oneDNN.
+struct ActivationPlan {
+    ActivationPlan(const Library& library, const ActivationShape& shape);
+
+    dnnl::memory::desc values;
+    dnnl::eltwise_forward forward;
+    dnnl::eltwise_backward backward;
+    std::string implementation;
+};
+
+namespace {
+
+/// oneDNN's name of an activation, and its parameter.
+std::pair<dnnl::algorithm, float> algorithm_of(Activation activation) {
+    switch (activation) {
+        case Activation::leaky_relu:
+            return {dnnl::algorithm::eltwise_relu, leaky_slope};
+        case Activation::gelu:
+            return {dnnl::algorithm::eltwise_gelu_erf, 0.0F};
+        default:
+            return {dnnl::algorithm::eltwise_swish, 1.0F};
+    }
+}
+
+class ActivationOperation : public Operation {
+public:
+    ActivationOperation(const Library& library, std::shared_ptr<const ActivationPlan> plan)
+        : library_(library), plan_(std::move(plan)) {}
+
+    void forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) override {
+        execute(library_, plan_->forward,
+                {{DNNL_ARG_SRC, at(library_, plan_->values, x[0])}, {DNNL_ARG_DST, at(library_, plan_->values, y)}});
+    }
+    void backward(const Pass& /*pass*/, std::span<const float* const> x, const float* /*y*/, float* grad_y,
+                  std::span<float* const> grad_x, float* /*grad_parameters*/) override {
+        execute(library_, plan_->backward,
+                {{DNNL_ARG_SRC, at(library_, plan_->values, x[0])},
+                 {DNNL_ARG_DIFF_DST, at(library_, plan_->values, grad_y)},
+                 {DNNL_ARG_DIFF_SRC, at(library_, plan_->values, grad_x[0])}});
+    }
+    [[nodiscard]] std::string implementation() const override { return plan_->implementation; }
+
+private:
+    const Library& library_;
+    std::shared_ptr<const ActivationPlan> plan_;
+};
+
+}  // namespace
+
+ActivationPlan::ActivationPlan(const Library& library, const ActivationShape& shape)
+    : values(floats({shape.count}, Tag::x)) {
+    const auto [algorithm, alpha] = algorithm_of(shape.activation);
+    const dnnl::eltwise_forward::primitive_desc forward_plan(
+        {dnnl::prop_kind::forward_training, algorithm, values, alpha, 0.0F}, library.engine);
+    const dnnl::eltwise_backward::primitive_desc backward_plan({algorithm, values, values, alpha, 0.0F}, library.engine,
+                                                               forward_plan);
+    forward = dnnl::eltwise_forward(forward_plan);
+    backward = dnnl::eltwise_backward(backward_plan);
+    implementation = std::string(forward_plan.impl_info_str()) + ", " + backward_plan.impl_info_str();
+}
+
+template <>
+std::unique_ptr<Operation> make(const Library& library, Plans& plans, const ActivationShape& shape) {
+    if (!needs_its_input(shape.activation)) {
+        return make_activation_loop(shape);
+    }
+    return std::make_unique<ActivationOperation>(library, plans.activations.get(library, shape));
+}
+
+}  // namespace finch::backend::cpu
