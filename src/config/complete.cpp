@@ -38,6 +38,14 @@ bool looks_numeric(const Tree& scalar) {
            scalar.text.find_first_not_of("0123456789+-.eE") == std::string::npos;
 }
 
+/// Also one that is not finite.
+bool means_number(const Tree& scalar) {
+    const std::string letters = scalar.text.substr(scalar.text.find_first_not_of("+-.") % (scalar.text.size() + 1));
+    const bool special = letters == "nan" || letters == "NaN" || letters == "NAN" || letters == "inf" ||
+                         letters == "Inf" || letters == "INF";
+    return looks_numeric(scalar) || (!scalar.quoted && special);
+}
+
 /// What is wrong with a scalar, or nothing.
 struct Problem {
     const Tree& tree;
@@ -55,10 +63,7 @@ struct Problem {
     Result operator()(const Real& real) const {
         const auto value = real_number(tree);
         if (!value) {
-            const std::string letters = tree.text.substr(tree.text.find_first_not_of("+-.") % (tree.text.size() + 1));
-            const bool special = letters == "nan" || letters == "NaN" || letters == "NAN" || letters == "inf" ||
-                                 letters == "Inf" || letters == "INF" || looks_numeric(tree);
-            return !tree.quoted && special ? "is not a finite number" : "is no number";
+            return means_number(tree) ? "is not a finite number" : "is no number";
         }
         const bool inside = real.above ? real.low < *value : real.low <= *value;
         return inside && *value <= real.high ? Result{} : "is out of range";
@@ -82,7 +87,7 @@ struct Problem {
             }
             const bool is_number = std::holds_alternative<Whole>(domain.is) || std::holds_alternative<Real>(domain.is);
             const bool is_word = std::holds_alternative<Word>(domain.is);
-            if ((is_number && looks_numeric(tree)) || (is_word && !looks_numeric(tree))) {
+            if ((is_number && means_number(tree)) || (is_word && !means_number(tree))) {
                 worst = problem;
             }
         }

@@ -53,5 +53,7 @@ inline Domain path() {
 [[nodiscard]] Domain data_section();
 [[nodiscard]] Domain model_layers();
 [[nodiscard]] Domain training_section();
+/// The learning rate that `auto` means, by the name of an optimizer.
+[[nodiscard]] std::vector<std::pair<std::string, double>> usual_rates();
 
 }  // namespace finch::config

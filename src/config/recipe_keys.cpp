@@ -175,9 +175,10 @@ Domain schedule() {
     using Any = nn::Schedule;
     using nn::CosineSchedule;
     using nn::ExponentialSchedule;
+    using nn::OneCycleSchedule;
     using nn::StepSchedule;
     return {Variants{{
-        alternative<Any>("constant", nn::ConstantSchedule{}, {}, "the same rate in every epoch"),
+        alternative<Any>("constant", nn::ConstantSchedule{}, {}, "the same rate all the time"),
         alternative<Any>("step", StepSchedule{},
                          {{key("every", &StepSchedule::every, whole(1, million), "epochs between two changes"),
                            key("factor", &StepSchedule::factor, above(0, 10), "multiplies the rate")}},
@@ -190,6 +191,12 @@ Domain schedule() {
             "cosine", CosineSchedule{},
             {{key("minimum", &CosineSchedule::minimum, real(0, 1), "share of the first rate that is left at the end")}},
             "down along half a cosine over all epochs"),
+        alternative<Any>(
+            "one_cycle", OneCycleSchedule{},
+            {{key("rise", &OneCycleSchedule::rise, real(0, 0.999999), "share of the training in which it rises"),
+              key("start", &OneCycleSchedule::start, above(0, 1), "the first rate, as a share of the highest"),
+              key("minimum", &OneCycleSchedule::minimum, real(0, 1), "the last rate, as a share of the highest")}},
+            "up along half a cosine, then down along another; step by step, whatever the pace"),
     }}};
 }
 
@@ -228,6 +235,13 @@ Domain data_section() {
                        key("deviation", &Options::deviation, one_or_list(above(0, 255)),
                            "divides after that; a list has one per channel")}),
               "pixels become (pixel / 255 - mean) / deviation"),
+        key("augmentation", &Options::augmentation,
+            section({key("shift", &data::Augmentation::shift, whole(0, 4096),
+                         "pixels by which an image is moved at most, up or down, left or right; black comes in"),
+                     key("mirror", &data::Augmentation::mirror, "mirrors half of the images left to right"),
+                     key("cutout", &data::Augmentation::cutout, whole(0, 4096),
+                         "side of a square that is cut out of each image, at a random place; 0: none")}),
+            "distortions of the training images, others in each epoch"),
         key("training_samples", &Options::training_samples, either({word_of({"all"}), whole(1, 4294967295)}),
             "how many train; the seed chooses them from what validation leaves"),
         key("validation_samples", &Options::validation_samples, whole(1, 4294967295),
@@ -240,6 +254,13 @@ Domain data_section() {
             .with_genes(Rule::no),
     };
     return {Section{.keys = std::move(keys), .check = check_of<Options>(check_data)}};
+}
+
+std::vector<std::pair<std::string, double>> usual_rates() {
+    return {{"sgd", backend::Sgd::usual_rate},
+            {"adam", backend::Adam::usual_rate},
+            {"adamw", backend::AdamW::usual_rate},
+            {"adadelta", backend::Adadelta::usual_rate}};
 }
 
 Domain model_layers() {
@@ -260,8 +281,20 @@ Domain training_section() {
         key("initialization", &Options::initialization,
             "of weights; pytorch: as torch.nn's layers begin; he: normal, for relu; xavier: uniform, for sigmoid and "
             "tanh; both with biases of 0"),
-        key("learning_rate", &Options::learning_rate, above(0, 1000), "the first epoch's rate"),
-        key("schedule", &Options::schedule, schedule(), "how the rate changes from epoch to epoch"),
+        key("learning_rate", &Options::learning_rate, either({word_of({"auto"}), above(0, 1000)}),
+            "the first rate, of one_cycle the highest; auto: 1 for adadelta, 0.01 for sgd, 0.001 for adam and adamw"),
+        key("schedule", &Options::schedule, schedule(), "how the rate changes"),
+        key("pace", &Options::pace, "whether the rate changes from epoch to epoch, or from step to step"),
+        key("warm_up_epochs", &Options::warm_up_epochs, real(0, million),
+            "in so many epochs, or a part of one, the rate rises in proportion to the steps, until it is the "
+            "schedule's"),
+        key("clip_norm", &Options::clip_norm, either({word_of({"none"}), above(0, 1e9)}),
+            "scales gradients of the whole worker with a larger norm down to it (torch.nn.utils.clip_grad_norm_)"),
+        key("decay_all", &Options::decay_all,
+            "weight decay pulls at biases and normalisations too; false: at the weights of convolutions and linear "
+            "layers alone"),
+        key("label_smoothing", &Options::label_smoothing, real(0, 0.999999),
+            "share of each label that all classes get alike, in training"),
         group("early_stopping",
               either({word_of({"none"}), section({key("patience", &Options::patience, whole(1, million),
                                                       "epochs without a better value of the objective")

@@ -3,6 +3,7 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace finch::nn {
@@ -25,14 +26,40 @@ void upload(backend::Device& device, const NamedArrays& state, const char* name,
 
 }  // namespace
 
-Optimizer::Optimizer(backend::Device& device, const backend::Optimizer& rule, std::int64_t parameters)
-    : device_(device), rule_(rule) {
+Optimizer::Optimizer(backend::Device& device, const backend::Optimizer& rule, const ModelPlan& plan,
+                     const OptimizerLimits& limits)
+    : device_(device), rule_(rule), limits_(limits) {
+    const auto parameters = static_cast<std::size_t>(plan.parameters);
     const int states = std::visit([](const auto& known) { return known.states(); }, rule);
     if (states > 0) {
-        state_a_ = device.allocate(static_cast<std::size_t>(parameters));
+        state_a_ = device.allocate(parameters);
     }
     if (states > 1) {
-        state_b_ = device.allocate(static_cast<std::size_t>(parameters));
+        state_b_ = device.allocate(parameters);
+    }
+    if (limits.clip_norm) {
+        clip_scratch_ = device.allocate(backend::Device::clip_scratch);
+    }
+    const bool decays = std::visit([](const auto& known) { return known.weight_decay > 0; }, rule);
+    if (limits.decay_all || !decays) {
+        ranges_ = {{.begin = 0, .size = parameters}};
+        return;
+    }
+    std::vector<const TensorInfo*> tensors;
+    for (const TensorInfo& tensor : plan.tensors) {
+        if (tensor.learns) {
+            tensors.push_back(&tensor);
+        }
+    }
+    std::sort(tensors.begin(), tensors.end(),
+              [](const TensorInfo* a, const TensorInfo* b) { return a->offset < b->offset; });
+    for (const TensorInfo* tensor : tensors) {
+        const bool is_weight = tensor->shape.size() > 1;
+        const auto begin = static_cast<std::size_t>(tensor->offset);
+        if (ranges_.empty() || ranges_.back().decays != is_weight) {
+            ranges_.push_back({.begin = begin, .decays = is_weight});
+        }
+        ranges_.back().size = begin + static_cast<std::size_t>(tensor->size) - ranges_.back().begin;
     }
 }
 
@@ -41,9 +68,17 @@ backend::OptimizerScalars Optimizer::next(double learning_rate) {
     return std::visit([&](const auto& rule) { return rule.scalars(learning_rate, steps_); }, rule_);
 }
 
-void Optimizer::apply(backend::StepContext& step, std::span<float> parameters, std::span<const float> grads) {
-    device_.optimizer_step(step, rule_, parameters.data(), grads.data(), state_a_.data(), state_b_.data(),
-                           parameters.size());
+void Optimizer::apply(backend::StepContext& step, std::span<float> parameters, std::span<float> grads) {
+    if (limits_.clip_norm) {
+        device_.clip_norm(grads.data(), grads.size(), *limits_.clip_norm, clip_scratch_.data());
+    }
+    const auto at = [](const backend::Buffer& state, std::size_t place) {
+        return state.size() > 0 ? state.data() + place : nullptr;
+    };
+    for (const Range& range : ranges_) {
+        device_.optimizer_step(step, rule_, range.decays, parameters.data() + range.begin, grads.data() + range.begin,
+                               at(state_a_, range.begin), at(state_b_, range.begin), range.size);
+    }
 }
 
 NamedArrays Optimizer::state() const {

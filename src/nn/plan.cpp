@@ -6,6 +6,7 @@
 
 #include "graph_builder.hpp"
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <utility>
@@ -132,6 +133,10 @@ private:
                                         "before the flatten",
                                         what));
     }
+    void require_channels() const {
+        require(!now_.flat || now_.shape.height * now_.shape.width == 1,
+                "a flatten of an image stands before it; put it before the flatten, or after a linear layer");
+    }
     void require_fit(std::int64_t kernel, std::int64_t padding) const {
         require(kernel <= now_.shape.height + padding && kernel <= now_.shape.width + padding,
                 fmt::format("kernel {} does not fit into its input of {} x {} with {} of padding in all; a smaller "
@@ -156,6 +161,11 @@ private:
         const std::int64_t beyond = layer.dilation * (layer.kernel - 1);
         const std::int64_t before = layer.padding.value_or(beyond / 2);
         const std::int64_t after = layer.padding.value_or(beyond - before);
+        require(
+            layer.padding || before < std::max(now_.shape.height, now_.shape.width),
+            fmt::format("kernel {} with dilation {} reaches so far beyond its input of {} x {} that its outer places "
+                        "never see a pixel; a smaller one would",
+                        layer.kernel, layer.dilation, now_.shape.height, now_.shape.width));
         require_fit(beyond + 1, before + after);
         push_convolution({.channels_out = layer.channels,
                           .kernel = layer.kernel,
@@ -224,12 +234,8 @@ private:
     }
 
     void append(const BatchNormLayer& layer, const std::string& /*at*/) {
-        require(!now_.flat || now_.shape.height * now_.shape.width == 1,
-                "a flatten of an image stands before it; put it before the flatten, or after a linear layer");
         const std::int64_t channels = now_.shape.channels;
-        const std::string module = next_module();
-        graph_.add_tensor({.name = module + ".weight", .shape = {channels}, .initial = 1});
-        graph_.add_tensor({.name = module + ".bias", .shape = {channels}});
+        const std::string module = add_norm();
         graph_.add_tensor({.name = module + ".running_mean", .shape = {channels}, .learns = false});
         graph_.add_tensor({.name = module + ".running_var", .shape = {channels}, .learns = false, .initial = 1});
         graph_.add_counter(module + ".num_batches_tracked");
@@ -244,15 +250,10 @@ private:
     }
 
     void append(const LayerNormLayer& layer, const std::string& /*at*/) {
-        require(!now_.flat || now_.shape.height * now_.shape.width == 1,
-                "a flatten of an image stands before it; put it before the flatten, or after a linear layer");
-        const std::int64_t channels = now_.shape.channels;
-        const std::string module = next_module();
-        graph_.add_tensor({.name = module + ".weight", .shape = {channels}, .initial = 1});
-        graph_.add_tensor({.name = module + ".bias", .shape = {channels}});
+        static_cast<void>(add_norm());
         push(backend::LayerNormShape{.batch = batch_,
                                      .pixels = now_.shape.height * now_.shape.width,
-                                     .channels = channels,
+                                     .channels = now_.shape.channels,
                                      .epsilon = layer.epsilon},
              now_.shape);
         if (layer.activation != backend::Activation::none) {
@@ -358,8 +359,7 @@ private:
             fmt::format("its body makes ({}, {}, {}) of ({}, {}, {}); for a concatenation height and width must stay",
                         now_.shape.height, now_.shape.width, now_.shape.channels, before.shape.height,
                         before.shape.width, before.shape.channels));
-        require(!now_.flat || now_.shape.height * now_.shape.width == 1,
-                "a flatten of an image stands before it; put it before the flatten, or after a linear layer");
+        require_channels();
         SampleShape out = now_.shape;
         out.channels += before.shape.channels;
         push(
@@ -385,6 +385,15 @@ private:
                 "its weights are larger than any memory");
         graph_.add_tensor({.name = module + ".weight", .shape = std::move(weight_shape), .fan_in = fan_in});
         graph_.add_tensor({.name = module + ".bias", .shape = {outputs}, .fan_in = fan_in});
+    }
+
+    /// A normalisation's module, its weight and its bias.
+    std::string add_norm() {
+        require_channels();
+        const std::string module = next_module();
+        graph_.add_tensor({.name = module + ".weight", .shape = {now_.shape.channels}, .initial = 1});
+        graph_.add_tensor({.name = module + ".bias", .shape = {now_.shape.channels}});
+        return module;
     }
 
     /// The name of a module of the nn.Sequential that is being filled. An activation is a module of its own there.

@@ -6,25 +6,38 @@
 namespace finch::nn {
 namespace {
 
-/// The share of the initial rate in `epoch` of `epochs`.
-double share(const ConstantSchedule& /*schedule*/, std::int64_t /*epoch*/, std::int64_t /*epochs*/) {
+/// From `a` to `b` along half a cosine, `share` of the way.
+double along_cosine(double a, double b, double share) {
+    return b + (a - b) * (1 + std::cos(std::numbers::pi * share)) / 2;
+}
+
+/// The share of the initial rate.
+double share(const ConstantSchedule& /*schedule*/, const ScheduleTime& /*time*/) {
     return 1;
 }
-double share(const StepSchedule& schedule, std::int64_t epoch, std::int64_t /*epochs*/) {
-    return std::pow(schedule.factor, static_cast<double>(epoch / schedule.every));
+double share(const StepSchedule& schedule, const ScheduleTime& time) {
+    return std::pow(schedule.factor, static_cast<double>(time.unit / time.units_per_epoch / schedule.every));
 }
-double share(const ExponentialSchedule& schedule, std::int64_t epoch, std::int64_t /*epochs*/) {
-    return std::pow(schedule.factor, static_cast<double>(epoch));
+double share(const ExponentialSchedule& schedule, const ScheduleTime& time) {
+    return std::pow(schedule.factor, static_cast<double>(time.unit) / static_cast<double>(time.units_per_epoch));
 }
-double share(const CosineSchedule& schedule, std::int64_t epoch, std::int64_t epochs) {
-    const double angle = std::numbers::pi * static_cast<double>(epoch) / static_cast<double>(epochs);
-    return schedule.minimum + (1 - schedule.minimum) * (1 + std::cos(angle)) / 2;
+double share(const CosineSchedule& schedule, const ScheduleTime& time) {
+    return along_cosine(1, schedule.minimum, static_cast<double>(time.unit) / static_cast<double>(time.units));
+}
+double share(const OneCycleSchedule& schedule, const ScheduleTime& time) {
+    const auto unit = static_cast<double>(time.unit);
+    const double top = schedule.rise * static_cast<double>(time.units) - 1;
+    if (unit <= top) {
+        return along_cosine(schedule.start, 1, top > 0 ? unit / top : 1);
+    }
+    const double last = static_cast<double>(time.units) - 1;
+    return along_cosine(1, schedule.minimum, (unit - top) / (last - top));
 }
 
 }  // namespace
 
-double learning_rate(const Schedule& schedule, double initial, std::int64_t epoch, std::int64_t epochs) {
-    return initial * std::visit([&](const auto& known) { return share(known, epoch, epochs); }, schedule);
+double learning_rate(const Schedule& schedule, double initial, const ScheduleTime& time) {
+    return initial * std::visit([&](const auto& known) { return share(known, time); }, schedule);
 }
 
 }  // namespace finch::nn

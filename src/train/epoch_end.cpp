@@ -51,7 +51,7 @@ Training::Verdict Training::judge(std::span<const double> losses, std::span<cons
                      .training_accuracy = mean(counts[0], counts[1]),
                      .validation_loss = mean(losses[1], counts[3]),
                      .validation_accuracy = mean(counts[2], counts[3]),
-                     .learning_rate = learning_rate(),
+                     .learning_rate = learning_rate(training_samples() - 1),
                      .seconds = sums_.seconds};
     if (!std::isfinite(verdict.epoch.training_loss) || !std::isfinite(verdict.epoch.validation_loss)) {
         verdict.state = State::diverged;

@@ -8,18 +8,19 @@
 
 namespace finch::train {
 
-Learner::Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::ModelPlan plan,
-                 const backend::Optimizer& optimizer, const data::Dataset& dataset, const data::Options& normalisation,
-                 RandomSource random)
+Learner::Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::ModelPlan plan, const Options& options,
+                 const data::Dataset& dataset, const data::Options& normalisation, RandomSource random)
     : device_(device),
       all_reduce_(all_reduce),
       model_(device, std::move(plan)),
-      optimizer_(device, optimizer, model_.plan().parameters),
+      optimizer_(device, options.optimizer, model_.plan(),
+                 {.clip_norm = options.clip_norm, .decay_all = options.decay_all}),
       random_(random),
+      label_smoothing_(static_cast<float>(options.label_smoothing)),
       sums_(device, all_reduce, model_) {
     const backend::Images images = images_of(dataset, normalisation);
     const auto how = all_reduce.is_graph_capturable() ? backend::CaptureAs::graph : backend::CaptureAs::calls;
-    training_.context = device.make_step_context(images, model_.plan().batch);
+    training_.context = device.make_step_context(distorted_images_of(dataset, normalisation), model_.plan().batch);
     training_.step = device.capture([this] { train_once(); }, how);
     validation_.context = device.make_step_context(images, model_.plan().batch);
     validation_.step =
@@ -47,6 +48,7 @@ void Learner::train(std::span<const std::int64_t> indices, std::span<const StepP
         const auto number = static_cast<std::uint32_t>(optimizer_.steps());
         RandomStream random(random_.seed, Purpose::dropout, random_.individual, number);
         scalars_.push_back({.grad_scale = static_cast<float>(1.0 / static_cast<double>(step.batch_samples)),
+                            .label_smoothing = label_smoothing_,
                             .optimizer = optimizer_.next(step.learning_rate),
                             .random_key = {random.bits(), random.bits()},
                             .first_sample = step.first_sample});

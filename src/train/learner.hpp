@@ -3,6 +3,7 @@
 #include "finch/comm/all_reduce.hpp"
 #include "finch/nn/model.hpp"
 #include "finch/nn/optimizer.hpp"
+#include "finch/train/recipe.hpp"
 
 #include "samples.hpp"
 #include "step_sums.hpp"
@@ -36,9 +37,8 @@ struct RandomSource {
 class Learner {
 public:
     /// `device`, `all_reduce` and `dataset` must outlive it. Throws std::bad_alloc.
-    Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::ModelPlan plan,
-            const backend::Optimizer& optimizer, const data::Dataset& dataset, const data::Options& normalisation,
-            RandomSource random);
+    Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::ModelPlan plan, const Options& options,
+            const data::Dataset& dataset, const data::Options& normalisation, RandomSource random);
     ~Learner();
     Learner(const Learner&) = delete;
     Learner& operator=(const Learner&) = delete;
@@ -89,6 +89,7 @@ private:
     nn::Model model_;
     nn::Optimizer optimizer_;
     RandomSource random_;
+    float label_smoothing_;
     StepSums sums_;
     Work training_;
     Work validation_;

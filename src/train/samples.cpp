@@ -33,4 +33,15 @@ backend::Images images_of(const data::Dataset& dataset, const data::Options& nor
             .deviation = per_channel(normalisation.deviation, dataset.channels, "deviation")};
 }
 
+backend::Images distorted_images_of(const data::Dataset& dataset, const data::Options& options) {
+    backend::Images images = images_of(dataset, options);
+    const auto narrow = [](std::int64_t value) { return static_cast<std::int32_t>(value); };
+    images.distortions = {.shift = narrow(options.augmentation.shift),
+                          .mirrors = options.augmentation.mirror ? 1 : 0,
+                          .cutout = narrow(options.augmentation.cutout),
+                          .height = narrow(dataset.height),
+                          .width = narrow(dataset.width)};
+    return images;
+}
+
 }  // namespace finch::train

@@ -35,15 +35,17 @@ std::int64_t initial_global_batch(const Options& options, int ranks) {
 }
 
 double scaled_rate(const Options& options, int ranks) {
+    const double rate = options.learning_rate.value_or(
+        std::visit([]<class Rule>(const Rule& /*rule*/) { return Rule::usual_rate; }, options.optimizer));
     if (options.batch_size_per_rank) {
         if (options.scale_learning_rate == ScaleLearningRate::linear) {
-            return options.learning_rate * ranks;
+            return rate * ranks;
         }
         if (options.scale_learning_rate == ScaleLearningRate::sqrt) {
-            return options.learning_rate * std::sqrt(static_cast<double>(ranks));
+            return rate * std::sqrt(static_cast<double>(ranks));
         }
     }
-    return options.learning_rate;
+    return rate;
 }
 
 /// Puts another state into a learner for as long as it lives.
@@ -99,8 +101,8 @@ std::unique_ptr<Learner> Training::make_learner(std::int64_t global_batch) const
     nn::ModelPlan plan = nn::plan_model(recipe_.model, input, dataset_.classes, rank_batch,
                                         {recipe_.training.precision, recipe_.training.deterministic});
     check_memory(plan);
-    return std::make_unique<Learner>(device_, all_reduce_, std::move(plan), recipe_.training.optimizer, dataset_,
-                                     recipe_.data, RandomSource{recipe_.seed, recipe_.individual});
+    return std::make_unique<Learner>(device_, all_reduce_, std::move(plan), recipe_.training, dataset_, recipe_.data,
+                                     RandomSource{recipe_.seed, recipe_.individual});
 }
 
 void Training::check_memory(const nn::ModelPlan& plan) const {
@@ -137,7 +139,6 @@ State Training::advance(std::int64_t steps) {
 /// Returns for how many steps it asked: at most `steps`, within the epoch.
 std::int64_t Training::ask_for_training(std::int64_t steps) {
     shuffle_epoch();
-    const double rate = learning_rate();
     steps = std::min(steps, learner_->most_training_steps());
     indices_.clear();
     step_plans_.clear();
@@ -149,7 +150,7 @@ std::int64_t Training::ask_for_training(std::int64_t steps) {
         }
         step_plans_.push_back({.batch_samples = end - position_.sample,
                                .first_sample = share.begin - position_.sample,
-                               .learning_rate = rate});
+                               .learning_rate = learning_rate(position_.sample)});
         pad_indices(std::ssize(step_plans_));
         position_.sample = end;
     }
@@ -205,8 +206,18 @@ void Training::shuffle_epoch() {
     }
 }
 
-double Training::learning_rate() const {
-    return nn::learning_rate(recipe_.training.schedule, initial_rate_, position_.epoch, recipe_.training.epochs);
+double Training::learning_rate(std::int64_t sample) const {
+    const Options& options = recipe_.training;
+    const std::int64_t steps = (training_samples() + global_batch_ - 1) / global_batch_;
+    const std::int64_t step = position_.epoch * steps + sample / global_batch_;
+    const bool by_step =
+        options.pace == nn::Pace::step || std::holds_alternative<nn::OneCycleSchedule>(options.schedule);
+    const double rate = nn::learning_rate(options.schedule, initial_rate_,
+                                          {.unit = by_step ? step : position_.epoch,
+                                           .units = options.epochs * (by_step ? steps : 1),
+                                           .units_per_epoch = by_step ? steps : 1});
+    const double warm_up = options.warm_up_epochs * static_cast<double>(steps);
+    return static_cast<double>(step + 1) < warm_up ? rate * static_cast<double>(step + 1) / warm_up : rate;
 }
 
 const nn::ModelPlan& Training::plan() const noexcept {

@@ -90,7 +90,15 @@ TEST_CASE("an operation that oneDNN has no memory for is std::bad_alloc, as ever
 TEST_CASE("the tutorial's layers give the reference's output and gradients, on one thread and on two") {
     for (const int threads : {1, 2}) {
         const auto device = make_cpu_device(threads);
-        check(*device, ConvolutionShape{8, 28, 28, 10, 10, 3, 1, 1, 1, Activation::relu});
+        check(*device, ConvolutionShape{.batch = 8,
+                                        .height = 28,
+                                        .width = 28,
+                                        .channels_in = 10,
+                                        .channels_out = 10,
+                                        .kernel = 3,
+                                        .padding_before = 1,
+                                        .padding_after = 1,
+                                        .activation = Activation::relu});
         check(*device, LinearShape{8, 28, 28, 10, 10});
     }
 }

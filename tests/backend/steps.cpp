@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdint>
 #include <doctest/doctest.h>
+#include <numeric>
+#include <set>
 
 using namespace finch;
 using namespace finch::backend;
@@ -52,7 +54,7 @@ void check_steps(const Rule& rule, double rate) {
         context->fill(std::vector<std::int64_t>{0},
                       std::vector<StepScalars>{{.optimizer = rule.scalars(rate, number)}});
         device->next_step(*context);
-        device->optimizer_step(*context, rule, parameters.data(), device_grads.data(),
+        device->optimizer_step(*context, rule, true, parameters.data(), device_grads.data(),
                                rule.states() > 0 ? state_a.data() : nullptr,
                                rule.states() > 1 ? state_b.data() : nullptr, count);
         const std::vector<float> updated = from_device(*device, parameters);
@@ -74,13 +76,14 @@ struct Loss {
     std::vector<float> grad;
 };
 Loss loss_of(const std::vector<float>& logits, std::int64_t classes, const Labels& labels,
-             const std::vector<std::int64_t>& indices, float grad_scale, const LossSums& before = {}) {
+             const std::vector<std::int64_t>& indices, float grad_scale, const LossSums& before = {},
+             float label_smoothing = 0) {
     const auto device = make_device();
     const auto context = device->make_step_context(labels.images(), static_cast<std::int64_t>(indices.size()));
     const Buffer device_logits = on_device(*device, logits);
     const Buffer grad = on_device(*device, std::vector<float>(logits.size(), 77));
     context->set_sums(before);
-    context->fill(indices, std::vector<StepScalars>{{.grad_scale = grad_scale}});
+    context->fill(indices, std::vector<StepScalars>{{.grad_scale = grad_scale, .label_smoothing = label_smoothing}});
     device->next_step(*context);
     device->softmax_cross_entropy(*context, device_logits.data(), classes, grad.data());
     device->synchronize();
@@ -123,6 +126,74 @@ TEST_CASE("softmax_cross_entropy: padding counts nowhere, the others as the refe
     CHECK(difference(loss.grad, expected) < tolerance);
     CHECK(loss.sums.loss == doctest::Approx(2 + reference::cross_entropy(logits, labels, weights, 5)).epsilon(1e-6));
     CHECK(loss.sums.samples == 13);
+}
+
+TEST_CASE("softmax_cross_entropy: with smoothed labels loss and gradient are the reference's") {
+    RandomStream random(16, Purpose::test);
+    for (const std::int64_t classes : {2, 5, 40}) {
+        CAPTURE(classes);
+        const Tensor logits = normal_tensor(random, static_cast<std::size_t>(3 * classes), 3);
+        const std::vector<std::int32_t> labels{1, 0, 1};
+        const std::vector<float> weights{1, 1, 0};
+        const auto smoothing = static_cast<double>(0.1F);
+
+        const Loss loss =
+            loss_of(std::vector<float>(logits.begin(), logits.end()), classes, Labels(labels), {0, 1, -1}, 1, {}, 0.1F);
+
+        CHECK(difference(loss.grad, reference::cross_entropy_gradient(logits, labels, weights, classes, smoothing)) <
+              tolerance);
+        CHECK(loss.sums.loss ==
+              doctest::Approx(reference::cross_entropy(logits, labels, weights, classes, smoothing)).epsilon(1e-6));
+    }
+}
+
+TEST_CASE("clip_norm: larger gradients are scaled down to the norm, others keep their bits") {
+    const auto device = make_device();
+    const Buffer scratch = device->allocate(Device::clip_scratch);
+    RandomStream random(17, Purpose::test);
+    for (const std::size_t count : {1U, 7U, 4096U, 200003U}) {
+        CAPTURE(count);
+        const Tensor grads = normal_tensor(random, count);
+        double norm = 0;
+        for (const double value : grads) {
+            norm += value * value;
+        }
+        norm = std::sqrt(norm);
+        const Buffer clipped = on_device(*device, grads);
+        device->clip_norm(clipped.data(), count, 2 * norm, scratch.data());
+        CHECK(from_device(*device, clipped) == std::vector<float>(grads.begin(), grads.end()));
+
+        device->clip_norm(clipped.data(), count, norm / 4, scratch.data());
+        Tensor expected(grads);
+        for (double& value : expected) {
+            value *= norm / 4 / (norm + 1e-6);
+        }
+        CHECK(difference(from_device(*device, clipped), expected) < 1e-6);
+    }
+    const Buffer broken = on_device(*device, std::vector<float>{1, NAN, 2});
+    device->clip_norm(broken.data(), 3, 1, scratch.data());
+    CHECK(std::isnan(from_device(*device, broken)[0]));
+}
+
+TEST_CASE("optimizer_step: without decay it is the rule without weight_decay") {
+    const auto device = make_device();
+    const auto moved = [&device]<class Rule>(const Rule& rule, bool decays) {
+        const std::vector<std::int32_t> labels{0};
+        const Labels of(labels);
+        const auto context = device->make_step_context(of.images(), 1);
+        context->fill(std::vector<std::int64_t>{0}, std::vector<StepScalars>{{.optimizer = rule.scalars(0.1, 1)}});
+        device->next_step(*context);
+        const Buffer parameters = on_device(*device, std::vector<float>{1, -2, 3, -4, 5});
+        const Buffer grads = on_device(*device, std::vector<float>{1, 2, -3, 0, 5});
+        const Buffer a = device->allocate(5);
+        const Buffer b = device->allocate(5);
+        device->optimizer_step(*context, rule, decays, parameters.data(), grads.data(), a.data(), b.data(), 5);
+        return from_device(*device, parameters);
+    };
+    CHECK(moved(Sgd{.momentum = 0.9, .weight_decay = 0.1}, false) == moved(Sgd{.momentum = 0.9}, true));
+    CHECK(moved(Sgd{.momentum = 0.9, .weight_decay = 0.1}, true) != moved(Sgd{.momentum = 0.9}, true));
+    CHECK(moved(AdamW{.weight_decay = 0.1}, false) == moved(AdamW{.weight_decay = 0}, true));
+    CHECK(moved(Adadelta{.weight_decay = 0.1}, false) == moved(Adadelta{}, true));
 }
 
 TEST_CASE("softmax_cross_entropy: a row is correct where its label has the largest logit; no gradient is needed") {
@@ -207,6 +278,63 @@ TEST_CASE("load_batch: one channel has one mean and deviation for all pixels") {
     device->load_batch(*context, out.data());
 
     CHECK(difference(from_device(*device, out), {-0.5, 0, 2}) < 1e-6);
+}
+
+TEST_CASE("load_batch: distorted images are moved, mirrored and cut, by the key and the place alone") {
+    const auto device = make_device();
+    constexpr std::int64_t height = 7, width = 9, channels = 2, count = 40;
+    constexpr std::int64_t size = height * width * channels;
+    const std::vector<std::int32_t> labels(count);
+    std::vector<std::uint8_t> pixels(count * size);
+    for (std::size_t i = 0; i < pixels.size(); ++i) {
+        pixels[i] = static_cast<std::uint8_t>(1 + i % size);  // none is black, each has a value of its own
+    }
+    const Distortions distortions{.shift = 2, .mirrors = 1, .cutout = 3, .height = height, .width = width};
+    const auto load = [&](std::int64_t first, std::int64_t batch, std::array<std::uint32_t, 2> key) {
+        const auto context = device->make_step_context({.pixels = pixels,
+                                                        .labels = labels,
+                                                        .pixels_per_image = size,
+                                                        .mean = {0, 0},
+                                                        .deviation = {1.0F / 255, 1.0F / 255},
+                                                        .distortions = distortions},
+                                                       batch);
+        std::vector<std::int64_t> indices(static_cast<std::size_t>(batch));
+        std::iota(indices.begin(), indices.end(), first);
+        context->fill(indices, std::vector<StepScalars>{{.random_key = key, .first_sample = first}});
+        const Buffer out = device->allocate(static_cast<std::size_t>(batch * size));
+        device->next_step(*context);
+        device->load_batch(*context, out.data());
+        return from_device(*device, out);
+    };
+    const std::vector<float> all = load(0, count, {3, 4});
+
+    int mirrored = 0;
+    std::set<std::pair<std::int32_t, std::int32_t>> moves;
+    for (std::int64_t sample = 0; sample < count; ++sample) {
+        const Distortion by = distortions.of({{3, 4}}, sample);
+        mirrored += by.is_mirrored;
+        moves.emplace(by.down, by.right);
+        for (std::int64_t row = 0; row < height; ++row)
+            for (std::int64_t column = 0; column < width; ++column)
+                for (std::int64_t c = 0; c < channels; ++c) {
+                    const bool cut = std::abs(row - by.cut_row) <= 1 && std::abs(column - by.cut_column) <= 1;
+                    const std::int64_t from_row = row - by.down;
+                    const std::int64_t moved = column - by.right;
+                    const std::int64_t from_column = by.is_mirrored != 0 ? width - 1 - moved : moved;
+                    const bool inside = from_row >= 0 && from_row < height && moved >= 0 && moved < width;
+                    const double expected =
+                        cut || !inside ? 0 : static_cast<double>(1 + (from_row * width + from_column) * channels + c);
+                    const std::int64_t at = ((sample * height + row) * width + column) * channels + c;
+                    CHECK(static_cast<double>(all[static_cast<std::size_t>(at)]) == doctest::Approx(expected));
+                }
+    }
+    CHECK(mirrored > 8);
+    CHECK(mirrored < 32);
+    CHECK(moves.size() > 12);  // of 25
+
+    const std::vector<float> last = load(30, 10, {3, 4});
+    CHECK(std::equal(last.begin(), last.end(), all.begin() + 30 * size));
+    CHECK(load(0, count, {3, 5}) != all);
 }
 
 TEST_CASE("a captured step is done as often as it is asked to") {

@@ -20,7 +20,8 @@ TEST_CASE("a wrong value is named by file, line, path, what is wrong and what is
     CHECK(problem_of("training: {epochs: many}") ==
           "file.yaml:1: training.epochs: 'many' is no whole number; accepted: a whole number from 1 to 1000000");
     CHECK(problem_of("training:\n  learning_rate: .nan\n") ==
-          "file.yaml:2: training.learning_rate: '.nan' is not a finite number; accepted: a number above 0 and up to "
+          "file.yaml:2: training.learning_rate: '.nan' is not a finite number; accepted: auto or a number above 0 and "
+          "up to "
           "1000");
     CHECK(
         begins(problem_of("training:\n  learning_rate: .inf\n"), "file.yaml:2: training.learning_rate: '.inf' is not"));
@@ -187,7 +188,7 @@ TEST_CASE("names of genes: no column of a row, no odd letters, not more than 500
 TEST_CASE("a value that a gene can take and its key cannot is refused, naming both") {
     CHECK(problem_of(with_gene("{real: [-1, 1]}")) ==
           "file.yaml:2: training.learning_rate: '-1', which gene search.space.lr (file.yaml:5) can take, is out of "
-          "range; accepted: a number above 0 and up to 1000");
+          "range; accepted: auto or a number above 0 and up to 1000");
     CHECK(contains(problem_of(with_gene("{int: [1, 1001]}")), "'1001', which gene search.space.lr"));
     CHECK(contains(problem_of(with_gene("{choice: [0.1, high]}")), "'high', which gene search.space.lr (file.yaml:5)"));
     CHECK(contains(problem_of("training: {epochs: $n}\nsearch: {space: {n: {real: [1, 3]}}}"), "is no whole number"));

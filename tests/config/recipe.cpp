@@ -37,6 +37,21 @@ search:
     gamma: {real: [0.5, 0.999]}
 )";
 
+TEST_CASE("recipe: a learning rate that is not given is the optimizer's usual one, and config.yaml says it") {
+    const auto rate_of = [](const std::string& training) {
+        return config::parse("training: {" + training + "}", "f").recipe({}, 1).training.learning_rate;
+    };
+    CHECK(rate_of("") == 1);
+    CHECK(rate_of("optimizer: adam") == 0.001);
+    CHECK(rate_of("optimizer: {adamw: {beta1: 0.8}}, learning_rate: auto") == 0.001);
+    CHECK(rate_of("optimizer: {sgd: {momentum: 0.9}}") == 0.01);
+    CHECK(rate_of("optimizer: sgd, learning_rate: 0.5") == 0.5);
+    CHECK(contains(config::parse("training: {optimizer: adam}", "f").text(), "learning_rate: 0.001"));
+    const config::Config chosen =
+        config::parse("training: {optimizer: $o}\nsearch: {space: {o: {choice: [sgd, adam]}}}", "f");
+    CHECK_FALSE(chosen.recipe({1}, 1).training.learning_rate);
+}
+
 TEST_CASE("recipe: every kind of gene is replaced by its value, in data, model and training") {
     const config::Config config = config::parse("seed: 9" + all_kinds, "file.yaml");
     const double lr = 0.1 / 3;

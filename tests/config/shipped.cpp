@@ -51,6 +51,14 @@ TEST_CASE("quickstart.yaml trains on generated digits with 2 islands of one work
     CHECK_NOTHROW(config::check_models(config, {28, 28, 1}, 10));
 }
 
+TEST_CASE("cifar10.yaml is a family of residual networks, each of which can be made") {
+    const config::Config config = shipped("cifar10.yaml");
+
+    CHECK(config.space.size() == 12);
+    CHECK(config.recipe(search::Genome{0, 0, 0, 0, 0, 0, 0, 0, 0.0, 8, 0.1, 1e-4}, 1).model.size() == 10);
+    CHECK_NOTHROW(config::check_models(config, {32, 32, 3}, 10));
+}
+
 TEST_CASE("sphere.yaml is a benchmark function") {
     const config::Config config = shipped("sphere.yaml");
 

@@ -137,7 +137,7 @@ TEST_CASE("a value alone is a gene that is fixed, also from the command line") {
     CHECK(
         problem_of(with_gene("-1")) ==
         "file.yaml:2: training.learning_rate: '-1', which gene search.space.g (file.yaml:5) can take, is out of range; "
-        "accepted: a number above 0 and up to 1000");
+        "accepted: auto or a number above 0 and up to 1000");
     CHECK(contains(problem_of(with_gene("$x")), "search.space.g: no gene can stand here"));
     CHECK(contains(problem_of(with_gene("[1, 2]")), "search.space.g: a list is no section"));
 

@@ -111,7 +111,7 @@ public:
             const backend::Optimizer& optimizer)
         : device_(std::move(device)),
           model_(*device_, plan_model(example.spec, example.input, classes, example.batch)),
-          optimizer_(*device_, optimizer, model_.plan().parameters),
+          optimizer_(*device_, optimizer, model_.plan()),
           context_(device_->make_step_context(set.images(), example.batch)),
           step_(device_->capture([this] { step(); }, backend::CaptureAs::graph)) {
         model_.set_state(initial_state(plan(), 5, 1));

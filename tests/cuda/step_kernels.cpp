@@ -42,7 +42,7 @@ void check_steps(const Rule& rule, std::size_t count, std::size_t ahead) {
         const Tensor grads = normal_tensor(random, count, 0.1);
         const DeviceArray device_grads(std::vector<float>(grads.begin(), grads.end()), ahead);
         const DeviceArray state(std::vector<StepState>{{.current = {.optimizer = scalars}}});
-        launch_optimizer_step(stream.get(), rule, state.data(), parameters.data(), device_grads.data(),
+        launch_optimizer_step(stream.get(), rule, true, state.data(), parameters.data(), device_grads.data(),
                               state_or_null(1, state_a), state_or_null(2, state_b), count);
         for (std::size_t i = 0; i < count; ++i) {
             Rule::update(scalars, static_cast<float>(grads[i]), expected[i], a[i], b[i]);

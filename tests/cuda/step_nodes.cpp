@@ -19,7 +19,7 @@ std::size_t nodes(std::int64_t layers, std::int64_t batch, backend::CudaPath pat
     nn::Model model(*device, nn::plan_model({nn::ConvLayer{.activation = backend::Activation::relu, .repeat = layers},
                                              nn::FlattenLayer{}, nn::LinearLayer{}},
                                             {28, 28, 1}, 10, batch));
-    nn::Optimizer optimizer(*device, backend::Adadelta{}, model.plan().parameters);
+    nn::Optimizer optimizer(*device, backend::Adadelta{}, model.plan());
     const std::vector<std::uint8_t> pixels(784);
     const std::vector<std::int32_t> labels(1);
     const auto context =

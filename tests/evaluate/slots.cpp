@@ -42,10 +42,10 @@ public:
         hesitate();
         WrappedDevice::load_batch(step, out);
     }
-    void optimizer_step(backend::StepContext& step, const backend::Optimizer& optimizer, float* parameters,
+    void optimizer_step(backend::StepContext& step, const backend::Optimizer& optimizer, bool decays, float* parameters,
                         const float* grads, float* state_a, float* state_b, std::size_t count) override {
         hesitate();
-        WrappedDevice::optimizer_step(step, optimizer, parameters, grads, state_a, state_b, count);
+        WrappedDevice::optimizer_step(step, optimizer, decays, parameters, grads, state_a, state_b, count);
     }
 
 private:

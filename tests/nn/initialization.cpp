@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>
+#include <numeric>
 #include <vector>
 
 using namespace finch;
@@ -41,6 +42,33 @@ double correlation(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 }  // namespace
+
+TEST_CASE("initial_state: he is normal by fan-in, xavier uniform by both fans, biases of both are 0") {
+    const auto he = initial_state(network(), 1, 2, Initialization::he).parameters;
+    const auto xavier = initial_state(network(), 1, 2, Initialization::xavier).parameters;
+    for (const TensorInfo& info : network().tensors) {
+        CAPTURE(info.name);
+        const auto fan_in = static_cast<double>(info.fan_in);
+        const auto n = static_cast<double>(info.size);
+        const auto mean_square = [&](const std::vector<float>& arena) {
+            const auto values = tensor(arena, info);
+            return std::inner_product(values.begin(), values.end(), values.begin(), 0.0) / n;
+        };
+        if (info.shape.size() == 1) {
+            CHECK(mean_square(he) == 0);
+            CHECK(mean_square(xavier) == 0);
+            continue;
+        }
+        // The mean square of n normal numbers varies by √(2/n), of uniform ones by √(0.8/n). Five deviations.
+        CHECK(std::abs(mean_square(he) * fan_in / 2 - 1) < 5 * std::sqrt(2 / n));
+        const double kernel = info.shape.size() == 4 ? 9 : 1;
+        const double square = 6 / (fan_in + static_cast<double>(info.shape[0]) * kernel);
+        CHECK(std::abs(mean_square(xavier) * 3 / square - 1) < 5 * std::sqrt(0.8 / n));
+        for (const float value : tensor(xavier, info)) {
+            CHECK(std::abs(static_cast<double>(value)) <= std::sqrt(square) * (1 + 1e-7));
+        }
+    }
+}
 
 TEST_CASE("initial_state: weights and biases are uniform within one over the square root of fan-in") {
     const auto arena = initial(1, 2);

@@ -116,6 +116,38 @@ TEST_CASE("plan: `same` keeps the size, and an even kernel pads one more after t
     CHECK(plan.values[1].shape == SampleShape{28, 28, 2});
 }
 
+TEST_CASE("plan: `same` with a stride divides the size, rounded up, whatever the dilation") {
+    for (const std::int64_t size : {27, 28})
+        for (const std::int64_t kernel : {1, 3, 5})
+            for (const std::int64_t dilation : {1, 2}) {
+                const ModelPlan plan =
+                    plan_model({ConvLayer{.channels = 2, .kernel = kernel, .stride = 2, .dilation = dilation},
+                                FlattenLayer{}, LinearLayer{}},
+                               {size, size, 1}, 10, 1);
+                CHECK(plan.values[1].shape == SampleShape{14, 14, 2});
+            }
+}
+
+TEST_CASE("plan: an activation that needs its input is an operation, and not a module more") {
+    const ModelPlan plan = plan_model({ConvLayer{.activation = Activation::gelu}, FlattenLayer{},
+                                       LinearLayer{.units = 5, .activation = Activation::silu}, LinearLayer{}},
+                                      mnist, 10, 2);
+    REQUIRE(plan.nodes.size() == 5);
+    CHECK(std::get<backend::ConvolutionShape>(plan.nodes[0].operation).activation == Activation::none);
+    CHECK(std::get<backend::ActivationShape>(plan.nodes[1].operation).activation == Activation::gelu);
+    CHECK(std::get<backend::ActivationShape>(plan.nodes[3].operation).activation == Activation::silu);
+    CHECK(plan.tensors.back().name == "5.bias");  // 0 conv, 1 gelu, 2 flatten, 3 linear, 4 silu, 5 linear
+}
+
+TEST_CASE("plan: depthwise is a group for each channel, whose weights see one") {
+    const ModelPlan plan =
+        plan_model({ConvLayer{.channels = 6}, ConvLayer{.channels = 12, .groups = 0}, FlattenLayer{}, LinearLayer{}},
+                   mnist, 10, 1);
+    CHECK(std::get<backend::ConvolutionShape>(plan.nodes[1].operation).groups == 6);
+    CHECK(plan.tensors[2].shape == std::vector<std::int64_t>{12, 1, 3, 3});
+    CHECK(plan.tensors[2].fan_in == 9);
+}
+
 TEST_CASE("plan: only the first layer that learns computes no gradient of its input") {
     const ModelPlan plan = plan_model(
         {PoolLayer{}, ConvLayer{.channels = 3}, ConvLayer{.channels = 3}, FlattenLayer{}, LinearLayer{}}, mnist, 10, 1);
@@ -142,8 +174,19 @@ TEST_CASE("plan: a kernel that does not fit is refused with the layer's place an
 }
 
 TEST_CASE("plan: what cannot be is refused, naming the layer") {
-    CHECK(contains(complaint({ConvLayer{.stride = 2}, FlattenLayer{}, LinearLayer{}}),
-                   "model[0] (conv): padding `same`"));
+    CHECK(contains(complaint({ConvLayer{.channels = 6, .groups = 2}, FlattenLayer{}, LinearLayer{}}),
+                   "2 groups do not divide its 1 channels in and 6 out"));
+    CHECK(contains(complaint({ConvLayer{.kernel = 3, .dilation = 14, .padding = 0}, FlattenLayer{}, LinearLayer{}}),
+                   "kernel 29 does not fit"));
+    CHECK(contains(complaint({ConvLayer{.kernel = 3, .dilation = 28}, FlattenLayer{}, LinearLayer{}}),
+                   "outer places never see a pixel"));
+    CHECK(complaint({ConvLayer{.kernel = 3, .dilation = 27}, FlattenLayer{}, LinearLayer{}}).empty());
+    CHECK(contains(complaint({FlattenLayer{}, GlobalAveragePoolLayer{}, LinearLayer{}}), "(global_average_pool)"));
+    CHECK(contains(complaint({FlattenLayer{}, LayerNormLayer{}, LinearLayer{}}), "model[1] (layer_norm): a flatten"));
+    CHECK(contains(
+        complaint({BlockLayer{.layers = {PoolLayer{}}, .join = Join::concatenate}, FlattenLayer{}, LinearLayer{}}),
+        "height and width must stay"));
+    CHECK(contains(complaint({FlattenLayer{}, LinearLayer{.activation = Activation::gelu}}), "activation is gelu"));
     CHECK(contains(complaint({ConvLayer{.channels = 0}, FlattenLayer{}, LinearLayer{}}), "model[0] (conv): channels"));
     CHECK(contains(complaint({ConvLayer{.kernel = 31, .padding = 0}, FlattenLayer{}, LinearLayer{}}), "kernel 31"));
     CHECK(contains(complaint({PoolLayer{.kind = Pooling::average, .padding = 2}, FlattenLayer{}, LinearLayer{}}),

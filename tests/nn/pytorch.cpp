@@ -129,7 +129,7 @@ void check_losses(std::int64_t convolutions, const std::string& file) {
         std::pair{backend::Optimizer{backend::Adadelta{}}, 0.01}, std::pair{backend::Optimizer{backend::Sgd{}}, 0.001}};
     double worst = 0;
     for (const auto& [options, rate] : runs) {
-        Optimizer optimizer(network.device(), options, network.model().plan().parameters);
+        Optimizer optimizer(network.device(), options, network.model().plan());
         network.set_weights(free_steps, 1);
         for (std::uint64_t step = 0; step < 100; ++step) {
             CAPTURE(step);
@@ -250,7 +250,9 @@ TEST_CASE("optimizers: from 100 states the update is PyTorch's to 1e-5, and so i
             const auto start = test::uniforms(Stream::parameter, state, elements, 0.01F);
             device->upload(start, parameters.data());
             device->upload(test::uniforms(Stream::grad, state, elements, scale), grads.data());
-            Optimizer optimizer(*device, updates[kind].options, elements);
+            ModelPlan plan;
+            plan.parameters = elements;
+            Optimizer optimizer(*device, updates[kind].options, plan);
             optimizer.set_state(optimizer_state(updates[kind].options, state));
 
             step->fill(std::vector<std::int64_t>{0},

@@ -1,5 +1,4 @@
-// A residual network of eight convolutions against PyTorch's figures (tools/fixtures/pytorch_fixtures.py), on any
-// device.
+// Networks of all layers against PyTorch's figures (tools/fixtures/pytorch_fixtures.py), on any device.
 #include "finch/nn/model.hpp"
 
 #include "backend/make_device.hpp"
@@ -45,6 +44,20 @@ ModelPlan residual_network() {
                       {28, 28, 1}, 10, batch);
 }
 
+ModelPlan layers_network() {
+    const BlockLayer dense{.layers = {ConvLayer{.channels = 6, .kernel = 1, .activation = Activation::leaky_relu}},
+                           .join = Join::concatenate};
+    const BlockLayer inverted{.layers = {ConvLayer{.channels = 12, .kernel = 5, .groups = 0}, LayerNormLayer{}},
+                              .activation = Activation::silu};
+    return plan_model({ConvLayer{.channels = 8, .kernel = 3, .activation = Activation::gelu},
+                       ConvLayer{.channels = 8, .kernel = 3, .dilation = 2, .groups = 8},
+                       LayerNormLayer{.activation = Activation::silu}, dense,
+                       ConvLayer{.channels = 12, .kernel = 3, .stride = 2, .groups = 2, .activation = Activation::gelu},
+                       inverted, GlobalAveragePoolLayer{}, FlattenLayer{}, LinearLayer{.units = 16},
+                       LayerNormLayer{.activation = Activation::gelu}, LinearLayer{}},
+                      {28, 28, 1}, 10, batch);
+}
+
 /// The parameters of a state, and running statistics as they begin.
 ModelState state_of(const ModelPlan& plan, std::uint64_t number) {
     ModelState state{.parameters = std::vector<float>(static_cast<std::size_t>(plan.parameters)),
@@ -69,8 +82,8 @@ ModelState state_of(const ModelPlan& plan, std::uint64_t number) {
 }
 
 struct Network {
-    explicit Network(std::uint64_t number)
-        : images(number, true), context(device->make_step_context(images.images(), batch)) {
+    Network(const ModelPlan& plan, std::uint64_t number)
+        : model(*device, plan), images(number, true), context(device->make_step_context(images.images(), batch)) {
         model.set_state(state_of(model.plan(), number));
     }
 
@@ -94,22 +107,19 @@ struct Network {
     }
 
     std::unique_ptr<backend::Device> device = test::make_device();
-    Model model{*device, residual_network()};
+    Model model;
     test::FixtureImages images;
     std::unique_ptr<backend::StepContext> context;
 };
 
-}  // namespace
-
-TEST_CASE("residual network: from recorded states loss, gradients and running statistics are PyTorch's to 1e-5") {
-    Fixture fixture("residual.bin");
+void check_states(const ModelPlan& plan, const std::string& file) {
+    Fixture fixture(file);
     double worst = 0;
     for (std::uint64_t number = 0; number < states(); ++number) {
         const auto state = static_cast<std::uint64_t>(fixture.next<double>());
         CAPTURE(state);
-        Network network(state);
+        Network network(plan, state);
         CHECK(network.run(backend::Mode::training) == doctest::Approx(fixture.next<double>()).epsilon(1e-5));
-        const ModelPlan& plan = network.model.plan();
         std::vector<float> grads(static_cast<std::size_t>(plan.parameters));
         network.device->download(network.model.grads().data(), grads);
         std::uint64_t index = 0;
@@ -136,10 +146,9 @@ TEST_CASE("residual network: from recorded states loss, gradients and running st
     MESSAGE("largest difference, in shares of a tensor's largest entry: " << worst);
 }
 
-TEST_CASE("residual network: names and shapes are those of PyTorch's state_dict") {
-    const ModelPlan plan = residual_network();
+void check_names(const ModelPlan& plan, const std::string& file) {
     const NamedArrays arrays = name_tensors(plan, state_of(plan, 0));
-    Fixture fixture("residual.txt");
+    Fixture fixture(file);
     std::size_t lines = 0;
     for (std::string line; fixture.line(line); ++lines) {
         std::istringstream words(line);
@@ -153,4 +162,19 @@ TEST_CASE("residual network: names and shapes are those of PyTorch's state_dict"
         CHECK(find_array(arrays, name).shape == shape);
     }
     CHECK(lines == arrays.size());
+}
+
+}  // namespace
+
+TEST_CASE("residual network: from recorded states loss, gradients and running statistics are PyTorch's to 1e-5") {
+    check_states(residual_network(), "residual.bin");
+}
+
+TEST_CASE("a network of all other layers: from recorded states loss and gradients are PyTorch's to 1e-5") {
+    check_states(layers_network(), "layers.bin");
+}
+
+TEST_CASE("names and shapes are those of PyTorch's state_dict") {
+    check_names(residual_network(), "residual.txt");
+    check_names(layers_network(), "layers.txt");
 }

@@ -27,6 +27,11 @@ Schedule parse(std::istream& text) {
         text >> cosine.minimum;
         return cosine;
     }
+    if (name == "one_cycle") {
+        OneCycleSchedule cycle;
+        text >> cycle.rise >> cycle.start >> cycle.minimum;
+        return cycle;
+    }
     return ConstantSchedule{};
 }
 
@@ -46,10 +51,11 @@ TEST_CASE("learning_rate: every schedule gives PyTorch's rates, epoch by epoch")
         for (int epoch = 0; epoch < 12; ++epoch) {
             double expected = 0;
             text >> expected;
-            CHECK(learning_rate(schedule, 0.5, epoch, 12) == doctest::Approx(expected).epsilon(1e-12));
+            CHECK(learning_rate(schedule, 0.5, {.unit = epoch, .units = 12}) ==
+                  doctest::Approx(expected).epsilon(1e-12));
         }
         ++schedules;
     }
 
-    CHECK(schedules == 6);
+    CHECK(schedules == 8);
 }

@@ -420,24 +420,33 @@ Tensor softmax(const double* logits, std::size_t classes) {
 
 }  // namespace
 
+namespace {
+
+double target(std::size_t c, std::int32_t label, std::int64_t classes, double smoothing) {
+    return (c == at(label) ? 1 - smoothing : 0) + smoothing / static_cast<double>(classes);
+}
+
+}  // namespace
+
 double cross_entropy(const Tensor& logits, std::span<const std::int32_t> labels, std::span<const float> weights,
-                     std::int64_t classes) {
+                     std::int64_t classes, double smoothing) {
     double loss = 0;
     for (std::size_t n = 0; n < labels.size(); ++n) {
         const Tensor p = softmax(logits.data() + n * at(classes), at(classes));
-        loss -= static_cast<double>(weights[n]) * std::log(p[at(labels[n])]);
+        for (std::size_t c = 0; c < p.size(); ++c) {
+            loss -= static_cast<double>(weights[n]) * target(c, labels[n], classes, smoothing) * std::log(p[c]);
+        }
     }
     return loss;
 }
 
 Tensor cross_entropy_gradient(const Tensor& logits, std::span<const std::int32_t> labels,
-                              std::span<const float> weights, std::int64_t classes) {
+                              std::span<const float> weights, std::int64_t classes, double smoothing) {
     Tensor grad;
     for (std::size_t n = 0; n < labels.size(); ++n) {
-        Tensor p = softmax(logits.data() + n * at(classes), at(classes));
-        p[at(labels[n])] -= 1;
-        for (const double value : p) {
-            grad.push_back(value * static_cast<double>(weights[n]));
+        const Tensor p = softmax(logits.data() + n * at(classes), at(classes));
+        for (std::size_t c = 0; c < p.size(); ++c) {
+            grad.push_back((p[c] - target(c, labels[n], classes, smoothing)) * static_cast<double>(weights[n]));
         }
     }
     return grad;

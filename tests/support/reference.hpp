@@ -54,12 +54,13 @@ struct Gradients {
 [[nodiscard]] Tensor normalise(const backend::BatchNormShape& shape, const Tensor& x, const Tensor& parameters,
                                const Tensor& running);
 
-/// The sum over samples of weight · (log Σ exp(logits) − logit of the label); `logits` (N, classes).
+/// The sum over samples of weight · −Σ target · log softmax(logits); `logits` (N, classes). `smoothing`: the share of a
+/// target that all classes get alike.
 [[nodiscard]] double cross_entropy(const Tensor& logits, std::span<const std::int32_t> labels,
-                                   std::span<const float> weights, std::int64_t classes);
+                                   std::span<const float> weights, std::int64_t classes, double smoothing = 0);
 /// Its gradient.
 [[nodiscard]] Tensor cross_entropy_gradient(const Tensor& logits, std::span<const std::int32_t> labels,
-                                            std::span<const float> weights, std::int64_t classes);
+                                            std::span<const float> weights, std::int64_t classes, double smoothing = 0);
 
 /// One parameter under an optimizer: the formulas of PyTorch's documentation (torch.optim.SGD, Adam, AdamW, Adadelta).
 struct OptimizedParameter {

@@ -37,9 +37,12 @@ public:
                                float* grad) override {
         cpu_->softmax_cross_entropy(step, logits, classes, grad);
     }
-    void optimizer_step(backend::StepContext& step, const backend::Optimizer& optimizer, float* parameters,
+    void clip_norm(float* grads, std::size_t count, double most, float* scratch) override {
+        cpu_->clip_norm(grads, count, most, scratch);
+    }
+    void optimizer_step(backend::StepContext& step, const backend::Optimizer& optimizer, bool decays, float* parameters,
                         const float* grads, float* state_a, float* state_b, std::size_t count) override {
-        cpu_->optimizer_step(step, optimizer, parameters, grads, state_a, state_b, count);
+        cpu_->optimizer_step(step, optimizer, decays, parameters, grads, state_a, state_b, count);
     }
     [[nodiscard]] std::unique_ptr<backend::CapturedStep> capture(std::function<void()> work,
                                                                  backend::CaptureAs how) override {

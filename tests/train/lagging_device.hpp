@@ -35,9 +35,9 @@ public:
                                float* grad) override {
         WrappedDevice::softmax_cross_entropy(inner(step), logits, classes, grad);
     }
-    void optimizer_step(backend::StepContext& step, const backend::Optimizer& optimizer, float* parameters,
+    void optimizer_step(backend::StepContext& step, const backend::Optimizer& optimizer, bool decays, float* parameters,
                         const float* grads, float* state_a, float* state_b, std::size_t count) override {
-        WrappedDevice::optimizer_step(inner(step), optimizer, parameters, grads, state_a, state_b, count);
+        WrappedDevice::optimizer_step(inner(step), optimizer, decays, parameters, grads, state_a, state_b, count);
     }
     [[nodiscard]] std::unique_ptr<backend::CapturedStep> capture(std::function<void()> work,
                                                                  backend::CaptureAs how) override {

@@ -66,6 +66,7 @@ TEST_CASE("batch normalisation and dropout see the whole batch: one step is the 
     for (const std::int64_t batch : {8, 7, 3}) {  // 3 on 4 ranks: one has none
         auto recipe = small_recipe(20);
         recipe.model = residual_model();
+        recipe.data.augmentation = {.shift = 2, .mirror = true, .cutout = 3};
         recipe.training.batch_size = batch;
         recipe.training.optimizer = backend::Sgd{};
         recipe.training.learning_rate = 1000;  // so that the weights are the gradient, little rounded
@@ -117,6 +118,7 @@ TEST_CASE("a whole training with uneven batches is the same on 1 to 4 ranks") {
         recipe.training.learning_rate = 0.1;
         if (residual) {
             recipe.model = residual_model();
+            recipe.data.augmentation = {.shift = 2, .mirror = true, .cutout = 3};
             recipe.training.optimizer = backend::Sgd{};
             recipe.training.learning_rate = 0.01;
         }

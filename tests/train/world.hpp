@@ -51,16 +51,20 @@ inline train::Recipe small_recipe(std::int64_t validation_samples) {
     return recipe;
 }
 
-/// Batch normalisation, a residual block and dropout, so that a step sums statistics over the ranks and draws numbers.
+/// A layer of every kind but pooling: a step sums statistics over the ranks and draws numbers.
 inline nn::ModelSpec residual_model() {
-    return {nn::ConvLayer{.channels = 4, .kernel = 3},
-            nn::BatchNormLayer{.activation = backend::Activation::relu},
-            nn::BlockLayer{.layers = {nn::ConvLayer{.channels = 6, .kernel = 3}, nn::BatchNormLayer{}},
-                           .activation = backend::Activation::relu},
-            nn::DropoutLayer{.rate = 0.25},
-            nn::PoolLayer{},
-            nn::FlattenLayer{},
-            nn::LinearLayer{}};
+    return {
+        nn::ConvLayer{.channels = 4, .kernel = 3},
+        nn::BatchNormLayer{.activation = backend::Activation::relu},
+        nn::BlockLayer{.layers = {nn::ConvLayer{.channels = 6, .kernel = 3}, nn::BatchNormLayer{}},
+                       .activation = backend::Activation::relu},
+        nn::DropoutLayer{.rate = 0.25},
+        nn::ConvLayer{.channels = 6, .kernel = 3, .stride = 2, .groups = 0},
+        nn::LayerNormLayer{.activation = backend::Activation::silu},
+        nn::BlockLayer{.layers = {nn::ConvLayer{.channels = 2, .kernel = 1, .activation = backend::Activation::gelu}},
+                       .join = nn::Join::concatenate},
+        nn::FlattenLayer{},
+        nn::LinearLayer{}};
 }
 
 /// A training on this rank of `group`, with all that must outlive it.

@@ -67,7 +67,7 @@ public:
     TutorialNet(std::unique_ptr<backend::Device> device, const nn::ModelPlan& plan, const Noise& noise)
         : device_(std::move(device)),
           model_(*device_, plan),
-          optimizer_(*device_, backend::Adadelta{}, plan.parameters),
+          optimizer_(*device_, backend::Adadelta{}, plan),
           context_(device_->make_step_context(noise.images(), plan.batch)),
           step_(device_->capture([this] { step(); }, backend::CaptureAs::graph)) {
         model_.set_state(nn::initial_state(plan, 1, 1));

@@ -90,12 +90,17 @@ public:
     virtual void load_batch(StepContext& step, float* out) = 0;
     /// Softmax cross-entropy of `logits` (batch, classes) with the labels of the present step. Adds every sample that
     /// is no padding to the context's sums. Where `grad` (batch, classes) is not null it becomes
-    /// (softmax − onehot) · grad_scale, and 0 for padding.
+    /// (softmax − target) · grad_scale, and 0 for padding. A target is 1 for the label and 0 for all others, of which
+    /// the step's label_smoothing is spread over all classes (torch.nn.CrossEntropyLoss).
     virtual void softmax_cross_entropy(StepContext& step, const float* logits, std::int64_t classes, float* grad) = 0;
+    /// Scales `grads`, of `count` floats, down to the norm `most` where theirs is larger: by most / (norm + 1e-6), as
+    /// torch.nn.utils.clip_grad_norm_. `scratch` has clip_scratch floats. The same bits each time.
+    virtual void clip_norm(float* grads, std::size_t count, double most, float* scratch) = 0;
+    static constexpr std::size_t clip_scratch = 1024;
     /// Updates `parameters` from `grads` and the optimizer's state arrays (null where it has none), all of `count`
-    /// floats, by the scalars of the present step.
-    virtual void optimizer_step(StepContext& step, const Optimizer& optimizer, float* parameters, const float* grads,
-                                float* state_a, float* state_b, std::size_t count) = 0;
+    /// floats, by the scalars of the present step; without weight decay where not `decays`.
+    virtual void optimizer_step(StepContext& step, const Optimizer& optimizer, bool decays, float* parameters,
+                                const float* grads, float* state_a, float* state_b, std::size_t count) = 0;
 
     /// `work` asks this device for operations, always the same on the same memory, and must live as long as the
     /// CapturedStep. With CaptureAs::calls it may also do things of its own; it is then called each time.

@@ -7,7 +7,7 @@
 #include <variant>
 
 /// Optimizers: each is its options and its rule, for every backend. The formulas are torch.optim's, and so are names
-/// and defaults; the learning rate comes from the schedule.
+/// and defaults; the learning rate comes from the schedule, which begins at `usual_rate` where none is given.
 namespace finch::backend {
 
 /// A step's numbers as a rule takes them: whatever needs a power or a double is computed on the host, once a step.
@@ -26,8 +26,16 @@ struct OptimizerScalars {
     float epsilon = 0;
 };
 
+/// The same step without weight decay.
+[[nodiscard]] FINCH_PORTABLE OptimizerScalars without_decay(OptimizerScalars numbers) {
+    numbers.weight_decay = 0;
+    numbers.keep = 1;
+    return numbers;
+}
+
 /// g += weight_decay·p; a = momentum·a + g (the first step: g); p −= rate·a.
 struct Sgd {
+    static constexpr double usual_rate = 0.01;
     double momentum = 0;
     double weight_decay = 0;
     bool nesterov = false;
@@ -52,6 +60,7 @@ struct Sgd {
 
 /// a: first moment, b: second.
 struct Adam {
+    static constexpr double usual_rate = 0.001;
     double beta1 = 0.9;
     double beta2 = 0.999;
     double epsilon = 1e-8;
@@ -81,6 +90,7 @@ struct Adam {
 
 /// Adam with the decay apart: p −= rate·weight_decay·p first.
 struct AdamW {
+    static constexpr double usual_rate = 0.001;
     double beta1 = 0.9;
     double beta2 = 0.999;
     double epsilon = 1e-8;
@@ -99,6 +109,7 @@ struct AdamW {
 
 /// a: average of squared gradients, b: of squared updates. It has rho where Adam has beta2.
 struct Adadelta {
+    static constexpr double usual_rate = 1;
     double rho = 0.9;
     double epsilon = 1e-6;
     double weight_decay = 0;

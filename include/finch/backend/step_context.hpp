@@ -1,5 +1,6 @@
 #pragma once
 
+#include "finch/backend/distortion.hpp"
 #include "finch/backend/optimizer.hpp"
 
 #include <array>
@@ -25,13 +26,16 @@ struct Images {
     std::int64_t pixels_per_image = 0;     ///< H·W·C
     std::vector<float> mean = {0.0F};      ///< one per channel; a pixel p becomes (p / 255 − mean) / deviation
     std::vector<float> deviation = {1.0F};
+    /// Of every step. What comes from outside of an image is black; what is cut out is 0 after the normalisation.
+    Distortions distortions = {};
 };
 
 /// The numbers that differ from step to step.
 struct StepScalars {
     float grad_scale = 0;  ///< of the loss's gradient: 1 / samples of the global batch
+    float label_smoothing = 0;
     OptimizerScalars optimizer{};
-    std::array<std::uint32_t, 2> random_key{};  ///< of the step, for dropout: the same on all ranks
+    std::array<std::uint32_t, 2> random_key{};  ///< of the step, for dropout and distortions: the same on all ranks
     std::int64_t first_sample = 0;              ///< place of this rank's first sample within the global batch
 };
 

@@ -27,7 +27,7 @@ constexpr auto fields_of(const Epoch*) {
         Field{"training_accuracy", &Epoch::training_accuracy, "in [0, 1]"}.repeated(),
         Field{"validation_loss", &Epoch::validation_loss, "mean over the validation set"}.repeated(),
         Field{"validation_accuracy", &Epoch::validation_accuracy, "in [0, 1]"}.repeated(),
-        Field{"learning_rate", &Epoch::learning_rate, "of its steps"}.repeated(),
+        Field{"learning_rate", &Epoch::learning_rate, "of its last step"}.repeated(),
         Field{"seconds", &Epoch::seconds, "of its batches, those of validation included, by the leader's device"},
     };
 }

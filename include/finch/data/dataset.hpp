@@ -66,12 +66,20 @@ enum class Axes { automatic, nhwc, nchw };
 constexpr std::array<std::string_view, 3> words_of(Axes) {
     return {"auto", "NHWC", "NCHW"};
 }
+/// Distortions of training images; each image has others in each epoch (backend/distortion.hpp).
+struct Augmentation {
+    std::int64_t shift = 0;   ///< pixels, at most, up or down, left or right
+    bool mirror = false;      ///< half of them left to right
+    std::int64_t cutout = 0;  ///< side of a square that is cut out; 0: none
+    bool operator==(const Augmentation&) const = default;
+};
 struct Options {
     Kind kind = Kind::generated;
     std::string path{};  ///< a folder; for hdf5 a file; `generated` needs none
     Axes axes = Axes::automatic;
-    std::vector<double> mean{0};                     ///< after division by 255; one, or one per channel
-    std::vector<double> deviation{1};                ///< positive
+    std::vector<double> mean{0};       ///< after division by 255; one, or one per channel
+    std::vector<double> deviation{1};  ///< positive
+    Augmentation augmentation{};
     std::optional<std::int64_t> training_samples{};  ///< nothing: all
     std::int64_t validation_samples = 0;             ///< split off the training set by the seed
     std::int64_t generated_samples = 12000;  ///< `generated`: size of the training set; the test set has a sixth of it

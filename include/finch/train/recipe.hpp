@@ -28,8 +28,13 @@ struct Options {
     ScaleLearningRate scale_learning_rate = ScaleLearningRate::none;
     backend::Optimizer optimizer = backend::Adadelta{};
     nn::Initialization initialization = nn::Initialization::pytorch;
-    double learning_rate = 1.0;
+    std::optional<double> learning_rate = {};  ///< nothing: the optimizer's usual rate
     nn::Schedule schedule = nn::ConstantSchedule{};
+    nn::Pace pace = nn::Pace::epoch;
+    double warm_up_epochs = 0;             ///< in which the rate rises step by step, in proportion, to the schedule's
+    std::optional<double> clip_norm = {};  ///< largest norm of the gradient of the whole worker; nothing: any
+    bool decay_all = true;                 ///< weight decay for biases and normalisations too
+    double label_smoothing = 0;            ///< share of a label that all classes get alike, in training
     std::optional<std::int64_t> patience = {};  ///< epochs without improvement before it stops early; nothing: never
     Precision precision = Precision::float32;
     bool deterministic = true;

@@ -94,9 +94,14 @@ public:
     void softmax_cross_entropy(StepContext& step, const float* logits, std::int64_t classes, float* grad) override {
         cpu::own(step).softmax_cross_entropy(logits, classes, grad);
     }
-    void optimizer_step(StepContext& step, const Optimizer& optimizer, float* parameters, const float* grads,
-                        float* state_a, float* state_b, std::size_t count) override {
-        cpu::optimizer_step(optimizer, cpu::own(step).scalars().optimizer, parameters, grads, state_a, state_b, count);
+    void clip_norm(float* grads, std::size_t count, double most, float* /*scratch*/) override {
+        cpu::clip_norm(grads, count, most);
+    }
+    void optimizer_step(StepContext& step, const Optimizer& optimizer, bool decays, float* parameters,
+                        const float* grads, float* state_a, float* state_b, std::size_t count) override {
+        const OptimizerScalars& numbers = cpu::own(step).scalars().optimizer;
+        cpu::optimizer_step(optimizer, decays ? numbers : without_decay(numbers), parameters, grads, state_a, state_b,
+                            count);
     }
 
     [[nodiscard]] std::unique_ptr<CapturedStep> capture(std::function<void()> work, CaptureAs /*how*/) override {

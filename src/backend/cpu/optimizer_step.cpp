@@ -1,6 +1,8 @@
 #include "elementwise.hpp"
 #include "vectorised.hpp"
 
+#include <cmath>
+
 namespace finch::backend::cpu {
 namespace {
 
@@ -21,7 +23,38 @@ FINCH_VECTORISED void update(const OptimizerScalars& numbers, float* __restrict 
     }
 }
 
+/// Eight sums that are added at the end: the same order whatever the instruction set.
+constexpr std::size_t lanes = 8;
+
+FINCH_VECTORISED double sum_of_squares(const float* __restrict values, std::size_t count) {
+    double sums[lanes] = {};
+    const std::size_t whole = count / lanes * lanes;
+    for (std::size_t i = 0; i < whole; i += lanes) {
+        for (std::size_t lane = 0; lane < lanes; ++lane) {
+            const auto value = static_cast<double>(values[i + lane]);
+            sums[lane] += value * value;
+        }
+    }
+    for (std::size_t i = whole; i < count; ++i) {
+        sums[i - whole] += static_cast<double>(values[i]) * static_cast<double>(values[i]);
+    }
+    return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
+FINCH_VECTORISED void scale(float* values, float factor, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+        values[i] *= factor;
+    }
+}
+
 }  // namespace
+
+void clip_norm(float* grads, std::size_t count, double most) {
+    const double factor = most / (std::sqrt(sum_of_squares(grads, count)) + 1e-6);
+    if (!(factor >= 1)) {
+        scale(grads, static_cast<float>(factor), count);
+    }
+}
 
 void optimizer_step(const Optimizer& optimizer, const OptimizerScalars& scalars, float* parameters, const float* grads,
                     float* state_a, float* state_b, std::size_t count) {

@@ -28,6 +28,10 @@ public:
     [[nodiscard]] std::int64_t samples() const { return samples_.at(begun_ - 1); }
 
 private:
+    void load_distorted(const std::uint8_t* image, std::int64_t place, float* out) const;
+    [[nodiscard]] float normalised(std::uint8_t pixel, std::size_t channel) const {
+        return (static_cast<float>(pixel) / 255.0F - images_.mean[channel]) / images_.deviation[channel];
+    }
     /// The images of the present step; −1 is padding.
     [[nodiscard]] std::span<const std::int64_t> batch_indices() const {
         return std::span(indices_).subspan((begun_ - 1) * batch_, batch_);

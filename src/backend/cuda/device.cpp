@@ -96,10 +96,13 @@ public:
     void softmax_cross_entropy(StepContext& step, const float* logits, std::int64_t classes, float* grad) override {
         launch_softmax_cross_entropy(stream_.get(), own(step).view(), logits, classes, grad);
     }
-    void optimizer_step(StepContext& step, const Optimizer& optimizer, float* parameters, const float* grads,
-                        float* state_a, float* state_b, std::size_t count) override {
-        launch_optimizer_step(stream_.get(), optimizer, own(step).view().state, parameters, grads, state_a, state_b,
-                              count);
+    void clip_norm(float* grads, std::size_t count, double most, float* scratch) override {
+        launch_clip_norm(stream_.get(), grads, count, most, reinterpret_cast<double*>(scratch));
+    }
+    void optimizer_step(StepContext& step, const Optimizer& optimizer, bool decays, float* parameters,
+                        const float* grads, float* state_a, float* state_b, std::size_t count) override {
+        launch_optimizer_step(stream_.get(), optimizer, decays, own(step).view().state, parameters, grads, state_a,
+                              state_b, count);
     }
 
     [[nodiscard]] std::unique_ptr<CapturedStep> capture(std::function<void()> work, CaptureAs how) override {

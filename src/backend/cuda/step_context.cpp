@@ -20,6 +20,7 @@ std::size_t image_bytes(const Images& images) {
 
 StepRow step_row(const StepScalars& step, std::int64_t samples) {
     return {.grad_scale = step.grad_scale,
+            .label_smoothing = step.label_smoothing,
             .optimizer = step.optimizer,
             .random_key = {{step.random_key[0], step.random_key[1]}},
             .first_sample = step.first_sample,
@@ -37,6 +38,7 @@ CudaStepContext::CudaStepContext(Stream& stream, const Images& images, std::int6
     view_.pixels_per_image = images.pixels_per_image;
     view_.channels = std::ssize(images.mean);
     view_.batch = batch;
+    view_.distortions = images.distortions;
     allocate_steps();
     if (resident_) {
         view_.pixels = static_cast<const std::uint8_t*>(resident_->pixels.get());

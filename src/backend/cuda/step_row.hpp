@@ -11,6 +11,7 @@ namespace finch::backend::cuda {
 /// A step's scalars.
 struct StepRow {
     float grad_scale = 0;
+    float label_smoothing = 0;
     OptimizerScalars optimizer = {};
     PhiloxKey random_key = {};
     std::int64_t first_sample = 0;  ///< place within the batch of the whole worker
@@ -36,6 +37,7 @@ struct StepView {
     std::int64_t pixels_per_image = 0;     ///< H·W·C
     std::int64_t channels = 1;
     std::int64_t batch = 0;
+    Distortions distortions = {};
 
     /// (batch), of the present step.
     [[nodiscard]] FINCH_PORTABLE const std::int64_t* present_indices() const {

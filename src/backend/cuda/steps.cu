@@ -1,4 +1,7 @@
+#include "finch/backend/device.hpp"
+
 #include "grid.hpp"
+#include "kernels/clip_norm.hpp"
 #include "kernels/load_batch.hpp"
 #include "kernels/loss.hpp"
 #include "kernels/next_step.hpp"
@@ -36,6 +39,7 @@ void softmax_cross_entropy(cudaStream_t stream, const StepView& step, const floa
 /// What one optimizer step works on.
 struct Arena {
     const StepState* state;
+    bool decays;
     float* parameters;
     const float* grads;
     float* state_a;
@@ -53,6 +57,7 @@ template <class Rule, int states, int width>
 void update(cudaStream_t stream, const Arena& arena) {
     FINCH_CUDA(launch(stream, grid_for(groups_of(arena.count, width)),
                       OptimizerUpdate<Rule, states, width>{.state = arena.state,
+                                                           .decays = arena.decays,
                                                            .parameters = arena.parameters,
                                                            .grads = arena.grads,
                                                            .state_a = arena.state_a,
@@ -76,6 +81,11 @@ void launch_next_step(cudaStream_t stream, const StepView& step) {
 }
 
 void launch_load_batch(cudaStream_t stream, const StepView& step, float* out) {
+    if (step.distortions.any()) {
+        FINCH_CUDA(
+            launch(stream, grid_for(step.batch * step.pixels_per_image), LoadDistorted{.step = step, .out = out}));
+        return;
+    }
     const bool aligned = step.pixels_per_image % 4 == 0 &&
                          reinterpret_cast<std::uintptr_t>(step.pixels) % sizeof(uchar4) == 0 &&
                          reinterpret_cast<std::uintptr_t>(out) % sizeof(float4) == 0;
@@ -98,9 +108,22 @@ void launch_softmax_cross_entropy(cudaStream_t stream, const StepView& step, con
     }
 }
 
-void launch_optimizer_step(cudaStream_t stream, const Optimizer& optimizer, const StepState* state, float* parameters,
-                           const float* grads, float* state_a, float* state_b, std::size_t count) {
-    const Arena arena{state, parameters, grads, state_a, state_b, static_cast<std::int64_t>(count)};
+void launch_clip_norm(cudaStream_t stream, float* grads, std::size_t count, double most, double* scratch) {
+    const auto values = static_cast<std::int64_t>(count);
+    constexpr int threads = SquareSums::max_threads;
+    static_assert(SquareSums::most_blocks * sizeof(double) <= Device::clip_scratch * sizeof(float));
+    const auto blocks =
+        static_cast<int>(std::clamp<std::int64_t>(groups_of(values, threads), 1, SquareSums::most_blocks));
+    FINCH_CUDA(launch(stream, {.blocks_x = blocks, .threads = threads, .shared_bytes = threads * sizeof(double)},
+                      SquareSums{.values = grads, .count = values, .partial = scratch}));
+    FINCH_CUDA(
+        launch(stream, grid_for(values),
+               ScaleToNorm{.values = grads, .count = values, .most = most, .parts = blocks, .partial = scratch}));
+}
+
+void launch_optimizer_step(cudaStream_t stream, const Optimizer& optimizer, bool decays, const StepState* state,
+                           float* parameters, const float* grads, float* state_a, float* state_b, std::size_t count) {
+    const Arena arena{state, decays, parameters, grads, state_a, state_b, static_cast<std::int64_t>(count)};
     std::visit(
         [&]<class Rule>(const Rule& rule) {
             switch (rule.states()) {

@@ -17,8 +17,10 @@ void launch_load_batch(cudaStream_t stream, const StepView& step, float* out);
 /// Adds to state->sums; `grad` may be null.
 void launch_softmax_cross_entropy(cudaStream_t stream, const StepView& step, const float* logits, std::int64_t classes,
                                   float* grad);
+/// `scratch` has Device::clip_scratch floats.
+void launch_clip_norm(cudaStream_t stream, float* grads, std::size_t count, double most, double* scratch);
 /// By the scalars in state->current. `state_a` and `state_b` may be null where the optimizer has no such state.
-void launch_optimizer_step(cudaStream_t stream, const Optimizer& optimizer, const StepState* state, float* parameters,
-                           const float* grads, float* state_a, float* state_b, std::size_t count);
+void launch_optimizer_step(cudaStream_t stream, const Optimizer& optimizer, bool decays, const StepState* state,
+                           float* parameters, const float* grads, float* state_a, float* state_b, std::size_t count);
 
 }  // namespace finch::backend::cuda

@@ -64,4 +64,40 @@ private:
     }
 };
 
+/// The same with every image distorted: a thread for each pixel of each channel. Blocks: as for one element a thread.
+struct LoadDistorted {
+    static constexpr int max_threads = 256;
+    StepView step;
+    float* out;
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        const std::int64_t count = step.batch * step.pixels_per_image;
+        for (std::int64_t i = thread.global_index(); i < count; i += thread.global_count()) {
+            const std::int64_t sample = i / step.pixels_per_image;
+            const std::int64_t index = step.present_indices()[sample];
+            out[i] = index < 0 ? 0.0F : value(sample, index, i % step.pixels_per_image);
+        }
+    }
+
+private:
+    [[nodiscard]] FINCH_DEVICE float value(std::int64_t sample, std::int64_t index, std::int64_t at) const {
+        const StepRow& row = step.state->current;
+        const Distortion by = step.distortions.of(row.random_key, row.first_sample + sample);
+        const std::int64_t channel = at % step.channels;
+        const std::int64_t pixel = at / step.channels;
+        const PixelSource source =
+            step.distortions.source(by, pixel / step.distortions.width, pixel % step.distortions.width);
+        if (source.from == PixelFrom::cut) {
+            return 0.0F;
+        }
+        const float seen =
+            source.from == PixelFrom::outside
+                ? 0.0F
+                : static_cast<float>(
+                      step.pixels[index * step.pixels_per_image + source.pixel * step.channels + channel]);
+        return (seen / 255.0F - step.mean[channel]) / step.deviation[channel];
+    }
+};
+
 }  // namespace finch::backend::cuda

@@ -70,14 +70,26 @@ private:
         }
         const double total = static_cast<double>(largest.value) + log(sum);
         const int label = index < 0 ? -1 : step.labels[index];
+        const auto smoothing = static_cast<double>(step.state->current.label_smoothing);
+        const double spread = smoothing / static_cast<double>(classes);
+        double logits_sum = 0;
+        if (smoothing > 0) {
+            for (int c = lane; c < classes; c += lanes) {
+                logits_sum += static_cast<double>(row[c]);
+            }
+            FINCH_UNROLL for (int mask = 1; mask < lanes; mask *= 2) {
+                logits_sum += thread.shuffle_xor(logits_sum, mask);
+            }
+        }
         if (index >= 0 && lane == 0) {
-            own.loss += total - static_cast<double>(row[label]);
+            own.loss += total - (1 - smoothing) * static_cast<double>(row[label]) - spread * logits_sum;
             own.correct += largest.column == label ? 1 : 0;
             own.samples += 1;
         }
         if (grad != nullptr && there) {
             for (int c = lane; c < classes; c += lanes) {
-                const double share = exp(static_cast<double>(row[c]) - total) - (c == label ? 1.0 : 0.0);
+                const double target = (c == label ? 1 - smoothing : 0.0) + spread;
+                const double share = exp(static_cast<double>(row[c]) - total) - target;
                 grad[sample * classes + c] =
                     index < 0 ? 0.0F : static_cast<float>(share * static_cast<double>(grad_scale));
             }

@@ -13,6 +13,7 @@ template <class Rule, int states, int width>
 struct OptimizerUpdate {
     static constexpr int max_threads = 256;
     const StepState* state;
+    bool decays;
     float* parameters;
     const float* grads;
     float* state_a;  ///< null where there is no such state
@@ -21,7 +22,7 @@ struct OptimizerUpdate {
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
-        const OptimizerScalars numbers = state->current.optimizer;
+        const OptimizerScalars numbers = decays ? state->current.optimizer : without_decay(state->current.optimizer);
         const std::int64_t groups = (count + width - 1) / width;
         for (std::int64_t group = thread.global_index(); group < groups; group += thread.global_count()) {
             const std::int64_t begin = group * width;

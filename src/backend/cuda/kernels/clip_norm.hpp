@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <kernel_launch.hpp>
+
+// Scaling of gradients by their norm. Sums are double, in a fixed order.
+namespace finch::backend::cuda {
+
+/// partial (blocks): Σ value² of each block's part, added as a tree. Threads: a power of two; shared memory: a double
+/// each.
+struct SquareSums {
+    static constexpr int max_threads = 256;
+    static constexpr int most_blocks = 512;
+    const float* values;
+    std::int64_t count;
+    double* partial;
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        auto* sums = thread.template shared<double>();
+        double sum = 0;
+        for (std::int64_t i = thread.global_index(); i < count; i += thread.global_count()) {
+            sum += static_cast<double>(values[i]) * static_cast<double>(values[i]);
+        }
+        sums[thread.index()] = sum;
+        for (int half = thread.count() / 2; half > 0; half /= 2) {
+            thread.sync();
+            if (thread.index() < half) {
+                sums[thread.index()] += sums[thread.index() + half];
+            }
+        }
+        if (thread.index() == 0) {
+            partial[thread.block_x()] = sums[0];
+        }
+    }
+};
+
+/// Every thread adds the few parts itself.
+struct ScaleToNorm {
+    static constexpr int max_threads = 256;
+    float* values;
+    std::int64_t count;
+    double most;
+    int parts;
+    const double* partial;
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        double sum = 0;
+        for (int part = 0; part < parts; ++part) {
+            sum += partial[part];
+        }
+        const double factor = most / (std::sqrt(sum) + 1e-6);
+        if (factor >= 1) {
+            return;
+        }
+        for (std::int64_t i = thread.global_index(); i < count; i += thread.global_count()) {
+            values[i] *= static_cast<float>(factor);
+        }
+    }
+};
+
+}  // namespace finch::backend::cuda
