@@ -3,8 +3,8 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 
-#include <algorithm>
 #include <cstddef>
+#include <map>
 
 namespace finch::nn {
 namespace {
@@ -41,26 +41,26 @@ Optimizer::Optimizer(backend::Device& device, const backend::Optimizer& rule, co
         clip_scratch_ = device.allocate(backend::Device::clip_scratch);
     }
     const bool decays = std::visit([](const auto& known) { return known.weight_decay > 0; }, rule);
-    if (limits.decay_all || !decays) {
-        ranges_ = {{.begin = 0, .size = parameters}};
-        return;
-    }
-    std::vector<const TensorInfo*> tensors;
+    ranges_ = limits.decay_all || !decays ? std::vector<Range>{{.begin = 0, .size = parameters}} : ranges_of(plan);
+}
+
+/// Weights of convolutions and linear layers decay, what has one axis does not.
+std::vector<Optimizer::Range> Optimizer::ranges_of(const ModelPlan& plan) {
+    std::map<std::int64_t, const TensorInfo*> tensors;  // by their place in the arena
     for (const TensorInfo& tensor : plan.tensors) {
         if (tensor.learns) {
-            tensors.push_back(&tensor);
+            tensors[tensor.offset] = &tensor;
         }
     }
-    std::sort(tensors.begin(), tensors.end(),
-              [](const TensorInfo* a, const TensorInfo* b) { return a->offset < b->offset; });
-    for (const TensorInfo* tensor : tensors) {
+    std::vector<Range> ranges;
+    for (const auto& [offset, tensor] : tensors) {
         const bool is_weight = tensor->shape.size() > 1;
-        const auto begin = static_cast<std::size_t>(tensor->offset);
-        if (ranges_.empty() || ranges_.back().decays != is_weight) {
-            ranges_.push_back({.begin = begin, .decays = is_weight});
+        if (ranges.empty() || ranges.back().decays != is_weight) {
+            ranges.push_back({.begin = static_cast<std::size_t>(offset), .decays = is_weight});
         }
-        ranges_.back().size = begin + static_cast<std::size_t>(tensor->size) - ranges_.back().begin;
+        ranges.back().size += static_cast<std::size_t>(tensor->size);
     }
+    return ranges;
 }
 
 backend::OptimizerScalars Optimizer::next(double learning_rate) {

@@ -42,6 +42,7 @@ private:
         std::size_t size = 0;
         bool decays = true;
     };
+    [[nodiscard]] static std::vector<Range> ranges_of(const ModelPlan& plan);
 
     backend::Device& device_;
     backend::Optimizer rule_;
