@@ -127,9 +127,9 @@ Networks try_networks(const config::Config& config, const data::Dataset& images)
         ++networks.tried;
         try {
             const train::Recipe recipe = config.recipe(genome, 0);
-            const std::int64_t ranks = config.workers.ranks;
+            const int ranks = config.workers.ranks;
             const std::int64_t batch =
-                recipe.training.batch_size_per_rank.value_or((recipe.training.batch_size + ranks - 1) / ranks);
+                train::rank_batch_of(train::global_batch_on(ranks, recipe.training), ranks, recipe.training);
             const nn::ModelPlan plan =
                 nn::plan_model(recipe.model, {images.height, images.width, images.channels}, images.classes, batch);
             networks.fewest_parameters =

@@ -275,6 +275,9 @@ Domain training_section() {
             "samples in one step of the whole worker, however many ranks it has; null: batch_size_per_rank says it"),
         key("batch_size_per_rank", &Options::batch_size_per_rank, or_null(whole(1, 16 * million)),
             "in place of batch_size: samples of each rank in one step"),
+        key("micro_batches", &Options::micro_batches, whole(1, 4096),
+            "each batch is computed in so many parts, one after the other, whose gradients are added before the ranks "
+            "sum them: less memory, the same step; batch_norm sees each part by itself"),
         key("scale_learning_rate", &Options::scale_learning_rate,
             "with batch_size_per_rank: multiply the rate by the number of ranks, or by its square root"),
         key("optimizer", &Options::optimizer, optimizer(), "torch.optim's definitions and defaults"),

@@ -3,6 +3,7 @@
 #include "finch/base/format.hpp"
 #include "finch/base/handle.hpp"
 #include "finch/cluster/environment.hpp"
+#include "finch/cluster/network.hpp"
 
 #include <algorithm>
 #include <array>
@@ -60,6 +61,15 @@ std::string devices_of_worker(const comm::Group& group, const WorkerPlaces& plac
     return fmt::format("{}", fmt::join(devices, ","));
 }
 
+/// Collective over the worker. Where rank 0's node is to be found from here: by its name, or, where that is not known
+/// here, by an address.
+std::string address_of_leader(const comm::Group& group, const std::string& name) {
+    const std::vector<cluster::NetworkPlace> mine = cluster::network_places();
+    const std::string leaders = comm::broadcast(group.get(), group.is_leader() ? to_text(mine) : "");
+    const std::string address = cluster::address_towards(cluster::network_places_in(leaders), mine);
+    return address.empty() || cluster::resolves(name) ? name : address;
+}
+
 }  // namespace
 
 ProgramEnvironment::ProgramEnvironment(const comm::Group& group, WorkerPlaces places, config::Launch launch,
@@ -78,7 +88,7 @@ ProgramEnvironment::ProgramEnvironment(const comm::Group& group, WorkerPlaces pl
     variables_["WORLD_SIZE"] = std::to_string(is_alone ? 1 : group.size());
     variables_["LOCAL_RANK"] = std::to_string(is_alone ? 0 : std::count(begin, begin + group.rank(), node));
     variables_["LOCAL_WORLD_SIZE"] = std::to_string(is_alone ? 1 : on_node);
-    variables_["MASTER_ADDR"] = on_node == group.size() ? "127.0.0.1" : places.nodes.front();
+    variables_["MASTER_ADDR"] = on_node == group.size() ? "127.0.0.1" : address_of_leader(group, places.nodes.front());
     variables_.emplace("OMP_NUM_THREADS", std::to_string(threads));
     const std::string devices = devices_of_worker(group, places, visible_devices(environment));
     if (!devices.empty()) {

@@ -1,8 +1,11 @@
 #include "learner.hpp"
 
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
 #include "finch/base/random.hpp"
 
 #include <cstddef>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -17,10 +20,20 @@ Learner::Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::Model
                  {.clip_norm = options.clip_norm, .decay_all = options.decay_all}),
       random_(random),
       label_smoothing_(static_cast<float>(options.label_smoothing)),
-      sums_(device, all_reduce, model_) {
+      micro_batches_(options.micro_batches),
+      sums_(device, all_reduce, model_, options.micro_batches) {
     const backend::Images images = images_of(dataset, normalisation);
     const auto how = all_reduce.is_graph_capturable() ? backend::CaptureAs::graph : backend::CaptureAs::calls;
     training_.context = device.make_step_context(distorted_images_of(dataset, normalisation), model_.plan().batch);
+    if (most_training_steps() < 1) {
+        throw ConfigError(
+            fmt::format("training.micro_batches: {} parts of {} images are more than the device takes at "
+                        "once; fewer parts, or a smaller batch, would do",
+                        micro_batches_, model_.plan().batch));
+    }
+    if (micro_batches_ > 1) {
+        added_grads_ = device.allocate(static_cast<std::size_t>(model_.plan().parameters));
+    }
     training_.step = device.capture([this] { train_once(); }, how);
     validation_.context = device.make_step_context(images, model_.plan().batch);
     validation_.step =
@@ -38,32 +51,36 @@ Learner::~Learner() {
 
 nn::ModelState Learner::state() const {
     nn::ModelState state = model_.state();
-    state.batches = optimizer_.steps();
+    state.batches = optimizer_.steps() * micro_batches_;
     return state;
 }
 
-void Learner::train(std::span<const std::int64_t> indices, std::span<const StepPlan> steps) {
+void Learner::train(std::span<const std::int64_t> indices, std::span<const StepPlan> parts) {
     scalars_.clear();
-    for (const StepPlan& step : steps) {
-        const auto number = static_cast<std::uint32_t>(optimizer_.steps());
-        RandomStream random(random_.seed, Purpose::dropout, random_.individual, number);
-        scalars_.push_back({.grad_scale = static_cast<float>(1.0 / static_cast<double>(step.batch_samples)),
-                            .label_smoothing = label_smoothing_,
-                            .optimizer = optimizer_.next(step.learning_rate),
-                            .random_key = {random.bits(), random.bits()},
-                            .first_sample = step.first_sample});
+    for (const StepPlan& part : parts) {
+        if (std::ssize(scalars_) % micro_batches_ == 0) {
+            const auto number = static_cast<std::uint32_t>(optimizer_.steps());
+            RandomStream random(random_.seed, Purpose::dropout, random_.individual, number);
+            scalars_.push_back({.grad_scale = static_cast<float>(1.0 / static_cast<double>(part.batch_samples)),
+                                .label_smoothing = label_smoothing_,
+                                .optimizer = optimizer_.next(part.learning_rate),
+                                .random_key = {random.bits(), random.bits()}});
+        } else {
+            scalars_.push_back(scalars_.back());
+        }
+        scalars_.back().first_sample = part.first_sample;
     }
-    run(training_, indices);
+    run(training_, indices, std::ssize(scalars_) / micro_batches_);
 }
 
 void Learner::validate(std::span<const std::int64_t> indices) {
     scalars_.assign(indices.size() / static_cast<std::size_t>(model_.plan().batch), {});
-    attempt([&] { run(validation_, indices); });
+    attempt([&] { run(validation_, indices, std::ssize(scalars_)); });
 }
 
-void Learner::run(Work& work, std::span<const std::int64_t> indices) {
+void Learner::run(Work& work, std::span<const std::int64_t> indices, std::int64_t steps) {
     work.context->fill(indices, scalars_);
-    work.step->run(static_cast<std::int64_t>(scalars_.size()));
+    work.step->run(steps);
     work.is_under_way = true;
 }
 
@@ -99,9 +116,14 @@ void Learner::throw_failure() {
 /// One step: captured once, done many times.
 void Learner::train_once() {
     sums_.begin();
-    attempt([this] { compute_grads(); });
+    attempt([this] {
+        for (std::int64_t part = 1; part <= micro_batches_; ++part) {
+            compute_grads(part == micro_batches_);
+        }
+    });
     sums_.finish(failed_);
     attempt([this] {
+        device_.clear(added_grads_.data(), added_grads_.size());
         optimizer_.apply(*training_.context, model_.parameters(), model_.grads());
         model_.pack();
     });
@@ -121,13 +143,25 @@ void Learner::attempt(Action&& action) {
     }
 }
 
-void Learner::compute_grads() {
+/// Of the next part. The last one's gradients are those of all parts.
+void Learner::compute_grads(bool is_last) {
     const backend::Pass pass{.step = *training_.context, .mode = backend::Mode::training, .group = &sums_};
     device_.next_step(pass.step);
     device_.load_batch(pass.step, model_.input());
     model_.forward(pass);
     device_.softmax_cross_entropy(pass.step, model_.logits(), model_.plan().classes, model_.grad_logits());
-    model_.backward(pass, [&](std::int64_t /*begin*/, std::int64_t end) { sums_.grads_ready(end); });
+    model_.backward(pass, [&](std::int64_t begin, std::int64_t end) {
+        const auto count = static_cast<std::size_t>(end - begin);
+        float* const now = model_.grads().data() + begin;
+        if (!is_last) {
+            device_.accumulate(now, added_grads_.data() + begin, count);
+            return;
+        }
+        if (micro_batches_ > 1) {
+            device_.accumulate(added_grads_.data() + begin, now, count);
+        }
+        sums_.grads_ready(end);
+    });
 }
 
 void evaluate_step(backend::Device& device, backend::StepContext& context, nn::Model& model) {

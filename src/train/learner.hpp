@@ -16,9 +16,9 @@
 
 namespace finch::train {
 
-/// What of a training step the schedule decides.
+/// What of a part of a training step the schedule decides.
 struct StepPlan {
-    std::int64_t batch_samples = 0;  ///< of the whole group
+    std::int64_t batch_samples = 0;  ///< of the whole group, all parts together
     std::int64_t first_sample = 0;   ///< place of this rank's first sample among them
     double learning_rate = 0;
 };
@@ -46,16 +46,16 @@ public:
     [[nodiscard]] nn::Model& model() noexcept { return model_; }
     [[nodiscard]] nn::Optimizer& optimizer() noexcept { return optimizer_; }
     /// How many steps train() takes at once; and validate().
-    [[nodiscard]] std::int64_t most_training_steps() const { return training_.context->capacity(); }
+    [[nodiscard]] std::int64_t most_training_steps() const { return training_.context->capacity() / micro_batches_; }
     [[nodiscard]] std::int64_t most_validation_steps() const { return validation_.context->capacity(); }
 
     /// What the model has learnt; and back.
     [[nodiscard]] nn::ModelState state() const;
     void set_state(const nn::ModelState& state) { model_.set_state(state); }
 
-    /// Collective over the worker. Optimizer steps, of whose images `indices` (steps, batch; −1 is padding) are this
-    /// rank's. At most one train() and one validate() between two synchronize().
-    void train(std::span<const std::int64_t> indices, std::span<const StepPlan> steps);
+    /// Collective over the worker. Optimizer steps, each of Options::micro_batches `parts`, of whose images `indices`
+    /// (parts, batch; −1 is padding) are this rank's. At most one train() and one validate() between two synchronize().
+    void train(std::span<const std::int64_t> indices, std::span<const StepPlan> parts);
     /// Local. Losses of the images `indices` (a multiple of a batch; −1 is padding).
     void validate(std::span<const std::int64_t> indices);
     /// Waits until what was asked for is done. Returns the seconds that it took by the device's clock.
@@ -78,11 +78,11 @@ private:
     };
 
     [[nodiscard]] backend::LossSums sums(const Work& work) const;
-    void run(Work& work, std::span<const std::int64_t> indices);
+    void run(Work& work, std::span<const std::int64_t> indices, std::int64_t steps);
     template <class Action>
     void attempt(Action&& action);
     void train_once();
-    void compute_grads();
+    void compute_grads(bool is_last);
 
     backend::Device& device_;
     comm::AllReduce& all_reduce_;
@@ -90,6 +90,8 @@ private:
     nn::Optimizer optimizer_;
     RandomSource random_;
     float label_smoothing_;
+    std::int64_t micro_batches_;
+    backend::Buffer added_grads_;  ///< of the parts before the last; empty where there are none
     StepSums sums_;
     Work training_;
     Work validation_;

@@ -8,7 +8,7 @@
 
 namespace finch::train {
 
-StepSums::StepSums(backend::Device& device, comm::AllReduce& all_reduce, nn::Model& model)
+StepSums::StepSums(backend::Device& device, comm::AllReduce& all_reduce, nn::Model& model, std::int64_t passes)
     : device_(device), all_reduce_(all_reduce), model_(model), buckets_(model.plan()) {
     const std::vector<nn::Node>& nodes = model.plan().nodes;
     std::size_t most = 0;
@@ -18,13 +18,16 @@ StepSums::StepSums(backend::Device& device, comm::AllReduce& all_reduce, nn::Mod
             most = std::max(most, count);
         }
     };
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-        add_statistics(model.forward_sums(i));
-    }
-    for (std::size_t i = nodes.size(); i-- > 0;) {
-        add_statistics(model.backward_sums(i));
-        for (const Bucket& bucket : buckets_.complete_until(nodes[i].parameters_offset + nodes[i].parameters)) {
-            planned_.push_back({.bucket = bucket});
+    for (std::int64_t pass = 1; pass <= passes; ++pass) {
+        for (std::size_t i = 0; i < nodes.size(); ++i) {
+            add_statistics(model.forward_sums(i));
+        }
+        for (std::size_t i = nodes.size(); i-- > 0;) {
+            add_statistics(model.backward_sums(i));
+            const std::int64_t end = pass == passes ? nodes[i].parameters_offset + nodes[i].parameters : 0;
+            for (const Bucket& bucket : buckets_.complete_until(end)) {
+                planned_.push_back({.bucket = bucket});
+            }
         }
     }
     if (most > 0) {

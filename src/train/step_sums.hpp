@@ -16,8 +16,8 @@ namespace finch::train {
 /// that are left, with zeros.
 class StepSums : public backend::GroupSum {
 public:
-    /// All must outlive it.
-    StepSums(backend::Device& device, comm::AllReduce& all_reduce, nn::Model& model);
+    /// All must outlive it. A step goes forward and backward `passes` times; the gradients of the last one are summed.
+    StepSums(backend::Device& device, comm::AllReduce& all_reduce, nn::Model& model, std::int64_t passes);
 
     void begin() noexcept;
     /// Statistics.

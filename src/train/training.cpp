@@ -30,10 +30,6 @@ void check(const Options& options, const data::Split& split) {
     }
 }
 
-std::int64_t initial_global_batch(const Options& options, int ranks) {
-    return options.batch_size_per_rank ? *options.batch_size_per_rank * ranks : options.batch_size;
-}
-
 double scaled_rate(const Options& options, int ranks) {
     const double rate = options.learning_rate.value_or(
         std::visit([]<class Rule>(const Rule& /*rule*/) { return Rule::usual_rate; }, options.optimizer));
@@ -80,7 +76,7 @@ Training::Training(backend::Device& device, const comm::Group& group, comm::AllR
       recipe_(std::move(recipe)),
       memory_(memory),
       split_(data::split(recipe_.data, dataset_.samples(), recipe_.seed)),
-      global_batch_(initial_global_batch(recipe_.training, group.size())),
+      global_batch_(global_batch_on(group.size(), recipe_.training)),
       initial_rate_(scaled_rate(recipe_.training, group.size())),
       stopping_{.patience = recipe_.training.patience},
       epoch_ranks_(group.size()) {
@@ -96,7 +92,7 @@ Training::Training(backend::Device& device, const comm::Group& group, comm::AllR
 Training::~Training() = default;
 
 std::unique_ptr<Learner> Training::make_learner(std::int64_t global_batch) const {
-    const std::int64_t rank_batch = (global_batch + group_.size() - 1) / group_.size();
+    const std::int64_t rank_batch = rank_batch_of(global_batch, group_.size(), recipe_.training);
     const nn::SampleShape input{dataset_.height, dataset_.width, dataset_.channels};
     nn::ModelPlan plan = nn::plan_model(recipe_.model, input, dataset_.classes, rank_batch,
                                         {recipe_.training.precision, recipe_.training.deterministic});
@@ -107,6 +103,9 @@ std::unique_ptr<Learner> Training::make_learner(std::int64_t global_batch) const
 
 void Training::check_memory(const nn::ModelPlan& plan) const {
     std::int64_t needed = nn::memory_bytes(device_, plan);
+    if (recipe_.training.micro_batches > 1) {
+        needed += plan.parameters * static_cast<std::int64_t>(sizeof(float));
+    }
     if (device_.is_host()) {
         // Snapshots are made one after the other: there is room for the largest.
         needed += std::max(plan.snapshot_bytes, memory_.reserved) - memory_.returning;
@@ -142,16 +141,12 @@ std::int64_t Training::ask_for_training(std::int64_t steps) {
     steps = std::min(steps, learner_->most_training_steps());
     indices_.clear();
     step_plans_.clear();
-    while (std::ssize(step_plans_) < steps && position_.sample < training_samples()) {
+    const std::int64_t parts = recipe_.training.micro_batches;
+    while (std::ssize(step_plans_) < steps * parts && position_.sample < training_samples()) {
         const std::int64_t end = std::min(position_.sample + global_batch_, training_samples());
-        const data::Share share = data::share_of(position_.sample, end, group_.rank(), group_.size());
-        for (std::int64_t place = share.begin; place < share.end; ++place) {
-            indices_.push_back(split_.training[order_[static_cast<std::size_t>(place)]]);
+        for (std::int64_t part = 0; part < parts; ++part) {
+            add_part(data::share_of(position_.sample, end, static_cast<int>(part), static_cast<int>(parts)), end);
         }
-        step_plans_.push_back({.batch_samples = end - position_.sample,
-                               .first_sample = share.begin - position_.sample,
-                               .learning_rate = learning_rate(position_.sample)});
-        pad_indices(std::ssize(step_plans_));
         position_.sample = end;
     }
     learner_->train(indices_, step_plans_);
@@ -159,8 +154,20 @@ std::int64_t Training::ask_for_training(std::int64_t steps) {
         position_.phase = Phase::validation;
         position_.sample = 0;
     }
-    steps_asked_ += std::ssize(step_plans_);
-    return std::ssize(step_plans_);
+    steps_asked_ += std::ssize(step_plans_) / parts;
+    return std::ssize(step_plans_) / parts;
+}
+
+/// This rank's share of a part of the batch that ends at `end`.
+void Training::add_part(const data::Share& part, std::int64_t end) {
+    const data::Share share = data::share_of(part.begin, part.end, group_.rank(), group_.size());
+    for (std::int64_t place = share.begin; place < share.end; ++place) {
+        indices_.push_back(split_.training[order_[static_cast<std::size_t>(place)]]);
+    }
+    step_plans_.push_back({.batch_samples = end - position_.sample,
+                           .first_sample = share.begin - position_.sample,
+                           .learning_rate = learning_rate(position_.sample)});
+    pad_indices(std::ssize(step_plans_));
 }
 
 std::int64_t Training::ask_for_validation(std::int64_t steps) {

@@ -7,7 +7,7 @@ import time
 import h5py
 
 # The note of a rank that is ended stands before a loaded machine's mpirun kills it: a second is its default, Slurm's 30.
-os.environ["OMPI_MCA_odls_base_sigkill_timeout"] = "5"
+os.environ["OMPI_MCA_odls_base_sigkill_timeout"] = "2"
 
 from harness import TINY, Folder, check, end, individuals, outcome_words, passed, ranks_of, wait_for
 

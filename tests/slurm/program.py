@@ -1,20 +1,47 @@
-"""An objective of 8 epochs on all ranks of a worker: rank 0 saves each, reports it, and leaves a trail; USR2 ends all of them between two epochs."""
+"""An objective of 8 epochs on all ranks of a worker, which meet first as torchrun's do: rank 0 saves each, reports it, and leaves a trail; USR2 ends
+all of them between two epochs."""
 import os
 import pathlib
 import signal
+import socket
 import sys
 import time
 
-rate, rank = float(sys.argv[1]), int(os.environ["RANK"])
+rate, rank, size = float(sys.argv[1]), int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+
+
+def nodes_that_meet():
+    """Rank 0 hears at MASTER_PORT from all others on which node they are."""
+    port, end = int(os.environ["MASTER_PORT"]), time.monotonic() + 60
+    if rank == 0:
+        nodes = {socket.gethostname()}
+        with socket.create_server(("", port), backlog=size) as server:
+            server.settimeout(60)
+            for _ in range(size - 1):
+                peer, _ = server.accept()
+                nodes.add(peer.makefile().readline().strip())
+        return nodes
+    while True:
+        try:
+            with socket.create_connection((os.environ["MASTER_ADDR"], port), timeout=60) as to_rank_zero:
+                to_rank_zero.sendall(f"{socket.gethostname()}\n".encode())
+            return set()
+        except ConnectionRefusedError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+
+
 saved = pathlib.Path(os.environ["FINCH_CHECKPOINT_DIR"], "epoch")
 trail = pathlib.Path(os.environ["FINCH_RUN"] + ".trails", os.environ["FINCH_ID"])
 stop = []
 signal.signal(signal.SIGUSR2, lambda *_: stop.append(True))
+nodes = nodes_that_meet()
 done = int(saved.read_text()) if saved.exists() else 0
 if rank == 0:
     trail.parent.mkdir(exist_ok=True)
     with trail.open("a") as file:
-        print("goes on" if os.environ.get("FINCH_RESUME") else "begins", "after", done, "as one of", os.environ["WORLD_SIZE"], file=file)
+        print("goes on" if os.environ.get("FINCH_RESUME") else "begins", "after", done, "as one of", size, "on", len(nodes), file=file)
 for epoch in range(done + 1, 9):
     time.sleep(0.25)
     if rank == 0:

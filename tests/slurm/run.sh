@@ -134,10 +134,19 @@ programs_stop_and_resume() {
     start_again "$id" 75
     wait_for_completion "$id"
     check_run --earlier "$work/stopped.h5" --carried
-    grep -q '^goes on after [1-7] as one of 2$' "$run".trails/* || fail "no program went on at its epoch"
+    grep -q '^goes on after [1-7] as one of 2 on 1$' "$run".trails/* || fail "no program went on at its epoch"
     for trail in "$run".trails/*; do
         [ "$(grep -E '^[0-9]' "$trail" | tr '\n' ' ')" = "1 2 3 4 5 6 7 8 " ] || fail "$trail: $(cat "$trail")"
     done
+}
+
+# A worker's ranks on both nodes meet at the address and port that they are given.
+programs_across_nodes() {
+    local id
+    id=$(config=program.yaml submit --set workers.ranks=4 --set workers.islands=1 --set search.budget.evaluations=3)
+    wait_for_completion "$id"
+    check "$run/population.h5" --evaluations 3 || fail "the archive"
+    [ "$(cat "$run".trails/* | grep -c '^begins after 0 as one of 4 on 2$')" = 3 ] || fail "$(head "$run".trails/*)"
 }
 
 # Rank 1 needs 4 s longer than the others for its last snapshot, so the ranks leave at different moments.

@@ -27,6 +27,7 @@ public:
         return cpu_->make(shape);
     }
     void accumulate(const float* from, float* to, std::size_t count) override { cpu_->accumulate(from, to, count); }
+    void clear(float* values, std::size_t count) override { cpu_->clear(values, count); }
     [[nodiscard]] std::unique_ptr<backend::StepContext> make_step_context(const backend::Images& images,
                                                                           std::int64_t batch) override {
         return cpu_->make_step_context(images, batch);

@@ -1,6 +1,8 @@
 // The same training and the same measurement on 1 to 4 ranks. Run with 4.
 #include "world.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 
 using namespace finch;
@@ -57,6 +59,72 @@ TEST_CASE("one step's gradient at the same global batch is the same on 1 to 4 ra
 
             CHECK(run->global_batch() == batch);
             CHECK(move_difference(start, run->snapshot(), expected) < 1e-5);
+        }
+    }
+}
+
+TEST_CASE("a batch in parts makes the step of the whole, on 1 to 4 ranks, also where a part is empty") {
+    const auto datasets = bright_rows(60);
+    for (const std::int64_t batch : {8, 7, 2}) {
+        auto recipe = small_recipe(20);
+        recipe.model = {nn::ConvLayer{.channels = 4, .kernel = 3, .activation = backend::Activation::gelu},
+                        nn::LayerNormLayer{},
+                        nn::DropoutLayer{.rate = 0.25},
+                        nn::PoolLayer{},
+                        nn::FlattenLayer{},
+                        nn::LinearLayer{}};
+        recipe.data.augmentation = {.shift = 2, .mirror = true, .cutout = 3};
+        recipe.training.batch_size = batch;
+        recipe.training.optimizer = backend::Sgd{};
+        recipe.training.learning_rate = 1000;  // so that the weights are the gradient, little rounded
+        const NamedArrays start = on_one_rank(datasets, recipe, 0);
+        const NamedArrays expected = on_one_rank(datasets, recipe, 1);
+        for (const std::int64_t parts : {1, 2, 3}) {
+            for (int ranks = 1; ranks <= 4; ++ranks) {
+                CAPTURE(batch);
+                CAPTURE(parts);
+                CAPTURE(ranks);
+                recipe.training.micro_batches = parts;
+                const comm::Group group = first_ranks(ranks);
+
+                Run run(group, datasets, recipe);
+                (void)run->advance(1);
+
+                CHECK(move_difference(start, run->snapshot(), expected) < 1e-5);
+            }
+        }
+    }
+}
+
+TEST_CASE("batch normalisation sees each part of a batch by itself, over all ranks") {
+    const auto datasets = bright_rows(60);
+    for (const std::int64_t batch : {8, 7, 2}) {  // 2 in 3 parts: one is empty
+        auto recipe = small_recipe(20);
+        recipe.model = residual_model();
+        recipe.training.batch_size = batch;
+        recipe.training.micro_batches = 3;
+        recipe.training.optimizer = backend::Sgd{};
+        recipe.training.learning_rate = 1000;
+        const NamedArrays expected = on_one_rank(datasets, recipe, 1);
+        for (const NamedArray& array : expected) {
+            if (const auto* values = std::get_if<std::vector<float>>(&array.values)) {
+                CAPTURE(array.name);
+                CHECK(std::all_of(values->begin(), values->end(), [](float value) { return std::isfinite(value); }));
+            }
+        }
+        for (int ranks = 2; ranks <= 4; ++ranks) {
+            CAPTURE(batch);
+            CAPTURE(ranks);
+            const comm::Group group = first_ranks(ranks);
+
+            Run run(group, datasets, recipe);
+            (void)run->advance(1);
+
+            const NamedArrays found = run->snapshot();
+
+            CHECK(difference(tensors(found, "weights/"), tensors(expected, "weights/")) < 1e-5);
+            CHECK(find_array(found, "weights/1.num_batches_tracked").values ==
+                  NamedArray{.name = {}, .shape = {}, .values = std::vector<std::int64_t>{3}}.values);
         }
     }
 }

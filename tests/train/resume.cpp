@@ -34,6 +34,7 @@ TEST_CASE("a training on 2 ranks goes on from a snapshot in mid-epoch to the sam
     for (const bool residual : {false, true}) {
         auto recipe = uneven_recipe();
         recipe.model = residual ? residual_model() : recipe.model;
+        recipe.training.micro_batches = residual ? 2 : 1;
         recipe.data.augmentation = {.shift = residual ? 2 : 0, .mirror = residual, .cutout = residual ? 3 : 0};
         Run whole(group, datasets, recipe);
         (void)whole.finish();

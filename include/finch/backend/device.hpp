@@ -81,6 +81,8 @@ public:
     [[nodiscard]] virtual std::int64_t scratch_bytes(const OperationShape& /*shape*/) { return 0; }
     /// `to` += `from`, of `count` floats.
     virtual void accumulate(const float* from, float* to, std::size_t count) = 0;
+    /// `count` floats become 0.
+    virtual void clear(float* values, std::size_t count) = 0;
 
     /// Throws std::bad_alloc.
     [[nodiscard]] virtual std::unique_ptr<StepContext> make_step_context(const Images& images, std::int64_t batch) = 0;

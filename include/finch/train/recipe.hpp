@@ -24,6 +24,8 @@ struct Options {
     std::int64_t epochs = 10;
     std::int64_t batch_size = 64;  ///< global; used if batch_size_per_rank is not given
     std::optional<std::int64_t> batch_size_per_rank = {};
+    /// Parts of a batch that are computed one after the other, their gradients added before they are summed over ranks.
+    std::int64_t micro_batches = 1;
     /// By the number of ranks that it starts on; used if batch_size_per_rank is given.
     ScaleLearningRate scale_learning_rate = ScaleLearningRate::none;
     backend::Optimizer optimizer = backend::Adadelta{};
@@ -40,6 +42,17 @@ struct Options {
     bool deterministic = true;
     bool inherit = false;  ///< begins with its first parent's best weights, where every tensor has the same shape
 };
+
+/// Samples of a worker's batch on so many ranks.
+[[nodiscard]] constexpr std::int64_t global_batch_on(std::int64_t ranks, const Options& options) noexcept {
+    return options.batch_size_per_rank ? *options.batch_size_per_rank * ranks : options.batch_size;
+}
+/// Samples, at most, of one rank's share of one of its parts.
+[[nodiscard]] constexpr std::int64_t rank_batch_of(std::int64_t global_batch, std::int64_t ranks,
+                                                   const Options& options) noexcept {
+    const std::int64_t part = (global_batch + options.micro_batches - 1) / options.micro_batches;
+    return (part + ranks - 1) / ranks;
+}
 
 /// What a training minimises. It decides which epoch is the best one, whose weights are kept, and what early stopping
 /// waits for.

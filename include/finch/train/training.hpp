@@ -134,6 +134,7 @@ private:
     void check_memory(const nn::ModelPlan& plan) const;
     [[nodiscard]] std::int64_t training_samples() const noexcept { return std::ssize(split_.training); }
     [[nodiscard]] std::int64_t validation_samples() const noexcept { return std::ssize(split_.validation); }
+    void add_part(const data::Share& part, std::int64_t end);
     /// Of the step with `sample` of the present epoch.
     [[nodiscard]] double learning_rate(std::int64_t sample) const;
     std::int64_t ask_for_training(std::int64_t steps);

@@ -146,7 +146,10 @@ private:
         if (pass.group != nullptr) {
             pass.group->sum(sums.data(), sums.size());
         }
-        total_ = sums.back();
+        total_ = std::max(1.0, sums.back());  // a part of a batch may be empty on all ranks
+        if (sums.back() == 0) {
+            return;
+        }
         float* running_mean = buffers_;
         float* running_variance = buffers_ + channels_;
         for (std::size_t c = 0; c < channels_; ++c) {

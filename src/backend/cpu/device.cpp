@@ -86,6 +86,8 @@ public:
     }
     void accumulate(const float* from, float* to, std::size_t count) override { cpu::accumulate(from, to, count); }
 
+    void clear(float* values, std::size_t count) override { std::fill_n(values, count, 0.0F); }
+
     [[nodiscard]] std::unique_ptr<StepContext> make_step_context(const Images& images, std::int64_t batch) override {
         return std::make_unique<cpu::CpuStepContext>(images, batch);
     }

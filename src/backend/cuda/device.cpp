@@ -88,6 +88,10 @@ public:
         cuda::accumulate(stream_.get(), from, to, static_cast<std::int64_t>(count));
     }
 
+    void clear(float* values, std::size_t count) override {
+        FINCH_CUDA(cudaMemsetAsync(values, 0, count * sizeof(float), stream_.get()));
+    }
+
     [[nodiscard]] std::unique_ptr<StepContext> make_step_context(const Images& images, std::int64_t batch) override {
         return std::make_unique<CudaStepContext>(stream_, images, batch);
     }

@@ -136,7 +136,7 @@ struct BatchNormStatistics {
         }
         double mean = buffers[c];
         double variance = buffers[channels + c];
-        if (mode == Mode::training) {
+        if (mode == Mode::training && memory.forward_sums[2 * channels] > 0) {  // a part of a batch may be empty
             const double total = memory.forward_sums[2 * channels];
             mean = memory.forward_sums[c] / total;
             variance = std::fmax(0.0, memory.forward_sums[channels + c] / total - mean * mean);
@@ -170,7 +170,7 @@ struct BatchNormGradientFactors {
         if (c >= channels) {
             return;
         }
-        const double total = memory.forward_sums[2 * channels];
+        const double total = std::fmax(1.0, memory.forward_sums[2 * channels]);
         const double factor = static_cast<double>(parameters[c]) * memory.inverse_deviation[c];
         const double slope = -factor * memory.inverse_deviation[c] * memory.backward_sums[channels + c] / total;
         memory.factors[c] = static_cast<float>(memory.mean[c]);

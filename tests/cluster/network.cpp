@@ -1,0 +1,40 @@
+#include "finch/cluster/network.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace finch::cluster;
+
+namespace {
+
+constexpr std::uint32_t address(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d) {
+    return a << 24 | b << 16 | c << 8 | d;
+}
+constexpr std::uint32_t mask_24 = address(255, 255, 255, 0);
+constexpr std::uint32_t mask_16 = address(255, 255, 0, 0);
+
+}  // namespace
+
+TEST_CASE("a node is called by its address in a network that both are in") {
+    const std::vector<NetworkPlace> theirs{{address(192, 168, 1, 7), mask_24}, {address(10, 77, 3, 1), mask_16}};
+
+    CHECK(address_towards(theirs, {{address(10, 77, 200, 2), mask_16}}) == "10.77.3.1");
+    CHECK(address_towards(theirs, {{address(192, 168, 1, 200), mask_24}}) == "192.168.1.7");
+    CHECK(address_towards(theirs, {{address(172, 16, 0, 1), mask_24}}) == "192.168.1.7");
+    CHECK(address_towards(theirs, {}) == "192.168.1.7");
+    CHECK(address_towards({}, {{address(10, 0, 0, 1), mask_24}}).empty());
+}
+
+TEST_CASE("places go as text and come back, what is no place does not") {
+    const std::vector<NetworkPlace> places{{1, 2}, {address(255, 255, 255, 255), 0}};
+    CHECK(network_places_in(to_text(places)) == places);
+    CHECK(network_places_in("").empty());
+    CHECK(network_places_in("7 x").empty());
+    for (const NetworkPlace& place : network_places()) {
+        CHECK((place.address >> 24) != 127);
+    }
+}
+
+TEST_CASE("a name that nobody has does not resolve, an address does") {
+    CHECK(resolves("127.0.0.1"));
+    CHECK_FALSE(resolves("no-such-node.invalid"));
+}
