@@ -31,8 +31,8 @@ Learner::Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::Model
                         "once; fewer parts, or a smaller batch, would do",
                         micro_batches_, model_.plan().batch));
     }
-    if (micro_batches_ > 1) {
-        added_grads_ = device.allocate(static_cast<std::size_t>(model_.plan().parameters));
+    if (const std::int64_t floats = added_gradients(model_.plan().parameters, options); floats > 0) {
+        added_grads_ = device.allocate(static_cast<std::size_t>(floats));
     }
     training_.step = device.capture([this] { train_once(); }, how);
     validation_.context = device.make_step_context(images, model_.plan().batch);
@@ -123,7 +123,9 @@ void Learner::train_once() {
     });
     sums_.finish(failed_);
     attempt([this] {
-        device_.clear(added_grads_.data(), added_grads_.size());
+        if (micro_batches_ > 1) {
+            device_.clear(added_grads_.data(), added_grads_.size());
+        }
         optimizer_.apply(*training_.context, model_.parameters(), model_.grads());
         model_.pack();
     });

@@ -102,10 +102,8 @@ std::unique_ptr<Learner> Training::make_learner(std::int64_t global_batch) const
 }
 
 void Training::check_memory(const nn::ModelPlan& plan) const {
-    std::int64_t needed = nn::memory_bytes(device_, plan);
-    if (recipe_.training.micro_batches > 1) {
-        needed += plan.parameters * static_cast<std::int64_t>(sizeof(float));
-    }
+    std::int64_t needed = nn::memory_bytes(device_, plan) +
+                          added_gradients(plan.parameters, recipe_.training) * static_cast<std::int64_t>(sizeof(float));
     if (device_.is_host()) {
         // Snapshots are made one after the other: there is room for the largest.
         needed += std::max(plan.snapshot_bytes, memory_.reserved) - memory_.returning;

@@ -54,6 +54,11 @@ struct Options {
     return (part + ranks - 1) / ranks;
 }
 
+/// Floats in which the gradients of a batch's parts are added.
+[[nodiscard]] constexpr std::int64_t added_gradients(std::int64_t parameters, const Options& options) noexcept {
+    return options.micro_batches > 1 ? parameters : 0;
+}
+
 /// What a training minimises. It decides which epoch is the best one, whose weights are kept, and what early stopping
 /// waits for.
 enum class Objective { validation_loss, validation_error };
