@@ -35,16 +35,26 @@ bool write_last_archive(FileArchive& archive, const search::Population& populati
     return archive.write(population) || is_written;
 }
 
+/// World rank 0. What only takes room.
+void remove_leftovers(const RunContext& context, const search::Population& population) {
+    try {
+        remove_spare_weights(context.directory, population);
+        remove_settled_trainings(context.directory, population);
+        if (const auto* const command = std::get_if<config::CommandObjective>(&context.config.objective)) {
+            evaluate::remove_spare_evaluations(context.directory, population, command->keep);
+        }
+    } catch (const std::exception& error) {
+        spdlog::warn("what the run does not need any more could not be removed: {}", error.what());
+    }
+}
+
 /// World rank 0: what is left to write after an orderly end. A run is complete once all of it is there.
 island::ExitReason close_run(const RunContext& context, const island::Worker& worker, FileArchive& archive) {
     LiveLine::clear();
     const search::Population& population = worker.population();
     if (worker.exit_reason() == island::ExitReason::complete) {
         const bool is_published = publish(context, archive.facts().run, population);
-        remove_spare_weights(context.directory, population);
-        if (const auto* const command = std::get_if<config::CommandObjective>(&context.config.objective)) {
-            evaluate::remove_spare_evaluations(context.directory, population, command->keep);
-        }
+        remove_leftovers(context, population);
         const bool is_written =
             write_last_archive(archive, population, is_published ? RunState::complete : RunState::stopped);
         return is_published && is_written ? island::ExitReason::complete : island::ExitReason::storage;

@@ -1,6 +1,7 @@
 #include "finch/app/opening.hpp"
 
 #include "finch/app/given.hpp"
+#include "finch/app/publish.hpp"
 #include "finch/base/clock.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
@@ -10,7 +11,6 @@
 #include "finch/evaluate/parent_weights.hpp"
 #include "finch/island/openings.hpp"
 #include "finch/search/attempts.hpp"
-#include "finch/store/model_file.hpp"
 #include "finch/store/resume.hpp"
 
 #include <algorithm>
@@ -103,19 +103,6 @@ int look_at_last_end(search::Population& population, const store::ArchiveFacts& 
         population.merge(charged);
     }
     return !notes.empty() || !was_in_vain ? 0 : one_at_a_time ? last.silent_ends : last.silent_ends + 1;
-}
-
-/// Snapshots of individuals that are settled: a kill came between the record and the removal.
-void remove_settled_trainings(const store::RunDirectory& directory, const search::Population& population) {
-    for (const std::filesystem::path& folder : directory.state_folders()) {
-        for (const std::filesystem::path& path : list_folder(folder)) {
-            const std::optional<search::Id> id = store::RunDirectory::id_of_training(path);
-            const search::Individual* individual = id ? population.find(*id) : nullptr;
-            if (individual != nullptr && individual->finished_training()) {
-                store::remove_model(path);
-            }
-        }
-    }
 }
 
 /// Where a batch is so many samples per rank, other ranks make it another batch, whose losses are not those of the same

@@ -164,8 +164,13 @@ void seal(const fs::path& path) {
 /// was opened, is the file system's fault.
 void fill_file(const fs::path& path, const std::function<void(hid_t file)>& fill) {
     try {
+        static_cast<void>(take_reason_of_failed_close());
         Hid file = new_file(path);
         fill(file.get());
+        // Elements that a data set's closing could not write are lost, and nothing later says so.
+        if (const std::string why = take_reason_of_failed_close(); !why.empty()) {
+            throw StorageError(fmt::format("cannot write {}: {}", path.string(), why));
+        }
         check(H5Fflush(file.get(), H5F_SCOPE_LOCAL), "cannot write " + path.string());
         check(H5Fclose(file.release()), "cannot close " + path.string());
     } catch (const StorageError&) {

@@ -2,6 +2,8 @@
 #include "finch/hdf5/file.hpp"
 
 #include <cstdlib>
+#include <exception>
+#include <utility>
 
 namespace finch::hdf5 {
 namespace {
@@ -21,31 +23,47 @@ std::string last_message() {
     return message.empty() ? "HDF5 gives no reason" : message;
 }
 
+/// Of the first close that failed since it was asked for; empty where none did. HDF5 is used by one thread.
+std::string reason_of_failed_close;
+
+void keep_reason_of_failed_close() noexcept {
+    try {
+        const std::string reason = last_message();
+        reason_of_failed_close = reason_of_failed_close.empty() ? reason : reason_of_failed_close;
+    } catch (const std::exception&) {
+        // Out of memory: what writes a file meets that too.
+    }
+}
+
+herr_t close(hid_t id) noexcept {
+    switch (H5Iget_type(id)) {
+        case H5I_FILE:
+            return H5Fclose(id);
+        case H5I_GROUP:
+            return H5Gclose(id);
+        case H5I_DATASET:
+            return H5Dclose(id);
+        case H5I_DATATYPE:
+            return H5Tclose(id);
+        case H5I_DATASPACE:
+            return H5Sclose(id);
+        case H5I_ATTR:
+            return H5Aclose(id);
+        default:
+            return H5Idec_ref(id) < 0 ? -1 : 0;
+    }
+}
+
 }  // namespace
 
 void HidTraits::destroy(type id) noexcept {
-    switch (H5Iget_type(id)) {
-        case H5I_FILE:
-            H5Fclose(id);
-            break;
-        case H5I_GROUP:
-            H5Gclose(id);
-            break;
-        case H5I_DATASET:
-            H5Dclose(id);
-            break;
-        case H5I_DATATYPE:
-            H5Tclose(id);
-            break;
-        case H5I_DATASPACE:
-            H5Sclose(id);
-            break;
-        case H5I_ATTR:
-            H5Aclose(id);
-            break;
-        default:
-            H5Idec_ref(id);
+    if (close(id) < 0) {
+        keep_reason_of_failed_close();
     }
+}
+
+std::string take_reason_of_failed_close() {
+    return std::exchange(reason_of_failed_close, "");
 }
 
 void prepare() {

@@ -136,7 +136,8 @@ def points(kind):
                       for number, mode, span in itertools.product(range(1, len(calls) + 1), modes, spans)]
             if modes[0] in ERRORS:
                 syncs = [number for number, name in enumerate(calls, 1) if name == "fdatasync"]
-                foremost += [(kind, rank, modes[0], 1, number) for number in syncs[:1] + syncs[-1:]]
+                inside = [number for number, name in enumerate(calls, 1) if name == "pwrite"]  # HDF5's own, in an archive
+                foremost += [(kind, rank, modes[0], 1, number) for number in syncs[:1] + syncs[-1:] + inside[7::max(1, len(inside) // 5)]]
                 foremost += [(kind, rank, modes[0], 0, number) for number in (len(calls) - 9, len(calls) - 1)]
     if SAMPLE == "all":
         return every
