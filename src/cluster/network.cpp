@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <ifaddrs.h>
+#include <iterator>
 #include <memory>
 #include <net/if.h>
 #include <netdb.h>
@@ -73,12 +74,17 @@ std::string address_towards(const std::vector<NetworkPlace>& theirs, const std::
         return std::any_of(mine.begin(), mine.end(),
                            [&place](const NetworkPlace& network) { return is_in(place, network); });
     };
-    auto chosen = std::find_if(theirs.begin(), theirs.end(), is_near);
-    chosen = chosen == theirs.end() ? theirs.begin() : chosen;
-    if (chosen == theirs.end()) {
+    const auto is_mine = [&mine](const NetworkPlace& place) {
+        return std::find(mine.begin(), mine.end(), place) != mine.end();
+    };
+    std::vector<NetworkPlace> candidates;
+    std::remove_copy_if(theirs.begin(), theirs.end(), std::back_inserter(candidates), is_mine);
+    candidates = candidates.empty() ? theirs : candidates;  // all are mine: it is this node
+    if (candidates.empty()) {
         return "";
     }
-    const std::uint32_t address = chosen->address;
+    const auto near = std::find_if(candidates.begin(), candidates.end(), is_near);
+    const std::uint32_t address = (near == candidates.end() ? candidates.begin() : near)->address;
     return fmt::format("{}.{}.{}.{}", address >> 24, address >> 16 & 255, address >> 8 & 255, address & 255);
 }
 

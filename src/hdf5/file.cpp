@@ -6,6 +6,8 @@
 #include "finch/base/format.hpp"
 #include "finch/base/replace.hpp"
 
+#include "failed_close.hpp"
+
 #include <array>
 #include <cerrno>
 #include <fcntl.h>

@@ -1,6 +1,8 @@
 #include "finch/base/error.hpp"
 #include "finch/hdf5/file.hpp"
 
+#include "failed_close.hpp"
+
 #include <cstdlib>
 #include <exception>
 #include <utility>

@@ -4,19 +4,15 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 
-#include "graph_builder.hpp"
+#include "layer_builder.hpp"
 
 #include <algorithm>
 #include <concepts>
-#include <cstddef>
+#include <cstdint>
 #include <utility>
 
 namespace finch::nn {
 namespace {
-
-/// More floats than any device has: a product of shapes beyond this is refused before it can overflow.
-constexpr double float_limit = 1e13;
-constexpr std::size_t most_nodes = 10000;
 
 std::string kind_name(const ConvLayer& /*layer*/) {
     return "conv";
@@ -58,21 +54,11 @@ std::int64_t repetitions(const AnyLayer& layer) {
     }
 }
 
-/// A value, and what the next layer must know of it.
-struct Flow {
-    std::size_t value = 0;
-    SampleShape shape;
-    bool flat = false;  ///< after a flatten
-};
-
 /// Walks through the layers in forward order.
-class Planner {
+class Planner : LayerBuilder {
 public:
     Planner(SampleShape input, std::int64_t classes, std::int64_t batch, Numerics numerics)
-        : graph_(input, classes, batch, numerics), batch_(batch), classes_(classes) {
-        now_.shape = input;
-        check_size(input);
-    }
+        : LayerBuilder(input, classes, batch, numerics), classes_(classes) {}
 
     /// `list`: the place of the layers in the configuration.
     void add(const ModelSpec& layers, const std::string& list) {
@@ -114,36 +100,6 @@ private:
         }
     }
 
-    void require(bool holds, const std::string& problem) const {
-        if (!holds) {
-            throw ModelError(layer_, place_ + ": " + problem);
-        }
-    }
-    void require_at_least(std::int64_t least, std::int64_t value, const char* what) const {
-        require(value >= least, fmt::format("{} is {}; it must be at least {}", what, value, least));
-    }
-    void check_size(const SampleShape& shape) const {
-        require(static_cast<double>(shape.height) * static_cast<double>(shape.width) *
-                        static_cast<double>(shape.channels) * static_cast<double>(batch_) <=
-                    float_limit,
-                "its output is larger than any memory");
-    }
-    void require_image(const char* what) const {
-        require(!now_.flat, fmt::format("a {} needs (height, width, channels), but a flatten stands before it; put it "
-                                        "before the flatten",
-                                        what));
-    }
-    void require_channels() const {
-        require(!now_.flat || now_.shape.height * now_.shape.width == 1,
-                "a flatten of an image stands before it; put it before the flatten, or after a linear layer");
-    }
-    void require_fit(std::int64_t kernel, std::int64_t padding) const {
-        require(kernel <= now_.shape.height + padding && kernel <= now_.shape.width + padding,
-                fmt::format("kernel {} does not fit into its input of {} x {} with {} of padding in all; a smaller "
-                            "kernel, more padding or fewer layers that shrink the image before it would",
-                            kernel, now_.shape.height, now_.shape.width, padding));
-    }
-
     void append(const ConvLayer& layer, const std::string& /*at*/) {
         require_image("conv");
         require_at_least(1, layer.channels, "channels");
@@ -156,8 +112,6 @@ private:
         require(now_.shape.channels % groups == 0 && layer.channels % groups == 0,
                 fmt::format("{} groups do not divide its {} channels in and {} out", groups, now_.shape.channels,
                             layer.channels));
-        require(static_cast<double>(layer.kernel) * static_cast<double>(layer.dilation) < float_limit,
-                "its kernel reaches too far");
         const std::int64_t beyond = layer.dilation * (layer.kernel - 1);
         const std::int64_t before = layer.padding.value_or(beyond / 2);
         const std::int64_t after = layer.padding.value_or(beyond - before);
@@ -256,10 +210,7 @@ private:
                                      .channels = now_.shape.channels,
                                      .epsilon = layer.epsilon},
              now_.shape);
-        if (layer.activation != backend::Activation::none) {
-            push_activation(layer.activation);
-            static_cast<void>(next_module());
-        }
+        append(ActivationLayer{layer.activation}, "");
     }
 
     void append(const DropoutLayer& layer, const std::string& /*at*/) {
@@ -279,21 +230,17 @@ private:
         add(layer.layers, at + ".layers");
         modules_ = outer;
         place_ = place;
-        if (layer.residual && layer.join == Join::concatenate) {
-            push_concatenation(before);
-            if (layer.activation != backend::Activation::none) {
-                push_activation(layer.activation);
-            }
-        } else if (layer.residual) {
+        const bool adds = layer.residual && layer.join == Join::add;
+        if (adds) {
             const Flow body = std::exchange(now_, before);
             if (body.shape != before.shape) {
                 project(body, module + ".shortcut");
             }
             push_add(body, fused(layer.activation));
-            if (needs_its_input(layer.activation)) {
-                push_activation(layer.activation);
-            }
-        } else if (layer.activation != backend::Activation::none) {
+        } else if (layer.residual) {
+            push_concatenation(before);
+        }
+        if (layer.activation != backend::Activation::none && (!adds || needs_its_input(layer.activation))) {
             push_activation(layer.activation);
         }
     }
@@ -319,97 +266,6 @@ private:
         push_convolution({.channels_out = body.shape.channels, .kernel = 1, .stride = stride}, module);
     }
 
-    void push_convolution(backend::ConvolutionShape shape, const std::string& module) {
-        shape.batch = batch_;
-        shape.height = now_.shape.height;
-        shape.width = now_.shape.width;
-        shape.channels_in = now_.shape.channels;
-        const std::int64_t group_in = shape.channels_in / shape.groups;
-        add_weights(module, {shape.channels_out, group_in, shape.kernel, shape.kernel},
-                    group_in * shape.kernel * shape.kernel);
-        push(shape, {shape.height_out(), shape.width_out(), shape.channels_out});
-    }
-
-    void push_linear(std::int64_t units, backend::Activation activation, const std::string& module) {
-        add_weights(module, {units, now_.shape.size()}, now_.shape.size());
-        push(backend::LinearShape{.batch = batch_,
-                                  .height = now_.shape.height,
-                                  .width = now_.shape.width,
-                                  .channels = now_.shape.channels,
-                                  .units = units,
-                                  .activation = activation},
-             {1, 1, units});
-    }
-
-    void push_activation(backend::Activation activation) {
-        push(backend::ActivationShape{.count = batch_ * now_.shape.size(), .activation = activation}, now_.shape);
-    }
-
-    void push_add(const Flow& other, backend::Activation activation) {
-        push(backend::AddShape{.count = batch_ * other.shape.size(), .activation = activation}, other.shape,
-             {other.value, now_.value});
-        now_.flat = other.flat;
-    }
-
-    /// `before`, then what the body made of it.
-    void push_concatenation(const Flow& before) {
-        require(
-            now_.shape.height == before.shape.height && now_.shape.width == before.shape.width &&
-                now_.flat == before.flat,
-            fmt::format("its body makes ({}, {}, {}) of ({}, {}, {}); for a concatenation height and width must stay",
-                        now_.shape.height, now_.shape.width, now_.shape.channels, before.shape.height,
-                        before.shape.width, before.shape.channels));
-        require_channels();
-        SampleShape out = now_.shape;
-        out.channels += before.shape.channels;
-        push(
-            backend::ConcatenateShape{
-                .rows = batch_ * out.height * out.width, .first = before.shape.channels, .second = now_.shape.channels},
-            out, {before.value, now_.value});
-    }
-
-    void push(const backend::OperationShape& operation, SampleShape out) { push(operation, out, {now_.value}); }
-
-    void push(const backend::OperationShape& operation, SampleShape out, std::vector<std::size_t> inputs) {
-        check_size(out);
-        require(graph_.plan().nodes.size() < most_nodes,
-                fmt::format("the model has more than {} operations", most_nodes));
-        now_.value = graph_.push(operation, out, std::move(inputs));
-        now_.shape = out;
-    }
-
-    /// A weight whose first axis is that of the outputs, and their bias.
-    void add_weights(const std::string& module, std::vector<std::int64_t> weight_shape, std::int64_t fan_in) {
-        const std::int64_t outputs = weight_shape.front();
-        require(static_cast<double>(fan_in) * static_cast<double>(outputs) <= float_limit,
-                "its weights are larger than any memory");
-        graph_.add_tensor({.name = module + ".weight", .shape = std::move(weight_shape), .fan_in = fan_in});
-        graph_.add_tensor({.name = module + ".bias", .shape = {outputs}, .fan_in = fan_in});
-    }
-
-    /// A normalisation's module, its weight and its bias.
-    std::string add_norm() {
-        require_channels();
-        const std::string module = next_module();
-        graph_.add_tensor({.name = module + ".weight", .shape = {now_.shape.channels}, .initial = 1});
-        graph_.add_tensor({.name = module + ".bias", .shape = {now_.shape.channels}});
-        return module;
-    }
-
-    /// The name of a module of the nn.Sequential that is being filled. An activation is a module of its own there.
-    std::string next_module() { return fmt::format("{}{}", modules_.prefix, modules_.count++); }
-    /// What of a layer's activation its own operation does.
-    [[nodiscard]] static backend::Activation fused(backend::Activation activation) {
-        return needs_its_input(activation) ? backend::Activation::none : activation;
-    }
-    /// The rest of it, and its module.
-    void finish_activation(backend::Activation activation) {
-        if (needs_its_input(activation)) {
-            push_activation(activation);
-        }
-        modules_.count += activation == backend::Activation::none ? 0 : 1;
-    }
-
     void check_end() const {
         if (graph_.plan().nodes.empty()) {
             throw ModelError(layer_, "model: has no layer; the least is flatten and linear: {units: classes}");
@@ -424,19 +280,7 @@ private:
         require(!graph_.plan().tensors.empty(), "the model has no weights to train; add a conv or a linear layer");
     }
 
-    /// The nn.Sequential that is being filled.
-    struct Modules {
-        std::string prefix{};
-        std::int64_t count = 0;
-    };
-
-    GraphBuilder graph_;
-    std::int64_t batch_;
     std::int64_t classes_;
-    Flow now_;
-    Modules modules_;
-    std::int64_t layer_ = -1;  ///< of the configuration's list
-    std::string place_ = "model";
     backend::Activation last_activation_ = backend::Activation::none;
     std::uint32_t dropouts_ = 0;
 };

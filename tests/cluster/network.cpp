@@ -21,6 +21,11 @@ TEST_CASE("a node is called by its address in a network that both are in") {
     CHECK(address_towards(theirs, {{address(192, 168, 1, 200), mask_24}}) == "192.168.1.7");
     CHECK(address_towards(theirs, {{address(172, 16, 0, 1), mask_24}}) == "192.168.1.7");
     CHECK(address_towards(theirs, {}) == "192.168.1.7");
+    const NetworkPlace bridge{address(172, 17, 0, 1), mask_16};
+    const NetworkPlace one{address(10, 77, 3, 1), mask_16};
+    const NetworkPlace other{address(10, 77, 3, 2), mask_16};
+    CHECK(address_towards({bridge, one}, {bridge, other}) == "10.77.3.1");
+    CHECK(address_towards({bridge, one}, {bridge, one}) == "172.17.0.1");  // the node itself
     CHECK(address_towards({}, {{address(10, 0, 0, 1), mask_24}}).empty());
 }
 

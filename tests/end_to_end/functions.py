@@ -43,7 +43,7 @@ with Folder() as folder:
     passed("propagators whose state is a fold over the results: on 4 ranks, resumed with 3, and they find what they should")
 
     folder.write("apart.yaml", CONFIG.replace("{genetic: {population: 8}}", "auto\n  islands: [{propagator: cmaes}, {propagator: {swarm: {particles: 6}}}]") %
-                 ("sphere", "pollination", "{evaluations: 200}"))
+                 ("sphere, seconds: 0.01", "pollination", "{evaluations: 200}"))
     folder.run(4, "evolve", "apart.yaml", "--run", "runs/apart")
     folder.run(4, "evolve", "apart.yaml", "--run", "runs/apart", "--set", "search.islands=[{propagator: nelder_mead}]",
                "--set", "search.budget.evaluations=400")
@@ -51,8 +51,9 @@ with Folder() as folder:
     bred = {}
     for row in individuals(folder.path / "runs/apart").values():
         bred.setdefault((int(row["id"]) >> 52, int(row["island"])), set()).add(operators[row["operator"]])
-    swarm = {"random", "swarm"}
-    check(bred == {(0, 0): {"cma_es"}, (0, 1): swarm, (1, 0): {"simplex"}, (1, 1): {"simplex"}}, f"islands bred by {bred}")
+    # A swarm begins with random ones, which may be all that a starved island has.
+    check(bred.pop((0, 1)) in ({"random"}, {"random", "swarm"}), "the island of the swarm was bred by another")
+    check(bred == {(0, 0): {"cma_es"}, (1, 0): {"simplex"}, (1, 1): {"simplex"}}, f"islands bred by {bred}")
     passed("islands breed with their own propagators, and with others after a resume")
 
     folder.write("target.yaml", CONFIG % ("sphere", "migration", "{target_loss: 0.01, evaluations: 100000}"))

@@ -66,8 +66,11 @@ struct Shared {
 Shared* shared = nullptr;
 const char* current_target = "";
 
-/// Whether the innermost frame that is neither the C library's nor a sanitizer's belongs to libhdf5.
+/// Whether a frame belongs to libhdf5, or to the C library's allocator: that one ends a process whose memory was
+/// damaged before. By whom, only a sanitizer can tell, which brings an allocator of its own.
 bool is_inside_library() {
+    static constexpr std::array<std::string_view, 8> allocator{
+        "malloc", "free", "calloc", "realloc", "__libc_malloc", "__libc_free", "cfree", "__libc_calloc"};
     std::array<void*, 64> frames{};
     const int count = ::backtrace(frames.data(), static_cast<int>(frames.size()));
     for (int i = 0; i < count; ++i) {
@@ -76,6 +79,10 @@ bool is_inside_library() {
             continue;
         }
         if (std::strstr(info.dli_fname, "libhdf5") != nullptr) {
+            return true;
+        }
+        if (std::strstr(info.dli_fname, "/libc.so") != nullptr && info.dli_sname != nullptr &&
+            std::ranges::find(allocator, info.dli_sname) != allocator.end()) {
             return true;
         }
     }
@@ -226,6 +233,8 @@ int main(int argc, char** argv) {
     const std::uint64_t first = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 0;
     fuzz::shared = static_cast<fuzz::Shared*>(
         ::mmap(nullptr, sizeof(fuzz::Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    std::array<void*, 1> frame{};
+    ::backtrace(frame.data(), 1);  // the first call loads a library, for which a damaged process has no memory
     for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGILL, SIGPROF}) {
         std::signal(number, fuzz::on_signal);
     }

@@ -1,6 +1,7 @@
 #include "finch/hdf5/file.hpp"
 
 #include "finch/base/error.hpp"
+#include "finch/base/files.hpp"
 
 #include "support/temporary_folder.hpp"
 
@@ -207,6 +208,30 @@ TEST_CASE("a disk that fills up at any place of a file leaves the old one, and l
         CHECK(std::get<std::vector<double>>(last.values) == std::vector<double>(500, 1.0));
         CHECK(read_number(folder / "a.h5.previous") == 1);
     }
+}
+
+TEST_CASE("elements that a data set's closing cannot write are missed, even if all that follows can be written") {
+    const TemporaryFolder folder;
+    const auto write_with = [&](rlim_t bytes) {
+        hdf5::write_large_file(folder / "a.h5", [bytes](hid_t file) {
+            const hsize_t size = 10;
+            const hdf5::Hid space(H5Screate_simple(1, &size, nullptr));
+            hdf5::Hid set(
+                H5Dcreate2(file, "few", H5T_NATIVE_DOUBLE, space.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+            const std::vector<double> few(10, 2.0);
+            REQUIRE(H5Dwrite(set.get(), H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, few.data()) >= 0);
+            const FileSizeLimit limit(bytes);
+            set.reset();  // HDF5 has kept so few elements until now
+        });
+    };
+    write_with(RLIM_INFINITY);
+    CHECK(std::get<std::vector<double>>(hdf5::read_array(hdf5::open_file(folder / "a.h5").get(), "few").values) ==
+          std::vector<double>(10, 2.0));
+
+    CHECK_THROWS_WITH_AS(write_with(0), doctest::Contains("File too large"), StorageError);
+
+    CHECK(std::get<std::vector<double>>(hdf5::read_array(hdf5::open_file(folder / "a.h5").get(), "few").values) ==
+          std::vector<double>(10, 2.0));
 }
 
 TEST_CASE("a large file of 200 MB is written with less than 40 MB of memory") {

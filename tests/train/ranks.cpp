@@ -38,15 +38,21 @@ double move_difference(const NamedArrays& start, const NamedArrays& a, const Nam
     return largest;
 }
 
+/// Of a step whose weights are the gradient, little rounded.
+train::Recipe gradient_recipe(std::int64_t batch) {
+    train::Recipe recipe = small_recipe(20);
+    recipe.training.batch_size = batch;
+    recipe.training.optimizer = backend::Sgd{};
+    recipe.training.learning_rate = 1000;
+    return recipe;
+}
+
 }  // namespace
 
 TEST_CASE("one step's gradient at the same global batch is the same on 1 to 4 ranks") {
     const auto datasets = bright_rows(60);
     for (const std::int64_t batch : {8, 7, 3, 1}) {
-        auto recipe = small_recipe(20);
-        recipe.training.batch_size = batch;
-        recipe.training.optimizer = backend::Sgd{};
-        recipe.training.learning_rate = 1000;  // so that the weights are the gradient, little rounded
+        auto recipe = gradient_recipe(batch);
         const NamedArrays start = on_one_rank(datasets, recipe, 0);
         const NamedArrays expected = on_one_rank(datasets, recipe, 1);
         for (int ranks = 2; ranks <= 4; ++ranks) {
@@ -66,7 +72,7 @@ TEST_CASE("one step's gradient at the same global batch is the same on 1 to 4 ra
 TEST_CASE("a batch in parts makes the step of the whole, on 1 to 4 ranks, also where a part is empty") {
     const auto datasets = bright_rows(60);
     for (const std::int64_t batch : {8, 7, 2}) {
-        auto recipe = small_recipe(20);
+        auto recipe = gradient_recipe(batch);
         recipe.model = {nn::ConvLayer{.channels = 4, .kernel = 3, .activation = backend::Activation::gelu},
                         nn::LayerNormLayer{},
                         nn::DropoutLayer{.rate = 0.25},
@@ -74,9 +80,6 @@ TEST_CASE("a batch in parts makes the step of the whole, on 1 to 4 ranks, also w
                         nn::FlattenLayer{},
                         nn::LinearLayer{}};
         recipe.data.augmentation = {.shift = 2, .mirror = true, .cutout = 3};
-        recipe.training.batch_size = batch;
-        recipe.training.optimizer = backend::Sgd{};
-        recipe.training.learning_rate = 1000;  // so that the weights are the gradient, little rounded
         const NamedArrays start = on_one_rank(datasets, recipe, 0);
         const NamedArrays expected = on_one_rank(datasets, recipe, 1);
         for (const std::int64_t parts : {1, 2, 3}) {
@@ -99,12 +102,9 @@ TEST_CASE("a batch in parts makes the step of the whole, on 1 to 4 ranks, also w
 TEST_CASE("batch normalisation sees each part of a batch by itself, over all ranks") {
     const auto datasets = bright_rows(60);
     for (const std::int64_t batch : {8, 7, 2}) {  // 2 in 3 parts: one is empty
-        auto recipe = small_recipe(20);
+        auto recipe = gradient_recipe(batch);
         recipe.model = residual_model();
-        recipe.training.batch_size = batch;
         recipe.training.micro_batches = 3;
-        recipe.training.optimizer = backend::Sgd{};
-        recipe.training.learning_rate = 1000;
         const NamedArrays expected = on_one_rank(datasets, recipe, 1);
         for (const NamedArray& array : expected) {
             if (const auto* values = std::get_if<std::vector<float>>(&array.values)) {
@@ -132,12 +132,9 @@ TEST_CASE("batch normalisation sees each part of a batch by itself, over all ran
 TEST_CASE("batch normalisation and dropout see the whole batch: one step is the same on 1 to 4 ranks") {
     const auto datasets = bright_rows(60);
     for (const std::int64_t batch : {8, 7, 3}) {  // 3 on 4 ranks: one has none
-        auto recipe = small_recipe(20);
+        auto recipe = gradient_recipe(batch);
         recipe.model = residual_model();
         recipe.data.augmentation = {.shift = 2, .mirror = true, .cutout = 3};
-        recipe.training.batch_size = batch;
-        recipe.training.optimizer = backend::Sgd{};
-        recipe.training.learning_rate = 1000;  // so that the weights are the gradient, little rounded
         const NamedArrays expected = on_one_rank(datasets, recipe, 1);
         const auto is_buffer = [](const NamedArray& array) { return array.name.find("running") != std::string::npos; };
         for (int ranks = 2; ranks <= 4; ++ranks) {

@@ -4,7 +4,6 @@
 
 #include "world.hpp"
 
-#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -45,22 +44,6 @@ std::vector<double> mean_gradient(const train::Recipe& recipe, const data::Datas
     return sum;
 }
 
-/// The model's tensors of a snapshot, under their own names.
-NamedArrays weights_of(const NamedArrays& snapshot) {
-    NamedArrays weights;
-    for (NamedArray array : snapshot) {
-        if (array.name.starts_with("weights/")) {
-            array.name.erase(0, std::string("weights/").size());
-            weights.push_back(std::move(array));
-        }
-    }
-    return weights;
-}
-
-std::vector<float> arena_of(const nn::ModelPlan& plan, const NamedArrays& snapshot) {
-    return nn::read_tensors(plan, snapshot, "weights/").parameters;
-}
-
 }  // namespace
 
 TEST_CASE("training: learns to tell the rows apart, and every epoch stands in the curve") {
@@ -79,73 +62,6 @@ TEST_CASE("training: learns to tell the rows apart, and every epoch stands in th
     CHECK(curve[0].seconds > 0);
     CHECK(run->samples_trained() == 3 * 80);
     CHECK(run->progress() == 1);
-}
-
-TEST_CASE("training: the rate follows the schedule step by step after a warm-up, and the epoch has its last one") {
-    const comm::Group group = alone();
-    const auto datasets = bright_rows(120);
-    auto recipe = small_recipe(40);  // 80 samples in batches of 8: 10 steps an epoch
-    recipe.training.learning_rate = 0.5;
-    recipe.training.warm_up_epochs = 1.5;
-    Run by_epoch(group, datasets, recipe);
-    CHECK(by_epoch.finish() == State::finished);
-    CHECK(by_epoch->curve()[0].learning_rate == doctest::Approx(0.5 * 10 / 15));
-    CHECK(by_epoch->curve()[1].learning_rate == 0.5);
-
-    recipe.training.schedule = nn::CosineSchedule{};
-    recipe.training.pace = nn::Pace::step;
-    recipe.training.warm_up_epochs = 0;
-    Run by_step(group, datasets, recipe);
-    CHECK(by_step.finish() == State::finished);
-    for (std::size_t epoch = 0; epoch < 3; ++epoch) {
-        const double share = (static_cast<double>(epoch) * 10 + 9) / 30;
-        CHECK(by_step->curve()[epoch].learning_rate == doctest::Approx(0.5 * (1 + std::cos(M_PI * share)) / 2));
-    }
-}
-
-TEST_CASE("training: a step moves the weights by no more than the rate times the largest norm") {
-    const comm::Group group = alone();
-    const auto datasets = bright_rows(31);
-    auto recipe = small_recipe(10);
-    recipe.training.optimizer = backend::Sgd{};
-    recipe.training.learning_rate = 1;
-    recipe.training.clip_norm = 1e-3;
-    Run run(group, datasets, recipe);
-    auto before = arena_of(run->plan(), run->snapshot());
-    for (int step = 0; step < 3; ++step) {
-        (void)run->advance(1);
-        const auto after = arena_of(run->plan(), run->snapshot());
-        double square = 0;
-        for (std::size_t i = 0; i < after.size(); ++i) {
-            square += std::pow(static_cast<double>(after[i]) - static_cast<double>(before[i]), 2);
-        }
-        CHECK(std::sqrt(square) == doctest::Approx(1e-3).epsilon(0.01));
-        before = after;
-    }
-}
-
-TEST_CASE("training: without decay_all only weights of more than one axis decay") {
-    const comm::Group group = alone();
-    const auto datasets = bright_rows(31);
-    auto recipe = small_recipe(10);
-    recipe.training.learning_rate = 0.1;
-    const auto after_a_step = [&](double decay, bool all) {
-        recipe.training.optimizer = backend::Sgd{.weight_decay = decay};
-        recipe.training.decay_all = all;
-        Run run(group, datasets, recipe);
-        (void)run->advance(1);
-        return weights_of(run->snapshot());
-    };
-    const auto plain = after_a_step(0, true);
-    const auto weights_only = after_a_step(0.5, false);
-    const auto everything = after_a_step(0.5, true);
-    for (std::size_t i = 0; i < plain.size(); ++i) {
-        CAPTURE(plain[i].name);
-        const bool is_bias = plain[i].shape.size() == 1;
-        CHECK((weights_only[i].values == plain[i].values) == is_bias);
-        CHECK(everything[i].values != plain[i].values);
-        CHECK((weights_only[i].values == everything[i].values) == !is_bias);
-    }
 }
 
 TEST_CASE("training: each step follows the mean gradient over its batch, also over a smaller last one") {

@@ -110,6 +110,22 @@ inline std::vector<float> tensors(const NamedArrays& arrays, const std::string& 
     return values;
 }
 
+/// The model's tensors of a snapshot, under their own names.
+inline NamedArrays weights_of(const NamedArrays& snapshot) {
+    NamedArrays weights;
+    for (NamedArray array : snapshot) {
+        if (array.name.starts_with("weights/")) {
+            array.name.erase(0, std::string("weights/").size());
+            weights.push_back(std::move(array));
+        }
+    }
+    return weights;
+}
+
+inline std::vector<float> arena_of(const nn::ModelPlan& plan, const NamedArrays& snapshot) {
+    return nn::read_tensors(plan, snapshot, "weights/").parameters;
+}
+
 /// Whether two snapshots hold the same bits, the clock's seconds aside.
 inline bool equal_but_for_seconds(NamedArrays a, NamedArrays b) {
     for (NamedArrays* arrays : {&a, &b}) {

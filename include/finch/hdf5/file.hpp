@@ -30,10 +30,6 @@ hid_t check(hid_t result, const std::string& what);
 /// The same while something is read: throws FileError.
 hid_t check_reading(hid_t result, const std::string& what);
 
-/// Why an id could not be closed since this was last asked: the first reason; empty where all could. What a data set's
-/// closing could not write to its file is lost.
-[[nodiscard]] std::string take_reason_of_failed_close();
-
 /// Writes an HDF5 file as one step: made in memory, with a user block of 512 bytes that holds a CRC-32C of the whole,
 /// then replace_file() with Predecessor::keep. At any moment `path` is the old or the new file. `fill` gets the open
 /// file. Throws StorageError where the disk is full and the like, ApiError for what HDF5 refuses; whole is the file

@@ -1,0 +1,203 @@
+// What a recipe says of the training reaches it.
+#include "finch/nn/initialization.hpp"
+
+#include "support/wrapped_device.hpp"
+#include "world.hpp"
+
+#include <cmath>
+#include <new>
+
+using namespace finch;
+using namespace finch::test;
+using train::State;
+
+namespace {
+
+/// So small a rate that the weights stay as they are: every epoch measures the same ones.
+train::Recipe resting_recipe() {
+    train::Recipe recipe = small_recipe(40);
+    recipe.training.optimizer = backend::Sgd{};
+    recipe.training.learning_rate = 1e-30;
+    return recipe;
+}
+
+std::vector<Epoch> curve_of(const comm::Group& group, const data::Datasets& datasets, const train::Recipe& recipe) {
+    Run run(group, datasets, recipe);
+    CHECK(run.finish() == State::finished);
+    return run->curve();
+}
+
+/// The CPU with so much memory.
+class SmallDevice : public WrappedDevice {
+public:
+    explicit SmallDevice(std::int64_t bytes) : bytes_(bytes) {}
+    [[nodiscard]] std::int64_t free_bytes() const override { return bytes_; }
+
+private:
+    std::int64_t bytes_;
+};
+
+}  // namespace
+
+TEST_CASE("training: the rate follows the schedule step by step after a warm-up, and the epoch has its last one") {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(120);
+    auto recipe = small_recipe(40);  // 80 samples in batches of 8: 10 steps an epoch
+    recipe.training.learning_rate = 0.5;
+    recipe.training.warm_up_epochs = 1.5;
+    Run by_epoch(group, datasets, recipe);
+    CHECK(by_epoch.finish() == State::finished);
+    CHECK(by_epoch->curve()[0].learning_rate == doctest::Approx(0.5 * 10 / 15));
+    CHECK(by_epoch->curve()[1].learning_rate == 0.5);
+
+    recipe.training.schedule = nn::CosineSchedule{};
+    recipe.training.pace = nn::Pace::step;
+    recipe.training.warm_up_epochs = 0;
+    Run by_step(group, datasets, recipe);
+    CHECK(by_step.finish() == State::finished);
+    for (std::size_t epoch = 0; epoch < 3; ++epoch) {
+        const double share = (static_cast<double>(epoch) * 10 + 9) / 30;
+        CHECK(by_step->curve()[epoch].learning_rate == doctest::Approx(0.5 * (1 + std::cos(M_PI * share)) / 2));
+    }
+}
+
+TEST_CASE("training: a step moves the weights by no more than the rate times the largest norm") {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(31);
+    auto recipe = small_recipe(10);
+    recipe.training.optimizer = backend::Sgd{};
+    recipe.training.learning_rate = 1;
+    recipe.training.clip_norm = 1e-3;
+    Run run(group, datasets, recipe);
+    auto before = arena_of(run->plan(), run->snapshot());
+    for (int step = 0; step < 3; ++step) {
+        (void)run->advance(1);
+        const auto after = arena_of(run->plan(), run->snapshot());
+        double square = 0;
+        for (std::size_t i = 0; i < after.size(); ++i) {
+            square += std::pow(static_cast<double>(after[i]) - static_cast<double>(before[i]), 2);
+        }
+        CHECK(std::sqrt(square) == doctest::Approx(1e-3).epsilon(0.01));
+        before = after;
+    }
+}
+
+TEST_CASE("training: without decay_all only weights of more than one axis decay") {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(31);
+    auto recipe = small_recipe(10);
+    recipe.training.learning_rate = 0.1;
+    const auto after_a_step = [&](double decay, bool all) {
+        recipe.training.optimizer = backend::Sgd{.weight_decay = decay};
+        recipe.training.decay_all = all;
+        Run run(group, datasets, recipe);
+        (void)run->advance(1);
+        return weights_of(run->snapshot());
+    };
+    const auto plain = after_a_step(0, true);
+    const auto weights_only = after_a_step(0.5, false);
+    const auto everything = after_a_step(0.5, true);
+    for (std::size_t i = 0; i < plain.size(); ++i) {
+        CAPTURE(plain[i].name);
+        const bool is_bias = plain[i].shape.size() == 1;
+        CHECK((weights_only[i].values == plain[i].values) == is_bias);
+        CHECK(everything[i].values != plain[i].values);
+        CHECK((weights_only[i].values == everything[i].values) == !is_bias);
+    }
+}
+
+TEST_CASE("training: smoothed labels change what is trained in proportion, and nothing of the validation") {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(120);
+    auto recipe = resting_recipe();
+    std::vector<Epoch> epochs;
+    for (const double smoothing : {0.0, 0.1, 0.2}) {
+        recipe.training.label_smoothing = smoothing;
+        epochs.push_back(curve_of(group, datasets, recipe)[0]);
+    }
+    const double once = epochs[1].training_loss - epochs[0].training_loss;
+    CHECK(std::abs(once) > 1e-4);
+    CHECK(epochs[2].training_loss - epochs[0].training_loss == doctest::Approx(2 * once).epsilon(1e-5));
+    CHECK(epochs[1].validation_loss == epochs[0].validation_loss);
+    CHECK(epochs[2].validation_loss == epochs[0].validation_loss);
+}
+
+TEST_CASE("training: it begins with the initialization that is asked for") {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(31);
+    auto recipe = small_recipe(10);
+    for (const auto kind : {nn::Initialization::pytorch, nn::Initialization::he, nn::Initialization::xavier}) {
+        recipe.training.initialization = kind;
+        Run run(group, datasets, recipe);
+        CHECK(arena_of(run->plan(), run->snapshot()) ==
+              nn::initial_state(run->plan(), recipe.seed, recipe.individual, kind).parameters);
+    }
+}
+
+TEST_CASE("training: augmentation distorts what is trained anew in each epoch, and nothing of the validation") {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(120);
+    auto recipe = resting_recipe();
+    const auto plain = curve_of(group, datasets, recipe);
+    CHECK(plain[1].training_loss == doctest::Approx(plain[0].training_loss).epsilon(1e-6));
+    for (const data::Augmentation& augmentation : {data::Augmentation{.shift = 3}, {.mirror = true}, {.cutout = 5}}) {
+        CAPTURE(augmentation.shift);
+        CAPTURE(augmentation.cutout);
+        recipe.data.augmentation = augmentation;
+        const auto distorted = curve_of(group, datasets, recipe);
+        CHECK(std::abs(distorted[0].training_loss - plain[0].training_loss) > 1e-5);
+        CHECK(std::abs(distorted[1].training_loss - distorted[0].training_loss) > 1e-5);
+        CHECK(distorted[0].validation_loss == plain[0].validation_loss);
+    }
+}
+
+TEST_CASE("training: a batch in parts makes the same steps one after the other") {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(120);
+    auto recipe = small_recipe(40);
+    const auto after_five_steps = [&](std::int64_t parts) {
+        recipe.training.micro_batches = parts;
+        Run run(group, datasets, recipe);
+        (void)run->advance(5);
+        CHECK(run->samples_trained() == 40);
+        return arena_of(run->plan(), run->snapshot());
+    };
+    const auto whole = after_five_steps(1);
+    CHECK(difference(after_five_steps(2), whole) < 1e-5);
+    CHECK(difference(after_five_steps(8), whole) < 1e-5);
+}
+
+TEST_CASE("training: a part of a batch that is empty leaves running statistics as they are") {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(60);
+    auto recipe = small_recipe(20);
+    recipe.model = residual_model();
+    recipe.training.batch_size = 2;
+    const auto statistics_in = [&](std::int64_t parts) {
+        recipe.training.micro_batches = parts;
+        Run run(group, datasets, recipe);
+        (void)run->advance(1);
+        return tensors(run->snapshot(), "weights/1.running");
+    };
+    const auto filled = statistics_in(2);
+    CHECK(filled.size() == 8);
+    CHECK(statistics_in(3) == filled);
+}
+
+TEST_CASE("training: the gradients of micro-batches have to fit into memory too") {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(60);
+    auto recipe = small_recipe(20);
+    recipe.training.micro_batches = 2;
+    const auto all_reduce = comm::make_mpi_all_reduce(group, 30.0);
+    const Run any(group, datasets, recipe);
+    const nn::ModelPlan plan = nn::plan_model(recipe.model, {image_size, image_size, 1}, classes, 4);
+    const auto make = [&](std::int64_t bytes) {
+        SmallDevice device(bytes);
+        const train::Training training(device, group, *all_reduce, datasets, recipe);
+    };
+    SmallDevice unlimited(0);
+    const std::int64_t without = nn::memory_bytes(unlimited, plan);
+    CHECK_THROWS_AS(make(without), std::bad_alloc);
+    CHECK_NOTHROW(make(without + plan.parameters * static_cast<std::int64_t>(sizeof(float))));
+}
