@@ -24,17 +24,19 @@ data::Options data_options(const config::Config& config) {
 void check_data(const config::Config& config, const data::Datasets& datasets) {
     const data::Dataset& images = datasets.training;
     // Refuses what leaves nothing to train on.
-    static_cast<void>(data::split(data_options(config), images.samples(), config.seed));
-    config::check_models(config, {images.height, images.width, images.channels}, images.classes);
+    static_cast<void>(data::split(data_options(config), images, config.seed));
+    config::check_models(config, {images.height, images.width, images.channels}, images.outputs());
 }
 
 std::string data_text(const config::Config& config, const data::Datasets& datasets) {
     const data::Dataset& images = datasets.training;
-    const data::Options options = data_options(config);
-    const std::int64_t training = options.training_samples.value_or(images.samples() - options.validation_samples);
-    return fmt::format("{} images of {} x {} x {} in {} classes: {} train, {} validate; {} more test the best model",
-                       images.samples(), images.height, images.width, images.channels, images.classes, training,
-                       options.validation_samples, datasets.test.samples());
+    const data::Split split = data::split(data_options(config), images, config.seed);
+    const std::string answers = images.targets.empty() ? fmt::format("in {} classes", images.classes)
+                                                       : fmt::format("with {} numbers each", images.target_size);
+    const std::int64_t tests = datasets.test.samples();
+    return fmt::format("{} images of {} x {} x {} {}: {} train, {} validate; {}", images.samples(), images.height,
+                       images.width, images.channels, answers, split.training.size(), split.validation.size(),
+                       tests > 0 ? fmt::format("{} more test the best model", tests) : "there is no test set");
 }
 
 }  // namespace finch::app

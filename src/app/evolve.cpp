@@ -120,7 +120,7 @@ std::unique_ptr<island::Evaluator> make_evaluator(const RunContext& context, std
         });
     evaluator->set_population([&population]() -> const search::Population& { return *population; });
     const data::Dataset& images = context.datasets.training;
-    evaluator->set_sample_shape({images.height, images.width, images.channels}, images.classes);
+    evaluator->set_sample_shape({images.height, images.width, images.channels}, images.outputs());
     return evaluator;
 }
 

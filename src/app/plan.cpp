@@ -131,7 +131,7 @@ Networks try_networks(const config::Config& config, const data::Dataset& images)
             const std::int64_t batch =
                 train::rank_batch_of(train::global_batch_on(ranks, recipe.training), ranks, recipe.training);
             const nn::ModelPlan plan =
-                nn::plan_model(recipe.model, {images.height, images.width, images.channels}, images.classes, batch);
+                nn::plan_model(recipe.model, {images.height, images.width, images.channels}, images.outputs(), batch);
             const std::int64_t added = train::added_gradients(plan.parameters, recipe.training);  // floats
             networks.fewest_parameters =
                 networks.possible == 0 ? plan.parameters : std::min(networks.fewest_parameters, plan.parameters);
@@ -150,7 +150,7 @@ Networks try_networks(const config::Config& config, const data::Dataset& images)
 }
 
 std::int64_t bytes_of(const data::Dataset& set) {
-    return set.samples() * (set.pixels_per_image() + static_cast<std::int64_t>(sizeof(std::int32_t)));
+    return static_cast<std::int64_t>(data::block_bytes(set));
 }
 
 std::int64_t mebibytes(double bytes) {

@@ -24,12 +24,12 @@ train::Measured measure_on_test_set(backend::Device& device, const train::Recipe
     const comm::Group alone(MPI_COMM_SELF, 0, 0);
     for (std::int64_t batch = 256; batch > 1; batch /= 8) {
         try {
-            return train::measure(device, alone, recipe.model, weights, recipe.data, test, batch);
+            return train::measure(device, alone, recipe, weights, test, batch);
         } catch (const std::bad_alloc&) {
             continue;
         }
     }
-    return train::measure(device, alone, recipe.model, weights, recipe.data, test, 1);
+    return train::measure(device, alone, recipe, weights, test, 1);
 }
 
 /// The weights of `best` in one leader's file or its predecessor, which holds what a result displaced that was killed

@@ -96,7 +96,7 @@ void check_first_weights(const config::Config& config, const data::Datasets& dat
     std::string mine = "none";
     for (const train::Recipe& recipe : config::trial_recipes(config)) {
         try {
-            const nn::ModelPlan plan = nn::plan_model(recipe.model, sample, datasets.training.classes, 1);
+            const nn::ModelPlan plan = nn::plan_model(recipe.model, sample, datasets.training.outputs(), 1);
             const nn::ModelState first = nn::initial_state(plan, config.seed, 0);
             mine = fmt::format("{:08x}", crc32c(std::as_bytes(std::span(first.parameters))));
             break;

@@ -94,7 +94,8 @@ void assign(const Tree& tree, const Domain& domain, const Place& place, T& value
         }
     } else if constexpr (is_list<T>) {
         const bool list = tree.kind == Tree::Kind::list;
-        value.assign(list ? tree.items.size() : 1, typename T::value_type{});
+        const bool nothing = !list && tree.text == word_for_nothing(domain) && !tree.text.empty();
+        value.assign(list ? tree.items.size() : nothing ? 0 : 1, typename T::value_type{});
         for (std::size_t i = 0; i < value.size(); ++i) {
             Place element = place.below(list ? path_of(place.path, i) : place.path,
                                         [i](void* items) -> void* { return &(*static_cast<T*>(items))[i]; });
@@ -160,7 +161,7 @@ std::string default_of(const T& value, const Domain& domain) {
         const std::string nothing = word_for_nothing(domain);
         return value ? fmt::format("{}", *value) : nothing.empty() ? "null" : nothing;
     } else if constexpr (std::same_as<T, std::vector<double>>) {
-        return fmt::format("{}", value.front());
+        return value.empty() ? word_for_nothing(domain) : fmt::format("{}", value.front());
     } else if constexpr (AnyVariant<T>) {
         return std::get<Variants>(domain.is).alternatives[value.index()].name;
     } else {

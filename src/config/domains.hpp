@@ -49,7 +49,7 @@ inline Domain path() {
 [[nodiscard]] Domain propagator();
 [[nodiscard]] Domain pruning();
 
-/// Of a recipe; recipe_keys.cpp.
+/// Of a recipe; data_keys.cpp, recipe_keys.cpp.
 [[nodiscard]] Domain data_section();
 [[nodiscard]] Domain model_layers();
 [[nodiscard]] Domain training_section();

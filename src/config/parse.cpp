@@ -47,6 +47,25 @@ void settle_learning_rate(Tree& all) {
     }
 }
 
+/// What is to be learnt of the data follows from the loss.
+void settle_answer(const Tree& all, train::Recipe& base) {
+    if (base.training.loss == train::Loss::cross_entropy) {
+        return;
+    }
+    base.data.answer = data::Answer::target;
+    if (base.data.kind != data::Kind::hdf5) {
+        fail(all["training"]["loss"], "training.loss",
+             fmt::format("'{}' is of numbers, but data of kind {} have classes; accepted: cross_entropy, or data of "
+                         "kind hdf5",
+                         word(base.training.loss), word(base.data.kind)));
+    }
+    if (base.objective == train::Objective::validation_error) {
+        fail(all["search"]["objective"], "search.objective",
+             fmt::format("validation_error counts wrong classes, but training.loss is {}; accepted: validation_loss",
+                         word(base.training.loss)));
+    }
+}
+
 /// Whether the key sets a recipe.
 bool is_of_recipe(const Key& key) {
     return key.genes == Rule::yes;
@@ -183,6 +202,7 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
         leave_out_unused(given, all);
     } else {
         base.objective = std::get<LossObjective>(config.objective);
+        settle_answer(all, base);
         genes.check(base, config.constraints);
     }
     config.recipes_ = std::make_shared<const Config::Recipes>(std::move(base), std::move(genes));

@@ -11,13 +11,6 @@
 namespace finch::config {
 namespace {
 
-void check_data(const data::Options& options, const Tree& written) {
-    if (options.kind != data::Kind::generated && options.path.empty()) {
-        fail(written["path"], "data.path",
-             fmt::format("has no value; data of kind {} is read from there", word(options.kind)));
-    }
-}
-
 template <class Layer>
 Key activation() {
     return key("activation", &Layer::activation, "applied to the result");
@@ -211,50 +204,23 @@ void check_training(const train::Options& options, const Tree& written) {
         fail(written["scale_learning_rate"], "training.scale_learning_rate",
              "needs batch_size_per_rank: with batch_size the genes train alike on any number of ranks");
     }
+    if (options.balanced_classes && !options.class_weights.empty()) {
+        fail(written["balanced_classes"], "training.balanced_classes", "stands beside class_weights; accepted: one of them");
+    }
+    if (options.loss != train::Loss::cross_entropy) {
+        const auto refuse = [&](bool there, const char* key) {
+            if (there) {
+                fail(written[key], path_of("training", key),
+                     fmt::format("is of classes, but training.loss is {}", word(options.loss)));
+            }
+        };
+        refuse(options.label_smoothing > 0 || is_gene(written["label_smoothing"]), "label_smoothing");
+        refuse(!options.class_weights.empty(), "class_weights");
+        refuse(options.balanced_classes, "balanced_classes");
+    }
 }
 
 }  // namespace
-
-Domain data_section() {
-    using data::Options;
-    std::vector<Key> keys{
-        key("kind", &Options::kind,
-            "idx: MNIST's format; cifar: CIFAR-10's binary version; hdf5: training/images, training/labels, "
-            "test/images, test/labels; generated: distorted digits")
-            .with_genes(Rule::no),
-        key("path", &Options::path, or_null(path()),
-            "the folder with the files (hdf5: the file), relative to the working directory; generated needs none")
-            .with_genes(Rule::no)
-            .with_fixed(Rule::no),  // what lies there must be the same: its fingerprint is checked
-        key("axes", &Options::axes,
-            "hdf5: the order of the images' axes; auto: as their attribute axes says, else the one axis of 1 to 4 is C")
-            .with_genes(Rule::no),
-        group("normalize",
-              section({key("mean", &Options::mean, one_or_list(real(0, 1)),
-                           "subtracted after division by 255; a list has one per channel"),
-                       key("deviation", &Options::deviation, one_or_list(above(0, 255)),
-                           "divides after that; a list has one per channel")}),
-              "pixels become (pixel / 255 - mean) / deviation"),
-        key("augmentation", &Options::augmentation,
-            section({key("shift", &data::Augmentation::shift, whole(0, 4096),
-                         "pixels by which an image is moved at most, up or down, left or right; black comes in"),
-                     key("mirror", &data::Augmentation::mirror, "mirrors half of the images left to right"),
-                     key("cutout", &data::Augmentation::cutout, whole(0, 4096),
-                         "side of a square that is cut out of each image, at a random place; 0: none")}),
-            "distortions of the training images, others in each epoch"),
-        key("training_samples", &Options::training_samples, either({word_of({"all"}), whole(1, 4294967295)}),
-            "how many train; the seed chooses them from what validation leaves"),
-        key("validation_samples", &Options::validation_samples, whole(1, 4294967295),
-            "split off the training set by the seed; the test set is for the best model only")
-            .with_default("2000"),
-        key("samples", &Options::generated_samples, whole(10, 100 * million),
-            "generated: size of the training set; the test set has a sixth of it")
-            .with_genes(Rule::no),
-        key("size", &Options::generated_size, whole(8, 512), "generated: height and width of an image in pixels")
-            .with_genes(Rule::no),
-    };
-    return {Section{.keys = std::move(keys), .check = check_of<Options>(check_data)}};
-}
 
 std::vector<std::pair<std::string, double>> usual_rates() {
     return {{"sgd", backend::Sgd::usual_rate},
@@ -296,6 +262,16 @@ Domain training_section() {
         key("decay_all", &Options::decay_all,
             "weight decay pulls at biases and normalisations too; false: at the weights of convolutions and linear "
             "layers alone"),
+        key("loss", &Options::loss,
+            "torch.nn's CrossEntropyLoss of classes; or MSELoss, L1Loss of numbers (data of kind hdf5 whose labels are "
+            "(N) or (N, K) numbers), for which there is no accuracy")
+            .with_genes(Rule::no),
+        key("class_weights", &Options::class_weights, either({word_of({"none"}), {List{{above(0, 1e9)}, 2, 65536}}}),
+            "for each class: multiplies the losses of its samples, in training and validation; a mean is their sum by "
+            "that of the weights")
+            .with_genes(Rule::no),
+        key("balanced_classes", &Options::balanced_classes,
+            "class weights by themselves: samples / (classes x samples of the class), of those that train"),
         key("label_smoothing", &Options::label_smoothing, real(0, 0.999999),
             "share of each label that all classes get alike, in training"),
         group("early_stopping",

@@ -7,36 +7,54 @@
 namespace finch::data {
 namespace {
 
-/// What stands at the beginning of a block: height, width, channels, classes, samples. Labels follow, then pixels.
-using Head = std::array<std::int64_t, 5>;
+/// What stands at the beginning of a block: height, width, channels, classes, target_size, float_pixels, and the size
+/// of each list. The lists follow.
+using Head = std::array<std::int64_t, 10>;
+constexpr std::size_t sizes_at = 6;
+
+template <class T>
+std::size_t bytes_of(const Elements<T>& list) {
+    return list.size() * sizeof(T);
+}
 
 }  // namespace
 
 std::size_t block_bytes(const Dataset& set) {
-    return sizeof(Head) + set.labels.size() * sizeof(std::int32_t) + set.pixels.size();
+    std::size_t bytes = sizeof(Head);
+    each_list(set, [&bytes](const auto& list) { bytes += bytes_of(list); });
+    return bytes;
 }
 
 void write_block(const Dataset& set, std::span<std::byte> block) {
     if (block.size() != block_bytes(set)) {
         throw Error("a data set does not fit the block of memory that it is written to");
     }
-    const Head head{set.height, set.width, set.channels, set.classes, set.samples()};
-    const std::size_t labels = set.labels.size() * sizeof(std::int32_t);
+    Head head{set.height, set.width, set.channels, set.classes, set.target_size, set.float_pixels ? 1 : 0};
+    std::size_t place = sizeof head;
+    std::size_t lists = sizes_at;
+    each_list(set, [&](const auto& list) {
+        head.at(lists++) = static_cast<std::int64_t>(list.size());
+        std::memcpy(block.data() + place, list.data(), bytes_of(list));
+        place += bytes_of(list);
+    });
     std::memcpy(block.data(), head.data(), sizeof head);
-    std::memcpy(block.data() + sizeof head, set.labels.data(), labels);
-    std::memcpy(block.data() + sizeof head + labels, set.pixels.data(), set.pixels.size());
 }
 
 Dataset view_block(std::span<const std::byte> block) {
     Head head{};
     std::memcpy(head.data(), block.data(), sizeof head);
-    Dataset set{.height = head[0], .width = head[1], .channels = head[2], .classes = head[3]};
-    const auto samples = static_cast<std::size_t>(head[4]);
-    const std::byte* labels = block.data() + sizeof head;
-    const std::byte* pixels = labels + samples * sizeof(std::int32_t);
-    set.labels = Elements<std::int32_t>(std::span(reinterpret_cast<const std::int32_t*>(labels), samples));
-    set.pixels = Elements<std::uint8_t>(std::span(reinterpret_cast<const std::uint8_t*>(pixels),
-                                                  samples * static_cast<std::size_t>(set.pixels_per_image())));
+    Dataset set{.height = head[0],
+                .width = head[1],
+                .channels = head[2],
+                .classes = head[3],
+                .target_size = head[4],
+                .float_pixels = head[5] != 0};
+    const std::byte* place = block.data() + sizeof head;
+    std::size_t lists = sizes_at;
+    each_list(set, [&]<class T>(Elements<T>& list) {
+        list = Elements<T>(std::span(reinterpret_cast<const T*>(place), static_cast<std::size_t>(head.at(lists++))));
+        place += bytes_of(list);
+    });
     return set;
 }
 

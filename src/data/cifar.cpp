@@ -53,17 +53,23 @@ void append(Dataset& set, const fs::path& path) {
 
 }  // namespace
 
-Sets read_cifar(const fs::path& folder) {
+std::optional<Dataset> read_cifar(const fs::path& folder, Part part) {
     need_folder(folder, how_to_get);
     const fs::path unpacked = folder / "cifar-10-batches-bin";
     const fs::path& place = fs::exists(unpacked) ? unpacked : folder;
-    const Dataset empty{.height = side, .width = side, .channels = planes};
-    Sets sets{empty, empty};
-    for (int batch = 1; batch <= 5; ++batch) {
-        append(sets.training, place / fmt::format("data_batch_{}.bin", batch));
+    Dataset set{.height = side, .width = side, .channels = planes};
+    if (part == Part::training) {
+        for (int batch = 1; batch <= 5; ++batch) {
+            append(set, place / fmt::format("data_batch_{}.bin", batch));
+        }
+        return set;
     }
-    append(sets.test, place / "test_batch.bin");
-    return sets;
+    const fs::path file = place / (part == Part::test ? "test_batch.bin" : "validation_batch.bin");
+    if (!fs::exists(file)) {
+        return std::nullopt;
+    }
+    append(set, file);
+    return set;
 }
 
 }  // namespace finch::data

@@ -5,7 +5,10 @@
 #include "readers.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <span>
+#include <utility>
 
 namespace finch::data {
 namespace {
@@ -13,11 +16,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* expected =
-    "expected training/images and test/images, uint8 (N, H, W), (N, H, W, C) or (N, C, H, W), and training/labels and "
-    "test/labels, whole numbers (N)";
+    "expected training/images, uint8 or floating-point, (N, H, W), (N, H, W, C) or (N, C, H, W), and training/labels, "
+    "(N) whole numbers, or with training.loss other than cross_entropy (N) or (N, K) numbers, and the same of the groups "
+    "test and validation, where these are there";
+constexpr std::int64_t largest_label = 65535;
+constexpr std::int64_t exact_double = std::int64_t{1} << 53;  // a double tells whole numbers up to here apart
 constexpr std::int64_t usual_channels = 4;  // an axis of so many at most may be the channels without being told so
 
 hdf5::Hid open(const fs::path& path) {
+    if (!fs::is_regular_file(path)) {
+        refuse(path, fmt::format("{}; {}", fs::exists(path) ? "is no file" : "there is no such file", expected));
+    }
     try {
         return hdf5::open_plain_file(path);
     } catch (const Error& error) {
@@ -35,19 +44,23 @@ auto read(const fs::path& path, const std::string& name, Reading reading) {
     }
 }
 
-std::vector<std::int32_t> labels_of(const fs::path& path, const NamedArray& array) {
-    std::vector<std::int32_t> labels;
+/// The elements of `array`, each in [low, high].
+template <class T>
+std::vector<T> whole_numbers(const fs::path& path, const NamedArray& array, std::int64_t low, std::int64_t high) {
+    std::vector<T> numbers;
     const auto take = [&](const auto& values) {
         for (const auto value : values) {
             const auto number = static_cast<double>(value);
-            if (!(number >= 0 && number < 65536) || std::floor(number) != number) {
-                refuse(path, fmt::format("{} holds {}; expected whole numbers from 0 to 65535", array.name, value));
+            if (!(number >= static_cast<double>(low) && number <= static_cast<double>(high)) ||
+                std::floor(number) != number) {
+                refuse(path,
+                       fmt::format("{} holds {}; expected whole numbers from {} to {}", array.name, value, low, high));
             }
-            labels.push_back(static_cast<std::int32_t>(value));
+            numbers.push_back(static_cast<T>(value));
         }
     };
     std::visit(take, array.values);
-    return labels;
+    return numbers;
 }
 
 using Shape = std::vector<std::int64_t>;
@@ -91,10 +104,10 @@ bool channels_come_first(const fs::path& path, const std::string& name, const Sh
 }
 
 /// (N, C, H, W) to (N, H, W, C), one image at a time.
-void put_channels_last(Dataset& set) {
+template <class Pixel>
+void put_channels_last(std::vector<Pixel>& pixels, const Dataset& set) {
     const std::int64_t plane = set.height * set.width;
-    std::vector<std::uint8_t> image(static_cast<std::size_t>(set.pixels_per_image()));
-    std::vector<std::uint8_t>& pixels = set.pixels.own();
+    std::vector<Pixel> image(static_cast<std::size_t>(set.pixels_per_image()));
     for (auto at = pixels.begin(); at != pixels.end(); at += set.pixels_per_image()) {
         std::copy_n(at, image.size(), image.begin());
         for (std::int64_t pixel = 0; pixel < plane; ++pixel) {
@@ -105,14 +118,69 @@ void put_channels_last(Dataset& set) {
     }
 }
 
-Dataset read_set(const fs::path& path, hid_t file, const std::string& group, Axes axes) {
+/// Floats of `array`, all finite.
+std::vector<float> finite_floats(const fs::path& path, const NamedArray& array) {
+    std::vector<float> floats;
+    const auto take = [&](const auto& values) {
+        floats.reserve(values.size());
+        for (const auto value : values) {
+            floats.push_back(static_cast<float>(value));
+            if (!std::isfinite(floats.back())) {
+                refuse(path, fmt::format("{} holds {}; expected finite numbers", array.name, value));
+            }
+        }
+    };
+    std::visit(take, array.values);
+    return floats;
+}
+
+/// The labels are small, and say at once whether the images can be right.
+void read_answers(const fs::path& path, hid_t file, const std::string& name, std::int64_t images, Answer answer,
+                  Dataset& set) {
+    const Shape shape = read(path, name, [&] { return hdf5::read_shape(file, name); });
+    const bool has_rows = answer == Answer::target && shape.size() == 2 && shape[1] > 0;
+    if (shape.empty() || shape[0] != images || (shape.size() != 1 && !has_rows)) {
+        refuse(path, fmt::format("{} has the shape ({}); expected ({}){}, one for each image", name,
+                                 fmt::join(shape, ", "), images,
+                                 answer == Answer::target ? fmt::format(" or ({}, K)", images) : ""));
+    }
+    const NamedArray array = read(path, name, [&] { return hdf5::read_array(file, name); });
+    if (answer == Answer::label) {
+        set.labels = whole_numbers<std::int32_t>(path, array, 0, largest_label);
+    } else {
+        set.targets = finite_floats(path, array);
+        set.target_size = has_rows ? shape[1] : 1;
+    }
+}
+
+void read_pixels(const fs::path& path, NamedArray images, bool channels_first, Dataset& set) {
+    auto* const bytes = std::get_if<std::vector<std::uint8_t>>(&images.values);
+    if (bytes != nullptr) {
+        if (channels_first) {
+            put_channels_last(*bytes, set);
+        }
+        set.pixels = std::move(*bytes);
+        return;
+    }
+    if (std::holds_alternative<std::vector<std::int64_t>>(images.values)) {
+        refuse(path, fmt::format("{} holds whole numbers of more than a byte; {}", images.name, expected));
+    }
+    std::vector<float> floats = finite_floats(path, images);
+    images = {};
+    if (channels_first) {
+        put_channels_last(floats, set);
+    }
+    set.float_pixels = true;
+    const auto raw = std::as_bytes(std::span(floats));
+    const auto* const first = reinterpret_cast<const std::uint8_t*>(raw.data());
+    set.pixels.own().assign(first, first + raw.size());
+}
+
+Dataset read_set(const fs::path& path, hid_t file, const std::string& group, Axes axes, Answer answer) {
     const std::string name = group + "/images";
     const Shape shape = read(path, name, [&] { return hdf5::read_shape(file, name); });
-    const auto refuse_images = [&](const char* what) {
-        refuse(path, fmt::format("{} has the shape ({}){}; {}", name, fmt::join(shape, ", "), what, expected));
-    };
     if (shape.size() < 3 || shape.size() > 4 || std::find(shape.begin(), shape.end(), 0) != shape.end()) {
-        refuse_images("");
+        refuse(path, fmt::format("{} has the shape ({}); {}", name, fmt::join(shape, ", "), expected));
     }
     Dataset set{.height = shape[1], .width = shape[2], .channels = shape.size() == 4 ? shape[3] : 1};
     const bool first = shape.size() == 4 && channels_come_first(path, name, shape, told_axes(path, file, name), axes);
@@ -121,36 +189,34 @@ Dataset read_set(const fs::path& path, hid_t file, const std::string& group, Axe
         set.height = shape[2];
         set.width = shape[3];
     }
-    // The labels are small, and say at once whether the images can be right.
-    const std::string label_name = group + "/labels";
-    const Shape label_shape = read(path, label_name, [&] { return hdf5::read_shape(file, label_name); });
-    if (label_shape != Shape{shape[0]}) {
-        refuse(path, fmt::format("{} has the shape ({}); expected ({}), one for each image", label_name,
-                                 fmt::join(label_shape, ", "), shape[0]));
-    }
-    set.labels = labels_of(path, read(path, label_name, [&] { return hdf5::read_array(file, label_name); }));
+    read_answers(path, file, group + "/labels", shape[0], answer, set);
     need_memory(path, shape[0] * set.pixels_per_image());
-    NamedArray images = read(path, name, [&] { return hdf5::read_array(file, name); });
-    auto* pixels = std::get_if<std::vector<std::uint8_t>>(&images.values);
-    if (pixels == nullptr) {
-        refuse_images(" and elements that are no bytes");
-    }
-    set.pixels = std::move(*pixels);
-    if (first) {
-        put_channels_last(set);
-    }
+    read_pixels(path, read(path, name, [&] { return hdf5::read_array(file, name); }), first, set);
     return set;
 }
 
+constexpr std::array<const char*, 3> groups{"training", "validation", "test"};  // by Part
+
 }  // namespace
 
-Sets read_hdf5(const fs::path& path, Axes axes) {
-    if (!fs::is_regular_file(path)) {
-        refuse(path, fmt::format("{}; {}", fs::exists(path) ? "is no file" : "there is no such file", expected));
-    }
+std::optional<Dataset> read_hdf5(const fs::path& path, Axes axes, Answer answer, Part part) {
     const hdf5::Hid file = open(path);
-    Dataset training = read_set(path, file.get(), "training", axes);
-    return {std::move(training), read_set(path, file.get(), "test", axes)};
+    const char* const group = groups[static_cast<std::size_t>(part)];
+    if (part != Part::training && H5Lexists(file.get(), group, H5P_DEFAULT) <= 0) {
+        return std::nullopt;
+    }
+    return read_set(path, file.get(), group, axes, answer);
+}
+
+std::vector<std::int64_t> read_hdf5_column(const fs::path& path, const std::string& name, std::int64_t samples) {
+    const hdf5::Hid file = open(path);
+    const std::string whole = "training/" + name;
+    const NamedArray array = read(path, whole, [&] { return hdf5::read_array(file.get(), whole); });
+    if (array.shape != Shape{samples}) {
+        refuse(path, fmt::format("{} has the shape ({}); expected ({}), a whole number for each image", whole,
+                                 fmt::join(array.shape, ", "), samples));
+    }
+    return whole_numbers<std::int64_t>(path, array, -exact_double, exact_double);
 }
 
 }  // namespace finch::data

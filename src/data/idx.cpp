@@ -29,18 +29,33 @@ constexpr std::int64_t largest_packing = 1100;  // gzip packs 1032 bytes into on
 constexpr std::int64_t chunk = 1 << 20;         // bytes read at once
 constexpr std::uint8_t unsigned_byte = 8;       // IDX's code of its element type
 
-/// The first of the usual names of `stem` that is there: train-images-idx3-ubyte, train-images.idx3-ubyte, each plain
-/// or .gz.
-fs::path find_file(const fs::path& folder, const std::string& stem, int dimensions) {
+constexpr std::array<const char*, 3> prefixes{"train", "validation", "t10k"};  // by Part
+
+/// The usual names of `stem`: train-images-idx3-ubyte, train-images.idx3-ubyte, each plain or .gz.
+std::array<std::string, 4> usual_names(const std::string& stem, int dimensions) {
     const std::string plain = fmt::format("{}-idx{}-ubyte", stem, dimensions);
     const std::string dotted = fmt::format("{}.idx{}-ubyte", stem, dimensions);
-    for (const std::string& name : {plain, dotted, plain + ".gz", dotted + ".gz"}) {
+    return {plain, dotted, plain + ".gz", dotted + ".gz"};
+}
+
+/// The first of the usual names that is there; empty where none is.
+fs::path find_file(const fs::path& folder, const std::string& stem, int dimensions) {
+    for (const std::string& name : usual_names(stem, dimensions)) {
         if (fs::exists(folder / name)) {
             return folder / name;
         }
     }
-    refuse(folder,
-           fmt::format("there is no {} (looked for {}, {}, and both with .gz); {}", stem, plain, dotted, how_to_get));
+    return {};
+}
+
+fs::path need_file(const fs::path& folder, const std::string& stem, int dimensions) {
+    const fs::path found = find_file(folder, stem, dimensions);
+    if (found.empty()) {
+        const auto names = usual_names(stem, dimensions);
+        refuse(folder, fmt::format("there is no {} (looked for {}, {}, and both with .gz); {}", stem, names[0],
+                                   names[1], how_to_get));
+    }
+    return found;
 }
 
 /// Reads an IDX file, plain or gzipped (zlib tells them apart): {0, 0, type, dimensions}, the dimensions as big-endian
@@ -140,8 +155,8 @@ private:
 };
 
 Dataset read_set(const fs::path& folder, const std::string& prefix) {
-    IdxReader images(find_file(folder, prefix + "-images", 3));
-    IdxReader labels(find_file(folder, prefix + "-labels", 1));
+    IdxReader images(need_file(folder, prefix + "-images", 3));
+    IdxReader labels(need_file(folder, prefix + "-labels", 1));
     const auto sizes = images.header(3, 4);
     const auto count = labels.header(1, 1).front();
     if (count != sizes[0]) {
@@ -182,9 +197,12 @@ void write_file(const fs::path& path, const std::vector<std::int64_t>& sizes, st
 
 }  // namespace
 
-Sets read_idx(const fs::path& folder) {
+std::optional<Dataset> read_idx(const fs::path& folder, Part part) {
     need_folder(folder, how_to_get);
-    return {read_set(folder, "train"), read_set(folder, "t10k")};
+    const std::string prefix = prefixes[static_cast<std::size_t>(part)];
+    const bool is_there =
+        !find_file(folder, prefix + "-images", 3).empty() || !find_file(folder, prefix + "-labels", 1).empty();
+    return part == Part::training || is_there ? std::optional(read_set(folder, prefix)) : std::nullopt;
 }
 
 void write_idx(const Dataset& set, const fs::path& images, const fs::path& labels) {

@@ -8,6 +8,8 @@
 #include <array>
 #include <limits>
 #include <new>
+#include <numeric>
+#include <optional>
 #include <system_error>
 #include <unistd.h>
 
@@ -16,43 +18,103 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Sets read_sets(const Options& options, std::uint64_t seed) {
-    if (options.kind != Kind::generated && options.path.empty()) {
-        throw ConfigError("data.path: is missing; every kind of data but `generated` is read from files");
-    }
+std::optional<Dataset> read_part(const Options& options, const std::string& path, Part part) {
     switch (options.kind) {
         case Kind::idx:
-            return read_idx(options.path);
+            return read_idx(path, part);
         case Kind::cifar:
-            return read_cifar(options.path);
+            return read_cifar(path, part);
         case Kind::hdf5:
-            return read_hdf5(options.path, options.axes);
+            return read_hdf5(path, options.axes, options.answer, part);
         case Kind::generated:
             break;
     }
-    return generate_sets(options, seed);
+    return std::nullopt;
 }
 
 std::string shape_text(const Dataset& set) {
-    return fmt::format("{} x {} x {}", set.height, set.width, set.channels);
+    return fmt::format("{} x {} x {} {}{}", set.height, set.width, set.channels,
+                       set.float_pixels ? "floating-point numbers" : "bytes",
+                       set.targets.empty() ? "" : fmt::format(" with targets of {} numbers", set.target_size));
+}
+
+/// Refuses `set`, which `what` says, unless its samples are shaped as those that train.
+void check_shape(const Options& options, const Dataset& training, const Dataset& set, const char* what) {
+    if (set.samples() > 0 && shape_text(training) != shape_text(set)) {
+        refuse(options.path, fmt::format("training images are {}, {} images {}; expected one shape",
+                                         shape_text(training), what, shape_text(set)));
+    }
+}
+
+/// Sets apart a validation set of its own: it follows the samples that train.
+void set_apart(const Options& options, const OwnValidation& own, Dataset& training) {
+    const bool elsewhere = !own.path.empty();
+    const auto set = read_part(options, elsewhere ? own.path : options.path,
+                               elsewhere ? Part::training : Part::validation);
+    if (!set) {
+        refuse(options.path, "has no validation set (hdf5: the group validation; idx: validation-images-idx3-ubyte and "
+                             "validation-labels-idx1-ubyte; cifar: validation_batch.bin), but data.validation is `own`");
+    }
+    check_shape(options, training, *set, "validation");
+    std::vector<std::int64_t>& apart = training.validation.own();
+    apart.resize(static_cast<std::size_t>(set->samples()));
+    std::iota(apart.begin(), apart.end(), training.samples());
+    const auto append = [](auto& to, const auto& from) { to.own().insert(to.own().end(), from.begin(), from.end()); };
+    append(training.pixels, set->pixels);
+    append(training.labels, set->labels);
+    append(training.targets, set->targets);
+}
+
+/// Sets apart the samples that a column of the file chooses.
+void set_apart(const Options& options, const ColumnValidation& column, Dataset& training) {
+    const auto numbers = read_hdf5_column(options.path, column.name, training.samples());
+    for (const std::int64_t value : column.values) {
+        if (std::find(numbers.begin(), numbers.end(), value) == numbers.end()) {
+            refuse(options.path, fmt::format("training/{} is {} for no image; expected in data.validation.column.values "
+                                             "what some images have",
+                                             column.name, value));
+        }
+    }
+    for (std::size_t sample = 0; sample < numbers.size(); ++sample) {
+        if (std::find(column.values.begin(), column.values.end(), numbers[sample]) != column.values.end()) {
+            training.validation.own().push_back(static_cast<std::int64_t>(sample));
+        }
+    }
+}
+
+void set_apart(const Options& /*options*/, const SampledValidation& /*by_split*/, Dataset& /*training*/) {}
+
+Sets read_sets(const Options& options, std::uint64_t seed) {
+    if (options.kind == Kind::generated) {
+        return generate_sets(options, seed);
+    }
+    if (options.path.empty()) {
+        throw ConfigError("data.path: is missing; every kind of data but `generated` is read from files");
+    }
+    Sets sets{.training = read_part(options, options.path, Part::training).value(),
+              .test = read_part(options, options.path, Part::test).value_or(Dataset{})};
+    check_shape(options, sets.training, sets.test, "test");
+    std::visit([&](const auto& validation) { set_apart(options, validation, sets.training); }, options.validation);
+    return sets;
 }
 
 /// One number of classes for both sets: the largest label says it.
 void count_classes(Sets& sets) {
+    if (!sets.training.targets.empty()) {
+        return;
+    }
     std::int32_t largest = 0;
     for (const Dataset* set : {&sets.training, &sets.test}) {
-        largest = std::max(largest, *std::max_element(set->labels.begin(), set->labels.end()));
+        for (const std::int32_t label : set->labels) {
+            largest = std::max(largest, label);
+        }
     }
     sets.training.classes = std::int64_t{largest} + 1;
     sets.test.classes = sets.training.classes;
 }
 
 void check(const Options& options, const Sets& sets) {
-    if (shape_text(sets.training) != shape_text(sets.test)) {
-        refuse(options.path, fmt::format("training images are {}, test images {}; expected one shape",
-                                         shape_text(sets.training), shape_text(sets.test)));
-    }
-    if (sets.training.classes < 2) {
+    if (sets.training.outputs() < 2 && sets.training.targets.empty()) {
         refuse(options.path, "all labels are 0; expected at least two classes");
     }
     if (sets.training.samples() > std::numeric_limits<std::uint32_t>::max()) {
@@ -77,6 +139,8 @@ std::string fingerprint(const Sets& sets) {
         crc = crc32c(std::as_bytes(std::span(shape)), crc);
         crc = crc32c(std::as_bytes(std::span(set->pixels)), crc);
         crc = crc32c(std::as_bytes(std::span(set->labels)), crc);
+        crc = crc32c(std::as_bytes(std::span(set->targets)), crc);
+        crc = crc32c(std::as_bytes(std::span(set->validation)), crc);
     }
     return fmt::format("{:08x}", crc);
 }

@@ -2,26 +2,37 @@
 
 #include "finch/data/dataset.hpp"
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace finch::data {
 
 /// A training and a test set as they lie on disk. `classes` is not yet known: the labels say it together.
 struct Sets {
     Dataset training;
-    Dataset test;
+    Dataset test;  ///< may be empty
 };
 
-/// Reads the four IDX files in `folder` (LeCun, Cortes, Burges: the MNIST database), plain or gzipped.
-[[nodiscard]] Sets read_idx(const std::filesystem::path& folder);
+/// What files can hold. All readers of files give nothing where there is no such set; a training set must be there.
+enum class Part { training, validation, test };
 
-/// Reads CIFAR-10's binary version in `folder` (Krizhevsky: the CIFAR-10 dataset).
-[[nodiscard]] Sets read_cifar(const std::filesystem::path& folder);
+/// Reads two of the IDX files in `folder` (LeCun, Cortes, Burges: the MNIST database), plain or gzipped: train-…,
+/// validation-… or t10k-….
+[[nodiscard]] std::optional<Dataset> read_idx(const std::filesystem::path& folder, Part part);
 
-/// Reads the datasets training/images, training/labels, test/images and test/labels of one HDF5 file.
-/// Images of (N, C, H, W) are put into Finch's order; `axes` or their attribute says so.
-[[nodiscard]] Sets read_hdf5(const std::filesystem::path& file, Axes axes);
+/// Reads CIFAR-10's binary version in `folder` (Krizhevsky: the CIFAR-10 dataset): data_batch_1.bin to data_batch_5.bin,
+/// validation_batch.bin or test_batch.bin.
+[[nodiscard]] std::optional<Dataset> read_cifar(const std::filesystem::path& folder, Part part);
+
+/// Reads GROUP/images and GROUP/labels of an HDF5 file, of the group training, validation or test. Images of
+/// (N, C, H, W) are put into Finch's order; `axes` or their attribute says so. Labels are what `answer` says.
+[[nodiscard]] std::optional<Dataset> read_hdf5(const std::filesystem::path& file, Axes axes, Answer answer, Part part);
+/// The whole numbers training/NAME, one for each of `samples`.
+[[nodiscard]] std::vector<std::int64_t> read_hdf5_column(const std::filesystem::path& file, const std::string& name,
+                                                         std::int64_t samples);
 
 /// Draws `options.generated_samples` training images and a sixth of that number of test images.
 [[nodiscard]] Sets generate_sets(const Options& options, std::uint64_t seed);

@@ -3,10 +3,12 @@
 #include "finch/train/training.hpp"
 
 #include "learner.hpp"
+#include "samples.hpp"
 
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 namespace finch::train {
 
@@ -41,16 +43,22 @@ void Training::end_epoch() {
 }
 
 Training::Verdict Training::judge(std::span<const double> losses, std::span<const std::int64_t> counts) {
-    const auto mean = [](auto sum, std::int64_t samples) {
-        return static_cast<double>(sum) / static_cast<double>(samples);
+    const auto mean = [&](double loss, std::int64_t samples, std::span<const std::int64_t> whole) {
+        return loss / (class_weights_.empty() ? static_cast<double>(samples)
+                                              : weight_of(class_weights_, dataset_, whole));
+    };
+    const auto accuracy = [&](std::int64_t correct, std::int64_t samples) {
+        return recipe_.training.loss == Loss::cross_entropy
+                   ? static_cast<double>(correct) / static_cast<double>(samples)
+                   : std::numeric_limits<double>::quiet_NaN();
     };
     Verdict verdict;
     verdict.epoch = {.epoch = static_cast<std::int32_t>(position_.epoch + 1),
                      .ranks = static_cast<std::int32_t>(epoch_ranks_),
-                     .training_loss = mean(losses[0], counts[1]),
-                     .training_accuracy = mean(counts[0], counts[1]),
-                     .validation_loss = mean(losses[1], counts[3]),
-                     .validation_accuracy = mean(counts[2], counts[3]),
+                     .training_loss = mean(losses[0], counts[1], split_.training),
+                     .training_accuracy = accuracy(counts[0], counts[1]),
+                     .validation_loss = mean(losses[1], counts[3], split_.validation),
+                     .validation_accuracy = accuracy(counts[2], counts[3]),
                      .learning_rate = learning_rate(training_samples() - 1),
                      .seconds = sums_.seconds};
     if (!std::isfinite(verdict.epoch.training_loss) || !std::isfinite(verdict.epoch.validation_loss)) {

@@ -12,19 +12,25 @@
 namespace finch::train {
 
 Learner::Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::ModelPlan plan, const Options& options,
-                 const data::Dataset& dataset, const data::Options& normalisation, RandomSource random)
+                 const data::Dataset& dataset, const data::Options& normalisation,
+                 std::span<const float> class_weights, RandomSource random)
     : device_(device),
       all_reduce_(all_reduce),
       model_(device, std::move(plan)),
       optimizer_(device, options.optimizer, model_.plan(),
                  {.clip_norm = options.clip_norm, .decay_all = options.decay_all}),
       random_(random),
+      loss_(options.loss),
       label_smoothing_(static_cast<float>(options.label_smoothing)),
       micro_batches_(options.micro_batches),
       sums_(device, all_reduce, model_, options.micro_batches) {
-    const backend::Images images = images_of(dataset, normalisation);
+    backend::Images images = images_of(dataset, normalisation);
+    backend::Images distorted = distorted_images_of(dataset, normalisation);
+    for (backend::Images* const each : {&images, &distorted}) {
+        each->class_weights.assign(class_weights.begin(), class_weights.end());
+    }
     const auto how = all_reduce.is_graph_capturable() ? backend::CaptureAs::graph : backend::CaptureAs::calls;
-    training_.context = device.make_step_context(distorted_images_of(dataset, normalisation), model_.plan().batch);
+    training_.context = device.make_step_context(distorted, model_.plan().batch);
     if (most_training_steps() < 1) {
         throw ConfigError(
             fmt::format("training.micro_batches: {} parts of {} images are more than the device takes at "
@@ -37,7 +43,7 @@ Learner::Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::Model
     training_.step = device.capture([this] { train_once(); }, how);
     validation_.context = device.make_step_context(images, model_.plan().batch);
     validation_.step =
-        device.capture([this] { evaluate_step(device_, *validation_.context, model_); }, backend::CaptureAs::graph);
+        device.capture([this] { evaluate_step(device_, *validation_.context, model_, loss_); }, backend::CaptureAs::graph);
 }
 
 /// What is under way uses the memory that goes now.
@@ -61,7 +67,7 @@ void Learner::train(std::span<const std::int64_t> indices, std::span<const StepP
         if (std::ssize(scalars_) % micro_batches_ == 0) {
             const auto number = static_cast<std::uint32_t>(optimizer_.steps());
             RandomStream random(random_.seed, Purpose::dropout, random_.individual, number);
-            scalars_.push_back({.grad_scale = static_cast<float>(1.0 / static_cast<double>(part.batch_samples)),
+            scalars_.push_back({.grad_scale = static_cast<float>(1.0 / part.batch_weight),
                                 .label_smoothing = label_smoothing_,
                                 .optimizer = optimizer_.next(part.learning_rate),
                                 .random_key = {random.bits(), random.bits()}});
@@ -151,7 +157,7 @@ void Learner::compute_grads(bool is_last) {
     device_.next_step(pass.step);
     device_.load_batch(pass.step, model_.input());
     model_.forward(pass);
-    device_.softmax_cross_entropy(pass.step, model_.logits(), model_.plan().classes, model_.grad_logits());
+    add_losses(device_, pass.step, model_, loss_, model_.grad_logits());
     model_.backward(pass, [&](std::int64_t begin, std::int64_t end) {
         const auto count = static_cast<std::size_t>(end - begin);
         float* const now = model_.grads().data() + begin;
@@ -166,11 +172,20 @@ void Learner::compute_grads(bool is_last) {
     });
 }
 
-void evaluate_step(backend::Device& device, backend::StepContext& context, nn::Model& model) {
+void add_losses(backend::Device& device, backend::StepContext& context, nn::Model& model, Loss loss, float* grad) {
+    if (loss == Loss::cross_entropy) {
+        device.softmax_cross_entropy(context, model.logits(), model.plan().classes, grad);
+        return;
+    }
+    const auto kind = loss == Loss::mean_squared_error ? backend::Regression::squared : backend::Regression::absolute;
+    device.regression_loss(context, kind, model.logits(), model.plan().classes, grad);
+}
+
+void evaluate_step(backend::Device& device, backend::StepContext& context, nn::Model& model, Loss loss) {
     device.next_step(context);
     device.load_batch(context, model.input());
     model.forward({.step = context, .mode = backend::Mode::validation});
-    device.softmax_cross_entropy(context, model.logits(), model.plan().classes, nullptr);
+    add_losses(device, context, model, loss, nullptr);
 }
 
 }  // namespace finch::train

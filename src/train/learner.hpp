@@ -18,7 +18,7 @@ namespace finch::train {
 
 /// What of a part of a training step the schedule decides.
 struct StepPlan {
-    std::int64_t batch_samples = 0;  ///< of the whole group, all parts together
+    double batch_weight = 0;         ///< of the samples of the whole group, all parts together
     std::int64_t first_sample = 0;   ///< place of this rank's first sample among them
     double learning_rate = 0;
 };
@@ -38,7 +38,8 @@ class Learner {
 public:
     /// `device`, `all_reduce` and `dataset` must outlive it. Throws std::bad_alloc.
     Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::ModelPlan plan, const Options& options,
-            const data::Dataset& dataset, const data::Options& normalisation, RandomSource random);
+            const data::Dataset& dataset, const data::Options& normalisation, std::span<const float> class_weights,
+            RandomSource random);
     ~Learner();
     Learner(const Learner&) = delete;
     Learner& operator=(const Learner&) = delete;
@@ -89,6 +90,7 @@ private:
     nn::Model model_;
     nn::Optimizer optimizer_;
     RandomSource random_;
+    Loss loss_;
     float label_smoothing_;
     std::int64_t micro_batches_;
     backend::Buffer added_grads_;  ///< of the parts before the last; empty where there are none
@@ -100,7 +102,10 @@ private:
     bool failed_ = false;  ///< for good
 };
 
+/// Local. The losses of the context's present batch, of what the model gave for it, go into its sums; their gradient to
+/// `grad`, where it is not null.
+void add_losses(backend::Device& device, backend::StepContext& context, nn::Model& model, Loss loss, float* grad);
 /// Local. One step of validation: the losses of the context's next batch go into its sums; the logits stay.
-void evaluate_step(backend::Device& device, backend::StepContext& context, nn::Model& model);
+void evaluate_step(backend::Device& device, backend::StepContext& context, nn::Model& model, Loss loss);
 
 }  // namespace finch::train

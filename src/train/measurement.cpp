@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <limits>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -18,10 +19,11 @@ namespace {
 
 void check_shape(const nn::ModelPlan& plan, const data::Dataset& dataset) {
     const nn::SampleShape shape{dataset.height, dataset.width, dataset.channels};
-    if (shape != plan.input || dataset.classes != plan.classes) {
+    if (shape != plan.input || dataset.outputs() != plan.classes) {
+        const char* const what = dataset.targets.empty() ? "classes" : "numbers";
         throw ConfigError(fmt::format(
-            "the data set has images of ({}, {}, {}) in {} classes, but the model takes ({}, {}, {}) in {} classes",
-            shape.height, shape.width, shape.channels, dataset.classes, plan.input.height, plan.input.width,
+            "the data set has images of ({}, {}, {}) with {} {}, but the model takes ({}, {}, {}) with {}",
+            shape.height, shape.width, shape.channels, dataset.outputs(), what, plan.input.height, plan.input.width,
             plan.input.channels, plan.classes));
     }
 }
@@ -39,11 +41,11 @@ void predict(backend::Device& device, const nn::Model& model, std::span<std::int
 
 }  // namespace
 
-Measured measure_model(backend::Device& device, const comm::Group& group, nn::Model& model,
-                       const data::Options& normalisation, const data::Dataset& dataset) {
+Measured measure_model(backend::Device& device, const comm::Group& group, nn::Model& model, const Recipe& recipe,
+                       const data::Dataset& dataset) {
     check_shape(model.plan(), dataset);
     const std::int64_t batch = model.plan().batch;
-    const auto context = device.make_step_context(images_of(dataset, normalisation), batch);
+    const auto context = device.make_step_context(images_of(dataset, recipe.data), batch);
     const data::Share share = data::share_of(0, dataset.samples(), group.rank(), group.size());
     // A sample is predicted by one rank and is 0 on the others, so the sum over ranks gathers.
     std::vector<std::int64_t> predictions(static_cast<std::size_t>(dataset.samples()));
@@ -52,7 +54,7 @@ Measured measure_model(backend::Device& device, const comm::Group& group, nn::Mo
         std::vector<std::int64_t> indices(static_cast<std::size_t>(batch), -1);
         std::iota(indices.begin(), indices.begin() + static_cast<std::ptrdiff_t>(count), begin);
         context->fill(indices, std::array<backend::StepScalars, 1>{});
-        evaluate_step(device, *context, model);
+        evaluate_step(device, *context, model, recipe.training.loss);
         device.synchronize();
         predict(device, model, std::span(predictions).subspan(static_cast<std::size_t>(begin), count));
     }
@@ -65,18 +67,18 @@ Measured measure_model(backend::Device& device, const comm::Group& group, nn::Mo
     group.sum(predictions);
     const auto all = static_cast<double>(counts[1]);
     return {.loss = loss[0] / all,
-            .accuracy = static_cast<double>(counts[0]) / all,
+            .accuracy = dataset.targets.empty() ? static_cast<double>(counts[0]) / all
+                                                : std::numeric_limits<double>::quiet_NaN(),
             .samples = counts[1],
             .predictions = std::vector<std::int32_t>(predictions.begin(), predictions.end())};
 }
 
-Measured measure(backend::Device& device, const comm::Group& group, const nn::ModelSpec& model,
-                 const NamedArrays& weights, const data::Options& normalisation, const data::Dataset& dataset,
-                 std::int64_t batch) {
+Measured measure(backend::Device& device, const comm::Group& group, const Recipe& recipe, const NamedArrays& weights,
+                 const data::Dataset& dataset, std::int64_t batch) {
     const nn::SampleShape input{dataset.height, dataset.width, dataset.channels};
-    nn::Model planned(device, nn::plan_model(model, input, dataset.classes, batch));
+    nn::Model planned(device, nn::plan_model(recipe.model, input, dataset.outputs(), batch));
     planned.set_state(nn::read_tensors(planned.plan(), weights));
-    return measure_model(device, group, planned, normalisation, dataset);
+    return measure_model(device, group, planned, recipe, dataset);
 }
 
 }  // namespace finch::train

@@ -8,6 +8,6 @@ namespace finch::train {
 
 /// Collective over the worker. The model as it is (packed), on the whole of `dataset`.
 [[nodiscard]] Measured measure_model(backend::Device& device, const comm::Group& group, nn::Model& model,
-                                     const data::Options& normalisation, const data::Dataset& dataset);
+                                     const Recipe& recipe, const data::Dataset& dataset);
 
 }  // namespace finch::train

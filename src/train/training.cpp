@@ -7,6 +7,7 @@
 
 #include "learner.hpp"
 #include "measurement.hpp"
+#include "samples.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -75,7 +76,8 @@ Training::Training(backend::Device& device, const comm::Group& group, comm::AllR
       dataset_(datasets.training),
       recipe_(std::move(recipe)),
       memory_(memory),
-      split_(data::split(recipe_.data, dataset_.samples(), recipe_.seed)),
+      split_(data::split(recipe_.data, dataset_, recipe_.seed)),
+      class_weights_(class_weights(recipe_.training, dataset_, split_.training)),
       global_batch_(global_batch_on(group.size(), recipe_.training)),
       initial_rate_(scaled_rate(recipe_.training, group.size())),
       stopping_{.patience = recipe_.training.patience},
@@ -94,11 +96,11 @@ Training::~Training() = default;
 std::unique_ptr<Learner> Training::make_learner(std::int64_t global_batch) const {
     const std::int64_t rank_batch = rank_batch_of(global_batch, group_.size(), recipe_.training);
     const nn::SampleShape input{dataset_.height, dataset_.width, dataset_.channels};
-    nn::ModelPlan plan = nn::plan_model(recipe_.model, input, dataset_.classes, rank_batch,
+    nn::ModelPlan plan = nn::plan_model(recipe_.model, input, dataset_.outputs(), rank_batch,
                                         {recipe_.training.precision, recipe_.training.deterministic});
     check_memory(plan);
     return std::make_unique<Learner>(device_, all_reduce_, std::move(plan), recipe_.training, dataset_, recipe_.data,
-                                     RandomSource{recipe_.seed, recipe_.individual});
+                                     class_weights_, RandomSource{recipe_.seed, recipe_.individual});
 }
 
 void Training::check_memory(const nn::ModelPlan& plan) const {
@@ -142,8 +144,9 @@ std::int64_t Training::ask_for_training(std::int64_t steps) {
     const std::int64_t parts = recipe_.training.micro_batches;
     while (std::ssize(step_plans_) < steps * parts && position_.sample < training_samples()) {
         const std::int64_t end = std::min(position_.sample + global_batch_, training_samples());
+        const double weight = batch_weight(end);
         for (std::int64_t part = 0; part < parts; ++part) {
-            add_part(data::share_of(position_.sample, end, static_cast<int>(part), static_cast<int>(parts)), end);
+            add_part(data::share_of(position_.sample, end, static_cast<int>(part), static_cast<int>(parts)), weight);
         }
         position_.sample = end;
     }
@@ -156,13 +159,22 @@ std::int64_t Training::ask_for_training(std::int64_t steps) {
     return std::ssize(step_plans_) / parts;
 }
 
-/// This rank's share of a part of the batch that ends at `end`.
-void Training::add_part(const data::Share& part, std::int64_t end) {
+/// Of the batch of all ranks from the position to `end`.
+double Training::batch_weight(std::int64_t end) const {
+    std::vector<std::int64_t> samples;
+    for (std::int64_t place = position_.sample; place < end; ++place) {
+        samples.push_back(split_.training[order_[static_cast<std::size_t>(place)]]);
+    }
+    return weight_of(class_weights_, dataset_, samples);
+}
+
+/// This rank's share of a part of a batch of that weight.
+void Training::add_part(const data::Share& part, double weight) {
     const data::Share share = data::share_of(part.begin, part.end, group_.rank(), group_.size());
     for (std::int64_t place = share.begin; place < share.end; ++place) {
         indices_.push_back(split_.training[order_[static_cast<std::size_t>(place)]]);
     }
-    step_plans_.push_back({.batch_samples = end - position_.sample,
+    step_plans_.push_back({.batch_weight = weight,
                            .first_sample = share.begin - position_.sample,
                            .learning_rate = learning_rate(position_.sample)});
     pad_indices(std::ssize(step_plans_));
@@ -259,7 +271,7 @@ NamedArrays Training::best_weights() const {
 Measured Training::measure(const data::Dataset& dataset) {
     finish_steps();
     const BorrowedState best(*learner_, best_epoch() > 0 ? best_state_ : learner_->state());
-    return measure_model(device_, group_, learner_->model(), recipe_.data, dataset);
+    return measure_model(device_, group_, learner_->model(), recipe_, dataset);
 }
 
 }  // namespace finch::train

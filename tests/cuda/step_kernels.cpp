@@ -91,7 +91,7 @@ struct LossTrial {
         const DeviceArray device_logits(logits);
         const DeviceArray grad(std::vector<float>(logits.size(), 77));
         const StepView view{
-            .indices = device_indices.data(), .state = state.data(), .labels = device_labels.data(), .batch = batch};
+            .indices = device_indices.data(), .state = state.data(), .answers = device_labels.data(), .batch = batch};
         launch_softmax_cross_entropy(stream.get(), view, device_logits.data(), classes, grad.data());
         return {state.values().front(), grad.values()};
     }

@@ -14,8 +14,15 @@ data::Options options(std::optional<std::int64_t> training, std::int64_t validat
     return {.training_samples = training, .validation_samples = validation};
 }
 
+/// So many samples.
+data::Dataset set_of(std::size_t samples) {
+    data::Dataset set;
+    set.labels.own().resize(samples);
+    return set;
+}
+
 TEST_CASE("split: training and validation are disjoint and together everything") {
-    const data::Split split = data::split(options({}, 30), 100, 7);
+    const data::Split split = data::split(options({}, 30), set_of(100), 7);
 
     std::set<std::int64_t> both(split.training.begin(), split.training.end());
     both.insert(split.validation.begin(), split.validation.end());
@@ -27,8 +34,8 @@ TEST_CASE("split: training and validation are disjoint and together everything")
 }
 
 TEST_CASE("split: fewer training samples leave the validation set as it is and are a part of the larger set") {
-    const data::Split large = data::split(options({}, 30), 100, 7);
-    const data::Split small = data::split(options(20, 30), 100, 7);
+    const data::Split large = data::split(options({}, 30), set_of(100), 7);
+    const data::Split small = data::split(options(20, 30), set_of(100), 7);
 
     CHECK(small.validation == large.validation);
     CHECK(small.training.size() == 20);
@@ -36,17 +43,17 @@ TEST_CASE("split: fewer training samples leave the validation set as it is and a
 }
 
 TEST_CASE("split: another seed splits otherwise, the same seed alike") {
-    CHECK(data::split(options({}, 30), 100, 7).validation == data::split(options({}, 30), 100, 7).validation);
-    CHECK(data::split(options({}, 30), 100, 7).validation != data::split(options({}, 30), 100, 8).validation);
+    CHECK(data::split(options({}, 30), set_of(100), 7).validation == data::split(options({}, 30), set_of(100), 7).validation);
+    CHECK(data::split(options({}, 30), set_of(100), 7).validation != data::split(options({}, 30), set_of(100), 8).validation);
 }
 
 TEST_CASE("split: too few samples are refused with the key and what there is") {
-    CHECK_THROWS_WITH_AS((void)data::split(options({}, 100), 100, 1), doctest::Contains("data.validation_samples"),
+    CHECK_THROWS_WITH_AS((void)data::split(options({}, 100), set_of(100), 1), doctest::Contains("data.validation_samples"),
                          ConfigError);
-    CHECK_THROWS_WITH_AS((void)data::split(options(71, 30), 100, 1),
+    CHECK_THROWS_WITH_AS((void)data::split(options(71, 30), set_of(100), 1),
                          doctest::Contains("data.training_samples: 71 samples asked for, but 100 less 30"),
                          ConfigError);
-    CHECK(data::split(options(70, 30), 100, 1).training.size() == 70);
+    CHECK(data::split(options(70, 30), set_of(100), 1).training.size() == 70);
 }
 
 TEST_CASE("epoch_order: a permutation that differs by seed, individual and epoch, and by nothing else") {

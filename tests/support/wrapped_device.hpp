@@ -38,6 +38,10 @@ public:
                                float* grad) override {
         cpu_->softmax_cross_entropy(step, logits, classes, grad);
     }
+    void regression_loss(backend::StepContext& step, backend::Regression kind, const float* predictions,
+                         std::int64_t outputs, float* grad) override {
+        cpu_->regression_loss(step, kind, predictions, outputs, grad);
+    }
     void clip_norm(float* grads, std::size_t count, double most, float* scratch) override {
         cpu_->clip_norm(grads, count, most, scratch);
     }

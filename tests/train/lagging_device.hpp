@@ -35,6 +35,10 @@ public:
                                float* grad) override {
         WrappedDevice::softmax_cross_entropy(inner(step), logits, classes, grad);
     }
+    void regression_loss(backend::StepContext& step, backend::Regression kind, const float* predictions,
+                         std::int64_t outputs, float* grad) override {
+        WrappedDevice::regression_loss(inner(step), kind, predictions, outputs, grad);
+    }
     void optimizer_step(backend::StepContext& step, const backend::Optimizer& optimizer, bool decays, float* parameters,
                         const float* grads, float* state_a, float* state_b, std::size_t count) override {
         WrappedDevice::optimizer_step(inner(step), optimizer, decays, parameters, grads, state_a, state_b, count);

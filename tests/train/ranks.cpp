@@ -229,7 +229,7 @@ TEST_CASE("10 007 samples are measured alike by 1 to 4 ranks, every sample once"
         CAPTURE(ranks);
         const comm::Group group = first_ranks(ranks);
         const auto device = backend::make_cpu_device(1);
-        const auto found = train::measure(*device, group, recipe.model, weights, recipe.data, many.training, 64);
+        const auto found = train::measure(*device, group, recipe, weights, many.training, 64);
 
         CHECK(found.samples == 10007);
         CHECK(std::abs(found.loss - expected.loss) < 1e-6);

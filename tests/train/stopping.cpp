@@ -28,7 +28,7 @@ data::Datasets labelled(const train::Recipe& recipe, std::int32_t first, std::in
     data::Datasets sets = bright_rows(training_count + validation_count);
     auto& labels = sets.training.labels.own();
     std::fill(labels.begin(), labels.end(), 0);
-    const auto split = data::split(recipe.data, training_count + validation_count, recipe.seed);
+    const auto split = data::split(recipe.data, sets.training, recipe.seed);
     for (std::size_t i = 0; i < split.validation.size(); ++i) {
         labels[static_cast<std::size_t>(split.validation[i])] = i < split.validation.size() / 2 ? first : second;
     }

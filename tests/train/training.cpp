@@ -70,7 +70,7 @@ TEST_CASE("training: each step follows the mean gradient over its batch, also ov
     auto recipe = small_recipe(10);
     recipe.training.optimizer = backend::Sgd{};
     recipe.training.learning_rate = 1;
-    const auto split = data::split(recipe.data, 31, recipe.seed);
+    const auto split = data::split(recipe.data, datasets.training, recipe.seed);
     const auto order = data::epoch_order(recipe.seed, recipe.individual, 0, 21);
     Run run(group, datasets, recipe);
 
@@ -198,7 +198,7 @@ TEST_CASE("training: the best epoch's weights are kept, and measured they give i
     recipe.training.learning_rate = 0.6;  // large: later epochs are worse than some before
     Run run(group, datasets, recipe);
     (void)run.finish();
-    const auto split = data::split(recipe.data, 60, recipe.seed);
+    const auto split = data::split(recipe.data, datasets.training, recipe.seed);
     data::Dataset validation = datasets.training;
     auto& pixels = validation.pixels.own();
     auto& labels = validation.labels.own();
@@ -233,7 +233,7 @@ TEST_CASE("training: the best epoch's weights are kept, and measured they give i
 
     const auto device = backend::make_cpu_device(1);
     const auto again =
-        train::measure(*device, group, recipe.model, run->best_weights(), recipe.data, validation, /*batch=*/7);
+        train::measure(*device, group, recipe, run->best_weights(), validation, /*batch=*/7);
     CHECK(again.loss == doctest::Approx(measured.loss).epsilon(1e-6));
     CHECK(again.predictions == measured.predictions);
 }

@@ -30,6 +30,9 @@ constexpr std::array<std::string_view, 3> words_of(Precision) {
     return {"float32", "tf32", "bfloat16"};
 }
 
+/// What a prediction costs: (prediction − target)², or its absolute value, whose gradient is 0 where they are equal.
+enum class Regression { squared, absolute };
+
 /// A convolution with bias and activation over x (batch, height, width, channels_in), NHWC. Channels go in `groups`
 /// apart from one another, each of channels_in / groups to channels_out / groups.
 /// Parameters, canonical: weight (channels_out, channels_in / groups, kernel, kernel), then bias (channels_out).

@@ -14,25 +14,40 @@ namespace finch::backend {
 /// Sums over samples: losses in double, counts exact.
 struct LossSums {
     double loss = 0;
-    std::int64_t correct = 0;
+    std::int64_t correct = 0;  ///< of those with labels
     std::int64_t samples = 0;
 };
 
 /// A data set in host memory, and how its pixels are normalised. The spans must stay as they are while a StepContext
 /// uses them.
 struct Images {
-    std::span<const std::uint8_t> pixels;  ///< (samples, H, W, C)
-    std::span<const std::int32_t> labels;  ///< one per sample
+    std::span<const std::uint8_t> pixels;  ///< (samples, H, W, C), as bytes
+    std::span<const std::int32_t> labels;  ///< one per sample, or
+    std::span<const float> targets = {};   ///< (samples, target_size)
     std::int64_t pixels_per_image = 0;     ///< H·W·C
-    std::vector<float> mean = {0.0F};      ///< one per channel; a pixel p becomes (p / 255 − mean) / deviation
+    std::int64_t target_size = 0;
+    bool float_pixels = false;         ///< a pixel is a float, otherwise a byte
+    std::vector<float> mean = {0.0F};  ///< one per channel; a pixel p becomes (p − mean) / deviation, p of a byte / 255
     std::vector<float> deviation = {1.0F};
+    std::vector<float> class_weights = {};  ///< (classes), of the losses by label; empty: all 1
+    [[nodiscard]] std::size_t bytes_per_image() const {
+        return static_cast<std::size_t>(pixels_per_image) * (float_pixels ? sizeof(float) : 1);
+    }
+    /// What is to be learnt, as bytes, and those of one sample.
+    [[nodiscard]] std::span<const std::byte> answers() const {
+        return targets.empty() ? std::as_bytes(labels) : std::as_bytes(targets);
+    }
+    [[nodiscard]] std::size_t bytes_per_answer() const {
+        return targets.empty() ? sizeof(std::int32_t) : static_cast<std::size_t>(target_size) * sizeof(float);
+    }
+
     /// Of every step. What comes from outside of an image is black; what is cut out is 0 after the normalisation.
     Distortions distortions = {};
 };
 
 /// The numbers that differ from step to step.
 struct StepScalars {
-    float grad_scale = 0;  ///< of the loss's gradient: 1 / samples of the global batch
+    float grad_scale = 0;  ///< of the loss's gradient: 1 / samples of the global batch, or their weights' sum
     float label_smoothing = 0;
     OptimizerScalars optimizer{};
     std::array<std::uint32_t, 2> random_key{};  ///< of the step, for dropout and distortions: the same on all ranks

@@ -24,9 +24,9 @@ constexpr auto fields_of(const Epoch*) {
         Field{"ranks", &Epoch::ranks, "that trained it; 0: more than one number of ranks did, or it was not recorded"}
             .since(2),
         Field{"training_loss", &Epoch::training_loss, "mean over the training set, as it was trained"}.repeated(),
-        Field{"training_accuracy", &Epoch::training_accuracy, "in [0, 1]"}.repeated(),
+        Field{"training_accuracy", &Epoch::training_accuracy, "in [0, 1]; not a number for targets"}.repeated(),
         Field{"validation_loss", &Epoch::validation_loss, "mean over the validation set"}.repeated(),
-        Field{"validation_accuracy", &Epoch::validation_accuracy, "in [0, 1]"}.repeated(),
+        Field{"validation_accuracy", &Epoch::validation_accuracy, "in [0, 1]; not a number for targets"}.repeated(),
         Field{"learning_rate", &Epoch::learning_rate, "of its last step"}.repeated(),
         Field{"seconds", &Epoch::seconds, "of its batches, those of validation included, by the leader's device"},
     };

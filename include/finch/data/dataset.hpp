@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace finch::data {
@@ -43,17 +44,30 @@ private:
     std::span<const T> elsewhere_;
 };
 
-/// Images as bytes, with a label each.
+/// Images with what is to be learnt of each: its class, or some numbers.
 struct Dataset {
     std::int64_t height = 0;
     std::int64_t width = 0;
     std::int64_t channels = 0;
-    std::int64_t classes = 0;
-    Elements<std::uint8_t> pixels{};  ///< (samples, height, width, channels)
+    std::int64_t classes = 0;         ///< 0: there are targets
+    std::int64_t target_size = 0;     ///< numbers of a target
+    bool float_pixels = false;        ///< a pixel is a float, otherwise a byte
+    Elements<std::uint8_t> pixels{};  ///< (samples, height, width, channels), as bytes
     Elements<std::int32_t> labels{};  ///< (samples), each in [0, classes)
+    Elements<float> targets{};        ///< (samples, target_size)
+    /// Samples that the user set apart to validate on, ascending; empty: split() draws them.
+    Elements<std::int64_t> validation{};
 
-    [[nodiscard]] std::int64_t samples() const noexcept { return static_cast<std::int64_t>(labels.size()); }
+    [[nodiscard]] std::int64_t samples() const noexcept {
+        return static_cast<std::int64_t>(targets.empty() ? labels.size()
+                                                         : targets.size() / static_cast<std::size_t>(target_size));
+    }
     [[nodiscard]] std::int64_t pixels_per_image() const noexcept { return height * width * channels; }
+    [[nodiscard]] std::int64_t bytes_per_image() const noexcept {
+        return pixels_per_image() * (float_pixels ? static_cast<std::int64_t>(sizeof(float)) : 1);
+    }
+    /// Numbers that a model is to give for an image.
+    [[nodiscard]] std::int64_t outputs() const noexcept { return targets.empty() ? classes : target_size; }
 };
 
 /// What `data:` says, every gene already replaced by its value.
@@ -66,6 +80,8 @@ enum class Axes { automatic, nhwc, nchw };
 constexpr std::array<std::string_view, 3> words_of(Axes) {
     return {"auto", "NHWC", "NCHW"};
 }
+/// What is to be learnt of an image: its class, or numbers.
+enum class Answer { label, target };
 /// Distortions of training images; each image has others in each epoch (backend/distortion.hpp).
 struct Augmentation {
     std::int64_t shift = 0;   ///< pixels, at most, up or down, left or right
@@ -73,29 +89,56 @@ struct Augmentation {
     std::int64_t cutout = 0;  ///< side of a square that is cut out; 0: none
     bool operator==(const Augmentation&) const = default;
 };
+/// The samples that validate. Sampled: so many as Options::validation_samples, split off the training set by the seed.
+struct SampledValidation {
+    bool operator==(const SampledValidation&) const = default;
+};
+/// A set of their own, beside the training set; with a path: the training set of other data of the same kind.
+struct OwnValidation {
+    std::string path{};
+    bool operator==(const OwnValidation&) const = default;
+};
+/// `hdf5`: those of the training set whose number in training/NAME is one of `values`.
+struct ColumnValidation {
+    std::string name{};
+    std::vector<std::int64_t> values{};
+    bool operator==(const ColumnValidation&) const = default;
+};
+using Validation = std::variant<SampledValidation, OwnValidation, ColumnValidation>;
 struct Options {
     Kind kind = Kind::generated;
     std::string path{};  ///< a folder; for hdf5 a file; `generated` needs none
     Axes axes = Axes::automatic;
-    std::vector<double> mean{0};       ///< after division by 255; one, or one per channel
+    Answer answer = Answer::label;
+    std::vector<double> mean{0};       ///< of bytes after division by 255; one, or one per channel
     std::vector<double> deviation{1};  ///< positive
     Augmentation augmentation{};
     std::optional<std::int64_t> training_samples{};  ///< nothing: all
-    std::int64_t validation_samples = 0;             ///< split off the training set by the seed
+    Validation validation{};
+    std::int64_t validation_samples = 0;     ///< of SampledValidation
     std::int64_t generated_samples = 12000;  ///< `generated`: size of the training set; the test set has a sixth of it
     std::int64_t generated_size = 28;        ///< `generated`: height and width
     bool operator==(const Options&) const = default;
 };
 
 struct Datasets {
-    Dataset training;  ///< before the validation set is split off
-    Dataset test;
-    std::string fingerprint;  ///< CRC-32C of pixels and labels: a resumed run must see the same data
+    Dataset training;  ///< with those that validate; split() says which
+    Dataset test;      ///< may be empty
+    std::string fingerprint;  ///< CRC-32C of all of it: a resumed run must see the same data
 };
 
 /// Reads or generates both sets. Throws ConfigError that names the path, what was expected there and how to get it.
 /// `seed` matters for generated data alone.
 [[nodiscard]] Datasets load(const Options& options, std::uint64_t seed);
+
+/// Calls visit(list) for each list of elements of a data set; those of larger elements come first.
+template <class Set, class Visit>
+void each_list(Set& set, Visit visit) {
+    visit(set.validation);
+    visit(set.labels);
+    visit(set.targets);
+    visit(set.pixels);
+}
 
 /// A data set in one block of memory, which the ranks of a node can share: how many bytes it takes, writing it there,
 /// and the view of it. `block` is aligned for std::int64_t and outlives the view.
@@ -103,12 +146,13 @@ struct Datasets {
 void write_block(const Dataset& set, std::span<std::byte> block);
 [[nodiscard]] Dataset view_block(std::span<const std::byte> block);
 
-/// Which images train and which validate: disjoint, chosen by (seed) alone. Throws ConfigError where there are too few.
+/// Which images train and which validate: disjoint, chosen by (seed) alone, or by the user. Throws ConfigError where
+/// there are too few.
 struct Split {
     std::vector<std::int64_t> training;
     std::vector<std::int64_t> validation;
 };
-[[nodiscard]] Split split(const Options& options, std::int64_t samples, std::uint64_t seed);
+[[nodiscard]] Split split(const Options& options, const Dataset& set, std::uint64_t seed);
 
 /// The order in which epoch `epoch` (0 is the first) of an individual sees its `count` training samples: a permutation
 /// that is a function of (seed, individual, epoch).

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace finch::train {
 
@@ -18,6 +19,12 @@ constexpr std::array<std::string_view, 3> words_of(ScaleLearningRate) {
     return {"none", "sqrt", "linear"};
 }
 using Precision = backend::Precision;
+
+/// torch.nn's CrossEntropyLoss of classes; MSELoss and L1Loss of numbers.
+enum class Loss { cross_entropy, mean_squared_error, mean_absolute_error };
+constexpr std::array<std::string_view, 3> words_of(Loss) {
+    return {"cross_entropy", "mean_squared_error", "mean_absolute_error"};
+}
 
 /// What `training:` says, every gene already replaced by its value.
 struct Options {
@@ -36,7 +43,10 @@ struct Options {
     double warm_up_epochs = 0;             ///< in which the rate rises step by step, in proportion, to the schedule's
     std::optional<double> clip_norm = {};  ///< largest norm of the gradient of the whole worker; nothing: any
     bool decay_all = true;                 ///< weight decay for biases and normalisations too
-    double label_smoothing = 0;            ///< share of a label that all classes get alike, in training
+    Loss loss = Loss::cross_entropy;
+    double label_smoothing = 0;  ///< share of a label that all classes get alike, in training
+    std::vector<double> class_weights = {};  ///< of the losses by label; empty: all 1
+    bool balanced_classes = false;  ///< class weights: samples / (classes · samples of the class), of those that train
     std::optional<std::int64_t> patience = {};  ///< epochs without improvement before it stops early; nothing: never
     Precision precision = Precision::float32;
     bool deterministic = true;

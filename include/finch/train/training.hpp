@@ -32,10 +32,10 @@ enum class State { running, finished, diverged, pruned };
 /// Whether a training ends now: the epochs so far, and how many it is to have.
 using Pruner = std::function<bool(std::span<const Epoch> curve, std::int64_t epochs)>;
 
-/// Loss and accuracy of given weights on a data set.
+/// Loss and accuracy of given weights on a data set, in which every sample counts alike.
 struct Measured {
     double loss = 0;
-    double accuracy = 0;
+    double accuracy = 0;                    ///< not a number where there are targets in place of labels
     std::int64_t samples = 0;               ///< how many were counted: each once
     std::vector<std::int32_t> predictions;  ///< by sample, on every rank
 };
@@ -134,7 +134,8 @@ private:
     void check_memory(const nn::ModelPlan& plan) const;
     [[nodiscard]] std::int64_t training_samples() const noexcept { return std::ssize(split_.training); }
     [[nodiscard]] std::int64_t validation_samples() const noexcept { return std::ssize(split_.validation); }
-    void add_part(const data::Share& part, std::int64_t end);
+    [[nodiscard]] double batch_weight(std::int64_t end) const;
+    void add_part(const data::Share& part, double weight);
     /// Of the step with `sample` of the present epoch.
     [[nodiscard]] double learning_rate(std::int64_t sample) const;
     std::int64_t ask_for_training(std::int64_t steps);
@@ -161,6 +162,7 @@ private:
     Recipe recipe_;
     HostMemory memory_;
     data::Split split_;
+    std::vector<float> class_weights_;  ///< empty: all 1
     std::int64_t global_batch_;
     double initial_rate_;  ///< scaled
     std::unique_ptr<Learner> learner_;
@@ -186,8 +188,7 @@ private:
 /// Collective over the worker. Loss and accuracy of `weights` (PyTorch's names) on a data set, for a model without a
 /// training: each sample counts once, whatever the number of ranks. `batch` samples per rank at once. Throws
 /// ConfigError (the network cannot exist) and FileError (the weights are not this model's).
-[[nodiscard]] Measured measure(backend::Device& device, const comm::Group& group, const nn::ModelSpec& model,
-                               const NamedArrays& weights, const data::Options& normalisation,
-                               const data::Dataset& dataset, std::int64_t batch);
+[[nodiscard]] Measured measure(backend::Device& device, const comm::Group& group, const Recipe& recipe,
+                               const NamedArrays& weights, const data::Dataset& dataset, std::int64_t batch);
 
 }  // namespace finch::train

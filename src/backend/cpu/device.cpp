@@ -96,6 +96,10 @@ public:
     void softmax_cross_entropy(StepContext& step, const float* logits, std::int64_t classes, float* grad) override {
         cpu::own(step).softmax_cross_entropy(logits, classes, grad);
     }
+    void regression_loss(StepContext& step, Regression kind, const float* predictions, std::int64_t outputs,
+                         float* grad) override {
+        cpu::own(step).regression_loss(kind, predictions, outputs, grad);
+    }
     void clip_norm(float* grads, std::size_t count, double most, float* /*scratch*/) override {
         cpu::clip_norm(grads, count, most);
     }

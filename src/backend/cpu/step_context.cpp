@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <cstdlib>
 
 namespace finch::backend::cpu {
 namespace {
@@ -17,23 +17,46 @@ double log_sum_exp(std::span<const float> row, float largest) {
 }
 
 /// Adds one sample to `sums`; `grad`, where it is not null, becomes its gradient.
-void add_sample(std::span<const float> row, std::size_t label, const StepScalars& scalars, float* grad,
-                LossSums& sums) {
+void add_label(std::span<const float> row, std::size_t label, std::span<const float> weights,
+               const StepScalars& scalars, float* grad, LossSums& sums) {
     const auto largest = std::max_element(row.begin(), row.end());
     const double total = log_sum_exp(row, *largest);
     const auto smoothing = static_cast<double>(scalars.label_smoothing);
     const double spread = smoothing / static_cast<double>(row.size());
-    sums.loss += total - (1 - smoothing) * static_cast<double>(row[label]);
-    if (smoothing > 0) {
-        sums.loss -= spread * std::accumulate(row.begin(), row.end(), 0.0);
+    const auto weight = [&](std::size_t c) { return weights.empty() ? 1.0 : static_cast<double>(weights[c]); };
+    // The loss is Σ target · (total − logit); without weights the targets' sum is 1.
+    double all = weights.empty() ? 1 : (1 - smoothing) * weight(label);
+    double loss = -(1 - smoothing) * weight(label) * static_cast<double>(row[label]);
+    for (std::size_t c = 0; smoothing > 0 && c < row.size(); ++c) {
+        all += weights.empty() ? 0 : spread * weight(c);
+        loss -= spread * weight(c) * static_cast<double>(row[c]);
     }
+    sums.loss += all * total + loss;
     sums.correct += static_cast<std::size_t>(largest - row.begin()) == label ? 1 : 0;
     sums.samples += 1;
     for (std::size_t c = 0; grad != nullptr && c < row.size(); ++c) {
-        const double target = (c == label ? 1 - smoothing : 0.0) + spread;
-        const double share = std::exp(static_cast<double>(row[c]) - total) - target;
+        const double target = ((c == label ? 1 - smoothing : 0.0) + spread) * weight(c);
+        const double share = all * std::exp(static_cast<double>(row[c]) - total) - target;
         grad[c] = static_cast<float>(share * static_cast<double>(scalars.grad_scale));
     }
+}
+
+/// The same for a sample with a target.
+void add_target(std::span<const float> row, const float* target, Regression kind, const StepScalars& scalars,
+                float* grad, LossSums& sums) {
+    const double share = 1 / static_cast<double>(row.size());
+    double loss = 0;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+        const double difference = static_cast<double>(row[i]) - static_cast<double>(target[i]);
+        const bool squared = kind == Regression::squared;
+        loss += squared ? difference * difference : std::abs(difference);
+        if (grad != nullptr) {
+            const double slope = squared ? 2 * difference : static_cast<double>((difference > 0) - (difference < 0));
+            grad[i] = static_cast<float>(slope * share * static_cast<double>(scalars.grad_scale));
+        }
+    }
+    sums.loss += loss * share;
+    sums.samples += 1;
 }
 
 }  // namespace
@@ -46,12 +69,21 @@ void CpuStepContext::fill(std::span<const std::int64_t> indices, std::span<const
 }
 
 void CpuStepContext::load_batch(float* out) const {
+    if (images_.float_pixels) {
+        load_pixels<float>(out);
+    } else {
+        load_pixels<std::uint8_t>(out);
+    }
+}
+
+template <class Pixel>
+void CpuStepContext::load_pixels(float* out) const {
     const std::size_t channels = images_.mean.size();
     const auto size = static_cast<std::size_t>(images_.pixels_per_image);
+    const auto* const pixels = reinterpret_cast<const Pixel*>(images_.pixels.data());
     std::int64_t place = scalars().first_sample;
     for (const std::int64_t index : batch_indices()) {
-        const std::uint8_t* image =
-            images_.pixels.data() + static_cast<std::size_t>(std::max<std::int64_t>(0, index)) * size;
+        const Pixel* image = pixels + static_cast<std::size_t>(std::max<std::int64_t>(0, index)) * size;
         if (index < 0) {
             std::fill_n(out, size, 0.0F);
         } else if (images_.distortions.any()) {
@@ -66,7 +98,8 @@ void CpuStepContext::load_batch(float* out) const {
     }
 }
 
-void CpuStepContext::load_distorted(const std::uint8_t* image, std::int64_t place, float* out) const {
+template <class Pixel>
+void CpuStepContext::load_distorted(const Pixel* image, std::int64_t place, float* out) const {
     const Distortions& distortions = images_.distortions;
     const Distortion by = distortions.of({{scalars().random_key[0], scalars().random_key[1]}}, place);
     const std::size_t channels = images_.mean.size();
@@ -75,26 +108,43 @@ void CpuStepContext::load_distorted(const std::uint8_t* image, std::int64_t plac
             const PixelSource source = distortions.source(by, row, column);
             for (std::size_t c = 0; c < channels; ++c) {
                 const bool inside = source.from == PixelFrom::image;
-                const std::uint8_t pixel = inside ? image[static_cast<std::size_t>(source.pixel) * channels + c] : 0;
+                const Pixel pixel = inside ? image[static_cast<std::size_t>(source.pixel) * channels + c] : Pixel{};
                 out[c] = source.from == PixelFrom::cut ? 0.0F : normalised(pixel, c);
             }
         }
     }
 }
 
-void CpuStepContext::softmax_cross_entropy(const float* logits, std::int64_t classes, float* grad) {
-    const auto columns = static_cast<std::size_t>(classes);
+/// Calls add_sample(row of the batch, sample, its gradient or null) for all that are no padding, whose gradient is 0.
+template <class AddSample>
+void CpuStepContext::each_sample(std::int64_t columns, float* grad, AddSample add_sample) {
+    const auto width = static_cast<std::size_t>(columns);
     std::size_t row = 0;
     for (const std::int64_t index : batch_indices()) {
-        float* grad_row = grad == nullptr ? nullptr : grad + row * columns;
+        float* const grad_row = grad == nullptr ? nullptr : grad + row * width;
         if (index >= 0) {
-            const auto label = static_cast<std::size_t>(images_.labels[static_cast<std::size_t>(index)]);
-            add_sample({logits + row * columns, columns}, label, scalars(), grad_row, sums_);
+            add_sample(row, static_cast<std::size_t>(index), grad_row);
         } else if (grad_row != nullptr) {
-            std::fill_n(grad_row, columns, 0.0F);
+            std::fill_n(grad_row, width, 0.0F);
         }
         ++row;
     }
+}
+
+void CpuStepContext::softmax_cross_entropy(const float* logits, std::int64_t classes, float* grad) {
+    const auto columns = static_cast<std::size_t>(classes);
+    each_sample(classes, grad, [&](std::size_t row, std::size_t sample, float* grad_row) {
+        add_label({logits + row * columns, columns}, static_cast<std::size_t>(images_.labels[sample]),
+                  images_.class_weights, scalars(), grad_row, sums_);
+    });
+}
+
+void CpuStepContext::regression_loss(Regression kind, const float* predictions, std::int64_t outputs, float* grad) {
+    const auto columns = static_cast<std::size_t>(outputs);
+    each_sample(outputs, grad, [&](std::size_t row, std::size_t sample, float* grad_row) {
+        add_target({predictions + row * columns, columns}, images_.targets.data() + sample * columns, kind, scalars(),
+                   grad_row, sums_);
+    });
 }
 
 }  // namespace finch::backend::cpu

@@ -22,16 +22,25 @@ public:
     void next_step() { ++begun_; }
     void load_batch(float* out) const;
     void softmax_cross_entropy(const float* logits, std::int64_t classes, float* grad);
+    void regression_loss(Regression kind, const float* predictions, std::int64_t outputs, float* grad);
     /// Of the present step.
     [[nodiscard]] const StepScalars& scalars() const { return steps_.at(begun_ - 1); }
     /// Samples of the present step's batch that are no padding: the first ones.
     [[nodiscard]] std::int64_t samples() const { return samples_.at(begun_ - 1); }
 
 private:
-    void load_distorted(const std::uint8_t* image, std::int64_t place, float* out) const;
+    template <class Pixel>
+    void load_pixels(float* out) const;
+    template <class Pixel>
+    void load_distorted(const Pixel* image, std::int64_t place, float* out) const;
     [[nodiscard]] float normalised(std::uint8_t pixel, std::size_t channel) const {
-        return (static_cast<float>(pixel) / 255.0F - images_.mean[channel]) / images_.deviation[channel];
+        return normalised(static_cast<float>(pixel) / 255.0F, channel);
     }
+    [[nodiscard]] float normalised(float pixel, std::size_t channel) const {
+        return (pixel - images_.mean[channel]) / images_.deviation[channel];
+    }
+    template <class AddSample>
+    void each_sample(std::int64_t columns, float* grad, AddSample add_sample);
     /// The images of the present step; −1 is padding.
     [[nodiscard]] std::span<const std::int64_t> batch_indices() const {
         return std::span(indices_).subspan((begun_ - 1) * batch_, batch_);

@@ -100,6 +100,10 @@ public:
     void softmax_cross_entropy(StepContext& step, const float* logits, std::int64_t classes, float* grad) override {
         launch_softmax_cross_entropy(stream_.get(), own(step).view(), logits, classes, grad);
     }
+    void regression_loss(StepContext& step, Regression kind, const float* predictions, std::int64_t outputs,
+                         float* grad) override {
+        launch_regression_loss(stream_.get(), own(step).view(), kind, predictions, outputs, grad);
+    }
     void clip_norm(float* grads, std::size_t count, double most, float* scratch) override {
         launch_clip_norm(stream_.get(), grads, count, most, reinterpret_cast<double*>(scratch));
     }

@@ -18,18 +18,18 @@ DeviceMemory bring(Stream& stream, std::span<const T> values) {
 std::shared_ptr<const ResidentImages> ResidentSets::get(Stream& stream, const Images& images) {
     std::erase_if(sets_, [](const auto& set) { return set.second.expired(); });
     std::weak_ptr<const ResidentImages>& known =
-        sets_[{images.pixels.data(), images.labels.data(), images.pixels.size()}];
+        sets_[{images.pixels.data(), images.answers().data(), images.pixels.size()}];
     if (auto there = known.lock()) {
         return there;
     }
-    if (images.pixels.size_bytes() + images.labels.size_bytes() > stream.free_bytes() / 3) {
+    if (images.pixels.size_bytes() + images.answers().size_bytes() > stream.free_bytes() / 3) {
         return nullptr;
     }
     try {
         stream.shared()->pool->trim();  // the images lie outside of it
         auto set = std::make_shared<ResidentImages>();
         set->pixels = bring(stream, images.pixels);
-        set->labels = bring(stream, images.labels);
+        set->answers = bring(stream, images.answers());
         FINCH_CUDA(cudaStreamSynchronize(stream.get()));  // other streams read it too
         known = set;
         return set;

@@ -13,8 +13,8 @@ namespace finch::backend::cuda {
 
 /// A data set in the device's memory.
 struct ResidentImages {
-    DeviceMemory pixels;  ///< uint8 (samples, H, W, C)
-    DeviceMemory labels;  ///< int32 (samples)
+    DeviceMemory pixels;   ///< (samples, H, W, C), as bytes
+    DeviceMemory answers;  ///< labels or targets
 };
 
 /// The data sets of a device, each once for all that use it and no longer than they do.
@@ -25,7 +25,7 @@ public:
     [[nodiscard]] std::shared_ptr<const ResidentImages> get(Stream& stream, const Images& images);
 
 private:
-    using Key = std::tuple<const void*, const void*, std::size_t>;  ///< where its pixels and labels lie on the host
+    using Key = std::tuple<const void*, const void*, std::size_t>;  ///< where its pixels and answers lie on the host
     std::map<Key, std::weak_ptr<const ResidentImages>> sets_;
 };
 

@@ -14,10 +14,6 @@ constexpr std::int64_t most_brought = std::int64_t{64} << 20;  ///< bytes of ima
 constexpr std::size_t staging_bytes = std::size_t{4} << 20;    ///< of each of the two pinned buffers
 constexpr std::size_t row_bytes = sizeof(StepRow);
 
-std::size_t image_bytes(const Images& images) {
-    return static_cast<std::size_t>(images.pixels_per_image);
-}
-
 StepRow step_row(const StepScalars& step, std::int64_t samples) {
     return {.grad_scale = step.grad_scale,
             .label_smoothing = step.label_smoothing,
@@ -39,10 +35,12 @@ CudaStepContext::CudaStepContext(Stream& stream, const Images& images, std::int6
     view_.channels = std::ssize(images.mean);
     view_.batch = batch;
     view_.distortions = images.distortions;
+    view_.float_pixels = images.float_pixels ? 1 : 0;
     allocate_steps();
+    bring_constants();
     if (resident_) {
         view_.pixels = static_cast<const std::uint8_t*>(resident_->pixels.get());
-        view_.labels = static_cast<const std::int32_t*>(resident_->labels.get());
+        view_.answers = resident_->answers.get();
     } else {
         allocate_staging();
     }
@@ -57,7 +55,7 @@ CudaStepContext::~CudaStepContext() {
 /// The same whether the images are streamed or resident, which each rank of a worker finds out for itself: all must ask
 /// for the same steps.
 std::int64_t CudaStepContext::steps_that_fit(const Images& images, std::int64_t batch) {
-    const std::int64_t bytes = std::max<std::int64_t>(1, batch * images.pixels_per_image);
+    const std::int64_t bytes = std::max<std::int64_t>(1, batch * static_cast<std::int64_t>(images.bytes_per_image()));
     return std::max<std::int64_t>(1, std::min({most_steps, most_indices / batch, most_brought / bytes}));
 }
 
@@ -72,27 +70,36 @@ void CudaStepContext::allocate_steps() {
     view_.indices =
         reinterpret_cast<const std::int64_t*>(static_cast<const std::byte*>(steps_.get()) + steps * row_bytes);
     view_.state = static_cast<StepState*>(state_.get());
+}
 
-    const std::size_t channels = images_.mean.size();
-    normalisation_ = stream_.allocate(2 * channels * sizeof(float));
-    auto* mean = static_cast<float*>(normalisation_.get());
-    FINCH_CUDA(
-        cudaMemcpyAsync(mean, images_.mean.data(), channels * sizeof(float), cudaMemcpyHostToDevice, stream_.get()));
-    FINCH_CUDA(cudaMemcpyAsync(mean + channels, images_.deviation.data(), channels * sizeof(float),
-                               cudaMemcpyHostToDevice, stream_.get()));
-    view_.mean = mean;
-    view_.deviation = mean + channels;
+void CudaStepContext::bring_constants() {
+    const std::array<const std::vector<float>*, 3> lists{&images_.mean, &images_.deviation, &images_.class_weights};
+    const std::array<const float**, 3> places{&view_.mean, &view_.deviation, &view_.class_weights};
+    std::size_t floats = 0;
+    for (const auto* list : lists) {
+        floats += list->size();
+    }
+    constants_ = stream_.allocate(floats * sizeof(float));
+    auto* place = static_cast<float*>(constants_.get());
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+        if (!lists[i]->empty()) {
+            FINCH_CUDA(cudaMemcpyAsync(place, lists[i]->data(), lists[i]->size() * sizeof(float),
+                                       cudaMemcpyHostToDevice, stream_.get()));
+            *places[i] = place;
+            place += lists[i]->size();
+        }
+    }
 }
 
 void CudaStepContext::allocate_staging() {
     const std::size_t images = static_cast<std::size_t>(capacity_) * batch_;
-    const std::size_t pixels = (images * image_bytes(images_) + 15) / 16 * 16;  // labels follow, aligned
-    brought_ = stream_.allocate(pixels + images * sizeof(std::int32_t));
-    host_labels_ = stream_.allocate_pinned(images * sizeof(std::int32_t));
+    const std::size_t pixels = (images * images_.bytes_per_image() + 15) / 16 * 16;  // answers follow, aligned
+    brought_ = stream_.allocate(pixels + images * images_.bytes_per_answer());
+    host_answers_ = stream_.allocate_pinned(images * images_.bytes_per_answer());
     view_.pixels = static_cast<const std::uint8_t*>(brought_.get());
-    view_.labels = reinterpret_cast<const std::int32_t*>(static_cast<const std::byte*>(brought_.get()) + pixels);
+    view_.answers = static_cast<const std::byte*>(brought_.get()) + pixels;
     for (Staging& staging : staging_) {
-        staging.pixels = stream_.allocate_pinned(std::max(staging_bytes, image_bytes(images_)));
+        staging.pixels = stream_.allocate_pinned(std::max(staging_bytes, images_.bytes_per_image()));
         staging.copied = make_event();
     }
 }
@@ -120,9 +127,11 @@ void CudaStepContext::fill(std::span<const std::int64_t> indices, std::span<cons
 /// Copies the images of `indices` to the device, one after another, and says where they are there: `positions`. While
 /// one pinned buffer is copied from, the other is filled.
 void CudaStepContext::bring_images(std::span<const std::int64_t> indices, std::span<std::int64_t> positions) {
-    const std::size_t size = image_bytes(images_);
+    const std::size_t size = images_.bytes_per_image();
+    const std::size_t answer = images_.bytes_per_answer();
+    const std::span<const std::byte> all_answers = images_.answers();
     const std::size_t at_once = std::max<std::size_t>(1, staging_bytes / std::max<std::size_t>(1, size));
-    auto* labels = static_cast<std::int32_t*>(host_labels_.get());
+    auto* answers = static_cast<std::byte*>(host_answers_.get());
     auto* target = const_cast<std::uint8_t*>(view_.pixels);
     std::size_t buffer = 0;
     for (std::size_t begin = 0; begin < indices.size(); begin += at_once, buffer ^= 1U) {
@@ -134,8 +143,8 @@ void CudaStepContext::bring_images(std::span<const std::int64_t> indices, std::s
             const bool real = indices[i] >= 0;
             const auto sample = static_cast<std::size_t>(real ? indices[i] : 0);
             positions[i] = real ? static_cast<std::int64_t>(i) : -1;
-            labels[i] = real ? images_.labels[sample] : 0;
             if (real) {
+                std::memcpy(answers + i * answer, all_answers.data() + sample * answer, answer);
                 std::memcpy(pixels + (i - begin) * size, images_.pixels.data() + sample * size, size);
             }
         }
@@ -143,7 +152,7 @@ void CudaStepContext::bring_images(std::span<const std::int64_t> indices, std::s
                                    stream_.get()));
         FINCH_CUDA(cudaEventRecord(staging.copied.get(), stream_.get()));
     }
-    FINCH_CUDA(cudaMemcpyAsync(const_cast<std::int32_t*>(view_.labels), labels, indices.size() * sizeof *labels,
+    FINCH_CUDA(cudaMemcpyAsync(const_cast<void*>(view_.answers), answers, indices.size() * answer,
                                cudaMemcpyHostToDevice, stream_.get()));
 }
 

@@ -32,6 +32,7 @@ public:
 private:
     [[nodiscard]] static std::int64_t steps_that_fit(const Images& images, std::int64_t batch);
     void allocate_steps();
+    void bring_constants();
     void allocate_staging();
     void bring_images(std::span<const std::int64_t> indices, std::span<std::int64_t> positions);
 
@@ -42,13 +43,13 @@ private:
     std::size_t batch_;
     StepView view_;
 
-    StreamMemory normalisation_;  ///< mean, then deviation
+    StreamMemory constants_;  ///< mean, deviation, class weights
     StreamMemory state_;
     StreamMemory steps_;       ///< rows, then indices
     PinnedPiece host_steps_;   ///< the same on the host
     PinnedPiece host_state_;   ///< for sums()
-    StreamMemory brought_;     ///< streamed: pixels, then labels, of one fill()
-    PinnedPiece host_labels_;  ///< streamed
+    StreamMemory brought_;      ///< streamed: pixels, then answers, of one fill()
+    PinnedPiece host_answers_;  ///< streamed
 
     struct Staging {
         PinnedPiece pixels;

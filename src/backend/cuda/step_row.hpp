@@ -30,14 +30,28 @@ struct StepView {
     const StepRow* rows = nullptr;          ///< (steps)
     const std::int64_t* indices = nullptr;  ///< (steps, batch); −1 is padding
     StepState* state = nullptr;
-    const std::uint8_t* pixels = nullptr;  ///< (samples, H·W·C)
-    const std::int32_t* labels = nullptr;  ///< (samples)
-    const float* mean = nullptr;           ///< (channels); a pixel p becomes (p / 255 − mean) / deviation
+    const std::uint8_t* pixels = nullptr;  ///< (samples, H·W·C), as bytes
+    const void* answers = nullptr;         ///< labels int32 (samples), or targets float (samples, target_size)
+    const float* mean = nullptr;           ///< (channels); a pixel p becomes (p − mean) / deviation, p of a byte / 255
     const float* deviation = nullptr;      ///< (channels)
+    const float* class_weights = nullptr;  ///< (classes), or null: all 1
     std::int64_t pixels_per_image = 0;     ///< H·W·C
+    std::int32_t float_pixels = 0;         ///< 1: a pixel is a float, otherwise a byte
     std::int64_t channels = 1;
     std::int64_t batch = 0;
     Distortions distortions = {};
+
+    [[nodiscard]] FINCH_PORTABLE std::int32_t label(std::int64_t sample) const {
+        return static_cast<const std::int32_t*>(answers)[sample];
+    }
+    /// (target_size)
+    [[nodiscard]] FINCH_PORTABLE const float* target(std::int64_t sample, std::int64_t target_size) const {
+        return static_cast<const float*>(answers) + sample * target_size;
+    }
+    /// Before its normalisation; `at`: sample · H·W·C + its place.
+    [[nodiscard]] FINCH_PORTABLE float pixel(std::int64_t at) const {
+        return float_pixels != 0 ? reinterpret_cast<const float*>(pixels)[at] : static_cast<float>(pixels[at]) / 255.0F;
+    }
 
     /// (batch), of the present step.
     [[nodiscard]] FINCH_PORTABLE const std::int64_t* present_indices() const {

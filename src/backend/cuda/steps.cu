@@ -32,7 +32,7 @@ void softmax_cross_entropy(cudaStream_t stream, const StepView& step, const floa
         static_cast<int>(std::min<std::int64_t>(Kernel::max_threads, groups_of(step.batch * lanes, 32) * 32));
     FINCH_CUDA(launch(stream,
                       {.threads = threads,
-                       .shared_bytes = static_cast<std::size_t>(threads / 32) * sizeof(typename Kernel::BlockSums)},
+                       .shared_bytes = static_cast<std::size_t>(threads / 32) * sizeof(BlockSums)},
                       Kernel{.step = step, .logits = logits, .classes = classes, .grad = grad}));
 }
 
@@ -81,9 +81,9 @@ void launch_next_step(cudaStream_t stream, const StepView& step) {
 }
 
 void launch_load_batch(cudaStream_t stream, const StepView& step, float* out) {
-    if (step.distortions.any()) {
+    if (step.distortions.any() || step.float_pixels != 0) {
         FINCH_CUDA(
-            launch(stream, grid_for(step.batch * step.pixels_per_image), LoadDistorted{.step = step, .out = out}));
+            launch(stream, grid_for(step.batch * step.pixels_per_image), LoadEachPixel{.step = step, .out = out}));
         return;
     }
     const bool aligned = step.pixels_per_image % 4 == 0 &&
@@ -106,6 +106,15 @@ void launch_softmax_cross_entropy(cudaStream_t stream, const StepView& step, con
     } else {
         softmax_cross_entropy<4>(stream, step, logits, classes, grad);
     }
+}
+
+void launch_regression_loss(cudaStream_t stream, const StepView& step, Regression kind, const float* predictions,
+                            std::int64_t outputs, float* grad) {
+    const auto threads = static_cast<int>(
+        std::min<std::int64_t>(RegressionLoss::max_threads, groups_of(step.batch * outputs, 32) * 32));
+    FINCH_CUDA(launch(
+        stream, {.threads = threads, .shared_bytes = static_cast<std::size_t>(threads / 32) * sizeof(BlockSums)},
+        RegressionLoss{.step = step, .kind = kind, .predictions = predictions, .outputs = outputs, .grad = grad}));
 }
 
 void launch_clip_norm(cudaStream_t stream, float* grads, std::size_t count, double most, double* scratch) {

@@ -17,6 +17,9 @@ void launch_load_batch(cudaStream_t stream, const StepView& step, float* out);
 /// Adds to state->sums; `grad` may be null.
 void launch_softmax_cross_entropy(cudaStream_t stream, const StepView& step, const float* logits, std::int64_t classes,
                                   float* grad);
+/// Adds to state->sums; `grad` may be null.
+void launch_regression_loss(cudaStream_t stream, const StepView& step, Regression kind, const float* predictions,
+                            std::int64_t outputs, float* grad);
 /// `scratch` has Device::clip_scratch floats.
 void launch_clip_norm(cudaStream_t stream, float* grads, std::size_t count, double most, double* scratch);
 /// By the scalars in state->current. `state_a` and `state_b` may be null where the optimizer has no such state.

@@ -64,8 +64,9 @@ private:
     }
 };
 
-/// The same with every image distorted: a thread for each pixel of each channel. Blocks: as for one element a thread.
-struct LoadDistorted {
+/// The same for floats, and with every image distorted: a thread for each pixel of each channel. Blocks: as for one
+/// element a thread.
+struct LoadEachPixel {
     static constexpr int max_threads = 256;
     StepView step;
     float* out;
@@ -82,21 +83,20 @@ struct LoadDistorted {
 
 private:
     [[nodiscard]] FINCH_DEVICE float value(std::int64_t sample, std::int64_t index, std::int64_t at) const {
-        const StepRow& row = step.state->current;
-        const Distortion by = step.distortions.of(row.random_key, row.first_sample + sample);
         const std::int64_t channel = at % step.channels;
-        const std::int64_t pixel = at / step.channels;
-        const PixelSource source =
-            step.distortions.source(by, pixel / step.distortions.width, pixel % step.distortions.width);
+        PixelSource source{PixelFrom::image, at / step.channels};
+        if (step.distortions.any()) {
+            const StepRow& row = step.state->current;
+            const Distortion by = step.distortions.of(row.random_key, row.first_sample + sample);
+            source = step.distortions.source(by, source.pixel / step.distortions.width,
+                                             source.pixel % step.distortions.width);
+        }
         if (source.from == PixelFrom::cut) {
             return 0.0F;
         }
-        const float seen =
-            source.from == PixelFrom::outside
-                ? 0.0F
-                : static_cast<float>(
-                      step.pixels[index * step.pixels_per_image + source.pixel * step.channels + channel]);
-        return (seen / 255.0F - step.mean[channel]) / step.deviation[channel];
+        const std::int64_t from = index * step.pixels_per_image + source.pixel * step.channels + channel;
+        const float seen = source.from == PixelFrom::outside ? 0.0F : step.pixel(from);
+        return (seen - step.mean[channel]) / step.deviation[channel];
     }
 };
 

@@ -9,6 +9,42 @@
 
 namespace finch::backend::cuda {
 
+/// What one thread, or all of a block, added up.
+struct BlockSums {
+    double loss;
+    int correct;
+    int samples;
+};
+
+template <class Thread>
+FINCH_DEVICE BlockSums warp_sums(Thread& thread, BlockSums sums) {
+    FINCH_UNROLL for (int mask = 1; mask < 32; mask *= 2) {
+        sums.loss += thread.shuffle_xor(sums.loss, mask);
+        sums.correct += thread.shuffle_xor(sums.correct, mask);
+        sums.samples += thread.shuffle_xor(sums.samples, mask);
+    }
+    return sums;
+}
+
+/// Adds the sums over all threads to `all`: a tree over each warp, then one over the warps. Shared memory: one BlockSums
+/// per warp.
+template <class Thread>
+FINCH_DEVICE void add_block_sums(Thread& thread, BlockSums own, LossSums& all) {
+    auto* of_warps = thread.template shared<BlockSums>();
+    own = warp_sums(thread, own);
+    if (thread.index() % 32 == 0) {
+        of_warps[thread.index() / 32] = own;
+    }
+    thread.sync();
+    const BlockSums nothing{0.0, 0, 0};
+    const BlockSums sums = warp_sums(thread, thread.index() < thread.count() / 32 ? of_warps[thread.index()] : nothing);
+    if (thread.index() == 0) {
+        all.loss += sums.loss;
+        all.correct += sums.correct;
+        all.samples += sums.samples;
+    }
+}
+
 /// Softmax cross-entropy, its gradient, and how many samples were right. One block, so that all sums have one order;
 /// `lanes` (a power of two up to 32) neighbouring threads share a sample. The block's threads are a multiple of 32;
 /// shared memory: one BlockSums per warp.
@@ -19,12 +55,6 @@ struct SoftmaxCrossEntropy {
     const float* logits;  ///< (batch, classes)
     std::int64_t classes;
     float* grad;  ///< (batch, classes) or null
-
-    struct BlockSums {
-        double loss;
-        int correct;
-        int samples;
-    };
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
@@ -40,12 +70,7 @@ struct SoftmaxCrossEntropy {
             const std::int64_t index = there ? indices[sample] : -1;
             one_sample(thread, sample, index, there, grad_scale, own);
         }
-        const BlockSums sums = block_sums(thread, own);
-        if (thread.index() == 0) {
-            step.state->sums.loss += sums.loss;
-            step.state->sums.correct += sums.correct;
-            step.state->sums.samples += sums.samples;
-        }
+        add_block_sums(thread, own, step.state->sums);
     }
 
 private:
@@ -69,31 +94,52 @@ private:
             sum += thread.shuffle_xor(sum, mask);
         }
         const double total = static_cast<double>(largest.value) + log(sum);
-        const int label = index < 0 ? -1 : step.labels[index];
+        const int label = index < 0 ? 0 : step.label(index);
         const auto smoothing = static_cast<double>(step.state->current.label_smoothing);
         const double spread = smoothing / static_cast<double>(classes);
-        double logits_sum = 0;
+        // The loss is Σ target · (total − logit): what smoothing spreads is summed up by all lanes.
+        Spread spread_out{0, 0};
         if (smoothing > 0) {
-            for (int c = lane; c < classes; c += lanes) {
-                logits_sum += static_cast<double>(row[c]);
-            }
-            FINCH_UNROLL for (int mask = 1; mask < lanes; mask *= 2) {
-                logits_sum += thread.shuffle_xor(logits_sum, mask);
-            }
+            spread_out = spread_over(thread, row, lane, spread);
         }
+        const double all = step.class_weights == nullptr ? 1 : (1 - smoothing) * weight(label) + spread_out.targets;
         if (index >= 0 && lane == 0) {
-            own.loss += total - (1 - smoothing) * static_cast<double>(row[label]) - spread * logits_sum;
+            own.loss +=
+                all * total - (1 - smoothing) * weight(label) * static_cast<double>(row[label]) - spread_out.logits;
             own.correct += largest.column == label ? 1 : 0;
             own.samples += 1;
         }
         if (grad != nullptr && there) {
             for (int c = lane; c < classes; c += lanes) {
-                const double target = (c == label ? 1 - smoothing : 0.0) + spread;
-                const double share = exp(static_cast<double>(row[c]) - total) - target;
+                const double target = ((c == label ? 1 - smoothing : 0.0) + spread) * weight(c);
+                const double share = all * exp(static_cast<double>(row[c]) - total) - target;
                 grad[sample * classes + c] =
                     index < 0 ? 0.0F : static_cast<float>(share * static_cast<double>(grad_scale));
             }
         }
+    }
+
+    [[nodiscard]] FINCH_DEVICE double weight(int label) const {
+        return step.class_weights == nullptr ? 1.0 : static_cast<double>(step.class_weights[label]);
+    }
+
+    /// What smoothing gives all classes: the sum of the targets, and that of target · logit.
+    struct Spread {
+        double targets;
+        double logits;
+    };
+    template <class Thread>
+    FINCH_DEVICE Spread spread_over(Thread& thread, const float* row, int lane, double spread) const {
+        Spread sum{0, 0};
+        for (int c = lane; c < classes; c += lanes) {
+            sum.targets += spread * weight(c);
+            sum.logits += spread * weight(c) * static_cast<double>(row[c]);
+        }
+        FINCH_UNROLL for (int mask = 1; mask < lanes; mask *= 2) {
+            sum.targets += thread.shuffle_xor(sum.targets, mask);
+            sum.logits += thread.shuffle_xor(sum.logits, mask);
+        }
+        return sum;
     }
 
     /// A first entry that is not a number is the largest, and others never are: as std::max_element has it. Where there
@@ -114,28 +160,41 @@ private:
         }
         return best;
     }
+};
 
-    /// The sums over all threads, for thread 0. A tree over each warp, then one over the warps.
-    template <class Thread>
-    FINCH_DEVICE BlockSums block_sums(Thread& thread, BlockSums own) const {
-        auto* of_warps = thread.template shared<BlockSums>();
-        own = warp_sums(thread, own);
-        if (thread.index() % 32 == 0) {
-            of_warps[thread.index() / 32] = own;
-        }
-        thread.sync();
-        const BlockSums nothing{0.0, 0, 0};
-        return warp_sums(thread, thread.index() < thread.count() / 32 ? of_warps[thread.index()] : nothing);
-    }
+/// Squared or absolute errors of predictions, and their gradient. One block, so that all sums have one order; each thread
+/// does every so-many-th number.
+struct RegressionLoss {
+    static constexpr int max_threads = 512;
+    StepView step;
+    Regression kind;
+    const float* predictions;  ///< (batch, outputs)
+    std::int64_t outputs;
+    float* grad;  ///< (batch, outputs) or null
 
     template <class Thread>
-    FINCH_DEVICE BlockSums warp_sums(Thread& thread, BlockSums sums) const {
-        FINCH_UNROLL for (int mask = 1; mask < 32; mask *= 2) {
-            sums.loss += thread.shuffle_xor(sums.loss, mask);
-            sums.correct += thread.shuffle_xor(sums.correct, mask);
-            sums.samples += thread.shuffle_xor(sums.samples, mask);
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        const std::int64_t* indices = step.present_indices();
+        const double share = 1 / static_cast<double>(outputs);
+        const auto grad_scale = static_cast<double>(step.state->current.grad_scale);
+        BlockSums own{0.0, 0, 0};
+        for (std::int64_t i = thread.index(); i < step.batch * outputs; i += thread.count()) {
+            const std::int64_t index = indices[i / outputs];
+            const std::int64_t output = i % outputs;
+            double slope = 0;
+            if (index >= 0) {
+                const double difference = static_cast<double>(predictions[i]) -
+                                          static_cast<double>(step.target(index, outputs)[output]);
+                const bool squared = kind == Regression::squared;
+                own.loss += share * (squared ? difference * difference : fabs(difference));
+                own.samples += output == 0 ? 1 : 0;
+                slope = squared ? 2 * difference : static_cast<double>((difference > 0) - (difference < 0));
+            }
+            if (grad != nullptr) {
+                grad[i] = static_cast<float>(slope * share * grad_scale);
+            }
         }
-        return sums;
+        add_block_sums(thread, own, step.state->sums);
     }
 };
 
