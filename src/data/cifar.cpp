@@ -17,6 +17,17 @@ constexpr std::int64_t planes = 3;
 constexpr std::int64_t record = 1 + planes * side * side;  // a label, then the planes red, green, blue, row by row
 constexpr std::int64_t classes = 10;
 
+Dataset no_images() {
+    return {.height = side, .width = side, .channels = planes};
+}
+
+/// Where the files are in `folder`.
+fs::path place_of(const fs::path& folder) {
+    need_folder(folder, how_to_get);
+    const fs::path unpacked = folder / "cifar-10-batches-bin";
+    return fs::exists(unpacked) ? unpacked : folder;
+}
+
 std::vector<std::uint8_t> read_bytes(const fs::path& path) {
     if (!fs::exists(path)) {
         refuse(path, fmt::format("cannot be opened; expected the binary version of CIFAR-10: {}", how_to_get));
@@ -54,16 +65,18 @@ void append(Dataset& set, const fs::path& path) {
 }  // namespace
 
 Sets read_cifar(const fs::path& folder) {
-    need_folder(folder, how_to_get);
-    const fs::path unpacked = folder / "cifar-10-batches-bin";
-    const fs::path& place = fs::exists(unpacked) ? unpacked : folder;
-    const Dataset empty{.height = side, .width = side, .channels = planes};
-    Sets sets{empty, empty};
+    Sets sets{.training = no_images(), .test = {}};
     for (int batch = 1; batch <= 5; ++batch) {
-        append(sets.training, place / fmt::format("data_batch_{}.bin", batch));
+        append(sets.training, place_of(folder) / fmt::format("data_batch_{}.bin", batch));
     }
-    append(sets.test, place / "test_batch.bin");
+    sets.test = read_cifar_test(folder);
     return sets;
+}
+
+Dataset read_cifar_test(const fs::path& folder) {
+    Dataset test = no_images();
+    append(test, place_of(folder) / "test_batch.bin");
+    return test;
 }
 
 }  // namespace finch::data

@@ -142,15 +142,24 @@ Dataset read_set(const fs::path& path, hid_t file, const std::string& group, Axe
     return set;
 }
 
-}  // namespace
-
-Sets read_hdf5(const fs::path& path, Axes axes) {
+hdf5::Hid open_existing(const fs::path& path) {
     if (!fs::is_regular_file(path)) {
         refuse(path, fmt::format("{}; {}", fs::exists(path) ? "is no file" : "there is no such file", expected));
     }
-    const hdf5::Hid file = open(path);
+    return open(path);
+}
+
+}  // namespace
+
+Sets read_hdf5(const fs::path& path, Axes axes) {
+    const hdf5::Hid file = open_existing(path);
     Dataset training = read_set(path, file.get(), "training", axes);
     return {std::move(training), read_set(path, file.get(), "test", axes)};
+}
+
+Dataset read_hdf5_test(const fs::path& path, Axes axes) {
+    const hdf5::Hid file = open_existing(path);
+    return read_set(path, file.get(), "test", axes);
 }
 
 }  // namespace finch::data

@@ -184,7 +184,12 @@ void write_file(const fs::path& path, const std::vector<std::int64_t>& sizes, st
 
 Sets read_idx(const fs::path& folder) {
     need_folder(folder, how_to_get);
-    return {read_set(folder, "train"), read_set(folder, "t10k")};
+    return {read_set(folder, "train"), read_idx_test(folder)};
+}
+
+Dataset read_idx_test(const fs::path& folder) {
+    need_folder(folder, how_to_get);
+    return read_set(folder, "t10k");
 }
 
 void write_idx(const Dataset& set, const fs::path& images, const fs::path& labels) {

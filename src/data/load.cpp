@@ -16,10 +16,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Sets read_sets(const Options& options, std::uint64_t seed) {
+void need_path(const Options& options) {
     if (options.kind != Kind::generated && options.path.empty()) {
         throw ConfigError("data.path: is missing; every kind of data but `generated` is read from files");
     }
+}
+
+Sets read_sets(const Options& options, std::uint64_t seed) {
+    need_path(options);
     switch (options.kind) {
         case Kind::idx:
             return read_idx(options.path);
@@ -31,6 +35,21 @@ Sets read_sets(const Options& options, std::uint64_t seed) {
             break;
     }
     return generate_sets(options, seed);
+}
+
+Dataset read_test(const Options& options, std::uint64_t seed) {
+    need_path(options);
+    switch (options.kind) {
+        case Kind::idx:
+            return read_idx_test(options.path);
+        case Kind::cifar:
+            return read_cifar_test(options.path);
+        case Kind::hdf5:
+            return read_hdf5_test(options.path, options.axes);
+        case Kind::generated:
+            break;
+    }
+    return generate_test(options, seed);
 }
 
 std::string shape_text(const Dataset& set) {
@@ -118,6 +137,15 @@ Datasets load(const Options& options, std::uint64_t seed) try {
     check(options, sets);
     std::string mark = fingerprint(sets);
     return {std::move(sets.training), std::move(sets.test), std::move(mark)};
+} catch (const std::bad_alloc&) {
+    refuse(options.path, "there is not enough memory for its images");
+}
+
+Datasets load_test(const Options& options, std::uint64_t seed) try {
+    Sets sets{.training = {}, .test = read_test(options, seed)};
+    sets.test.classes = std::int64_t{*std::max_element(sets.test.labels.begin(), sets.test.labels.end())} + 1;
+    std::string mark = fingerprint(sets);
+    return {{}, std::move(sets.test), std::move(mark)};
 } catch (const std::bad_alloc&) {
     refuse(options.path, "there is not enough memory for its images");
 }

@@ -15,16 +15,20 @@ struct Sets {
 
 /// Reads the four IDX files in `folder` (LeCun, Cortes, Burges: the MNIST database), plain or gzipped.
 [[nodiscard]] Sets read_idx(const std::filesystem::path& folder);
+[[nodiscard]] Dataset read_idx_test(const std::filesystem::path& folder);
 
 /// Reads CIFAR-10's binary version in `folder` (Krizhevsky: the CIFAR-10 dataset).
 [[nodiscard]] Sets read_cifar(const std::filesystem::path& folder);
+[[nodiscard]] Dataset read_cifar_test(const std::filesystem::path& folder);
 
 /// Reads the datasets training/images, training/labels, test/images and test/labels of one HDF5 file.
 /// Images of (N, C, H, W) are put into Finch's order; `axes` or their attribute says so.
 [[nodiscard]] Sets read_hdf5(const std::filesystem::path& file, Axes axes);
+[[nodiscard]] Dataset read_hdf5_test(const std::filesystem::path& file, Axes axes);
 
 /// Draws `options.generated_samples` training images and a sixth of that number of test images.
 [[nodiscard]] Sets generate_sets(const Options& options, std::uint64_t seed);
+[[nodiscard]] Dataset generate_test(const Options& options, std::uint64_t seed);
 
 /// Writes `images` (samples, height, width[, channels]) and labels as two gzipped IDX files. Throws ApiError.
 void write_idx(const Dataset& set, const std::filesystem::path& images, const std::filesystem::path& labels);

@@ -46,6 +46,16 @@ TEST_CASE("cifar: planes become channels, the batches follow each other") {
     CHECK(sets.training.pixels[second_image_pixel_7 + 2] == 207);
 }
 
+TEST_CASE("cifar: a test set is read where there is no other") {
+    const TemporaryFolder folder;
+    write_bytes(folder.path() / "test_batch.bin", record(9));
+
+    const auto sets = data::load_test({.kind = data::Kind::cifar, .path = folder.path().string()}, 1);
+
+    CHECK(sets.test.labels == std::vector<std::int32_t>{9});
+    CHECK(sets.test.classes == 10);
+}
+
 TEST_CASE("cifar: a missing batch, a wrong size and a wrong label are refused by name") {
     const TemporaryFolder folder;
     write_good(folder.path());

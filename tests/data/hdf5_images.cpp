@@ -49,6 +49,17 @@ TEST_CASE("hdf5: images and labels of a plain file are read") {
     CHECK(sets.test.labels == std::vector<std::int32_t>{1});
 }
 
+TEST_CASE("hdf5: a test set is read where there is no other") {
+    const TemporaryFolder folder;
+    const NamedArrays arrays = good();
+    write_plain(folder.path() / "some.h5", {arrays[2], arrays[3]});
+
+    const auto sets = data::load_test({.kind = data::Kind::hdf5, .path = (folder.path() / "some.h5").string()}, 1);
+
+    CHECK(sets.test.pixels == Bytes{7, 8, 9});
+    CHECK(sets.test.classes == 2);
+}
+
 TEST_CASE("hdf5: what is missing, of another type or of another shape is refused by name") {
     const auto check = [](const std::string& problem, const std::string& what) {
         CHECK_MESSAGE(contains(problem, "some.h5"), problem);

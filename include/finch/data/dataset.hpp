@@ -97,6 +97,10 @@ struct Datasets {
 /// `seed` matters for generated data alone.
 [[nodiscard]] Datasets load(const Options& options, std::uint64_t seed);
 
+/// The test set alone, with as many classes as its own labels have; `training` is empty and need not be there. Throws
+/// as load() does.
+[[nodiscard]] Datasets load_test(const Options& options, std::uint64_t seed);
+
 /// A data set in one block of memory, which the ranks of a node can share: how many bytes it takes, writing it there,
 /// and the view of it. `block` is aligned for std::int64_t and outlives the view.
 [[nodiscard]] std::size_t block_bytes(const Dataset& set);
