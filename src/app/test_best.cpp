@@ -8,6 +8,7 @@
 #include "finch/app/startup.hpp"
 #include "finch/base/bytes.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/log.hpp"
 #include "finch/nn/model.hpp"
 #include "finch/store/model_file.hpp"
 #include "finch/store/resume.hpp"
@@ -54,6 +55,9 @@ store::ModelFile read_best(const store::RunDirectory& directory, const store::Re
     if (!file) {
         throw ConfigError(problems.empty() ? fmt::format("{} is not there: the run has no trained network yet", path)
                                            : fmt::format("{} cannot be read: {}", path, fmt::join(problems, "; ")));
+    }
+    for (const std::string& problem : problems) {
+        spdlog::warn("{}", problem);
     }
     search::Population population(search::ExchangeKind::none, 1);
     recovered.merge_into(population);
@@ -184,9 +188,12 @@ int test_best(comm::Session& session, const TestOptions& options) {
         return std::string();
     }));
     if (session.world_rank() == 0) {
-        fmt::print("best individual {} on {}: {} images\nloss {:.6g}, {}\n{}", to_text(tested.individual.id),
-                   is_own ? "the run's test set" : "other data", results.measured.samples, results.measured.loss,
-                   report::figures_text(results.classification), report::confusion_text(results.classification));
+        const std::string which = is_own                     ? "the run's test set"
+                                  : recipe.data.path.empty() ? "other data"
+                                                             : "other data, " + recipe.data.path;
+        fmt::print("best individual {} on {}: {} images\nloss {:.6g}, {}\n{}", to_text(tested.individual.id), which,
+                   results.measured.samples, results.measured.loss, report::figures_text(results.classification),
+                   report::confusion_text(results.classification));
     }
     return exit_done;
 }

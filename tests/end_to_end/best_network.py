@@ -8,7 +8,7 @@ import shutil
 import h5py
 import numpy as np
 
-from harness import SOURCE, TINY, Folder, check, end, passed, wait_for
+from harness import SOURCE, TINY, Folder, check, passed
 
 SMALL = ["--set", "data.validation_samples=203", "--set", "data.training_samples=300", "--set", "training.epochs=1", "--set",
          "search.space.lr={real: [0.1, 1.0], scale: log}", "--set", "search.budget.evaluations=3", "--set", "workers.islands=1"]
@@ -141,7 +141,7 @@ with Folder() as folder:
     (folder.path / "data/mnist").rename(folder.path / "data/kept")
     folder.run(0, "data", "generate", "data/mnist", "--samples", 600, "--seed", 2)
     refused("the data are others than the run's", "runs/mnist")
-    check("other data: 100 images" in folder.run(2, "test", "runs/mnist", "--data", "data/mnist"), "other data of the same path")
+    check("other data, data/mnist: 100 images" in folder.run(2, "test", "runs/mnist", "--data", "data/mnist"), "other data of the same path")
     folder.write("sphere.yaml", "name: sphere\nsearch:\n  objective: {function: sphere}\n  budget: {evaluations: 20}\n")
     folder.run(0, "evolve", "sphere.yaml")
     refused("objective is a function or a program", "runs/sphere")
