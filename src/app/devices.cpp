@@ -111,7 +111,6 @@ OpenedDevice open_device(const comm::Session& session, const config::Config& con
     on_every_rank(MPI_COMM_WORLD, [&] {
         opened.device = make_device(map.kind, index, placement.threads,
                                     free_memory(placement.mine(session.world_rank()).local_ranks));
-        check_precision(config, *opened.device);
     });
     opened.description = opened.device->name();
     if (index != cluster::no_device) {

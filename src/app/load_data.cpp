@@ -6,18 +6,25 @@
 #include "finch/base/log.hpp"
 #include "finch/cluster/environment.hpp"
 
-#include <utility>
+#include <functional>
+#include <string>
 
 namespace finch::app {
 
-LoadedData load_on_each_node(const data::Options& options, std::uint64_t seed) {
+namespace {
+
+using Set = data::Dataset data::Datasets::*;
+
+/// Collective over the world. What `read` reads from `path`, with its set `shared` in the memory of the node and
+/// `other` on world rank 0 alone.
+LoadedData load_shared(const std::function<data::Datasets()>& read, const std::string& path, Set shared, Set other) {
     LoadedData loaded;
     loaded.node = comm::split_by_node(MPI_COMM_WORLD);
     const bool reads = comm::rank_of(loaded.node.get()) == 0;
     data::Datasets& sets = loaded.sets;
     on_every_rank(MPI_COMM_WORLD, [&] {
         if (reads) {
-            sets = data::load(options, seed);
+            sets = read();
         }
     });
     sets.fingerprint = comm::broadcast(loaded.node.get(), sets.fingerprint);
@@ -25,23 +32,36 @@ LoadedData load_on_each_node(const data::Options& options, std::uint64_t seed) {
     on_every_rank(MPI_COMM_WORLD, [&] {
         if (sets.fingerprint != first) {
             throw Error(fmt::format("{} reads other data than world rank 0 (checksum {} here, {} there): {}",
-                                    cluster::host_name(), sets.fingerprint, first, options.path));
+                                    cluster::host_name(), sets.fingerprint, first, path));
         }
     });
     if (comm::rank_of(MPI_COMM_WORLD) != 0) {
-        sets.test = {};
+        sets.*other = {};
     }
-    loaded.memory.emplace(loaded.node.get(), reads ? data::block_bytes(sets.training) : 0);
+    loaded.memory.emplace(loaded.node.get(), reads ? data::block_bytes(sets.*shared) : 0);
     if (reads) {
-        data::write_block(sets.training, loaded.memory->bytes());
+        data::write_block(sets.*shared, loaded.memory->bytes());
         if (!loaded.memory->problem().empty()) {
             spdlog::warn("{}: every rank has a copy of the data: {}", cluster::host_name(), loaded.memory->problem());
         }
     }
-    sets.training = {};
+    sets.*shared = {};
     loaded.memory->publish();
-    sets.training = data::view_block(loaded.memory->bytes());
+    sets.*shared = data::view_block(loaded.memory->bytes());
     return loaded;
+}
+
+}  // namespace
+
+LoadedData load_on_each_node(const data::Options& options, std::uint64_t seed) {
+    return load_shared([&] { return data::load(options, seed); }, options.path, &data::Datasets::training,
+                       &data::Datasets::test);
+}
+
+LoadedData load_test_on_each_node(const data::Options& options, std::uint64_t seed, Reads reads) {
+    const auto read = reads == Reads::both_sets ? data::load : data::load_test;
+    return load_shared([&] { return read(options, seed); }, options.path, &data::Datasets::test,
+                       &data::Datasets::training);
 }
 
 }  // namespace finch::app

@@ -3,6 +3,7 @@
 #include "finch/app/plan.hpp"
 #include "finch/app/replay.hpp"
 #include "finch/app/startup.hpp"
+#include "finch/app/test_best.hpp"
 #include "finch/app/verbs.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
@@ -92,6 +93,7 @@ struct CommandLine {
     RunOptions options;
     PlanOptions plan;
     ShowOptions show;
+    TestOptions test;
     SimulateOptions simulation;
     std::vector<std::string> genes;
     std::string id;
@@ -118,12 +120,6 @@ void add_run_options(CLI::App& verb, RunOptions& options) {
 }
 
 void add_training_verbs(CLI::App& app, CommandLine& line) {
-    const auto with_ranks = [&line](CLI::App* verb, std::function<int(comm::Session&)> work,
-                                    BadLaunch bad_launch = BadLaunch::refuse) {
-        verb->callback([&line, work, bad_launch] {
-            line.run = [&line, work, bad_launch] { return on_all_ranks(line.argc, line.argv, work, bad_launch); };
-        });
-    };
     // A verb that may start programs forks its launcher before MPI_Init.
     const auto with_programs = [&line](CLI::App* verb, std::function<int(comm::Session&, process::Launcher)> work) {
         verb->callback([&line, work] {
@@ -163,6 +159,27 @@ void add_training_verbs(CLI::App& app, CommandLine& line) {
     with_programs(again, [&line](comm::Session& session, process::Launcher launcher) {
         cluster::release_signals();
         return replay(session, line.options.config, line.id, std::move(launcher), line.tolerance);
+    });
+}
+
+/// What needs all ranks, but trains nothing.
+void add_measuring_verbs(CLI::App& app, CommandLine& line) {
+    const auto with_ranks = [&line](CLI::App* verb, std::function<int(comm::Session&)> work,
+                                    BadLaunch bad_launch = BadLaunch::refuse) {
+        verb->callback([&line, work, bad_launch] {
+            line.run = [&line, work, bad_launch] { return on_all_ranks(line.argc, line.argv, work, bad_launch); };
+        });
+    };
+    CLI::App* testing = app.add_subcommand(
+        "test", "measure a run's best network on its test set, or on another: loss, accuracy, F1, confusions");
+    testing->add_option("run", line.test.run, "the run directory")->required();
+    testing->add_option("--data", line.test.data,
+                        "another folder or file in place of data.path; its training set need not be there");
+    add_settings(*testing, line.test.settings);
+    testing->add_option("--csv", line.test.csv, "a file for a row per image: index, truth, guess, a score per class");
+    with_ranks(testing, [&line](comm::Session& session) {
+        cluster::release_signals();
+        return test_best(session, line.test);
     });
 
     CLI::App* examining = app.add_subcommand(
@@ -255,6 +272,7 @@ int main(int argc, char** argv) {
     line.argc = argc;
     line.argv = argv;
     finch::app::add_training_verbs(app, line);
+    finch::app::add_measuring_verbs(app, line);
     finch::app::add_reading_verbs(app, line);
     finch::app::add_simulation(app, line);
     try {

@@ -1,5 +1,6 @@
 #include "finch/app/publish.hpp"
 
+#include "finch/app/results.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
@@ -13,24 +14,11 @@
 #include <new>
 #include <set>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace finch::app {
 namespace {
-
-/// Loss and accuracy of the best model on the test set, on this rank alone; in small batches where large ones find no
-/// memory, for the test set may be measured on a device that trainings have filled.
-train::Measured measure_on_test_set(backend::Device& device, const train::Recipe& recipe, const NamedArrays& weights,
-                                    const data::Dataset& test) {
-    const comm::Group alone(MPI_COMM_SELF, 0, 0);
-    for (std::int64_t batch = 256; batch > 1; batch /= 8) {
-        try {
-            return train::measure(device, alone, recipe, weights, test, batch);
-        } catch (const std::bad_alloc&) {
-            continue;
-        }
-    }
-    return train::measure(device, alone, recipe, weights, test, 1);
-}
 
 /// The weights of `best` in one leader's file or its predecessor, which holds what a result displaced that was killed
 /// before it was recorded.
@@ -94,9 +82,8 @@ std::optional<store::ModelFile> published(const store::RunDirectory& directory, 
     return file && store::why_foreign(*file, run, best).empty() ? std::move(file) : std::nullopt;
 }
 
-bool is_tested(const store::ModelFile& file) {
-    return std::any_of(file.arrays.begin(), file.arrays.end(),
-                       [](const NamedArray& array) { return array.name == "test/loss"; });
+bool is_measured(const store::ModelFile& file, const data::Datasets& datasets) {
+    return (datasets.test.samples() == 0 || has_results(file.arrays, "test")) && has_results(file.arrays, "validation");
 }
 
 void write(const store::RunDirectory& directory, std::uint64_t run, const search::Individual& best,
@@ -139,20 +126,25 @@ std::optional<std::string> publish_best(const store::RunDirectory& directory, st
         }
         write(directory, run, *best, *file);  // before the test set is measured, which may take the time that is left
     }
-    if (is_tested(*file)) {
+    if (is_measured(*file, datasets)) {
         return std::nullopt;
     }
     const train::Recipe recipe = config.recipe(best->genome, best->id.value);
-    const train::Measured test = measure_on_test_set(device, recipe, file->arrays, datasets.test);
-    file->arrays.push_back({"test/loss", {}, std::vector<double>{test.loss}});
-    file->arrays.push_back({"test/accuracy", {}, std::vector<double>{test.accuracy}});
-    file->arrays.push_back({"test/predictions",
-                            {datasets.test.samples()},
-                            std::vector<std::int64_t>(test.predictions.begin(), test.predictions.end())});
+    const data::Dataset& training = datasets.training;
+    const comm::Group alone(MPI_COMM_SELF, 0, 0);
+    std::string said;
+    const auto measure = [&](const std::string& name, const data::Dataset& set, std::vector<std::int64_t> samples) {
+        const Results results = measure_results(device, alone, recipe, file->arrays, set, std::move(samples));
+        set_results(file->arrays, name, results);
+        said += (said.empty() ? "" : "; ") + results_text(name, results);
+    };
+    if (datasets.test.samples() > 0) {
+        measure("test", datasets.test, {});
+    }
+    measure("validation", training, data::split(recipe.data, training, recipe.seed).validation);
     write(directory, run, *best, *file);
     const std::string whose = best->is_repeat() ? fmt::format(", a repeat of {}", to_text(best->parents[0])) : "";
-    return fmt::format("best individual {}{}: test loss {:.5g}, test accuracy {:.2f} % ({} images) -> {}",
-                       to_text(best->id), whose, test.loss, 100 * test.accuracy, datasets.test.samples(),
+    return fmt::format("best individual {}{}: {} -> {}", to_text(best->id), whose, said,
                        directory.best_model().string());
 }
 
@@ -164,7 +156,9 @@ bool publish_or_warn(const store::RunDirectory& directory, std::uint64_t run, co
         }
         return true;
     } catch (const std::bad_alloc&) {
-        spdlog::warn("models/best.h5 could not be written: no memory to measure the best model on the test set");
+        spdlog::warn(
+            "models/best.h5 could not be written: no memory to measure the best model on the test and the validation "
+            "set");
     } catch (const std::exception& error) {  // Finch's own, or of a device's library
         spdlog::warn("models/best.h5 could not be written: {}", error.what());
     }

@@ -41,17 +41,16 @@ Domain validation() {
                                "where other data of this kind lie, whose training set validates")
                                .with_fixed(Rule::no)}},
                          "a set of its own: hdf5: the group validation; idx: validation-images-idx3-ubyte, "
-                         "validation-labels-idx1-ubyte; cifar: validation_batch.bin"),
-        alternative<Any>(
-            "column", data::ColumnValidation{.name = "split", .values = {1}},
-            {{key("name", &data::ColumnValidation::name,
-                  {Text{"a name of a data set", is_column, {"site"}, {"''", "a/b"}}},
-                  "of whole numbers training/NAME, one for each image: a patient, a site, a fold")
-                  .with_default("split"),
-              key("values", &data::ColumnValidation::values, {List{{whole(-exact, exact)}, 1, 65536}},
-                  "images with such a number validate, none of them trains")
-                  .with_default("[1]")}},
-            "hdf5: images with certain numbers in a column"),
+                         "validation-labels-idx1-ubyte; cifar: validation_batch.bin or validation.bin"),
+        alternative<Any>("column", data::ColumnValidation{.name = "split", .values = {1}},
+                         {{key("name", &data::ColumnValidation::name,
+                               {Text{"a name of a data set", is_column, {"site"}, {"''", "a/b"}}},
+                               "of whole numbers training/NAME, one for each image: a patient, a site, a fold")
+                               .with_default("split"),
+                           key("values", &data::ColumnValidation::values, {List{{whole(-exact, exact)}, 1, 65536}},
+                               "images with such a number validate, none of them trains")
+                               .with_default("[1]")}},
+                         "hdf5: images with certain numbers in a column"),
     }}};
 }
 
@@ -61,8 +60,8 @@ Domain data_section() {
     using data::Options;
     std::vector<Key> keys{
         key("kind", &Options::kind,
-            "idx: MNIST's format; cifar: CIFAR-10's binary version; hdf5: training/images and training/labels, the same "
-            "of test and validation where they are there; generated: distorted digits")
+            "idx: MNIST's format; cifar: the binary version of CIFAR-10 or CIFAR-100; hdf5: training/images and "
+            "training/labels, the same of test and validation where they are there; generated: distorted digits")
             .with_genes(Rule::no),
         key("path", &Options::path, or_null(path()),
             "the folder with the files (hdf5: the file), relative to the working directory; generated needs none")
@@ -72,10 +71,10 @@ Domain data_section() {
             "hdf5: the order of the images' axes; auto: as their attribute axes says, else the one axis of 1 to 4 is C")
             .with_genes(Rule::no),
         group("normalize",
-              section({key("mean", &Options::mean, one_or_list(real(-1e9, 1e9)),
-                           "subtracted; a list has one per channel"),
-                       key("deviation", &Options::deviation, one_or_list(above(0, 1e9)),
-                           "divides after that; a list has one per channel")}),
+              section(
+                  {key("mean", &Options::mean, one_or_list(real(-1e9, 1e9)), "subtracted; a list has one per channel"),
+                   key("deviation", &Options::deviation, one_or_list(above(0, 1e9)),
+                       "divides after that; a list has one per channel")}),
               "pixels that are bytes become (pixel / 255 - mean) / deviation, others (pixel - mean) / deviation"),
         key("augmentation", &Options::augmentation,
             section({key("shift", &data::Augmentation::shift, whole(0, 4096),
@@ -84,8 +83,7 @@ Domain data_section() {
                      key("cutout", &data::Augmentation::cutout, whole(0, 4096),
                          "side of a square that is cut out of each image, at a random place; 0: none")}),
             "distortions of the training images, others in each epoch"),
-        key("validation", &Options::validation, validation(), "the images that validate")
-            .with_genes(Rule::no),
+        key("validation", &Options::validation, validation(), "the images that validate").with_genes(Rule::no),
         key("training_samples", &Options::training_samples, either({word_of({"all"}), whole(1, 4294967295)}),
             "how many train; the seed chooses them from what validation leaves"),
         key("validation_samples", &Options::validation_samples, whole(1, 4294967295),

@@ -3,6 +3,7 @@
 #include "readers.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 
 namespace finch::data {
@@ -11,20 +12,69 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* how_to_get =
-    "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz unpacks to cifar-10-batches-bin";
+    "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz unpacks to cifar-10-batches-bin, cifar-100-binary.tar.gz "
+    "to "
+    "cifar-100-binary";
 constexpr std::int64_t side = 32;
 constexpr std::int64_t planes = 3;
-constexpr std::int64_t record = 1 + planes * side * side;  // a label, then the planes red, green, blue, row by row
-constexpr std::int64_t classes = 10;
+constexpr std::int64_t pixels = planes * side * side;  // the planes red, green, blue, row by row
 
-std::vector<std::uint8_t> read_bytes(const fs::path& path) {
+/// CIFAR-10 or CIFAR-100. A record is its labels, of which the last one counts, and the pixels.
+struct Version {
+    std::string name;
+    std::string folder;  ///< that the archive unpacks to
+    std::int64_t labels = 1;
+    std::int64_t classes = 10;
+    std::array<std::vector<std::string>, 3> files{};  ///< by Part
+    [[nodiscard]] std::int64_t record() const { return labels + pixels; }
+};
+
+const std::array<Version, 2>& versions() {
+    static const std::array<Version, 2> both{
+        Version{.name = "CIFAR-10",
+                .folder = "cifar-10-batches-bin",
+                .files = {{{"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin",
+                            "data_batch_5.bin"},
+                           {"validation_batch.bin"},
+                           {"test_batch.bin"}}}},
+        Version{.name = "CIFAR-100",  // a coarse label, then the fine one
+                .folder = "cifar-100-binary",
+                .labels = 2,
+                .classes = 100,
+                .files = {{{"train.bin"}, {"validation.bin"}, {"test.bin"}}}}};
+    return both;
+}
+
+/// A version, and where its files are.
+struct Found {
+    const Version& version;
+    fs::path folder;
+};
+
+/// The first version of which any file is there; CIFAR-10 where none is.
+Found find_version(const fs::path& folder) {
+    need_folder(folder, how_to_get);
+    for (const Version& version : versions()) {
+        const fs::path unpacked = folder / version.folder;
+        fs::path place = fs::exists(unpacked) ? unpacked : folder;
+        for (const auto& of_part : version.files) {
+            if (std::any_of(of_part.begin(), of_part.end(),
+                            [&](const std::string& file) { return fs::exists(place / file); })) {
+                return {version, std::move(place)};
+            }
+        }
+    }
+    return {versions().front(), folder};
+}
+
+std::vector<std::uint8_t> read_bytes(const fs::path& path, const Version& version) {
     if (!fs::exists(path)) {
-        refuse(path, fmt::format("cannot be opened; expected the binary version of CIFAR-10: {}", how_to_get));
+        refuse(path, fmt::format("cannot be opened; expected the binary version of {}: {}", version.name, how_to_get));
     }
     const std::int64_t size = size_of(path);
-    if (size == 0 || size % record != 0) {
-        refuse(path, fmt::format("has {} bytes; expected a multiple of {} (a label and {} x {} x {} pixels)", size,
-                                 record, side, side, planes));
+    if (size == 0 || size % version.record() != 0) {
+        refuse(path, fmt::format("has {} bytes; expected a multiple of {} ({} label{} and {} x {} x {} pixels)", size,
+                                 version.record(), version.labels, version.labels == 1 ? "" : "s", side, side, planes));
     }
     std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size));
     std::ifstream file(path, std::ios::binary);
@@ -34,15 +84,17 @@ std::vector<std::uint8_t> read_bytes(const fs::path& path) {
     return bytes;
 }
 
-void append(Dataset& set, const fs::path& path) {
-    const auto bytes = read_bytes(path);
+void append(Dataset& set, const fs::path& path, const Version& version) {
+    const auto bytes = read_bytes(path, version);
+    const auto record = static_cast<std::size_t>(version.record());
     for (std::size_t at = 0; at < bytes.size(); at += record) {
-        if (bytes[at] >= classes) {
-            refuse(path,
-                   fmt::format("record {} has the label {}; expected 0 to {}", at / record, bytes[at], classes - 1));
+        const std::uint8_t* const image = bytes.data() + at + version.labels;
+        const std::uint8_t label = image[-1];
+        if (label >= version.classes) {
+            refuse(path, fmt::format("record {} has the label {}; expected 0 to {}", at / record, label,
+                                     version.classes - 1));
         }
-        set.labels.own().push_back(bytes[at]);
-        const std::uint8_t* image = bytes.data() + at + 1;
+        set.labels.own().push_back(label);
         for (std::int64_t pixel = 0; pixel < side * side; ++pixel) {
             for (std::int64_t plane = 0; plane < planes; ++plane) {
                 set.pixels.own().push_back(image[plane * side * side + pixel]);
@@ -54,21 +106,15 @@ void append(Dataset& set, const fs::path& path) {
 }  // namespace
 
 std::optional<Dataset> read_cifar(const fs::path& folder, Part part) {
-    need_folder(folder, how_to_get);
-    const fs::path unpacked = folder / "cifar-10-batches-bin";
-    const fs::path& place = fs::exists(unpacked) ? unpacked : folder;
-    Dataset set{.height = side, .width = side, .channels = planes};
-    if (part == Part::training) {
-        for (int batch = 1; batch <= 5; ++batch) {
-            append(set, place / fmt::format("data_batch_{}.bin", batch));
-        }
-        return set;
-    }
-    const fs::path file = place / (part == Part::test ? "test_batch.bin" : "validation_batch.bin");
-    if (!fs::exists(file)) {
+    const auto [version, place] = find_version(folder);
+    const std::vector<std::string>& files = version.files[static_cast<std::size_t>(part)];
+    if (part != Part::training && !fs::exists(place / files.front())) {
         return std::nullopt;
     }
-    append(set, file);
+    Dataset set{.height = side, .width = side, .channels = planes};
+    for (const std::string& file : files) {
+        append(set, place / file, version);
+    }
     return set;
 }
 

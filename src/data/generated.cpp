@@ -194,8 +194,11 @@ Dataset draw_set(const Options& options, std::uint64_t seed, std::uint32_t which
 }  // namespace
 
 Sets generate_sets(const Options& options, std::uint64_t seed) {
-    const std::int64_t samples = options.generated_samples;
-    return {draw_set(options, seed, 0, samples), draw_set(options, seed, 1, std::max<std::int64_t>(samples / 6, 1))};
+    return {draw_set(options, seed, 0, options.generated_samples), generate_test(options, seed)};
+}
+
+Dataset generate_test(const Options& options, std::uint64_t seed) {
+    return draw_set(options, seed, 1, std::max<std::int64_t>(options.generated_samples / 6, 1));
 }
 
 }  // namespace finch::data

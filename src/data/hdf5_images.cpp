@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* expected =
     "expected training/images, uint8 or floating-point, (N, H, W), (N, H, W, C) or (N, C, H, W), and training/labels, "
-    "(N) whole numbers, or with training.loss other than cross_entropy (N) or (N, K) numbers, and the same of the groups "
+    "(N) whole numbers, or with training.loss other than cross_entropy (N) or (N, K) numbers, and the same of the "
+    "groups "
     "test and validation, where these are there";
 constexpr std::int64_t largest_label = 65535;
 constexpr std::int64_t exact_double = std::int64_t{1} << 53;  // a double tells whole numbers up to here apart
@@ -140,9 +141,9 @@ void read_answers(const fs::path& path, hid_t file, const std::string& name, std
     const Shape shape = read(path, name, [&] { return hdf5::read_shape(file, name); });
     const bool has_rows = answer == Answer::target && shape.size() == 2 && shape[1] > 0;
     if (shape.empty() || shape[0] != images || (shape.size() != 1 && !has_rows)) {
-        refuse(path, fmt::format("{} has the shape ({}); expected ({}){}, one for each image", name,
-                                 fmt::join(shape, ", "), images,
-                                 answer == Answer::target ? fmt::format(" or ({}, K)", images) : ""));
+        refuse(path,
+               fmt::format("{} has the shape ({}); expected ({}){}, one for each image", name, fmt::join(shape, ", "),
+                           images, answer == Answer::target ? fmt::format(" or ({}, K)", images) : ""));
     }
     const NamedArray array = read(path, name, [&] { return hdf5::read_array(file, name); });
     if (answer == Answer::label) {

@@ -18,6 +18,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+void need_path(const Options& options) {
+    if (options.kind != Kind::generated && options.path.empty()) {
+        throw ConfigError("data.path: is missing; every kind of data but `generated` is read from files");
+    }
+}
+
 std::optional<Dataset> read_part(const Options& options, const std::string& path, Part part) {
     switch (options.kind) {
         case Kind::idx:
@@ -30,6 +36,18 @@ std::optional<Dataset> read_part(const Options& options, const std::string& path
             break;
     }
     return std::nullopt;
+}
+
+Dataset read_test(const Options& options, std::uint64_t seed) {
+    if (options.kind == Kind::generated) {
+        return generate_test(options, seed);
+    }
+    need_path(options);
+    auto test = read_part(options, options.path, Part::test);
+    if (!test) {
+        refuse(options.path, "has no test set");
+    }
+    return *std::move(test);
 }
 
 std::string shape_text(const Dataset& set) {
@@ -49,11 +67,13 @@ void check_shape(const Options& options, const Dataset& training, const Dataset&
 /// Sets apart a validation set of its own: it follows the samples that train.
 void set_apart(const Options& options, const OwnValidation& own, Dataset& training) {
     const bool elsewhere = !own.path.empty();
-    const auto set = read_part(options, elsewhere ? own.path : options.path,
-                               elsewhere ? Part::training : Part::validation);
+    const auto set =
+        read_part(options, elsewhere ? own.path : options.path, elsewhere ? Part::training : Part::validation);
     if (!set) {
-        refuse(options.path, "has no validation set (hdf5: the group validation; idx: validation-images-idx3-ubyte and "
-                             "validation-labels-idx1-ubyte; cifar: validation_batch.bin), but data.validation is `own`");
+        refuse(options.path,
+               "has no validation set (hdf5: the group validation; idx: validation-images-idx3-ubyte and "
+               "validation-labels-idx1-ubyte; cifar: validation_batch.bin or validation.bin), but data.validation is "
+               "`own`");
     }
     check_shape(options, training, *set, "validation");
     std::vector<std::int64_t>& apart = training.validation.own();
@@ -70,9 +90,10 @@ void set_apart(const Options& options, const ColumnValidation& column, Dataset& 
     const auto numbers = read_hdf5_column(options.path, column.name, training.samples());
     for (const std::int64_t value : column.values) {
         if (std::find(numbers.begin(), numbers.end(), value) == numbers.end()) {
-            refuse(options.path, fmt::format("training/{} is {} for no image; expected in data.validation.column.values "
-                                             "what some images have",
-                                             column.name, value));
+            refuse(options.path,
+                   fmt::format("training/{} is {} for no image; expected in data.validation.column.values "
+                               "what some images have",
+                               column.name, value));
         }
     }
     for (std::size_t sample = 0; sample < numbers.size(); ++sample) {
@@ -88,9 +109,7 @@ Sets read_sets(const Options& options, std::uint64_t seed) {
     if (options.kind == Kind::generated) {
         return generate_sets(options, seed);
     }
-    if (options.path.empty()) {
-        throw ConfigError("data.path: is missing; every kind of data but `generated` is read from files");
-    }
+    need_path(options);
     Sets sets{.training = read_part(options, options.path, Part::training).value(),
               .test = read_part(options, options.path, Part::test).value_or(Dataset{})};
     check_shape(options, sets.training, sets.test, "test");
@@ -100,7 +119,7 @@ Sets read_sets(const Options& options, std::uint64_t seed) {
 
 /// One number of classes for both sets: the largest label says it.
 void count_classes(Sets& sets) {
-    if (!sets.training.targets.empty()) {
+    if (sets.test.labels.empty() && sets.training.labels.empty()) {
         return;
     }
     std::int32_t largest = 0;
@@ -182,6 +201,15 @@ Datasets load(const Options& options, std::uint64_t seed) try {
     check(options, sets);
     std::string mark = fingerprint(sets);
     return {std::move(sets.training), std::move(sets.test), std::move(mark)};
+} catch (const std::bad_alloc&) {
+    refuse(options.path, "there is not enough memory for its images");
+}
+
+Datasets load_test(const Options& options, std::uint64_t seed) try {
+    Sets sets{.training = {}, .test = read_test(options, seed)};
+    count_classes(sets);
+    std::string mark = fingerprint(sets);
+    return {{}, std::move(sets.test), std::move(mark)};
 } catch (const std::bad_alloc&) {
     refuse(options.path, "there is not enough memory for its images");
 }

@@ -23,8 +23,8 @@ enum class Part { training, validation, test };
 /// validation-… or t10k-….
 [[nodiscard]] std::optional<Dataset> read_idx(const std::filesystem::path& folder, Part part);
 
-/// Reads CIFAR-10's binary version in `folder` (Krizhevsky: the CIFAR-10 dataset): data_batch_1.bin to data_batch_5.bin,
-/// validation_batch.bin or test_batch.bin.
+/// Reads the binary version of CIFAR-10 in `folder` (Krizhevsky: the CIFAR-10 dataset), data_batch_1.bin to
+/// data_batch_5.bin, validation_batch.bin or test_batch.bin; or of CIFAR-100, train.bin, validation.bin or test.bin.
 [[nodiscard]] std::optional<Dataset> read_cifar(const std::filesystem::path& folder, Part part);
 
 /// Reads GROUP/images and GROUP/labels of an HDF5 file, of the group training, validation or test. Images of
@@ -36,6 +36,7 @@ enum class Part { training, validation, test };
 
 /// Draws `options.generated_samples` training images and a sixth of that number of test images.
 [[nodiscard]] Sets generate_sets(const Options& options, std::uint64_t seed);
+[[nodiscard]] Dataset generate_test(const Options& options, std::uint64_t seed);
 
 /// Writes `images` (samples, height, width[, channels]) and labels as two gzipped IDX files. Throws ApiError.
 void write_idx(const Dataset& set, const std::filesystem::path& images, const std::filesystem::path& labels);

@@ -3,13 +3,17 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 
+#include "findings.hpp"
 #include "learner.hpp"
 #include "samples.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <iterator>
 #include <limits>
+#include <memory>
+#include <new>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -21,42 +25,59 @@ void check_shape(const nn::ModelPlan& plan, const data::Dataset& dataset) {
     const nn::SampleShape shape{dataset.height, dataset.width, dataset.channels};
     if (shape != plan.input || dataset.outputs() != plan.classes) {
         const char* const what = dataset.targets.empty() ? "classes" : "numbers";
-        throw ConfigError(fmt::format(
-            "the data set has images of ({}, {}, {}) with {} {}, but the model takes ({}, {}, {}) with {}",
-            shape.height, shape.width, shape.channels, dataset.outputs(), what, plan.input.height, plan.input.width,
-            plan.input.channels, plan.classes));
+        throw ConfigError(
+            fmt::format("the data set has images of ({}, {}, {}) with {} {}, but the model takes ({}, {}, {}) with {}",
+                        shape.height, shape.width, shape.channels, dataset.outputs(), what, plan.input.height,
+                        plan.input.width, plan.input.channels, plan.classes));
     }
 }
 
-/// The class with the largest logit of each of the first samples of the batch.
-void predict(backend::Device& device, const nn::Model& model, std::span<std::int64_t> predictions) {
-    const auto classes = static_cast<std::size_t>(model.plan().classes);
-    std::vector<float> logits(predictions.size() * classes);
-    device.download(model.logits(), logits);
-    for (std::size_t i = 0; i < predictions.size(); ++i) {
-        const auto first = logits.begin() + static_cast<std::ptrdiff_t>(i * classes);
-        predictions[i] = std::max_element(first, first + static_cast<std::ptrdiff_t>(classes)) - first;
+/// Collective over the worker. What `make` makes on this rank; std::bad_alloc on all where one has not the memory.
+template <class Make>
+auto make_everywhere(const comm::Group& group, Make make) {
+    decltype(make()) made;
+    bool is_made = true;
+    try {
+        made = make();
+    } catch (const std::bad_alloc&) {
+        is_made = false;
     }
+    if (group.maximum(is_made ? 0 : 1) != 0) {
+        throw std::bad_alloc();
+    }
+    return made;
 }
 
 }  // namespace
 
 Measured measure_model(backend::Device& device, const comm::Group& group, nn::Model& model, const Recipe& recipe,
-                       const data::Dataset& dataset) {
+                       const data::Dataset& dataset, std::span<const std::int64_t> samples) {
     check_shape(model.plan(), dataset);
-    const std::int64_t batch = model.plan().batch;
-    const auto context = device.make_step_context(images_of(dataset, recipe.data), batch);
-    const data::Share share = data::share_of(0, dataset.samples(), group.rank(), group.size());
-    // A sample is predicted by one rank and is 0 on the others, so the sum over ranks gathers.
-    std::vector<std::int64_t> predictions(static_cast<std::size_t>(dataset.samples()));
-    for (std::int64_t begin = share.begin; begin < share.end; begin += batch) {
-        const auto count = static_cast<std::size_t>(std::min(batch, share.end - begin));
-        std::vector<std::int64_t> indices(static_cast<std::size_t>(batch), -1);
-        std::iota(indices.begin(), indices.begin() + static_cast<std::ptrdiff_t>(count), begin);
+    std::vector<std::int64_t> all(samples.empty() ? static_cast<std::size_t>(dataset.samples()) : 0);
+    std::iota(all.begin(), all.end(), 0);
+    samples = samples.empty() ? std::span<const std::int64_t>(all) : samples;
+    const auto batch = static_cast<std::size_t>(model.plan().batch);
+    const auto classes = static_cast<std::size_t>(model.plan().classes);
+    std::unique_ptr<backend::StepContext> context;
+    const auto findings = make_everywhere(group, [&] {
+        context = device.make_step_context(images_of(dataset, recipe.data), model.plan().batch);
+        return std::make_unique<Findings>(std::ssize(samples), model.plan().classes, dataset.targets.empty());
+    });
+    const data::Share share = data::share_of(0, std::ssize(samples), group.rank(), group.size());
+    const auto end = static_cast<std::size_t>(share.end);
+    std::vector<float> logits(batch * classes);
+    for (auto begin = static_cast<std::size_t>(share.begin); begin < end; begin += batch) {
+        const auto part = samples.subspan(begin, std::min(batch, end - begin));
+        std::vector<std::int64_t> indices(batch, -1);
+        std::copy(part.begin(), part.end(), indices.begin());
         context->fill(indices, std::array<backend::StepScalars, 1>{});
         evaluate_step(device, *context, model, recipe.training.loss);
         device.synchronize();
-        predict(device, model, std::span(predictions).subspan(static_cast<std::size_t>(begin), count));
+        device.download(model.logits(), std::span(logits).first(part.size() * classes));
+        for (std::size_t i = 0; i < part.size(); ++i) {
+            findings->add(begin + i, std::span(logits).subspan(i * classes, classes),
+                          dataset.labels.empty() ? 0 : dataset.labels[static_cast<std::size_t>(part[i])]);
+        }
     }
 
     const backend::LossSums sums = context->sums();
@@ -64,21 +85,25 @@ Measured measure_model(backend::Device& device, const comm::Group& group, nn::Mo
     std::array counts{sums.correct, sums.samples};
     group.sum(loss);
     group.sum(counts);
-    group.sum(predictions);
-    const auto all = static_cast<double>(counts[1]);
-    return {.loss = loss[0] / all,
-            .accuracy = dataset.targets.empty() ? static_cast<double>(counts[0]) / all
-                                                : std::numeric_limits<double>::quiet_NaN(),
-            .samples = counts[1],
-            .predictions = std::vector<std::int32_t>(predictions.begin(), predictions.end())};
+    findings->gather(group);
+    const auto counted = static_cast<double>(counts[1]);
+    Measured measured{.loss = loss[0] / counted,
+                      .accuracy = dataset.targets.empty() ? static_cast<double>(counts[0]) / counted
+                                                          : std::numeric_limits<double>::quiet_NaN(),
+                      .samples = counts[1]};
+    std::move(*findings).move_to(measured);
+    return measured;
 }
 
 Measured measure(backend::Device& device, const comm::Group& group, const Recipe& recipe, const NamedArrays& weights,
-                 const data::Dataset& dataset, std::int64_t batch) {
+                 const data::Dataset& dataset, std::int64_t batch, std::span<const std::int64_t> samples) {
     const nn::SampleShape input{dataset.height, dataset.width, dataset.channels};
-    nn::Model planned(device, nn::plan_model(recipe.model, input, dataset.outputs(), batch));
-    planned.set_state(nn::read_tensors(planned.plan(), weights));
-    return measure_model(device, group, planned, recipe, dataset);
+    const auto planned = make_everywhere(group, [&] {
+        auto made = std::make_unique<nn::Model>(device, nn::plan_model(recipe.model, input, dataset.outputs(), batch));
+        made->set_state(nn::read_tensors(made->plan(), weights));
+        return made;
+    });
+    return measure_model(device, group, *planned, recipe, dataset, samples);
 }
 
 }  // namespace finch::train

@@ -5,6 +5,7 @@
 #include "support/captured_log.hpp"
 #include "support/wrapped_device.hpp"
 
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <filesystem>
 #include <stdexcept>
@@ -110,6 +111,55 @@ TEST_CASE("weights that were published in haste are tested when there is time") 
     REQUIRE(publish_weights(world.directory, this_run, population.best()));
     CHECK(world.published() == 3);
     CHECK(publish_best(world.directory, this_run, world.config, world.datasets, *world.device, population.best()));
+}
+
+TEST_CASE("results are those of the test set and of the split's validation set, by the index of each image") {
+    World world;
+    CnnEvaluator evaluator = world.evaluator(0, this_run);
+    const search::Individual best = world.train(evaluator, 3);
+    const search::Population population = population_of({best});
+
+    REQUIRE(publish_best(world.directory, this_run, world.config, world.datasets, *world.device, population.best()));
+
+    const NamedArrays arrays = world.published_arrays();
+    const auto whole = [&arrays](const char* name) {
+        return std::get<std::vector<std::int64_t>>(find_array(arrays, name).values);
+    };
+    const train::Recipe recipe = world.config.recipe(best.genome, best.id.value);
+    CHECK(whole("validation/index") == data::split(recipe.data, 120, world.config.seed).validation);
+    for (std::size_t row = 0; row < 20; ++row) {
+        const auto index = static_cast<std::size_t>(whole("validation/index")[row]);
+        CHECK(whole("validation/truth")[row] == world.datasets.training.labels[index]);
+        CHECK(whole("test/index")[row] == static_cast<std::int64_t>(row));
+        CHECK(whole("test/truth")[row] == world.datasets.test.labels[row]);
+    }
+    CHECK(std::get<std::vector<double>>(find_array(arrays, "validation/accuracy").values).front() ==
+          doctest::Approx(best.accuracy));
+    CHECK(find_array(arrays, "validation/scores").shape == std::vector<std::int64_t>{20, 10});
+    CHECK(find_array(arrays, "test/confusion").shape == std::vector<std::int64_t>{10, 10});
+}
+
+TEST_CASE("what an earlier version published is measured anew, and holds each array once") {
+    World world;
+    CnnEvaluator evaluator = world.evaluator(0, this_run);
+    const search::Population population = population_of({world.train(evaluator, 3)});
+    REQUIRE(publish_weights(world.directory, this_run, population.best()));
+    std::vector<std::string> problems;
+    auto file = store::read_model(world.directory.best_model(), problems, OnDamage::leave);
+    REQUIRE(file);
+    file->arrays.push_back({"test/loss", {}, std::vector<double>{-1}});
+    file->arrays.push_back({"test/predictions", {2}, std::vector<std::int64_t>{1, 2}});
+    store::write_model(world.directory.best_model(), *file);
+
+    CHECK(publish_best(world.directory, this_run, world.config, world.datasets, *world.device, population.best()));
+
+    const NamedArrays arrays = world.published_arrays();
+    const auto is_loss = [](const NamedArray& array) { return array.name == "test/loss"; };
+    CHECK(std::count_if(arrays.begin(), arrays.end(), is_loss) == 1);
+    CHECK(std::get<std::vector<double>>(find_array(arrays, "test/loss").values).front() > 0);
+    CHECK(find_array(arrays, "test/predictions").shape == std::vector<std::int64_t>{20});
+    CHECK_FALSE(
+        publish_best(world.directory, this_run, world.config, world.datasets, *world.device, population.best()));
 }
 
 TEST_CASE("a library that fails while the test set is measured ends no run: it is said, and the next start measures") {

@@ -70,6 +70,12 @@ struct World {
         return file ? file->individual.id.value : 0;
     }
 
+    [[nodiscard]] NamedArrays published_arrays() const {
+        std::vector<std::string> problems;
+        const auto file = store::read_model(directory.best_model(), problems, OnDamage::leave);
+        return file ? file->arrays : NamedArrays{};
+    }
+
     /// As whoever trained it would have kept it.
     void keep(int worker, const search::Individual& one, std::uint64_t run) const {
         store::write_model(directory.worker_best(worker), {one, "", {{"x", {}, std::vector<float>{1}}}, run});

@@ -51,6 +51,7 @@ def examine(name, source, folder):
         check(not different, f"{name}: {id} reads otherwise now: {different}")
     check("island 0" in folder.run(0, "show", run), f"{name}: finch show does not read it")
     folder.run(0, "status", run, expect=INTERRUPTED)
+    check("macro F1" in folder.run(2, "test", run), f"{name}: finch test does not measure its best network")
     passed(f"{name}: {len(finished)} finished individuals read as they were recorded")
 
     unfinished = len(before) - len(finished)
@@ -67,7 +68,8 @@ def examine(name, source, folder):
                for column in set(before[id]) & set(kept[id]) - {"islands"}  # where it is active now: the search went on
                if kept[id][column] != before[id][column]}
     check(not changed, f"{name}: the resume changed a finished individual: {changed}")
-    check((run / "models/best.h5").exists(), f"{name}: no models/best.h5")
+    with h5py.File(run / "models/best.h5", "r") as best:
+        check(best["test/scores"].shape[0] == len(best["test/index"]), f"{name}: models/best.h5 has no table of predictions")
     passed(f"{name}: resumed to its end, {unfinished} trainings from their snapshots")
 
     one = next(id for id in finished if before[id]["outcome"] == "evaluated")

@@ -46,6 +46,44 @@ TEST_CASE("cifar: planes become channels, the batches follow each other") {
     CHECK(sets.training.pixels[second_image_pixel_7 + 2] == 207);
 }
 
+TEST_CASE("cifar: a test set is read where there is no other") {
+    const TemporaryFolder folder;
+    write_bytes(folder.path() / "test_batch.bin", record(9));
+
+    const auto sets = data::load_test({.kind = data::Kind::cifar, .path = folder.path().string()}, 1);
+
+    CHECK(sets.test.labels == std::vector<std::int32_t>{9});
+    CHECK(sets.test.classes == 10);
+}
+
+TEST_CASE("cifar: of CIFAR-100 the fine labels are read, and neither test nor validation set need be there") {
+    const TemporaryFolder folder;
+    fs::create_directory(folder.path() / "cifar-100-binary");
+    const auto both = [](std::uint8_t fine) {
+        std::vector<std::uint8_t> bytes = record(fine);
+        bytes.insert(bytes.begin(), 19);
+        return bytes;
+    };
+    write_bytes(folder.path() / "cifar-100-binary/train.bin", both(99));
+    data::Options options{.kind = data::Kind::cifar, .path = folder.path().string()};
+
+    auto sets = data::load(options, 1);
+    CHECK(sets.training.labels == std::vector<std::int32_t>{99});
+    CHECK(sets.training.classes == 100);
+    CHECK(sets.training.pixels[1] == 100);
+    CHECK(sets.test.samples() == 0);
+
+    options.validation = data::OwnValidation{};
+    CHECK_THROWS_WITH_AS((void)data::load(options, 1), doctest::Contains("has no validation set"), ConfigError);
+    write_bytes(folder.path() / "cifar-100-binary/validation.bin", both(7));
+    sets = data::load(options, 1);
+    CHECK(sets.training.labels == std::vector<std::int32_t>{99, 7});
+    CHECK(sets.training.validation == std::vector<std::int64_t>{1});
+
+    write_bytes(folder.path() / "cifar-100-binary/train.bin", both(100));
+    CHECK(contains(problem_of(data::Kind::cifar, folder.path()), "record 0 has the label 100; expected 0 to 99"));
+}
+
 TEST_CASE("cifar: a missing batch, a wrong size and a wrong label are refused by name") {
     const TemporaryFolder folder;
     write_good(folder.path());

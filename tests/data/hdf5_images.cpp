@@ -2,9 +2,12 @@
 
 #include "files.hpp"
 
+#include <cmath>
+#include <cstring>
 #include <doctest/doctest.h>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 namespace {
 
@@ -49,6 +52,17 @@ TEST_CASE("hdf5: images and labels of a plain file are read") {
     CHECK(sets.test.labels == std::vector<std::int32_t>{1});
 }
 
+TEST_CASE("hdf5: a test set is read where there is no other") {
+    const TemporaryFolder folder;
+    const NamedArrays arrays = good();
+    write_plain(folder.path() / "some.h5", {arrays[2], arrays[3]});
+
+    const auto sets = data::load_test({.kind = data::Kind::hdf5, .path = (folder.path() / "some.h5").string()}, 1);
+
+    CHECK(sets.test.pixels == Bytes{7, 8, 9});
+    CHECK(sets.test.classes == 2);
+}
+
 TEST_CASE("hdf5: what is missing, of another type or of another shape is refused by name") {
     const auto check = [](const std::string& problem, const std::string& what) {
         CHECK_MESSAGE(contains(problem, "some.h5"), problem);
@@ -57,7 +71,7 @@ TEST_CASE("hdf5: what is missing, of another type or of another shape is refused
     };
 
     check(problem_with(2, {"test/pictures", {1, 1, 3}, Bytes{7, 8, 9}}), "test/images cannot be read");
-    check(problem_with(0, {"training/images", {2, 1, 3}, std::vector<float>(6)}), "training/images");
+    check(problem_with(0, {"training/images", {2, 1, 3}, std::vector<std::int64_t>(6)}), "training/images");
     check(problem_with(0, {"training/images", {2, 3}, Bytes(6)}), "training/images has the shape (2, 3)");
     check(problem_with(1, {"training/labels", {3}, Bytes{0, 1, 1}}), "training/labels has the shape (3)");
     check(problem_with(1, {"training/labels", {2}, std::vector<std::int64_t>{0, -1}}), "training/labels holds -1");
@@ -181,6 +195,108 @@ TEST_CASE("hdf5: images that lie elsewhere, or that the file cannot hold, are re
     CHECK(contains(problem(outside, 2), "some.h5: training/images cannot be read (training/images is stored outside"));
     CHECK(contains(problem([](hid_t) {}, 2), "was never written"));
     CHECK(contains(problem([](hid_t) {}, hsize_t{1} << 40), "claims the shape (1099511627776, 1, 3)"));
+}
+
+data::Options options_of(const fs::path& path, data::Validation validation = {}) {
+    return {.kind = data::Kind::hdf5, .path = path.string(), .validation = std::move(validation)};
+}
+
+std::vector<float> floats_of(const data::Dataset& set) {
+    std::vector<float> floats(set.pixels.size() / sizeof(float));
+    std::memcpy(floats.data(), set.pixels.data(), set.pixels.size());
+    return floats;
+}
+
+TEST_CASE("hdf5: without a test set the rest is read; a validation set of its own follows what trains") {
+    const TemporaryFolder folder;
+    const fs::path path = folder.path() / "some.h5";
+    NamedArrays arrays = good();
+    arrays.resize(2);
+    write_plain(path, arrays);
+    CHECK(data::load(options_of(path), 1).test.samples() == 0);
+    CHECK_THROWS_WITH_AS((void)data::load(options_of(path, data::OwnValidation{}), 1),
+                         doctest::Contains("has no validation set"), ConfigError);
+
+    arrays.push_back({"validation/images", {2, 1, 3}, Bytes{9, 8, 7, 6, 5, 4}});
+    arrays.push_back({"validation/labels", {2}, Bytes{3, 1}});
+    write_plain(path, arrays);
+    const data::Datasets own = data::load(options_of(path, data::OwnValidation{}), 1);
+    CHECK(own.training.pixels == Bytes{1, 2, 3, 4, 5, 6, 9, 8, 7, 6, 5, 4});
+    CHECK(own.training.labels == std::vector<std::int32_t>{1, 0, 3, 1});
+    CHECK(own.training.classes == 4);
+    CHECK(own.training.validation == std::vector<std::int64_t>{2, 3});
+    CHECK(own.fingerprint != data::load(options_of(path), 1).fingerprint);
+
+    const fs::path other = folder.path() / "other.h5";
+    write_plain(other, {{"training/images", {1, 1, 3}, Bytes{40, 50, 60}}, {"training/labels", {1}, Bytes{1}}});
+    const data::Datasets elsewhere = data::load(options_of(path, data::OwnValidation{other.string()}), 1);
+    CHECK(elsewhere.training.pixels == Bytes{1, 2, 3, 4, 5, 6, 40, 50, 60});
+    CHECK(elsewhere.training.validation == std::vector<std::int64_t>{2});
+
+    write_plain(other, {{"training/images", {1, 3, 1}, Bytes{40, 50, 60}}, {"training/labels", {1}, Bytes{1}}});
+    CHECK_THROWS_WITH_AS((void)data::load(options_of(path, data::OwnValidation{other.string()}), 1),
+                         doctest::Contains("expected one shape"), ConfigError);
+}
+
+TEST_CASE("hdf5: a column says which images validate") {
+    const TemporaryFolder folder;
+    const fs::path path = folder.path() / "some.h5";
+    NamedArrays arrays = good();
+    arrays[0] = {"training/images", {4, 1, 1}, Bytes{1, 2, 3, 4}};
+    arrays[1] = {"training/labels", {4}, Bytes{0, 1, 0, 1}};
+    arrays[2] = {"test/images", {1, 1, 1}, Bytes{7}};
+    arrays.push_back({"training/site", {4}, std::vector<std::int64_t>{5, -7, 5, 9}});
+    arrays.push_back({"training/weight", {4}, std::vector<double>{0.5, 1, 1, 1}});
+    write_plain(path, arrays);
+    const auto by = [&](const std::string& name, std::vector<std::int64_t> values) {
+        return data::load(options_of(path, data::ColumnValidation{name, std::move(values)}), 1).training.validation;
+    };
+
+    CHECK(by("site", {5}) == std::vector<std::int64_t>{0, 2});
+    CHECK(by("site", {9, -7}) == std::vector<std::int64_t>{1, 3});
+    CHECK_THROWS_WITH_AS((void)by("site", {5, 6}), doctest::Contains("training/site is 6 for no image"), ConfigError);
+    CHECK_THROWS_WITH_AS((void)by("weight", {1}), doctest::Contains("training/weight holds 0.5"), ConfigError);
+    CHECK_THROWS_WITH_AS((void)by("fold", {1}), doctest::Contains("training/fold"), ConfigError);
+    CHECK_THROWS_WITH_AS((void)by("images", {1}), doctest::Contains("expected (4)"), ConfigError);
+}
+
+TEST_CASE("hdf5: images and targets of floats are read, and what is not finite is refused") {
+    const TemporaryFolder folder;
+    const fs::path path = folder.path() / "some.h5";
+    NamedArrays arrays{{"training/images", {2, 2, 1, 3}, std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
+                       {"training/labels", {2, 2}, std::vector<double>{0.5, -3, 1e3, 4}}};
+    write_plain(path, arrays);
+    data::Options options = options_of(path);
+    options.axes = data::Axes::nchw;
+    options.answer = data::Answer::target;
+
+    const data::Dataset set = data::load(options, 1).training;
+    CHECK(set.float_pixels);
+    CHECK(floats_of(set) == std::vector<float>{1, 4, 2, 5, 3, 6, 7, 10, 8, 11, 9, 12});
+    CHECK(set.targets == std::vector<float>{0.5, -3, 1e3, 4});
+    CHECK(set.target_size == 2);
+    CHECK(set.samples() == 2);
+    CHECK(set.outputs() == 2);
+    CHECK(set.labels.empty());
+
+    std::vector<std::byte> block(data::block_bytes(set));
+    data::write_block(set, block);
+    const data::Dataset view = data::view_block(block);
+    CHECK(view.pixels == set.pixels);
+    CHECK(view.targets == set.targets);
+    CHECK(view.float_pixels);
+    CHECK(view.outputs() == 2);
+
+    arrays[1].values = std::vector<double>{0.5, -3, INFINITY, 4};
+    write_plain(path, arrays);
+    CHECK_THROWS_WITH_AS((void)data::load(options, 1), doctest::Contains("training/labels holds inf"), ConfigError);
+    arrays[1] = {"training/labels", {2, 2, 1}, std::vector<double>(4)};
+    write_plain(path, arrays);
+    CHECK_THROWS_WITH_AS((void)data::load(options, 1), doctest::Contains("expected (2) or (2, K)"), ConfigError);
+    arrays[1] = {"training/labels", {2}, std::vector<double>{1, 0}};
+    arrays[0].values = std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, NAN};
+    write_plain(path, arrays);
+    CHECK_THROWS_WITH_AS((void)data::load(options, 1), doctest::Contains("training/images holds nan"), ConfigError);
 }
 
 }  // namespace

@@ -38,6 +38,20 @@ std::string problem_with(const Bytes& images, const Bytes& labels) {
     return problem_of(data::Kind::idx, folder.path());
 }
 
+TEST_CASE("idx: a test set is read where there is no other") {
+    const TemporaryFolder folder;
+    write_good(folder.path());
+    fs::remove(folder.path() / "train-images-idx3-ubyte");
+
+    const auto sets = data::load_test({.kind = data::Kind::idx, .path = folder.path().string()}, 1);
+
+    CHECK(sets.test.pixels == Bytes{7, 8, 9});
+    CHECK(sets.test.labels == std::vector<std::int32_t>{2});
+    CHECK(sets.test.classes == 3);
+    CHECK(sets.training.samples() == 0);
+    CHECK(contains(problem_of(data::Kind::idx, folder.path()), "train-images"));
+}
+
 TEST_CASE("idx: bytes, shapes and labels are read as the format says") {
     const TemporaryFolder folder;
     write_good(folder.path());
@@ -138,7 +152,7 @@ TEST_CASE("idx: images of another shape in the test set are refused") {
 
     const std::string problem = problem_of(data::Kind::idx, folder.path());
 
-    CHECK_MESSAGE(contains(problem, "training images are 1 x 3 x 1, test images 3 x 1 x 1"), problem);
+    CHECK_MESSAGE(contains(problem, "training images are 1 x 3 x 1 bytes, test images 3 x 1 x 1 bytes"), problem);
 }
 
 TEST_CASE("idx: a missing folder and a missing file say what was looked for and how to get it") {

@@ -33,6 +33,25 @@ TEST_CASE("split: training and validation are disjoint and together everything")
     CHECK(*both.rbegin() == 99);
 }
 
+TEST_CASE("split: samples that are set apart validate, and no other does") {
+    data::Dataset set = set_of(100);
+    set.validation.own() = {3, 50, 99};
+    const data::Split split = data::split(options({}, 30), set, 7);
+
+    CHECK(split.validation == std::vector<std::int64_t>{3, 50, 99});
+    CHECK(split.training.size() == 97);
+    CHECK(std::set<std::int64_t>(split.training.begin(), split.training.end()).size() == 97);
+    for (const std::int64_t sample : split.validation) {
+        CHECK(std::find(split.training.begin(), split.training.end(), sample) == split.training.end());
+    }
+    const data::Split few = data::split(options(20, 30), set, 7);
+    CHECK(few.training.size() == 20);
+    CHECK(std::includes(split.training.begin(), split.training.end(), few.training.begin(), few.training.end()));
+    set.validation.own().resize(100);
+    CHECK_THROWS_WITH_AS((void)data::split(options({}, 30), set, 1), doctest::Contains("data.validation:"),
+                         ConfigError);
+}
+
 TEST_CASE("split: fewer training samples leave the validation set as it is and are a part of the larger set") {
     const data::Split large = data::split(options({}, 30), set_of(100), 7);
     const data::Split small = data::split(options(20, 30), set_of(100), 7);
@@ -43,13 +62,15 @@ TEST_CASE("split: fewer training samples leave the validation set as it is and a
 }
 
 TEST_CASE("split: another seed splits otherwise, the same seed alike") {
-    CHECK(data::split(options({}, 30), set_of(100), 7).validation == data::split(options({}, 30), set_of(100), 7).validation);
-    CHECK(data::split(options({}, 30), set_of(100), 7).validation != data::split(options({}, 30), set_of(100), 8).validation);
+    CHECK(data::split(options({}, 30), set_of(100), 7).validation ==
+          data::split(options({}, 30), set_of(100), 7).validation);
+    CHECK(data::split(options({}, 30), set_of(100), 7).validation !=
+          data::split(options({}, 30), set_of(100), 8).validation);
 }
 
 TEST_CASE("split: too few samples are refused with the key and what there is") {
-    CHECK_THROWS_WITH_AS((void)data::split(options({}, 100), set_of(100), 1), doctest::Contains("data.validation_samples"),
-                         ConfigError);
+    CHECK_THROWS_WITH_AS((void)data::split(options({}, 100), set_of(100), 1),
+                         doctest::Contains("data.validation_samples"), ConfigError);
     CHECK_THROWS_WITH_AS((void)data::split(options(71, 30), set_of(100), 1),
                          doctest::Contains("data.training_samples: 71 samples asked for, but 100 less 30"),
                          ConfigError);

@@ -62,7 +62,10 @@ def check_in_pytorch(best, images):
     model.eval()
     with torch.no_grad():
         pixels = torch.from_numpy(images[:, None].astype(np.float32))
-        predictions = model((pixels / 255 - 0.13) / 0.31).argmax(1).numpy()
+        scores = model((pixels / 255 - 0.13) / 0.31).softmax(1).numpy()
+    far = np.abs(scores - best["test/scores"][()]).max()
+    check(far < 1e-4, f"PyTorch's scores are up to {far} from the recorded ones")
+    predictions = scores.argmax(1)
     # A tie may go either way.
     apart = int((predictions != best["test/predictions"][()]).sum())
     check(apart <= 1, f"PyTorch predicts {apart} of {len(images)} test images differently")

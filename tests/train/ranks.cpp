@@ -1,8 +1,10 @@
 // The same training and the same measurement on 1 to 4 ranks. Run with 4.
+#include "support/wrapped_device.hpp"
 #include "world.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <numeric>
 
 using namespace finch;
@@ -46,6 +48,15 @@ train::Recipe gradient_recipe(std::int64_t batch) {
     recipe.training.learning_rate = 1000;
     return recipe;
 }
+
+/// Without memory for what differs from step to step.
+class FullDevice : public WrappedDevice {
+public:
+    [[nodiscard]] std::unique_ptr<backend::StepContext> make_step_context(const backend::Images&,
+                                                                          std::int64_t) override {
+        throw std::bad_alloc();
+    }
+};
 
 }  // namespace
 
@@ -235,7 +246,61 @@ TEST_CASE("10 007 samples are measured alike by 1 to 4 ranks, every sample once"
         CHECK(std::abs(found.loss - expected.loss) < 1e-6);
         CHECK(found.accuracy == expected.accuracy);
         CHECK(found.predictions == expected.predictions);
+        CHECK(found.places == expected.places);
+        CHECK(found.scores == expected.scores);
     }
+}
+
+TEST_CASE("samples that are named are measured in their order, by 1 to 4 ranks, as among all") {
+    const auto datasets = bright_rows(203);
+    const auto recipe = small_recipe(20);
+    const comm::Group one = alone();
+    Run run(one, datasets, recipe);
+    const NamedArrays weights = run->best_weights();
+    const auto device = backend::make_cpu_device(1);
+    const auto all = train::measure(*device, one, recipe.model, weights, recipe.data, datasets.training, 64);
+    std::vector<std::int64_t> named;
+    for (std::int64_t sample = 201; sample > 0; sample -= 3) {
+        named.push_back(sample);
+    }
+
+    for (int ranks = 1; ranks <= 4; ++ranks) {
+        CAPTURE(ranks);
+        const comm::Group group = first_ranks(ranks);
+        const auto found =
+            train::measure(*device, group, recipe.model, weights, recipe.data, datasets.training, 9, named);
+
+        REQUIRE(found.samples == std::ssize(named));
+        double loss = 0;
+        std::int64_t wrong = 0;
+        for (std::size_t i = 0; i < named.size(); ++i) {
+            const auto sample = static_cast<std::size_t>(named[i]);
+            const auto label = static_cast<std::size_t>(datasets.training.labels[sample]);
+            wrong += found.predictions[i] == all.predictions[sample] ? 0 : 1;
+            wrong += found.places[i] == all.places[sample] ? 0 : 1;
+            for (std::size_t c = 0; c < classes; ++c) {
+                wrong += std::abs(found.scores[i * classes + c] - all.scores[sample * classes + c]) < 1e-5F ? 0 : 1;
+            }
+            loss -= std::log(static_cast<double>(found.scores[i * classes + label]));
+        }
+        CHECK(wrong == 0);
+        CHECK(found.loss == doctest::Approx(loss / static_cast<double>(named.size())).epsilon(1e-5));
+    }
+}
+
+TEST_CASE("a measurement for which one rank has no memory is none on all ranks") {
+    const auto datasets = bright_rows(60);
+    const auto recipe = small_recipe(20);
+    const comm::Group one = alone();
+    const NamedArrays weights = Run(one, datasets, recipe)->best_weights();
+    const comm::Group group = first_ranks(4);
+    std::unique_ptr<backend::Device> device = backend::make_cpu_device(1);
+    if (group.rank() == 2) {
+        device = std::make_unique<FullDevice>();
+    }
+
+    CHECK_THROWS_AS((void)train::measure(*device, group, recipe.model, weights, recipe.data, datasets.training, 8),
+                    std::bad_alloc);
 }
 
 TEST_CASE("validation within a training counts 1 007 samples once on 1 to 4 ranks") {

@@ -229,6 +229,17 @@ TEST_CASE("training: the best epoch's weights are kept, and measured they give i
         correct += measured.predictions[i] == validation.labels[i] ? 1 : 0;
     }
     CHECK(measured.accuracy == doctest::Approx(static_cast<double>(correct) / 20));
+    double loss = 0;
+    for (std::size_t i = 0; i < validation.labels.size(); ++i) {
+        const float* scores = measured.scores.data() + i * classes;
+        const auto label = static_cast<std::size_t>(validation.labels[i]);
+        CHECK(scores[0] + scores[1] + scores[2] == doctest::Approx(1));
+        CHECK(std::max_element(scores, scores + classes) - scores == measured.predictions[i]);
+        CHECK(std::count_if(scores, scores + classes, [&](float one) { return one > scores[label]; }) ==
+              measured.places[i]);
+        loss -= std::log(static_cast<double>(scores[label]));
+    }
+    CHECK(measured.loss == doctest::Approx(loss / 20).epsilon(1e-6));
     CHECK(equal_but_for_seconds(run->snapshot(), before));
 
     const auto device = backend::make_cpu_device(1);
@@ -291,6 +302,26 @@ TEST_CASE("training: what cannot be trained is refused") {
     recipe = small_recipe(20);
     recipe.training.precision = train::Precision::bfloat16;
     CHECK_THROWS_WITH_AS(Run(group, datasets, recipe), doctest::Contains("precision"), ConfigError);
+}
+
+TEST_CASE("measure: of equal logits the first class is the guess, and the others follow in their order") {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(60);
+    const auto recipe = small_recipe(20);
+    Run run(group, datasets, recipe);
+    NamedArrays zeros = run->best_weights();
+    for (NamedArray& array : zeros) {
+        auto& values = std::get<std::vector<float>>(array.values);
+        std::fill(values.begin(), values.end(), 0.0F);
+    }
+    const auto device = backend::make_cpu_device(1);
+
+    const auto measured = train::measure(*device, group, recipe.model, zeros, recipe.data, datasets.training, 7);
+
+    CHECK(measured.predictions == std::vector<std::int32_t>(60, 0));
+    CHECK(datasets.training.labels == measured.places);
+    CHECK(measured.scores == std::vector<float>(60 * classes, 1.0F / 3));
+    CHECK(measured.loss == doctest::Approx(std::log(3.0)));
 }
 
 TEST_CASE("measure: a data set of another shape is refused") {

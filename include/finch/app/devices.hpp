@@ -30,8 +30,7 @@ struct OpenedDevice {
 void check_precision(const config::Config& config, const backend::Device& device);
 
 /// Collective over the world. Finds out who sees which devices, decides who computes where, and opens this rank's.
-/// Throws ConfigError on every rank where it cannot be as configured, or where the configuration's precision needs a
-/// GPU.
+/// Throws ConfigError on every rank where it cannot be as configured.
 [[nodiscard]] OpenedDevice open_device(const comm::Session& session, const config::Config& config,
                                        const Placement& placement);
 

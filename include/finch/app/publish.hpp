@@ -14,14 +14,14 @@
 namespace finch::app {
 
 /// World rank 0 only. Makes models/best.h5 the weights of `best`, an individual of the run `run` or null, as whoever
-/// trained it kept them, without results on the test set: some milliseconds, so that it can follow every archive. False
-/// where they are not there, and what was published stands. Throws StorageError.
+/// trained it kept them, without results: some milliseconds, so that it can follow every archive. False where they are
+/// not there, and what was published stands. Throws StorageError.
 bool publish_weights(const store::RunDirectory& directory, std::uint64_t run, const search::Individual* best);
 
-/// World rank 0 only. The same from the file of whichever worker trained it, and then loss, accuracy and predictions on
-/// the test set. Returns a sentence for the log; nothing where there is nobody yet or the file is up to date. Throws
-/// StorageError, std::bad_alloc, what a device's library throws, and FileError where the weights are in no file of this
-/// run.
+/// World rank 0 only. The same from the file of whichever worker trained it, and then its results on the test and the
+/// validation set (set_results()). Returns a sentence for the log; nothing where there is nobody yet or the file is up
+/// to date. Throws StorageError, std::bad_alloc, what a device's library throws, and FileError where the weights are in
+/// no file of this run.
 [[nodiscard]] std::optional<std::string> publish_best(const store::RunDirectory& directory, std::uint64_t run,
                                                       const config::Config& config, const data::Datasets& datasets,
                                                       backend::Device& device, const search::Individual* best);

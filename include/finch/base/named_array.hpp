@@ -1,5 +1,7 @@
 #pragma once
 
+#include "finch/base/bytes.hpp"
+
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -18,5 +20,9 @@ using NamedArrays = std::vector<NamedArray>;
 
 /// The array called `name`. Throws FileError where there is none.
 [[nodiscard]] const NamedArray& find_array(const NamedArrays& arrays, const std::string& name);
+
+/// Arrays as bytes between the ranks of one start, and back. read_arrays() throws FileError where they end too early.
+void write_arrays(const NamedArrays& arrays, ByteWriter& writer);
+[[nodiscard]] NamedArrays read_arrays(ByteReader& reader);
 
 }  // namespace finch

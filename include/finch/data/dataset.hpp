@@ -122,14 +122,18 @@ struct Options {
 };
 
 struct Datasets {
-    Dataset training;  ///< with those that validate; split() says which
-    Dataset test;      ///< may be empty
+    Dataset training;         ///< with those that validate; split() says which
+    Dataset test;             ///< may be empty
     std::string fingerprint;  ///< CRC-32C of all of it: a resumed run must see the same data
 };
 
 /// Reads or generates both sets. Throws ConfigError that names the path, what was expected there and how to get it.
 /// `seed` matters for generated data alone.
 [[nodiscard]] Datasets load(const Options& options, std::uint64_t seed);
+
+/// The test set alone, which must be there, with as many classes as its own labels have; `training` is empty. Throws as
+/// load() does.
+[[nodiscard]] Datasets load_test(const Options& options, std::uint64_t seed);
 
 /// Calls visit(list) for each list of elements of a data set; those of larger elements come first.
 template <class Set, class Visit>

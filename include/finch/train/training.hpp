@@ -32,13 +32,17 @@ enum class State { running, finished, diverged, pruned };
 /// Whether a training ends now: the epochs so far, and how many it is to have.
 using Pruner = std::function<bool(std::span<const Epoch> curve, std::int64_t epochs)>;
 
-/// Loss and accuracy of given weights on a data set, in which every sample counts alike.
+/// What given weights say of samples, each of which counts alike, on every rank.
 struct Measured {
     double loss = 0;
-    double accuracy = 0;                    ///< not a number where there are targets in place of labels
-    std::int64_t samples = 0;               ///< how many were counted: each once
-    std::vector<std::int32_t> predictions;  ///< by sample, on every rank
+    double accuracy = 0;                      ///< not a number where there are targets in place of labels
+    std::int64_t samples = 0;                 ///< how many were counted: each once
+    std::vector<std::int32_t> predictions{};  ///< by sample: the class with the largest logit, the first of equal ones
+    std::vector<std::int32_t> places{};       ///< by sample: that of its own class by the logits; 0: it has the largest
+    std::vector<float>
+        scores{};  ///< (samples, outputs): softmax, or what is predicted of targets; none where more than most_scores
 };
+inline constexpr std::int64_t most_scores = std::int64_t{1} << 26;
 
 /// What a training that is to begin must know of the host's memory besides how much is free.
 struct HostMemory {
@@ -186,9 +190,11 @@ private:
 };
 
 /// Collective over the worker. Loss and accuracy of `weights` (PyTorch's names) on a data set, for a model without a
-/// training: each sample counts once, whatever the number of ranks. `batch` samples per rank at once. Throws
-/// ConfigError (the network cannot exist) and FileError (the weights are not this model's).
+/// training: each sample counts once, whatever the number of ranks. `batch` samples per rank at once. Of all samples,
+/// or of those with the indices `samples`, in their order. Throws ConfigError (the network cannot exist), FileError
+/// (the weights are not this model's) and, on all ranks where one has not the memory, std::bad_alloc.
 [[nodiscard]] Measured measure(backend::Device& device, const comm::Group& group, const Recipe& recipe,
-                               const NamedArrays& weights, const data::Dataset& dataset, std::int64_t batch);
+                               const NamedArrays& weights, const data::Dataset& dataset, std::int64_t batch,
+                               std::span<const std::int64_t> samples = {});
 
 }  // namespace finch::train

@@ -1,0 +1,205 @@
+#include "finch/app/test_best.hpp"
+
+#include "finch/app/devices.hpp"
+#include "finch/app/evolve.hpp"
+#include "finch/app/load_data.hpp"
+#include "finch/app/on_every_rank.hpp"
+#include "finch/app/results.hpp"
+#include "finch/app/startup.hpp"
+#include "finch/base/bytes.hpp"
+#include "finch/base/format.hpp"
+#include "finch/base/log.hpp"
+#include "finch/nn/model.hpp"
+#include "finch/store/model_file.hpp"
+#include "finch/store/resume.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace finch::app {
+namespace {
+
+/// What is to be tested, as it travels from world rank 0.
+struct Tested {
+    std::string config;  ///< of the run, with the settings
+    std::string fingerprint;
+    search::Individual individual;
+    NamedArrays weights;
+};
+
+bool is_of(const std::string& setting, const std::string& section) {
+    return setting.starts_with(section + ".") || setting.starts_with(section + "=");
+}
+
+void check_settings(const TestOptions& options) {
+    for (const std::string& setting : options.settings) {
+        if (!is_of(setting, "data") && !is_of(setting, "workers")) {
+            throw ConfigError(
+                fmt::format("--set {}: the network is there already; accepted: keys of data and of workers", setting));
+        }
+    }
+}
+
+/// On the run's own test set.
+bool tests_own_data(const TestOptions& options) {
+    return !options.data && std::none_of(options.settings.begin(), options.settings.end(),
+                                         [](const std::string& setting) { return is_of(setting, "data"); });
+}
+
+/// Throws ConfigError where there is none of this run, or it cannot be read.
+store::ModelFile read_best(const store::RunDirectory& directory, const store::Recovered& recovered) {
+    const std::string path = directory.best_model().string();
+    std::vector<std::string> problems;
+    auto file = store::read_model(path, problems, OnDamage::leave);
+    if (!file) {
+        throw ConfigError(problems.empty() ? fmt::format("{} is not there: the run has no trained network yet", path)
+                                           : fmt::format("{} cannot be read: {}", path, fmt::join(problems, "; ")));
+    }
+    for (const std::string& problem : problems) {
+        spdlog::warn("{}", problem);
+    }
+    search::Population population(search::ExchangeKind::none, 1);
+    recovered.merge_into(population);
+    const search::Individual* individual = population.find(file->individual.id);
+    const std::string why = individual == nullptr
+                                ? fmt::format("it is of {}, whom the run does not know", to_text(file->individual.id))
+                                : store::why_foreign(*file, recovered.facts.run, *individual);
+    if (!why.empty()) {
+        throw ConfigError(fmt::format("{} is not the best network of this run: {}", path, why));
+    }
+    return std::move(*file);
+}
+
+/// World rank 0.
+std::string pack(const TestOptions& options) {
+    check_settings(options);
+    const store::RunDirectory directory(options.run);
+    const auto recovered = store::recover(directory, OnDamage::leave, store::Curves::leave);
+    if (!recovered) {
+        throw ConfigError(fmt::format("{}: there is no run here", options.run.string()));
+    }
+    const std::string source = directory.config().string();
+    if (!config::parse(recovered->facts.config, source).trains()) {
+        throw ConfigError(
+            fmt::format("{}: finch test measures a network, and this run's objective is a function or a program",
+                        options.run.string()));
+    }
+    // Any device will do, and this may be another machine.
+    std::vector<std::string> settings{"workers.device=auto", "workers.threads=auto"};
+    settings.insert(settings.end(), options.settings.begin(), options.settings.end());
+    const config::Config config = config::parse(recovered->facts.config, source, settings);
+    store::ModelFile best = read_best(directory, *recovered);
+    std::erase_if(best.arrays, [](const NamedArray& array) { return array.name.find('/') != std::string::npos; });
+    Bytes bytes;
+    bytes.reserve(config.text().size());
+    ByteWriter writer(bytes);
+    writer.put_text(config.text());
+    writer.put_text(recovered->facts.data_fingerprint);
+    search::write_individual(best.individual, false, bytes);
+    write_arrays(best.arrays, writer);
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+Tested unpack(const std::string& packed) {
+    ByteReader reader(std::as_bytes(std::span(packed)));
+    Tested tested;
+    tested.config = reader.get_text();
+    tested.fingerprint = reader.get_text();
+    tested.individual = search::read_individual(reader);
+    tested.weights = read_arrays(reader);
+    return tested;
+}
+
+train::Recipe recipe_of(const config::Config& config, const search::Individual& individual,
+                        const TestOptions& options) {
+    train::Recipe recipe = config.recipe(individual.genome, individual.id.value);
+    if (options.data) {
+        if (recipe.data.kind == data::Kind::generated) {
+            throw ConfigError(
+                "--data: this run's data are generated, not read; accepted with it: --set data.kind=idx, cifar or "
+                "hdf5");
+        }
+        recipe.data.path = *options.data;
+    }
+    return recipe;
+}
+
+/// As many as the network tells apart: those of the data or, where the data lack the last ones, more; they are then the
+/// size of some tensor. Throws ConfigError where no number fits.
+std::int64_t outputs_of(const nn::ModelSpec& model, const data::Dataset& set, const NamedArrays& weights) {
+    std::set<std::int64_t> candidates{set.outputs()};
+    for (const NamedArray& array : weights) {
+        if (set.targets.empty() && !array.shape.empty() && array.shape.front() > set.classes) {
+            candidates.insert(array.shape.front());
+        }
+    }
+    std::string problem;
+    for (const std::int64_t classes : candidates) {
+        try {
+            const nn::ModelPlan plan = nn::plan_model(model, {set.height, set.width, set.channels}, classes, 1);
+            static_cast<void>(nn::read_tensors(plan, weights));
+            return classes;
+        } catch (const Error& error) {
+            problem = problem.empty() ? error.what() : problem;
+        }
+    }
+    throw ConfigError(fmt::format(
+        "the network does not take images of ({}, {}, {}) with {} {}: {}; accepted: data like those that it "
+        "was trained with",
+        set.height, set.width, set.channels, set.outputs(), set.targets.empty() ? "classes" : "numbers each", problem));
+}
+
+/// Collective over the world. All ranks are one worker.
+OpenedDevice open_as_one_worker(const comm::Session& session, config::Config config) {
+    config.workers.ranks = session.world_size();
+    config.workers.islands = 1;
+    config.workers.island_sizes.clear();
+    config.workers.slots = 1;
+    config.workers.communicator = cluster::AllReduceKind::automatic;
+    return open_device(session, config,
+                       place_ranks(session, config, cluster::Slurm::read(cluster::Environment::of_this_process())));
+}
+
+}  // namespace
+
+int test_best(comm::Session& session, const TestOptions& options) {
+    const Tested tested = unpack(on_rank_zero(MPI_COMM_WORLD, [&] { return pack(options); }));
+    const config::Config config = config::parse(tested.config, (options.run / "config.yaml").string());
+    const train::Recipe recipe = recipe_of(config, tested.individual, options);
+    const bool is_own = tests_own_data(options);
+    const OpenedDevice opened = open_as_one_worker(session, config);
+    const LoadedData loaded =
+        load_test_on_each_node(recipe.data, config.seed, is_own ? Reads::both_sets : Reads::test_set);
+    if (is_own && loaded.sets.fingerprint != tested.fingerprint) {
+        throw ConfigError(
+            fmt::format("the data are others than the run's (checksum {} then, {} now); accepted: the run's, or others "
+                        "by --data",
+                        tested.fingerprint, loaded.sets.fingerprint));
+    }
+    data::Dataset set = loaded.sets.test;
+    if (set.samples() == 0) {
+        throw ConfigError("the run's data have no test set; accepted: other data by --data");
+    }
+    const std::int64_t outputs = outputs_of(recipe.model, set, tested.weights);
+    set.classes = set.targets.empty() ? outputs : 0;
+    const comm::Group group(MPI_COMM_WORLD, 0, session.world_rank(), config.workers.timeout_seconds);
+    const Results results = measure_results(*opened.device, group, recipe, tested.weights, set);
+    static_cast<void>(on_rank_zero(MPI_COMM_WORLD, [&] {
+        if (options.csv) {
+            write_predictions(*options.csv, results);
+        }
+        return std::string();
+    }));
+    if (session.world_rank() == 0) {
+        const std::string which = is_own                     ? "the run's test set"
+                                  : recipe.data.path.empty() ? "other data"
+                                                             : "other data, " + recipe.data.path;
+        fmt::print("best individual {} on {}\n{}\n{}", to_text(tested.individual.id), which,
+                   results_text("test", results),
+                   results.classification ? report::confusion_text(*results.classification) : "");
+    }
+    return exit_done;
+}
+
+}  // namespace finch::app

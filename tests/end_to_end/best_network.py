@@ -1,0 +1,154 @@
+"""What finch test says of a run's best network: the figures of the recorded table on 1, 2 and 3 ranks, other data, a table of
+predictions, one sentence for all that does not fit; and the README's lines in PyTorch, where torch is installed, on the same images."""
+import csv
+import gzip
+import re
+import shutil
+
+import h5py
+import numpy as np
+
+from harness import SOURCE, TINY, Folder, check, passed
+
+SMALL = ["--set", "data.validation_samples=203", "--set", "data.training_samples=300", "--set", "training.epochs=1", "--set",
+         "search.space.lr={real: [0.1, 1.0], scale: log}", "--set", "search.budget.evaluations=3", "--set", "workers.islands=1"]
+
+
+def read_idx(path, dimensions):
+    with gzip.open(path, "rb") as file:
+        data = file.read()
+    sizes = np.frombuffer(data, dtype=">u4", count=dimensions, offset=4)
+    return np.frombuffer(data, dtype=np.uint8, offset=4 + 4 * dimensions).reshape(sizes)
+
+
+def read_images(folder, which):
+    return read_idx(folder / f"{which}-images-idx3-ubyte.gz", 3)[..., None], read_idx(folder / f"{which}-labels-idx1-ubyte.gz", 1)
+
+
+def naive_figures(truth, guess, scores):
+    """Accuracy, top 5 and macro F1, sample by sample and class by class."""
+    accuracy = np.mean([one == other for one, other in zip(truth, guess)])
+    top_5 = np.mean([sum(score > row[one] for score in row) < 5 for one, row in zip(truth, scores)])
+    f1 = []
+    for label in sorted(set(truth) | set(guess)):
+        hits = sum(one == label == other for one, other in zip(truth, guess))
+        f1.append(2 * hits / (np.sum(truth == label) + np.sum(guess == label)))
+    return accuracy, top_5, np.mean(f1)
+
+
+def check_table(results, labels, name):
+    """A recorded table against the labels of the files and against itself."""
+    index, truth, guess, scores = (results[column][()] for column in ("index", "truth", "predictions", "scores"))
+    check((labels[index] == truth).all(), f"{name}: the truths are not those of the images with these indices")
+    check(len(set(index.tolist())) == len(index) == len(guess) == len(scores), f"{name}: an image counts twice, or never")
+    check(scores.shape[1] == 10 and scores.dtype == np.float32 and np.allclose(scores.sum(1), 1, atol=1e-5), f"{name}: scores of no softmax")
+    check((scores.argmax(1) == guess).mean() > 0.99, f"{name}: the guess has not the largest score")
+    check(abs(-np.log(scores[np.arange(len(truth)), truth]).mean() - results["loss"][()]) < 1e-4, f"{name}: the loss is another")
+    confusion = np.zeros((10, 10), dtype=np.int64)
+    np.add.at(confusion, (truth, guess), 1)
+    check((confusion == results["confusion"][()]).all(), f"{name}: the confusion matrix is another")
+    found = [results[figure][()] for figure in ("accuracy", "top_5", "macro_f1")]
+    check(np.allclose(found, naive_figures(truth, guess, scores), atol=1e-12), f"{name}: {found}, but {naive_figures(truth, guess, scores)}")
+
+
+def python_of_the_readme():
+    page = (SOURCE / "README.md").read_text().split("## Use the network it found\n")[1].split("\n## ")[0]
+    code = re.search(r"```python\n(.*?)```", page, re.S).group(1)
+    check(len(code.splitlines()) <= 10, f"the README promises ten lines:\n{code}")
+    return code
+
+
+def check_in_pytorch(folder, sets):
+    try:
+        import torch
+    except ImportError:
+        print("skipped: the README's lines in PyTorch; torch is not installed (Debian: python3-torch)", flush=True)
+        return
+    with h5py.File(folder.path / "runs/mnist/models/best.h5") as best:
+        for name, images in sets.items():
+            results = best[name]
+            variables = {"images": images[results["index"][()]]}
+            exec(python_of_the_readme().replace('"runs/', f'"{folder.path}/runs/'), variables)
+            scores = variables["scores"].detach().numpy()
+            apart = np.abs(scores - results["scores"][()]).max()
+            check(apart < 1e-4, f"{name}: PyTorch's scores are up to {apart} from the recorded ones")
+            largest = np.sort(results["scores"][()], 1)
+            clear = largest[:, -1] - largest[:, -2] > 1e-3
+            check((scores.argmax(1) == results["predictions"][()])[clear].all() and clear.any(), f"{name}: PyTorch predicts others")
+            passed(f"the README's lines in PyTorch: scores of {len(scores)} {name} images within {apart:.1e}, the same predictions")
+
+
+def figures_of(text):
+    return re.search(r"loss .*", text).group(0), text[text.index("confusion"):]
+
+
+with Folder() as folder:
+    shutil.copy(SOURCE / "configs/mnist.yaml", folder.path)
+    folder.run(0, "data", "generate", "data/mnist", "--samples", 600)
+    said = folder.run(2, "evolve", "mnist.yaml", *SMALL)
+    training, training_labels = read_images(folder.path / "data/mnist", "train")
+    test, test_labels = read_images(folder.path / "data/mnist", "t10k")
+    with h5py.File(folder.path / "runs/mnist/models/best.h5") as best:
+        check_table(best["test"], test_labels, "test")
+        check_table(best["validation"], training_labels, "validation")
+        check(len(best["validation/index"]) == 203 and len(best["test/index"]) == 100, "100 images test, 203 validate")
+        accuracy, f1 = best["test/accuracy"][()], best["test/macro_f1"][()]
+        check(abs(best.attrs["accuracy"] - best["validation/accuracy"][()]) < 0.5 / 203, "the validation set is another than the search's")
+        predictions, recorded_scores = best["test/predictions"][()], best["test/scores"][()]
+        confusion = best["test/confusion"][()]
+    check(f"test accuracy {100 * accuracy:.2f} %" in said and f"macro F1 {f1:.4f}" in said, f"the closing line lacks the figures\n{said}")
+    passed("best.h5 has the tables of the test and the validation set; accuracy, top 5, F1 and confusions are those of a naive count")
+
+    check_in_pytorch(folder, {"test": test, "validation": training})
+
+    alone = folder.run(0, "test", "runs/mnist", "--csv", "predictions.csv")
+    check(f"accuracy {100 * accuracy:.2f} %" in alone and f"macro F1 {f1:.4f}" in alone and "100 images" in alone, alone)
+    rows = [line.split() for line in alone[alone.index("truth"):].splitlines()[1:11]]
+    check([[int(cell) for cell in row[1:]] for row in rows] == confusion.tolist(), f"the matrix that is printed is another\n{alone}")
+    table = list(csv.DictReader(open(folder.path / "predictions.csv")))
+    check([int(row["guess"]) for row in table] == predictions.tolist() and [int(row["truth"]) for row in table] == test_labels.tolist()
+          and [int(row["index"]) for row in table] == list(range(100)), "the table of predictions is another")
+    written = np.array([[float(row[f"score_{c}"]) for c in range(10)] for row in table], dtype=np.float32)
+    check(np.abs(written - recorded_scores).max() < 1e-6, "the scores of the table are others")
+    for ranks in (2, 3):
+        check(figures_of(folder.run(ranks, "test", "runs/mnist", "--csv", f"{ranks}.csv")) == figures_of(alone), f"{ranks} ranks find other figures")
+        check((folder.path / f"{ranks}.csv").read_text() == (folder.path / "predictions.csv").read_text(), f"{ranks} ranks predict otherwise")
+    passed("finch test finds on 1, 2 and 3 ranks what was recorded, and writes the predictions")
+
+    # Other images, without a training set: those the network was validated on, and of the first five classes only.
+    some = training_labels < 5
+    with h5py.File(folder.path / "some.h5", "w") as file:
+        file["test/images"], file["test/labels"] = training[some][..., 0], training_labels[some]
+    other = folder.run(2, "test", "runs/mnist", "--data", "some.h5", "--set", "data.kind=hdf5")
+    check(f"{some.sum()} images" in other and "other data" in other, other)
+    rows = [[int(cell) for cell in line.split()[1:]] for line in other[other.index("truth"):].splitlines()[1:11]]
+    check([sum(row) for row in rows] == np.bincount(training_labels[some], minlength=10).tolist(), f"some classes are missing\n{other}")
+    passed("other data need no training set, and may lack classes")
+
+    def refused(what, *arguments, ranks=2):
+        text = folder.run(ranks, "test", *arguments, expect=2)
+        check(text.count("finch: ") == 1 and what in text, f"expected one sentence with {what!r}:\n{text}")
+
+    folder.run(0, "data", "generate", "small", "--samples", 60, "--size", 14)
+    refused("images of (14, 14, 1)", "runs/mnist", "--data", "small")
+    with h5py.File(folder.path / "many.h5", "w") as file:
+        file["test/images"], file["test/labels"] = test[:12, ..., 0], np.arange(12, dtype=np.uint8)
+    refused("in 12 classes", "runs/mnist", "--data", "many.h5", "--set", "data.kind=hdf5")
+    refused("there is no such folder", "runs/mnist", "--data", "nowhere")
+    refused("accepted: keys of data and of workers", "runs/mnist", "--set", "training.epochs=3")
+    refused("there is no run here", "runs/nobody")
+    refused("cannot be written", "runs/mnist", "--csv", "nowhere/predictions.csv")
+    (folder.path / "data/mnist").rename(folder.path / "data/kept")
+    folder.run(0, "data", "generate", "data/mnist", "--samples", 600, "--seed", 2)
+    refused("the data are others than the run's", "runs/mnist")
+    check("other data, data/mnist: 100 images" in folder.run(2, "test", "runs/mnist", "--data", "data/mnist"), "other data of the same path")
+    folder.write("sphere.yaml", "name: sphere\nsearch:\n  objective: {function: sphere}\n  budget: {evaluations: 20}\n")
+    folder.run(0, "evolve", "sphere.yaml")
+    refused("objective is a function or a program", "runs/sphere")
+    folder.write("tiny.yaml", TINY)
+    folder.run(2, "evolve", "tiny.yaml", "--set", "search.budget.evaluations=2", "--set", "workers.islands=1")
+    refused("this run's data are generated", "runs/tiny", "--data", "data/mnist")
+    for path in (folder.path / "runs/tiny/models").iterdir():
+        path.unlink()
+    refused("the run has no trained network yet", "runs/tiny")
+    passed("what does not fit is told in one sentence")

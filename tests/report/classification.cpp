@@ -1,0 +1,105 @@
+#include "finch/report/classification.hpp"
+
+#include "finch/base/random.hpp"
+
+#include <doctest/doctest.h>
+#include <numeric>
+
+using namespace finch;
+using namespace finch::report;
+
+namespace {
+
+using Classes = std::vector<std::int32_t>;
+
+const Classes truths{0, 0, 0, 1, 1, 2, 2, 2, 2, 4, 4, 6};
+const Classes guesses{0, 1, 0, 1, 2, 2, 2, 0, 2, 4, 5, 0};
+const Classes places{0, 1, 0, 0, 4, 0, 0, 5, 0, 0, 7, 2};
+
+/// F1 of one class by its definition, from precision and recall over the samples themselves.
+double naive_f1(const Classes& truth, const Classes& guess, std::int32_t one) {
+    double hits = 0;
+    double guessed = 0;
+    double samples = 0;
+    for (std::size_t i = 0; i < truth.size(); ++i) {
+        hits += truth[i] == one && guess[i] == one ? 1 : 0;
+        guessed += guess[i] == one ? 1 : 0;
+        samples += truth[i] == one ? 1 : 0;
+    }
+    const double precision = hits / guessed;
+    const double recall = hits / samples;
+    return hits == 0 ? 0 : 2 * precision * recall / (precision + recall);
+}
+
+}  // namespace
+
+TEST_CASE("accuracy, macro F1 and confusions are those that scikit-learn 1.9 gives") {
+    // Classes 3 and 7 have no samples and no guesses, 5 no samples, 6 no guesses.
+    const Classification found = classify({8, truths, guesses, places});
+
+    CHECK(found.samples == 12);
+    CHECK(found.accuracy == doctest::Approx(0.5833333333333334).epsilon(1e-15));
+    CHECK(found.macro_f1 == doctest::Approx(0.4146825396825397).epsilon(1e-15));
+    CHECK(found.confusion == std::vector<std::int64_t>{2, 1, 0, 0, 0, 0, 0, 0,  //
+                                                       0, 1, 1, 0, 0, 0, 0, 0,  //
+                                                       1, 0, 3, 0, 0, 0, 0, 0,  //
+                                                       0, 0, 0, 0, 0, 0, 0, 0,  //
+                                                       0, 0, 0, 0, 1, 1, 0, 0,  //
+                                                       0, 0, 0, 0, 0, 0, 0, 0,  //
+                                                       1, 0, 0, 0, 0, 0, 0, 0,  //
+                                                       0, 0, 0, 0, 0, 0, 0, 0});
+}
+
+TEST_CASE("top 5 counts the classes in the first five places, of more than five classes") {
+    REQUIRE(classify({8, truths, guesses, places}).top_5);
+    CHECK(*classify({8, truths, guesses, places}).top_5 == doctest::Approx(10.0 / 12));
+    CHECK(classify({6, Classes{5}, Classes{5}, Classes{0}}).top_5);
+    CHECK_FALSE(classify({5, Classes{4}, Classes{4}, Classes{0}}).top_5);
+}
+
+TEST_CASE("a thousand random guesses of 13 classes are counted as one by one") {
+    RandomStream random(3, Purpose::test);
+    Classes truth;
+    Classes guess;
+    for (int i = 0; i < 1000; ++i) {
+        truth.push_back(static_cast<std::int32_t>(random.below(13)));
+        guess.push_back(random.below(2) == 0 ? truth.back() : static_cast<std::int32_t>(random.below(13)));
+    }
+
+    const Classification found = classify({13, truth, guess, Classes(1000)});
+
+    double f1 = 0;
+    double hits = 0;
+    for (std::int32_t one = 0; one < 13; ++one) {
+        f1 += naive_f1(truth, guess, one) / 13;
+        for (std::int32_t other = 0; other < 13; ++other) {
+            std::int64_t count = 0;
+            for (std::size_t i = 0; i < truth.size(); ++i) {
+                count += truth[i] == one && guess[i] == other ? 1 : 0;
+            }
+            CHECK(found.confusion[static_cast<std::size_t>(one * 13 + other)] == count);
+            hits += one == other ? static_cast<double>(count) : 0;
+        }
+    }
+    CHECK(found.macro_f1 == doctest::Approx(f1).epsilon(1e-12));
+    CHECK(found.accuracy == hits / 1000);
+    CHECK(std::accumulate(found.confusion.begin(), found.confusion.end(), std::int64_t{0}) == 1000);
+}
+
+TEST_CASE("the figures are a sentence, the confusions a table, of many classes the commonest") {
+    const Classification found = classify({8, truths, guesses, places});
+
+    CHECK(figures_text(found) == "accuracy 58.33 %, top 5 83.33 %, macro F1 0.4147");
+    CHECK(figures_text(classify({2, Classes{0, 1}, Classes{0, 1}, Classes{0, 0}})) ==
+          "accuracy 100.00 %, macro F1 1.0000");
+    CHECK(confusion_text(classify({2, Classes{0, 1, 1}, Classes{0, 1, 0}, Classes{0, 0, 1}})) ==
+          "confusion matrix: a row for each true class, a column for each guess\n"
+          "  truth  0  1\n"
+          "      0  1  0\n"
+          "      1  1  1\n");
+    CHECK(confusion_text(found, 2) ==
+          "the commonest confusions of 8 classes\n"
+          "  truth  guess  samples  share of the class\n"
+          "      0      1        1              0.3333\n"
+          "      1      2        1              0.5000\n");
+}
