@@ -38,7 +38,7 @@ struct RandomSource {
 /// collectives run with zeros and the losses are NaN: the other ranks are not left waiting. throw_failure() then tells.
 ///
 /// Where an average of the weights is taken, the model is packed with it before validation and with its own weights
-/// before training, in line with the steps under way: nothing is copied, and the host waits for nothing.
+/// before training, in line with the steps under way: no arena is copied, and the host waits for nothing.
 class Learner {
 public:
     /// `device`, `all_reduce` and `dataset` must outlive it. Throws std::bad_alloc.

@@ -117,6 +117,28 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("with an average, graphs that are captured after a validation train the weights and validate the average") {
+    rehearsal::reset();
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(80);
+    train::Recipe recipe = residual_recipe();
+    recipe.data.validation_samples = 35;
+    recipe.training.batch_size = 1;
+    recipe.training.epochs = 5;
+    recipe.training.average = 0.8;
+    const auto gpu = backend::make_cuda_device(0);
+    const Trained expected = train_on(*gpu, group, recipe, datasets, 1);
+    const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
+    train::Training training(*gpu, group, *all_reduce, datasets, recipe);
+    while (training.curve().size() < 4) {
+        static_cast<void>(training.advance(5));  // too few for a graph of many steps
+    }
+
+    const Trained trained = finish(training, 1000);
+
+    CHECK(equal_but_for_seconds(trained.snapshot, expected.snapshot));
+}
+
 TEST_CASE("however the batches are cut into calls, done at once or late, the bits are the same") {
     rehearsal::reset();
     const comm::Group group = alone();

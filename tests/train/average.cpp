@@ -112,6 +112,21 @@ TEST_CASE("the averaged weights are validated, and those of the best epoch are k
     CHECK(run->best_epoch() > 0);
 }
 
+TEST_CASE("a training that is measured in the middle of a validation goes on to validate the average") {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(40);
+    const auto recipe = averaged_recipe(0.8);
+    Run undisturbed(group, datasets, recipe);
+    (void)undisturbed.finish();
+    Run run(group, datasets, recipe);
+    (void)run->advance(epoch_steps + training_steps + 1);
+
+    (void)run->measure(datasets.training);
+    (void)run.finish();
+
+    CHECK(equal_but_for_seconds(run->snapshot(), undisturbed->snapshot()));
+}
+
 TEST_CASE("an average changes nothing of what is trained; without one a snapshot does not speak of any") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(40);
