@@ -131,13 +131,11 @@ Networks try_networks(const config::Config& config, const data::Dataset& images)
             const std::int64_t batch =
                 train::rank_batch_of(train::global_batch_on(ranks, recipe.training), ranks, recipe.training);
             const nn::ModelPlan plan =
-                nn::plan_model(recipe.model, {images.height, images.width, images.channels}, images.outputs(), batch);
-            const std::int64_t added = train::added_gradients(plan.parameters, recipe.training);  // floats
+                train::plan_training(recipe, {images.height, images.width, images.channels}, images.outputs(), batch);
             networks.fewest_parameters =
                 networks.possible == 0 ? plan.parameters : std::min(networks.fewest_parameters, plan.parameters);
             networks.most_parameters = std::max(networks.most_parameters, plan.parameters);
-            networks.training_bytes =
-                std::max(networks.training_bytes, plan.bytes + added * static_cast<std::int64_t>(sizeof(float)));
+            networks.training_bytes = std::max(networks.training_bytes, plan.bytes);
             networks.snapshot_bytes = std::max(networks.snapshot_bytes, plan.snapshot_bytes);
             const nn::ModelPlan test = nn::plan_model(recipe.model, plan.input, plan.classes, test_batch);
             networks.test_bytes = std::max(networks.test_bytes, test.bytes);

@@ -274,6 +274,9 @@ Domain training_section() {
             "class weights by themselves: samples / (classes x samples of the class), of those that train"),
         key("label_smoothing", &Options::label_smoothing, real(0, 0.999999),
             "share of each label that all classes get alike, in training"),
+        key("average", &Options::average, either({word_of({"none"}), real(0, 0.999999)}),
+            "decay of an exponential moving average of the weights over the steps, which is validated and kept in "
+            "their place (torch.optim.swa_utils.get_ema_multi_avg_fn): after each step so much of it stays"),
         group("early_stopping",
               either({word_of({"none"}), section({key("patience", &Options::patience, whole(1, million),
                                                       "epochs without a better value of the objective")

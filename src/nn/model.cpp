@@ -29,23 +29,39 @@ std::int64_t memory_bytes(backend::Device& device, const ModelPlan& plan) {
     return plan.bytes + scratch;
 }
 
+Weights::Weights(backend::Device& device, const ModelPlan& plan)
+    : device_(device),
+      parameters_(device.allocate(unsigned_of(plan.parameters))),
+      buffers_(plan.buffers > 0 ? device.allocate(unsigned_of(plan.buffers)) : backend::Buffer()) {}
+
+ModelState Weights::state() const {
+    return {.parameters = on_host(device_, parameters_), .buffers = on_host(device_, buffers_)};
+}
+
+void Weights::set_state(const ModelState& state) {
+    device_.upload(state.parameters, parameters_.data());
+    if (buffers_.size() > 0) {
+        device_.upload(state.buffers, buffers_.data());
+    }
+}
+
 Model::Model(backend::Device& device, ModelPlan plan)
     : device_(device),
       plan_(std::move(plan)),
-      parameters_(device.allocate(unsigned_of(plan_.parameters))),
+      weights_(device, plan_),
       grads_(device.allocate(unsigned_of(plan_.parameters))),
-      buffers_(plan_.buffers > 0 ? device.allocate(unsigned_of(plan_.buffers)) : backend::Buffer()),
       activations_(device.allocate(unsigned_of(plan_.activations))) {
     for (const Node& node : plan_.nodes) {
         operations_.push_back(device.make(node.operation));
     }
 }
 
-void Model::pack() {
+void Model::pack(const Weights& weights) {
     for (std::size_t i = 0; i < operations_.size(); ++i) {
         const Node& node = plan_.nodes[i];
         if (node.parameters > 0) {
-            operations_[i]->pack(parameters_.data() + node.parameters_offset, buffers_.data() + node.buffers_offset);
+            operations_[i]->pack(weights.parameters().data() + node.parameters_offset,
+                                 weights.buffers().data() + node.buffers_offset);
         }
     }
 }
@@ -88,15 +104,8 @@ void Model::backward(const backend::Pass& pass,
     }
 }
 
-ModelState Model::state() const {
-    return {.parameters = on_host(device_, parameters_), .buffers = on_host(device_, buffers_)};
-}
-
 void Model::set_state(const ModelState& state) {
-    device_.upload(state.parameters, parameters_.data());
-    if (plan_.buffers > 0) {
-        device_.upload(state.buffers, buffers_.data());
-    }
+    weights_.set_state(state);
     pack();
 }
 

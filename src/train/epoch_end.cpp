@@ -94,7 +94,7 @@ void Training::obey(const Verdict& verdict) {
         curve_.push_back(verdict.epoch);
     }
     if (verdict.improved != 0) {
-        best_state_ = learner_->state();
+        best_state_ = learner_->validated_state();
     }
     if (verdict.state != State::running) {
         ended_ = verdict.state;

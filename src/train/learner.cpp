@@ -44,6 +44,12 @@ Learner::Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::Model
     validation_.context = device.make_step_context(images, model_.plan().batch);
     validation_.step =
         device.capture([this] { evaluate_step(device_, *validation_.context, model_, loss_); }, backend::CaptureAs::graph);
+    if (options.average) {
+        // Call by call: operations note on the host where their weights are, for the graphs that are captured later.
+        average_.emplace(device, model_.plan(), *options.average);
+        pack_own_ = device.capture([this] { model_.pack(); }, backend::CaptureAs::calls);
+        pack_average_ = device.capture([this] { average_->pack_into(model_); }, backend::CaptureAs::calls);
+    }
 }
 
 /// What is under way uses the memory that goes now.
@@ -56,9 +62,29 @@ Learner::~Learner() {
 }
 
 nn::ModelState Learner::state() const {
-    nn::ModelState state = model_.state();
+    return counted(model_.state());
+}
+
+nn::ModelState Learner::validated_state() const {
+    return counted(average_ && average_->taken() > 0 ? average_->state() : model_.state());
+}
+
+nn::ModelState Learner::counted(nn::ModelState state) const {
     state.batches = optimizer_.steps() * micro_batches_;
     return state;
+}
+
+void Learner::set_state(const nn::ModelState& state) {
+    model_.set_state(state);
+    packed_ = Packed::own;
+}
+
+/// In line with the steps under way, which keep the weights that they were asked for with.
+void Learner::pack(Packed weights) {
+    if (average_ && packed_ != weights) {
+        (weights == Packed::own ? pack_own_ : pack_average_)->run(1);
+        packed_ = weights;
+    }
 }
 
 void Learner::train(std::span<const std::int64_t> indices, std::span<const StepPlan> parts) {
@@ -70,18 +96,23 @@ void Learner::train(std::span<const std::int64_t> indices, std::span<const StepP
             scalars_.push_back({.grad_scale = static_cast<float>(1.0 / part.batch_weight),
                                 .label_smoothing = label_smoothing_,
                                 .optimizer = optimizer_.next(part.learning_rate),
+                                .average_share = average_ ? average_->next() : 0,
                                 .random_key = {random.bits(), random.bits()}});
         } else {
             scalars_.push_back(scalars_.back());
         }
         scalars_.back().first_sample = part.first_sample;
     }
+    attempt([this] { pack(Packed::own); });
     run(training_, indices, std::ssize(scalars_) / micro_batches_);
 }
 
 void Learner::validate(std::span<const std::int64_t> indices) {
     scalars_.assign(indices.size() / static_cast<std::size_t>(model_.plan().batch), {});
-    attempt([&] { run(validation_, indices, std::ssize(scalars_)); });
+    attempt([&] {
+        pack(Packed::average);
+        run(validation_, indices, std::ssize(scalars_));
+    });
 }
 
 void Learner::run(Work& work, std::span<const std::int64_t> indices, std::int64_t steps) {
@@ -134,6 +165,9 @@ void Learner::train_once() {
         }
         optimizer_.apply(*training_.context, model_.parameters(), model_.grads());
         model_.pack();
+        if (average_) {
+            average_->apply(*training_.context, model_);
+        }
     });
 }
 

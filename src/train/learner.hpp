@@ -1,6 +1,7 @@
 #pragma once
 
 #include "finch/comm/all_reduce.hpp"
+#include "finch/nn/average.hpp"
 #include "finch/nn/model.hpp"
 #include "finch/nn/optimizer.hpp"
 #include "finch/train/recipe.hpp"
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,6 +36,9 @@ struct RandomSource {
 ///
 /// Where the host has a part in the sums over ranks, what a computation throws is kept, and from then on the
 /// collectives run with zeros and the losses are NaN: the other ranks are not left waiting. throw_failure() then tells.
+///
+/// Where an average of the weights is taken, the model is packed with it before validation and with its own weights
+/// before training, in line with the steps under way: no arena is copied, and the host waits for nothing.
 class Learner {
 public:
     /// `device`, `all_reduce` and `dataset` must outlive it. Throws std::bad_alloc.
@@ -50,9 +55,13 @@ public:
     [[nodiscard]] std::int64_t most_training_steps() const { return training_.context->capacity() / micro_batches_; }
     [[nodiscard]] std::int64_t most_validation_steps() const { return validation_.context->capacity(); }
 
-    /// What the model has learnt; and back.
+    /// What the model has learnt; and back. An average stays as it is.
     [[nodiscard]] nn::ModelState state() const;
-    void set_state(const nn::ModelState& state) { model_.set_state(state); }
+    void set_state(const nn::ModelState& state);
+    /// Null where none is taken.
+    [[nodiscard]] nn::WeightAverage* average() noexcept { return average_ ? &*average_ : nullptr; }
+    /// What validate() measures: the average of the weights once there is one, else state().
+    [[nodiscard]] nn::ModelState validated_state() const;
 
     /// Collective over the worker. Optimizer steps, each of Options::micro_batches `parts`, of whose images `indices`
     /// (parts, batch; −1 is padding) are this rank's. At most one train() and one validate() between two synchronize().
@@ -78,6 +87,10 @@ private:
         bool is_under_way = false;
     };
 
+    enum class Packed { own, average };
+
+    [[nodiscard]] nn::ModelState counted(nn::ModelState state) const;
+    void pack(Packed weights);
     [[nodiscard]] backend::LossSums sums(const Work& work) const;
     void run(Work& work, std::span<const std::int64_t> indices, std::int64_t steps);
     template <class Action>
@@ -89,6 +102,7 @@ private:
     comm::AllReduce& all_reduce_;
     nn::Model model_;
     nn::Optimizer optimizer_;
+    std::optional<nn::WeightAverage> average_;
     RandomSource random_;
     Loss loss_;
     float label_smoothing_;
@@ -97,6 +111,9 @@ private:
     StepSums sums_;
     Work training_;
     Work validation_;
+    Packed packed_ = Packed::own;                      ///< once the steps that were asked for are done
+    std::unique_ptr<backend::CapturedStep> pack_own_;  ///< both null where no average is taken
+    std::unique_ptr<backend::CapturedStep> pack_average_;
     std::vector<backend::StepScalars> scalars_;  ///< of the steps that are asked for
     std::exception_ptr failure_;
     bool failed_ = false;  ///< for good

@@ -143,6 +143,13 @@ NamedArrays Training::snapshot() {
     if (best_epoch() > 0) {
         std::ranges::move(nn::name_tensors(plan(), best_state_, "best_weights/"), std::back_inserter(arrays));
     }
+    if (const nn::WeightAverage* average = learner_->average()) {
+        arrays.push_back(whole_number("average/taken", average->taken()));
+        if (average->taken() > 0) {
+            std::ranges::move(nn::name_tensors(plan(), learner_->validated_state(), "average_weights/"),
+                              std::back_inserter(arrays));
+        }
+    }
     return arrays;
 }
 
@@ -167,12 +174,16 @@ void Training::restore(const NamedArrays& snapshot) {
     if (stopping.best_epoch > 0) {
         best = nn::read_tensors(plan(), snapshot, "best_weights/");
     }
+    const std::optional<Average> average = read_average(snapshot);
     if (global_batch != global_batch_) {
         learner_.reset();  // there may be no memory for two
         learner_ = make_learner(global_batch);
     }
     learner_->optimizer().set_state(snapshot);
     learner_->set_state(model);
+    if (average) {
+        learner_->average()->set_state(average->state, average->taken);
+    }
     learner_->set_sums(sums.training, sums.validation);
 
     best_state_ = std::move(best);
@@ -191,6 +202,21 @@ void Training::restore(const NamedArrays& snapshot) {
     steps_asked_ = 0;
     epoch_is_over_ = false;
     ended_ = state == State::running ? std::optional<State>() : state;
+}
+
+/// Nothing where none is taken.
+std::optional<Training::Average> Training::read_average(const NamedArrays& snapshot) const {
+    if (!recipe_.training.average) {
+        return {};
+    }
+    Average average{.taken = read_scalar<std::int64_t>(snapshot, "average/taken")};
+    const auto steps = read_scalar<std::int64_t>(snapshot, "optimizer/step");
+    if (average.taken < steps || average.taken > steps + 1) {
+        throw FileError(fmt::format("the snapshot's average is of {} weights, but its training had {} steps",
+                                    average.taken, steps));
+    }
+    average.state = nn::read_tensors(plan(), snapshot, average.taken > 0 ? "average_weights/" : "weights/");
+    return average;
 }
 
 std::vector<Epoch> Training::read_curve(const NamedArrays& snapshot) const {

@@ -96,16 +96,14 @@ Training::~Training() = default;
 std::unique_ptr<Learner> Training::make_learner(std::int64_t global_batch) const {
     const std::int64_t rank_batch = rank_batch_of(global_batch, group_.size(), recipe_.training);
     const nn::SampleShape input{dataset_.height, dataset_.width, dataset_.channels};
-    nn::ModelPlan plan = nn::plan_model(recipe_.model, input, dataset_.outputs(), rank_batch,
-                                        {recipe_.training.precision, recipe_.training.deterministic});
+    nn::ModelPlan plan = plan_training(recipe_, input, dataset_.outputs(), rank_batch);
     check_memory(plan);
     return std::make_unique<Learner>(device_, all_reduce_, std::move(plan), recipe_.training, dataset_, recipe_.data,
                                      class_weights_, RandomSource{recipe_.seed, recipe_.individual});
 }
 
 void Training::check_memory(const nn::ModelPlan& plan) const {
-    std::int64_t needed = nn::memory_bytes(device_, plan) +
-                          added_gradients(plan.parameters, recipe_.training) * static_cast<std::int64_t>(sizeof(float));
+    std::int64_t needed = nn::memory_bytes(device_, plan);
     if (device_.is_host()) {
         // Snapshots are made one after the other: there is room for the largest.
         needed += std::max(plan.snapshot_bytes, memory_.reserved) - memory_.returning;
@@ -116,7 +114,11 @@ void Training::check_memory(const nn::ModelPlan& plan) const {
 }
 
 void Training::begin_with(const NamedArrays& weights) {
-    learner_->set_state(nn::read_tensors(plan(), weights));
+    const nn::ModelState state = nn::read_tensors(plan(), weights);
+    learner_->set_state(state);
+    if (nn::WeightAverage* average = learner_->average()) {
+        average->set_state(state, 1);
+    }
 }
 
 State Training::advance(std::int64_t steps) {
@@ -265,12 +267,12 @@ double Training::progress() const noexcept {
 }
 
 NamedArrays Training::best_weights() const {
-    return nn::name_tensors(plan(), best_epoch() > 0 ? best_state_ : learner_->state());
+    return nn::name_tensors(plan(), best_epoch() > 0 ? best_state_ : learner_->validated_state());
 }
 
 Measured Training::measure(const data::Dataset& dataset) {
     finish_steps();
-    const BorrowedState best(*learner_, best_epoch() > 0 ? best_state_ : learner_->state());
+    const BorrowedState best(*learner_, best_epoch() > 0 ? best_state_ : learner_->validated_state());
     return measure_model(device_, group_, learner_->model(), recipe_, dataset);
 }
 

@@ -175,6 +175,34 @@ TEST_CASE("clip_norm: larger gradients are scaled down to the norm, others keep 
     CHECK(std::isnan(from_device(*device, broken)[0]));
 }
 
+TEST_CASE("average: the step's share of the values is taken up; a share of 1 copies them, one of 0 changes nothing") {
+    const auto device = make_device();
+    const Labels labels({0});
+    const auto context = device->make_step_context(labels.images(), 1);
+    RandomStream random(18, Purpose::test);
+    for (const std::size_t count : {1U, 37U, 70001U}) {
+        for (const float share : {0.001F, 0.25F, 0.5F, 0.75F, 1.0F, 0.0F}) {
+            CAPTURE(count);
+            CAPTURE(share);
+            const Tensor values = normal_tensor(random, count);
+            const Tensor before = normal_tensor(random, count, 5);
+            const Buffer device_values = on_device(*device, values);
+            const Buffer averages = on_device(*device, before);
+            context->fill(std::vector<std::int64_t>{0}, std::vector<StepScalars>{{.average_share = share}});
+            device->next_step(*context);
+            device->average(*context, device_values.data(), averages.data(), count);
+
+            const std::vector<float> found = from_device(*device, averages);
+            Tensor expected(count);
+            for (std::size_t i = 0; i < count; ++i) {
+                expected[i] = before[i] + static_cast<double>(share) * (values[i] - before[i]);
+            }
+            CHECK(difference(found, expected) < (share == 1 || share == 0 ? 1e-12 : 1e-6));
+            CHECK(from_device(*device, device_values) == std::vector<float>(values.begin(), values.end()));
+        }
+    }
+}
+
 TEST_CASE("optimizer_step: without decay it is the rule without weight_decay") {
     const auto device = make_device();
     const auto moved = [&device]<class Rule>(const Rule& rule, bool decays) {

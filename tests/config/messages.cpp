@@ -196,6 +196,14 @@ TEST_CASE("a value that a gene can take and its key cannot is refused, naming bo
                    "'sdg', which gene search.space.o (file.yaml:2) can take, is unknown (did you mean 'sgd'?)"));
 }
 
+TEST_CASE("an average's decay is in [0, 1): 1 would never leave its first weights") {
+    CHECK(begins(problem_of("training:\n  average: 1\n"), "file.yaml:2: training.average: '1' is out of range"));
+    CHECK(begins(problem_of("training: {average: -0.1}"), "file.yaml:1: training.average: '-0.1' is out of range"));
+    CHECK(contains(problem_of("training: {average: 1}"), "accepted: none or a number from 0 to 0.999999"));
+    CHECK(problem_of("training: {average: 0}") == "");
+    CHECK(problem_of("training: {average: none}") == "");
+}
+
 TEST_CASE("keys that hang together are checked together") {
     CHECK(contains(problem_of("data:\n  kind: idx\n"), "data.path: has no value; data of kind idx is read from there"));
     CHECK(begins(problem_of("training:\n  batch_size: 16\n  batch_size_per_rank: 8\n"),

@@ -52,6 +52,17 @@ TEST_CASE("recipe: a learning rate that is not given is the optimizer's usual on
     CHECK_FALSE(chosen.recipe({1}, 1).training.learning_rate);
 }
 
+TEST_CASE("recipe: an average's decay may be a gene, also one that can be none; there is none by default") {
+    const auto average_of = [](const std::string& space, double value) {
+        const std::string text = "training: {average: $ema}\nsearch: {space: {ema: {" + space + "}}}";
+        return config::parse(text, "f").recipe({value}, 1).training.average;
+    };
+    CHECK(average_of("real: [0.9, 0.999]", 0.95) == 0.95);
+    CHECK(average_of("choice: [none, 0.99]", 1) == 0.99);
+    CHECK_FALSE(average_of("choice: [none, 0.99]", 0));
+    CHECK_FALSE(config::parse("name: x", "f").recipe({}, 1).training.average);
+}
+
 TEST_CASE("recipe: every kind of gene is replaced by its value, in data, model and training") {
     const config::Config config = config::parse("seed: 9" + all_kinds, "file.yaml");
     const double lr = 0.1 / 3;

@@ -90,6 +90,55 @@ TEST_CASE("a residual network with batch_norm and dropout ends with the CPU's we
     CHECK(rehearsal::calls("cudaGraphLaunch") > 0);
 }
 
+TEST_CASE(
+    "an average of the weights, validated between steps under way, is the CPU's; as calls and late it has the same "
+    "bits") {
+    rehearsal::reset();
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(71);
+    train::Recipe recipe = residual_recipe();
+    recipe.training.average = 0.8;
+    const auto cpu = backend::make_cpu_device(1);
+    const Trained expected = train_on(*cpu, group, recipe, datasets);
+    const std::vector<float> averages = tensors(expected.snapshot, "average_weights/");
+    CHECK(difference(averages, tensors(expected.snapshot, "weights/")) > 1e-3);
+
+    for (const backend::CudaPath path : {backend::CudaPath::automatic, backend::CudaPath::library}) {
+        const auto gpu = backend::make_cuda_device(0, path);
+        const Trained trained = train_on(*gpu, group, recipe, datasets, 1000);
+        check_close(trained, expected);
+        CHECK(difference(tensors(trained.snapshot, "average_weights/"), averages) < 1e-5);
+        CHECK(equal_but_for_seconds(train_on(*gpu, group, recipe, datasets, 1).snapshot, trained.snapshot));
+        for (const auto execution : {rehearsal::Execution::late, rehearsal::Execution::others_first}) {
+            rehearsal::set_execution(execution);
+            CHECK(equal_but_for_seconds(train_on(*gpu, group, recipe, datasets, 5).snapshot, trained.snapshot));
+            rehearsal::reset();
+        }
+    }
+}
+
+TEST_CASE("with an average, graphs that are captured after a validation train the weights and validate the average") {
+    rehearsal::reset();
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(80);
+    train::Recipe recipe = residual_recipe();
+    recipe.data.validation_samples = 35;
+    recipe.training.batch_size = 1;
+    recipe.training.epochs = 5;
+    recipe.training.average = 0.8;
+    const auto gpu = backend::make_cuda_device(0);
+    const Trained expected = train_on(*gpu, group, recipe, datasets, 1);
+    const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
+    train::Training training(*gpu, group, *all_reduce, datasets, recipe);
+    while (training.curve().size() < 4) {
+        static_cast<void>(training.advance(5));  // too few for a graph of many steps
+    }
+
+    const Trained trained = finish(training, 1000);
+
+    CHECK(equal_but_for_seconds(trained.snapshot, expected.snapshot));
+}
+
 TEST_CASE("however the batches are cut into calls, done at once or late, the bits are the same") {
     rehearsal::reset();
     const comm::Group group = alone();

@@ -62,7 +62,7 @@ with Folder() as folder:
     check("search.pruning" in refused, f"another rule for the same run: {refused}")
     passed("a run keeps its rule")
 
-INHERITED = TINY.replace("epochs: 3,", "epochs: 3, inherit: true,").replace("islands: 2", "slots: 2")
+INHERITED = TINY.replace("epochs: 3,", "epochs: 3, inherit: true, average: 0.9,").replace("islands: 2", "slots: 2")
 
 with Folder() as folder:
     folder.write("tiny.yaml", INHERITED)

@@ -1,4 +1,4 @@
-"""Residual networks with batch normalisation and dropout: searched on two ranks, interrupted, resumed, replayed to the
+"""Residual networks with batch normalisation, dropout and an average of their weights: searched on two ranks, interrupted, resumed, replayed to the
 same bits; their best.h5 is what the equivalent PyTorch module takes (strict=True), and predicts the same, where torch is
 installed."""
 import os
@@ -20,9 +20,9 @@ model:
   - dropout: {rate: $rate}
   - flatten
   - linear: {units: classes}
-training: {epochs: 4, batch_size: 10, optimizer: {sgd: {momentum: 0.9}}, learning_rate: 0.02}
+training: {epochs: 4, batch_size: 10, optimizer: {sgd: {momentum: 0.9}}, learning_rate: 0.02, average: $ema}
 search:
-  space: {channels: {choice: [4, 6]}, rate: {real: [0.1, 0.5]}}
+  space: {channels: {choice: [4, 6]}, rate: {real: [0.1, 0.5]}, ema: {real: [0.8, 0.95]}}
   budget: {evaluations: 3}
 workers: {ranks: 2}
 checkpoint: {archive_seconds: 0.2, training_seconds: 0.5}

@@ -1,5 +1,7 @@
 // Networks of all layers against PyTorch's figures (tools/fixtures/pytorch_fixtures.py), on any device.
+#include "finch/nn/average.hpp"
 #include "finch/nn/model.hpp"
+#include "finch/nn/optimizer.hpp"
 
 #include "backend/make_device.hpp"
 #include "nn/fixtures.hpp"
@@ -58,6 +60,13 @@ ModelPlan layers_network() {
                       {28, 28, 1}, 10, batch);
 }
 
+ModelPlan smooth_network() {
+    return plan_model(
+        {ConvLayer{.channels = 8, .kernel = 3, .padding = 1}, BatchNormLayer{.activation = Activation::tanh},
+         PoolLayer{.kind = backend::Pooling::average, .kernel = 4}, FlattenLayer{}, LinearLayer{}},
+        {28, 28, 1}, 10, batch);
+}
+
 /// The parameters of a state, and running statistics as they begin.
 ModelState state_of(const ModelPlan& plan, std::uint64_t number) {
     ModelState state{.parameters = std::vector<float>(static_cast<std::size_t>(plan.parameters)),
@@ -88,10 +97,10 @@ struct Network {
     }
 
     /// The mean loss; makes the gradients in training.
-    double run(backend::Mode mode) {
+    double run(backend::Mode mode, backend::StepScalars scalars = {}) {
         std::vector<std::int64_t> indices(batch);
         std::iota(indices.begin(), indices.end(), 0);
-        const backend::StepScalars scalars{.grad_scale = 1.0F / batch};
+        scalars.grad_scale = 1.0F / batch;
         context->fill(indices, std::span(&scalars, 1));
         context->set_sums({});
         const backend::Pass pass{.step = *context, .mode = mode};
@@ -146,6 +155,26 @@ void check_states(const ModelPlan& plan, const std::string& file) {
     MESSAGE("largest difference, in shares of a tensor's largest entry: " << worst);
 }
 
+/// The fixture's tensors, in the order of the plan: of each parameter its largest entry and sampled ones, the buffers
+/// whole.
+void check_tensors(Fixture& fixture, const ModelPlan& plan, const ModelState& state) {
+    std::uint64_t index = 0;
+    for (const TensorInfo& tensor : plan.tensors) {
+        CAPTURE(tensor.name);
+        const auto values =
+            std::span(tensor.learns ? state.parameters : state.buffers)
+                .subspan(static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.size));
+        const double scale = tensor.learns ? static_cast<double>(fixture.next<float>()) : 1;
+        const std::uint64_t count = tensor.learns ? sampled : values.size();
+        for (std::uint64_t i = 0; i < count; ++i) {
+            const std::uint64_t at = tensor.learns ? test::word(Stream::index, 0, index, i) % values.size() : i;
+            CHECK(std::abs(static_cast<double>(values[at]) - static_cast<double>(fixture.next<float>())) <
+                  1e-6 * scale);
+        }
+        ++index;
+    }
+}
+
 void check_names(const ModelPlan& plan, const std::string& file) {
     const NamedArrays arrays = name_tensors(plan, state_of(plan, 0));
     Fixture fixture(file);
@@ -172,6 +201,30 @@ TEST_CASE("residual network: from recorded states loss, gradients and running st
 
 TEST_CASE("a network of all other layers: from recorded states loss and gradients are PyTorch's to 1e-5") {
     check_states(layers_network(), "layers.bin");
+}
+
+TEST_CASE("the average of weights and running statistics after each of six steps, and its loss, are PyTorch's") {
+    const ModelPlan plan = smooth_network();
+    Fixture fixture("average.bin");
+    for (std::uint64_t state = 0; state < std::min<std::uint64_t>(states(), 20); ++state) {
+        CAPTURE(state);
+        Network network(plan, state);
+        Optimizer optimizer(*network.device, backend::Sgd{}, plan);
+        WeightAverage average(*network.device, plan, 0.8);
+        for (int step = 0; step < 6; ++step) {
+            CAPTURE(step);
+            network.run(backend::Mode::training, {.optimizer = optimizer.next(0.01), .average_share = average.next()});
+            optimizer.apply(*network.context, network.model.parameters(), network.model.grads());
+            average.apply(*network.context, network.model);
+            average.pack_into(network.model);
+
+            check_tensors(fixture, plan, average.state());
+            CHECK(network.run(backend::Mode::validation) == doctest::Approx(fixture.next<double>()).epsilon(1e-5));
+
+            network.model.pack();
+        }
+        CHECK(average.taken() == 6);
+    }
 }
 
 TEST_CASE("names and shapes are those of PyTorch's state_dict") {

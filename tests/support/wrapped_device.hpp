@@ -49,6 +49,9 @@ public:
                         const float* grads, float* state_a, float* state_b, std::size_t count) override {
         cpu_->optimizer_step(step, optimizer, decays, parameters, grads, state_a, state_b, count);
     }
+    void average(backend::StepContext& step, const float* values, float* averages, std::size_t count) override {
+        cpu_->average(step, values, averages, count);
+    }
     [[nodiscard]] std::unique_ptr<backend::CapturedStep> capture(std::function<void()> work,
                                                                  backend::CaptureAs how) override {
         return cpu_->capture(std::move(work), how);

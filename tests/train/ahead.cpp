@@ -24,14 +24,18 @@ NamedArrays trained(const comm::Group& group, backend::Device& device, const tra
 TEST_CASE("a device that runs ahead gives the bits of one that does not, however the batches are cut into calls") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(90);
-    const auto recipe = small_recipe(20);
-    const auto cpu = backend::make_cpu_device(1);
-    const NamedArrays expected = trained(group, *cpu, recipe, datasets, 1000);
+    auto recipe = small_recipe(20);
+    for (const bool averages : {false, true}) {
+        recipe.training.average = averages ? std::optional(0.9) : std::nullopt;
+        const auto cpu = backend::make_cpu_device(1);
+        const NamedArrays expected = trained(group, *cpu, recipe, datasets, 1000);
 
-    for (const std::int64_t steps : {1, 2, 3, 7, 1000}) {
-        CAPTURE(steps);
-        LaggingDevice device;
-        CHECK(equal_but_for_seconds(trained(group, device, recipe, datasets, steps), expected));
+        for (const std::int64_t steps : {1, 2, 3, 7, 1000}) {
+            CAPTURE(averages);
+            CAPTURE(steps);
+            LaggingDevice device;
+            CHECK(equal_but_for_seconds(trained(group, device, recipe, datasets, steps), expected));
+        }
     }
 }
 
@@ -53,7 +57,8 @@ TEST_CASE(
     "a device that runs ahead: a snapshot takes in what is under way, and a restored training ends with equal bits") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(90);
-    const auto recipe = small_recipe(20);
+    auto recipe = small_recipe(20);
+    recipe.training.average = 0.9;
     LaggingDevice device;
     const NamedArrays expected = trained(group, device, recipe, datasets, 3);
 

@@ -63,19 +63,24 @@ TEST_CASE("a training takes no more than its plan's bytes, nor much less; a snap
     const comm::Group group = alone();
     const auto datasets = bright_rows(60);
     Run(group, datasets, small_recipe(20)).finish();  // the libraries' own memory is taken now
-    const Peak peak;
-    if (!peak.can_be_measured()) {
+    if (!Peak().can_be_measured()) {
         MESSAGE("the kernel does not let VmHWM begin anew: not measured");
         return;
     }
 
-    Run run(group, datasets, wide_recipe());
-    static_cast<void>(run->advance(1000));
-    const std::int64_t bytes = run->plan().bytes;
-    const std::int64_t with_snapshot = bytes + run->plan().snapshot_bytes;
-    CHECK(peak.now() < bytes + libraries);
-    CHECK(peak.now() > bytes * 3 / 4);
-    CHECK(peak.highest() < with_snapshot);
-    run->restore(run->snapshot());
-    CHECK(peak.highest() < with_snapshot);
+    for (const bool averages : {false, true}) {
+        CAPTURE(averages);
+        train::Recipe recipe = wide_recipe();
+        recipe.training.average = averages ? std::optional(0.9) : std::nullopt;
+        const Peak peak;
+        Run run(group, datasets, recipe);
+        static_cast<void>(run->advance(1000));
+        const std::int64_t bytes = run->plan().bytes;
+        const std::int64_t with_snapshot = bytes + run->plan().snapshot_bytes;
+        CHECK(peak.now() < bytes + libraries);
+        CHECK(peak.now() > bytes * 3 / 4);
+        CHECK(peak.highest() < with_snapshot);
+        run->restore(run->snapshot());
+        CHECK(peak.highest() < with_snapshot);
+    }
 }

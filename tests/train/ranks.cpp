@@ -197,6 +197,7 @@ TEST_CASE("a whole training with uneven batches is the same on 1 to 4 ranks") {
             recipe.data.augmentation = {.shift = 2, .mirror = true, .cutout = 3};
             recipe.training.optimizer = backend::Sgd{};
             recipe.training.learning_rate = 0.01;
+            recipe.training.average = 0.8;
         }
         Run reference(one, datasets, recipe);
         (void)reference.finish();
@@ -219,6 +220,10 @@ TEST_CASE("a whole training with uneven batches is the same on 1 to 4 ranks") {
                 CHECK(std::abs(found.training_accuracy * 43 - std::round(found.training_accuracy * 43)) < 1e-9);
             }
             CHECK(run->samples_trained() == 3 * 43);
+            if (residual) {
+                CHECK(difference(tensors(run->snapshot(), "average_weights/"),
+                                 tensors(reference->snapshot(), "average_weights/")) < 1e-5);
+            }
         }
     }
 }

@@ -184,20 +184,31 @@ TEST_CASE("training: a part of a batch that is empty leaves running statistics a
     CHECK(statistics_in(3) == filled);
 }
 
-TEST_CASE("training: the gradients of micro-batches have to fit into memory too") {
+TEST_CASE("training: the gradients of micro-batches and the average of the weights have to fit into memory too") {
     const comm::Group group = alone();
     const auto datasets = bright_rows(60);
-    auto recipe = small_recipe(20);
-    recipe.training.micro_batches = 2;
     const auto all_reduce = comm::make_mpi_all_reduce(group, 30.0);
-    const Run any(group, datasets, recipe);
-    const nn::ModelPlan plan = nn::plan_model(recipe.model, {image_size, image_size, 1}, classes, 4);
-    const auto make = [&](std::int64_t bytes) {
-        SmallDevice device(bytes);
-        const train::Training training(device, group, *all_reduce, datasets, recipe);
+    auto recipe = small_recipe(20);
+    recipe.model = residual_model();
+    const auto check_bytes = [&](std::int64_t batch, std::int64_t (*added)(const nn::ModelPlan&)) {
+        const nn::ModelPlan plan = nn::plan_model(recipe.model, {image_size, image_size, 1}, classes, batch);
+        SmallDevice any(0);
+        const std::int64_t needed =
+            nn::memory_bytes(any, plan) + added(plan) * static_cast<std::int64_t>(sizeof(float));
+        const auto make = [&](std::int64_t bytes) {
+            SmallDevice device(bytes);
+            const train::Training training(device, group, *all_reduce, datasets, recipe);
+        };
+        CHECK_THROWS_AS(make(needed - 1), std::bad_alloc);
+        CHECK_NOTHROW(make(needed));
     };
-    SmallDevice unlimited(0);
-    const std::int64_t without = nn::memory_bytes(unlimited, plan);
-    CHECK_THROWS_AS(make(without), std::bad_alloc);
-    CHECK_NOTHROW(make(without + plan.parameters * static_cast<std::int64_t>(sizeof(float))));
+    const auto nothing = [](const nn::ModelPlan&) { return std::int64_t{0}; };
+    const auto parameters = [](const nn::ModelPlan& plan) { return plan.parameters; };
+    const auto weights = [](const nn::ModelPlan& plan) { return plan.parameters + plan.buffers; };
+    check_bytes(8, nothing);
+    recipe.training.micro_batches = 2;
+    check_bytes(4, parameters);
+    recipe.training.micro_batches = 1;
+    recipe.training.average = 0.9;
+    check_bytes(8, weights);
 }

@@ -198,17 +198,7 @@ TEST_CASE("training: the best epoch's weights are kept, and measured they give i
     recipe.training.learning_rate = 0.6;  // large: later epochs are worse than some before
     Run run(group, datasets, recipe);
     (void)run.finish();
-    const auto split = data::split(recipe.data, datasets.training, recipe.seed);
-    data::Dataset validation = datasets.training;
-    auto& pixels = validation.pixels.own();
-    auto& labels = validation.labels.own();
-    pixels.clear();
-    labels.clear();
-    for (const std::int64_t index : split.validation) {
-        const auto first = datasets.training.pixels.begin() + index * image_size * image_size;
-        pixels.insert(pixels.end(), first, first + image_size * image_size);
-        labels.push_back(datasets.training.labels[static_cast<std::size_t>(index)]);
-    }
+    const data::Dataset validation = validation_set(recipe, datasets);
     const NamedArrays before = run->snapshot();
 
     const auto measured = run->measure(validation);

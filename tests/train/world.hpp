@@ -34,6 +34,21 @@ inline data::Datasets bright_rows(std::int64_t samples) {
     return sets;
 }
 
+/// The samples that a training by this recipe validates on.
+inline data::Dataset validation_set(const train::Recipe& recipe, const data::Datasets& datasets) {
+    data::Dataset validation = datasets.training;
+    auto& pixels = validation.pixels.own();
+    auto& labels = validation.labels.own();
+    pixels.clear();
+    labels.clear();
+    for (const std::int64_t index : data::split(recipe.data, datasets.training, recipe.seed).validation) {
+        const auto first = datasets.training.pixels.begin() + index * image_size * image_size;
+        pixels.insert(pixels.end(), first, first + image_size * image_size);
+        labels.push_back(datasets.training.labels[static_cast<std::size_t>(index)]);
+    }
+    return validation;
+}
+
 /// A convolution, a pool and a linear layer on those images.
 inline train::Recipe small_recipe(std::int64_t validation_samples) {
     train::Recipe recipe;

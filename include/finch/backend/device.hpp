@@ -107,6 +107,8 @@ public:
     /// floats, by the scalars of the present step; without weight decay where not `decays`.
     virtual void optimizer_step(StepContext& step, const Optimizer& optimizer, bool decays, float* parameters,
                                 const float* grads, float* state_a, float* state_b, std::size_t count) = 0;
+    /// `averages` take `values` up, both of `count` floats, with the present step's average_share: averaged().
+    virtual void average(StepContext& step, const float* values, float* averages, std::size_t count) = 0;
 
     /// `work` asks this device for operations, always the same on the same memory, and must live as long as the
     /// CapturedStep. With CaptureAs::calls it may also do things of its own; it is then called each time.

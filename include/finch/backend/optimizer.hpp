@@ -16,8 +16,8 @@ struct OptimizerScalars {
     float weight_decay = 0;
     float keep = 1;  ///< decoupled decay: parameters are multiplied with it before anything else
     float momentum = 0;
-    std::int32_t nesterov = 0;
-    std::int32_t first = 0;  ///< 1 in the first step of a training
+    bool nesterov = false;
+    bool first = false;  ///< the first step of a training
     float beta1 = 0;
     float rest1 = 0;  ///< 1 − beta1
     float beta2 = 0;
@@ -47,14 +47,14 @@ struct Sgd {
         return {.rate = static_cast<float>(rate),
                 .weight_decay = static_cast<float>(weight_decay),
                 .momentum = static_cast<float>(momentum),
-                .nesterov = nesterov ? 1 : 0,
-                .first = step == 1 ? 1 : 0};
+                .nesterov = nesterov,
+                .first = step == 1};
     }
     /// One parameter `p` from its gradient and its states.
     FINCH_PORTABLE static void update(const OptimizerScalars& n, float grad, float& p, float& a, float& /*b*/) {
         const float g = grad + n.weight_decay * p;
-        a = n.first != 0 ? g : n.momentum * a + g;
-        p -= n.rate * (n.nesterov != 0 ? g + n.momentum * a : a);
+        a = n.first ? g : n.momentum * a + g;
+        p -= n.rate * (n.nesterov ? g + n.momentum * a : a);
     }
 };
 
@@ -133,5 +133,12 @@ struct Adadelta {
 };
 
 using Optimizer = std::variant<Sgd, Adam, AdamW, Adadelta>;
+
+/// An average after it took `value` up with this share (torch.lerp): with a share of 1 it is the value, to the last
+/// bit.
+[[nodiscard]] FINCH_PORTABLE float averaged(float average, float value, float share) {
+    const float apart = value - average;
+    return share < 0.5F ? average + share * apart : value - apart * (1.0F - share);
+}
 
 }  // namespace finch::backend

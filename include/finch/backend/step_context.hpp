@@ -50,6 +50,7 @@ struct StepScalars {
     float grad_scale = 0;  ///< of the loss's gradient: 1 / samples of the global batch, or their weights' sum
     float label_smoothing = 0;
     OptimizerScalars optimizer{};
+    float average_share = 0;                    ///< of the step's weights in their average: 1 in the first step
     std::array<std::uint32_t, 2> random_key{};  ///< of the step, for dropout and distortions: the same on all ranks
     std::int64_t first_sample = 0;              ///< place of this rank's first sample within the global batch
 };

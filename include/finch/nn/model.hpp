@@ -22,6 +22,25 @@ struct ModelState {
     std::int64_t batches = 0;  ///< that it was trained with
 };
 
+/// A model's parameters and buffers on a device, as the plan's tensors lay them out.
+class Weights {
+public:
+    /// All are 0. Throws std::bad_alloc. `device` must outlive it.
+    Weights(backend::Device& device, const ModelPlan& plan);
+
+    [[nodiscard]] std::span<float> parameters() const noexcept { return parameters_.span(); }
+    [[nodiscard]] std::span<float> buffers() const noexcept { return buffers_.span(); }
+
+    /// `batches` is 0: nobody counts here.
+    [[nodiscard]] ModelState state() const;
+    void set_state(const ModelState& state);
+
+private:
+    backend::Device& device_;
+    backend::Buffer parameters_;
+    backend::Buffer buffers_;
+};
+
 /// A network over ONE flat parameter and ONE flat gradient arena, both canonical (nn/plan.hpp).
 class Model {
 public:
@@ -30,8 +49,9 @@ public:
     Model(backend::Device& device, ModelPlan plan);
 
     [[nodiscard]] const ModelPlan& plan() const noexcept { return plan_; }
-    [[nodiscard]] std::span<float> parameters() noexcept { return parameters_.span(); }
-    [[nodiscard]] std::span<const float> parameters() const noexcept { return parameters_.span(); }
+    [[nodiscard]] const Weights& weights() const noexcept { return weights_; }
+    [[nodiscard]] std::span<float> parameters() noexcept { return weights_.parameters(); }
+    [[nodiscard]] std::span<const float> parameters() const noexcept { return weights_.parameters(); }
     [[nodiscard]] std::span<float> grads() noexcept { return grads_.span(); }
     /// Where the input batch (batch, H, W, C) is to be written before forward().
     [[nodiscard]] float* input() noexcept { return at(plan_.values.front().offset); }
@@ -41,7 +61,9 @@ public:
     [[nodiscard]] float* grad_logits() noexcept { return at(plan_.grad_logits); }
 
     /// Must follow every change of parameters() before the next forward().
-    void pack();
+    void pack() { pack(weights_); }
+    /// forward() computes by `weights` from now on, until the next pack(). They must stay where they are.
+    void pack(const Weights& weights);
     void forward(const backend::Pass& pass);
     /// Fills grads(). After each node that has parameters calls `ready(begin, end)`: grads()[begin, end) are final;
     /// the ranges come in the arena's order and cover it without a gap.
@@ -55,7 +77,7 @@ public:
     }
 
     /// `batches` is 0: a model does not count.
-    [[nodiscard]] ModelState state() const;
+    [[nodiscard]] ModelState state() const { return weights_.state(); }
     /// With pack().
     void set_state(const ModelState& state);
 
@@ -64,9 +86,8 @@ private:
 
     backend::Device& device_;
     ModelPlan plan_;
-    backend::Buffer parameters_;
+    Weights weights_;
     backend::Buffer grads_;
-    backend::Buffer buffers_;
     backend::Buffer activations_;
     std::vector<std::unique_ptr<backend::Operation>> operations_;  ///< by node
     std::vector<const float*> inputs_;                             ///< of the node that is at work

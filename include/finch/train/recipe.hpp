@@ -3,8 +3,8 @@
 #include "finch/backend/optimizer.hpp"
 #include "finch/data/dataset.hpp"
 #include "finch/nn/initialization.hpp"
+#include "finch/nn/plan.hpp"
 #include "finch/nn/schedule.hpp"
-#include "finch/nn/spec.hpp"
 
 #include <array>
 #include <cstdint>
@@ -47,6 +47,8 @@ struct Options {
     double label_smoothing = 0;  ///< share of a label that all classes get alike, in training
     std::vector<double> class_weights = {};  ///< of the losses by label; empty: all 1
     bool balanced_classes = false;  ///< class weights: samples / (classes · samples of the class), of those that train
+    /// Of the exponential average of the weights, which is validated and kept in their place; nothing: no average.
+    std::optional<double> average = {};
     std::optional<std::int64_t> patience = {};  ///< epochs without improvement before it stops early; nothing: never
     Precision precision = Precision::float32;
     bool deterministic = true;
@@ -85,5 +87,10 @@ struct Recipe {
     data::Options data;
     nn::ModelSpec model;
 };
+
+/// nn::plan_model() with the bytes of everything that the recipe's training takes beside the model and its optimizer:
+/// on one rank, which computes `batch` samples at once. Throws ModelError.
+[[nodiscard]] nn::ModelPlan plan_training(const Recipe& recipe, nn::SampleShape input, std::int64_t classes,
+                                          std::int64_t batch);
 
 }  // namespace finch::train

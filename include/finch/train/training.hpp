@@ -65,8 +65,8 @@ public:
     Training(const Training&) = delete;
     Training& operator=(const Training&) = delete;
 
-    /// Local, before the first step. Begins with these weights (PyTorch's names). Throws FileError where they are not
-    /// this model's.
+    /// Local, before the first step. Begins with these weights (PyTorch's names), which are also the first that an
+    /// average takes up. Throws FileError where they are not this model's.
     void begin_with(const NamedArrays& weights);
     /// Leader only. `pruner` is asked after each epoch that would not be the last one.
     void set_pruner(Pruner pruner) { pruner_ = std::move(pruner); }
@@ -99,15 +99,16 @@ public:
     [[nodiscard]] double training_seconds() const noexcept { return seconds_before_ + step_seconds_; }
 
     /// Collective over the worker. Synchronizes; then everything that is needed to go on, on any number of ranks:
-    /// weights, optimizer, the best epoch's weights, position, partial sums per rank, patience, curve. The same arrays
-    /// on every rank.
+    /// weights and their average, optimizer, the best epoch's weights, position, partial sums per rank, patience,
+    /// curve. The same arrays on every rank.
     [[nodiscard]] NamedArrays snapshot();
     /// Local. Goes on from a snapshot: to the same bits if the number of ranks is the same, else at the same global
     /// batch and learning rate. Throws FileError if it does not fit the recipe or keeps the weights of another epoch
     /// than the objective's best, and std::bad_alloc, after which it can only be destroyed.
     void restore(const NamedArrays& snapshot);
 
-    /// Local. The weights of the best epoch under PyTorch's names; before the first epoch's end the present ones.
+    /// Local. The weights of the best epoch under PyTorch's names; before the first epoch's end the present ones. With
+    /// Options::average these are averages, as everything is that is validated.
     [[nodiscard]] NamedArrays best_weights() const;
 
     /// Collective over the worker. Loss and accuracy of best_weights() on a data set. Throws ConfigError if its shape
@@ -130,6 +131,12 @@ private:
         backend::LossSums training;
         backend::LossSums validation;
         double seconds = 0;
+    };
+
+    /// A snapshot's average of weights.
+    struct Average {
+        nn::ModelState state = {};
+        std::int64_t taken = 0;  ///< weights that it is of; 0: it has not begun
     };
 
     struct Verdict;
@@ -156,6 +163,7 @@ private:
     void check_identity(const NamedArrays& snapshot) const;
     [[nodiscard]] Position read_position(const NamedArrays& snapshot) const;
     [[nodiscard]] PartialSums read_partial_sums(const NamedArrays& snapshot) const;
+    [[nodiscard]] std::optional<Average> read_average(const NamedArrays& snapshot) const;
     [[nodiscard]] std::vector<Epoch> read_curve(const NamedArrays& snapshot) const;
     [[nodiscard]] EarlyStopping judged(const std::vector<Epoch>& curve) const;
 

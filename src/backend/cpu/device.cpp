@@ -109,6 +109,9 @@ public:
         cpu::optimizer_step(optimizer, decays ? numbers : without_decay(numbers), parameters, grads, state_a, state_b,
                             count);
     }
+    void average(StepContext& step, const float* values, float* averages, std::size_t count) override {
+        cpu::average(values, averages, cpu::own(step).scalars().average_share, count);
+    }
 
     [[nodiscard]] std::unique_ptr<CapturedStep> capture(std::function<void()> work, CaptureAs /*how*/) override {
         return std::make_unique<CpuStep>(std::move(work));

@@ -21,5 +21,6 @@ void accumulate(const float* from, float* to, std::size_t count);
 void clip_norm(float* grads, std::size_t count, double most);
 void optimizer_step(const Optimizer& optimizer, const OptimizerScalars& scalars, float* parameters, const float* grads,
                     float* state_a, float* state_b, std::size_t count);
+void average(const float* values, float* averages, float share, std::size_t count);
 
 }  // namespace finch::backend::cpu

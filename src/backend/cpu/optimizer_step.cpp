@@ -47,6 +47,13 @@ FINCH_VECTORISED void scale(float* values, float factor, std::size_t count) {
     }
 }
 
+FINCH_VECTORISED void take_up(const float* __restrict values, float* __restrict averages, float share,
+                              std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+        averages[i] = averaged(averages[i], values[i], share);
+    }
+}
+
 }  // namespace
 
 void clip_norm(float* grads, std::size_t count, double most) {
@@ -70,6 +77,10 @@ void optimizer_step(const Optimizer& optimizer, const OptimizerScalars& scalars,
             }
         },
         optimizer);
+}
+
+void average(const float* values, float* averages, float share, std::size_t count) {
+    take_up(values, averages, share, count);
 }
 
 }  // namespace finch::backend::cpu

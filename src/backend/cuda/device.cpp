@@ -112,6 +112,9 @@ public:
         launch_optimizer_step(stream_.get(), optimizer, decays, own(step).view().state, parameters, grads, state_a,
                               state_b, count);
     }
+    void average(StepContext& step, const float* values, float* averages, std::size_t count) override {
+        launch_average(stream_.get(), own(step).view().state, values, averages, count);
+    }
 
     [[nodiscard]] std::unique_ptr<CapturedStep> capture(std::function<void()> work, CaptureAs how) override {
         return std::make_unique<CudaCapturedStep>(stream_, std::move(work), how);

@@ -18,6 +18,7 @@ StepRow step_row(const StepScalars& step, std::int64_t samples) {
     return {.grad_scale = step.grad_scale,
             .label_smoothing = step.label_smoothing,
             .optimizer = step.optimizer,
+            .average_share = step.average_share,
             .random_key = {{step.random_key[0], step.random_key[1]}},
             .first_sample = step.first_sample,
             .samples = samples};

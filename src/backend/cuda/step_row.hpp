@@ -13,6 +13,7 @@ struct StepRow {
     float grad_scale = 0;
     float label_smoothing = 0;
     OptimizerScalars optimizer = {};
+    float average_share = 0;
     PhiloxKey random_key = {};
     std::int64_t first_sample = 0;  ///< place within the batch of the whole worker
     std::int64_t samples = 0;       ///< of the batch that are no padding: the first ones

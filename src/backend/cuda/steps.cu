@@ -147,4 +147,11 @@ void launch_optimizer_step(cudaStream_t stream, const Optimizer& optimizer, bool
         optimizer);
 }
 
+void launch_average(cudaStream_t stream, const StepState* state, const float* values, float* averages,
+                    std::size_t count) {
+    const auto floats = static_cast<std::int64_t>(count);
+    FINCH_CUDA(launch(stream, grid_for(floats),
+                      AverageUpdate{.state = state, .values = values, .averages = averages, .count = floats}));
+}
+
 }  // namespace finch::backend::cuda

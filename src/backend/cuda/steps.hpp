@@ -25,5 +25,8 @@ void launch_clip_norm(cudaStream_t stream, float* grads, std::size_t count, doub
 /// By the scalars in state->current. `state_a` and `state_b` may be null where the optimizer has no such state.
 void launch_optimizer_step(cudaStream_t stream, const Optimizer& optimizer, bool decays, const StepState* state,
                            float* parameters, const float* grads, float* state_a, float* state_b, std::size_t count);
+/// By the share in state->current.
+void launch_average(cudaStream_t stream, const StepState* state, const float* values, float* averages,
+                    std::size_t count);
 
 }  // namespace finch::backend::cuda

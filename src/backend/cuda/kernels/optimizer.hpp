@@ -74,4 +74,21 @@ private:
     }
 };
 
+/// Averages take values up with the present step's share.
+struct AverageUpdate {
+    static constexpr int max_threads = 256;
+    const StepState* state;
+    const float* values;
+    float* averages;
+    std::int64_t count;
+
+    template <class Thread>
+    FINCH_DEVICE void operator()(Thread& thread) const {
+        const float share = state->current.average_share;
+        for (std::int64_t i = thread.global_index(); i < count; i += thread.global_count()) {
+            averages[i] = averaged(averages[i], values[i], share);
+        }
+    }
+};
+
 }  // namespace finch::backend::cuda
