@@ -6,6 +6,7 @@
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/evaluate/kept_evaluations.hpp"
+#include "finch/report/individual.hpp"
 #include "finch/report/tables.hpp"
 
 #include <exception>
@@ -25,6 +26,21 @@ bool publish(const RunContext& context, std::uint64_t run, const search::Populat
     return !context.config.trains() ||
            publish_or_warn(context.directory, run, context.config, context.datasets, context.device,
                            search::chosen(population, context.config.final_choice));
+}
+
+/// World rank 0. Whose weights models/best.h5 has where the best has none.
+void tell_of_best(const search::Population& population, const store::ArchiveFacts& facts,
+                  const std::optional<search::FinalChoice>& choice) {
+    const search::Individual* best = population.best();
+    const search::Individual* published = search::chosen(population, choice);
+    if (best == nullptr || !best->is_of_another_run() || (published != nullptr && published->is_repeat())) {
+        return;
+    }
+    spdlog::warn("the best individual {} has the result of {}, whose weights are not here: {}", to_text(best->id),
+                 report::reused_from_text(*best, facts),
+                 published != nullptr ? fmt::format("models/best.h5 is the best that was trained here, {}, loss {:.5g}",
+                                                    to_text(published->id), published->loss)
+                                      : "there is no models/best.h5, as nothing was trained here");
 }
 
 /// World rank 0. Twice, so that the predecessor holds all of it too; where there is no room for that, the journals stay
@@ -78,6 +94,9 @@ void print_summary(const RunContext& context, const island::Worker& worker, cons
             where, population.evaluations(), unfinished);
     } else {
         spdlog::info("{}", closing_line(context, worker, reason));
+    }
+    if (context.config.trains()) {
+        tell_of_best(population, archive.facts(), context.config.final_choice);
     }
     fmt::print("\n{}", report::best_table(context.config.space, population, archive.facts(), 3,
                                           fitness_name(context.config.objective)));

@@ -10,6 +10,7 @@
 #include "finch/app/opening.hpp"
 #include "finch/app/programs.hpp"
 #include "finch/app/progress.hpp"
+#include "finch/app/reuse.hpp"
 #include "finch/app/run_context.hpp"
 #include "finch/app/share_run.hpp"
 #include "finch/app/startup.hpp"
@@ -64,6 +65,7 @@ island::WorkerOptions worker_options(const RunContext& context, const OpenedRun&
     options.budget = context.config.budget;
     options.final_choice = context.config.final_choice;
     options.duplicates = context.config.duplicates;
+    options.other_results = run.other_results.all().empty() ? nullptr : &run.other_results;
     options.retries = context.config.retries;
     options.exchange = context.config.exchange;
     options.exchange.node_of_island = cluster::node_of_island(context.placement.layout);
@@ -115,7 +117,7 @@ std::unique_ptr<island::Evaluator> make_evaluator(const RunContext& context, std
                                               run};
     auto evaluator = std::make_unique<evaluate::CnnEvaluator>(
         context.config, slots, context.group, context.directory, place, context.device.name(), [&population] {
-            const search::Individual* best = population->best();
+            const search::Individual* best = population->best_trained();
             return best != nullptr ? std::optional(search::standing(*best)) : std::nullopt;
         });
     evaluator->set_population([&population]() -> const search::Population& { return *population; });
@@ -129,6 +131,7 @@ island::ExitReason lead(const RunContext& context, OpenedRun opened) {
     const bool is_zero = context.session.world_rank() == 0;
     OpenedRun run = share_run(context.leaders.get(), std::move(opened), context.placement.layout.island_of_worker,
                               context.config.exchange.kind, context.placement.layout.islands, context.config.costs);
+    share_results(context.leaders.get(), run.other_results);
     FileJournal journal(context.directory.journal(context.place().worker), run.before.run);
     std::optional<FileArchive> archive;
     if (is_zero) {
@@ -347,10 +350,10 @@ int evolve(comm::Session& session, const RunOptions& options, process::Launcher 
 }
 
 int train_one(comm::Session& session, RunOptions options, process::Launcher launcher) {
-    options.settings.insert(
-        options.settings.end(),
-        {fmt::format("workers.ranks={}", session.world_size()), "workers.islands=1", "workers.slots=1",
-         "search.exchange={kind: none}", "search.islands=none", "search.budget={evaluations: 1}", "search.final=none"});
+    options.settings.insert(options.settings.end(),
+                            {fmt::format("workers.ranks={}", session.world_size()), "workers.islands=1",
+                             "workers.slots=1", "search.exchange={kind: none}", "search.islands=none",
+                             "search.budget={evaluations: 1}", "search.final=none", "search.reuse=none"});
     return evolve(session, options, std::move(launcher));
 }
 

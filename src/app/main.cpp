@@ -11,6 +11,7 @@
 #include "finch/cluster/end_notes.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/cluster/signals.hpp"
+#include "finch/config/tree.hpp"
 #include "finch/doctor/examine.hpp"
 #include "finch/process/launcher.hpp"
 
@@ -119,6 +120,22 @@ void add_run_options(CLI::App& verb, RunOptions& options) {
     verb.add_flag("--fresh", options.fresh, "set an existing run aside (renamed) and begin anew");
 }
 
+/// Stands for a key.
+void add_reuse(CLI::App& verb, std::vector<std::string>& settings) {
+    verb.add_option_function<std::vector<std::string>>(
+            "--reuse",
+            [&settings](const std::vector<std::string>& runs) {
+                config::Tree list{.kind = config::Tree::Kind::list};
+                for (const std::string& run : runs) {
+                    list.items.push_back({.kind = config::Tree::Kind::scalar, .text = run, .quoted = true});
+                }
+                settings.push_back("search.reuse=" + config::emit(list));
+            },
+            "RUN: takes over results of that run of what would be the same evaluations; may be repeated (search.reuse)")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 void add_training_verbs(CLI::App& app, CommandLine& line) {
     // A verb that may start programs forks its launcher before MPI_Init.
     const auto with_programs = [&line](CLI::App* verb, std::function<int(comm::Session&, process::Launcher)> work) {
@@ -133,6 +150,7 @@ void add_training_verbs(CLI::App& app, CommandLine& line) {
     };
     CLI::App* evolving = app.add_subcommand("evolve", "run a search, or go on with it (start it with srun or mpirun)");
     add_run_options(*evolving, line.options);
+    add_reuse(*evolving, line.options.settings);
     with_programs(evolving, [&line](comm::Session& session, process::Launcher launcher) {
         return evolve(session, line.options, std::move(launcher));
     });
@@ -221,6 +239,7 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
     CLI::App* planning = app.add_subcommand("plan", "who would run where; trains nothing");
     planning->add_option("config", line.plan.config, "the configuration (YAML)")->required();
     add_settings(*planning, line.plan.settings);
+    add_reuse(*planning, line.plan.settings);
     planning->add_option("--nodes", line.plan.nodes, "instead of the allocation that this runs in")
         ->check(CLI::PositiveNumber);
     planning->add_option("--ranks-per-node", line.plan.ranks_per_node, "ranks on each of them")
@@ -241,6 +260,7 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
         "status",
         "complete (exit code 0), stopped early (75), interrupted (76) or running (77), from the run directory alone");
     add_run_options(*asking, line.options);
+    add_reuse(*asking, line.options.settings);
     asking->add_flag(
         "--progress", line.progress,
         "before the line, print a number that grows as the run gets further, and the name of its last start");

@@ -2,6 +2,7 @@
 
 #include "finch/app/given.hpp"
 #include "finch/app/publish.hpp"
+#include "finch/app/reuse.hpp"
 #include "finch/base/clock.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
@@ -32,7 +33,8 @@ void check_same_search(const config::Config& config, const store::ArchiveFacts& 
     const config::Config before = config::parse(facts.config, (directory.archive() / "config").string());
     const std::string changes = config::difference(before.fixed_text(), config.fixed_text());
     const std::string advice =
-        "only budget, final, propagator, islands, duplicates, retries, exchange, workers, checkpoint and log may "
+        "only budget, final, propagator, islands, duplicates, reuse, retries, exchange, workers, checkpoint and log "
+        "may "
         "change between two starts of a run; go on with the old values, or begin another run with --run DIR, or set "
         "the old one aside with --fresh";
     if (!changes.empty()) {
@@ -159,14 +161,26 @@ void resume(OpenedRun& run, store::Recovered recovered, const store::RunDirector
     }
 }
 
+void take_other_runs(OpenedRun& run, OtherRuns other) {
+    for (const std::string& note : other.notes) {
+        spdlog::info("{}", note);
+        run.facts.events.push_back({unix_seconds(), 0, "reuse", note});
+    }
+    add_runs(run.facts.reused_runs, other.runs);
+    run.other_results = std::move(other.results);
+    run.other_results.forget(run.facts.run);  // which another run has from here
+}
+
 }  // namespace
 
 OpenedRun open_run(const store::RunDirectory& directory, const config::Config& config, const RunOptions& options,
                    const cluster::Slurm& slurm, const std::string& data_fingerprint, int workers, int islands,
                    int nodes) {
+    const bool begins_anew = options.fresh && slurm.restart_count == 0;
+    OtherRuns other = read_other_runs(config, directory, !begins_anew, data_fingerprint);
     OpenedRun run;
     run.population = search::Population(config.exchange.kind, islands, config.costs);
-    if (options.fresh && slurm.restart_count == 0 && directory.holds_a_run()) {
+    if (begins_anew && directory.holds_a_run()) {
         if (store::is_locked(directory)) {
             throw ConfigError(directory.root().string() + ": --fresh cannot set aside a run that is in use");
         }
@@ -200,6 +214,7 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     run.facts.budget_evaluations = config.budget.evaluations.value_or(-1);
     run.facts.budget_epochs = config.budget.epochs.value_or(-1);
     run.facts.events.push_back({unix_seconds(), 0, run.facts.restarts == 0 ? "start" : "restart", run.greeting});
+    take_other_runs(run, std::move(other));
     // Synced before anybody breeds: no number of this start can be given out again. Written twice, so that the
     // predecessor holds all of it too: the journals begin anew.
     store::write_archive(directory.archive(), config.space, run.population, run.facts);

@@ -5,6 +5,7 @@
 #include "finch/app/evolve.hpp"
 #include "finch/app/first_guesses.hpp"
 #include "finch/app/programs.hpp"
+#include "finch/app/reuse.hpp"
 #include "finch/app/startup.hpp"
 #include "finch/base/format.hpp"
 #include "finch/cluster/allocation.hpp"
@@ -188,17 +189,29 @@ std::string memory_text(const config::Config& config, const cluster::Layout& lay
         mebibytes(node * asked_per_used / most_ranks / static_cast<double>(cpus)), cpus);
 }
 
+/// What search.reuse would bring. `fingerprint`: nothing where the data are not here.
+std::string reuse_text(const config::Config& config, const std::optional<std::string>& fingerprint) {
+    const store::RunDirectory directory(run_directory_of(config, {}));
+    std::string text;
+    for (const std::string& note : read_other_runs(config, directory, true, fingerprint).notes) {
+        text += note + "\n";
+    }
+    return text;
+}
+
 /// What is known of images, networks and memory; a remark where the data are not here.
 std::string training_text(const config::Config& config, const cluster::Layout& layout, bool uses_devices) {
     const data::Options options = data_options(config);
     const std::filesystem::path path = options.path;
     if (options.kind != data::Kind::generated && !path.empty() && !std::filesystem::exists(path)) {
-        return fmt::format("remark: {} is not here yet: images, classes and memory are not known\n", path.string());
+        return fmt::format("remark: {} is not here yet: images, classes and memory are not known\n", path.string()) +
+               reuse_text(config, std::nullopt);
     }
     const data::Datasets datasets = data::load(options, config.seed);
     check_data(config, datasets);
+    const std::string reused = reuse_text(config, datasets.fingerprint);
     const Networks networks = try_networks(config, datasets.training);
-    std::string text = fmt::format("data: {}\n", data_text(config, datasets));
+    std::string text = fmt::format("data: {}\n{}", data_text(config, datasets), reused);
     text += fmt::format("networks: {} to {} parameters ({} of {} genomes tried give a network)\n",
                         networks.fewest_parameters, networks.most_parameters, networks.possible, networks.tried);
     const std::int64_t trainings = config.workers.slots * networks.training_bytes;
@@ -224,7 +237,11 @@ int plan(const PlanOptions& options) {
     }
     check_search(config, std::nullopt);
     if (const auto* const command = std::get_if<config::CommandObjective>(&config.objective)) {
-        evaluate::check_program(prepare_programs(config, evaluate::read_templates(*command))->line.program());
+        const auto prepared = prepare_programs(config, evaluate::read_templates(*command));
+        evaluate::check_program(prepared->line.program());
+        fmt::print("{}", reuse_text(config, prepared->fingerprint));
+    } else if (!config.trains()) {
+        fmt::print("{}", reuse_text(config, std::nullopt));
     }
     const Question question = question_of(options);
     const cluster::Layout layout = cluster::make_layout(question.node_of_rank, layout_options(config));

@@ -31,7 +31,7 @@ std::string score_text(const search::Individual& individual, const std::string& 
         text += fmt::format(", accuracy {:.2f} %", 100 * individual.accuracy);
     }
     if (individual.is_reused()) {
-        text += ", as " + to_text(individual.reused_from);
+        text += ", as " + to_text(individual.reused_from) + (individual.is_of_another_run() ? " of another run" : "");
     } else if (individual.epochs > 0) {
         text += fmt::format(", {} epochs in {}", individual.epochs, duration_text(individual.training_seconds));
     }

@@ -13,6 +13,7 @@
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/comm/all_reduce.hpp"
+#include "finch/report/individual.hpp"
 #include "finch/search/individual.hpp"
 #include "finch/store/resume.hpp"
 
@@ -47,6 +48,13 @@ std::string pack(const std::filesystem::path& run, const std::string& id) {
     }
     if (individual->is_reused()) {
         const std::string trained = to_text(individual->reused_from);
+        if (individual->is_of_another_run()) {
+            const std::string other = report::directory_of(recovered->facts, individual->reused_run);
+            throw ConfigError(
+                fmt::format("{}: {} was not trained here: it has the result of {} of another run (search.reuse); "
+                            "accepted: finch replay {} {}",
+                            run.string(), id, trained, other, trained));
+        }
         throw ConfigError(fmt::format(
             "{}: {} was not trained: its genome is that of {}, whose result it has (search.duplicates); accepted: "
             "finch replay {} {}",

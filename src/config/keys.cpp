@@ -145,6 +145,19 @@ Domain final_choice() {
                             key("repeats", &FinalChoice::repeats, whole(1, 1000), "evaluations of each")})});
 }
 
+/// A list of run directories.
+Key reused_runs() {
+    const auto set = [](const Tree& tree, const Place& config) {
+        for (const Tree& run : tree.items) {
+            config.as<Config>().reuse.push_back(run.text);
+        }
+    };
+    return {"reuse", "none", either({word_of({"none"}), {List{.element = {path()}}}}),
+            "directories of other runs, whose results a genome that is bred has at once if it, the data, the model and "
+            "its training are those of one there; takes none of the budget's evaluations",
+            set};
+}
+
 Domain search_section() {
     const Text constraint{"a comparison, such as a * b <= 512",
                           [](const std::string& text) { return !text.empty() && text.size() <= 1000; },
@@ -172,6 +185,7 @@ Domain search_section() {
         key("duplicates", &Config::duplicates,
             "a bred genome that an individual of the island has already: breed another, reuse its result, which takes "
             "none of the budget's evaluations, or train it again"),
+        reused_runs(),
         key("retries", &Config::retries, whole(0, 10),
             "how often an evaluation that failed is tried again, each time as another individual of the budget; after "
             "that its genes are not evaluated any more"),

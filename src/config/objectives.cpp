@@ -51,6 +51,9 @@ void check_objectives(const Tree& search, const Config& config) {
     if (config.duplicates == search::Duplicates::reuse) {
         refuse("duplicates", "breed, train");
     }
+    if (!config.reuse.empty()) {
+        refuse("reuse", "none");
+    }
     if (search["pruning"].kind != Tree::Kind::scalar || search["pruning"].text != "none") {
         refuse("pruning", "none");
     }

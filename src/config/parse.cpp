@@ -7,7 +7,7 @@
 
 #include "beginnings.hpp"
 #include "bind.hpp"
-#include "domains.hpp"
+#include "evaluation.hpp"
 #include "final_choice.hpp"
 #include "objectives.hpp"
 #include "space.hpp"
@@ -32,18 +32,6 @@ void settle_batch_size(const Tree& given, Tree& all) {
     if (per_rank && (training == nullptr || training->find("batch_size") == nullptr)) {
         Tree& batch_size = *completed.find("batch_size");
         batch_size = {.place = batch_size.place};
-    }
-}
-
-/// The rate that `auto` means, where no gene chooses the optimizer.
-void settle_learning_rate(Tree& all) {
-    Tree& rate = *all.find("training")->find("learning_rate");
-    const Tree& optimizer = all["training"]["optimizer"];
-    const std::string name = optimizer.kind == Tree::Kind::map ? optimizer.keys.front() : optimizer.text;
-    for (const auto& [rule, usual] : usual_rates()) {
-        if (rate.text == "auto" && name == rule) {
-            rate.text = fmt::format("{}", usual);
-        }
     }
 }
 
@@ -167,7 +155,7 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
     spell_out_fixed_genes(given);
     Tree all = complete({configuration()}, given, "");
     settle_batch_size(given, all);
-    settle_learning_rate(all);
+    settle_learning_rate(*all.find("training"));
     const auto read_keys = [&all](bool of_recipe, const Place& place) {
         for (const Key& key : configuration().keys) {
             if (is_of_recipe(key) == of_recipe) {
@@ -206,6 +194,7 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
         genes.check(base, config.constraints);
     }
     config.recipes_ = std::make_shared<const Config::Recipes>(std::move(base), std::move(genes));
+    config.evaluation_ = std::make_shared<const Tree>(evaluation_part(all));
     config.fixed_text_ = emit(fixed_part(configuration(), all));
     config.text_ = emit(all);
     return config;

@@ -326,13 +326,17 @@ void CnnEvaluator::keep_for_children(const search::Individual& individual, const
     }
 }
 
-/// Its first parent, or the one whose result that parent was given. A repeat has none: it begins afresh.
+/// Its first parent, or the one whose result that parent was given, unless it is of another run. A repeat has none: it
+/// begins afresh.
 search::Id CnnEvaluator::trained_parent(const search::Individual& individual) const {
     if (individual.is_repeat()) {
         return {};
     }
     const search::Individual* parent = population_ ? population_().find(individual.parents.front()) : nullptr;
-    return parent != nullptr && parent->is_reused() ? parent->reused_from : individual.parents.front();
+    if (parent == nullptr || !parent->is_reused()) {
+        return individual.parents.front();
+    }
+    return parent->is_of_another_run() ? search::Id{} : parent->reused_from;
 }
 
 /// Those of its parent, if they are kept and every tensor has the same shape; else none.

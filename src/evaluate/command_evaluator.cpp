@@ -288,7 +288,7 @@ void CommandEvaluator::describe_progress(search::Individual& individual) const {
 
 void CommandEvaluator::settled(const search::Individual& individual) {
     const search::Standing mine = search::standing(individual);
-    const bool stays = keeps_evaluation(objective_.keep, individual, population_().best());
+    const bool stays = keeps_evaluation(objective_.keep, individual, population_().best_trained());
     if (!stays || (kept_ && !search::better(mine, *kept_))) {
         programs_.remove_files(individual.id);
     } else if (objective_.keep == config::Keep::best) {

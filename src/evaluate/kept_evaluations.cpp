@@ -49,7 +49,7 @@ void remove_spare_evaluations(const store::RunDirectory& directory, const search
             const auto id = id_of_evaluation(path);
             const search::Individual* const individual = id ? population.find(*id) : nullptr;
             if (individual != nullptr && individual->finished_training() &&
-                !keeps_evaluation(keep, *individual, population.best())) {
+                !keeps_evaluation(keep, *individual, population.best_trained())) {
                 fs::remove_all(path, ignored);
             }
         }

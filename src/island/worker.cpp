@@ -63,7 +63,8 @@ Worker::Worker(WorkerOptions options, search::Population population, search::Pro
       generation_(options_.bred_before),
       began_(hooks_.steady_seconds()),
       retries_(options_.retries),
-      looks_for_duplicates_((options_.duplicates != search::Duplicates::train || options_.retries > 0) &&
+      looks_for_duplicates_((options_.duplicates != search::Duplicates::train || options_.retries > 0 ||
+                             options_.other_results != nullptr) &&
                             options_.beginning.space.size() > 0),
       tells_of_starts_(looks_for_duplicates_ && search::can_repeat(options_.beginning.space)),
       liveness_(options_.self, workers(), options_.timeout_seconds, began_) {
@@ -159,7 +160,9 @@ void Worker::fill_slots() {
     }
     while (state_ == State::searching && !alone_ && evaluator_.has_free_slot() && lease_client_.take()) {
         did_something_ = true;
-        start_next();
+        if (!start_next()) {
+            return;  // there may be thousands of them, and somebody may have said something
+        }
     }
     while (state_ == State::searching && !alone_ && evaluator_.has_free_slot()) {
         auto repeat = lease_client_.take_repeat();

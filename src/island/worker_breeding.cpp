@@ -82,28 +82,35 @@ void Worker::start_repeat(search::Repeat repeat) {
 }
 
 /// What failed comes again once nothing is left that the run begins with.
-void Worker::start_next() {
+bool Worker::start_next() {
     ++generation_;
     const bool is_opening =
         opening_of(options_.openings_left, sequence_, static_cast<std::uint32_t>(options_.self), workers()).has_value();
     const auto failed = is_opening ? std::nullopt : retries_.take();
     if (const search::Individual* const known = failed ? population_.find(*failed) : nullptr) {
         start(as_retry_of(newborn(), *known));
-    } else {
-        start_bred();
+        return true;
     }
+    return start_bred();
 }
 
-/// What a bred genome need not be trained for; null: nothing. Where genomes are trained again, one that failed as often
-/// as it may is not.
-const search::Individual* Worker::twin_of(const search::Genome& genome) const {
-    const search::Individual* const twin = looks_for_duplicates_ ? known_genomes_.find(genome) : nullptr;
-    const bool counts = twin != nullptr &&
-                        (options_.duplicates != search::Duplicates::train || twin->outcome == search::Outcome::failed);
-    return counts ? twin : nullptr;
+/// The individual of this run that has `genome`; null: nobody, or it makes no difference.
+const search::Individual* Worker::known_as(const search::Genome& genome) const {
+    return looks_for_duplicates_ ? known_genomes_.find(genome) : nullptr;
 }
 
-void Worker::start_bred() {
+/// What another run found out of a genome that is not known here; null: nothing.
+const search::Individual* Worker::known_elsewhere(const search::Genome& genome) const {
+    return options_.other_results != nullptr ? options_.other_results->find(genome) : nullptr;
+}
+
+/// Whether a genome is not trained because an individual of this run has it. Where genomes are trained again, one that
+/// failed as often as it may is not.
+bool Worker::is_left_alone(const search::Individual& known) const {
+    return options_.duplicates != search::Duplicates::train || known.outcome == search::Outcome::failed;
+}
+
+bool Worker::start_bred() {
     search::Individual individual = newborn();
     const search::Stage now = stage();
     if (looks_for_duplicates_) {
@@ -124,11 +131,16 @@ void Worker::start_bred() {
             continue;
         }
         exists = evaluator_.can_exist(individual.genome);
-        const search::Individual* const twin = exists ? twin_of(individual.genome) : nullptr;
-        if (twin != nullptr && ++known_in_a_row_ < search::most_known_in_a_row) {
+        const search::Individual* const twin = exists ? known_as(individual.genome) : nullptr;
+        if (const auto* const other = exists && twin == nullptr ? known_elsewhere(individual.genome) : nullptr) {
+            known_in_a_row_ = 0;
+            reuse(std::move(individual), *other);
+            return false;
+        }
+        if (twin != nullptr && is_left_alone(*twin) && ++known_in_a_row_ < search::most_known_in_a_row) {
             if (options_.duplicates == search::Duplicates::reuse && twin->finished_training()) {
                 reuse(std::move(individual), *twin);
-                return;
+                return true;
             }
             ++known;
             exists = false;
@@ -147,6 +159,7 @@ void Worker::start_bred() {
     } else {
         start(std::move(individual));
     }
+    return true;
 }
 
 /// Gives `individual` the result of `twin`, and the lease back.

@@ -76,6 +76,20 @@ std::string outputs(const store::RunDirectory& directory, const search::Individu
 
 }  // namespace
 
+std::string directory_of(const store::ArchiveFacts& facts, std::uint64_t run) {
+    for (const store::ReusedRun& known : facts.reused_runs) {
+        if (known.run == run) {
+            return known.directory;
+        }
+    }
+    return fmt::format("run {:016x}", run);
+}
+
+std::string reused_from_text(const search::Individual& individual, const store::ArchiveFacts& facts) {
+    const std::string id = to_text(individual.reused_from);
+    return individual.is_of_another_run() ? id + " of " + directory_of(facts, individual.reused_run) : id;
+}
+
 std::string individual_text(const store::Recovered& recovered, const store::RunDirectory& directory, search::Id id,
                             const std::string& fitness, std::size_t lines) {
     const search::Population population = population_of(recovered);
@@ -95,6 +109,9 @@ std::string individual_text(const store::Recovered& recovered, const store::RunD
     text += one->retry_of == search::Id{} ? "" : ", again after " + to_text(one->retry_of) + " failed";
     text += fmt::format("\n  on {}, {} rank{} of {} thread{}, {:.1f} s\n", one->node, one->ranks,
                         one->ranks == 1 ? "" : "s", one->threads, one->threads == 1 ? "" : "s", one->training_seconds);
+    text += one->is_reused()
+                ? fmt::format("not trained: this is the result of {}\n", reused_from_text(*one, recovered.facts))
+                : "";
     text += one->problem.empty() ? "" : fmt::format("problem: {}\n", one->problem);
     return text + curve_table(*one) + outputs(directory, *one, lines);
 }

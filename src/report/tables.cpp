@@ -2,6 +2,7 @@
 
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
+#include "finch/report/individual.hpp"
 #include "finch/report/status.hpp"
 
 #include "grid.hpp"
@@ -39,8 +40,8 @@ double seconds_of(const search::Individual& individual) {
 }
 
 /// "12.3", or whose result it has.
-std::string seconds_text(const search::Individual& individual) {
-    return individual.is_reused() ? "as " + to_text(individual.reused_from)
+std::string seconds_text(const search::Individual& individual, const store::ArchiveFacts& facts) {
+    return individual.is_reused() ? "as " + reused_from_text(individual, facts)
                                   : fmt::format("{:.1f}", seconds_of(individual));
 }
 
@@ -79,7 +80,7 @@ std::string best_table(const search::Space& space, const search::Population& pop
         for (const search::Individual* individual : best) {
             grid.add({to_text(individual->id), fmt::format("{:.6g}", individual->loss), percent(individual->accuracy),
                       fmt::format("{}{}", individual->epochs, individual->is_complete() ? "" : " (pruned)"),
-                      std::to_string(individual->generation), seconds_text(*individual),
+                      std::to_string(individual->generation), seconds_text(*individual, facts),
                       search::genome_text(space, individual->genome)});
         }
         text += grid.empty() ? "  none yet\n" : grid.text();

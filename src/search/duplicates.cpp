@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <tuple>
+#include <utility>
 
 namespace finch::search {
 namespace {
@@ -22,7 +23,7 @@ bool can_repeat(const Space& space) {
     });
 }
 
-std::size_t KnownGenomes::Hash::operator()(const Genome& genome) const noexcept {
+std::size_t GenomeHash::operator()(const Genome& genome) const noexcept {
     std::uint64_t hash = genome.size();
     for (const double value : genome) {
         hash ^= std::bit_cast<std::uint64_t>(value + 0.0);  // -0 is 0
@@ -30,6 +31,33 @@ std::size_t KnownGenomes::Hash::operator()(const Genome& genome) const noexcept 
         hash ^= hash >> 32;
     }
     return hash;
+}
+
+bool is_reusable(const Individual& one) {
+    const bool is_settled = one.is_complete() || one.outcome == Outcome::diverged;
+    const bool is_copy = one.is_reused() && !one.is_of_another_run();
+    return is_settled && !is_copy && !one.is_repeat() && one.inherited_from == Id{};
+}
+
+void OtherResults::add(Genome genome, Individual one, std::uint64_t of_run) {
+    if (!one.is_reused()) {
+        one.reused_from = one.id;
+        one.reused_run = of_run;
+    }
+    one.genome = std::move(genome);
+    one.pruning = {};  // its rungs are compared with those of its own run
+    one.curve.clear();
+    one.metrics.clear();
+    add(std::move(one));
+}
+
+void OtherResults::forget(std::uint64_t run) {
+    std::erase_if(results_, [run](const Individual& one) { return one.reused_run == run; });
+}
+
+const Individual* OtherResults::find(const Genome& genome) const {
+    const auto known = results_.find(genome);
+    return known != results_.end() ? &*known : nullptr;
 }
 
 void KnownGenomes::update(const Population& population, int island, bool with_training) {
@@ -64,6 +92,7 @@ const Individual* KnownGenomes::find(const Genome& genome) const {
 
 Individual with_result_of(Individual individual, const Individual& twin, double unix_seconds) {
     individual.reused_from = twin.is_reused() ? twin.reused_from : twin.id;
+    individual.reused_run = twin.reused_run;
     individual.outcome = twin.outcome;
     individual.loss = twin.loss;
     individual.accuracy = twin.accuracy;

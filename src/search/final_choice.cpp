@@ -40,7 +40,7 @@ std::vector<Candidate> final_candidates(const Population& population, std::int64
     for (const auto& [id, individual] : population.individuals()) {
         if (individual.is_repeat()) {
             repeats[individual.parents[0]].push_back(&individual);
-        } else if (individual.is_complete() && !individual.is_reused()) {
+        } else if (individual.is_complete() && (!individual.is_reused() || individual.is_of_another_run())) {
             all.push_back(&individual);
         }
     }
@@ -96,7 +96,7 @@ const Individual* chosen(const Population& population, const std::optional<Final
             return winner->repeats.front();
         }
     }
-    const Individual* best = population.best();
+    const Individual* best = population.best_trained();
     return best != nullptr && best->is_complete() ? best : nullptr;
 }
 

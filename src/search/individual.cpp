@@ -122,7 +122,11 @@ std::optional<std::string> problem_of(const Individual& individual, const Space&
         !(individual.progress >= 0)) {
         return "has counts that cannot be";
     }
-    for (const Id other : {individual.parents[0], individual.reused_from, individual.inherited_from}) {
+    if (individual.is_of_another_run() && !individual.is_reused()) {
+        return "has the result of nobody in another run";
+    }
+    const Id reused_here = individual.is_of_another_run() ? Id{} : individual.reused_from;
+    for (const Id other : {individual.parents[0], reused_here, individual.inherited_from}) {
         if (other == individual.id) {
             return "comes from itself";
         }

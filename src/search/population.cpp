@@ -172,6 +172,18 @@ const Individual* Population::best() const {
     return found;
 }
 
+const Individual* Population::best_trained() const {
+    const Individual* found = nullptr;
+    for (const Island& island : islands_) {
+        const auto first = std::find_if(island.members.begin(), island.members.end(),
+                                        [](const Individual* member) { return !member->is_reused(); });
+        if (first != island.members.end() && (found == nullptr || better(**first, *found))) {
+            found = *first;
+        }
+    }
+    return found;
+}
+
 Home Population::home(Id id) const {
     if (const auto known = homes_.find(id); known != homes_.end()) {
         return {known->second.version, known->second.writer, island_now(known->second.island)};

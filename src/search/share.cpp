@@ -22,6 +22,7 @@ std::vector<std::int32_t> memberships_of(const Population& population, Id id) {
 std::vector<std::vector<const Individual*>> needed_by_islands(const Population& population) {
     std::vector<std::vector<const Individual*>> needed(static_cast<std::size_t>(population.islands()));
     const Individual* best = population.best();
+    const Individual* best_trained = population.best_trained();
     const auto add = [&needed](int island, const Individual& individual) {
         auto& known = needed[static_cast<std::size_t>(island)];
         if (known.empty() || known.back() != &individual) {
@@ -29,7 +30,7 @@ std::vector<std::vector<const Individual*>> needed_by_islands(const Population& 
         }
     };
     for (const auto& [id, individual] : population.individuals()) {
-        if (&individual == best) {
+        if (&individual == best || &individual == best_trained) {
             for (int island = 0; island < population.islands(); ++island) {
                 add(island, individual);
             }

@@ -240,6 +240,9 @@ void check(const config::Config& config, const Options& options) {
             "search.first.run: a simulation reads no run directory; accepted: a list of guesses, search.first: "
             "[{GENE: VALUE}]");
     }
+    if (!config.reuse.empty()) {
+        throw ConfigError("search.reuse: a simulation reads no run directory; accepted: none");
+    }
     if (config.exchange.topology == search::Topology::nodes) {
         throw ConfigError("search.exchange.topology: a simulation has no nodes; accepted: every other topology");
     }

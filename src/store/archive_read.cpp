@@ -191,6 +191,7 @@ ArchiveFacts read_facts(hid_t file) {
     facts.restarts = static_cast<std::uint32_t>(read_count(file, "restarts", 0, most_restarts));
     facts.config = hdf5::read_text(file, "config");
     facts.data_fingerprint = hdf5::read_text_attribute(file, "data_fingerprint");
+    facts.program_version = hdf5::read_text_attribute(file, "program_version");
     facts.workers = static_cast<int>(read_count(file, "workers", 1, most_workers));
     facts.islands = static_cast<int>(read_count(file, "islands", 1, most_workers));
     facts.state = enumerator<RunState>(hdf5::read_text_attribute(file, "state")).value_or(RunState::interrupted);
@@ -200,6 +201,9 @@ ArchiveFacts read_facts(hid_t file) {
     read_workers(file, version, facts);
     facts.starts = version >= 2 ? hdf5::read_rows<Start>(hdf5::TableReader(file, "starts"), version) : starts_of(facts);
     facts.events = hdf5::read_rows<search::Event>(hdf5::TableReader(file, "events"), version);
+    if (version >= first_version_of_reused_runs) {
+        facts.reused_runs = hdf5::read_rows<ReusedRun>(hdf5::TableReader(file, "reused_runs"), version);
+    }
     return facts;
 }
 

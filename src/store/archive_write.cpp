@@ -272,6 +272,7 @@ void write_archive(const std::filesystem::path& path, const search::Space& space
         write_workers(file, facts);
         write_rows(file, "starts", facts.starts);
         write_rows(file, "events", facts.events);
+        write_rows(file, "reused_runs", facts.reused_runs);
         write_space(file, space);
     });
 }

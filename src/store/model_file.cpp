@@ -29,6 +29,8 @@ void describe(hid_t file, const search::Individual& individual) {
             hdf5::write_attribute(file, column.name, std::string(word(value)));
         } else if constexpr (std::same_as<Cell, search::Id>) {
             hdf5::write_attribute(file, column.name, value == search::Id{} ? "" : to_text(value));
+        } else if constexpr (std::same_as<Cell, std::uint64_t>) {
+            hdf5::write_unsigned_attribute(file, column.name, value);
         } else if constexpr (std::integral<Cell>) {
             hdf5::write_attribute(file, column.name, std::int64_t{value});
         } else {

@@ -137,6 +137,86 @@ TEST_CASE("reuse: killed and resumed, the budget is exact, and results that were
     }
 }
 
+TEST_CASE("results of another run are taken over once each, take no lease, and stay after kills when they are gone") {
+    constexpr std::uint64_t other_run = 42;
+    for (const search::Duplicates duplicates :
+         {search::Duplicates::breed, search::Duplicates::reuse, search::Duplicates::train}) {
+        for (const int workers : {1, 3}) {
+            search::OtherResults others;
+            for (int n = 0; n < 4; ++n) {  // of word a: all
+                search::Individual one;
+                one.id = search::Id::make(0, 0, static_cast<std::uint32_t>(n) + 1);
+                one.outcome = n == 3 ? search::Outcome::diverged : search::Outcome::evaluated;
+                one.loss = n == 3 ? search::Individual::not_measured : n;
+                others.add({0, static_cast<double>(n)}, one, other_run);
+            }
+            World world(workers, 1, evaluations(30), search::ExchangeKind::none, 0);
+            look_for_duplicates(world, duplicates);
+            world.other_results = &others;
+            world.run(60);
+            const search::Population before = world.recorded();
+            world.other_results = nullptr;
+
+            CHECK(world.run(plenty));
+
+            const search::Population recorded = world.recorded();
+            CHECK(recorded.evaluations() == 30);
+            std::map<search::Genome, int> taken_over;
+            std::set<search::Genome> trained;
+            for (const auto& [id, individual] : recorded.individuals()) {
+                if (!individual.is_reused()) {
+                    trained.insert(individual.genome);
+                } else if (individual.is_of_another_run()) {
+                    ++taken_over[individual.genome];
+                    CHECK(individual.reused_run == other_run);
+                    CHECK(individual.genome == search::Genome{0, individual.reused_from.sequence() - 1.0});
+                    CHECK(individual.started == 0);
+                }
+                if (individual.is_of_another_run() && individual.outcome == search::Outcome::evaluated) {
+                    CHECK(individual.loss == individual.reused_from.sequence() - 1.0);
+                }
+            }
+            for (const auto& [id, individual] : before.individuals()) {
+                if (individual.is_of_another_run()) {
+                    CHECK(identical(individual, *recorded.find(id)));
+                }
+            }
+            CHECK(!taken_over.empty());
+            for (const auto& [genome, count] : taken_over) {
+                // Workers that breed it in the same moment do not know of each other.
+                CHECK((duplicates == search::Duplicates::reuse || count <= workers));
+            }
+            if (duplicates == search::Duplicates::breed) {
+                CHECK(trained.size() + taken_over.size() >= 12);
+            }
+        }
+    }
+}
+
+TEST_CASE("thousands of results of another run do not keep a worker from hearing others") {
+    World world(2, 1, evaluations(10), search::ExchangeKind::none, 0);
+    search::Space space;
+    space.genes = {{"n", search::IntGene{0, 19999}}};
+    world.set_space(space);
+    world.beginning.space = space;
+    search::OtherResults others;
+    for (std::uint32_t n = 0; n < 20000; ++n) {
+        search::Individual one;
+        one.id = search::Id::make(0, 0, n + 1);
+        one.outcome = search::Outcome::evaluated;
+        one.loss = n;
+        others.add({static_cast<double>(n)}, one, 42);
+    }
+    world.propagator = search::RandomSearchOptions{};
+    world.other_results = &others;
+    constexpr int rounds = 20;
+
+    CHECK_FALSE(world.run(rounds));
+
+    CHECK(world.recorded().size() > 0);
+    CHECK(world.recorded().size() <= 2 * rounds);  // one in each round of the loop
+}
+
 TEST_CASE("starts are told to the leaders of the island where genomes can repeat, and to nobody else") {
     constexpr std::size_t started = 0;  // index of search::Started among the records
     World small(4, 2, evaluations(40), search::ExchangeKind::pollination);

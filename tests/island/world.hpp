@@ -113,6 +113,7 @@ public:
     StopRequest stop = StopRequest::none;
     search::Beginning beginning;
     search::Duplicates duplicates = search::Duplicates::breed;
+    const search::OtherResults* other_results = nullptr;
     search::ExchangeOptions exchange;  ///< but for its kind
     std::uint64_t seed = 1;
     double now_ = 1;
@@ -181,6 +182,7 @@ private:
             options.seed = seed;
             options.beginning = beginning;
             options.duplicates = duplicates;
+            options.other_results = other_results;
             options.retries = retries;
             options.openings_left = openings_left(population, earlier_, beginning.openings());
             options.timeout_seconds = timeout_seconds;

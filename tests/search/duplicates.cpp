@@ -1,5 +1,7 @@
 #include "finch/search/duplicates.hpp"
 
+#include "finch/search/final_choice.hpp"
+
 #include "search/samples.hpp"
 
 #include <doctest/doctest.h>
@@ -107,4 +109,79 @@ TEST_CASE("of equal losses one that was trained is better than one that took the
     CHECK(population.settled() == 2);
     CHECK(population.evaluations() == 1);
     CHECK(population.settled_on(0) == 1);
+}
+
+TEST_CASE("of another run's individuals those count whose result is that of their genes alone") {
+    const auto is = [](Outcome outcome, double loss) { return is_reusable(ended(1, outcome, loss)); };
+    CHECK(is(Outcome::evaluated, 0.5));
+    CHECK(is(Outcome::diverged, std::nan("")));
+    CHECK_FALSE(is(Outcome::pruned, 0.5));
+    CHECK_FALSE(is(Outcome::failed, std::nan("")));
+    CHECK_FALSE(is(Outcome::out_of_memory, std::nan("")));
+    CHECK_FALSE(is(Outcome::stopped, 0.5));
+    CHECK_FALSE(is_reusable(bred(1)));
+
+    Individual repeat = evaluated(1, 0.5);
+    repeat.bred_by = Operator::repeat;
+    Individual child = evaluated(1, 0.5);
+    child.inherited_from = bred(2).id;
+    Individual copy = with_result_of(bred(2), evaluated(1, 0.5), 1);
+    CHECK_FALSE(is_reusable(repeat));
+    CHECK_FALSE(is_reusable(child));
+    CHECK_FALSE(is_reusable(copy));
+    copy.reused_run = 99;
+    CHECK(is_reusable(copy));
+}
+
+TEST_CASE("a result of another run says whose it is, also where that run has it from a third") {
+    Individual far = with_genome(evaluated(1, 0.25), {1, 1});
+    far.reused_from = bred(7).id;
+    far.reused_run = 99;
+    Individual near = with_genome(evaluated(2, 0.5), {2, 2});
+    near.pruning = {3, 0.5};
+    near.curve.resize(2);
+    OtherResults known;
+    known.add({5, 5}, near, 42);
+    known.add({5, 5}, far, 42);
+    known.add({6, -0.0}, far, 42);
+
+    const Individual reused = with_result_of(with_genome(bred(2), {5, 5}), *known.find({5, 5}), 9);
+
+    CHECK(known.all().size() == 2);
+    CHECK(known.find({1, 1}) == nullptr);
+    CHECK(reused.id == bred(2).id);
+    CHECK(reused.reused_from == near.id);
+    CHECK(reused.reused_run == 42);
+    CHECK(reused.loss == 0.5);
+    CHECK(reused.curve.empty());
+    CHECK(reused.pruning.rung == 0);
+    CHECK(problem_of(reused, {{{"a", RealGene{0, 9}}, {"b", RealGene{0, 9}}}}) == std::nullopt);
+    CHECK(known.find({6, 0})->reused_from == bred(7).id);
+    CHECK(known.find({6, 0})->reused_run == 99);
+    CHECK(with_result_of(bred(3), reused, 10).reused_run == 42);
+
+    known.forget(99);
+    CHECK(known.all().size() == 1);
+}
+
+TEST_CASE("a result of another run is bred with, but there are no weights of it") {
+    Individual other = with_genome(evaluated(1, 0.1), {3, 3});
+    other.reused_from = bred(9).id;
+    other.reused_run = 42;
+    const Individual trained = with_genome(evaluated(2, 0.4), {4, 4});
+    const Individual twin = with_result_of(with_genome(bred(3), {4, 4}), trained, 1);
+    Population population(ExchangeKind::none, 1);
+    CHECK(population.best_trained() == nullptr);
+    for (const Individual& one : {other, trained, twin}) {
+        population.merge(one);
+    }
+
+    CHECK(population.best()->id == other.id);
+    CHECK(population.best_trained()->id == trained.id);
+    CHECK(chosen(population, std::nullopt)->id == trained.id);
+    CHECK(population.evaluations() == 1);
+    const auto candidates = final_candidates(population, 9);
+    REQUIRE(candidates.size() == 2);
+    CHECK(candidates[0].individual->id == other.id);
+    CHECK(candidates[1].individual->id == trained.id);
 }

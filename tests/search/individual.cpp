@@ -137,6 +137,12 @@ TEST_CASE("what no search wrote is told: its own parent, a repeat of nobody; any
         CHECK(problem_of(one, space) == "comes from itself");
         *other = {};
     }
+    one.reused_run = 7;
+    CHECK(problem_of(one, space) == "has the result of nobody in another run");
+    one.reused_from = one.id;  // which is another individual's there
+    CHECK_FALSE(problem_of(one, space));
+    one.reused_run = 0;
+    one.reused_from = {};
     one.bred_by = Operator::repeat;
     CHECK(problem_of(one, space) == "repeats nobody");
     one.parents[0] = Id::make(0, 0, 2);

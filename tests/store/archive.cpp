@@ -160,6 +160,7 @@ TEST_CASE("the facts come back, events and reports with them") {
     const TemporaryFolder folder;
     ArchiveFacts written = samples::facts();
     written.budget_epochs = 600;
+    written.reused_runs = {{7, "/where/a"}, {std::uint64_t{1} << 63, "/where/\"b\" ü"}};
 
     write_archive(folder / "population.h5", {}, samples::population(0, {}), written);
     const ArchiveFacts facts = read(folder / "population.h5").facts;
@@ -175,6 +176,8 @@ TEST_CASE("the facts come back, events and reports with them") {
     CHECK(facts.budget_evaluations == written.budget_evaluations);
     CHECK(facts.budget_epochs == 600);
     CHECK(facts.starts == written.starts);
+    CHECK(facts.reused_runs == written.reused_runs);
+    CHECK_FALSE(facts.program_version.empty());
     REQUIRE(facts.events.size() == written.events.size());
     for (std::size_t i = 0; i < facts.events.size(); ++i) {
         CHECK(samples::same(facts.events[i], written.events[i]));

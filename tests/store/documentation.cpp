@@ -51,7 +51,8 @@ std::string table_of(const std::string& name) {
 std::string all_tables() {
     return table_of<search::Individual>("/individuals") + table_of<Epoch>("/curves") + table_of<Metric>("/metrics") +
            table_of<search::Home>("/homes") + table_of<search::WorkerReport>("/workers") +
-           table_of<store::Start>("/starts") + table_of<search::Event>("/events") + "\n";
+           table_of<store::Start>("/starts") + table_of<search::Event>("/events") +
+           table_of<store::ReusedRun>("/reused_runs") + "\n";
 }
 
 }  // namespace

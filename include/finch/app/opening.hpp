@@ -3,6 +3,7 @@
 #include "finch/app/evolve.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/island/leases.hpp"
+#include "finch/search/duplicates.hpp"
 #include "finch/search/population.hpp"
 #include "finch/store/archive.hpp"
 #include "finch/store/run_directory.hpp"
@@ -32,11 +33,13 @@ struct OpenedRun {
     store::ArchiveFacts facts;  ///< of this start, on world rank 0
     RunBefore before;
     search::Population population{search::ExchangeKind::none, 1};
-    std::string greeting;  ///< "a new run", or what is resumed
+    search::OtherResults other_results;  ///< of the runs of search.reuse
+    std::string greeting;                ///< "a new run", or what is resumed
 };
 
 /// World rank 0 only. Opens or begins the run. Throws ConfigError where it is in use, was made with another
-/// configuration or other data, or cannot be written. `nodes`: distinct ones of this start.
+/// configuration or other data, or cannot be written, or where a run of search.reuse does not fit. `nodes`: distinct
+/// ones of this start.
 [[nodiscard]] OpenedRun open_run(const store::RunDirectory& directory, const config::Config& config,
                                  const RunOptions& options, const cluster::Slurm& slurm,
                                  const std::string& data_fingerprint, int workers, int islands, int nodes);

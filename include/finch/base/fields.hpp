@@ -133,7 +133,7 @@ void for_each_column(const Visit& visit) {
         {}, [](auto& object) -> auto& { return object; }, visit);
 }
 
-/// How many members an aggregate has, up to 32.
+/// How many members an aggregate has, up to 40.
 template <class T>
 [[nodiscard]] consteval std::size_t member_count();
 
@@ -233,10 +233,10 @@ consteval std::size_t member_count() {
     constexpr auto first_taken = []<std::size_t... less>(std::index_sequence<less...>) {
         std::size_t count = 0;
         static_cast<void>(
-            ((detail::takes<T>(std::make_index_sequence<32 - less>()) && (count = 32 - less, true)) || ...));
+            ((detail::takes<T>(std::make_index_sequence<40 - less>()) && (count = 40 - less, true)) || ...));
         return count;
     };
-    return first_taken(std::make_index_sequence<32>());
+    return first_taken(std::make_index_sequence<40>());
 }
 
 }  // namespace finch

@@ -24,6 +24,8 @@
 
 namespace finch::config {
 
+struct Tree;
+
 using LossObjective = train::Objective;
 /// A benchmark function in place of training; each evaluation pretends to last `seconds` times a log-normal number of
 /// deviation `spread` (0: it lasts no time).
@@ -81,6 +83,7 @@ public:
     std::vector<search::Cost> costs;  ///< minimised beside it
     search::PropagatorOptions propagator = search::AutomaticOptions{};
     search::Duplicates duplicates = search::Duplicates::breed;
+    std::vector<std::string> reuse;      ///< directories of runs whose results are taken over
     int retries = 0;                     ///< of what failed
     std::vector<IslandOptions> islands;  ///< none: all are alike
     search::ExchangeOptions exchange;
@@ -103,6 +106,13 @@ public:
     /// What the individual with `genome` trains: all genes replaced by their values. Throws ConfigError with the key's
     /// path where its values do not go together. Only where it trains().
     [[nodiscard]] train::Recipe recipe(const search::Genome& genome, std::uint64_t individual) const;
+    /// What the individual with `genome` is evaluated by: objective, data (but their path), model and training, or the
+    /// objective and the genes, with every value and every default, as YAML in one form. Under equal texts evaluations
+    /// of the same data differ in nothing but seeds and where they ran.
+    [[nodiscard]] std::string evaluation(const search::Genome& genome) const;
+    /// A canonical genome of this space: the one whose evaluation() is that of `genome` under `other`, if there is one,
+    /// where a value may be a gene in one of them and stand there itself in the other; else one that is near.
+    [[nodiscard]] search::Genome genome_like(const Config& other, const search::Genome& genome) const;
     /// How `island` breeds.
     [[nodiscard]] const search::PropagatorOptions& propagator_of(int island) const;
     /// What all islands' propagators together need: first points, and individuals that are bred from.
@@ -122,6 +132,7 @@ private:
     std::string text_;
     std::string fixed_text_;
     std::shared_ptr<const Recipes> recipes_;
+    std::shared_ptr<const Tree> evaluation_;
 };
 
 /// Parses and checks `yaml`. `source` names it in messages; `settings` are "path.to.key=value" in YAML, applied first.

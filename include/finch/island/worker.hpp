@@ -58,6 +58,7 @@ struct WorkerOptions {
     search::Beginning beginning;               ///< a space without genes: whatever the propagator breeds
     std::vector<std::uint32_t> openings_left;  ///< of the beginning, at this start; openings_left() says them
     search::Duplicates duplicates = search::Duplicates::breed;  ///< not looked at without genes
+    const search::OtherResults* other_results = nullptr;        ///< of other runs; outlives the worker; null: none
     int retries = 0;                                            ///< of what failed
     double archive_seconds = 10;
     double training_seconds = 60;
@@ -119,14 +120,17 @@ private:
     void leave();
 
     // What it breeds, and evaluates once more: worker_breeding.cpp.
-    void start_next();
-    void start_bred();
+    /// False where a result of another run was taken over in place of a start.
+    bool start_next();
+    bool start_bred();
     void start_repeat(search::Repeat repeat);
     void reuse(search::Individual individual, const search::Individual& twin);
     [[nodiscard]] search::Individual newborn();
     [[nodiscard]] search::Offspring breed(std::uint32_t attempt, search::Id id, const search::Stage& now);
     [[nodiscard]] search::Stage stage() const;
-    [[nodiscard]] const search::Individual* twin_of(const search::Genome& genome) const;
+    [[nodiscard]] const search::Individual* known_as(const search::Genome& genome) const;
+    [[nodiscard]] const search::Individual* known_elsewhere(const search::Genome& genome) const;
+    [[nodiscard]] bool is_left_alone(const search::Individual& known) const;
     [[nodiscard]] std::pair<std::size_t, std::size_t> place_on_island() const;
 
     // What it hears and says: worker_messages.cpp.
@@ -205,7 +209,7 @@ private:
     search::KnownGenomes known_genomes_;
     bool looks_for_duplicates_;
     bool tells_of_starts_;    ///< so that others of the island know what is in training, which it asks for itself
-    int known_in_a_row_ = 0;  ///< genomes that were bred since the last one that was trained
+    int known_in_a_row_ = 0;  ///< genomes that were bred since the last one that was not
     Liveness liveness_;
 };
 

@@ -5,6 +5,7 @@
 #include "finch/store/run_directory.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace finch::report {
@@ -13,5 +14,11 @@ namespace finch::report {
 /// last `lines` of each of its outputs. Throws ConfigError where the run has no such individual.
 [[nodiscard]] std::string individual_text(const store::Recovered& recovered, const store::RunDirectory& directory,
                                           search::Id id, const std::string& fitness, std::size_t lines = 20);
+
+/// Where the run of that number was when its results were read, as `facts` know it; its number if they do not.
+[[nodiscard]] std::string directory_of(const store::ArchiveFacts& facts, std::uint64_t run);
+
+/// Whose result `individual`, which was not trained, has: "0.3.17", or "0.3.17 of /where/runs/earlier".
+[[nodiscard]] std::string reused_from_text(const search::Individual& individual, const store::ArchiveFacts& facts);
 
 }  // namespace finch::report

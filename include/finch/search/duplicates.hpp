@@ -4,8 +4,10 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 
 namespace finch::search {
 
@@ -22,6 +24,49 @@ inline constexpr int most_known_in_a_row = 100;
 /// Whether equal genomes are more than a coincidence: no gene that is always active has a continuum of values.
 [[nodiscard]] bool can_repeat(const Space& space);
 
+/// Finds individuals by their genomes in sets of them or of pointers to them.
+struct GenomeHash {
+    using is_transparent = void;
+    [[nodiscard]] std::size_t operator()(const Genome& genome) const noexcept;
+    [[nodiscard]] std::size_t operator()(const Individual& one) const noexcept { return (*this)(one.genome); }
+    [[nodiscard]] std::size_t operator()(const Individual* one) const noexcept { return (*this)(one->genome); }
+};
+struct SameGenome {
+    using is_transparent = void;
+    template <class A, class B>
+    [[nodiscard]] bool operator()(const A& a, const B& b) const {
+        return genome_of(a) == genome_of(b);
+    }
+
+private:
+    [[nodiscard]] static const Genome& genome_of(const Genome& genome) { return genome; }
+    [[nodiscard]] static const Genome& genome_of(const Individual& one) { return one.genome; }
+    [[nodiscard]] static const Genome& genome_of(const Individual* one) { return one->genome; }
+};
+
+/// Results of other runs by their genomes in the space of this one, without learning curves: half a KiB each.
+class OtherResults {
+public:
+    /// `genome`: canonical, in the space of this run. Of equal genomes the first that is added stays. `of_run`: whose
+    /// individual `one` is, unless that itself has its result from elsewhere. Not what is_reusable() refuses.
+    void add(Genome genome, Individual one, std::uint64_t of_run);
+    /// An individual with that genome whose reused_from and reused_run say whose result it is; null if there is none.
+    [[nodiscard]] const Individual* find(const Genome& genome) const;
+    [[nodiscard]] const auto& all() const noexcept { return results_; }
+    /// As all() of another copy has it.
+    void add(Individual known) { results_.insert(std::move(known)); }
+    /// Those of `run` go.
+    void forget(std::uint64_t run);
+
+private:
+    std::unordered_set<Individual, GenomeHash, SameGenome> results_;
+};
+
+/// Whether the result of `one`, an individual of another run, is that of its genes alone: a complete or a diverged
+/// training that began with no other's weights, and no repeat. What was pruned was so in comparison with others there;
+/// what failed, had no memory or was stopped may well succeed here.
+[[nodiscard]] bool is_reusable(const Individual& one);
+
 /// The individuals of an island by their genomes: those whose training has ended, whatever its outcome, and those in
 /// training as far as the population knows of them. Points into the population, which outlives it.
 class KnownGenomes {
@@ -34,18 +79,7 @@ public:
     [[nodiscard]] const Individual* find(const Genome& genome) const;
 
 private:
-    struct Hash {
-        using is_transparent = void;
-        [[nodiscard]] std::size_t operator()(const Genome& genome) const noexcept;
-        [[nodiscard]] std::size_t operator()(const Individual* one) const noexcept { return (*this)(one->genome); }
-    };
-    struct Equal {
-        using is_transparent = void;
-        [[nodiscard]] bool operator()(const Individual* a, const Individual* b) const { return a->genome == b->genome; }
-        [[nodiscard]] bool operator()(const Individual* a, const Genome& b) const { return a->genome == b; }
-        [[nodiscard]] bool operator()(const Genome& a, const Individual* b) const { return a == b->genome; }
-    };
-    using Set = std::unordered_set<const Individual*, Hash, Equal>;  ///< 8 bytes and a node each
+    using Set = std::unordered_set<const Individual*, GenomeHash, SameGenome>;  ///< 8 bytes and a node each
 
     Set ended_;
     Set in_training_;

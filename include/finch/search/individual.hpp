@@ -150,6 +150,7 @@ struct Individual {
     Breeding breeding;
     Pruning pruning;
     Id reused_from;
+    std::uint64_t reused_run = 0;
     Id inherited_from;
     Id retry_of;
     std::int64_t parameters = 0;
@@ -173,6 +174,8 @@ struct Individual {
     [[nodiscard]] bool is_repeat() const noexcept { return bred_by == Operator::repeat; }
     /// Whether its result is another's: it was never trained, and there are no weights of it.
     [[nodiscard]] bool is_reused() const noexcept { return reused_from != Id{}; }
+    /// Whether that is an individual of another run.
+    [[nodiscard]] bool is_of_another_run() const noexcept { return reused_run != 0; }
 };
 
 constexpr auto fields_of(const Individual*) {
@@ -216,6 +219,8 @@ constexpr auto fields_of(const Individual*) {
         Field{"metrics", &Individual::metrics, "a row of /metrics each"}.apart().since(5),
         Field{"retry_of", &Individual::retry_of, "the individual of the same genes that failed before it; 0: none"}
             .since(5),
+        Field{"reused_run", &Individual::reused_run, "the run that reused_from is of, in /reused_runs; 0: this one"}
+            .since(6),
     };
 }
 static_assert(lists_every_member<Individual>);
@@ -279,8 +284,8 @@ inline constexpr double least_pruned = 1e300;
 
 /// Appends the individual to `out`, the curve only where `with_curve`. read_individual() reads either, and throws
 /// FileError where the bytes mean no individual. `version`: 1 has no training seconds, progress and attempt, 2 no
-/// breeding, 3 no pruning, reused_from, inherited_from and parameters, 4 no metrics and retry_of.
-inline constexpr std::uint16_t individual_version = 5;
+/// breeding, 3 no pruning, reused_from, inherited_from and parameters, 4 no metrics and retry_of, 5 no reused_run.
+inline constexpr std::uint16_t individual_version = 6;
 void write_individual(const Individual& individual, bool with_curve, Bytes& out);
 [[nodiscard]] Individual read_individual(ByteReader& reader, std::uint16_t version = individual_version);
 

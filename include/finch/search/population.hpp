@@ -87,6 +87,8 @@ public:
     [[nodiscard]] bool is_result_of(const Individual& individual, int island) const;
     /// The best individual of all by its loss, or null.
     [[nodiscard]] const Individual* best() const;
+    /// Of those that this run trained, which alone have weights: best(), unless that has its result from another run.
+    [[nodiscard]] const Individual* best_trained() const;
     /// Under migration: where `id` lives now (version 0 where it never moved), as an island that exists now.
     [[nodiscard]] Home home(Id id) const;
     /// Under pollination: whether `id` was born on `island` or has come to it as a copy.

@@ -40,6 +40,21 @@ constexpr auto fields_of(const Start*) {
 }
 static_assert(lists_every_member<Start>);
 
+/// Another run whose results individuals have.
+struct ReusedRun {
+    std::uint64_t run = 0;
+    std::string directory;
+    bool operator==(const ReusedRun&) const = default;
+};
+
+constexpr auto fields_of(const ReusedRun*) {
+    return std::tuple{
+        Field{"run", &ReusedRun::run, "its number, as in reused_run of /individuals and in the attribute of its files"},
+        Field{"directory", &ReusedRun::directory, "where it was when its results were read"}.long_text(),
+    };
+}
+static_assert(lists_every_member<ReusedRun>);
+
 /// What /memberships, /workers and /events hold beside the individuals, and the run's own facts.
 struct ArchiveFacts {
     std::uint64_t run = 0;  ///< random number of the run, in every record
@@ -47,6 +62,7 @@ struct ArchiveFacts {
     std::uint32_t restarts = 0;  ///< number of this start: 0 is the first
     std::string config;          ///< the effective configuration's text
     std::string data_fingerprint;
+    std::string program_version;  ///< of the program that wrote the archive; write_archive() writes its own
     int workers = 1;
     int islands = 1;
     RunState state = RunState::running;
@@ -54,6 +70,7 @@ struct ArchiveFacts {
     std::int64_t budget_epochs = -1;       ///< −1: none
     std::vector<Start> starts;             ///< in their order; the last is this one
     std::vector<search::Event> events;
+    std::vector<ReusedRun> reused_runs;                                              ///< of different numbers
     std::map<std::pair<std::uint32_t, std::int32_t>, search::WorkerReport> reports;  ///< by (restart, worker)
 
     /// Of a worker's reports in one start the latest counts.
@@ -69,10 +86,10 @@ struct ArchiveFacts {
 enum class Curves { read, leave };
 
 /// Writes population.h5 (DESIGN, "Files of a run") in one atomic step: /individuals with the genes as typed columns (an
-/// enum for a choice), /curves, /problems, /memberships, /homes, /workers, /events, /space, /choices, /config. Throws
-/// ApiError, StorageError among them; ConfigError where a row of so many genes and words is more than HDF5 holds.
-/// An individual without a curve in memory keeps the one that the archive which is replaced, or else its predecessor,
-/// holds. The file is never in memory as a whole.
+/// enum for a choice), /curves, /problems, /memberships, /homes, /workers, /events, /reused_runs, /space, /choices,
+/// /config. Throws ApiError, StorageError among them; ConfigError where a row of so many genes and words is more than
+/// HDF5 holds. An individual without a curve in memory keeps the one that the archive which is replaced, or else its
+/// predecessor, holds. The file is never in memory as a whole.
 void write_archive(const std::filesystem::path& path, const search::Space& space, const search::Population& population,
                    const ArchiveFacts& facts);
 

@@ -1,0 +1,181 @@
+#include "finch/app/reuse.hpp"
+
+#include "finch/base/bytes.hpp"
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+#include "finch/store/resume.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+namespace finch::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
+
+store::Recovered read_run(const std::string& run) {
+    auto recovered = [&run] {
+        try {
+            return store::recover(store::RunDirectory(run), OnDamage::leave, store::Curves::leave);
+        } catch (const FileError& error) {
+            throw ConfigError(fmt::format("its archive cannot be read: {}", error.what()));
+        }
+    }();
+    if (!recovered) {
+        throw ConfigError("there is no run here (no population.h5)");
+    }
+    return std::move(*recovered);
+}
+
+/// Where a batch is so many samples per rank, it is part of what is trained.
+bool has_same_batch(const search::Individual& one, const config::Config& config, const search::Genome& genome) {
+    return !config.trains() || one.ranks == config.workers.ranks ||
+           !config.recipe(genome, one.id.value).training.batch_size_per_rank;
+}
+
+/// What keeps the result of `one` from being that of `genome`, the one of this space that is most like it.
+std::string difference(const search::Individual& one, const config::Config& other, const search::Genome& genome,
+                       const config::Config& config) {
+    std::string text = config::difference(other.evaluation(one.genome), config.evaluation(genome));
+    std::replace(text.begin(), text.end(), '\n', ';');
+    return text.empty() ? fmt::format("{} ranks → {}, with batch_size_per_rank", one.ranks, config.workers.ranks)
+                        : text;
+}
+
+/// Adds what `run` has to `found`.
+void add_results(const std::string& run, const config::Config& config, const std::optional<std::string>& fingerprint,
+                 OtherRuns& found) {
+    const store::Recovered recovered = read_run(run);
+    const config::Config other = config::parse(recovered.facts.config, run);
+    if (const auto problem = why_unfit(recovered.facts, other, config, fingerprint)) {
+        throw ConfigError(*problem);
+    }
+    search::Population population(search::ExchangeKind::none, 1);
+    recovered.merge_into(population);
+    std::vector<const search::Individual*> settled;
+    for (const auto& [id, one] : population.individuals()) {
+        if (search::is_reusable(one)) {
+            settled.push_back(&one);
+        }
+    }
+    // As within a run, a result of one's own is taken before another's.
+    std::stable_partition(settled.begin(), settled.end(), [](const auto* one) { return !one->is_reused(); });
+    std::size_t fitting = 0;
+    for (const search::Individual* one : settled) {
+        search::Genome genome = config.genome_like(other, one->genome);
+        if (config.evaluation(genome) == other.evaluation(one->genome) && has_same_batch(*one, config, genome)) {
+            found.results.add(std::move(genome), *one, recovered.facts.run);
+            ++fitting;
+        }
+    }
+    if (fitting == 0 && !settled.empty()) {
+        const search::Individual& one = *settled.front();
+        throw ConfigError(fmt::format(
+            "none of its {} results is of an evaluation that this search can have; {} differs from what is "
+            "nearest here: {}",
+            settled.size(), to_text(one.id), difference(one, other, config.genome_like(other, one.genome), config)));
+    }
+    for (const std::string& problem : recovered.problems) {
+        found.notes.push_back(problem);
+    }
+    found.notes.push_back(fmt::format("search.reuse: {} of {} results of {} fit", fitting, settled.size(), run));
+    add_runs(found.runs, recovered.facts.reused_runs);
+    add_runs(found.runs, {{recovered.facts.run, fs::absolute(run).lexically_normal().string()}});
+}
+
+/// The runs that the last start in `directory` was given.
+std::vector<std::string> given_before(const store::RunDirectory& directory) {
+    if (!directory.holds_a_run() || !fs::is_regular_file(directory.config())) {
+        return {};
+    }
+    return config::load(directory.config()).reuse;
+}
+
+}  // namespace
+
+std::optional<std::string> why_unfit(const store::ArchiveFacts& facts, const config::Config& other,
+                                     const config::Config& config, const std::optional<std::string>& fingerprint) {
+    const bool is_command = std::holds_alternative<config::CommandObjective>(config.objective);
+    if (facts.program_version != FINCH_VERSION && !is_command) {
+        return fmt::format("its results are of Finch {}, and this is Finch {}; accepted: runs of the same version",
+                           facts.program_version, FINCH_VERSION);
+    }
+    if (fingerprint && other.objective.index() == config.objective.index() && facts.data_fingerprint != *fingerprint) {
+        return fmt::format("its results are of {} (checksum {} there, {} here); accepted: runs of the same",
+                           is_command ? "other files of the program" : "other data", facts.data_fingerprint,
+                           *fingerprint);
+    }
+    if (config.trains() && other.trains() && other.seed != config.seed) {
+        return fmt::format(
+            "its seed is {}, here it is {}, so that other samples validate; accepted: runs of the same "
+            "seed",
+            other.seed, config.seed);
+    }
+    return std::nullopt;
+}
+
+void add_runs(std::vector<store::ReusedRun>& known, const std::vector<store::ReusedRun>& runs) {
+    for (const store::ReusedRun& run : runs) {
+        const auto same = std::find_if(known.begin(), known.end(), [&](const auto& one) { return one.run == run.run; });
+        if (same != known.end()) {
+            *same = run;
+        } else {
+            known.push_back(run);
+        }
+    }
+}
+
+OtherRuns read_other_runs(const config::Config& config, const store::RunDirectory& directory, bool goes_on,
+                          const std::optional<std::string>& fingerprint) {
+    OtherRuns found;
+    const std::vector<std::string> before =
+        goes_on && !config.reuse.empty() ? given_before(directory) : std::vector<std::string>();
+    for (const std::string& run : config.reuse) {
+        try {
+            std::error_code none;
+            if (fs::equivalent(run, directory.root(), none)) {
+                throw ConfigError("this is the run itself, which knows its results; accepted: other runs");
+            }
+            add_results(run, config, fingerprint, found);
+        } catch (const ConfigError& error) {
+            const std::string problem = fmt::format("search.reuse: {}: {}", run, error.what());
+            if (std::find(before.begin(), before.end(), run) == before.end()) {
+                throw ConfigError(problem);
+            }
+            found.notes.push_back(problem + "; what was taken over from it stays, nothing more is");
+        }
+    }
+    return found;
+}
+
+void share_results(MPI_Comm leaders, search::OtherResults& results) {
+    if (comm::rank_of(leaders) != 0) {
+        Bytes chunk;
+        for (comm::broadcast(leaders, chunk); !chunk.empty(); comm::broadcast(leaders, chunk)) {
+            ByteReader reader(chunk);
+            while (reader.left() > 0) {
+                results.add(search::read_individual(reader));
+            }
+            chunk.clear();
+        }
+        return;
+    }
+    Bytes chunk;
+    for (const search::Individual& one : results.all()) {
+        search::write_individual(one, false, chunk);
+        if (chunk.size() >= chunk_bytes) {
+            comm::broadcast(leaders, chunk);
+            chunk.clear();
+        }
+    }
+    if (!chunk.empty()) {
+        comm::broadcast(leaders, chunk);
+    }
+    Bytes end;
+    comm::broadcast(leaders, end);
+}
+
+}  // namespace finch::app
