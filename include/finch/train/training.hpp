@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,10 @@ struct Measured {
     std::int64_t samples = 0;               ///< how many were counted: each once
     std::vector<std::int32_t> predictions;  ///< by sample, on every rank
 };
+
+/// Throws ConfigError where `device` cannot compute so. `processor`: whose lack it is, for the message.
+void check_precision(Precision precision, const backend::Device& device,
+                     const std::string& processor = "this processor");
 
 /// What a training that is to begin must know of the host's memory besides how much is free.
 struct HostMemory {
