@@ -93,7 +93,7 @@ def main():
     finch = {precision: program for precision in ("float32", "bfloat16") if (program := Finch(precision)).can}
     print(f"PyTorch {torch.__version__}, 1 thread each, {REPETITIONS} turns, ms of processor time per step: median [least … most]")
     if "bfloat16" not in finch:
-        print("no bfloat16 here:", "bench_step refuses it on this processor")
+        print("bench_step has no bfloat16 on this processor")
     for case in CASES:
         net, batch = case.split()
         cost = int(batch) * (50 if net == "wide" else int(net))
