@@ -10,6 +10,7 @@
 #include "finch/cluster/machine.hpp"
 #include "finch/comm/all_reduce.hpp"
 #include "finch/config/trial_genomes.hpp"
+#include "finch/train/training.hpp"
 
 #include <utility>
 #include <vector>
@@ -71,16 +72,13 @@ std::unique_ptr<backend::Device> make_device(cluster::DeviceKind kind, int index
     return backend::make_cpu_device(threads, std::move(free_memory));
 }
 
-void check_precision(const config::Config& config, const backend::Device& device) {
+void check_precision(const config::Config& config, const backend::Device& device, const std::string& node) {
     if (!config.trains()) {
         return;
     }
+    const std::string processor = fmt::format("the processor of {} ({})", node, cluster::this_machine().cpu);
     for (const train::Recipe& recipe : config::trial_recipes(config)) {
-        if (!device.supports(recipe.training.precision)) {
-            throw ConfigError(fmt::format(
-                "training.precision: {} computes in float32 only; write float32, or use GPUs (workers.device: cuda)",
-                device.name()));
-        }
+        train::check_precision(recipe.training.precision, device, processor);
     }
 }
 
@@ -109,8 +107,8 @@ OpenedDevice open_device(const comm::Session& session, const config::Config& con
     const auto rank = static_cast<std::size_t>(session.world_rank());
     const int index = map.device.at(rank);
     on_every_rank(MPI_COMM_WORLD, [&] {
-        opened.device = make_device(map.kind, index, placement.threads,
-                                    free_memory(placement.mine(session.world_rank()).local_ranks));
+        const cluster::Place& place = placement.mine(session.world_rank());
+        opened.device = make_device(map.kind, index, placement.threads, free_memory(place.local_ranks));
     });
     opened.description = opened.device->name();
     if (index != cluster::no_device) {

@@ -290,7 +290,7 @@ int evolve(comm::Session& session, const RunOptions& options, process::Launcher 
     comm::check_start(MPI_COMM_WORLD, placement.node_of_rank);
     begin_phase(session, "opening the devices and reading the data", seconds_of_files());
     const OpenedDevice opened_device = open_device(session, config, placement);
-    on_every_rank(MPI_COMM_WORLD, [&] { check_precision(config, *opened_device.device); });
+    on_every_rank(MPI_COMM_WORLD, [&] { check_precision(config, *opened_device.device, place.node); });
     const LoadedData loaded = load_data(config);
     const data::Datasets& datasets = loaded.sets;
     const std::optional<PreparedPrograms> prepared = prepare_programs_everywhere(config);

@@ -12,6 +12,8 @@
 #include "finch/cluster/environment.hpp"
 #include "finch/comm/all_reduce.hpp"
 #include "finch/config/trial_genomes.hpp"
+#include "finch/nn/model.hpp"
+#include "finch/train/training.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -75,9 +77,9 @@ Question question_of(const PlanOptions& options) {
 
 /// As evolve would decide with such GPUs on each node, visible to all its ranks.
 cluster::DeviceMap map_devices(const config::Config& config, const cluster::Layout& layout, int gpus_per_node) {
-    cluster::DeviceMap map;
-    map.device.assign(layout.places.size(), cluster::no_device);
     if (!config.trains()) {
+        cluster::DeviceMap map;
+        map.device.assign(layout.places.size(), cluster::no_device);
         return map;
     }
     cluster::SeenDevices seen;
@@ -86,11 +88,23 @@ cluster::DeviceMap map_devices(const config::Config& config, const cluster::Layo
     }
     seen.problem = "--gpus-per-node is 0";
     seen.has_nccl = comm::has_nccl();
-    map = cluster::map_devices(layout.places, std::vector(layout.places.size(), seen), device_wishes(config));
-    if (!map.uses_devices()) {
-        check_precision(config, *make_device(map.kind, cluster::no_device, 1));
+    return cluster::map_devices(layout.places, std::vector(layout.places.size(), seen), device_wishes(config));
+}
+
+/// Refuses a precision that no processor has. A remark where this one lacks it: plan may run on a login node.
+std::string precision_text(const config::Config& config, const backend::Device& device) {
+    bool lacks = false;
+    for (const train::Recipe& recipe : config::trial_recipes(config)) {
+        const train::Precision precision = recipe.training.precision;
+        if (precision == train::Precision::bfloat16 && !device.supports(precision)) {
+            lacks = true;
+        } else {
+            train::check_precision(precision, device);
+        }
     }
-    return map;
+    return lacks ? "remark: training.precision: bfloat16 needs AVX512-BF16 or AMX, which this machine lacks; finch "
+                   "evolve refuses nodes without\n"
+                 : "";
 }
 
 std::string table(const config::Config& config, const cluster::Layout& layout, const cluster::DeviceMap& devices) {
@@ -122,7 +136,7 @@ struct Networks {
     std::int64_t test_bytes = 0;  ///< of the one that takes most on the test set
 };
 
-Networks try_networks(const config::Config& config, const data::Dataset& images) {
+Networks try_networks(const config::Config& config, const data::Dataset& images, backend::Device& device) {
     Networks networks;
     for (const search::Genome& genome : config::trial_genomes(config)) {
         ++networks.tried;
@@ -136,7 +150,7 @@ Networks try_networks(const config::Config& config, const data::Dataset& images)
             networks.fewest_parameters =
                 networks.possible == 0 ? plan.parameters : std::min(networks.fewest_parameters, plan.parameters);
             networks.most_parameters = std::max(networks.most_parameters, plan.parameters);
-            networks.training_bytes = std::max(networks.training_bytes, plan.bytes);
+            networks.training_bytes = std::max(networks.training_bytes, nn::memory_bytes(device, plan));
             networks.snapshot_bytes = std::max(networks.snapshot_bytes, plan.snapshot_bytes);
             const nn::ModelPlan test = nn::plan_model(recipe.model, plan.input, plan.classes, test_batch);
             networks.test_bytes = std::max(networks.test_bytes, test.bytes);
@@ -201,17 +215,19 @@ std::string reuse_text(const config::Config& config, const std::optional<std::st
 
 /// What is known of images, networks and memory; a remark where the data are not here.
 std::string training_text(const config::Config& config, const cluster::Layout& layout, bool uses_devices) {
+    const auto cpu = make_device(cluster::DeviceKind::cpu, cluster::no_device, 1);
+    const std::string remark = uses_devices ? "" : precision_text(config, *cpu);
     const data::Options options = data_options(config);
     const std::filesystem::path path = options.path;
     if (options.kind != data::Kind::generated && !path.empty() && !std::filesystem::exists(path)) {
-        return fmt::format("remark: {} is not here yet: images, classes and memory are not known\n", path.string()) +
+        return remark + fmt::format("remark: {} is not here yet: images, classes and memory are not known\n", path.string()) +
                reuse_text(config, std::nullopt);
     }
     const data::Datasets datasets = data::load(options, config.seed);
     check_data(config, datasets);
     const std::string reused = reuse_text(config, datasets.fingerprint);
-    const Networks networks = try_networks(config, datasets.training);
-    std::string text = fmt::format("data: {}\n{}", data_text(config, datasets), reused);
+    const Networks networks = try_networks(config, datasets.training, *cpu);
+    std::string text = remark + fmt::format("data: {}\n{}", data_text(config, datasets), reused);
     text += fmt::format("networks: {} to {} parameters ({} of {} genomes tried give a network)\n",
                         networks.fewest_parameters, networks.most_parameters, networks.possible, networks.tried);
     const std::int64_t trainings = config.workers.slots * networks.training_bytes;

@@ -7,13 +7,17 @@
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
+#include <initializer_list>
+#include <iterator>
 #include <limits>
 #include <malloc.h>
 #include <memory>
 #include <sched.h>
+#include <set>
 #include <sstream>
 #include <sys/resource.h>
 #include <unistd.h>
+#include <utility>
 
 namespace finch::cluster {
 namespace {
@@ -105,16 +109,26 @@ int nvidia_device_files() {
     return count;
 }
 
+/// What the first of `known` that the flags name stands for; empty where they name none.
+std::string first_flag(const std::string& flags, std::initializer_list<std::pair<const char*, const char*>> known) {
+    std::istringstream words(flags);
+    const std::set<std::string> given{std::istream_iterator<std::string>(words), {}};
+    for (const auto& [flag, meaning] : known) {
+        if (given.contains(flag)) {
+            return meaning;
+        }
+    }
+    return "";
+}
+
 }  // namespace
 
 std::string vector_instructions(const std::string& flags) {
-    std::istringstream words(flags);
-    std::vector<std::string> known;
-    for (std::string word; words >> word;) {
-        known.push_back(word);
-    }
-    const auto has = [&known](const char* word) { return std::find(known.begin(), known.end(), word) != known.end(); };
-    return has("avx512f") ? "AVX-512" : has("avx2") ? "AVX2" : has("avx") ? "AVX" : has("sse2") ? "SSE" : "";
+    return first_flag(flags, {{"avx512f", "AVX-512"}, {"avx2", "AVX2"}, {"avx", "AVX"}, {"sse2", "SSE"}});
+}
+
+std::string bfloat16_instructions(const std::string& flags) {
+    return first_flag(flags, {{"amx_bf16", "AMX"}, {"avx512_bf16", "AVX512-BF16"}});
 }
 
 std::int64_t memory_limit_of_groups(const std::string& groups, const fs::path& root) {
@@ -186,6 +200,7 @@ Machine this_machine() {
     Machine machine;
     machine.cpu = value_of(about, "model name");
     machine.instructions = vector_instructions(value_of(about, "flags"));
+    machine.bfloat16 = bfloat16_instructions(value_of(about, "flags"));
     machine.cpus = own_cpus();
     machine.cpus_online = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
     machine.memory_bytes = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);

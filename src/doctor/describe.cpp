@@ -34,8 +34,9 @@ std::string dotted(std::int64_t version) {
 std::string machine_text(const RankFacts& rank) {
     const cluster::Machine& machine = rank.machine;
     std::string text = fmt::format("machine {}\n", rank.node);
-    text += row("CPU", fmt::format("{}, {}", machine.cpu.empty() ? "unknown" : machine.cpu,
-                                   machine.instructions.empty() ? "no known vectors" : machine.instructions));
+    text += row("CPU", fmt::format("{}, {}, {}", machine.cpu.empty() ? "unknown" : machine.cpu,
+                                   machine.instructions.empty() ? "no known vectors" : machine.instructions,
+                                   machine.bfloat16.empty() ? "no bfloat16" : "bfloat16 by " + machine.bfloat16));
     text += row("cores", fmt::format("{} of {} usable: {}", machine.cpus.size(), machine.cpus_online,
                                      cluster::cpu_list(machine.cpus)));
     text += row("memory", fmt::format("{}, limit of this job or container: {}", size_text(machine.memory_bytes),

@@ -1,5 +1,6 @@
 #include "finch/train/training.hpp"
 
+#include "finch/base/enum_words.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
@@ -68,6 +69,22 @@ private:
 
 }  // namespace
 
+void check_precision(Precision precision, const backend::Device& device, const std::string& processor) {
+    if (device.supports(precision)) {
+        return;
+    }
+    if (precision == Precision::bfloat16) {
+        throw ConfigError(
+            fmt::format("training.precision: bfloat16 needs AVX512-BF16 or AMX, and {} has neither (or "
+                        "DNNL_MAX_CPU_ISA forbids them); write float32, or use GPUs (workers.device: cuda)",
+                        processor));
+    }
+    throw ConfigError(
+        fmt::format("training.precision: {} needs GPUs (workers.device: cuda); write float32, or "
+                    "bfloat16 where processors have AVX512-BF16 or AMX",
+                    word(precision)));
+}
+
 Training::Training(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
                    const data::Datasets& datasets, Recipe recipe, HostMemory memory)
     : device_(device),
@@ -83,10 +100,7 @@ Training::Training(backend::Device& device, const comm::Group& group, comm::AllR
       stopping_{.patience = recipe_.training.patience},
       epoch_ranks_(group.size()) {
     check(recipe_.training, split_);
-    if (!device.supports(recipe_.training.precision)) {
-        throw ConfigError(
-            fmt::format("training.precision: {} computes in float32 only; write precision: float32", device.name()));
-    }
+    check_precision(recipe_.training.precision, device);
     learner_ = make_learner(global_batch_);
     learner_->set_state(nn::initial_state(plan(), recipe_.seed, recipe_.individual, recipe_.training.initialization));
 }

@@ -5,7 +5,9 @@
 #include "support/reference.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 namespace finch {
@@ -17,6 +19,13 @@ inline reference::Tensor normal_tensor(RandomStream& random, std::size_t size, d
         value = static_cast<double>(static_cast<float>(scale * random.normal()));
     }
     return result;
+}
+
+/// The nearest number of 7 bits of mantissa, the even one of two equally near: by the bits of a float.
+inline float to_bfloat16(float value) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t half = 0x7fffU + (bits >> 16 & 1U);
+    return std::bit_cast<float>((bits + half) & 0xffff0000U);
 }
 
 inline std::size_t input_size(const backend::ConvolutionShape& s) {

@@ -36,6 +36,12 @@ TEST_CASE("vector_instructions: the widest that the flags name, by whole words")
     CHECK(vector_instructions("") == "");
 }
 
+TEST_CASE("bfloat16_instructions: AMX before AVX512-BF16, by whole words") {
+    CHECK(bfloat16_instructions("avx512f avx512_bf16 amx_bf16 amx_tile") == "AMX");
+    CHECK(bfloat16_instructions("avx512f avx512_bf16") == "AVX512-BF16");
+    CHECK(bfloat16_instructions("avx512f amx_tile amx_int8 avx512_bf16s") == "");
+}
+
 TEST_CASE("memory_limit_of_groups: the least of the own group and all above it; 'max' is none") {
     const testing::TemporaryFolder folder;
     write(folder.path() / "slurm" / "memory.max", "4000\n");

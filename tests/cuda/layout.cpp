@@ -3,7 +3,6 @@
 #include "backend/tensors.hpp"
 #include "cuda/device_array.hpp"
 
-#include <bit>
 #include <cmath>
 #include <doctest/doctest.h>
 #include <tuple>
@@ -24,13 +23,6 @@ std::vector<float> random_floats(std::int64_t count, double scale = 1) {
     RandomStream random(21, Purpose::test, static_cast<std::uint64_t>(count));
     const reference::Tensor values = normal_tensor(random, static_cast<std::size_t>(count), scale);
     return {values.begin(), values.end()};
-}
-
-/// The nearest number of 7 bits of mantissa, the even one of two equally near: by the bits of a float.
-float to_bfloat16(float value) {
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    const std::uint32_t half = 0x7fffU + (bits >> 16 & 1U);
-    return std::bit_cast<float>((bits + half) & 0xffff0000U);
 }
 
 std::vector<float> widened(const std::vector<Bfloat16>& values) {

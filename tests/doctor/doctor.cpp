@@ -25,7 +25,8 @@ RankFacts good_rank(int local_rank = 0) {
     RankFacts rank;
     rank.program = "Finch 1";
     rank.node = "n1";
-    rank.machine = {.cpu = "a CPU", .instructions = "AVX-512", .cpus = {2 * local_rank, 2 * local_rank + 1}};
+    rank.machine = {
+        .cpu = "a CPU", .instructions = "AVX-512", .bfloat16 = "AMX", .cpus = {2 * local_rank, 2 * local_rank + 1}};
     rank.machine.cpus_online = 64;
     rank.machine.memory_bytes = std::int64_t{1} << 40;
     rank.machine.open_files = 65536;

@@ -1,6 +1,8 @@
 // Snapshots of a training on 2 ranks. Run with 4: two groups of 2 do the same, so every rank holds the same snapshot.
 #include "world.hpp"
 
+#include <utility>
+
 using namespace finch;
 using namespace finch::test;
 using train::State;
@@ -31,9 +33,14 @@ constexpr std::int64_t in_validation = 18 + 8 + 4;  ///< its validation
 TEST_CASE("a training on 2 ranks goes on from a snapshot in mid-epoch to the same bits") {
     const comm::Group group = pairs();
     const auto datasets = bright_rows(100);
-    for (const bool residual : {false, true}) {
+    using train::Precision;
+    const Precision rounded = supports(Precision::bfloat16) ? Precision::bfloat16 : Precision::float32;
+    for (const auto& [residual, precision] :
+         {std::pair{false, Precision::float32}, {true, Precision::float32}, {true, rounded}}) {
+        CAPTURE(static_cast<int>(precision));
         auto recipe = uneven_recipe();
         recipe.model = residual ? residual_model() : recipe.model;
+        recipe.training.precision = precision;
         recipe.training.micro_batches = residual ? 2 : 1;
         recipe.training.average = residual ? std::optional(0.9) : std::nullopt;
         recipe.data.augmentation = {.shift = residual ? 2 : 0, .mirror = residual, .cutout = residual ? 3 : 0};

@@ -4,6 +4,8 @@
 
 #include "world.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <limits>
 #include <numeric>
 
@@ -290,8 +292,38 @@ TEST_CASE("training: what cannot be trained is refused") {
     recipe.data.mean = {0.1, 0.2};
     CHECK_THROWS_WITH_AS(Run(group, datasets, recipe), doctest::Contains("normalize.mean"), ConfigError);
     recipe = small_recipe(20);
+    recipe.training.precision = train::Precision::tf32;
+    CHECK_THROWS_WITH_AS(Run(group, datasets, recipe), doctest::Contains("training.precision: tf32 needs GPUs"),
+                         ConfigError);
     recipe.training.precision = train::Precision::bfloat16;
-    CHECK_THROWS_WITH_AS(Run(group, datasets, recipe), doctest::Contains("precision"), ConfigError);
+    if (!supports(train::Precision::bfloat16)) {
+        CHECK_THROWS_WITH_AS(Run(group, datasets, recipe), doctest::Contains("needs AVX512-BF16 or AMX"), ConfigError);
+    }
+}
+
+TEST_CASE("bfloat16 learns what float32 learns, by other numbers; weights are float32, and it repeats its bits" *
+          doctest::skip(!supports(train::Precision::bfloat16))) {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(300);
+    auto recipe = small_recipe(100);
+    recipe.training.epochs = 6;
+    Run exact(group, datasets, recipe);
+    CHECK(exact.finish() == State::finished);
+    recipe.training.precision = train::Precision::bfloat16;
+    Run rounded(group, datasets, recipe);
+    CHECK(rounded.finish() == State::finished);
+    Run again(group, datasets, recipe);
+    CHECK(again.finish() == State::finished);
+
+    const Epoch& expected = exact->curve().back();
+    const Epoch& found = rounded->curve().back();
+    CHECK(expected.validation_accuracy > 0.9);
+    CHECK(found.validation_accuracy == doctest::Approx(expected.validation_accuracy).epsilon(0.05));
+    CHECK(found.training_loss != expected.training_loss);
+    CHECK(equal_but_for_seconds(again->snapshot(), rounded->snapshot()));
+    const std::vector<float> weights = tensors(rounded->snapshot(), "weights/");
+    CHECK(std::any_of(weights.begin(), weights.end(),
+                      [](float weight) { return (std::bit_cast<std::uint32_t>(weight) & 0xffffU) != 0; }));
 }
 
 TEST_CASE("measure: of equal logits the first class is the guess, and the others follow in their order") {

@@ -66,6 +66,11 @@ inline train::Recipe small_recipe(std::int64_t validation_samples) {
     return recipe;
 }
 
+/// Nothing where this processor cannot compute so.
+inline bool supports(train::Precision precision) {
+    return backend::make_cpu_device(1)->supports(precision);
+}
+
 /// A layer of every kind but pooling: a step sums statistics over the ranks and draws numbers.
 inline nn::ModelSpec residual_model() {
     return {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Validation accuracy of one genome of the tutorial's search on MNIST, five seeds, Finch beside PyTorch.
+"""Validation accuracy of one genome of the tutorial's search on MNIST, five seeds: Finch, in bfloat16 too where it can, beside PyTorch.
 
     FINCH_MNIST=DIR tools/bench/accuracy.py [FINCH] [conv_layers=4 activation=relu lr=1.0 gamma=0.9]
 
@@ -26,16 +26,17 @@ SEEDS = range(1, 6)
 SAMPLES, EPOCHS, BATCH = 10000, 2, 16
 
 
-def finch(folder, seed):
+def finch(folder, seed, precision):
     """Trains the genome with 2 ranks; returns the best validation accuracy."""
     settings = [f"seed={seed}", f"data.path={MNIST}", f"data.training_samples={SAMPLES}", f"data.validation_samples={SAMPLES}",
-                f"training.epochs={EPOCHS}", f"training.batch_size={BATCH}", "search.space.lr={real: [0.01, 2.0], scale: log}"]
+                f"training.epochs={EPOCHS}", f"training.batch_size={BATCH}",
+                f"training.precision={precision}", "search.space.lr={real: [0.01, 2.0], scale: log}"]
     words = [word for setting in settings for word in ("--set", setting)]
     words += [word for name, value in GENES.items() for word in ("--gene", f"{name}={value}")]
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    subprocess.run(["mpirun", "-n", "2", "--oversubscribe", FINCH, "train", str(CONFIG), "--run", f"seed{seed}", *words],
+    subprocess.run(["mpirun", "-n", "2", "--oversubscribe", FINCH, "train", str(CONFIG), "--run", f"{precision}-{seed}", *words],
                    cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
-    with h5py.File(pathlib.Path(folder) / f"seed{seed}" / "population.h5", "r") as file:
+    with h5py.File(pathlib.Path(folder) / f"{precision}-{seed}" / "population.h5", "r") as file:
         return float(file["individuals"]["accuracy"][0])
 
 
@@ -82,8 +83,12 @@ pixels = torch.tensor(read_idx("train-images-idx3-ubyte", 16).reshape(-1, 1, 28,
 images = (pixels / 255 - 0.1307) / 0.3081
 labels = torch.tensor(read_idx("train-labels-idx1-ubyte", 8).astype(numpy.int64))
 with tempfile.TemporaryDirectory(prefix="finch-bench-") as folder:
-    ours = [finch(folder, seed) for seed in SEEDS]
-line("Finch", ours)
+    ours = [finch(folder, seed, "float32") for seed in SEEDS]
+    line("Finch", ours)
+    if ", no bfloat16" not in subprocess.run([FINCH, "doctor"], stdout=subprocess.PIPE, text=True).stdout:
+        rounded = [finch(folder, seed, "bfloat16") for seed in SEEDS]
+        line("bfloat16", rounded)
+        print(f"bfloat16 − float32: {100 * (statistics.mean(rounded) - statistics.mean(ours)):+.2f} points", flush=True)
 theirs = [pytorch(images, labels, seed) for seed in SEEDS]
 line("PyTorch", theirs)
 print(f"Finch − PyTorch: {100 * (statistics.mean(ours) - statistics.mean(theirs)):+.2f} points")

@@ -1,8 +1,8 @@
-// Training steps of the tutorial's network. Reads lines "LAYERS BATCH STEPS [SLOTS]" from standard input and answers
-// each with the seconds of one step, so that a script can interleave it with another implementation
-// (tools/bench/step.py on one thread of a CPU, tools/bench/gpu_step.py on a GPU). With SLOTS so many networks train at
-// once, each on a stream of its own, from one thread, STEPS steps each; the answer is then the time over all
-// their steps.
+// Training steps of the tutorial's network, or of a wide one (LAYERS: wide). Reads lines "LAYERS BATCH STEPS [SLOTS]"
+// from standard input and answers each with the seconds of one step, so that a script can interleave it with another
+// implementation (tools/bench/step.py on one thread of a CPU, tools/bench/gpu_step.py on a GPU). With SLOTS so many
+// networks train at once, each on a stream of its own, from one thread, STEPS steps each; the answer is then the time
+// over all their steps.
 #include "finch/backend/cuda.hpp"
 #include "finch/backend/device.hpp"
 #include "finch/base/clock.hpp"
@@ -18,6 +18,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <span>
 #include <sstream>
 #include <string>
 #include <tuple>
@@ -27,12 +28,11 @@ namespace {
 
 using namespace finch;
 
-constexpr std::int64_t pixels_per_image = 28 * 28;
-
 /// Random images, shared by all networks: what they show is nothing to the time of a step.
 struct Noise {
     static constexpr std::size_t count = 4096;
-    std::vector<std::uint8_t> pixels = std::vector<std::uint8_t>(count * pixels_per_image);
+    static constexpr std::int64_t most_pixels = 32 * 32 * 3;
+    std::vector<std::uint8_t> pixels = std::vector<std::uint8_t>(count * most_pixels);
     std::vector<std::int32_t> labels = std::vector<std::int32_t>(count);
 
     Noise() {
@@ -45,30 +45,43 @@ struct Noise {
         }
     }
 
-    [[nodiscard]] backend::Images images() const {
-        return {.pixels = pixels,
+    [[nodiscard]] backend::Images images(const nn::SampleShape& shape) const {
+        return {.pixels = std::span(pixels).first(count * static_cast<std::size_t>(shape.size())),
                 .labels = labels,
-                .pixels_per_image = pixels_per_image,
-                .mean = {0.5F},
-                .deviation = {0.29F}};
+                .pixels_per_image = shape.size(),
+                .mean = std::vector(static_cast<std::size_t>(shape.channels), 0.5F),
+                .deviation = std::vector(static_cast<std::size_t>(shape.channels), 0.29F)};
     }
 };
 
+/// conv3x3(1 → 10), then layers − 1 times conv3x3(10 → 10), each with relu, on 28 × 28; flatten; linear(7840 → 10).
 nn::ModelPlan tutorial(std::int64_t layers, std::int64_t batch, backend::Precision precision) {
     return nn::plan_model({nn::ConvLayer{.activation = backend::Activation::relu, .repeat = layers}, nn::FlattenLayer{},
                            nn::LinearLayer{}},
                           {28, 28, 1}, 10, batch, {.precision = precision});
 }
 
-/// conv3x3(1 → 10), then layers − 1 times conv3x3(10 → 10), each with relu, on 28 × 28; flatten; linear(7840 → 10).
+/// conv3x3 of 32, 32, 64, 64, 128 and 128 channels with relu, a maximum over 2 × 2 behind each pair, on 32 × 32 × 3;
+/// flatten; linear(2048 → 10).
+nn::ModelPlan wide(std::int64_t batch, backend::Precision precision) {
+    nn::ModelSpec layers;
+    for (const std::int64_t channels : {32, 64, 128}) {
+        layers.push_back(nn::ConvLayer{.channels = channels, .activation = backend::Activation::relu, .repeat = 2});
+        layers.push_back(nn::PoolLayer{});
+    }
+    layers.push_back(nn::FlattenLayer{});
+    layers.push_back(nn::LinearLayer{});
+    return nn::plan_model(layers, {32, 32, 3}, 10, batch, {.precision = precision});
+}
+
 /// Trained by Adadelta on a stream of its own.
-class TutorialNet {
+class Net {
 public:
-    TutorialNet(std::unique_ptr<backend::Device> device, const nn::ModelPlan& plan, const Noise& noise)
+    Net(std::unique_ptr<backend::Device> device, const nn::ModelPlan& plan, const Noise& noise)
         : device_(std::move(device)),
           model_(*device_, plan),
           optimizer_(*device_, backend::Adadelta{}, plan),
-          context_(device_->make_step_context(noise.images(), plan.batch)),
+          context_(device_->make_step_context(noise.images(plan.values.front().shape), plan.batch)),
           step_(device_->capture([this] { step(); }, backend::CaptureAs::graph)) {
         model_.set_state(nn::initial_state(plan, 1, 1));
     }
@@ -111,7 +124,7 @@ private:
     std::int64_t next_image_ = 0;
 };
 
-using Nets = std::vector<std::unique_ptr<TutorialNet>>;
+using Nets = std::vector<std::unique_ptr<Net>>;
 
 /// `steps` steps of each, chunk by chunk: while the host fills one context the others compute.
 double seconds_of(Nets& nets, std::int64_t steps) {
@@ -189,13 +202,13 @@ void answer_lines(const Options& options) {
     const Noise noise;
     const auto device = open_device(options);
     if (!device->supports(options.precision)) {
-        throw ConfigError("--precision: " + device->name() + " has none but float32");
+        throw ConfigError("--precision: " + device->name() + " has none such here");
     }
-    std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, Nets> all;
+    std::map<std::tuple<std::string, std::int64_t, std::int64_t>, Nets> all;
     std::string line;
     while (std::getline(std::cin, line)) {
         std::istringstream words(line);
-        std::int64_t layers = 0;
+        std::string layers;
         std::int64_t batch = 0;
         std::int64_t steps = 0;
         std::int64_t slots = 1;
@@ -207,9 +220,10 @@ void answer_lines(const Options& options) {
         try {
             Nets& nets = all[{layers, batch, slots}];
             if (nets.empty()) {
-                const nn::ModelPlan plan = tutorial(layers, batch, options.precision);
+                const nn::ModelPlan plan = layers == "wide" ? wide(batch, options.precision)
+                                                            : tutorial(std::stoll(layers), batch, options.precision);
                 for (std::int64_t i = 0; i < slots; ++i) {
-                    nets.push_back(std::make_unique<TutorialNet>(device->new_stream(), plan, noise));
+                    nets.push_back(std::make_unique<Net>(device->new_stream(), plan, noise));
                 }
                 seconds_of(nets, std::min<std::int64_t>(nets.front()->chunk(), options.device == "cpu" ? 1 : 64));
             }

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""One training step of the tutorial's network on one thread: Finch beside PyTorch, in turn, in one run.
+"""One training step on one thread: Finch beside PyTorch, in turn, in one run.
 
-    tools/bench/step.py [BENCH_STEP] [REPETITIONS]       (ninja -C build bench_step)
+    tools/bench/step.py [BENCH_STEP] [REPETITIONS] [CASE ...]       (ninja -C build bench_step)
 
-Forward, loss, backward and Adadelta on a batch that is in memory. PyTorch runs with its defaults (eager, NCHW). Run it with the python
-whose PyTorch is to be measured.
+A case is "NET BATCH": NET is a number of layers, of the tutorial's network, or `wide` (tools/bench/step.cpp). Forward, loss, backward and
+Adadelta on a batch that is in memory; times are the processor's, which other work on the machine changes less than the clock's. PyTorch is
+eager: with its defaults (NCHW), as channels_last, and as channels_last in bfloat16 by autocast; Finch in float32 and, where the processor
+can, in bfloat16. A ratio is PyTorch's time over Finch's of the same precision and turn. Run it with the python whose PyTorch is to be
+measured.
 """
+import contextlib
 import os
 import statistics
 import subprocess
@@ -16,52 +20,104 @@ import torch
 
 PROGRAM = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build/bench_step")
 REPETITIONS = int(sys.argv[2]) if len(sys.argv) > 2 else 9
-CASES = [(layers, batch) for layers in (2, 6, 10) for batch in (8, 64, 256)]
+CASES = sys.argv[3:] or [f"{net} {batch}" for net, batches in {"2": (8, 64, 256), "6": (8, 64, 256), "10": (8, 64, 256), "wide": (8, 32, 128)}.items()
+                         for batch in batches]
 
 torch.set_num_threads(1)
-finch = subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=dict(os.environ, OMP_NUM_THREADS="1"))
 
 
-def finch_seconds(layers, batch, steps):
-    finch.stdin.write(f"{layers} {batch} {steps}\n")
-    finch.stdin.flush()
-    return float(finch.stdout.readline())
+class Finch:
+    def __init__(self, precision):
+        self.process = subprocess.Popen([PROGRAM, "--precision", precision], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        text=True, env=dict(os.environ, OMP_NUM_THREADS="1"))
+        self.can = self.seconds("2 1", 1) is not None
+
+    def seconds(self, case, steps):
+        clock = ~self.process.pid << 3 | 2  # clock_getcpuclockid(3)
+        try:
+            begin = time.clock_gettime(clock)
+            self.process.stdin.write(f"{case} {steps}\n")
+            self.process.stdin.flush()
+            answer = self.process.stdout.readline()
+            return (time.clock_gettime(clock) - begin) / steps if answer else None
+        except OSError:
+            return None
 
 
-class Net:
-    def __init__(self, layers, batch):
-        modules, channels = [], 1
-        for _ in range(layers):
-            modules += [torch.nn.Conv2d(channels, 10, 3, padding=1), torch.nn.ReLU()]
-            channels = 10
-        self.model = torch.nn.Sequential(*modules, torch.nn.Flatten(), torch.nn.Linear(7840, 10))
+def modules_of(net):
+    if net == "wide":
+        modules, channels = [], 3
+        for wider in (32, 64, 128):
+            for _ in range(2):
+                modules += [torch.nn.Conv2d(channels, wider, 3, padding=1), torch.nn.ReLU()]
+                channels = wider
+            modules.append(torch.nn.MaxPool2d(2))
+        return (3, 32, 32), modules + [torch.nn.Flatten(), torch.nn.Linear(2048, 10)]
+    modules, channels = [], 1
+    for _ in range(int(net)):
+        modules += [torch.nn.Conv2d(channels, 10, 3, padding=1), torch.nn.ReLU()]
+        channels = 10
+    return (1, 28, 28), modules + [torch.nn.Flatten(), torch.nn.Linear(7840, 10)]
+
+
+class PyTorch:
+    def __init__(self, case, memory_format, bfloat16):
+        net, batch = case.split()
+        shape, modules = modules_of(net)
+        self.bfloat16 = bfloat16
+        self.model = torch.nn.Sequential(*modules).to(memory_format=memory_format)
         self.optimizer = torch.optim.Adadelta(self.model.parameters(), lr=0.1)
-        self.images, self.labels = torch.randn(batch, 1, 28, 28), torch.randint(10, (batch,))
+        self.images = torch.randn(int(batch), *shape).to(memory_format=memory_format)
+        self.labels = torch.randint(10, (int(batch),))
 
     def seconds(self, steps):
-        begin = time.perf_counter()
+        begin = time.process_time()
         for _ in range(steps):
             self.optimizer.zero_grad()
-            torch.nn.functional.cross_entropy(self.model(self.images), self.labels).backward()
+            with torch.autocast("cpu", torch.bfloat16) if self.bfloat16 else contextlib.nullcontext():
+                loss = torch.nn.functional.cross_entropy(self.model(self.images), self.labels)
+            loss.backward()
             self.optimizer.step()
-        return (time.perf_counter() - begin) / steps
+        return (time.process_time() - begin) / steps
 
 
 def spread(values, unit=1000):
-    return f"{unit * statistics.median(values):8.2f} [{unit * min(values):.2f} … {unit * max(values):.2f}]"
+    return f"{unit * statistics.median(values):.2f} [{unit * min(values):.2f} … {unit * max(values):.2f}]"
 
 
-print(f"PyTorch {torch.__version__}, 1 thread each, {REPETITIONS} turns, ms per step: median [least … most]", flush=True)
-for layers, batch in CASES:
-    steps = max(1, 320 // (batch * layers // 2))
-    net = Net(layers, batch)
-    net.seconds(1)
-    finch_seconds(layers, batch, 1)
-    ours, theirs = [], []
-    for _ in range(REPETITIONS):
-        ours.append(finch_seconds(layers, batch, 2 * steps))
-        theirs.append(net.seconds(steps))
-    ratios = [b / a for a, b in zip(ours, theirs)]
-    print(f"L = {layers:2}, B = {batch:3}: Finch {spread(ours)}, PyTorch {spread(theirs)}, ratio {spread(ratios, 1)}", flush=True)
-finch.stdin.close()
-finch.wait()
+def ratios(above, below):
+    return spread([a / b for a, b in zip(above, below)], 1)
+
+
+def main():
+    finch = {precision: program for precision in ("float32", "bfloat16") if (program := Finch(precision)).can}
+    print(f"PyTorch {torch.__version__}, 1 thread each, {REPETITIONS} turns, ms of processor time per step: median [least … most]")
+    if "bfloat16" not in finch:
+        print("bench_step has no bfloat16 on this processor")
+    for case in CASES:
+        net, batch = case.split()
+        cost = int(batch) * (50 if net == "wide" else int(net))
+        steps = max(1, 1600 // cost)
+        nets = {"default": PyTorch(case, torch.contiguous_format, False), "channels_last": PyTorch(case, torch.channels_last, False),
+                "bfloat16": PyTorch(case, torch.channels_last, True)}
+        every = {("Finch", name): lambda name=name: finch[name].seconds(case, 2 * steps) for name in finch}
+        every |= {("PyTorch", name): lambda net=net: net.seconds(steps) for name, net in nets.items()}
+        for measure in every.values():
+            measure()
+        times = {who: [] for who in every}
+        for _ in range(REPETITIONS):
+            for who, measure in every.items():
+                times[who].append(measure())
+        print(f"{net}, B = {batch}")
+        for who, values in times.items():
+            print(f"    {who[0]:8}{who[1]:14}{spread(values)}")
+        print(f"    PyTorch / Finch, float32: {ratios(times['PyTorch', 'default'], times['Finch', 'float32'])}, "
+              f"channels_last {ratios(times['PyTorch', 'channels_last'], times['Finch', 'float32'])}")
+        if "bfloat16" in finch:
+            print(f"    PyTorch / Finch, bfloat16: {ratios(times['PyTorch', 'bfloat16'], times['Finch', 'bfloat16'])}; "
+                  f"float32 / bfloat16 of Finch: {ratios(times['Finch', 'float32'], times['Finch', 'bfloat16'])}")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -26,12 +26,13 @@ struct OpenedDevice {
 /// rank may take of its node.
 [[nodiscard]] std::unique_ptr<backend::Device> make_device(cluster::DeviceKind kind, int index, int threads,
                                                            std::function<std::int64_t()> free_memory = {});
-/// Throws ConfigError where `device` cannot compute in the configuration's precision.
-void check_precision(const config::Config& config, const backend::Device& device);
 
 /// Collective over the world. Finds out who sees which devices, decides who computes where, and opens this rank's.
 /// Throws ConfigError on every rank where it cannot be as configured.
 [[nodiscard]] OpenedDevice open_device(const comm::Session& session, const config::Config& config,
                                        const Placement& placement);
+
+/// Throws ConfigError where `device`, on `node`, cannot compute in the precision of a network that may be bred.
+void check_precision(const config::Config& config, const backend::Device& device, const std::string& node);
 
 }  // namespace finch::app

@@ -16,8 +16,11 @@ namespace detail {
 template <class T>
 [[nodiscard]] constexpr auto members_of(T& value) {
     constexpr std::size_t count = member_count<std::remove_const_t<T>>();
-    static_assert(count <= 10, "a line for more members is missing");
-    if constexpr (count == 10) {
+    static_assert(count <= 11, "a line for more members is missing");
+    if constexpr (count == 11) {
+        auto& [a, b, c, d, e, f, g, h, i, j, k] = value;
+        return std::tie(a, b, c, d, e, f, g, h, i, j, k);
+    } else if constexpr (count == 10) {
         auto& [a, b, c, d, e, f, g, h, i, j] = value;
         return std::tie(a, b, c, d, e, f, g, h, i, j);
     } else if constexpr (count == 9) {

@@ -11,6 +11,7 @@ namespace finch::cluster {
 struct Machine {
     std::string cpu;                       ///< "AMD EPYC 9654 96-Core Processor"
     std::string instructions;              ///< the widest vectors: "AVX-512", "AVX2", "SSE"
+    std::string bfloat16;                  ///< what multiplies it: "AMX", "AVX512-BF16"
     std::vector<int> cpus = {};            ///< numbers of those that this process may run on
     int cpus_online = 0;                   ///< of the whole node
     std::int64_t memory_bytes = 0;         ///< of the whole node
@@ -38,6 +39,9 @@ struct HeldMemory {
 /// The widest vectors that the flags of /proc/cpuinfo name: "AVX-512", "AVX2", "AVX", "SSE"; empty where there are
 /// none.
 [[nodiscard]] std::string vector_instructions(const std::string& flags);
+
+/// What multiplies bfloat16, by the same flags: "AMX", "AVX512-BF16"; empty where nothing does.
+[[nodiscard]] std::string bfloat16_instructions(const std::string& flags);
 
 /// The least memory limit of control groups, in bytes; 0 where there is none. `groups`: the text of /proc/self/cgroup
 /// (versions 1 and 2); `root`: where they are mounted, /sys/fs/cgroup.

@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -43,6 +44,10 @@ struct Measured {
         scores{};  ///< (samples, outputs): softmax, or what is predicted of targets; none where more than most_scores
 };
 inline constexpr std::int64_t most_scores = std::int64_t{1} << 26;
+
+/// Throws ConfigError where `device` cannot compute so. `processor`: whose lack it is, for the message.
+void check_precision(Precision precision, const backend::Device& device,
+                     const std::string& processor = "this processor");
 
 /// What a training that is to begin must know of the host's memory besides how much is free.
 struct HostMemory {

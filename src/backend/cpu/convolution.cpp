@@ -1,66 +1,103 @@
 #include "operations.hpp"
+#include "rounding.hpp"
 #include "weighted.hpp"
+
+#include <string_view>
+#include <utility>
 
 namespace finch::backend::cpu {
 
 struct ConvolutionPlan : WeightedPlan {
     ConvolutionPlan(const Library& library, const ConvolutionShape& shape);
+
+private:
+    void plan_passes(const Library& library, const ConvolutionShape& shape, bool in_bfloat16);
 };
 
 namespace {
 
 /// The plan that oneDNN puts first, or the second where that is known to be faster: below 32 channels its older kernel
-/// beats the one by small matrix products (135 against 158 µs for 10 → 10, 22 against 45 µs for 1 → 10, batch 16).
+/// beats the one by small matrix products (135 against 158 µs for 10 → 10, 22 against 45 µs for 1 → 10, batch 16; in
+/// bfloat16 178 against 229 and 64 against 177, batch 32).
 dnnl::convolution_forward::primitive_desc plan_forward(const Library& library, const ConvolutionShape& shape,
                                                        const dnnl::convolution_forward::desc& description) {
     using Plan = dnnl::convolution_forward::primitive_desc;
     const Plan first(description, with(shape.activation), library.engine);
-    if (shape.channels_out < 32 && first.impl_info_str() == std::string("brgconv:avx512_core")) {
-        Plan second(description, with(shape.activation), library.engine);
-        if (second.next_impl() && second.impl_info_str() == std::string("jit:avx512_core")) {
-            return second;
+    if (shape.channels_out < 32) {
+        for (const auto& [slower, faster] : {std::pair{"brgconv:avx512_core", "jit:avx512_core"},
+                                             {"brgconv:avx512_core_bf16", "jit_bf16:avx512_core_bf16"}}) {
+            Plan second(description, with(shape.activation), library.engine);
+            if (first.impl_info_str() == std::string_view(slower) && second.next_impl() &&
+                second.impl_info_str() == std::string_view(faster)) {
+                return second;
+            }
         }
     }
     return first;
 }
 
+/// Depthwise ones take longer in bfloat16 than in float32 (docs/measurements.md).
+bool may_round(const ConvolutionShape& shape) {
+    const bool is_depthwise = shape.groups > 1 && shape.groups == shape.channels_in;
+    return shape.precision == Precision::bfloat16 && has_bfloat16() && !is_depthwise;
+}
+
+std::size_t inputs_of(const ConvolutionShape& shape) {
+    return static_cast<std::size_t>(shape.batch * shape.height * shape.width * shape.channels_in);
+}
+std::size_t outputs_of(const ConvolutionShape& shape) {
+    return static_cast<std::size_t>(shape.batch * shape.height_out() * shape.width_out() * shape.channels_out);
+}
+
 }  // namespace
 
 ConvolutionPlan::ConvolutionPlan(const Library& library, const ConvolutionShape& shape) {
+    x = floats({shape.batch, shape.channels_in, shape.height, shape.width}, Tag::nhwc);
+    y = floats({shape.batch, shape.channels_out, shape.height_out(), shape.width_out()}, Tag::nhwc);
+    bias = floats({shape.channels_out}, Tag::x);
+    const std::int64_t groups = shape.groups;
+    plain_weights =
+        groups > 1
+            ? floats({groups, shape.channels_out / groups, shape.channels_in / groups, shape.kernel, shape.kernel},
+                     Tag::goihw)
+            : floats({shape.channels_out, shape.channels_in, shape.kernel, shape.kernel}, Tag::oihw);
+    activation = shape.activation;
+    weights = static_cast<std::size_t>(shape.weights());
+    inputs = inputs_of(shape);
+    outputs = outputs_of(shape);
+    plan_passes(library, shape, may_round(shape));
+    // Of some shapes oneDNN has only its slowest kernels in bfloat16.
+    if (rounds && implementation.find("gemm") != std::string::npos) {
+        plan_passes(library, shape, false);
+    }
+    make_reorders(library);
+}
+
+void ConvolutionPlan::plan_passes(const Library& library, const ConvolutionShape& shape, bool in_bfloat16) {
     using dnnl::memory;
     // `auto` would pick Winograd from batch 64 on, which is slower here (docs/measurements.md).
     constexpr auto direct = dnnl::algorithm::convolution_direct;
-    const bool is_grouped = shape.groups > 1;
-    const memory::dims weights_shape =
-        is_grouped ? memory::dims{shape.groups, shape.channels_out / shape.groups, shape.channels_in / shape.groups,
-                                  shape.kernel, shape.kernel}
-                   : memory::dims{shape.channels_out, shape.channels_in, shape.kernel, shape.kernel};
     const memory::dims strides{shape.stride, shape.stride};
     const memory::dims between{shape.dilation - 1, shape.dilation - 1};
     const memory::dims before{shape.padding_before, shape.padding_before};
     const memory::dims after{shape.padding_after, shape.padding_after};
-    x = floats({shape.batch, shape.channels_in, shape.height, shape.width}, Tag::nhwc);
-    y = floats({shape.batch, shape.channels_out, shape.height_out(), shape.width_out()}, Tag::nhwc);
-    bias = floats({shape.channels_out}, Tag::x);
-    plain_weights = floats(weights_shape, is_grouped ? Tag::goihw : Tag::oihw);
-    const memory::desc free_weights = floats(weights_shape, Tag::any);
-    activation = shape.activation;
-    weights = static_cast<std::size_t>(shape.weights());
-    outputs = static_cast<std::size_t>(shape.batch * shape.channels_out * shape.height_out() * shape.width_out());
+    set_operands(in_bfloat16);
+    const memory::desc free_gradient = floats(plain_weights.dims(), Tag::any);
+    const memory::desc free_weights = in_bfloat16 ? rounded(free_gradient) : free_gradient;
 
-    const dnnl::convolution_forward::desc forward_desc(dnnl::prop_kind::forward_training, direct, x, free_weights, bias,
-                                                       y, strides, between, before, after);
+    const dnnl::convolution_forward::desc forward_desc(dnnl::prop_kind::forward_training, direct, read_x, free_weights,
+                                                       bias, y, strides, between, before, after);
     const auto forward_plan = plan_forward(library, shape, forward_desc);
     // The backward passes ask for a forward plan as a hint; it is one without the activation, as they see it.
     const dnnl::convolution_forward::primitive_desc hint(forward_desc, library.engine);
     const dnnl::convolution_backward_weights::primitive_desc weights_plan(
-        {direct, x, free_weights, bias, y, strides, between, before, after}, library.engine, hint);
+        {direct, read_x, free_gradient, bias, read_grad_y, strides, between, before, after}, library.engine, hint);
     forward = dnnl::convolution_forward(forward_plan);
     backward_weights = dnnl::convolution_backward_weights(weights_plan);
     forward_weights = forward_plan.weights_desc();
     weights_gradient = weights_plan.diff_weights_desc();
-    implementation = std::string(forward_plan.impl_info_str()) + ", ";
-    if (ConvolutionGradient::suits(shape)) {
+    implementation = (rounds ? "bfloat16: " : "") + std::string(forward_plan.impl_info_str()) + ", ";
+    if (!in_bfloat16 && ConvolutionGradient::suits(shape)) {
         own_backward_weights.emplace(shape);
         implementation += "finch:avx512f";
     } else {
@@ -68,17 +105,23 @@ ConvolutionPlan::ConvolutionPlan(const Library& library, const ConvolutionShape&
     }
     if (shape.needs_input_grad) {
         const dnnl::convolution_backward_data::primitive_desc data_plan(
-            {direct, x, free_weights, y, strides, between, before, after}, library.engine, hint);
+            {direct, x, free_weights, read_grad_y, strides, between, before, after}, library.engine, hint);
         backward_data = dnnl::convolution_backward_data(data_plan);
         data_weights = data_plan.weights_desc();
         implementation += std::string(", ") + data_plan.impl_info_str();
     }
-    make_reorders(library);
 }
 
 template <>
 std::unique_ptr<Operation> make(const Library& library, Plans& plans, const ConvolutionShape& shape) {
-    return std::make_unique<WeightedOperation>(library, plans.convolutions.get(library, shape));
+    return std::make_unique<WeightedOperation>(library, plans.scratch, plans.convolutions.get(library, shape));
+}
+
+template <>
+std::int64_t scratch_bytes(const ConvolutionShape& shape) {
+    return may_round(shape)
+               ? static_cast<std::int64_t>(rounded_bytes(inputs_of(shape)) + rounded_bytes(outputs_of(shape)))
+               : 0;
 }
 
 }  // namespace finch::backend::cpu

@@ -16,6 +16,7 @@
 #include "elementwise.hpp"
 #include "library.hpp"
 #include "operations.hpp"
+#include "rounding.hpp"
 #include "step_context.hpp"
 
 namespace finch::backend {
@@ -60,7 +61,9 @@ public:
 
     [[nodiscard]] std::string name() const override { return "cpu"; }
     [[nodiscard]] bool runs_ahead() const override { return false; }
-    [[nodiscard]] bool supports(Precision precision) const override { return precision == Precision::float32; }
+    [[nodiscard]] bool supports(Precision precision) const override {
+        return precision == Precision::float32 || (precision == Precision::bfloat16 && cpu::has_bfloat16());
+    }
     [[nodiscard]] std::unique_ptr<Device> new_stream() override { return std::make_unique<CpuDevice>(shared_); }
     [[nodiscard]] void* stream() const override { return nullptr; }
 
@@ -83,6 +86,9 @@ public:
 
     [[nodiscard]] std::unique_ptr<Operation> make(const OperationShape& shape) override {
         return std::visit([&](const auto& known) { return cpu::make(shared_->library, shared_->plans, known); }, shape);
+    }
+    [[nodiscard]] std::int64_t scratch_bytes(const OperationShape& shape) override {
+        return std::visit([](const auto& known) { return cpu::scratch_bytes(known); }, shape);
     }
     void accumulate(const float* from, float* to, std::size_t count) override { cpu::accumulate(from, to, count); }
 

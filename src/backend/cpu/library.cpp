@@ -8,12 +8,23 @@
 
 namespace finch::backend::cpu {
 
+bool may_use(dnnl::cpu_isa instructions) noexcept {
+    const auto needed = static_cast<unsigned>(instructions);
+    return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & needed) == needed;
+}
+
 dnnl::memory::desc floats(const dnnl::memory::dims& shape, Tag layout) {
     return {shape, dnnl::memory::data_type::f32, layout};
 }
 
-dnnl::memory at(const Library& library, const dnnl::memory::desc& layout, const float* data) {
-    return call([&] { return dnnl::memory(layout, library.engine, const_cast<float*>(data)); });
+dnnl::memory::desc rounded(const dnnl::memory::desc& floats) {
+    dnnl::memory::desc result = floats;
+    result.data.data_type = dnnl_bf16;
+    return result;
+}
+
+dnnl::memory at(const Library& library, const dnnl::memory::desc& layout, const void* data) {
+    return call([&] { return dnnl::memory(layout, library.engine, const_cast<void*>(data)); });
 }
 
 dnnl::memory zeroed(const Library& library, const dnnl::memory::desc& layout) {
@@ -58,6 +69,16 @@ Reorder::Reorder(const Library& library, const dnnl::memory::desc& from, const d
 
 void Reorder::run(const Library& library, const dnnl::memory& from, const dnnl::memory& to) const {
     execute(library, reorder_, {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
+}
+
+void Scratch::reserve(const Library& library, std::size_t bytes) {
+    if (bytes > bytes_) {
+        memory_ = dnnl::memory();
+        bytes_ = 0;
+        const dnnl::memory::desc plain({static_cast<dnnl::memory::dim>(bytes)}, dnnl::memory::data_type::u8, Tag::x);
+        memory_ = call([&] { return dnnl::memory(plain, library.engine); });
+        bytes_ = bytes;
+    }
 }
 
 }  // namespace finch::backend::cpu

@@ -2,6 +2,7 @@
 
 #include "finch/backend/operation.hpp"
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <new>
@@ -34,10 +35,15 @@ struct Library {
     dnnl::stream stream{engine};
 };
 
+/// Whether this processor has these instructions, and oneDNN's own DNNL_MAX_CPU_ISA does not forbid them.
+[[nodiscard]] bool may_use(dnnl::cpu_isa instructions) noexcept;
+
 [[nodiscard]] dnnl::memory::desc floats(const dnnl::memory::dims& shape, Tag layout);
+/// The same tensor in the same layout, of numbers of bfloat16.
+[[nodiscard]] dnnl::memory::desc rounded(const dnnl::memory::desc& floats);
 
 /// Memory that lies at `data`, which must outlive its use.
-[[nodiscard]] dnnl::memory at(const Library& library, const dnnl::memory::desc& layout, const float* data);
+[[nodiscard]] dnnl::memory at(const Library& library, const dnnl::memory::desc& layout, const void* data);
 
 /// Memory of oneDNN's own, zeroed: blocked layouts have padding, which must not hold what was there before.
 [[nodiscard]] dnnl::memory zeroed(const Library& library, const dnnl::memory::desc& layout);
@@ -56,6 +62,22 @@ public:
 
 private:
     dnnl::reorder reorder_;
+};
+
+/// Memory that the operations of a device share, which run one after the other: what one leaves in it is gone with the
+/// next.
+class Scratch {
+public:
+    /// Throws std::bad_alloc.
+    void reserve(const Library& library, std::size_t bytes);
+    /// Null where nothing was reserved.
+    [[nodiscard]] std::byte* data() const {
+        return bytes_ > 0 ? static_cast<std::byte*>(memory_.get_data_handle()) : nullptr;
+    }
+
+private:
+    dnnl::memory memory_;
+    std::size_t bytes_ = 0;
 };
 
 /// Plans by shape, made once and shared by all operations of that shape.

@@ -1,4 +1,5 @@
 #include "operations.hpp"
+#include "rounding.hpp"
 #include "weighted.hpp"
 
 namespace finch::backend::cpu {
@@ -6,6 +7,22 @@ namespace finch::backend::cpu {
 struct LinearPlan : WeightedPlan {
     LinearPlan(const Library& library, const LinearShape& shape);
 };
+
+namespace {
+
+/// Fewer units take longer in bfloat16 than in float32 (docs/measurements.md).
+bool may_round(const LinearShape& shape) {
+    return shape.precision == Precision::bfloat16 && has_bfloat16() && shape.units >= 32;
+}
+
+std::size_t inputs_of(const LinearShape& shape) {
+    return static_cast<std::size_t>(shape.batch * shape.channels * shape.height * shape.width);
+}
+std::size_t outputs_of(const LinearShape& shape) {
+    return static_cast<std::size_t>(shape.batch * shape.units);
+}
+
+}  // namespace
 
 // Over an image, oneDNN reads x as it lies (NHWC) and takes the weights as (units, C, H, W): the order of the canonical
 // columns. Packing them is thus the whole of `flatten`.
@@ -20,23 +37,29 @@ LinearPlan::LinearPlan(const Library& library, const LinearShape& shape) {
     y = floats({shape.batch, shape.units}, Tag::nc);
     bias = floats({shape.units}, Tag::x);
     plain_weights = floats(weights_shape, image ? Tag::oihw : Tag::oi);
-    const dnnl::memory::desc free_weights = floats(weights_shape, Tag::any);
+    set_operands(may_round(shape));
+    const dnnl::memory::desc free_gradient = floats(weights_shape, Tag::any);
+    const dnnl::memory::desc free_weights = rounds ? rounded(free_gradient) : free_gradient;
     activation = shape.activation;
     weights = static_cast<std::size_t>(shape.units * shape.channels * shape.height * shape.width);
-    outputs = static_cast<std::size_t>(shape.batch * shape.units);
+    inputs = inputs_of(shape);
+    outputs = outputs_of(shape);
 
-    const dnnl::inner_product_forward::desc forward_desc(dnnl::prop_kind::forward_training, x, free_weights, bias, y);
+    const dnnl::inner_product_forward::desc forward_desc(dnnl::prop_kind::forward_training, read_x, free_weights, bias,
+                                                         y);
     const dnnl::inner_product_forward::primitive_desc forward_plan(forward_desc, with(activation), library.engine);
     const dnnl::inner_product_forward::primitive_desc hint(forward_desc, library.engine);
-    const dnnl::inner_product_backward_weights::primitive_desc weights_plan({x, free_weights, bias, y}, library.engine,
-                                                                            hint);
+    const dnnl::inner_product_backward_weights::primitive_desc weights_plan({read_x, free_gradient, bias, read_grad_y},
+                                                                            library.engine, hint);
     forward = dnnl::inner_product_forward(forward_plan);
     backward_weights = dnnl::inner_product_backward_weights(weights_plan);
     forward_weights = forward_plan.weights_desc();
     weights_gradient = weights_plan.diff_weights_desc();
-    implementation = std::string(forward_plan.impl_info_str()) + ", " + weights_plan.impl_info_str();
+    implementation =
+        (rounds ? "bfloat16: " : "") + std::string(forward_plan.impl_info_str()) + ", " + weights_plan.impl_info_str();
     if (shape.needs_input_grad) {
-        const dnnl::inner_product_backward_data::primitive_desc data_plan({x, free_weights, y}, library.engine, hint);
+        const dnnl::inner_product_backward_data::primitive_desc data_plan({x, free_weights, read_grad_y},
+                                                                          library.engine, hint);
         backward_data = dnnl::inner_product_backward_data(data_plan);
         data_weights = data_plan.weights_desc();
         implementation += std::string(", ") + data_plan.impl_info_str();
@@ -46,7 +69,14 @@ LinearPlan::LinearPlan(const Library& library, const LinearShape& shape) {
 
 template <>
 std::unique_ptr<Operation> make(const Library& library, Plans& plans, const LinearShape& shape) {
-    return std::make_unique<WeightedOperation>(library, plans.linears.get(library, shape));
+    return std::make_unique<WeightedOperation>(library, plans.scratch, plans.linears.get(library, shape));
+}
+
+template <>
+std::int64_t scratch_bytes(const LinearShape& shape) {
+    return may_round(shape)
+               ? static_cast<std::int64_t>(rounded_bytes(inputs_of(shape)) + rounded_bytes(outputs_of(shape)))
+               : 0;
 }
 
 }  // namespace finch::backend::cpu

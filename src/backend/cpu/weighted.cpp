@@ -1,10 +1,16 @@
 #include "weighted.hpp"
 
 #include "elementwise.hpp"
+#include "rounding.hpp"
 
 #include <utility>
 
 namespace finch::backend::cpu {
+void WeightedPlan::set_operands(bool in_bfloat16) {
+    rounds = in_bfloat16;
+    read_x = rounds ? rounded(x) : x;
+    read_grad_y = rounds ? rounded(y) : y;
+}
 
 void WeightedPlan::make_reorders(const Library& library) {
     if (forward_weights != plain_weights) {
@@ -18,8 +24,11 @@ void WeightedPlan::make_reorders(const Library& library) {
     }
 }
 
-WeightedOperation::WeightedOperation(const Library& library, std::shared_ptr<const WeightedPlan> plan)
-    : library_(library), plan_(std::move(plan)) {
+WeightedOperation::WeightedOperation(const Library& library, Scratch& scratch, std::shared_ptr<const WeightedPlan> plan)
+    : library_(library), scratch_(scratch), plan_(std::move(plan)) {
+    if (plan_->rounds) {
+        scratch_.reserve(library_, rounded_bytes(plan_->inputs) + rounded_bytes(plan_->outputs));
+    }
     if (plan_->to_forward) {
         forward_weights_ = zeroed(library_, plan_->forward_weights);
     }
@@ -42,7 +51,7 @@ void WeightedOperation::pack(const float* parameters, float* /*buffers*/) {
 
 void WeightedOperation::forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) {
     execute(library_, plan_->forward,
-            {{DNNL_ARG_SRC, at(library_, plan_->x, x[0])},
+            {{DNNL_ARG_SRC, read_x(x[0])},
              {DNNL_ARG_WEIGHTS, forward_weights_},
              {DNNL_ARG_BIAS, at(library_, plan_->bias, parameters_ + plan_->weights)},
              {DNNL_ARG_DST, at(library_, plan_->y, y)}});
@@ -50,26 +59,47 @@ void WeightedOperation::forward(const Pass& /*pass*/, std::span<const float* con
 
 void WeightedOperation::backward(const Pass& /*pass*/, std::span<const float* const> x, const float* y, float* grad_y,
                                  std::span<float* const> grad_x, float* grad_parameters) {
+    dnnl::memory grad;
     if (plan_->own_backward_weights) {
         plan_->own_backward_weights->run(x[0], y, grad_y, grad_parameters);
+        grad = at(library_, plan_->y, grad_y);
     } else {
-        apply_derivative(plan_->activation, y, grad_y, plan_->outputs);
-        backward_weights(x[0], grad_y, grad_parameters);
+        grad = read_grad_y(y, grad_y);
+        backward_weights(x[0], grad, grad_parameters);
     }
     if (plan_->backward_data) {
         execute(library_, *plan_->backward_data,
-                {{DNNL_ARG_DIFF_DST, at(library_, plan_->y, grad_y)},
+                {{DNNL_ARG_DIFF_DST, grad},
                  {DNNL_ARG_WEIGHTS, data_weights_},
                  {DNNL_ARG_DIFF_SRC, at(library_, plan_->x, grad_x[0])}});
     }
 }
 
-void WeightedOperation::backward_weights(const float* x, const float* grad_y, float* grad_parameters) {
+dnnl::memory WeightedOperation::read_x(const float* x) const {
+    if (!plan_->rounds) {
+        return at(library_, plan_->x, x);
+    }
+    auto* const copy = reinterpret_cast<Bfloat16*>(scratch_.data());
+    round_to_bfloat16(x, copy, plan_->inputs);
+    return at(library_, plan_->read_x, copy);
+}
+
+dnnl::memory WeightedOperation::read_grad_y(const float* y, float* grad_y) const {
+    if (!plan_->rounds) {
+        apply_derivative(plan_->activation, y, grad_y, plan_->outputs);
+        return at(library_, plan_->y, grad_y);
+    }
+    auto* const copy = reinterpret_cast<Bfloat16*>(scratch_.data() + rounded_bytes(plan_->inputs));
+    round_derivative(plan_->activation, y, grad_y, copy, plan_->outputs);
+    return at(library_, plan_->read_grad_y, copy);
+}
+
+void WeightedOperation::backward_weights(const float* x, const dnnl::memory& grad_y, float* grad_parameters) {
     const dnnl::memory plain = at(library_, plan_->plain_weights, grad_parameters);
     const dnnl::memory& weights = plan_->to_plain ? weights_gradient_ : plain;
     execute(library_, plan_->backward_weights,
-            {{DNNL_ARG_SRC, at(library_, plan_->x, x)},
-             {DNNL_ARG_DIFF_DST, at(library_, plan_->y, grad_y)},
+            {{DNNL_ARG_SRC, read_x(x)},
+             {DNNL_ARG_DIFF_DST, grad_y},
              {DNNL_ARG_DIFF_WEIGHTS, weights},
              {DNNL_ARG_DIFF_BIAS, at(library_, plan_->bias, grad_parameters + plan_->weights)}});
     if (plan_->to_plain) {

@@ -17,23 +17,28 @@ struct WeightedPlan {
     std::optional<ConvolutionGradient> own_backward_weights;  ///< in its place, where that is faster
 
     dnnl::memory::desc x, y, bias;
-    dnnl::memory::desc plain_weights;                                    ///< canonical
+    bool rounds = false;                     ///< whether the products read copies in bfloat16
+    dnnl::memory::desc read_x, read_grad_y;  ///< what they read: x and the gradient of y, or these copies
+    dnnl::memory::desc plain_weights;        ///< canonical
     dnnl::memory::desc forward_weights, data_weights, weights_gradient;  ///< oneDNN's own
     std::optional<Reorder> to_forward, to_data, to_plain;                ///< nothing where both are alike
 
     Activation activation = Activation::none;
     std::size_t weights = 0;  ///< floats, canonical
+    std::size_t inputs = 0;   ///< floats of x
     std::size_t outputs = 0;  ///< floats of y
     std::string implementation;
 
-    /// Sets the three copies, once the layouts are known.
+    /// Sets what the products read, once x and y are known.
+    void set_operands(bool in_bfloat16);
+    /// Sets the copies of the weights and of their gradient, once the layouts are known.
     void make_reorders(const Library& library);
 };
 
 /// An operation with its packed weights.
 class WeightedOperation : public Operation {
 public:
-    WeightedOperation(const Library& library, std::shared_ptr<const WeightedPlan> plan);
+    WeightedOperation(const Library& library, Scratch& scratch, std::shared_ptr<const WeightedPlan> plan);
     void pack(const float* parameters, float* buffers) override;
     void forward(const Pass& pass, std::span<const float* const> x, float* y) override;
     void backward(const Pass& pass, std::span<const float* const> x, const float* y, float* grad_y,
@@ -41,10 +46,15 @@ public:
     [[nodiscard]] std::string implementation() const override { return plan_->implementation; }
 
 private:
+    /// x as the products read it.
+    [[nodiscard]] dnnl::memory read_x(const float* x) const;
+    /// The gradient before the activation, as the products read it; `grad_y` may become it.
+    [[nodiscard]] dnnl::memory read_grad_y(const float* y, float* grad_y) const;
     /// By oneDNN; `grad_y` before the activation.
-    void backward_weights(const float* x, const float* grad_y, float* grad_parameters);
+    void backward_weights(const float* x, const dnnl::memory& grad_y, float* grad_parameters);
 
     const Library& library_;
+    Scratch& scratch_;
     std::shared_ptr<const WeightedPlan> plan_;
     dnnl::memory forward_weights_;
     dnnl::memory data_weights_;
