@@ -4,6 +4,7 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/config/trial_genomes.hpp"
+#include "finch/train/class_weights.hpp"
 
 namespace finch::app {
 
@@ -23,8 +24,9 @@ data::Options data_options(const config::Config& config) {
 
 void check_data(const config::Config& config, const data::Datasets& datasets) {
     const data::Dataset& images = datasets.training;
-    // Refuses what leaves nothing to train on.
-    static_cast<void>(data::split(data_options(config), images, config.seed));
+    const train::Recipe recipe = config::trial_recipes(config).front();
+    const data::Split split = data::split(recipe.data, images, config.seed);  // refuses what leaves nothing to train on
+    static_cast<void>(train::class_weights(recipe.training, images, split.training));
     config::check_models(config, {images.height, images.width, images.channels}, images.outputs());
 }
 

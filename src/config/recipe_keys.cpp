@@ -271,7 +271,8 @@ Domain training_section() {
             "that of the weights")
             .with_genes(Rule::no),
         key("balanced_classes", &Options::balanced_classes,
-            "class weights by themselves: samples / (classes x samples of the class), of those that train"),
+            "class weights by themselves: samples / (classes x samples of the class), of those that train")
+            .with_genes(Rule::no),
         key("label_smoothing", &Options::label_smoothing, real(0, 0.999999),
             "share of each label that all classes get alike, in training"),
         key("average", &Options::average, either({word_of({"none"}), real(0, 0.999999)}),

@@ -1,9 +1,9 @@
 #include "finch/base/bytes.hpp"
 #include "finch/comm/group.hpp"
+#include "finch/train/class_weights.hpp"
 #include "finch/train/training.hpp"
 
 #include "learner.hpp"
-#include "samples.hpp"
 
 #include <array>
 #include <cmath>

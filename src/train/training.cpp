@@ -5,10 +5,10 @@
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/nn/initialization.hpp"
+#include "finch/train/class_weights.hpp"
 
 #include "learner.hpp"
 #include "measurement.hpp"
-#include "samples.hpp"
 
 #include <algorithm>
 #include <cmath>

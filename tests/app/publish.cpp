@@ -126,7 +126,7 @@ TEST_CASE("results are those of the test set and of the split's validation set, 
         return std::get<std::vector<std::int64_t>>(find_array(arrays, name).values);
     };
     const train::Recipe recipe = world.config.recipe(best.genome, best.id.value);
-    CHECK(whole("validation/index") == data::split(recipe.data, 120, world.config.seed).validation);
+    CHECK(whole("validation/index") == data::split(recipe.data, world.datasets.training, world.config.seed).validation);
     for (std::size_t row = 0; row < 20; ++row) {
         const auto index = static_cast<std::size_t>(whole("validation/index")[row]);
         CHECK(whole("validation/truth")[row] == world.datasets.training.labels[index]);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <doctest/doctest.h>
 #include <memory>
+#include <span>
 #include <vector>
 
 using namespace finch;
@@ -61,7 +62,7 @@ std::vector<Seen> seen(Stream& stream, const CudaStepContext& context, std::size
         if (index >= 0) {
             image.pixels = from_device(stream.get(), view.pixels + index * view.pixels_per_image,
                                        static_cast<std::size_t>(view.pixels_per_image));
-            image.label = from_device(stream.get(), view.labels + index, 1).front();
+            image.label = from_device(stream.get(), static_cast<const std::int32_t*>(view.answers) + index, 1).front();
         }
         all.push_back(std::move(image));
     }
@@ -102,6 +103,47 @@ TEST_CASE("streamed images go through two pinned buffers in turn, none overwritt
 
         CHECK(seen(stream, context, indices.size()) == expected(data, indices));
         CHECK(rehearsal::pinned_bytes_in_use() < (std::size_t{10} << 20));
+        rehearsal::reset();
+    }
+}
+
+TEST_CASE("streamed images of floats bring their targets, of any size") {
+    const std::int64_t size = 1 << 18;
+    std::vector<float> values(static_cast<std::size_t>(48 * size));
+    std::vector<float> targets;
+    for (std::int64_t image = 0; image < 48; ++image) {
+        std::fill_n(values.begin() + image * size, size, static_cast<float>(image) + 0.5F);
+        targets.insert(targets.end(), {static_cast<float>(image), -static_cast<float>(image), 7});
+    }
+    const auto bytes = std::as_bytes(std::span(values));
+    const Images images{.pixels = {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()},
+                        .labels = {},
+                        .targets = targets,
+                        .pixels_per_image = size,
+                        .target_size = 3,
+                        .float_pixels = true};
+    const std::vector<std::int64_t> indices{47, 0, 3, -1, 30, 31, 2, 1};
+    for (const Execution execution : executions) {
+        rehearsal::reset();
+        rehearsal::set_memory(std::size_t{130} << 20);  // 48 are more than a third
+        Stream stream(new_device());
+        CudaStepContext context(stream, images, 4);
+        rehearsal::set_execution(execution);
+
+        context.fill(indices, std::vector<StepScalars>(2));
+
+        const StepView& view = context.view();
+        const auto places = from_device(stream.get(), view.indices, indices.size());
+        for (std::size_t i = 0; i < indices.size(); ++i) {
+            REQUIRE((places[i] < 0) == (indices[i] < 0));
+            if (places[i] >= 0) {
+                const auto* const pixels = reinterpret_cast<const float*>(view.pixels) + places[i] * size;
+                const auto found = from_device(stream.get(), pixels, static_cast<std::size_t>(size));
+                CHECK(found == std::vector<float>(found.size(), static_cast<float>(indices[i]) + 0.5F));
+                const auto first = targets.begin() + 3 * indices[i];
+                CHECK(from_device(stream.get(), view.target(places[i], 3), 3) == std::vector<float>(first, first + 3));
+            }
+        }
         rehearsal::reset();
     }
 }

@@ -93,7 +93,7 @@ TEST_CASE("the averaged weights are validated, and those of the best epoch are k
     const data::Dataset validation = validation_set(recipe, datasets);
     const auto device = backend::make_cpu_device(1);
     const auto loss_of = [&](const NamedArrays& weights) {
-        return train::measure(*device, group, recipe.model, weights, recipe.data, validation, 8).loss;
+        return train::measure(*device, group, recipe, weights, validation, 8).loss;
     };
     Run run(group, datasets, recipe);
     for (std::size_t epoch = 0; epoch < 3; ++epoch) {

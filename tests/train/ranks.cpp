@@ -13,42 +13,6 @@ using train::State;
 
 namespace {
 
-/// What one rank alone gets after `steps` batches.
-NamedArrays on_one_rank(const data::Datasets& datasets, const train::Recipe& recipe, std::int64_t steps) {
-    const comm::Group group = alone();
-    Run run(group, datasets, recipe);
-    (void)run->advance(steps);
-    return run->snapshot();
-}
-
-/// For each tensor the largest difference of the weights' moves from `start`, as a share of the largest move.
-double move_difference(const NamedArrays& start, const NamedArrays& a, const NamedArrays& b) {
-    double largest = 0;
-    for (const NamedArray& array : start) {
-        if (!array.name.starts_with("weights/")) {
-            continue;
-        }
-        const auto& from = std::get<std::vector<float>>(array.values);
-        std::vector<float> move_a = tensors(a, array.name);
-        std::vector<float> move_b = tensors(b, array.name);
-        for (std::size_t i = 0; i < from.size(); ++i) {
-            move_a[i] -= from[i];
-            move_b[i] -= from[i];
-        }
-        largest = std::max(largest, difference(move_a, move_b));
-    }
-    return largest;
-}
-
-/// Of a step whose weights are the gradient, little rounded.
-train::Recipe gradient_recipe(std::int64_t batch) {
-    train::Recipe recipe = small_recipe(20);
-    recipe.training.batch_size = batch;
-    recipe.training.optimizer = backend::Sgd{};
-    recipe.training.learning_rate = 1000;
-    return recipe;
-}
-
 /// Without memory for what differs from step to step.
 class FullDevice : public WrappedDevice {
 public:
@@ -278,7 +242,7 @@ TEST_CASE("samples that are named are measured in their order, by 1 to 4 ranks, 
     Run run(one, datasets, recipe);
     const NamedArrays weights = run->best_weights();
     const auto device = backend::make_cpu_device(1);
-    const auto all = train::measure(*device, one, recipe.model, weights, recipe.data, datasets.training, 64);
+    const auto all = train::measure(*device, one, recipe, weights, datasets.training, 64);
     std::vector<std::int64_t> named;
     for (std::int64_t sample = 201; sample > 0; sample -= 3) {
         named.push_back(sample);
@@ -288,7 +252,7 @@ TEST_CASE("samples that are named are measured in their order, by 1 to 4 ranks, 
         CAPTURE(ranks);
         const comm::Group group = first_ranks(ranks);
         const auto found =
-            train::measure(*device, group, recipe.model, weights, recipe.data, datasets.training, 9, named);
+            train::measure(*device, group, recipe, weights, datasets.training, 9, named);
 
         REQUIRE(found.samples == std::ssize(named));
         double loss = 0;
@@ -319,7 +283,7 @@ TEST_CASE("a measurement for which one rank has no memory is none on all ranks")
         device = std::make_unique<FullDevice>();
     }
 
-    CHECK_THROWS_AS((void)train::measure(*device, group, recipe.model, weights, recipe.data, datasets.training, 8),
+    CHECK_THROWS_AS((void)train::measure(*device, group, recipe, weights, datasets.training, 8),
                     std::bad_alloc);
 }
 

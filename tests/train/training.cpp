@@ -338,7 +338,7 @@ TEST_CASE("measure: of equal logits the first class is the guess, and the others
     }
     const auto device = backend::make_cpu_device(1);
 
-    const auto measured = train::measure(*device, group, recipe.model, zeros, recipe.data, datasets.training, 7);
+    const auto measured = train::measure(*device, group, recipe, zeros, datasets.training, 7);
 
     CHECK(measured.predictions == std::vector<std::int32_t>(60, 0));
     CHECK(datasets.training.labels == measured.places);

@@ -174,4 +174,40 @@ inline double difference(const std::vector<float>& a, const std::vector<float>& 
     return apart / largest;
 }
 
+/// What one rank alone gets after `steps` batches.
+inline NamedArrays on_one_rank(const data::Datasets& datasets, const train::Recipe& recipe, std::int64_t steps) {
+    const comm::Group group = alone();
+    Run run(group, datasets, recipe);
+    (void)run->advance(steps);
+    return run->snapshot();
+}
+
+/// For each tensor the largest difference of the weights' moves from `start`, as a share of the largest move.
+inline double move_difference(const NamedArrays& start, const NamedArrays& a, const NamedArrays& b) {
+    double largest = 0;
+    for (const NamedArray& array : start) {
+        if (!array.name.starts_with("weights/")) {
+            continue;
+        }
+        const auto& from = std::get<std::vector<float>>(array.values);
+        std::vector<float> move_a = tensors(a, array.name);
+        std::vector<float> move_b = tensors(b, array.name);
+        for (std::size_t i = 0; i < from.size(); ++i) {
+            move_a[i] -= from[i];
+            move_b[i] -= from[i];
+        }
+        largest = std::max(largest, difference(move_a, move_b));
+    }
+    return largest;
+}
+
+/// Of a step whose weights are the gradient, little rounded.
+inline train::Recipe gradient_recipe(std::int64_t batch) {
+    train::Recipe recipe = small_recipe(20);
+    recipe.training.batch_size = batch;
+    recipe.training.optimizer = backend::Sgd{};
+    recipe.training.learning_rate = 1000;
+    return recipe;
+}
+
 }  // namespace finch::test

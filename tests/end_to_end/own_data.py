@@ -1,0 +1,117 @@
+"""Data of a user's own: HDF5 images of floats with targets of numbers or labels, a validation set apart, no test set. Networks learn
+from them on one and two ranks, go on after USR2, and what does not fit is refused by name."""
+import os
+import signal
+
+import h5py
+import numpy as np
+
+from harness import Folder, check, curves, end, individuals, outcome_words, passed, ranks_of, wait_for
+
+CONFIG = """
+name: own
+data: {kind: hdf5, path: own.h5, validation: own, normalize: {mean: 2, deviation: 3}}
+model: [{conv: {channels: 4, kernel: 3, activation: relu}}, {max_pool: {kernel: 2}}, flatten, linear]
+training: {epochs: 3, batch_size: 16, optimizer: adam, learning_rate: $lr, loss: mean_squared_error}
+workers: {ranks: 2, threads: 1}
+search: {propagator: random, budget: {evaluations: 4}, space: {lr: {real: [0.001, 0.01], scale: log}}}
+checkpoint: {archive_seconds: 0.2, training_seconds: 0.2}
+"""
+
+
+def samples(count, generator):
+    """Blobs of any place and height over noise: (count, 10, 10) floats; targets: row, column and height."""
+    row, column, height = generator.uniform(2, 8, count), generator.uniform(2, 8, count), generator.uniform(2, 9, count)
+    rows, columns = np.mgrid[:10, :10]
+    distance = (rows - row[:, None, None]) ** 2 + (columns - column[:, None, None]) ** 2
+    images = height[:, None, None] * np.exp(-distance / 4) + generator.normal(0, 0.1, (count, 10, 10))
+    return images.astype(np.float32), np.stack([row, column, height], axis=1)
+
+
+def write(path, parts):
+    with h5py.File(path, "w") as file:
+        for name, values in parts.items():
+            file[name] = values
+
+
+def set_of(group, images, answers):
+    return {f"{group}/images": images, f"{group}/labels": answers}
+
+
+def stopped_and_resumed(folder, run):
+    process = folder.start(2, "evolve", "own.yaml", "--run", run, "--set", "training.epochs=300")
+    wait_for(lambda: list((folder.path / run).glob("state/training-*.h5")), 120, "a snapshot")
+    for pid in ranks_of(process):
+        os.kill(pid, signal.SIGUSR2)
+    check(end(process) == 75, "a start that USR2 stopped")
+    folder.run(2, "evolve", "own.yaml", "--run", run, "--set", "training.epochs=300")
+
+
+with Folder() as folder:
+    generator = np.random.default_rng(4)
+    images, targets = samples(600, generator)
+    others, other_targets = samples(120, generator)
+    own = {**set_of("training", images, targets), **set_of("validation", others, other_targets)}
+    write(folder.path / "own.h5", own)
+    folder.write("own.yaml", CONFIG)
+
+    plan = folder.run(0, "plan", "own.yaml", "--nodes", "1", "--ranks-per-node", "2")
+    check("with 3 numbers each: 600 train, 120 validate; there is no test set" in plan, f"plan says\n{plan}")
+    folder.run(4, "evolve", "own.yaml")
+    rows = individuals(folder.path / "runs/own")
+    words = outcome_words(folder.path / "runs/own")
+    check(len(rows) == 4 and all(words[row["outcome"]] == "evaluated" for row in rows.values()), "not all were evaluated")
+    check(all(np.isnan(row["accuracy"]) for row in rows.values()), "a regression has no accuracy")
+    best = min(row["loss"] for row in rows.values())
+    check(best < 0.5 * other_targets.var(axis=0).mean(), f"a loss of {best} was found")
+    with h5py.File(folder.path / "runs/own/models/best.h5", "r") as model:
+        found, truth = model["validation/predictions"][:], model["validation/truth"][:]
+        check(np.array_equal(truth, other_targets.astype(np.float32)), "the truths are not those of the user's validation set")
+        check(abs(((found - truth) ** 2).mean() - best) < 1e-3 * best and abs(model["validation/loss"][()] - best) < 1e-3 * best,
+              "the predictions are not those of the best loss")
+        check("test" not in model, "there is no test set, but results on one")
+    check("nan" not in (shown := folder.run(0, "show", "runs/own", "0.0.1")) and "accuracy 0" not in shown, f"what show says of accuracies\n{shown}")
+    passed("networks learn numbers from images of floats, validated on the user's own set; best.h5 has what they predict")
+
+    check("have no test set" in folder.run(0, "test", "runs/own", expect=2), "finch test without a test set")
+    write(folder.path / "more.h5", set_of("test", others[:50], other_targets[:50]))
+    text = folder.run(2, "test", "runs/own", "--data", "more.h5", "--csv", "more.csv")
+    lines = (folder.path / "more.csv").read_text().splitlines()
+    check("50 images" in text and len(lines) == 51 and lines[0] == "index,truth_0,truth_1,truth_2,guess_0,guess_1,guess_2", f"{text}\n{lines[0]}")
+    guesses = np.array([[float(cell) for cell in line.split(",")[4:]] for line in lines[1:]])
+    check(np.allclose(guesses, found[:50], rtol=1e-4, atol=1e-4), "finch test predicts otherwise than the run")
+    passed("finch test measures other data with targets, and writes what was predicted")
+
+    stopped_and_resumed(folder, "runs/stopped")
+    folder.run(2, "evolve", "own.yaml", "--run", "runs/whole", "--set", "training.epochs=300")
+    stopped, whole = (curves(folder.path / f"runs/{name}") for name in ("stopped", "whole"))
+    both = sorted(stopped.keys() & whole.keys())  # those of the first start
+    check(both and all(str(stopped[one]) == str(whole[one]) for one in both), "a regression that was stopped ends otherwise")
+    passed("regressions stop in mid-epoch and go on to the same bits")
+
+    site = generator.integers(0, 4, 600)
+    labels = (targets[:, 2] > 5).astype(float) + (targets[:, 2] > 8)
+    write(folder.path / "own.h5", {**set_of("training", images, labels), "training/site": site})
+    folder.write("own.yaml", CONFIG.replace("validation: own", "validation: {column: {name: site, values: [1, 3]}}")
+                 .replace("loss: mean_squared_error", "balanced_classes: true"))
+    plan = folder.run(0, "plan", "own.yaml", "--nodes", "1", "--ranks-per-node", "2")
+    apart = int(np.isin(site, [1, 3]).sum())
+    check(f"in 3 classes: {600 - apart} train, {apart} validate" in plan, f"plan says\n{plan}")
+    folder.run(2, "evolve", "own.yaml", "--run", "runs/sites")
+    with h5py.File(folder.path / "runs/sites/models/best.h5", "r") as model:
+        check(np.array_equal(model["validation/index"][:], np.flatnonzero(np.isin(site, [1, 3]))), "others validated than the column says")
+        check(model["validation/accuracy"][()] > 0.6, f"an accuracy of {model['validation/accuracy'][()]}")
+    passed("a column of the file says who validates; labels are floats, their classes balanced")
+
+    def refused(text, *settings):
+        said = folder.run(0, "plan", "own.yaml", *(word for setting in settings for word in ("--set", setting)), expect=2)
+        check(text in said, f"'{text}' is not in\n{said}")
+
+    refused("training/site is 9 for no image", "data.validation={column: {name: site, values: [9]}}")
+    refused("has no validation set", "data.validation=own")
+    refused("training.class_weights: has 2 weights for 3 classes", "training.balanced_classes=false", "training.class_weights=[1, 2]")
+    refused("stands beside class_weights", "training.class_weights=[1, 2, 3]")
+    refused("is of classes, but training.loss is mean_squared_error", "training.loss=mean_squared_error")
+    refused("accepted: cross_entropy, or data of kind hdf5", "training={loss: mean_squared_error, balanced_classes: false}", "data={kind: generated}")
+    refused("validation_error counts wrong classes", "training={loss: mean_absolute_error}", "search.objective=validation_error")
+    passed("what does not fit is refused by name")
