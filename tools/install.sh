@@ -45,6 +45,7 @@ procps             finds the rank that a test kills
 python3            reads runs independently of Finch
 python3-numpy      the same
 python3-h5py       the same
+python3-pil        tools/images_to_hdf5.py reads images with it
 "
 peer_packages="
 python3-torch      the other implementation that recorded fixtures come from

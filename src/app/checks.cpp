@@ -6,6 +6,8 @@
 #include "finch/config/trial_genomes.hpp"
 #include "finch/train/class_weights.hpp"
 
+#include <set>
+
 namespace finch::app {
 
 void check_search(const config::Config& config, const std::optional<std::vector<std::string>>& genes) {
@@ -30,15 +32,38 @@ void check_data(const config::Config& config, const data::Datasets& datasets) {
     config::check_models(config, {images.height, images.width, images.channels}, images.outputs());
 }
 
+namespace {
+
+/// "; of the classes that validate 3, 4 do not train": empty where all do.
+std::string untrained_classes(const data::Dataset& images, const data::Split& split) {
+    std::set<std::int32_t> untrained;
+    const auto label = [&images](std::int64_t sample) { return images.labels[static_cast<std::size_t>(sample)]; };
+    if (images.targets.empty()) {
+        for (const std::int64_t sample : split.validation) {
+            untrained.insert(label(sample));
+        }
+        for (const std::int64_t sample : split.training) {
+            untrained.erase(label(sample));
+        }
+    }
+    return untrained.empty()
+               ? ""
+               : fmt::format("; of the classes that validate {} do not train", fmt::join(untrained, ", "));
+}
+
+}  // namespace
+
 std::string data_text(const config::Config& config, const data::Datasets& datasets) {
     const data::Dataset& images = datasets.training;
     const data::Split split = data::split(data_options(config), images, config.seed);
     const std::string answers = images.targets.empty() ? fmt::format("in {} classes", images.classes)
                                                        : fmt::format("with {} numbers each", images.target_size);
     const std::int64_t tests = datasets.test.samples();
+    const std::string untrained = untrained_classes(images, split);
     return fmt::format("{} images of {} x {} x {} {}: {} train, {} validate; {}", images.samples(), images.height,
                        images.width, images.channels, answers, split.training.size(), split.validation.size(),
-                       tests > 0 ? fmt::format("{} more test the best model", tests) : "there is no test set");
+                       tests > 0 ? fmt::format("{} more test the best model", tests) : "there is no test set") +
+           untrained;
 }
 
 }  // namespace finch::app

@@ -14,6 +14,7 @@ namespace finch::app {
 namespace {
 
 constexpr std::int64_t largest_batch = 256;
+constexpr const char* pixels_name = "data/float_pixels";
 
 train::Measured measure_in_memory(backend::Device& device, const comm::Group& group, const train::Recipe& recipe,
                                   const NamedArrays& weights, const data::Dataset& set,
@@ -122,6 +123,22 @@ Results measure_results(backend::Device& device, const comm::Group& group, const
             report::classify({set.classes, results.labels, results.measured.predictions, results.measured.places});
     }
     return results;
+}
+
+void set_pixels(NamedArrays& arrays, const data::Dataset& set) {
+    std::erase_if(arrays, [](const NamedArray& array) { return array.name == pixels_name; });
+    arrays.push_back({pixels_name, {}, std::vector<std::int64_t>{set.float_pixels ? 1 : 0}});
+}
+
+void check_pixels(const NamedArrays& arrays, const data::Dataset& set) {
+    for (const NamedArray& array : arrays) {
+        const auto* const floats = std::get_if<std::vector<std::int64_t>>(&array.values);
+        if (array.name == pixels_name && floats != nullptr && (floats->front() != 0) != set.float_pixels) {
+            const auto kind = [](bool are_floats) { return are_floats ? "floating-point numbers" : "bytes"; };
+            throw ConfigError(fmt::format("the data's pixels are {}, but the network was trained with {}; accepted: {}",
+                                          kind(set.float_pixels), kind(!set.float_pixels), kind(!set.float_pixels)));
+        }
+    }
 }
 
 bool has_results(const NamedArrays& arrays, const std::string& set) {

@@ -90,7 +90,9 @@ std::string pack(const TestOptions& options) {
     settings.insert(settings.end(), options.settings.begin(), options.settings.end());
     const config::Config config = config::parse(recovered->facts.config, source, settings);
     store::ModelFile best = read_best(directory, *recovered);
-    std::erase_if(best.arrays, [](const NamedArray& array) { return array.name.find('/') != std::string::npos; });
+    std::erase_if(best.arrays, [](const NamedArray& array) {
+        return array.name.find('/') != std::string::npos && !array.name.starts_with("data/");
+    });
     Bytes bytes;
     bytes.reserve(config.text().size());
     ByteWriter writer(bytes);
@@ -164,7 +166,7 @@ OpenedDevice open_as_one_worker(const comm::Session& session, config::Config con
 }  // namespace
 
 int test_best(comm::Session& session, const TestOptions& options) {
-    const Tested tested = unpack(on_rank_zero(MPI_COMM_WORLD, [&] { return pack(options); }));
+    Tested tested = unpack(on_rank_zero(MPI_COMM_WORLD, [&] { return pack(options); }));
     const config::Config config = config::parse(tested.config, (options.run / "config.yaml").string());
     const train::Recipe recipe = recipe_of(config, tested.individual, options);
     const bool is_own = tests_own_data(options);
@@ -181,6 +183,8 @@ int test_best(comm::Session& session, const TestOptions& options) {
     if (set.samples() == 0) {
         throw ConfigError("the run's data have no test set; accepted: other data by --data");
     }
+    check_pixels(tested.weights, set);
+    std::erase_if(tested.weights, [](const NamedArray& array) { return array.name.starts_with("data/"); });
     const std::int64_t outputs = outputs_of(recipe.model, set, tested.weights);
     set.classes = set.targets.empty() ? outputs : 0;
     const comm::Group group(MPI_COMM_WORLD, 0, session.world_rank(), config.workers.timeout_seconds);

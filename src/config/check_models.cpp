@@ -119,7 +119,7 @@ void check_models(const Config& config, nn::SampleShape sample, std::int64_t cla
         }
     }
     throw ConfigError(fmt::format(
-        "no network of this configuration can exist for samples of {} x {} x {} and {} classes{}; {}", sample.height,
+        "no network of this configuration can exist for samples of {} x {} x {} and {} outputs{}; {}", sample.height,
         sample.width, sample.channels, classes,
         config.space.size() == 0 ? ""
                                  : fmt::format(" ({} genomes tried; the one that came furthest: {})", genomes.size(),

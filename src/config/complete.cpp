@@ -296,6 +296,20 @@ Tree complete(const Domain& domain, const Tree& tree, const std::string& path, b
     return std::visit(Completion(domain, tree, path, genes), domain.is);
 }
 
+namespace {
+
+/// The section of the alternative that `value`, `{NAME: …}`, names; null: there is none.
+const Section* section_of_alternative(const Variants& variants, const Tree& value) {
+    for (const Key& alternative : variants.alternatives) {
+        if (value.kind == Tree::Kind::map && value.keys.size() == 1 && value.keys.front() == alternative.name) {
+            return std::get_if<Section>(&alternative.domain.is);
+        }
+    }
+    return nullptr;
+}
+
+}  // namespace
+
 Tree fixed_part(const Section& section, const Tree& tree, bool fixed) {
     Tree part = empty_map(tree);
     for (const Key& key : section.keys) {
@@ -308,7 +322,12 @@ Tree fixed_part(const Section& section, const Tree& tree, bool fixed) {
         const Domain* const domain =
             either != nullptr && value->kind == Tree::Kind::map ? section_in(*either, *value) : &key.domain;
         const auto* const inner = domain != nullptr ? std::get_if<Section>(&domain->is) : nullptr;
+        const auto* const variants = domain != nullptr ? std::get_if<Variants>(&domain->is) : nullptr;
+        const Section* const chosen = variants != nullptr ? section_of_alternative(*variants, *value) : nullptr;
         Tree kept = inner != nullptr ? fixed_part(*inner, *value, here) : *value;
+        if (chosen != nullptr) {
+            kept.items.front() = fixed_part(*chosen, value->items.front(), here);
+        }
         if (inner != nullptr ? !kept.items.empty() : here) {
             part.keys.push_back(key.name);
             part.items.push_back(std::move(kept));

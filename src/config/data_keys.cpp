@@ -19,7 +19,8 @@ void check_data(const data::Options& options, const Tree& written) {
     }
     const bool by_column = std::holds_alternative<data::ColumnValidation>(options.validation);
     if (by_column && options.kind != data::Kind::hdf5) {
-        fail(written["validation"], "data.validation", "column is of kind hdf5; accepted: sampled, own");
+        fail(written["validation"], "data.validation",
+             "column is of kind hdf5; accepted: sampled or, for data from files, own");
     }
     if (options.kind == data::Kind::generated && std::holds_alternative<data::OwnValidation>(options.validation)) {
         fail(written["validation"], "data.validation", "own is for data from files; accepted: sampled");

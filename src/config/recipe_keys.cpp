@@ -205,7 +205,8 @@ void check_training(const train::Options& options, const Tree& written) {
              "needs batch_size_per_rank: with batch_size the genes train alike on any number of ranks");
     }
     if (options.balanced_classes && !options.class_weights.empty()) {
-        fail(written["balanced_classes"], "training.balanced_classes", "stands beside class_weights; accepted: one of them");
+        fail(written["balanced_classes"], "training.balanced_classes",
+             "stands beside class_weights; accepted: one of them");
     }
     if (options.loss != train::Loss::cross_entropy) {
         const auto refuse = [&](bool there, const char* key) {
@@ -266,7 +267,7 @@ Domain training_section() {
             "torch.nn's CrossEntropyLoss of classes; or MSELoss, L1Loss of numbers (data of kind hdf5 whose labels are "
             "(N) or (N, K) numbers), for which there is no accuracy")
             .with_genes(Rule::no),
-        key("class_weights", &Options::class_weights, either({word_of({"none"}), {List{{above(0, 1e9)}, 2, 65536}}}),
+        key("class_weights", &Options::class_weights, either({word_of({"none"}), {List{{real(1e-6, 1e6)}, 2, 65536}}}),
             "for each class: multiplies the losses of its samples, in training and validation; a mean is their sum by "
             "that of the weights")
             .with_genes(Rule::no),

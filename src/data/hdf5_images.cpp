@@ -127,7 +127,8 @@ std::vector<float> finite_floats(const fs::path& path, const NamedArray& array) 
         for (const auto value : values) {
             floats.push_back(static_cast<float>(value));
             if (!std::isfinite(floats.back())) {
-                refuse(path, fmt::format("{} holds {}; expected finite numbers", array.name, value));
+                refuse(path, fmt::format("{} holds {}; expected numbers that a float of 32 bits can hold", array.name,
+                                         value));
             }
         }
     };
@@ -164,7 +165,7 @@ void read_pixels(const fs::path& path, NamedArray images, bool channels_first, D
         return;
     }
     if (std::holds_alternative<std::vector<std::int64_t>>(images.values)) {
-        refuse(path, fmt::format("{} holds whole numbers of more than a byte; {}", images.name, expected));
+        refuse(path, fmt::format("{} holds whole numbers that are no uint8; {}", images.name, expected));
     }
     std::vector<float> floats = finite_floats(path, images);
     images = {};

@@ -59,16 +59,28 @@ std::string shape_text(const Dataset& set) {
 /// Refuses `set`, which `what` says, unless its samples are shaped as those that train.
 void check_shape(const Options& options, const Dataset& training, const Dataset& set, const char* what) {
     if (set.samples() > 0 && shape_text(training) != shape_text(set)) {
-        refuse(options.path, fmt::format("training images are {}, {} images {}; expected one shape",
+        refuse(options.path, fmt::format("training images are {}, {} images {}; expected the same of both",
                                          shape_text(training), what, shape_text(set)));
+    }
+}
+
+/// What `reading` gives; its error names the key that asked for it.
+template <class Reading>
+auto with_key(const std::string& key, Reading reading) {
+    try {
+        return reading();
+    } catch (const ConfigError& error) {
+        throw ConfigError(key + error.what());
     }
 }
 
 /// Sets apart a validation set of its own: it follows the samples that train.
 void set_apart(const Options& options, const OwnValidation& own, Dataset& training) {
     const bool elsewhere = !own.path.empty();
-    const auto set =
-        read_part(options, elsewhere ? own.path : options.path, elsewhere ? Part::training : Part::validation);
+    const std::string key = elsewhere ? "data.validation.own.path: " : "data.validation: own: ";
+    const auto set = with_key(key, [&] {
+        return read_part(options, elsewhere ? own.path : options.path, elsewhere ? Part::training : Part::validation);
+    });
     if (!set) {
         refuse(options.path,
                "has no validation set (hdf5: the group validation; idx: validation-images-idx3-ubyte and "
@@ -87,7 +99,8 @@ void set_apart(const Options& options, const OwnValidation& own, Dataset& traini
 
 /// Sets apart the samples that a column of the file chooses.
 void set_apart(const Options& options, const ColumnValidation& column, Dataset& training) {
-    const auto numbers = read_hdf5_column(options.path, column.name, training.samples());
+    const auto numbers = with_key("data.validation.column: ",
+                                  [&] { return read_hdf5_column(options.path, column.name, training.samples()); });
     for (const std::int64_t value : column.values) {
         if (std::find(numbers.begin(), numbers.end(), value) == numbers.end()) {
             refuse(options.path,
@@ -147,6 +160,13 @@ void check(const Options& options, const Sets& sets) {
                             key, values.size(), sets.training.channels));
         }
     };
+    for (const double mean : options.mean) {
+        if (!sets.training.float_pixels && !(mean >= 0 && mean <= 1)) {
+            throw ConfigError(fmt::format(
+                "data.normalize.mean: is {}, but pixels are bytes, which are divided by 255 first; expected 0 to 1",
+                mean));
+        }
+    }
     check_channels(options.mean, "mean");
     check_channels(options.deviation, "deviation");
 }

@@ -49,6 +49,9 @@ std::vector<std::string> companions(const std::string& path, const std::string& 
     if (path == "data.kind") {
         return {"data.path=somewhere"};
     }
+    if (begins(path, "data.validation") || path == "training.loss") {
+        return {"data.kind=hdf5", "data.path=somewhere"};
+    }
     if (path == "training.scale_learning_rate" || (path == "training.batch_size" && value == "null")) {
         return {"training.batch_size_per_rank=4"};
     }
@@ -181,7 +184,8 @@ TEST_CASE("the bounds that the documentation promises") {
                                         "training.precision=float64",
                                         "training.precision=float16",
                                         "data.normalize.deviation=0",
-                                        "data.normalize.mean=33.3",
+                                        "data.normalize.mean=1e10",
+                                        "training.class_weights=[1e-7, 1]",
                                         "name=a/b"};
     for (const std::string& some : accepted) {
         CHECK_MESSAGE(problem_of("name: test", {some}) == "", some);

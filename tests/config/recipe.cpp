@@ -226,7 +226,7 @@ TEST_CASE("check_models: a space in which only some networks can exist passes, o
                          doctest::Contains("model[0]"), ConfigError);
     CHECK_THROWS_WITH_AS(
         config::check_models(config::parse("model: [flatten, {linear: {units: 7}}]", "f"), {28, 28, 1}, 10),
-        doctest::Contains("28 x 28 x 1 and 10 classes"), ConfigError);
+        doctest::Contains("28 x 28 x 1 and 10 outputs"), ConfigError);
 }
 
 }  // namespace

@@ -235,7 +235,7 @@ TEST_CASE("hdf5: without a test set the rest is read; a validation set of its ow
 
     write_plain(other, {{"training/images", {1, 3, 1}, Bytes{40, 50, 60}}, {"training/labels", {1}, Bytes{1}}});
     CHECK_THROWS_WITH_AS((void)data::load(options_of(path, data::OwnValidation{other.string()}), 1),
-                         doctest::Contains("expected one shape"), ConfigError);
+                         doctest::Contains("expected the same of both"), ConfigError);
 }
 
 TEST_CASE("hdf5: a column says which images validate") {

@@ -144,6 +144,16 @@ TEST_CASE("idx: a pipe in place of a file is refused, not waited for") {
         contains(problem_of(data::Kind::idx, folder.path()), "train-images-idx3-ubyte: cannot be read: it is no file"));
 }
 
+TEST_CASE("idx: a mean on the scale of bytes is refused") {
+    const TemporaryFolder folder;
+    data::generate({.generated_samples = 12, .generated_size = 8}, 1, folder.path().string());
+    data::Options options{.kind = data::Kind::idx, .path = folder.path().string(), .mean = {33.3}};
+
+    CHECK_THROWS_WITH_AS((void)data::load(options, 1), doctest::Contains("data.normalize.mean: is 33.3"), ConfigError);
+    options.mean = {0.13};
+    CHECK_NOTHROW((void)data::load(options, 1));
+}
+
 TEST_CASE("idx: images of another shape in the test set are refused") {
     const TemporaryFolder folder;
     write_good(folder.path());

@@ -133,7 +133,7 @@ with Folder() as folder:
     refused("images of (14, 14, 1)", "runs/mnist", "--data", "small")
     with h5py.File(folder.path / "many.h5", "w") as file:
         file["test/images"], file["test/labels"] = test[:12, ..., 0], np.arange(12, dtype=np.uint8)
-    refused("in 12 classes", "runs/mnist", "--data", "many.h5", "--set", "data.kind=hdf5")
+    refused("with 12 classes", "runs/mnist", "--data", "many.h5", "--set", "data.kind=hdf5")
     refused("there is no such folder", "runs/mnist", "--data", "nowhere")
     refused("accepted: keys of data and of workers", "runs/mnist", "--set", "training.epochs=3")
     refused("there is no run here", "runs/nobody")
@@ -141,7 +141,8 @@ with Folder() as folder:
     (folder.path / "data/mnist").rename(folder.path / "data/kept")
     folder.run(0, "data", "generate", "data/mnist", "--samples", 600, "--seed", 2)
     refused("the data are others than the run's", "runs/mnist")
-    check("other data, data/mnist: 100 images" in folder.run(2, "test", "runs/mnist", "--data", "data/mnist"), "other data of the same path")
+    said = folder.run(2, "test", "runs/mnist", "--data", "data/mnist")
+    check("other data, data/mnist\n" in said and "(100 images)" in said, f"other data of the same path\n{said}")
     folder.write("sphere.yaml", "name: sphere\nsearch:\n  objective: {function: sphere}\n  budget: {evaluations: 20}\n")
     folder.run(0, "evolve", "sphere.yaml")
     refused("objective is a function or a program", "runs/sphere")

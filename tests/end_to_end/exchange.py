@@ -25,7 +25,7 @@ with Folder() as folder:
             run = f"runs/{kind}-{repeat}"
             folder.run(4, "evolve", "sphere.yaml", "--run", run, "--set", f"seed={repeat + 1}", "--set",
                        f"workers.islands={islands}", "--set", f"search.exchange.kind={kind}", "--set",
-                       f"search.exchange.topology={TOPOLOGIES[repeat % len(TOPOLOGIES)]}", timeout=120)
+                       f"search.exchange.topology={TOPOLOGIES[repeat % len(TOPOLOGIES)]}")
             rows = list(csv.DictReader(io.StringIO(folder.run(0, "show", run, "--csv"))))
             check(len(rows) == 240, f"{kind}: 240 individuals were asked for, {len(rows)} are there")
             places = [len(row["islands"].split()) for row in rows]

@@ -25,7 +25,7 @@ with Folder() as folder:
 
     folder.write("many.yaml", CONFIG.replace("{function: %s}", "{function: rastrigin, dimensions: 30}") %
                  ("{kind}".format(kind="migration"), "{evaluations: 3000}"))
-    folder.run(4, "evolve", "many.yaml", "--run", "runs/many", "--set", "search.exchange.migrants=10", timeout=60)
+    folder.run(4, "evolve", "many.yaml", "--run", "runs/many", "--set", "search.exchange.migrants=10")
     check(len(individuals(folder.path / "runs/many")) == 3000, "30 genes, 10 migrants, 4 ranks")
     passed("30 genes, 10 migrants and 4 ranks do not deadlock")
 
@@ -33,9 +33,9 @@ with Folder() as folder:
         run = f"runs/{propagator}"
         folder.write("fold.yaml", CONFIG.replace("{genetic: {population: 8}}", propagator).replace("%s}", "%s, dimensions: 6}", 1) %
                      ("sphere", "pollination", "{evaluations: %d}" % (budget // 2)))
-        folder.run(4, "evolve", "fold.yaml", "--run", run, timeout=120)
+        folder.run(4, "evolve", "fold.yaml", "--run", run)
         first = individuals(folder.path / run)
-        folder.run(3, "evolve", "fold.yaml", "--run", run, "--set", f"search.budget.evaluations={budget}", timeout=120)
+        folder.run(3, "evolve", "fold.yaml", "--run", run, "--set", f"search.budget.evaluations={budget}")
         rows = individuals(folder.path / run)
         check(len(rows) == budget and set(first) <= set(rows), f"{propagator}: {len(rows)} of {budget}")
         best = min(row["loss"] for row in rows.values())
@@ -70,15 +70,15 @@ with Folder() as folder:
     passed("generations are counted per worker")
 
     folder.write("hours.yaml", CONFIG % ("sphere, seconds: 0.2", "none", "{hours: 0.0006}"))
-    folder.run(4, "evolve", "hours.yaml", "--run", "runs/hours", timeout=60)
+    folder.run(4, "evolve", "hours.yaml", "--run", "runs/hours")
     words = outcome_words(folder.path / "runs/hours")
     before = individuals(folder.path / "runs/hours")
     outcomes = {words[row["outcome"]] for row in before.values()}
     check("unfinished" in outcomes and "stopped" not in outcomes, f"after its hours the run holds {outcomes}")
     folder.run(0, "status", "runs/hours", expect=0)
-    folder.run(4, "evolve", "hours.yaml", "--run", "runs/hours", timeout=60)
+    folder.run(4, "evolve", "hours.yaml", "--run", "runs/hours")
     check(set(individuals(folder.path / "runs/hours")) == set(before), "a second start had the first one's hours again")
-    folder.run(4, "evolve", "hours.yaml", "--run", "runs/hours", "--set", "search.budget.hours=0.002", timeout=60)
+    folder.run(4, "evolve", "hours.yaml", "--run", "runs/hours", "--set", "search.budget.hours=0.002")
     after = individuals(folder.path / "runs/hours")
     for number, row in before.items():
         ended = words[after[number]["outcome"]] == "evaluated"

@@ -64,11 +64,26 @@ class Folder:
         return launcher + [FINCH, *map(str, arguments)]
 
     def run(self, ranks, *arguments, expect=0, timeout=600):
-        """Runs finch to its end and returns its output; says so and ends the test where the exit code is not `expect`."""
-        done = subprocess.run(self.command(ranks, *arguments), cwd=self.path, env=environment(), text=True, timeout=timeout,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
-        check(done.returncode == expect, f"finch {arguments}: exit code {done.returncode}, expected {expect}\n{done.stdout}")
-        return done.stdout
+        """Runs finch to its end and returns its output; says so and ends the test where the exit code is not `expect`, or it was silent
+        for `timeout` seconds: on a busy machine it may take any time."""
+        with tempfile.TemporaryFile("w+") as output:
+            process = subprocess.Popen(self.command(ranks, *arguments), cwd=self.path, env=environment(), text=True, stdout=output,
+                                       stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+            said, heard = 0, time.time()
+            while True:
+                try:
+                    code = process.wait(timeout=1)
+                    break
+                except subprocess.TimeoutExpired:
+                    size = os.fstat(output.fileno()).st_size
+                    said, heard = (size, time.time()) if size > said else (said, heard)
+                    if time.time() > heard + timeout:
+                        kill(process)
+                        check(False, f"finch {arguments} was silent for {timeout} s")
+            output.seek(0)
+            text = output.read()
+        check(code == expect, f"finch {arguments}: exit code {code}, expected {expect}\n{text}")
+        return text
 
     def start(self, ranks, *arguments):
         return subprocess.Popen(self.command(ranks, *arguments), cwd=self.path, env=environment(), text=True,
@@ -158,12 +173,16 @@ def wait_for(condition, seconds, text):
         time.sleep(0.02)
 
 
+def kill(process):
+    for pid in ranks_of(process):
+        os.kill(pid, signal.SIGKILL)
+    process.kill()
+
+
 def end(process, seconds=300):
     """Waits for `process`, and ends it where it does not end itself: that is a failed test."""
     try:
         return process.wait(timeout=seconds)
     except subprocess.TimeoutExpired:
-        for pid in ranks_of(process):
-            os.kill(pid, signal.SIGKILL)
-        process.kill()
+        kill(process)
         check(False, f"finch did not end within {seconds} s")

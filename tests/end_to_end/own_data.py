@@ -2,11 +2,14 @@
 from them on one and two ranks, go on after USR2, and what does not fit is refused by name."""
 import os
 import signal
+import subprocess
+import sys
 
 import h5py
 import numpy as np
+from PIL import Image
 
-from harness import Folder, check, curves, end, individuals, outcome_words, passed, ranks_of, wait_for
+from harness import SOURCE, Folder, check, curves, end, individuals, outcome_words, passed, ranks_of, wait_for
 
 CONFIG = """
 name: own
@@ -80,7 +83,9 @@ with Folder() as folder:
     check("50 images" in text and len(lines) == 51 and lines[0] == "index,truth_0,truth_1,truth_2,guess_0,guess_1,guess_2", f"{text}\n{lines[0]}")
     guesses = np.array([[float(cell) for cell in line.split(",")[4:]] for line in lines[1:]])
     check(np.allclose(guesses, found[:50], rtol=1e-4, atol=1e-4), "finch test predicts otherwise than the run")
-    passed("finch test measures other data with targets, and writes what was predicted")
+    write(folder.path / "more.h5", set_of("test", np.clip(others, 0, 255).astype(np.uint8), other_targets))
+    check("the data's pixels are bytes" in (said := folder.run(0, "test", "runs/own", "--data", "more.h5", expect=2)), said)
+    passed("finch test measures other data with targets, and writes what was predicted; pixels of another kind are refused")
 
     stopped_and_resumed(folder, "runs/stopped")
     folder.run(2, "evolve", "own.yaml", "--run", "runs/whole", "--set", "training.epochs=300")
@@ -88,6 +93,15 @@ with Folder() as folder:
     both = sorted(stopped.keys() & whole.keys())  # those of the first start
     check(both and all(str(stopped[one]) == str(whole[one]) for one in both), "a regression that was stopped ends otherwise")
     passed("regressions stop in mid-epoch and go on to the same bits")
+
+    write(folder.path / "apart.h5", set_of("training", others, other_targets))
+    folder.run(2, "evolve", "own.yaml", "--run", "runs/moved", "--set", "data.validation={own: {path: apart.h5}}")
+    (folder.path / "apart.h5").rename(folder.path / "elsewhere.h5")
+    folder.run(2, "evolve", "own.yaml", "--run", "runs/moved", "--set", "data.validation={own: {path: elsewhere.h5}}", "--set", "search.budget.evaluations=5")
+    check(len(individuals(folder.path / "runs/moved")) == 5, "a run did not go on when its validation set had moved")
+    said = folder.run(2, "evolve", "own.yaml", "--run", "runs/moved", "--set", "data.validation={own: {path: own.h5}}", expect=2)
+    check("checksum" in said, said)
+    passed("a validation set may move; another one is another run")
 
     site = generator.integers(0, 4, 600)
     labels = (targets[:, 2] > 5).astype(float) + (targets[:, 2] > 8)
@@ -104,14 +118,49 @@ with Folder() as folder:
     passed("a column of the file says who validates; labels are floats, their classes balanced")
 
     def refused(text, *settings):
-        said = folder.run(0, "plan", "own.yaml", *(word for setting in settings for word in ("--set", setting)), expect=2)
+        said = folder.run(0, "plan", "own.yaml", "--nodes", "1", "--ranks-per-node", "2", *(word for setting in settings for word in ("--set", setting)), expect=2)
         check(text in said, f"'{text}' is not in\n{said}")
 
     refused("training/site is 9 for no image", "data.validation={column: {name: site, values: [9]}}")
     refused("has no validation set", "data.validation=own")
+    refused("data.validation.own.path: ", "data.validation={own: {path: nowhere.h5}}")
+    refused("data.validation.column: ", "data.validation={column: {name: sites}}")
     refused("training.class_weights: has 2 weights for 3 classes", "training.balanced_classes=false", "training.class_weights=[1, 2]")
     refused("stands beside class_weights", "training.class_weights=[1, 2, 3]")
     refused("is of classes, but training.loss is mean_squared_error", "training.loss=mean_squared_error")
     refused("accepted: cross_entropy, or data of kind hdf5", "training={loss: mean_squared_error, balanced_classes: false}", "data={kind: generated}")
     refused("validation_error counts wrong classes", "training={loss: mean_absolute_error}", "search.objective=validation_error")
     passed("what does not fit is refused by name")
+
+    colours = {"blue": (10, 20, 200), "red": (200, 20, 10)}
+    for group, count in (("training", 40), ("validation", 10)):
+        for name, colour in colours.items():
+            (folder.path / "images" / group / name).mkdir(parents=True)
+            for number in range(count):
+                pixels = np.clip(np.array(colour) + generator.normal(0, 30, (9, 7, 3)), 0, 255).astype(np.uint8)
+                Image.fromarray(pixels).save(folder.path / f"images/{group}/{name}/{number:02}.png")
+
+    def convert(*words):
+        return subprocess.run([sys.executable, SOURCE / "tools/images_to_hdf5.py", folder.path / "images", folder.path / "own.h5", *words], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    done = convert()
+    check(done.returncode == 0, done.stdout)
+    with h5py.File(folder.path / "own.h5") as file:
+        row = 40 + 3
+        check(file["training/files"][row].decode() == "red/03.png", "the names are in another order")
+        check(np.array_equal(file["training/images"][row], np.asarray(Image.open(folder.path / "images/training/red/03.png"))), "another image")
+        check(file["training/labels"][:].tolist() == [0] * 40 + [1] * 40, "other labels")
+    folder.write("own.yaml", CONFIG.replace("loss: mean_squared_error", "loss: cross_entropy").replace("normalize: {mean: 2, deviation: 3}", "normalize: {mean: 0.3, deviation: 0.3}"))
+    plan = folder.run(0, "plan", "own.yaml", "--nodes", "1", "--ranks-per-node", "2")
+    check("9 x 7 x 3 in 2 classes: 80 train, 20 validate" in plan, f"plan says\n{plan}")
+    folder.run(2, "evolve", "own.yaml", "--run", "runs/colours")
+    with h5py.File(folder.path / "runs/colours/models/best.h5") as model:
+        check(model["validation/accuracy"][()] > 0.9, "red and blue are not told apart")
+    Image.new("RGB", (8, 8)).save(folder.path / "images/training/red/99.png")
+    done = convert()
+    check(done.returncode != 0 and "give --size HEIGHT WIDTH" in done.stdout, done.stdout)
+    check(convert("--size", "6", "5", "--grey").returncode == 0, "images of several sizes")
+    with h5py.File(folder.path / "own.h5") as file:
+        check(file["training/images"].shape == (81, 6, 5, 1), f"images of {file['training/images'].shape}")
+    passed("tools/images_to_hdf5.py makes a data set of folders of images, on which networks learn")

@@ -35,11 +35,15 @@ def started(folder, ranks, *arguments):
     return process, by_rank(process)
 
 
+def rows_of(folder):
+    return list(csv.DictReader(io.StringIO(folder.run(0, "show", "runs/tiny", "--csv"))))
+
+
 def stop_one(ranks, victim, named, *arguments):
     """SIGSTOP of rank `victim`: the job ends by itself, and says `named`; the next start uses the budget exactly."""
     with Folder() as folder:
         folder.write("tiny.yaml", CONFIG)
-        process, pids = started(folder, ranks, *arguments)
+        process, pids = started(folder, ranks, *arguments, "--set", "search.budget.evaluations=100000")
         os.kill(pids[victim], signal.SIGSTOP)
         try:
             code = end(process)
@@ -50,8 +54,9 @@ def stop_one(ranks, victim, named, *arguments):
                 pass
         check(code not in (0, 2, 75), f"a job with a stopped rank ended with {code}\n{folder.output()}")
         check(named in folder.output() and "workers.timeout_seconds" in folder.output(), f"nothing says '{named}'\n{folder.output()}")
-        folder.run(ranks, "evolve", "tiny.yaml", *arguments, "--set", "workers.timeout_seconds=120")
-        check(len(individuals(folder.path / "runs/tiny")) == 6, "the budget was not used exactly after a stopped rank")
+        budget = 1 + len(rows_of(folder))
+        folder.run(ranks, "evolve", "tiny.yaml", *arguments, "--set", "workers.timeout_seconds=120", "--set", f"search.budget.evaluations={budget}")
+        check(len(individuals(folder.path / "runs/tiny")) == budget, "the budget was not used exactly after a stopped rank")
 
 
 stop_one(4, 1, f"rank 1 on {HOST}")
@@ -117,8 +122,7 @@ with Folder() as folder:
              90, "two trainings")
     os.kill(by_rank(process)[3], signal.SIGTERM)
     check(end(process) == 75, f"TERM to a follower alone ended with {process.returncode}\n{folder.output()}")
-    rows = list(csv.DictReader(io.StringIO(folder.run(0, "show", "runs/tiny", "--csv"))))
-    unfinished = [row["id"] for row in rows if row["outcome"] == "unfinished"]
+    unfinished = [row["id"] for row in rows_of(folder) if row["outcome"] == "unfinished"]
     check(unfinished, f"TERM was not heard before both trainings had ended\n{folder.output()}")
     for id in unfinished:
         check((run / f"state/training-{id}.h5").exists(), f"TERM to a follower alone: no snapshot of {id}\n{folder.output()}")

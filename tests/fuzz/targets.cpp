@@ -170,6 +170,33 @@ Target images(const fs::path& folder) {
             .uses_hdf5 = true};
 }
 
+/// Images and targets of floats, a validation set apart, and a column.
+Target numbers(const fs::path& folder) {
+    const fs::path path = folder / "numbers.h5";
+    hdf5::prepare();
+    {
+        const hdf5::Hid made(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
+        for (const std::string group : {"training", "validation"}) {
+            hdf5::write_array(made.get(), {group + "/images", {4, 5, 5}, std::vector<float>(100, 0.5F)});
+            hdf5::write_array(made.get(), {group + "/labels", {4, 2}, std::vector<double>(8, -1.5)});
+            hdf5::write_array(made.get(), {group + "/site", {4}, std::vector<std::int64_t>{0, 1, 2, 1}});
+        }
+    }
+    return {.name = "hdf5-numbers",
+            .corpus = {file(path)},
+            .read =
+                [path](const Bytes& bytes) {
+                    put(path, bytes);
+                    data::Options options{
+                        .kind = data::Kind::hdf5, .path = path.string(), .answer = data::Answer::target};
+                    options.validation = data::ColumnValidation{"site", {1}};
+                    static_cast<void>(data::load(options, 1));
+                    options.validation = data::OwnValidation{};
+                    static_cast<void>(data::load(options, 1));
+                },
+            .uses_hdf5 = true};
+}
+
 Target archive(const fs::path& folder, bool sealed) {
     const fs::path path = folder / "population.h5";
     store::ArchiveFacts facts = store::samples::facts();
@@ -280,6 +307,7 @@ std::vector<Target> targets(const std::string& folder) {
             idx(place, "train-labels-idx1-ubyte"),
             cifar(place),
             images(place),
+            numbers(place),
             archive(place, false),
             archive(place, true),
             model(place, false),

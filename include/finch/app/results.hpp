@@ -30,6 +30,11 @@ struct Results {
                                       const NamedArrays& weights, const data::Dataset& set,
                                       std::vector<std::int64_t> samples = {});
 
+/// Notes in `arrays` whether the pixels are floats (data/float_pixels).
+void set_pixels(NamedArrays& arrays, const data::Dataset& set);
+/// Throws ConfigError where the set's pixels are others than that.
+void check_pixels(const NamedArrays& arrays, const data::Dataset& set);
+
 /// Whether `arrays` hold results below `set` ("test", "validation").
 [[nodiscard]] bool has_results(const NamedArrays& arrays, const std::string& set);
 /// Puts them there, in place of those that were: loss, accuracy, top_5 (of 6 classes and more), macro_f1, confusion
