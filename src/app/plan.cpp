@@ -220,7 +220,8 @@ std::string training_text(const config::Config& config, const cluster::Layout& l
     const data::Options options = data_options(config);
     const std::filesystem::path path = options.path;
     if (options.kind != data::Kind::generated && !path.empty() && !std::filesystem::exists(path)) {
-        return remark + fmt::format("remark: {} is not here yet: images, classes and memory are not known\n", path.string()) +
+        return remark +
+               fmt::format("remark: {} is not here yet: images, classes and memory are not known\n", path.string()) +
                reuse_text(config, std::nullopt);
     }
     const data::Datasets datasets = data::load(options, config.seed);

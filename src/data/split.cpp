@@ -15,9 +15,9 @@ Split split(const Options& options, const Dataset& set, std::uint64_t seed) {
         is_sampled ? options.validation_samples : static_cast<std::int64_t>(set.validation.size());
     const std::int64_t left = samples - validation;
     if (left < 1) {
-        throw ConfigError(
-            fmt::format("{}: {} of {} training samples leave none to train with; at most {}",
-                        is_sampled ? "data.validation_samples" : "data.validation", validation, samples, samples - 1));
+        throw ConfigError(fmt::format("{}: {} of {} training samples leave none to train with; at most {}",
+                                      is_sampled ? "data.validation_samples" : "data.validation", validation, samples,
+                                      samples - 1));
     }
     const std::int64_t training = options.training_samples.value_or(left);
     if (training < 1 || training > left) {

@@ -27,11 +27,13 @@ std::vector<float> class_weights(const Options& options, const data::Dataset& da
     std::vector<float> weights;
     for (const double count : samples) {
         if (count == 0) {
-            throw ConfigError(fmt::format("training.balanced_classes: no sample that trains has the label {}; give the "
-                                          "weights in training.class_weights",
-                                          weights.size()));
+            throw ConfigError(
+                fmt::format("training.balanced_classes: no sample that trains has the label {}; give the "
+                            "weights in training.class_weights",
+                            weights.size()));
         }
-        weights.push_back(static_cast<float>(static_cast<double>(training.size()) / (count * static_cast<double>(classes))));
+        weights.push_back(
+            static_cast<float>(static_cast<double>(training.size()) / (count * static_cast<double>(classes))));
     }
     return weights;
 }

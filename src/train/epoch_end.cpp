@@ -44,8 +44,8 @@ void Training::end_epoch() {
 
 Training::Verdict Training::judge(std::span<const double> losses, std::span<const std::int64_t> counts) {
     const auto mean = [&](double loss, std::int64_t samples, std::span<const std::int64_t> whole) {
-        return loss / (class_weights_.empty() ? static_cast<double>(samples)
-                                              : weight_of(class_weights_, dataset_, whole));
+        return loss /
+               (class_weights_.empty() ? static_cast<double>(samples) : weight_of(class_weights_, dataset_, whole));
     };
     const auto accuracy = [&](std::int64_t correct, std::int64_t samples) {
         return recipe_.training.loss == Loss::cross_entropy

@@ -12,8 +12,8 @@
 namespace finch::train {
 
 Learner::Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::ModelPlan plan, const Options& options,
-                 const data::Dataset& dataset, const data::Options& normalisation,
-                 std::span<const float> class_weights, RandomSource random)
+                 const data::Dataset& dataset, const data::Options& normalisation, std::span<const float> class_weights,
+                 RandomSource random)
     : device_(device),
       all_reduce_(all_reduce),
       model_(device, std::move(plan)),
@@ -42,8 +42,8 @@ Learner::Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::Model
     }
     training_.step = device.capture([this] { train_once(); }, how);
     validation_.context = device.make_step_context(images, model_.plan().batch);
-    validation_.step =
-        device.capture([this] { evaluate_step(device_, *validation_.context, model_, loss_); }, backend::CaptureAs::graph);
+    validation_.step = device.capture([this] { evaluate_step(device_, *validation_.context, model_, loss_); },
+                                      backend::CaptureAs::graph);
     if (options.average) {
         // Call by call: operations note on the host where their weights are, for the graphs that are captured later.
         average_.emplace(device, model_.plan(), *options.average);

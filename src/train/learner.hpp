@@ -20,8 +20,8 @@ namespace finch::train {
 
 /// What of a part of a training step the schedule decides.
 struct StepPlan {
-    double batch_weight = 0;         ///< of the samples of the whole group, all parts together
-    std::int64_t first_sample = 0;   ///< place of this rank's first sample among them
+    double batch_weight = 0;        ///< of the samples of the whole group, all parts together
+    std::int64_t first_sample = 0;  ///< place of this rank's first sample among them
     double learning_rate = 0;
 };
 

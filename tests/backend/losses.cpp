@@ -77,8 +77,7 @@ double weighted_cross_entropy(const Tensor& logits, std::size_t label, const std
 TEST_CASE("class weights multiply each class's part of the cross-entropy, as PyTorch's") {
     const std::vector<std::uint8_t> pixels(2);
     const std::vector<std::int32_t> labels{2, 0};
-    const Images images{
-        .pixels = pixels, .labels = labels, .pixels_per_image = 1, .class_weights = {1, 2, 0.5F}};
+    const Images images{.pixels = pixels, .labels = labels, .pixels_per_image = 1, .class_weights = {1, 2, 0.5F}};
     const auto loss = [](Device& device, StepContext& context, const float* logits, float* grad) {
         device.softmax_cross_entropy(context, logits, 3, grad);
     };
@@ -102,8 +101,7 @@ TEST_CASE("class weights: loss and gradient are those of the definition, for any
             }
             const std::vector<std::uint8_t> pixels(3);
             const std::vector<std::int32_t> labels{1, 0, static_cast<std::int32_t>(classes - 1)};
-            const Images images{
-                .pixels = pixels, .labels = labels, .pixels_per_image = 1, .class_weights = weights};
+            const Images images{.pixels = pixels, .labels = labels, .pixels_per_image = 1, .class_weights = weights};
 
             const Result result =
                 result_of(images, {2, 0, -1}, logits, {.grad_scale = 0.5F, .label_smoothing = smoothing},
@@ -189,8 +187,7 @@ TEST_CASE("regression_loss: the mean over a target's numbers, its gradient, and 
 TEST_CASE("regression_loss: an absolute error of nothing has no gradient; one that is not a number shows") {
     const std::vector<std::uint8_t> pixels(2);
     const std::vector<float> targets{1.5F, -2};
-    const Images images{
-        .pixels = pixels, .labels = {}, .targets = targets, .pixels_per_image = 1, .target_size = 1};
+    const Images images{.pixels = pixels, .labels = {}, .targets = targets, .pixels_per_image = 1, .target_size = 1};
     const auto absolute = [](Device& device, StepContext& context, const float* predictions, float* grad) {
         device.regression_loss(context, Regression::absolute, predictions, 1, grad);
     };

@@ -111,7 +111,8 @@ TEST_CASE("class weights: the validation loss is the weighted mean; balanced one
         CHECK(run.finish() == State::finished);
         const double found = run->curve().front().validation_loss;
         CHECK(found == doctest::Approx(weighted_loss(run->measure(set), set, split.validation, weights)).epsilon(1e-5));
-        CHECK(found != doctest::Approx(weighted_loss(run->measure(set), set, split.validation, {1, 1, 1})).epsilon(1e-5));
+        CHECK(found !=
+              doctest::Approx(weighted_loss(run->measure(set), set, split.validation, {1, 1, 1})).epsilon(1e-5));
     };
 
     recipe.training.class_weights = {3, 1, 0.25};
@@ -165,7 +166,8 @@ TEST_CASE("regression: it learns what a linear model can, and says nothing of ac
         REQUIRE(measured.scores.size() == datasets.training.targets.size());
         double sum = 0;
         for (std::size_t i = 0; i < measured.scores.size(); ++i) {
-            const double error = static_cast<double>(measured.scores[i]) - static_cast<double>(datasets.training.targets[i]);
+            const double error =
+                static_cast<double>(measured.scores[i]) - static_cast<double>(datasets.training.targets[i]);
             sum += loss == train::Loss::mean_squared_error ? error * error : std::abs(error);
         }
         CHECK(measured.loss == doctest::Approx(sum / static_cast<double>(measured.scores.size())).epsilon(1e-5));

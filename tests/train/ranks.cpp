@@ -251,8 +251,7 @@ TEST_CASE("samples that are named are measured in their order, by 1 to 4 ranks, 
     for (int ranks = 1; ranks <= 4; ++ranks) {
         CAPTURE(ranks);
         const comm::Group group = first_ranks(ranks);
-        const auto found =
-            train::measure(*device, group, recipe, weights, datasets.training, 9, named);
+        const auto found = train::measure(*device, group, recipe, weights, datasets.training, 9, named);
 
         REQUIRE(found.samples == std::ssize(named));
         double loss = 0;
@@ -283,8 +282,7 @@ TEST_CASE("a measurement for which one rank has no memory is none on all ranks")
         device = std::make_unique<FullDevice>();
     }
 
-    CHECK_THROWS_AS((void)train::measure(*device, group, recipe, weights, datasets.training, 8),
-                    std::bad_alloc);
+    CHECK_THROWS_AS((void)train::measure(*device, group, recipe, weights, datasets.training, 8), std::bad_alloc);
 }
 
 TEST_CASE("validation within a training counts 1 007 samples once on 1 to 4 ranks") {

@@ -235,8 +235,7 @@ TEST_CASE("training: the best epoch's weights are kept, and measured they give i
     CHECK(equal_but_for_seconds(run->snapshot(), before));
 
     const auto device = backend::make_cpu_device(1);
-    const auto again =
-        train::measure(*device, group, recipe, run->best_weights(), validation, /*batch=*/7);
+    const auto again = train::measure(*device, group, recipe, run->best_weights(), validation, /*batch=*/7);
     CHECK(again.loss == doctest::Approx(measured.loss).epsilon(1e-6));
     CHECK(again.predictions == measured.predictions);
 }

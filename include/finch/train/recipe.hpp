@@ -44,7 +44,7 @@ struct Options {
     std::optional<double> clip_norm = {};  ///< largest norm of the gradient of the whole worker; nothing: any
     bool decay_all = true;                 ///< weight decay for biases and normalisations too
     Loss loss = Loss::cross_entropy;
-    double label_smoothing = 0;  ///< share of a label that all classes get alike, in training
+    double label_smoothing = 0;              ///< share of a label that all classes get alike, in training
     std::vector<double> class_weights = {};  ///< of the losses by label; empty: all 1
     bool balanced_classes = false;  ///< class weights: samples / (classes · samples of the class), of those that train
     /// Of the exponential average of the weights, which is validated and kept in their place; nothing: no average.

@@ -45,9 +45,9 @@ private:
 
     StreamMemory constants_;  ///< mean, deviation, class weights
     StreamMemory state_;
-    StreamMemory steps_;       ///< rows, then indices
-    PinnedPiece host_steps_;   ///< the same on the host
-    PinnedPiece host_state_;   ///< for sums()
+    StreamMemory steps_;        ///< rows, then indices
+    PinnedPiece host_steps_;    ///< the same on the host
+    PinnedPiece host_state_;    ///< for sums()
     StreamMemory brought_;      ///< streamed: pixels, then answers, of one fill()
     PinnedPiece host_answers_;  ///< streamed
 

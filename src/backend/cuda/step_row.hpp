@@ -33,8 +33,8 @@ struct StepView {
     StepState* state = nullptr;
     const std::uint8_t* pixels = nullptr;  ///< (samples, H·W·C), as bytes
     const void* answers = nullptr;         ///< labels int32 (samples), or targets float (samples, target_size)
-    const float* mean = nullptr;           ///< (channels); a pixel p becomes (p − mean) / deviation, p of a byte / 255
-    const float* deviation = nullptr;      ///< (channels)
+    const float* mean = nullptr;       ///< (channels); a pixel p becomes (p − mean) / deviation, p of a byte / 255
+    const float* deviation = nullptr;  ///< (channels)
     const float* class_weights = nullptr;  ///< (classes), or null: all 1
     std::int64_t pixels_per_image = 0;     ///< H·W·C
     std::int32_t float_pixels = 0;         ///< 1: a pixel is a float, otherwise a byte

@@ -31,8 +31,7 @@ void softmax_cross_entropy(cudaStream_t stream, const StepView& step, const floa
     const auto threads =
         static_cast<int>(std::min<std::int64_t>(Kernel::max_threads, groups_of(step.batch * lanes, 32) * 32));
     FINCH_CUDA(launch(stream,
-                      {.threads = threads,
-                       .shared_bytes = static_cast<std::size_t>(threads / 32) * sizeof(BlockSums)},
+                      {.threads = threads, .shared_bytes = static_cast<std::size_t>(threads / 32) * sizeof(BlockSums)},
                       Kernel{.step = step, .logits = logits, .classes = classes, .grad = grad}));
 }
 
@@ -110,8 +109,8 @@ void launch_softmax_cross_entropy(cudaStream_t stream, const StepView& step, con
 
 void launch_regression_loss(cudaStream_t stream, const StepView& step, Regression kind, const float* predictions,
                             std::int64_t outputs, float* grad) {
-    const auto threads = static_cast<int>(
-        std::min<std::int64_t>(RegressionLoss::max_threads, groups_of(step.batch * outputs, 32) * 32));
+    const auto threads =
+        static_cast<int>(std::min<std::int64_t>(RegressionLoss::max_threads, groups_of(step.batch * outputs, 32) * 32));
     FINCH_CUDA(launch(
         stream, {.threads = threads, .shared_bytes = static_cast<std::size_t>(threads / 32) * sizeof(BlockSums)},
         RegressionLoss{.step = step, .kind = kind, .predictions = predictions, .outputs = outputs, .grad = grad}));

@@ -26,8 +26,8 @@ FINCH_DEVICE BlockSums warp_sums(Thread& thread, BlockSums sums) {
     return sums;
 }
 
-/// Adds the sums over all threads to `all`: a tree over each warp, then one over the warps. Shared memory: one BlockSums
-/// per warp.
+/// Adds the sums over all threads to `all`: a tree over each warp, then one over the warps. Shared memory: one
+/// BlockSums per warp.
 template <class Thread>
 FINCH_DEVICE void add_block_sums(Thread& thread, BlockSums own, LossSums& all) {
     auto* of_warps = thread.template shared<BlockSums>();
@@ -162,8 +162,8 @@ private:
     }
 };
 
-/// Squared or absolute errors of predictions, and their gradient. One block, so that all sums have one order; each thread
-/// does every so-many-th number.
+/// Squared or absolute errors of predictions, and their gradient. One block, so that all sums have one order; each
+/// thread does every so-many-th number.
 struct RegressionLoss {
     static constexpr int max_threads = 512;
     StepView step;
@@ -183,8 +183,8 @@ struct RegressionLoss {
             const std::int64_t output = i % outputs;
             double slope = 0;
             if (index >= 0) {
-                const double difference = static_cast<double>(predictions[i]) -
-                                          static_cast<double>(step.target(index, outputs)[output]);
+                const double difference =
+                    static_cast<double>(predictions[i]) - static_cast<double>(step.target(index, outputs)[output]);
                 const bool squared = kind == Regression::squared;
                 own.loss += share * (squared ? difference * difference : fabs(difference));
                 own.samples += output == 0 ? 1 : 0;
