@@ -57,7 +57,7 @@ std::string data_text(const config::Config& config, const data::Datasets& datase
     const data::Dataset& images = datasets.training;
     const data::Split split = data::split(data_options(config), images, config.seed);
     const std::string answers = images.targets.empty() ? fmt::format("in {} classes", images.classes)
-                                                       : fmt::format("with {} numbers each", images.target_size);
+                                                       : fmt::format("with targets of size {}", images.target_size);
     const std::int64_t tests = datasets.test.samples();
     const std::string untrained = untrained_classes(images, split);
     return fmt::format("{} images of {} x {} x {} {}: {} train, {} validate; {}", images.samples(), images.height,

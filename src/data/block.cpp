@@ -12,6 +12,15 @@ namespace {
 using Head = std::array<std::int64_t, 10>;
 constexpr std::size_t sizes_at = 6;
 
+/// Calls visit(list) for each list of elements of a data set; those of larger elements come first.
+template <class Set, class Visit>
+void each_list(Set& set, Visit visit) {
+    visit(set.validation);
+    visit(set.labels);
+    visit(set.targets);
+    visit(set.pixels);
+}
+
 template <class T>
 std::size_t bytes_of(const Elements<T>& list) {
     return list.size() * sizeof(T);

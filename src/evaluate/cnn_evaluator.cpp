@@ -141,7 +141,8 @@ void CnnEvaluator::start(search::Individual individual) {
         individual.inherited_from = saved->individual.inherited_from;
     } else {
         order.weights = inherited_weights(individual);
-        individual.inherited_from = order.weights.empty() ? search::Id{} : trained_parent(individual);
+        individual.inherited_from =
+            order.weights.empty() ? search::Id{} : trained_parent(individual, known_population());
     }
     order.individual = individual;
     die_of(individual.id);
@@ -326,22 +327,9 @@ void CnnEvaluator::keep_for_children(const search::Individual& individual, const
     }
 }
 
-/// Its first parent, or the one whose result that parent was given, unless it is of another run. A repeat has none: it
-/// begins afresh.
-search::Id CnnEvaluator::trained_parent(const search::Individual& individual) const {
-    if (individual.is_repeat()) {
-        return {};
-    }
-    const search::Individual* parent = population_ ? population_().find(individual.parents.front()) : nullptr;
-    if (parent == nullptr || !parent->is_reused()) {
-        return individual.parents.front();
-    }
-    return parent->is_of_another_run() ? search::Id{} : parent->reused_from;
-}
-
 /// Those of its parent, if they are kept and every tensor has the same shape; else none.
 NamedArrays CnnEvaluator::inherited_weights(const search::Individual& individual) const {
-    const search::Id parent = trained_parent(individual);
+    const search::Id parent = trained_parent(individual, known_population());
     try {
         const train::Recipe recipe = config_.recipe(individual.genome, individual.id.value);
         auto weights = recipe.training.inherit && parent != search::Id{} ? parent_weights_.find(parent) : std::nullopt;

@@ -31,6 +31,17 @@ std::optional<NamedArrays> ParentWeights::find(search::Id parent) const {
     return std::move(file->arrays);
 }
 
+search::Id trained_parent(const search::Individual& individual, const search::Population* population) {
+    if (individual.is_repeat()) {
+        return {};
+    }
+    const search::Individual* parent = population != nullptr ? population->find(individual.parents.front()) : nullptr;
+    if (parent == nullptr || !parent->is_reused()) {
+        return individual.parents.front();
+    }
+    return parent->is_of_another_run() ? search::Id{} : parent->reused_from;
+}
+
 void remove_unused_weights(const store::RunDirectory& directory, const search::Population& population) {
     std::set<search::Id> used;
     for (int island = 0; island < population.islands(); ++island) {

@@ -59,7 +59,7 @@ with Folder() as folder:
     folder.write("own.yaml", CONFIG)
 
     plan = folder.run(0, "plan", "own.yaml", "--nodes", "1", "--ranks-per-node", "2")
-    check("with 3 numbers each: 600 train, 120 validate; there is no test set" in plan, f"plan says\n{plan}")
+    check("with targets of size 3: 600 train, 120 validate; there is no test set" in plan, f"plan says\n{plan}")
     folder.run(4, "evolve", "own.yaml")
     rows = individuals(folder.path / "runs/own")
     words = outcome_words(folder.path / "runs/own")
@@ -111,6 +111,10 @@ with Folder() as folder:
     plan = folder.run(0, "plan", "own.yaml", "--nodes", "1", "--ranks-per-node", "2")
     apart = int(np.isin(site, [1, 3]).sum())
     check(f"in 3 classes: {600 - apart} train, {apart} validate" in plan, f"plan says\n{plan}")
+    check("do not train" not in plan, f"plan says\n{plan}")
+    unseen = folder.run(0, "plan", "own.yaml", "--nodes", "1", "--ranks-per-node", "2", "--set", "training.balanced_classes=false",
+                        "--set", "data.validation={column: {name: labels, values: [2]}}")
+    check("of the classes that validate 2 do not train" in unseen, f"plan says\n{unseen}")
     folder.run(2, "evolve", "own.yaml", "--run", "runs/sites")
     with h5py.File(folder.path / "runs/sites/models/best.h5", "r") as model:
         check(np.array_equal(model["validation/index"][:], np.flatnonzero(np.isin(site, [1, 3]))), "others validated than the column says")

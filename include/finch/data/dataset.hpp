@@ -135,15 +135,6 @@ struct Datasets {
 /// load() does.
 [[nodiscard]] Datasets load_test(const Options& options, std::uint64_t seed);
 
-/// Calls visit(list) for each list of elements of a data set; those of larger elements come first.
-template <class Set, class Visit>
-void each_list(Set& set, Visit visit) {
-    visit(set.validation);
-    visit(set.labels);
-    visit(set.targets);
-    visit(set.pixels);
-}
-
 /// A data set in one block of memory, which the ranks of a node can share: how many bytes it takes, writing it there,
 /// and the view of it. `block` is aligned for std::int64_t and outlives the view.
 [[nodiscard]] std::size_t block_bytes(const Dataset& set);

@@ -70,7 +70,8 @@ private:
     void describe(search::Individual& individual, train::Training& training, search::Outcome outcome) const;
     void keep_best(const search::Individual& individual, train::Training& training);
     void keep_for_children(const search::Individual& individual, const train::Training& training);
-    [[nodiscard]] search::Id trained_parent(const search::Individual& individual) const;
+    /// Null: there is none.
+    [[nodiscard]] const search::Population* known_population() const { return population_ ? &population_() : nullptr; }
     [[nodiscard]] NamedArrays inherited_weights(const search::Individual& individual) const;
     [[nodiscard]] std::uint32_t steps_wanted(const Running& running) const;
     void measure(std::uint32_t slot);

@@ -32,6 +32,10 @@ private:
     std::vector<search::Standing> kept_;  ///< best first
 };
 
+/// Whose weights `individual` may begin with: its first parent, or the one whose result that parent was given, unless
+/// it is of another run. A repeat has none: it begins afresh. `population` knows the parent, or is null.
+[[nodiscard]] search::Id trained_parent(const search::Individual& individual, const search::Population* population);
+
 /// World rank 0, before anybody trains: removes what earlier starts kept, but for the best ParentWeights::most of each
 /// island.
 void remove_unused_weights(const store::RunDirectory& directory, const search::Population& population);

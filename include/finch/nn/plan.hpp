@@ -71,7 +71,7 @@ struct ModelPlan {
     std::vector<TensorInfo> tensors;    ///< in PyTorch's order (first module first)
     std::vector<std::string> counters;  ///< "1.num_batches_tracked": how many batches it was trained with
     SampleShape input;
-    std::int64_t classes = 0;
+    std::int64_t classes = 0;  ///< outputs: one for each class, or for each number of a target
     std::int64_t batch = 0;
     std::int64_t parameters = 0;   ///< floats of one arena
     std::int64_t buffers = 0;      ///< floats
@@ -101,9 +101,8 @@ private:
 };
 
 /// Infers and checks every shape, and plans the memory. Throws ModelError that names the layer by its place in the
-/// list
-/// ("model[2] (max_pool)", "model[3].layers[0] (conv)"), what is wrong and what would be right. The last layer must
-/// give (1, 1, classes) without an activation.
+/// list ("model[2] (max_pool)", "model[3].layers[0] (conv)"), what is wrong and what would be right. The last layer
+/// must give (1, 1, classes) without an activation.
 [[nodiscard]] ModelPlan plan_model(const ModelSpec& spec, SampleShape input, std::int64_t classes, std::int64_t batch,
                                    Numerics numerics = {});
 

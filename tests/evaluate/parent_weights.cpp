@@ -1,0 +1,51 @@
+#include "finch/evaluate/parent_weights.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace finch;
+using search::Id;
+
+namespace {
+
+search::Individual child_of(Id parent) {
+    search::Individual child;
+    child.id = Id::make(1, 0, 9);
+    child.parents[0] = parent;
+    return child;
+}
+
+/// A parent that trained, one that was given its result, and one with the result of another run's.
+search::Population parents() {
+    search::Population population(search::ExchangeKind::none, 1);
+    for (const std::uint32_t sequence : {1U, 2U, 3U}) {
+        search::Individual parent;
+        parent.id = Id::make(0, 0, sequence);
+        parent.outcome = search::Outcome::evaluated;
+        parent.loss = 1;
+        if (sequence > 1) {
+            parent.reused_from = Id::make(0, 0, 1);
+            parent.reused_run = sequence == 3 ? 77 : 0;
+        }
+        population.merge(parent);
+    }
+    return population;
+}
+
+}  // namespace
+
+TEST_CASE("a child begins with the weights of whoever trained its first parent's result, in this run") {
+    const search::Population population = parents();
+    const auto parent_of = [&population](std::uint32_t sequence) {
+        return evaluate::trained_parent(child_of(Id::make(0, 0, sequence)), &population);
+    };
+    CHECK(parent_of(1) == Id::make(0, 0, 1));
+    CHECK(parent_of(2) == Id::make(0, 0, 1));
+    CHECK(parent_of(3) == Id{});
+    CHECK(parent_of(4) == Id::make(0, 0, 4));  // not known here yet: its weights may be there
+    CHECK(evaluate::trained_parent(child_of(Id::make(0, 0, 3)), nullptr) == Id::make(0, 0, 3));
+    CHECK(evaluate::trained_parent(child_of({}), &population) == Id{});
+
+    search::Individual repeat = child_of(Id::make(0, 0, 1));
+    repeat.bred_by = search::Operator::repeat;
+    CHECK(evaluate::trained_parent(repeat, &population) == Id{});
+}
