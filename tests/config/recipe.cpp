@@ -214,6 +214,11 @@ TEST_CASE("what may change between two starts is no part of the fixed text") {
     CHECK(!contains(fixed("name: x"), "path:"));
     CHECK(fixed("name: x") != fixed("model: [flatten, linear]"));
     CHECK(fixed("name: x") != fixed("search: {objective: validation_error}"));
+    const auto validation = [&](const std::string& yaml) {
+        return fixed("data: {kind: cifar, path: here, validation: " + yaml + "}");
+    };
+    CHECK(validation("{own: {path: a}}") == validation("{own: {path: b}}"));  // data may move
+    CHECK(validation("own") != validation("sampled"));
 }
 
 TEST_CASE("check_models: a space in which only some networks can exist passes, one without any is refused by layer") {

@@ -248,12 +248,16 @@ TEST_CASE("hdf5: a column says which images validate") {
     arrays.push_back({"training/site", {4}, std::vector<std::int64_t>{5, -7, 5, 9}});
     arrays.push_back({"training/weight", {4}, std::vector<double>{0.5, 1, 1, 1}});
     write_plain(path, arrays);
+    const auto load = [&](const std::string& name, std::vector<std::int64_t> values) {
+        return data::load(options_of(path, data::ColumnValidation{name, std::move(values)}), 1);
+    };
     const auto by = [&](const std::string& name, std::vector<std::int64_t> values) {
-        return data::load(options_of(path, data::ColumnValidation{name, std::move(values)}), 1).training.validation;
+        return load(name, std::move(values)).training.validation;
     };
 
     CHECK(by("site", {5}) == std::vector<std::int64_t>{0, 2});
     CHECK(by("site", {9, -7}) == std::vector<std::int64_t>{1, 3});
+    CHECK(load("site", {5}).fingerprint != load("site", {9, -7}).fingerprint);
     CHECK_THROWS_WITH_AS((void)by("site", {5, 6}), doctest::Contains("training/site is 6 for no image"), ConfigError);
     CHECK_THROWS_WITH_AS((void)by("weight", {1}), doctest::Contains("training/weight holds 0.5"), ConfigError);
     CHECK_THROWS_WITH_AS((void)by("fold", {1}), doctest::Contains("training/fold"), ConfigError);
