@@ -94,6 +94,7 @@ struct CommandLine {
     RunOptions options;
     PlanOptions plan;
     ShowOptions show;
+    ExportOptions exported;
     TestOptions test;
     SimulateOptions simulation;
     std::vector<std::string> genes;
@@ -255,6 +256,16 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
     showing->add_option("--top", line.show.top, "individuals per island")->check(CLI::PositiveNumber);
     showing->add_flag("--csv", line.show.csv, "every individual as comma-separated values");
     by_itself(showing, [&line] { return show(line.show); });
+
+    CLI::App* exporting = app.add_subcommand("export", "every individual of a run as other programs read it");
+    exporting->add_option("run", line.exported.run, "the run directory")->required();
+    exporting
+        ->add_option("--format", line.exported.format,
+                     "csv: a table; trace: Chrome's trace events, for Perfetto; graphml: who descends from whom; "
+                     "optuna: a study for its JournalFileBackend")
+        ->required();
+    exporting->add_option("-o,--output", line.exported.output, "a file (default: standard output)");
+    by_itself(exporting, [&line] { return export_run(line.exported); });
 
     CLI::App* asking = app.add_subcommand(
         "status",

@@ -3,6 +3,7 @@
 #include "finch/app/progress.hpp"
 #include "finch/base/format.hpp"
 #include "finch/report/csv.hpp"
+#include "finch/report/export.hpp"
 #include "finch/report/individual.hpp"
 #include "finch/report/status.hpp"
 #include "finch/report/tables.hpp"
@@ -36,23 +37,57 @@ void write_line(std::ofstream& file, const std::filesystem::path& path, const st
     }
 }
 
+/// A run as the verbs that tell of it read it. Throws ConfigError where there is none.
+struct ReadRun {
+    store::Recovered recovered;
+    config::Config config;
+    report::Competition competition;
+};
+ReadRun read_run(const std::filesystem::path& run) {
+    auto recovered = store::recover(store::RunDirectory(run), OnDamage::leave);
+    if (!recovered) {
+        throw ConfigError(fmt::format("{}: there is no run here (no population.h5)", run.string()));
+    }
+    config::Config config = config::parse(recovered->facts.config, run.string());
+    report::Competition competition{config.exchange.kind, config.costs, config.final_choice};
+    return {*std::move(recovered), std::move(config), std::move(competition)};
+}
+
+report::Format parse_format(const std::string& text) {
+    if (const auto format = enumerator<report::Format>(text)) {
+        return *format;
+    }
+    throw ConfigError(
+        fmt::format("--format: there is no {}; accepted: {}", text, fmt::join(all_words<report::Format>(), ", ")));
+}
+
 }  // namespace
 
 int show(const ShowOptions& options) {
-    const auto recovered = store::recover(store::RunDirectory(options.run), OnDamage::leave);
-    if (!recovered) {
-        throw ConfigError(fmt::format("{}: there is no run here (no population.h5)", options.run.string()));
-    }
-    const config::Config config = config::parse(recovered->facts.config, options.run.string());
+    const auto [recovered, config, competition] = read_run(options.run);
     if (!options.id.empty()) {
-        fmt::print("{}", report::individual_text(*recovered, store::RunDirectory(options.run),
+        fmt::print("{}", report::individual_text(recovered, store::RunDirectory(options.run),
                                                  search::parse_id(options.id), fitness_name(config.objective)));
         return exit_done;
     }
-    const report::Competition competition{config.exchange.kind, config.costs, config.final_choice};
-    fmt::print("{}", options.csv ? report::csv(*recovered, competition)
-                                 : report::overview(*recovered, options.run.string(), options.top, competition,
+    fmt::print("{}", options.csv ? report::csv(recovered, competition)
+                                 : report::overview(recovered, options.run.string(), options.top, competition,
                                                     fitness_name(config.objective)));
+    return exit_done;
+}
+
+int export_run(const ExportOptions& options) {
+    const report::Format format = parse_format(options.format);
+    const auto [recovered, config, competition] = read_run(options.run);
+    const std::string text = report::exported(format, recovered, config.space, competition, config.name);
+    if (!options.output) {
+        std::fwrite(text.data(), 1, text.size(), stdout);
+        return exit_done;
+    }
+    std::ofstream file(*options.output, std::ios::binary);
+    if (!(file << text << std::flush)) {
+        throw ConfigError(fmt::format("--output: {} cannot be written", options.output->string()));
+    }
     return exit_done;
 }
 

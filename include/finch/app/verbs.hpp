@@ -16,6 +16,14 @@ struct ShowOptions {
 };
 [[nodiscard]] int show(const ShowOptions& options);
 
+struct ExportOptions {
+    std::filesystem::path run;
+    std::string format;  ///< a word of report::Format
+    std::optional<std::filesystem::path> output;
+};
+/// Throws ConfigError where there is no such format, no run, or no place to write to.
+[[nodiscard]] int export_run(const ExportOptions& options);
+
 /// `options.config` may be a run directory or a configuration. `progress`: puts a number that grows as the run gets
 /// further, and the name of its last start, before the line.
 [[nodiscard]] int status(const RunOptions& options, bool progress);
