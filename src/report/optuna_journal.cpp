@@ -4,6 +4,7 @@
 #include "json.hpp"
 #include "population_of.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <ctime>
 #include <iomanip>
@@ -35,6 +36,10 @@ std::string time_text(double seconds) {
     text << std::put_time(&parts, "%FT%T") << '.' << std::setw(6) << std::setfill('0')
          << static_cast<std::int64_t>((seconds - whole) * 1e6) << "+00:00";
     return text.str();
+}
+
+double began(const search::Individual& one) {
+    return one.started > 0 ? one.started : one.born;
 }
 
 /// A distribution as Optuna writes it: JSON within JSON.
@@ -97,7 +102,7 @@ public:
     void trial(const search::Individual& one) {
         begin(create_trial);
         json_.member("study_id", 0);
-        json_.member("datetime_start", std::string_view(time_text(one.started > 0 ? one.started : one.born)));
+        json_.member("datetime_start", std::string_view(time_text(began(one))));
         end();
         genes(one);
         for (const Epoch& epoch : one.curve) {
@@ -205,8 +210,13 @@ std::string optuna_journal(const store::Recovered& recovered, const search::Spac
     Journal journal(space, competition.costs);
     journal.study(name);
     const search::Population population = population_of(recovered);
+    std::vector<const search::Individual*> trials;  // numbered in the order in which they began
     for (const auto& [id, one] : population.individuals()) {
-        journal.trial(one);
+        trials.push_back(&one);
+    }
+    std::stable_sort(trials.begin(), trials.end(), [](const auto* a, const auto* b) { return began(*a) < began(*b); });
+    for (const search::Individual* const one : trials) {
+        journal.trial(*one);
     }
     return journal.take();
 }

@@ -162,6 +162,17 @@ TEST_CASE("optuna: a trial has its genes with their distributions, its curve, an
     }
 }
 
+TEST_CASE("optuna: trials are numbered in the order in which they began") {
+    const auto recovered = run_of({trained(0, 1, noon + 9, 1), trained(0, 2, noon, 1), trained(1, 1, noon + 4, 1)});
+    std::vector<std::string> ids;
+    for (const auto& attribute : records(exported(report::Format::optuna, recovered), 8)) {
+        if (attribute["user_attr"].HasMember("id")) {
+            ids.push_back(text(attribute["user_attr"]["id"]));
+        }
+    }
+    CHECK(ids == std::vector<std::string>{"0.0.2", "0.1.1", "0.0.1"});
+}
+
 TEST_CASE("graphml: an edge for each parent that is known, none for others") {
     search::Individual parent = trained(0, 1, noon, 1);
     search::Individual child = trained(1, 2, noon, 1);
