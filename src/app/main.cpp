@@ -255,6 +255,7 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
     showing->add_option("id", line.show.id, "an individual, e.g. 0.3.17: its learning curve, its program's output");
     showing->add_option("--top", line.show.top, "individuals per island")->check(CLI::PositiveNumber);
     showing->add_flag("--csv", line.show.csv, "every individual as comma-separated values");
+    showing->add_flag("--json", line.show.json, "the same as one JSON object");
     by_itself(showing, [&line] { return show(line.show); });
 
     CLI::App* exporting = app.add_subcommand("export", "every individual of a run as other programs read it");

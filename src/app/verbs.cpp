@@ -5,6 +5,7 @@
 #include "finch/report/csv.hpp"
 #include "finch/report/export.hpp"
 #include "finch/report/individual.hpp"
+#include "finch/report/json.hpp"
 #include "finch/report/status.hpp"
 #include "finch/report/tables.hpp"
 #include "finch/simulate/arguments.hpp"
@@ -53,6 +54,22 @@ ReadRun read_run(const std::filesystem::path& run) {
     return {*std::move(recovered), std::move(config), std::move(competition)};
 }
 
+std::string show_text(const ShowOptions& options, const ReadRun& run) {
+    const auto& [recovered, config, competition] = run;
+    const std::string name = options.run.string();
+    const std::string fitness = fitness_name(config.objective);
+    if (!options.id.empty()) {
+        const search::Id id = search::parse_id(options.id);
+        return options.json ? report::individual_json(recovered, config.space, id)
+                            : report::individual_text(recovered, store::RunDirectory(options.run), id, fitness);
+    }
+    if (options.json) {
+        return report::run_json(recovered, config.space, competition, name, options.top);
+    }
+    return options.csv ? report::csv(recovered, competition)
+                       : report::overview(recovered, name, options.top, competition, fitness);
+}
+
 report::Format parse_format(const std::string& text) {
     if (const auto format = enumerator<report::Format>(text)) {
         return *format;
@@ -64,15 +81,7 @@ report::Format parse_format(const std::string& text) {
 }  // namespace
 
 int show(const ShowOptions& options) {
-    const auto [recovered, config, competition] = read_run(options.run);
-    if (!options.id.empty()) {
-        fmt::print("{}", report::individual_text(recovered, store::RunDirectory(options.run),
-                                                 search::parse_id(options.id), fitness_name(config.objective)));
-        return exit_done;
-    }
-    fmt::print("{}", options.csv ? report::csv(recovered, competition)
-                                 : report::overview(recovered, options.run.string(), options.top, competition,
-                                                    fitness_name(config.objective)));
+    fmt::print("{}", show_text(options, read_run(options.run)));
     return exit_done;
 }
 

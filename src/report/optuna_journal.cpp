@@ -1,7 +1,7 @@
 #include "finch/report/export.hpp"
 #include "finch/search/objectives.hpp"
 
-#include "json.hpp"
+#include "json_writer.hpp"
 #include "population_of.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include "finch/base/format.hpp"
 #include "finch/report/export.hpp"
 
-#include "json.hpp"
+#include "json_writer.hpp"
 #include "population_of.hpp"
 
 #include <algorithm>

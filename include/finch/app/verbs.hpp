@@ -10,9 +10,10 @@ namespace finch::app {
 
 struct ShowOptions {
     std::filesystem::path run;
-    std::string id;    ///< of the one individual to show; empty: the run
-    int top = 3;       ///< individuals per island
-    bool csv = false;  ///< every individual as comma-separated values instead
+    std::string id;     ///< of the one individual to show; empty: the run
+    int top = 3;        ///< individuals per island
+    bool csv = false;   ///< every individual as comma-separated values instead
+    bool json = false;  ///< one JSON object instead
 };
 [[nodiscard]] int show(const ShowOptions& options);
 
