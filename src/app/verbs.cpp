@@ -1,16 +1,11 @@
 #include "finch/app/verbs.hpp"
 
-#include "finch/app/progress.hpp"
+#include "finch/app/read_run.hpp"
 #include "finch/base/format.hpp"
-#include "finch/report/csv.hpp"
 #include "finch/report/export.hpp"
-#include "finch/report/individual.hpp"
-#include "finch/report/json.hpp"
 #include "finch/report/status.hpp"
-#include "finch/report/tables.hpp"
 #include "finch/simulate/arguments.hpp"
 #include "finch/simulate/tables.hpp"
-#include "finch/store/resume.hpp"
 
 #include <cstdio>
 #include <fstream>
@@ -38,38 +33,6 @@ void write_line(std::ofstream& file, const std::filesystem::path& path, const st
     }
 }
 
-/// A run as the verbs that tell of it read it. Throws ConfigError where there is none.
-struct ReadRun {
-    store::Recovered recovered;
-    config::Config config;
-    report::Competition competition;
-};
-ReadRun read_run(const std::filesystem::path& run) {
-    auto recovered = store::recover(store::RunDirectory(run), OnDamage::leave);
-    if (!recovered) {
-        throw ConfigError(fmt::format("{}: there is no run here (no population.h5)", run.string()));
-    }
-    config::Config config = config::parse(recovered->facts.config, run.string());
-    report::Competition competition{config.exchange.kind, config.costs, config.final_choice};
-    return {*std::move(recovered), std::move(config), std::move(competition)};
-}
-
-std::string show_text(const ShowOptions& options, const ReadRun& run) {
-    const auto& [recovered, config, competition] = run;
-    const std::string name = options.run.string();
-    const std::string fitness = fitness_name(config.objective);
-    if (!options.id.empty()) {
-        const search::Id id = search::parse_id(options.id);
-        return options.json ? report::individual_json(recovered, config.space, id)
-                            : report::individual_text(recovered, store::RunDirectory(options.run), id, fitness);
-    }
-    if (options.json) {
-        return report::run_json(recovered, config.space, competition, name, options.top);
-    }
-    return options.csv ? report::csv(recovered, competition)
-                       : report::overview(recovered, name, options.top, competition, fitness);
-}
-
 report::Format parse_format(const std::string& text) {
     if (const auto format = enumerator<report::Format>(text)) {
         return *format;
@@ -79,11 +42,6 @@ report::Format parse_format(const std::string& text) {
 }
 
 }  // namespace
-
-int show(const ShowOptions& options) {
-    fmt::print("{}", show_text(options, read_run(options.run)));
-    return exit_done;
-}
 
 int export_run(const ExportOptions& options) {
     const report::Format format = parse_format(options.format);

@@ -1,4 +1,4 @@
-"""finch export of a real run: what other programs read of it is what population.h5 holds. Optuna itself reads its journal where it is
+"""finch export and the ways of finch show of a real run: what other programs read of it is what population.h5 holds. Optuna itself reads its journal where it is
 installed; chromium opens no trace, so the rules of its format are checked here."""
 import csv
 import io
@@ -6,7 +6,7 @@ import json
 import sys
 import xml.etree.ElementTree
 
-from harness import TINY, Folder, check, individuals, outcome_words, passed
+from harness import TINY, Folder, check, individuals, outcome_words, passed, wait_for
 
 PRUNED = ["--set", "search.pruning=halving", "--set", "training.epochs=4", "--set", "workers.ranks=1", "--set", "search.budget.evaluations=24"]
 GRAPHML = "{http://graphml.graphdrawing.org/xmlns}"
@@ -89,6 +89,19 @@ def main():
         check((folder.path / "study.log").read_text() == exported("optuna"), "optuna: file and standard output differ")
         check_optuna(folder.path / "study.log", rows, words)
         passed("csv, trace, graphml and optuna hold what the archive does")
+
+        other = folder.start(4, "evolve", "tiny.yaml", "--set", "name=other", "--set", "search.budget.evaluations=16")
+        archive = folder.path / "runs" / "other" / "population.h5"
+        wait_for(lambda: archive.exists() or other.poll() is not None, 300, "no archive")
+        followed = folder.run(0, "show", "runs/other", "--follow").splitlines()
+        other.wait()
+        check("complete: runs/other, 16 of 16 evaluations" in followed[-1], f"--follow ends with {followed}")
+        compared = folder.run(0, "show", "runs/tiny", "--compare", "runs/other")
+        check("search.budget.evaluations: 24 → 16" in compared and "name: tiny → other" in compared, compared)
+        check("\033" not in compared, "colours where there is no terminal")
+        read = json.loads(folder.run(0, "show", "runs/tiny", "--json"))
+        check(read["state"] == "complete" and read["evaluations"] == 24, f"--json: {read}")
+        passed("show follows a run to its end, compares two, and prints JSON")
 
         check("accepted: csv, trace, graphml, optuna" in folder.run(0, "export", run, "--format", "xls", expect=2), "a format that is not there")
         check("there is no run here" in folder.run(0, "export", folder.path, "--format", "csv", expect=2), "a folder without a run")

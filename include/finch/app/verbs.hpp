@@ -8,15 +8,6 @@
 /// The verbs that train nothing. They run anywhere, without MPI, and return the exit code.
 namespace finch::app {
 
-struct ShowOptions {
-    std::filesystem::path run;
-    std::string id;     ///< of the one individual to show; empty: the run
-    int top = 3;        ///< individuals per island
-    bool csv = false;   ///< every individual as comma-separated values instead
-    bool json = false;  ///< one JSON object instead
-};
-[[nodiscard]] int show(const ShowOptions& options);
-
 struct ExportOptions {
     std::filesystem::path run;
     std::string format;  ///< a word of report::Format
