@@ -3,6 +3,7 @@
 #
 #   tools/install.sh            build and run
 #   tools/install.sh --tests    … and what the tests need
+#   tools/install.sh --report   … and what tools/report.py needs
 #   tools/install.sh --cuda     … and it is an error where the CUDA backend cannot be built
 #   tools/install.sh --peers    … and PyTorch, to make the recorded fixtures of the tests anew
 #
@@ -47,6 +48,19 @@ python3-numpy      the same
 python3-h5py       the same
 python3-pil        tools/images_to_hdf5.py reads images with it
 "
+report_packages="
+python3            tools/report.py is written in it
+python3-h5py       reads runs there
+python3-numpy      the same
+python3-pandas     its tables
+python3-plotly     its figures, and what draws them in a browser
+python3-sklearn    the forest that tells which genes mattered
+python3-pil        its pictures
+python3-yaml       reads configurations there
+"
+browser_packages="
+chromium           opens reports in a test
+"
 peer_packages="
 python3-torch      the other implementation that recorded fixtures come from
 "
@@ -90,10 +104,11 @@ packages=$build_packages
 cuda=no
 for option in "$@"; do
     case $option in
-        --tests) packages+=$test_packages ;;
+        --tests) packages+=$test_packages$report_packages$browser_packages ;;
+        --report) packages+=$report_packages ;;
         --peers) packages+=$test_packages$peer_packages ;;
         --cuda) cuda=demanded ;;
-        *) echo "usage: tools/install.sh [--tests | --peers] [--cuda]" >&2; exit 2 ;;
+        *) echo "usage: tools/install.sh [--tests | --report | --peers] [--cuda]" >&2; exit 2 ;;
     esac
 done
 if [ $cuda = no ] && cuda_is_here; then cuda=wanted; fi

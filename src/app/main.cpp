@@ -2,6 +2,7 @@
 #include "finch/app/evolve.hpp"
 #include "finch/app/plan.hpp"
 #include "finch/app/replay.hpp"
+#include "finch/app/show.hpp"
 #include "finch/app/startup.hpp"
 #include "finch/app/test_best.hpp"
 #include "finch/app/verbs.hpp"
@@ -94,6 +95,7 @@ struct CommandLine {
     RunOptions options;
     PlanOptions plan;
     ShowOptions show;
+    ExportOptions exported;
     TestOptions test;
     SimulateOptions simulation;
     std::vector<std::string> genes;
@@ -253,8 +255,27 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
     showing->add_option("run", line.show.run, "the run directory")->required();
     showing->add_option("id", line.show.id, "an individual, e.g. 0.3.17: its learning curve, its program's output");
     showing->add_option("--top", line.show.top, "individuals per island")->check(CLI::PositiveNumber);
-    showing->add_flag("--csv", line.show.csv, "every individual as comma-separated values");
+    auto* const csv = showing->add_flag("--csv", line.show.csv, "every individual as comma-separated values");
+    auto* const json = showing->add_flag("--json", line.show.json, "the same as one JSON object");
+    auto* const follow =
+        showing->add_flag("--follow", line.show.follow,
+                          "again and again until the run ends: a live table, or where there is no terminal lines");
+    showing
+        ->add_option("--compare", line.show.compare, "RUN2: results side by side, and where the configurations differ")
+        ->excludes(csv, json, follow);
+    csv->excludes(json, follow);
+    json->excludes(follow);
     by_itself(showing, [&line] { return show(line.show); });
+
+    CLI::App* exporting = app.add_subcommand("export", "every individual of a run as other programs read it");
+    exporting->add_option("run", line.exported.run, "the run directory")->required();
+    exporting
+        ->add_option("--format", line.exported.format,
+                     "csv: a table; trace: Chrome's trace events, for Perfetto; graphml: who descends from whom; "
+                     "optuna: a study for its JournalFileBackend")
+        ->required();
+    exporting->add_option("-o,--output", line.exported.output, "a file (default: standard output)");
+    by_itself(exporting, [&line] { return export_run(line.exported); });
 
     CLI::App* asking = app.add_subcommand(
         "status",

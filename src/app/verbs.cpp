@@ -1,14 +1,11 @@
 #include "finch/app/verbs.hpp"
 
-#include "finch/app/progress.hpp"
+#include "finch/app/read_run.hpp"
 #include "finch/base/format.hpp"
-#include "finch/report/csv.hpp"
-#include "finch/report/individual.hpp"
+#include "finch/report/export.hpp"
 #include "finch/report/status.hpp"
-#include "finch/report/tables.hpp"
 #include "finch/simulate/arguments.hpp"
 #include "finch/simulate/tables.hpp"
-#include "finch/store/resume.hpp"
 
 #include <cstdio>
 #include <fstream>
@@ -36,23 +33,28 @@ void write_line(std::ofstream& file, const std::filesystem::path& path, const st
     }
 }
 
+report::Format parse_format(const std::string& text) {
+    if (const auto format = enumerator<report::Format>(text)) {
+        return *format;
+    }
+    throw ConfigError(
+        fmt::format("--format: there is no {}; accepted: {}", text, fmt::join(all_words<report::Format>(), ", ")));
+}
+
 }  // namespace
 
-int show(const ShowOptions& options) {
-    const auto recovered = store::recover(store::RunDirectory(options.run), OnDamage::leave);
-    if (!recovered) {
-        throw ConfigError(fmt::format("{}: there is no run here (no population.h5)", options.run.string()));
-    }
-    const config::Config config = config::parse(recovered->facts.config, options.run.string());
-    if (!options.id.empty()) {
-        fmt::print("{}", report::individual_text(*recovered, store::RunDirectory(options.run),
-                                                 search::parse_id(options.id), fitness_name(config.objective)));
+int export_run(const ExportOptions& options) {
+    const report::Format format = parse_format(options.format);
+    const auto [recovered, config, competition] = read_run(options.run);
+    const std::string text = report::exported(format, recovered, config.space, competition, config.name);
+    if (!options.output) {
+        std::fwrite(text.data(), 1, text.size(), stdout);
         return exit_done;
     }
-    const report::Competition competition{config.exchange.kind, config.costs, config.final_choice};
-    fmt::print("{}", options.csv ? report::csv(*recovered, competition)
-                                 : report::overview(*recovered, options.run.string(), options.top, competition,
-                                                    fitness_name(config.objective)));
+    std::ofstream file(*options.output, std::ios::binary);
+    if (!(file << text << std::flush)) {
+        throw ConfigError(fmt::format("--output: {} cannot be written", options.output->string()));
+    }
     return exit_done;
 }
 

@@ -7,12 +7,14 @@
 #include "grid.hpp"
 #include "metrics.hpp"
 #include "population_of.hpp"
+#include "sparkline.hpp"
 
 #include <array>
 #include <cmath>
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 namespace finch::report {
 namespace {
@@ -38,7 +40,38 @@ std::string curve_table(const search::Individual& individual) {
         }
         grid.add(std::move(line));
     }
-    return grid.empty() ? "" : "learning curve\n" + grid.text();
+    if (grid.empty()) {
+        return "";
+    }
+    std::vector<double> losses;
+    for (const Epoch& epoch : individual.curve) {
+        losses.push_back(epoch.validation_loss);
+    }
+    return "learning curve  " + sparkline(losses) + "\n" + grid.text();
+}
+
+/// Those from whom it descends, nearest first, as far back as `generations`; one that is there by several ways has the
+/// shortest. Empty where it was drawn.
+std::string lineage_table(const search::Space& space, const search::Population& population,
+                          const search::Individual& individual, const std::string& fitness, int generations = 5) {
+    Grid grid({"back", "id", fitness, "by", "genes"});
+    std::set<search::Id> seen{individual.id};
+    std::vector<const search::Individual*> children{&individual};
+    for (int back = 1; back <= generations && !children.empty(); ++back) {
+        std::vector<const search::Individual*> found;
+        for (const search::Individual* const child : children) {
+            for (const search::Id id : child->parents) {
+                const search::Individual* const parent = population.find(id);
+                if (parent != nullptr && seen.insert(id).second) {
+                    found.push_back(parent);
+                    grid.add({std::to_string(back), to_text(id), number(parent->loss),
+                              std::string(word(parent->bred_by)), search::genome_text(space, parent->genome)});
+                }
+            }
+        }
+        children = std::move(found);
+    }
+    return grid.empty() ? "" : fmt::format("lineage, up to {} generations back\n{}", generations, grid.text());
 }
 
 /// The last lines of a file.
@@ -113,7 +146,8 @@ std::string individual_text(const store::Recovered& recovered, const store::RunD
                 ? fmt::format("not trained: this is the result of {}\n", reused_from_text(*one, recovered.facts))
                 : "";
     text += one->problem.empty() ? "" : fmt::format("problem: {}\n", one->problem);
-    return text + curve_table(*one) + outputs(directory, *one, lines);
+    return text + curve_table(*one) + lineage_table(recovered.space, population, *one, fitness) +
+           outputs(directory, *one, lines);
 }
 
 }  // namespace finch::report

@@ -145,7 +145,7 @@ std::string front_table(const search::Space& space, const search::Population& po
                        grid.empty() ? "" : grid.text());
 }
 
-std::string outcome_table(const search::Population& population) {
+std::string outcome_words(const search::Population& population) {
     std::array<std::size_t, words_of(search::Outcome{}).size()> counts{};
     for (const auto& [id, individual] : population.individuals()) {
         ++counts.at(static_cast<std::size_t>(individual.outcome));
@@ -156,7 +156,30 @@ std::string outcome_table(const search::Population& population) {
             words.push_back(fmt::format("{} {}", counts.at(i), word(static_cast<search::Outcome>(i))));
         }
     }
-    return fmt::format("outcomes: {}\n", words.empty() ? "none yet" : fmt::format("{}", fmt::join(words, ", ")));
+    return words.empty() ? "none yet" : fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::string training_table(const search::Space& space, const search::Population& population, double now,
+                           std::size_t most) {
+    std::vector<const search::Individual*> training;
+    for (const auto& [id, one] : population.individuals()) {
+        if (!one.finished_training() && one.attempt.worker >= 0) {
+            training.push_back(&one);
+        }
+    }
+    std::sort(training.begin(), training.end(), [](const auto* a, const auto* b) {
+        return std::pair(a->attempt.worker, a->id) < std::pair(b->attempt.worker, b->id);
+    });
+    Grid grid({"worker", "id", "for", "genes"});
+    for (std::size_t i = 0; i < std::min(most, training.size()); ++i) {
+        const search::Individual& one = *training[i];
+        grid.add({std::to_string(one.attempt.worker), to_text(one.id),
+                  one.started > 0 ? duration_text(std::max(0.0, now - one.started)) : "-",
+                  search::genome_text(space, one.genome)});
+    }
+    return fmt::format("{} in training{}\n{}", training.size(),
+                       training.size() > most ? fmt::format(", the first {}", most) : "",
+                       grid.empty() ? "" : grid.text());
 }
 
 std::string worker_table(const store::ArchiveFacts& facts) {
@@ -208,7 +231,7 @@ std::string overview(const store::Recovered& recovered, const std::string& run, 
     const search::Population population = population_of(recovered, competition);
     const std::string beside = front_table(recovered.space, population, competition.costs, fitness) +
                                final_table(recovered.space, population, competition.final_choice, fitness);
-    std::string text = heading(recovered, population, run) + outcome_table(population) + "\n" +
+    std::string text = heading(recovered, population, run) + "outcomes: " + outcome_words(population) + "\n\n" +
                        best_table(recovered.space, population, recovered.facts, top, fitness) +
                        (beside.empty() ? "" : "\n" + beside) + "\n" + worker_table(recovered.facts) + "\n" +
                        event_list(recovered.facts, shown_events);

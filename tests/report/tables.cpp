@@ -142,7 +142,7 @@ TEST_CASE("individuals are counted by outcome") {
     failed.outcome = search::Outcome::out_of_memory;
     population.merge(failed);
 
-    CHECK(report::outcome_table(population) == "outcomes: 2 evaluated, 1 out_of_memory\n");
+    CHECK(report::outcome_words(population) == "2 evaluated, 1 out_of_memory");
 }
 
 TEST_CASE("the workers of the last start are shown, with the share of their time that they trained") {

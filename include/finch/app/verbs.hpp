@@ -8,13 +8,13 @@
 /// The verbs that train nothing. They run anywhere, without MPI, and return the exit code.
 namespace finch::app {
 
-struct ShowOptions {
+struct ExportOptions {
     std::filesystem::path run;
-    std::string id;    ///< of the one individual to show; empty: the run
-    int top = 3;       ///< individuals per island
-    bool csv = false;  ///< every individual as comma-separated values instead
+    std::string format;  ///< a word of report::Format
+    std::optional<std::filesystem::path> output;
 };
-[[nodiscard]] int show(const ShowOptions& options);
+/// Throws ConfigError where there is no such format, no run, or no place to write to.
+[[nodiscard]] int export_run(const ExportOptions& options);
 
 /// `options.config` may be a run directory or a configuration. `progress`: puts a number that grows as the run gets
 /// further, and the name of its last start, before the line.

@@ -27,8 +27,12 @@ namespace finch::report {
 [[nodiscard]] std::string front_table(const search::Space& space, const search::Population& population,
                                       const std::vector<search::Cost>& costs, const std::string& fitness);
 
-/// How many individuals ended how.
-[[nodiscard]] std::string outcome_table(const search::Population& population);
+/// How many individuals ended how: "10 evaluated, 30 pruned".
+[[nodiscard]] std::string outcome_words(const search::Population& population);
+
+/// What each worker trains, as far as its journal says, `most` lines at most; `now` in Unix seconds.
+[[nodiscard]] std::string training_table(const search::Space& space, const search::Population& population, double now,
+                                         std::size_t most);
 
 /// Each worker of the last start: where it is, how long it was up, which share of that it trained; the mean last.
 [[nodiscard]] std::string worker_table(const store::ArchiveFacts& facts);

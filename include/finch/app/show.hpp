@@ -1,0 +1,21 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace finch::app {
+
+/// `finch show`. At most one of csv, json, follow and compare.
+struct ShowOptions {
+    std::filesystem::path run;
+    std::string id;                                ///< of the one individual to show; empty: the run
+    int top = 3;                                   ///< individuals per island
+    bool csv = false;                              ///< every individual as comma-separated values instead
+    bool json = false;                             ///< one JSON object instead
+    bool follow = false;                           ///< again and again, until the run has ended
+    std::optional<std::filesystem::path> compare;  ///< another run beside it
+};
+[[nodiscard]] int show(const ShowOptions& options);
+
+}  // namespace finch::app

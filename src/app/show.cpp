@@ -1,0 +1,154 @@
+#include "finch/app/show.hpp"
+
+#include "finch/app/progress.hpp"
+#include "finch/app/read_run.hpp"
+#include "finch/base/clock.hpp"
+#include "finch/base/format.hpp"
+#include "finch/base/run_state.hpp"
+#include "finch/report/comparison.hpp"
+#include "finch/report/individual.hpp"
+#include "finch/report/json.hpp"
+#include "finch/report/status.hpp"
+#include "finch/report/tables.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <thread>
+#include <unistd.h>
+
+namespace finch::app {
+namespace {
+
+constexpr double follow_seconds = 2;          ///< between two pictures
+constexpr std::size_t followed_workers = 20;  ///< whose trainings a picture shows
+
+bool is_terminal() {
+    return ::isatty(STDOUT_FILENO) == 1;
+}
+
+/// A terminal that has colours, whose user has not asked for none (https://no-color.org).
+bool has_colours() {
+    const auto variable = [](const char* name) {
+        const char* const value = std::getenv(name);
+        return std::string(value == nullptr ? "" : value);
+    };
+    return is_terminal() && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
+}
+
+/// Headings, which are the lines that are not indented, bold.
+std::string painted(const std::string& text) {
+    if (!has_colours()) {
+        return text;
+    }
+    std::istringstream lines(text);
+    std::string out;
+    for (std::string line; std::getline(lines, line);) {
+        out += line.empty() || line.front() == ' ' ? line : "\033[1m" + line + "\033[0m";
+        out += "\n";
+    }
+    return out;
+}
+
+std::string comparison_text(const std::filesystem::path& one, const std::filesystem::path& other) {
+    const std::array runs{read_run(one), read_run(other)};
+    const std::string fitness = fitness_name(runs[0].config.objective);
+    const std::array compared{report::Compared{one.string(), runs[0].recovered, runs[0].config.space},
+                              report::Compared{other.string(), runs[1].recovered, runs[1].config.space}};
+    const std::string differences = config::difference(runs[0].recovered.facts.config, runs[1].recovered.facts.config);
+    std::string text = "results\n" + report::comparison_table(compared, fitness) + "\nconfigurations" +
+                       (differences.empty() ? ": the same\n" : "\n");
+    std::istringstream lines(differences);
+    for (std::string line; std::getline(lines, line);) {
+        text += "  " + line + "\n";
+    }
+    return text;
+}
+
+/// What a live picture shows: how far it is, what is in training, the best.
+std::string picture(const ShowOptions& options, const report::Status& status) {
+    const auto [recovered, config, competition] = read_run(options.run);
+    search::Population population(competition.exchange, std::max(1, recovered.facts.islands), competition.costs);
+    recovered.merge_into(population);
+    const double hourly = report::evaluations_per_hour(recovered.facts);
+    const double left = static_cast<double>(status.budget_evaluations) - static_cast<double>(status.settled);
+    std::string text = report::status_text(status) + "\n";
+    text += hourly > 0 ? fmt::format("  {:.1f} evaluations per hour", hourly) : "";
+    text += hourly > 0 && status.budget_evaluations >= 0 && left > 0
+                ? fmt::format(", about {} left\n", duration_text(left / hourly * 3600))
+                : "\n";
+    return text + "  " + report::outcome_words(population) + "\n\n" +
+           report::best_table(config.space, population, recovered.facts, options.top, fitness_name(config.objective)) +
+           "\n" + report::training_table(config.space, population, unix_seconds(), followed_workers) + "\n" +
+           report::worker_table(recovered.facts);
+}
+
+/// On a terminal one picture in place of the other; else a line when something has changed. Until the run has ended.
+int follow(const ShowOptions& options) {
+    const store::RunDirectory directory(options.run);
+    std::string last;
+    for (;;) {
+        const double began = steady_seconds();
+        const report::Status now = report::status(directory);
+        const bool ended = now.state != RunState::running;
+        const std::string line = report::status_text(now);
+        if (is_terminal()) {
+            const std::string text = painted(picture(options, now));
+            fmt::print("\033[H\033[J{}", text);
+        } else if (line != last) {
+            fmt::print("{}  {}\n", date_and_time(unix_seconds()), line);
+        }
+        std::fflush(stdout);
+        last = line;
+        if (ended) {
+            return exit_done;
+        }
+        const double pause =
+            std::max(follow_seconds, 10 * (steady_seconds() - began));  // a large run takes long to read
+        std::this_thread::sleep_for(std::chrono::duration<double>(pause));
+    }
+}
+
+std::string show_text(const ShowOptions& options) {
+    if (options.compare) {
+        return comparison_text(options.run, *options.compare);
+    }
+    const auto [recovered, config, competition] = read_run(options.run);
+    const std::string name = options.run.string();
+    const std::string fitness = fitness_name(config.objective);
+    if (!options.id.empty()) {
+        const search::Id id = search::parse_id(options.id);
+        return options.json ? report::individual_json(recovered, config.space, id)
+                            : report::individual_text(recovered, store::RunDirectory(options.run), id, fitness);
+    }
+    if (options.json) {
+        return report::run_json(recovered, config.space, competition, name, options.top);
+    }
+    return options.csv ? report::csv(recovered, competition)
+                       : report::overview(recovered, name, options.top, competition, fitness);
+}
+
+}  // namespace
+
+ReadRun read_run(const std::filesystem::path& run) {
+    auto recovered = store::recover(store::RunDirectory(run), OnDamage::leave);
+    if (!recovered) {
+        throw ConfigError(fmt::format("{}: there is no run here (no population.h5)", run.string()));
+    }
+    config::Config config = config::parse(recovered->facts.config, run.string());
+    report::Competition competition{config.exchange.kind, config.costs, config.final_choice};
+    return {*std::move(recovered), std::move(config), std::move(competition)};
+}
+
+int show(const ShowOptions& options) {
+    if (options.follow) {
+        return follow(options);
+    }
+    const std::string text = show_text(options);
+    fmt::print("{}", options.csv || options.json ? text : painted(text));
+    return exit_done;
+}
+
+}  // namespace finch::app

@@ -1,0 +1,147 @@
+#include "finch/report/json.hpp"
+
+#include "finch/base/error.hpp"
+#include "finch/base/fields.hpp"
+#include "finch/base/format.hpp"
+#include "finch/report/status.hpp"
+
+#include "json_writer.hpp"
+#include "population_of.hpp"
+
+#include <array>
+#include <cmath>
+
+namespace finch::report {
+namespace {
+
+/// JSON as its standard has it: no NaN.
+void member(Json& json, std::string_view name, double value) {
+    if (std::isfinite(value)) {
+        json.member(name, value);
+    } else {
+        json.null(name);
+    }
+}
+
+template <class T>
+void column(Json& json, const Column& column, const T& value) {
+    if constexpr (EnumWithWords<T>) {
+        json.member(column.name, word(value));
+    } else if constexpr (std::same_as<T, search::Id>) {
+        if (value == search::Id{}) {
+            json.null(column.name);
+        } else {
+            json.member(column.name, std::string_view(to_text(value)));
+        }
+    } else if constexpr (std::same_as<T, std::string>) {
+        json.member(column.name, std::string_view(value));
+    } else if constexpr (std::same_as<T, double>) {
+        member(json, column.name, value);
+    } else if constexpr (std::same_as<T, std::uint64_t>) {
+        json.member(column.name, std::string_view(fmt::format("{:016x}", value)));  // a run; no double holds it
+    } else {
+        json.member(column.name, value);
+    }
+}
+
+/// The columns of T, within an open object.
+template <class T>
+void columns(Json& json, const T& object) {
+    for_each_column<T>([&](const Column& one, const auto& get) { column(json, one, get(object)); });
+}
+
+void individual(Json& json, const search::Space& space, const search::Individual& one) {
+    columns(json, one);
+    json.member("problem", std::string_view(one.problem));
+    json.begin("genes");
+    const std::vector<bool> active = search::active_genes(space, one.genome);
+    for (std::size_t i = 0; i < space.size(); ++i) {
+        if (active[i]) {
+            json.gene(space.genes[i], one.genome[i]);
+        }
+    }
+    json.end();
+}
+
+}  // namespace
+
+std::string run_json(const store::Recovered& recovered, const search::Space& space, const Competition& competition,
+                     const std::string& run, int top) {
+    const search::Population population = population_of(recovered, competition);
+    const store::ArchiveFacts& facts = recovered.facts;
+    Json json;
+    json.begin();
+    json.member("run", std::string_view(run));
+    json.member("number", std::string_view(fmt::format("{:016x}", facts.run)));
+    json.member("state", std::string_view(to_text(facts.state)));
+    json.member("seed", std::string_view(std::to_string(facts.seed)));
+    json.member("starts", facts.restarts + 1);
+    json.member("evaluations", static_cast<std::int64_t>(population.evaluations()));
+    json.member("budget_evaluations", facts.budget_evaluations);
+    json.member("epochs", population.epochs());
+    json.begin("outcomes");
+    std::array<std::int64_t, words_of(search::Outcome{}).size()> counts{};
+    for (const auto& [id, one] : population.individuals()) {
+        ++counts.at(static_cast<std::size_t>(one.outcome));
+    }
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+        json.member(word(static_cast<search::Outcome>(i)), counts.at(i));
+    }
+    json.end();
+    json.begin_list("islands");
+    for (int island = 0; island < population.islands(); ++island) {
+        json.begin();
+        json.member("active", static_cast<std::int64_t>(population.active(island)));
+        json.begin_list("best");
+        for (const search::Individual* const one :
+             population.best(island, static_cast<std::size_t>(std::max(0, top)))) {
+            json.begin();
+            individual(json, space, *one);
+            json.end();
+        }
+        json.end_list();
+        json.end();
+    }
+    json.end_list();
+    json.begin_list("workers");
+    const std::uint32_t last = facts.reports.empty() ? 0 : facts.reports.rbegin()->first.first;
+    for (const auto& [key, report] : facts.reports) {
+        if (key.first == last) {
+            json.begin();
+            columns(json, report);
+            json.end();
+        }
+    }
+    json.end_list();
+    json.end();
+    return json.take() + "\n";
+}
+
+std::string individual_json(const store::Recovered& recovered, const search::Space& space, search::Id id) {
+    const search::Population population = population_of(recovered);
+    const search::Individual* const one = population.find(id);
+    if (one == nullptr) {
+        throw ConfigError(fmt::format("there is no individual {}", to_text(id)));
+    }
+    Json json;
+    json.begin();
+    individual(json, space, *one);
+    json.begin_list("curve");
+    for (const Epoch& epoch : one->curve) {
+        json.begin();
+        columns(json, epoch);
+        json.end();
+    }
+    json.end_list();
+    json.begin_list("metrics");
+    for (const Metric& metric : one->metrics) {
+        json.begin();
+        columns(json, metric);
+        json.end();
+    }
+    json.end_list();
+    json.end();
+    return json.take() + "\n";
+}
+
+}  // namespace finch::report

@@ -1,0 +1,46 @@
+"""A page as a browser makes it of a file: what it draws, and what it complains of."""
+import html.parser
+import shutil
+import subprocess
+
+DRAWN = {"point", "js-line", "hm", "contour", "contourlayer", "parcoords-lines", "axis-brush"}
+
+
+class Charts(html.parser.HTMLParser):
+    """Counts what is drawn within each element of class `chart`, by the classes that plotly gives to what it draws."""
+
+    def __init__(self):
+        super().__init__()
+        self.depth, self.chart, self.drawn = 0, None, {}
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        classes = set((given.get("class") or "").split())
+        if tag == "div":
+            if "chart" in classes:
+                self.chart, self.depth = given["id"], 0
+                self.drawn[self.chart] = 0
+            self.depth += 1
+        if self.chart and classes & DRAWN:
+            self.drawn[self.chart] += 1
+
+    def handle_endtag(self, tag):
+        if tag == "div":
+            self.depth -= 1
+            if self.depth == 0:
+                self.chart = None
+
+
+def chromium():
+    return shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+def open_page(path):
+    """({chart: how much it draws}, lines that the page wrote to its console)."""
+    browser = subprocess.run([chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--enable-unsafe-swiftshader", "--enable-logging=stderr",
+                              "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=60000", "--dump-dom", f"file://{path}"],
+                             capture_output=True, text=True, timeout=600, check=False)
+    charts = Charts()
+    charts.feed(browser.stdout)
+    console = [line for line in browser.stderr.splitlines() if "CONSOLE" in line and "GL Driver Message" not in line]
+    return charts.drawn, console

@@ -1,0 +1,113 @@
+"""finch export and the ways of finch show of a real run: what other programs read of it is what population.h5 holds. Optuna itself reads its journal where it is
+installed; chromium opens no trace, so the rules of its format are checked here."""
+import csv
+import io
+import json
+import sys
+import xml.etree.ElementTree
+
+from harness import TINY, Folder, check, individuals, outcome_words, passed, wait_for
+
+PRUNED = ["--set", "search.pruning=halving", "--set", "training.epochs=4", "--set", "workers.ranks=1", "--set", "search.budget.evaluations=24"]
+GRAPHML = "{http://graphml.graphdrawing.org/xmlns}"
+
+
+def id_text(number):
+    number = int(number)
+    return f"{number >> 52}.{number >> 32 & 0xFFFFF}.{number & 0xFFFFFFFF}"
+
+
+def check_trace(text, rows):
+    """Slices of a lane lie beside or within one another, none before the run began, and each evaluation has one."""
+    events = json.loads(text)["traceEvents"]
+    lanes = {}
+    for event in events:
+        check(event["ph"] in "MXi" and isinstance(event["pid"], int), f"trace: {event}")
+        if event["ph"] == "X":
+            check(event["ts"] >= 0 and event["dur"] >= 0, f"trace: {event}")
+            lanes.setdefault((event["pid"], event["tid"]), []).append((event["ts"], -event["dur"], event["cat"]))
+    for lane, slices in lanes.items():
+        open_ends = []
+        for begin, length, category in sorted(slices):
+            while open_ends and open_ends[-1] <= begin + 1:  # a microsecond: sums of seconds are rounded
+                open_ends.pop()
+            check(not open_ends or begin - length <= open_ends[-1] + 1, f"trace: slices of lane {lane} cross at {begin}")
+            check(not open_ends or category == "epoch", f"trace: a slice of {category} within another")
+            open_ends.append(begin - length)
+    names = {event["name"] for event in events if event["ph"] == "X"}
+    check({id_text(number) for number in rows} <= names, "trace: an evaluation has no slice")
+
+
+def check_graphml(text, rows):
+    graph = xml.etree.ElementTree.fromstring(text).find(f"{GRAPHML}graph")
+    nodes = {node.get("id") for node in graph.iter(f"{GRAPHML}node")}
+    check(nodes == {id_text(number) for number in rows}, "graphml: the nodes are not the individuals")
+    edges = sorted((edge.get("source"), edge.get("target")) for edge in graph.iter(f"{GRAPHML}edge"))
+    expected = sorted((id_text(row[parent]), id_text(row["id"])) for row in rows.values() for parent in ("parent_1", "parent_2") if row[parent])
+    check(edges == expected and edges, f"graphml: edges {edges}, expected {expected}")
+    try:
+        import networkx
+    except ModuleNotFoundError:
+        print("networkx is not installed, and reads no lineage here")
+        return
+    read = networkx.read_graphml(io.StringIO(text))
+    check(read.number_of_nodes() == len(rows) and networkx.is_directed_acyclic_graph(read), "networkx reads something else")
+
+
+def check_optuna(path, rows, words):
+    try:
+        import optuna
+    except ModuleNotFoundError:
+        print("Optuna is not installed, and reads no journal here")
+        return
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+    study = optuna.load_study(study_name="tiny", storage=JournalStorage(JournalFileBackend(str(path))))
+    best = min((row for row in rows.values() if words[row["outcome"]] == "evaluated"), key=lambda row: row["loss"])
+    check(study.best_value == best["loss"] and study.best_trial.user_attrs["id"] == id_text(best["id"]), "Optuna's best trial is another")
+    check(study.best_params["lr"] == best["lr"] and study.best_params["layers"] == best["layers"], "Optuna reads other genes")
+    states = [trial.state.name for trial in study.trials]
+    check(states.count("PRUNED") == sum(words[row["outcome"]] == "pruned" for row in rows.values()), f"Optuna: {states}")
+
+
+def main():
+    with Folder() as folder:
+        folder.write("tiny.yaml", TINY)
+        folder.run(4, "evolve", "tiny.yaml", *PRUNED)
+        run = folder.path / "runs" / "tiny"
+        rows, words = individuals(run), outcome_words(run)
+
+        def exported(what):
+            return folder.run(0, "export", run, "--format", what)
+
+        table = list(csv.DictReader(io.StringIO(exported("csv"))))
+        check({row["id"] for row in table} == {id_text(number) for number in rows}, "csv: the rows are not the individuals")
+        check(exported("csv") == folder.run(0, "show", run, "--csv"), "csv: export and show differ")
+        check_trace(exported("trace"), rows)
+        check_graphml(exported("graphml"), rows)
+        folder.run(0, "export", run, "--format", "optuna", "-o", "study.log")
+        check((folder.path / "study.log").read_text() == exported("optuna"), "optuna: file and standard output differ")
+        check_optuna(folder.path / "study.log", rows, words)
+        passed("csv, trace, graphml and optuna hold what the archive does")
+
+        other = folder.start(4, "evolve", "tiny.yaml", "--set", "name=other", "--set", "search.budget.evaluations=16")
+        archive = folder.path / "runs" / "other" / "population.h5"
+        wait_for(lambda: archive.exists() or other.poll() is not None, 300, "no archive")
+        followed = folder.run(0, "show", "runs/other", "--follow").splitlines()
+        other.wait()
+        check("complete: runs/other, 16 of 16 evaluations" in followed[-1], f"--follow ends with {followed}")
+        compared = folder.run(0, "show", "runs/tiny", "--compare", "runs/other")
+        check("search.budget.evaluations: 24 → 16" in compared and "name: tiny → other" in compared, compared)
+        check("\033" not in compared, "colours where there is no terminal")
+        read = json.loads(folder.run(0, "show", "runs/tiny", "--json"))
+        check(read["state"] == "complete" and read["evaluations"] == 24, f"--json: {read}")
+        passed("show follows a run to its end, compares two, and prints JSON")
+
+        check("accepted: csv, trace, graphml, optuna" in folder.run(0, "export", run, "--format", "xls", expect=2), "a format that is not there")
+        check("there is no run here" in folder.run(0, "export", folder.path, "--format", "csv", expect=2), "a folder without a run")
+        check("cannot be written" in folder.run(0, "export", run, "--format", "csv", "-o", "nowhere/x.csv", expect=2), "no place to write to")
+        passed("what cannot be exported is said in one line")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,143 @@
+"""tools/report.py of real runs: every figure drawn by a real browser without a word in its console, and what the figures show is what
+population.h5 holds; several runs; runs of earlier versions; what is no run."""
+import html
+import json
+import re
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+
+from browser import chromium, open_page
+from harness import SKIPPED, SOURCE, TINY, Folder, check, individuals, outcome_words, passed
+
+REPORT = SOURCE / "tools" / "report.py"
+FRONT = TINY.replace("objective: validation_loss", "objective: [validation_loss, parameters]\n  exchange: {kind: migration, probability: 1}").replace(
+    "evaluations: 12", "evaluations: 40").replace("name: tiny", "name: front").replace("ranks: 2", "ranks: 1").replace("epochs: 3", "epochs: 2")
+SPHERE = ["--set", "search.budget.evaluations=20000"]
+
+
+def made(folder, *arguments, expect=0):
+    ended = subprocess.run([sys.executable, str(REPORT), *map(str, arguments)], cwd=folder.path, capture_output=True, text=True, check=False)
+    check(ended.returncode == expect, f"report.py {arguments}: exit code {ended.returncode}\n{ended.stdout}{ended.stderr}")
+    check(expect == 0 or ("Traceback" not in ended.stderr and ended.stderr.count("\n") == 1), f"no one line: {ended.stderr}")
+    return ended.stdout + ended.stderr
+
+
+def figures_of(page):
+    """{title of its section: a figure} as the page holds them."""
+    text = page.read_text()
+    found = {}
+    for part in re.split(r'<h2 id="[^"]*">', text)[1:]:
+        for figure in re.findall(r"const made = (\{.*?\}); Plotly", part, re.DOTALL):
+            found[html.unescape(part.split("<")[0])] = json.loads(figure.replace("<\\/", "</"))
+    return found
+
+
+def check_drawn(page, least):
+    charts, console = open_page(page)
+    check(len(charts) >= least and all(charts.values()), f"{page}: drawn in each figure: {charts}; expected something in {least} or more")
+    check(not console, f"{page}: the browser complains: {console}")
+    text = page.read_text()
+    outside = [address for address in re.findall(r'<(?:script|link|img|iframe)[^>]*(?:src|href)="([^"]{0,80})', text) if not address.startswith("data:")]
+    check(not outside, f"{page} loads {outside}")
+    return charts
+
+
+def check_numbers(run, figures):
+    """What the figures say against the rows of the archive, read without the report's own code."""
+    rows, words = list(individuals(run).values()), outcome_words(run)
+    done = [row for row in rows if words[row["outcome"]] == "evaluated"]
+    progress = figures["Progress"]["data"][0]
+    check(progress["y"][-1] == min(row["loss"] for row in done), f"best so far ends at {progress['y'][-1]}")
+    check(all(one >= other for one, other in zip(progress["y"], progress["y"][1:])), "best so far rises")
+    ended = figures["How evaluations ended"]["data"]
+    counted = {bar["name"]: sum(bar["x"]) for bar in ended}
+    expected = {word: sum(words[row["outcome"]] == word for row in rows) for word in counted}
+    check(counted == expected and sum(counted.values()) == len(rows), f"outcomes {counted}, expected {expected}")
+    return done
+
+
+def naive_front(points):
+    return sorted(point for point in points if not any(other[0] <= point[0] and other[1] <= point[1] and other != point for other in points))
+
+
+def trained_runs(folder):
+    folder.write("front.yaml", FRONT)
+    folder.run(4, "evolve", "front.yaml", "--fresh")
+    folder.run(4, "evolve", "front.yaml", "--fresh", "--set", "name=other", "--set", "seed=4", "--set", "search.pruning=halving", "--set",
+               "search.objective=validation_loss", "--set", "training.epochs=4")
+    run = folder.path / "runs" / "front"
+    made(folder, run, "-o", "front.html")
+    check_drawn(folder.path / "front.html", 10)
+    figures = figures_of(folder.path / "front.html")
+    done = check_numbers(run, figures)
+    front = figures["The front"]["data"][1]
+    expected = naive_front({(float(row["loss"]), float(row["parameters"])) for row in done})
+    check(list(zip(front["y"], front["x"])) == expected, f"the front is {list(zip(front['y'], front['x']))}, expected {expected}")
+    with h5py.File(run / "models" / "best.h5") as best, h5py.File(run / "population.h5") as archive:
+        confusion = figures["The best network's mistakes"]["data"][0]["text"]
+        check(np.array_equal(confusion, best["test/confusion"][:]), "the confusion matrix is not that of best.h5")
+        moved = np.array(figures["Exchange between islands"]["data"][0]["z"])
+        check(moved.sum() == len(archive["homes"]), f"{moved.sum()} moves, expected {len(archive['homes'])}")
+    curve = next(trace for trace in figures["Learning curves"]["data"] if trace["name"] == "best")
+    check(min(one for one in curve["y"] if one is not None) == min(row["loss"] for row in done), "the best learning curve is another's")
+    passed("a run with two objectives: every figure is drawn, and shows what the archive holds")
+
+    made(folder, folder.path / "runs" / "other", run, "-o", "both.html")
+    check_drawn(folder.path / "both.html", 7)
+    text = (folder.path / "both.html").read_text()
+    check("<td>search.pruning</td><td>" in text and "<td>training.batch_size</td>" not in text, "the table of differences")
+    check(len(figures_of(folder.path / "both.html")["Progress"]["data"]) == 2, "two runs are two lines")
+    passed("two runs in one report, with what their configurations differ in")
+
+
+def many_individuals(folder):
+    folder.run(4, "evolve", SOURCE / "configs" / "sphere.yaml", "--fresh", *SPHERE)
+    run = folder.path / "runs" / "sphere"
+    made(folder, run, "-o", "sphere.html")
+    check_drawn(folder.path / "sphere.html", 7)
+    check_numbers(run, figures_of(folder.path / "sphere.html"))
+    megabytes = (folder.path / "sphere.html").stat().st_size / 1e6
+    check(megabytes < 25, f"{megabytes} MB")
+    passed(f"20 000 individuals: {megabytes:.1f} MB")
+
+
+def earlier_versions(folder):
+    archives = sorted((SOURCE / "tests" / "compatibility").glob("*/run/**/population.h5"))
+    check(len(archives) >= 5, f"fixtures: {archives}")
+    for archive in archives:
+        made(folder, archive.parent, "-o", "old.html")
+    passed(f"{len(archives)} runs of earlier versions")
+
+
+def no_run(folder):
+    check("is no folder" in made(folder, "nowhere", expect=1), "a missing folder")
+    check("holds no population.h5" in made(folder, folder.path, expect=1), "a folder without a run")
+    (folder.path / "torn").mkdir()
+    whole = (folder.path / "runs" / "front" / "population.h5").read_bytes()
+    (folder.path / "torn" / "population.h5").write_bytes(whole[:3000])
+    check("cannot be read" in made(folder, "torn", expect=1), "a torn archive")
+    check("cannot be written" in made(folder, "runs/front", "-o", "nowhere/report.html", expect=1), "no place to write to")
+    passed("what is no run is named in one line")
+
+
+def main():
+    try:
+        import pandas, plotly, sklearn, yaml  # noqa: F401
+    except ModuleNotFoundError as error:
+        print(f"skipped: Python has no {error.name} (tools/install.sh --tests)")
+        sys.exit(SKIPPED)
+    if not chromium():
+        print("skipped: there is no chromium (tools/install.sh --tests)")
+        sys.exit(SKIPPED)
+    with Folder() as folder:
+        trained_runs(folder)
+        many_individuals(folder)
+        earlier_versions(folder)
+        no_run(folder)
+
+
+if __name__ == "__main__":
+    main()

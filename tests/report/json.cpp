@@ -1,0 +1,106 @@
+#include "finch/report/json.hpp"
+
+#include "finch/report/individual.hpp"
+
+#include "store/samples.hpp"
+
+#include <doctest/doctest.h>
+#include <rapidjson/document.h>
+#include <sstream>
+
+using namespace finch;
+
+namespace {
+
+search::Individual evaluated(std::uint32_t number, double loss) {
+    search::Individual one;
+    one.id = search::Id::make(0, 0, number);
+    one.genome = {6, 2, 0.1 + 0.2, 0.75};
+    one.outcome = search::Outcome::evaluated;
+    one.loss = loss;
+    one.problem = "said \"no\"";
+    one.reused_run = 0xC0FFEE00C0FFEEFF;
+    return one;
+}
+
+store::Recovered run_of(const std::vector<search::Individual>& individuals) {
+    store::Recovered recovered;
+    recovered.space = store::samples::mnist_space();
+    recovered.facts.state = RunState::complete;
+    recovered.facts.seed = 18446744073709551615U;
+    recovered.facts.reports[{0, 0}] = {0, 0, 0, 2, 4, "old", "cpu", 1, 3600, 1800, 10};
+    recovered.facts.reports[{1, 0}] = {1, 0, 0, 2, 4, "new", "cpu", 1, 3600, 1800, 10};
+    for (const search::Individual& one : individuals) {
+        recovered.records.emplace_back(search::Result{one});
+    }
+    return recovered;
+}
+
+/// As a reader that knows JSON's standard alone: no NaN.
+rapidjson::Document parsed(const std::string& text) {
+    rapidjson::Document document;
+    document.Parse<rapidjson::kParseFullPrecisionFlag>(text.c_str());
+    REQUIRE_MESSAGE(!document.HasParseError(), text);
+    return document;
+}
+
+}  // namespace
+
+TEST_CASE("json: a run with its best, in words and to the last bit; what was not measured is null") {
+    const auto recovered = run_of({evaluated(1, 0.5), evaluated(2, 1.0 / 3), evaluated(3, 2)});
+    const auto run =
+        parsed(report::run_json(recovered, recovered.space, {search::ExchangeKind::none}, "runs/a \"b\"", 2));
+    CHECK(std::string(run["run"].GetString()) == "runs/a \"b\"");
+    CHECK(std::string(run["seed"].GetString()) == "18446744073709551615");
+    CHECK(run["outcomes"]["evaluated"].GetInt() == 3);
+    const auto& best = run["islands"][0]["best"];
+    REQUIRE(best.Size() == 2);
+    CHECK(std::string(best[0]["id"].GetString()) == "0.0.2");
+    CHECK(best[0]["loss"].GetDouble() == 1.0 / 3);
+    CHECK(best[0]["genes"]["lr"].GetDouble() == 0.1 + 0.2);
+    CHECK(best[0]["genes"]["conv_layers"].GetInt() == 6);
+    CHECK(std::string(best[0]["genes"]["activation"].GetString()) == "tanh");
+    CHECK(best[0]["accuracy"].IsNull());
+    CHECK(best[0]["parent_1"].IsNull());
+    REQUIRE(run["workers"].Size() == 1);
+    CHECK(std::string(run["workers"][0]["node"].GetString()) == "new");
+}
+
+TEST_CASE("json: an individual with its curve") {
+    search::Individual one = evaluated(1, 0.25);
+    one.curve = {{.epoch = 1, .validation_loss = 0.5}, {.epoch = 2, .validation_loss = 0.25}};
+    const auto recovered = run_of({one});
+    const auto read = parsed(report::individual_json(recovered, recovered.space, one.id));
+    REQUIRE(read["curve"].Size() == 2);
+    CHECK(read["curve"][1]["epoch"].GetInt() == 2);
+    CHECK(read["curve"][1]["validation_loss"].GetDouble() == 0.25);
+    CHECK(std::string(read["problem"].GetString()) == "said \"no\"");
+    CHECK(std::string(read["reused_run"].GetString()) == "c0ffee00c0ffeeff");
+    CHECK_THROWS_AS((void)report::individual_json(recovered, recovered.space, search::Id::make(9, 9, 9)), ConfigError);
+}
+
+TEST_CASE("an individual's text: its curve as bars, and its ancestors, each once, five generations back") {
+    std::vector<search::Individual> line{evaluated(1, 7)};
+    for (std::uint32_t number = 2; number <= 8; ++number) {  // each of the two before it
+        line.push_back(evaluated(number, 8.0 - number));
+        line.back().parents = {line[number - 2].id, number > 2 ? line[number - 3].id : search::Id{}};
+    }
+    line.back().curve = {{.validation_loss = 8}, {.validation_loss = 1}, {.validation_loss = 4.5}};
+    const auto recovered = run_of(line);
+    const std::string text = report::individual_text(recovered, store::RunDirectory("none"), line.back().id, "loss");
+    CHECK(text.find("learning curve  █▁▅\n") != std::string::npos);
+    std::istringstream lineage(text.substr(text.find("lineage")));
+    std::vector<std::string> found;
+    std::string row;
+    std::getline(lineage, row);
+    std::getline(lineage, row);
+    while (std::getline(lineage, row)) {
+        std::istringstream words(row);
+        std::string back;
+        std::string id;
+        words >> back >> id;
+        found.push_back(back + " " + id);
+    }
+    CHECK(found ==
+          std::vector<std::string>{"1 0.0.7", "1 0.0.6", "2 0.0.5", "2 0.0.4", "3 0.0.3", "3 0.0.2", "4 0.0.1"});
+}

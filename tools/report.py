@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""report.py RUN [RUN …] [-o report.html]: what a run found, as one HTML file that opens without a network.
+
+Reads the run's files alone, so that it works beside a run that goes on, and on a copy of its folder. Several runs are laid over one
+another, with a table of what their configurations differ in; the figures of single individuals are of the first. Needs h5py, numpy,
+pandas, plotly, Pillow, PyYAML and scikit-learn: `tools/install.sh --report`.
+"""
+import argparse
+import pathlib
+import sys
+
+try:
+    import numpy as np
+
+    from reporting import analysis, figures
+    from reporting.page import Page
+    from reporting.run import NoRun, read_run
+except ModuleNotFoundError as error:
+    sys.exit(f"report.py needs the Python package {error.name}: tools/install.sh --report installs all that it needs, for /usr/bin/python3")
+
+
+def shown(value):
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
+def duration(hours):
+    seconds = round(3600 * hours, 1)
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def summary(run):
+    table, done = run.individuals, run.complete
+    counts = table.outcome.astype(str).value_counts()
+    rows = {"state": run.attributes.get("state", ""), "seed": run.attributes["seed"], "individuals": len(table),
+            "outcomes": ", ".join(f"{count} {outcome}" for outcome, count in counts.items()),
+            "islands": table.island.nunique(), "starts": len(run.starts)}
+    if len(table):
+        last = [table.finished[np.isfinite(table.finished)].max()]
+        rows |= {"ran for": duration(float(run.running_hours(last)[0])), "node-hours": shown(float(run.node_hours(last)[0])),
+                 "spent training, all workers": duration(float(np.nansum(table.training_seconds) / 3600))}
+    if len(done):
+        best = done.loc[done.loss.idxmin()]
+        rows |= {"best": best.name, "its loss": shown(float(best.loss))}
+        if np.isfinite(best.accuracy):
+            rows["its validation accuracy"] = f"{100 * best.accuracy:.2f} %"
+        rows["its genes"] = ", ".join(f"{gene.name} = {shown(best[gene.name])}" for gene in run.genes)
+    for name, what in (("test/accuracy", "accuracy on the test set"), ("test/macro_f1", "macro F1 on the test set")):
+        if name in run.best:
+            rows[what] = f"{float(run.best[name]):.4f}"
+    return rows
+
+
+def add_summaries(page, runs):
+    page.section("What was found")
+    summaries = [summary(run) for run in runs]
+    names = list(dict.fromkeys(name for rows in summaries for name in rows))
+    page.table(["", *[run.name for run in runs]], [[name, *[rows.get(name, "") for rows in summaries]] for name in names])
+
+
+def flat(tree, path=""):
+    if isinstance(tree, dict):
+        return {name: value for key, part in tree.items() for name, value in flat(part, f"{path}.{key}" if path else str(key)).items()}
+    return {path: tree}
+
+
+def add_differences(page, runs):
+    page.section("Differences", "Keys of the configurations that are not the same in all runs.")
+    settings = [flat(run.settings) for run in runs]
+    names = sorted({name for one in settings for name in one})
+    different = [name for name in names if len({str(one.get(name, "")) for one in settings}) > 1]
+    page.table(["key", *[run.name for run in runs]], [[name, *[one.get(name, "") for one in settings]] for name in different])
+
+
+def add_genes(page, run):
+    page.section("Genes and loss", f"Each line is one of the {len(run.complete)} individuals that were trained to their end; dark ones are the best. Drag along an "
+                                   "axis to choose.")
+    page.figure(figures.parallel_coordinates(run))
+    page.section("Each gene", "Later individuals are darker: where they gather is where the search went.")
+    page.figure(figures.slices(run))
+    page.section("What mattered")
+    if not analysis.Forest.fits(run):
+        page.figure(f"Fewer than {analysis.FEWEST} individuals were trained to their end, or all are alike: too few to tell.")
+        return
+    forest = analysis.Forest(run)
+    verdict = "so what follows can be believed" if forest.score > 0.5 else "so what follows is weak evidence" if forest.score > 0.1 else "so it has learnt next to nothing"
+    page.text(f"A random forest of 200 trees learns the rank of the loss from the genes of {forest.samples} individuals. On the 30 % that it has not seen, its R² is "
+              f"{forest.score:.2f}, {verdict}. Bars: by how much that falls when one gene's values are shuffled; mean and standard deviation of 20 times. The search "
+              "looked where losses are small, so this holds there.")
+    page.figure(figures.importance(forest))
+    page.section("Pairs of genes", "What that forest predicts over two genes, the others as the run had them; 0 is the best. Dots are individuals.")
+    page.figure(figures.contours(forest))
+
+
+def add_outcomes(page, run):
+    page.section("How evaluations ended", "By the operator that bred them.")
+    page.figure(figures.outcomes(run))
+    if len(run.problems):
+        outcomes = run.individuals.set_index("id_number").outcome.astype(str)
+        told = run.problems.assign(outcome=run.problems.individual.map(outcomes))
+        rows = [[outcome, text, len(same), figures.id_text(same.individual.iloc[0])]
+                for (outcome, text), same in sorted(told.groupby(["outcome", "text"]), key=lambda group: -len(group[1]))]
+        page.table(["outcome", "problem", "individuals", "one of them"], rows[:50])
+
+
+def add_best_model(page, run):
+    page.section("The best network's mistakes", "On the test set, which no search has seen: rows are what images are, columns what they were taken for.")
+    page.figure(figures.confusion(run))
+    images = run.best.get("test/mistakes/images")
+    if images is not None and len(images):
+        page.heading("The surest mistakes")
+        captions = [f"#{index}: {truth}, taken for {guess} ({100 * score:.0f} %)" for index, truth, guess, score in
+                    zip(*(run.best[f"test/mistakes/{name}"] for name in ("index", "truth", "guess", "score")))]
+        page.pictures(images, captions)
+
+
+def build(runs):
+    run = runs[0]
+    page = Page(" and ".join(run.name for run in runs) if len(runs) < 4 else f"{len(runs)} runs")
+    add_summaries(page, runs)
+    if len(runs) > 1:
+        add_differences(page, runs)
+    page.section("Progress", "The smallest loss so far.")
+    page.figure(figures.progress(runs))
+    if len(runs) > 1:
+        page.text(f"What follows is of {run.name}.")
+    page.section("Learning curves")
+    page.figure(figures.learning_curves(run))
+    add_genes(page, run)
+    if len(run.objectives) > 1:
+        page.section("The front", "Individuals that no other one beats in all objectives.")
+        page.figure(figures.pareto(run))
+    add_outcomes(page, run)
+    page.section("Where the best comes from", "Its ancestors, dark ones with a small loss.")
+    page.figure(figures.family_tree(run))
+    page.section("Workers", "Each bar is a training; below, the share of workers that trained.")
+    page.figure(figures.timeline(run))
+    if run.individuals.island.nunique() > 1:
+        page.section("Exchange between islands")
+        page.figure(figures.exchange(run))
+    if run.loss_name.startswith("validation"):
+        add_best_model(page, run)
+    page.section("Configuration")
+    page.code(run.config)
+    return page
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="+", type=pathlib.Path, metavar="RUN", help="a run's directory")
+    parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("report.html"))
+    given = parser.parse_args()
+    try:
+        page = build([read_run(path) for path in given.runs])
+        given.output.write_text(page.text_of_page(), encoding="utf-8")
+    except NoRun as problem:
+        sys.exit(str(problem))
+    except OSError as problem:
+        sys.exit(f"{given.output}: cannot be written ({problem.strerror})")
+    print(f"{given.output}: {page.figures} figures, {given.output.stat().st_size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""What a report computes from a run's tables: which genes mattered, who descends from whom, who was busy when."""
+import numpy as np
+import pandas
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.inspection import permutation_importance
+from sklearn.model_selection import train_test_split
+
+FEWEST = 20  # individuals from which a forest learns anything
+MOST = 3000  # more take seconds and tell nothing new
+
+
+def thinned(table, most, seed=0):
+    """At most `most` rows: the best hundredth and a random choice of the others, in their order."""
+    if len(table) <= most:
+        return table
+    best = table.nsmallest(max(1, most // 100), "loss").index
+    others = table.index.difference(best, sort=False)
+    chosen = np.random.default_rng(seed).choice(len(others), most - len(best), replace=False)
+    return table.loc[table.index.isin(best.union(others[chosen]))]
+
+
+def coordinates(gene, values):
+    """A gene's values as numbers: logarithms of logarithmic ones, the place of a choice's option."""
+    if gene.kind == "choice":
+        place = {option: number for number, option in enumerate(gene.options)}
+        return np.array([place.get(str(value), -1) for value in values], float)
+    values = np.asarray(values, float)
+    return np.log10(values) if gene.is_log else values
+
+
+def features(run, table):
+    """(individuals, columns) with the gene of each column: a number a gene, and a choice of more than two options one
+    column for each, since their order means nothing."""
+    columns, owner = [], []
+    for place, gene in enumerate(run.genes):
+        values = coordinates(gene, table[gene.name])
+        if gene.kind == "choice" and len(gene.options) > 2:
+            for option in range(len(gene.options)):
+                columns.append((values == option).astype(float))
+                owner.append(place)
+        else:
+            columns.append(values)
+            owner.append(place)
+    return np.column_stack(columns), np.array(owner)
+
+
+class Forest:
+    """A random forest that predicts the rank of the loss, in [0, 1], from the genes. Ranks, since a few enormous losses
+    would otherwise be all that it learns."""
+
+    def __init__(self, run):
+        table = thinned(run.complete, MOST)
+        self.run = run
+        x, self.owner = features(run, table)
+        y = table.loss.rank(pct=True).to_numpy()
+        known_x, unseen_x, known_y, unseen_y = train_test_split(x, y, test_size=0.3, random_state=0)
+        self.model = RandomForestRegressor(200, min_samples_leaf=2, max_features=0.7, random_state=0).fit(known_x, known_y)
+        self.score = self.model.score(unseen_x, unseen_y)
+        self.samples = len(table)
+        self.importance, self.deviation = self._importance(unseen_x, unseen_y)
+
+    @staticmethod
+    def fits(run):
+        return len(run.complete) >= FEWEST and len(run.genes) > 0 and run.complete.loss.nunique() > 1
+
+    def _importance(self, x, y):
+        """By gene: how much R² on unseen individuals falls when the gene's values are shuffled; mean and standard
+        deviation of 20 shuffles (Breiman 2001; sklearn.inspection.permutation_importance). The columns of a choice
+        are shuffled together."""
+        if (np.bincount(self.owner) == 1).all():
+            result = permutation_importance(self.model, x, y, n_repeats=20, random_state=0)
+            return result.importances_mean, result.importances_std
+        random = np.random.default_rng(0)
+        falls = np.empty((len(self.run.genes), 20))
+        for gene in range(len(self.run.genes)):
+            columns = np.flatnonzero(self.owner == gene)
+            for turn in range(20):
+                shuffled = x.copy()
+                shuffled[:, columns] = x[random.permutation(len(x))][:, columns]
+                falls[gene, turn] = self.score - self.model.score(shuffled, y)
+        return falls.mean(axis=1), falls.std(axis=1)
+
+    def order(self):
+        """Genes, the most important first."""
+        return [self.run.genes[place] for place in np.argsort(-self.importance)]
+
+    def surface(self, first, second, x, y):
+        """(len(y), len(x)) of predicted ranks, the other genes as in 100 individuals: the mean over them."""
+        table = thinned(self.run.complete, 100)
+        names = [first.name, second.name]
+        grid_x, grid_y = np.meshgrid(np.arange(len(x)), np.arange(len(y)))
+        sums = np.zeros(grid_x.size)
+        for _, row in table.iterrows():
+            points = pandas.DataFrame({gene.name: [row[gene.name]] * grid_x.size for gene in self.run.genes if gene.name not in names})
+            points[first.name] = np.asarray(x)[grid_x.ravel()]
+            points[second.name] = np.asarray(y)[grid_y.ravel()]
+            sums += self.model.predict(features(self.run, points)[0])
+        return (sums / len(table)).reshape(grid_x.shape)
+
+
+def best_so_far(run):
+    """The individuals that were the best when they ended, with how many had ended by then."""
+    table = run.measured.assign(evaluations=lambda rows: np.arange(1, len(rows) + 1))
+    counted = table[table.outcome != "pruned"]
+    return table, counted[counted.loss < counted.loss.cummin().shift(fill_value=np.inf)]
+
+
+def ancestors(run, name, most=150):
+    """The individuals from which `name` descends, with their distance from it in generations, nearest first."""
+    table = run.individuals
+    by_number = dict(zip(table.id_number, table.index))
+    depth, edges, front = {name: 0}, [], [name]
+    while front and len(depth) < most:
+        row = table.loc[front.pop(0)]
+        for number in (row.parent_1, row.parent_2, row.retry_of, row.inherited_from):
+            parent = by_number.get(number)
+            if number == 0 or parent is None:
+                continue
+            edges.append((parent, row.name))
+            if parent not in depth:
+                depth[parent] = depth[row.name] + 1
+                front.append(parent)
+    return depth, sorted(set(edges))
+
+
+def trainings(run):
+    """A row for each evaluation within one start: its worker, when it began and ended. One that went on after a stop is
+    cut there, since nobody trained it in between."""
+    rows = run.individuals
+    rows = rows[np.isfinite(rows.started) & np.isfinite(rows.finished) & (rows.started > 0) & (rows.last_worker >= 0) & (rows.reused_from == 0)]
+    parts = []
+    for start in run.starts.itertuples():
+        end = start.began + start.seconds
+        here = rows[(rows.started < end) & (rows.finished > start.began) & (rows.last_restart >= start.restart)]
+        here = here.assign(begin=here.started.clip(lower=start.began), end=here.finished.clip(upper=end), restart_of=start.restart)
+        parts.append(here[here.end >= here.begin])
+    return pandas.concat(parts) if parts else rows.assign(begin=rows.started, end=rows.finished, restart_of=0)
+
+
+def busy_fraction(parts, workers, edges):
+    """Share of `workers` that trained in each interval between `edges`."""
+    busy = np.zeros(len(edges) - 1)
+    for row in parts.itertuples():
+        busy += np.clip(np.minimum(row.end, edges[1:]) - np.maximum(row.begin, edges[:-1]), 0, None)
+    return np.minimum(1, busy / (np.diff(edges) * max(1, workers)))
+
+
+def front_of(losses):
+    """Which rows of (individuals, objectives) no other row beats in all objectives."""
+    order = np.lexsort(losses.T[::-1])
+    best = np.zeros(len(losses), bool)
+    kept = np.empty((0, losses.shape[1]))
+    for place in order:
+        row = losses[place]
+        if not ((kept <= row).all(axis=1) & (kept < row).any(axis=1)).any():
+            best[place] = True
+            kept = np.vstack([kept, row])
+    return best

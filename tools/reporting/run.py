@@ -1,0 +1,181 @@
+"""A run's files as tables of pandas. Reads population.h5 and models/best.h5 alone, by the names in docs/files.md."""
+import dataclasses
+import pathlib
+
+import h5py
+import numpy as np
+import pandas
+import yaml
+
+WORKER_BITS, SEQUENCE_BITS = 20, 32
+ABSENT = {"parameters": 0, "retry_of": 0, "reused_from": 0, "inherited_from": 0, "last_worker": 0, "last_restart": 0,
+          "training_seconds": np.nan}  # columns that files of earlier versions lack
+FINAL = ("evaluated", "pruned", "stopped")
+
+
+class NoRun(Exception):
+    """There is no run to read here; says what was expected."""
+
+
+@dataclasses.dataclass
+class Gene:
+    name: str
+    kind: str  # real, int or choice
+    is_log: bool
+    low: float
+    high: float
+    options: list
+
+
+@dataclasses.dataclass
+class Run:
+    name: str
+    path: pathlib.Path
+    attributes: dict
+    config: str
+    genes: list
+    individuals: pandas.DataFrame  # indexed by id; choices, operators and outcomes as words
+    curves: pandas.DataFrame
+    workers: pandas.DataFrame
+    starts: pandas.DataFrame
+    problems: pandas.DataFrame
+    memberships: pandas.DataFrame
+    homes: pandas.DataFrame
+    best: dict  # of models/best.h5: name: array; empty where there is none
+
+    @property
+    def settings(self):
+        return yaml.safe_load(self.config)
+
+    @property
+    def objectives(self):
+        """The names of what is minimised, the first of which is `loss`."""
+        objective = self.settings["search"]["objective"]
+        return objective if isinstance(objective, list) else [objective]
+
+    @property
+    def loss_name(self):
+        name = self.objectives[0]
+        return name if isinstance(name, str) else next(iter(name))
+
+    @property
+    def measured(self):
+        """The individuals that have a loss of their own, in the order in which they ended."""
+        table = self.individuals
+        return table[table.outcome.isin(FINAL) & np.isfinite(table.loss)].sort_values(["finished", "id_number"])
+
+    @property
+    def complete(self):
+        """Those that were trained to their end."""
+        return self.measured[self.measured.outcome == "evaluated"]
+
+    def node_hours(self, times):
+        """Node-hours that had been used at each of `times`, Unix seconds."""
+        used = np.zeros(len(times))
+        for start in self.starts.itertuples():
+            used += start.nodes * np.clip(np.asarray(times) - start.began, 0, start.seconds) / 3600
+        return used
+
+    def running_hours(self, times):
+        """Hours for which the run had been running at each of `times`: what lies between its starts does not count."""
+        hours = np.zeros(len(times))
+        for start in self.starts.itertuples():
+            hours += np.clip(np.asarray(times) - start.began, 0, start.seconds) / 3600
+        return hours
+
+
+def id_text(number):
+    number = int(number)
+    return f"{number >> (WORKER_BITS + SEQUENCE_BITS)}.{number >> SEQUENCE_BITS & (1 << WORKER_BITS) - 1}.{number & (1 << SEQUENCE_BITS) - 1}"
+
+
+def words(values):
+    """Bytes of HDF5 as text."""
+    return [value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) for value in values]
+
+
+def read_table(file, name):
+    """A dataset as a table: words for enums and bytes. Tables that the file's version did not have are empty."""
+    if name not in file:
+        return pandas.DataFrame()
+    rows = file[name][:]
+    columns = {}
+    for column in rows.dtype.names:
+        values = rows[column]
+        if values.ndim > 1:  # version 1 had both parents in one column
+            for place in range(values.shape[1]):
+                columns[f"{column.rstrip('s')}_{place + 1}"] = values[:, place]
+            continue
+        meaning = h5py.check_enum_dtype(rows.dtype[column])
+        if meaning:
+            word = {number: text for text, number in meaning.items()}
+            columns[column] = pandas.Categorical([word.get(int(value), str(value)) for value in values])
+        elif values.dtype.kind in "SO":
+            columns[column] = words(values)
+        else:
+            columns[column] = values
+    return pandas.DataFrame(columns)
+
+
+def read_genes(file):
+    space, choices = read_table(file, "space"), read_table(file, "choices")
+    genes = []
+    for place, row in enumerate(space.itertuples()):
+        options = list(choices[choices.gene == place].option) if len(choices) else []
+        whole = row.kind == "int"
+        genes.append(Gene(row.gene, row.kind, row.scale == "log", float(row.low_whole if whole else row.low),
+                          float(row.high_whole if whole else row.high), options))
+    return genes
+
+
+def read_individuals(file, genes):
+    table = read_table(file, "individuals")
+    for name, value in ABSENT.items():
+        if name not in table:
+            table[name] = value
+    for gene in genes:
+        if gene.kind == "choice":
+            table[gene.name] = table[gene.name].astype(str)
+    table["id_number"] = table.id
+    table.index = [id_text(number) for number in table.id]
+    return table
+
+
+def read_starts(file, individuals):
+    """The first version recorded none: one start then, from the first training to the last."""
+    starts = read_table(file, "starts")
+    if starts.empty and len(individuals):
+        began = individuals.started[individuals.started > 0].min()
+        starts = pandas.DataFrame([{"restart": 0, "workers": max(1, individuals.island.nunique()), "nodes": max(1, individuals.node.nunique()),
+                                    "began": began, "seconds": individuals.finished.max() - began}])
+    return starts
+
+
+def read_best(path):
+    try:
+        with h5py.File(path) as file:
+            best = {}
+            file.visititems(lambda name, item: best.update({name: item[()]}) if isinstance(item, h5py.Dataset) else None)
+            best["id"] = file.attrs["id"]
+            return best
+    except OSError:
+        return {}
+
+
+def read_run(path):
+    path = pathlib.Path(path)
+    archive = path / "population.h5"
+    if not path.is_dir():
+        raise NoRun(f"{path}: is no folder; expected the directory of a run")
+    if not archive.is_file():
+        raise NoRun(f"{path}: holds no population.h5; expected the directory of a run")
+    try:
+        with h5py.File(archive) as file:
+            genes = read_genes(file)
+            tables = {name: read_table(file, name) for name in ("curves", "workers", "problems", "memberships", "homes")}
+            config = file["config"][()]
+            individuals = read_individuals(file, genes)
+            return Run(name=path.resolve().name, path=path, attributes=dict(file.attrs), config=words([config])[0], genes=genes, individuals=individuals,
+                       starts=read_starts(file, individuals), best=read_best(path / "models" / "best.h5"), **tables)
+    except (OSError, KeyError) as error:
+        raise NoRun(f"{archive}: cannot be read ({error}); `finch show {path}` says what is there") from error
