@@ -106,7 +106,8 @@ def best_so_far(run):
 
 
 def ancestors(run, name, most=150):
-    """The individuals from which `name` descends, with their distance from it in generations, nearest first."""
+    """The nearest `most` individuals from which `name` descends, with their distance from it in generations: of several ways
+    the longest, so that nobody stands beside a child."""
     table = run.individuals
     by_number = dict(zip(table.id_number, table.index))
     depth, edges, front = {name: 0}, [], [name]
@@ -120,7 +121,10 @@ def ancestors(run, name, most=150):
             if parent not in depth:
                 depth[parent] = depth[row.name] + 1
                 front.append(parent)
-    return depth, sorted(set(edges))
+    edges = sorted((parent, child) for parent, child in set(edges) if parent in depth)
+    for parent, child in sorted(edges, key=lambda edge: -table.born[edge[1]]):  # children first
+        depth[parent] = max(depth[parent], depth[child] + 1)
+    return depth, edges
 
 
 def trainings(run):

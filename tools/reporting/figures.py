@@ -265,9 +265,8 @@ def family_tree(run):
             place[name] = ((number + 0.5) / len(names), -level)
     x, y = [], []
     for parent, child in edges:
-        if parent in place:
-            x += [place[parent][0], place[child][0], None]
-            y += [place[parent][1], place[child][1], None]
+        x += [place[parent][0], place[child][0], None]
+        y += [place[parent][1], place[child][1], None]
     made = figure(height=min(1400, 160 + 60 * max(depth.values())), showlegend=False)
     made.add_scatter(x=x, y=y, mode="lines", line={"color": "#a0aec0", "width": 1}, hoverinfo="skip")
     rows = run.individuals.loc[list(place)]
