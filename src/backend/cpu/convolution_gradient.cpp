@@ -1,6 +1,7 @@
 #include "convolution_gradient.hpp"
 
 #include "elementwise.hpp"
+#include "fetch.hpp"
 #include "library.hpp"
 
 #include <algorithm>
@@ -21,38 +22,38 @@ constexpr std::int64_t lanes = 16;            ///< floats of a vector
 constexpr std::int64_t chunk = 2 * lanes;     ///< floats of a window that are treated together
 constexpr std::size_t outputs_together = 12;  ///< two sums each, so that all stay in the 32 registers
 
+/// The next sample: x, y and the gradient of y.
+using Coming = std::array<Ahead, 3>;
+
 /// One pass over a sample: one row of the kernel, one chunk of its window, one block of outputs.
 struct Pass {
-    const float* x;               ///< the sample
-    const float* grad_y;          ///< the sample, from the block's first output on
-    const std::uint32_t* inside;  ///< (width_out) places of the chunk inside the image
-    std::int64_t kernel_row;
-    std::int64_t first_place;  ///< where the chunk begins in the window, in floats
-    float* sums;               ///< (outputs, `stride_of_sums`): what the pass adds to
+    const float* x;               ///< where the chunk begins in the first window
+    const float* grad_y;          ///< the first pixel's, from the block's first output on
+    const std::uint32_t* inside;  ///< (columns) places of the chunk inside the image
+    std::int64_t rows, columns;   ///< of pixels that are added up
+    std::int64_t x_row, x_step;   ///< floats from one row, and pixel, to the next
+    std::int64_t grad_row, grad_step;
+    float* sums;  ///< (outputs, `stride_of_sums`): what the pass adds to
     std::int64_t stride_of_sums;
+    Coming* coming;  ///< fetched row by row
 };
 
 /// Adds grad_y[output] · x[place of the window], over all pixels of the sample. Every loop over `sums` is unrolled, or
 /// they would not stay in registers.
 template <std::size_t outputs, std::size_t vectors>
-__attribute__((target("avx512f"))) void add_products(const ConvolutionShape& shape, const Pass& pass) {
-    const std::int64_t columns = shape.width_out();
-    const std::int64_t window_step = shape.stride * shape.channels_in;
-    const std::int64_t grad_step = shape.channels_out;
+__attribute__((target("avx512f"))) void add_products(const Pass& pass) {
     __m512 sums[outputs * vectors];
 #pragma GCC unroll 24
     for (std::size_t s = 0; s < outputs * vectors; ++s) {
         sums[s] = _mm512_setzero_ps();
     }
-    for (std::int64_t i = 0; i < shape.height_out(); ++i) {
-        const std::int64_t row = i * shape.stride - shape.padding_before + pass.kernel_row;
-        if (row < 0 || row >= shape.height) {
-            continue;
+    for (std::int64_t i = 0; i < pass.rows; ++i) {
+        for (Ahead& ahead : *pass.coming) {
+            fetch(ahead);
         }
-        const float* window =
-            pass.x + (row * shape.width - shape.padding_before) * shape.channels_in + pass.first_place;
-        const float* grad = pass.grad_y + i * columns * grad_step;
-        for (std::int64_t j = 0; j < columns; ++j, window += window_step, grad += grad_step) {
+        const float* window = pass.x + i * pass.x_row;
+        const float* grad = pass.grad_y + i * pass.grad_row;
+        for (std::int64_t j = 0; j < pass.columns; ++j, window += pass.x_step, grad += pass.grad_step) {
             __m512 seen[vectors];
 #pragma GCC unroll 2
             for (std::size_t v = 0; v < vectors; ++v) {
@@ -72,7 +73,7 @@ __attribute__((target("avx512f"))) void add_products(const ConvolutionShape& sha
     }
 }
 
-using AddProducts = void (*)(const ConvolutionShape&, const Pass&);
+using AddProducts = void (*)(const Pass&);
 
 /// add_products for 1 … outputs_together outputs.
 template <std::size_t vectors, std::size_t... less_one>
@@ -114,7 +115,40 @@ std::uint32_t places_inside(const ConvolutionShape& shape, std::int64_t j, std::
     return bits;
 }
 
+/// to = a + sign · b
+__attribute__((target("avx512f"))) void combine(const float* a, const float* b, float sign, float* to,
+                                                std::int64_t count) {
+    const __m512 factor = _mm512_set1_ps(sign);
+    for (std::int64_t i = 0; i < count; i += lanes) {
+        const auto mask = static_cast<__mmask16>(count - i >= lanes ? 0xFFFF : (1 << (count - i)) - 1);
+        const __m512 sum =
+            _mm512_fmadd_ps(factor, _mm512_maskz_loadu_ps(mask, b + i), _mm512_maskz_loadu_ps(mask, a + i));
+        _mm512_mask_storeu_ps(to + i, mask, sum);
+    }
+}
+
 }  // namespace
+
+/// A sample as pairs of rows.
+struct ConvolutionGradient::Pairs {
+    explicit Pairs(const ConvolutionShape& shape)
+        : x(static_cast<std::size_t>((shape.height_out() + 1) / 2 *
+                                     (shape.width + shape.padding_before + shape.padding_after) * shape.channels_in)),
+          grad_y(static_cast<std::size_t>((shape.height_out() + 1) / 2 * shape.width_out() * shape.channels_out)),
+          zeros(static_cast<std::size_t>(
+              std::max(shape.width * shape.channels_in, shape.width_out() * shape.channels_out))) {}
+    std::vector<float> x;  ///< with the padding at both sides
+    std::vector<float> grad_y, zeros;
+};
+
+/// Rows of x and of the gradient of y that are multiplied.
+struct ConvolutionGradient::Rows {
+    const float* x;  ///< the first window, from the padding on
+    const float* grad_y;
+    std::int64_t count;
+    std::int64_t x_row, grad_row;  ///< floats from one to the next
+    Coming* coming;
+};
 
 bool ConvolutionGradient::suits(const ConvolutionShape& shape) noexcept {
     if (!may_use(dnnl::cpu_isa::avx512_core) || shape.groups > 1 || shape.dilation > 1) {
@@ -127,52 +161,137 @@ bool ConvolutionGradient::suits(const ConvolutionShape& shape) noexcept {
 }
 
 ConvolutionGradient::ConvolutionGradient(const ConvolutionShape& shape)
-    : shape_(shape), chunks_((shape.kernel * shape.channels_in + chunk - 1) / chunk) {
+    : shape_(shape),
+      pairs_rows_(shape.kernel == 3 && shape.stride == 1),
+      kernel_rows_(pairs_rows_ ? 4 : shape.kernel),
+      chunks_((shape.kernel * shape.channels_in + chunk - 1) / chunk),
+      blocks_((shape.channels_out + static_cast<std::int64_t>(outputs_together) - 1) /
+              static_cast<std::int64_t>(outputs_together)) {
+    // Pairs of rows are copied with the padding of their sides, so that all of a window is inside.
+    ConvolutionShape seen = shape;
+    if (pairs_rows_) {
+        seen.width += shape.padding_before + shape.padding_after;
+        seen.padding_before = seen.padding_after = 0;
+    }
     for (std::int64_t c = 0; c < chunks_; ++c) {
         for (std::int64_t j = 0; j < shape.width_out(); ++j) {
-            inside_.push_back(places_inside(shape, j, c * chunk));
+            inside_.push_back(places_inside(seen, j, c * chunk));
         }
     }
-    sums_of_weights_ = shape.kernel * shape.channels_out * chunks_ * chunk;
+    sums_of_weights_ = kernel_rows_ * shape.channels_out * chunks_ * chunk;
     sums_ = sums_of_weights_ + shape.channels_out;
 }
 
-void ConvolutionGradient::add_sample(const float* x, const float* grad_y, float* sums) const {
-    const std::int64_t blocks = (shape_.channels_out + static_cast<std::int64_t>(outputs_together) - 1) /
-                                static_cast<std::int64_t>(outputs_together);
-    for (std::int64_t a = 0; a < shape_.kernel; ++a) {
-        for (std::int64_t c = 0; c < chunks_; ++c) {
-            const bool both = shape_.kernel * shape_.channels_in - c * chunk > lanes;
-            for (std::int64_t b = 0; b < blocks; ++b) {
-                const std::int64_t first = shape_.channels_out * b / blocks;
-                const std::int64_t behind = shape_.channels_out * (b + 1) / blocks;
-                const auto variant = static_cast<std::size_t>(behind - first - 1);
-                const std::int64_t stride = chunks_ * chunk;
-                (both ? two_vectors : one_vector)[variant](
-                    shape_, {.x = x,
-                             .grad_y = grad_y + first,
-                             .inside = inside_.data() + c * shape_.width_out(),
-                             .kernel_row = a,
-                             .first_place = c * chunk,
-                             .sums = sums + (a * shape_.channels_out + first) * stride + c * chunk,
-                             .stride_of_sums = stride});
-            }
+/// Adds the products of one row of the kernel.
+void ConvolutionGradient::add_row(const Rows& rows, std::int64_t kernel_row, float* sums) const {
+    const std::int64_t stride = chunks_ * chunk;
+    for (std::int64_t c = 0; c < chunks_; ++c) {
+        const bool both = shape_.kernel * shape_.channels_in - c * chunk > lanes;
+        for (std::int64_t b = 0; b < blocks_; ++b) {
+            const std::int64_t first = shape_.channels_out * b / blocks_;
+            const std::int64_t behind = shape_.channels_out * (b + 1) / blocks_;
+            const auto variant = static_cast<std::size_t>(behind - first - 1);
+            (both ? two_vectors : one_vector)[variant](
+                {.x = rows.x + c * chunk,
+                 .grad_y = rows.grad_y + first,
+                 .inside = inside_.data() + c * shape_.width_out(),
+                 .rows = rows.count,
+                 .columns = shape_.width_out(),
+                 .x_row = rows.x_row,
+                 .x_step = shape_.stride * shape_.channels_in,
+                 .grad_row = rows.grad_row,
+                 .grad_step = shape_.channels_out,
+                 .sums = sums + (kernel_row * shape_.channels_out + first) * stride + c * chunk,
+                 .stride_of_sums = stride,
+                 .coming = rows.coming});
         }
     }
-    add_pixels(grad_y, shape_.height_out() * shape_.width_out(), shape_.channels_out, sums + sums_of_weights_);
+}
+
+void ConvolutionGradient::add_sample(const float* x, const float* grad_y, float* sums, Coming& coming) const {
+    const std::int64_t x_row = shape_.width * shape_.channels_in;
+    const std::int64_t grad_row = shape_.width_out() * shape_.channels_out;
+    for (std::int64_t a = 0; a < shape_.kernel; ++a) {
+        // The rows of y for which that row of the kernel lies in the image.
+        const std::int64_t above = shape_.padding_before - a;
+        const std::int64_t first = above > 0 ? (above + shape_.stride - 1) / shape_.stride : 0;
+        const std::int64_t behind =
+            std::min(shape_.height_out(), (shape_.height - 1 + above + shape_.stride) / shape_.stride);
+        add_row({.x = x + (first * shape_.stride - above) * x_row - shape_.padding_before * shape_.channels_in,
+                 .grad_y = grad_y + first * grad_row,
+                 .count = behind - first,
+                 .x_row = shape_.stride * x_row,
+                 .grad_row = grad_row,
+                 .coming = &coming},
+                a, sums);
+    }
+}
+
+/// F(3, 2) over the rows: of two rows of y and the four of x that they see, four rows of products in place of six.
+void ConvolutionGradient::add_sample_by_pairs(const float* x, const float* grad_y, float* sums, Coming& coming,
+                                              Pairs& pairs) const {
+    const std::int64_t row = shape_.width * shape_.channels_in;
+    const std::int64_t grad_row = shape_.width_out() * shape_.channels_out;
+    const std::int64_t padding = shape_.padding_before * shape_.channels_in;
+    const std::int64_t padded_row = (shape_.width + shape_.padding_before + shape_.padding_after) * shape_.channels_in;
+    const std::int64_t count = (shape_.height_out() + 1) / 2;
+    const auto x_at = [&](std::int64_t i) { return i >= 0 && i < shape_.height ? x + i * row : pairs.zeros.data(); };
+    const auto grad_at = [&](std::int64_t i) {
+        return i < shape_.height_out() ? grad_y + i * grad_row : pairs.zeros.data();
+    };
+    struct Combination {
+        std::int64_t first, second;
+        float sign;
+    };
+    constexpr std::array<Combination, 4> of_x{{{0, 2, -1}, {1, 2, 1}, {2, 1, -1}, {3, 1, -1}}};
+    for (std::int64_t k = 0; k < 4; ++k) {
+        for (std::int64_t pair = 0; pair < count; ++pair) {
+            const std::int64_t top = 2 * pair - shape_.padding_before;
+            const Combination& c = of_x[static_cast<std::size_t>(k)];
+            combine(x_at(top + c.first), x_at(top + c.second), c.sign, pairs.x.data() + pair * padded_row + padding,
+                    row);
+        }
+        Rows rows{.x = pairs.x.data(),
+                  .grad_y = grad_y,
+                  .count = count,
+                  .x_row = padded_row,
+                  .grad_row = 2 * grad_row,
+                  .coming = &coming};
+        if (k == 1 || k == 2) {
+            for (std::int64_t pair = 0; pair < count; ++pair) {
+                combine(grad_at(2 * pair), grad_at(2 * pair + 1), k == 1 ? 1.0F : -1.0F,
+                        pairs.grad_y.data() + pair * grad_row, grad_row);
+            }
+            rows.grad_y = pairs.grad_y.data();
+            rows.grad_row = grad_row;
+        } else if (k == 3) {
+            rows.grad_y = grad_y + grad_row;
+            rows.count = shape_.height_out() / 2;
+        }
+        add_row(rows, k, sums);
+    }
 }
 
 void ConvolutionGradient::run(const float* x, const float* y, float* grad_y, float* grad_parameters) const {
     const std::int64_t x_size = shape_.height * shape_.width * shape_.channels_in;
     const std::int64_t y_size = shape_.height_out() * shape_.width_out() * shape_.channels_out;
     const std::int64_t slices = std::min<std::int64_t>(omp_get_max_threads(), shape_.batch);
+    const std::int64_t rows =
+        (pairs_rows_ ? 2 * (shape_.height_out() + 1) : shape_.kernel * shape_.height_out()) * chunks_ * blocks_;
     std::vector<float> sums(static_cast<std::size_t>(slices * sums_));
 #pragma omp parallel for schedule(static) num_threads(static_cast <int>(slices)) if (slices > 1)
     for (std::int64_t slice = 0; slice < slices; ++slice) {
+        Pairs pairs(shape_);
         for (std::int64_t n = shape_.batch * slice / slices; n < shape_.batch * (slice + 1) / slices; ++n) {
+            const float* const sample = x + n * x_size;
+            float* const grad = grad_y + n * y_size;
+            float* const own = sums.data() + slice * sums_;
             // While the sample is in the cache; the gradient of x reads what this leaves behind.
-            apply_derivative(shape_.activation, y + n * y_size, grad_y + n * y_size, static_cast<std::size_t>(y_size));
-            add_sample(x + n * x_size, grad_y + n * y_size, sums.data() + slice * sums_);
+            apply_derivative(shape_.activation, y + n * y_size, grad, static_cast<std::size_t>(y_size));
+            Coming coming{Ahead(sample + x_size, x_size, rows), Ahead(y + (n + 1) * y_size, y_size, rows),
+                          Ahead(grad + y_size, y_size, rows)};
+            pairs_rows_ ? add_sample_by_pairs(sample, grad, own, coming, pairs) : add_sample(sample, grad, own, coming);
+            add_pixels(grad, shape_.height_out() * shape_.width_out(), shape_.channels_out, own + sums_of_weights_);
         }
     }
     write(sums, static_cast<std::size_t>(slices), grad_parameters);
@@ -186,12 +305,21 @@ void ConvolutionGradient::write(const std::vector<float>& sums, std::size_t slic
         }
         return sum;
     };
+    const auto of_row = [&](std::int64_t a, std::int64_t place) {
+        const auto sum = [&](std::int64_t row) { return total(row * shape_.channels_out * chunks_ * chunk + place); };
+        if (!pairs_rows_) {
+            return sum(a);
+        }
+        if (a == 1) {
+            return 0.5F * (sum(1) - sum(2));
+        }
+        return 0.5F * (sum(1) + sum(2)) + sum(a == 0 ? 0 : 3);
+    };
     for (std::int64_t o = 0; o < shape_.channels_out; ++o) {
         for (std::int64_t i = 0; i < shape_.channels_in; ++i) {
             for (std::int64_t a = 0; a < shape_.kernel; ++a) {
                 for (std::int64_t b = 0; b < shape_.kernel; ++b) {
-                    *grad_parameters++ =
-                        total((a * shape_.channels_out + o) * chunks_ * chunk + b * shape_.channels_in + i);
+                    *grad_parameters++ = of_row(a, o * chunks_ * chunk + b * shape_.channels_in + i);
                 }
             }
         }

@@ -2,6 +2,9 @@
 
 #include "finch/backend/operation.hpp"
 
+#include "fetch.hpp"
+
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -26,11 +29,20 @@ public:
     void run(const float* x, const float* y, float* grad_y, float* grad_parameters) const;
 
 private:
-    void add_sample(const float* x, const float* grad_y, float* sums) const;
+    struct Rows;
+    struct Pairs;
+
+    void add_row(const Rows& rows, std::int64_t kernel_row, float* sums) const;
+    void add_sample(const float* x, const float* grad_y, float* sums, std::array<Ahead, 3>& coming) const;
+    void add_sample_by_pairs(const float* x, const float* grad_y, float* sums, std::array<Ahead, 3>& coming,
+                             Pairs& pairs) const;
     void write(const std::vector<float>& sums, std::size_t slices, float* grad_parameters) const;
 
     ConvolutionShape shape_;
+    bool pairs_rows_ = false;
+    std::int64_t kernel_rows_ = 1;       ///< or the rows of products that stand for them
     std::int64_t chunks_ = 1;            ///< of 32 floats, that a window (one row of the kernel) takes
+    std::int64_t blocks_ = 1;            ///< of output channels
     std::vector<std::uint32_t> inside_;  ///< (chunks, width_out): which places of the window lie inside the image
     std::int64_t sums_of_weights_ = 0;   ///< floats: kernel rows · channels_out · chunks · 32
     std::int64_t sums_ = 0;              ///< with those of the bias behind

@@ -1,6 +1,7 @@
 #include "winograd.hpp"
 
 #include "elementwise.hpp"
+#include "fetch.hpp"
 #include "library.hpp"
 #include "slices.hpp"
 
@@ -207,16 +208,6 @@ __attribute__((target("avx512f"), always_inline)) inline void scatter(__m512 (&v
     Q(3, 12, 13, 14, 15);
 }
 
-/// Asks for one of so many shares of `count` floats. Inline, since a function that only asks for memory is one without
-/// effect to the compiler, which leaves its calls out.
-template <int for_writing>
-__attribute__((always_inline)) inline void fetch(const float* from, std::int64_t count, std::int64_t share,
-                                                 std::int64_t shares) {
-    for (std::int64_t i = count * share / shares; i < count * (share + 1) / shares; i += lanes) {
-        __builtin_prefetch(from + i, for_writing);
-    }
-}
-
 struct alignas(64) Line {
     float values[lanes];
 };
@@ -361,10 +352,14 @@ void WinogradConvolution::run_group(const float* from, std::int64_t samples, con
     float* const inputs = memory.inputs.data()->values;
     float* const products = memory.products.data()->values;
     const std::int64_t parts = blocks_of(channels_out_);
-    const std::int64_t next_group = group_ * height_ * width_ * channels_;
-    const std::int64_t outputs_of_group = group_ * height_out_ * width_out_ * channels_out_;
-    const std::int64_t next_block = outputs_of_group / static_cast<std::int64_t>(blocks_.size());
-    const std::int64_t shares = static_cast<std::int64_t>(blocks_.size()) * parts * places;
+    // Memory is not read and written in an order that the processor foresees: the next group's input is asked for, and
+    // about what the next block writes.
+    const std::int64_t steps = parts * places;
+    const auto all_steps = static_cast<std::int64_t>(blocks_.size()) * steps;
+    const std::int64_t input = group_ * height_ * width_ * channels_;
+    Ahead next_input(from + input, input, all_steps);
+    Ahead next_output(to, group_ * height_out_ * width_out_ * channels_out_, all_steps);
+    next_output.next += steps * next_output.lines * Ahead::line;
     for (const Block& block : blocks_) {
         if (block.segments.front().sample >= samples) {
             break;
@@ -380,10 +375,8 @@ void WinogradConvolution::run_group(const float* from, std::int64_t samples, con
             const std::int64_t outputs = behind - first;
             const float* weights = packed + first * places * channels_;
             for (std::int64_t place = 0; place < places; ++place, weights += channels_ * outputs) {
-                // Memory is not read and written in an order that the processor foresees.
-                const std::int64_t share = ((&block - blocks_.data()) * parts + part) * places + place;
-                fetch<0>(from + next_group, next_group, share, shares);
-                fetch<1>(to + next_block, outputs_of_group, share, shares);
+                fetch(next_input);
+                fetch<1>(next_output);
                 multiply_of[static_cast<std::size_t>(outputs - 1)](
                     weights, inputs + place * together, channels_,
                     place == everywhere && bias != nullptr ? bias + first : nullptr, products + place * together);
