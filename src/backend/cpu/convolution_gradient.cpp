@@ -115,6 +115,11 @@ std::uint32_t places_inside(const ConvolutionShape& shape, std::int64_t j, std::
     return bits;
 }
 
+/// Whether rows are multiplied in pairs; of few rows that would be no gain.
+bool takes_pairs(const ConvolutionShape& shape) {
+    return shape.kernel == 3 && shape.stride == 1 && shape.height_out() >= 6;
+}
+
 /// to = a + sign · b
 __attribute__((target("avx512f"))) void combine(const float* a, const float* b, float sign, float* to,
                                                 std::int64_t count) {
@@ -154,15 +159,17 @@ bool ConvolutionGradient::suits(const ConvolutionShape& shape) noexcept {
     if (!may_use(dnnl::cpu_isa::avx512_core) || shape.groups > 1 || shape.dilation > 1) {
         return false;
     }
-    // Measured for 1 to 32 channels and kernels of 1, 2, 3 and 5: there it takes 0.2 to 0.9 of oneDNN's time.
+    // Measured for 1 to 32 channels and kernels of 1, 2, 3 and 5: there it takes 0.2 to 0.9 of oneDNN's time. Pairs of
+    // long rows take less of it whatever the channels (docs/measurements.md).
     const std::int64_t outputs_in_last_vector = shape.channels_out % lanes;
     const bool outputs_leave_lanes_idle = outputs_in_last_vector >= 1 && outputs_in_last_vector <= 11;
-    return shape.kernel == 1 || (outputs_leave_lanes_idle && shape.kernel * shape.channels_in > 5);
+    return shape.kernel == 1 || (outputs_leave_lanes_idle && shape.kernel * shape.channels_in > 5) ||
+           (takes_pairs(shape) && shape.width_out() >= 26 && shape.channels_in >= 4);
 }
 
 ConvolutionGradient::ConvolutionGradient(const ConvolutionShape& shape)
     : shape_(shape),
-      pairs_rows_(shape.kernel == 3 && shape.stride == 1),
+      pairs_rows_(takes_pairs(shape)),
       kernel_rows_(pairs_rows_ ? 4 : shape.kernel),
       chunks_((shape.kernel * shape.channels_in + chunk - 1) / chunk),
       blocks_((shape.channels_out + static_cast<std::int64_t>(outputs_together) - 1) /
