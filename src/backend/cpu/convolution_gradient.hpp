@@ -16,6 +16,8 @@ namespace finch::backend::cpu {
 /// oneDNN lays output channels along its vectors, so that 10 of 16 places work. Here a vector holds what one row of the
 /// kernel sees of x: kernel · channels_in values that lie together in NHWC (30 of 32 places for 3 · 10). The gradients
 /// of y are broadcast to them, and a block of outputs keeps its sums in registers over a whole sample.
+/// With a kernel of 3 × 3 and a stride of 1 the rows go in pairs, F(3, 2) along the columns (arXiv 1509.09308): the
+/// four rows of x that two rows of y see, and those two, are combined so that four rows of products do in place of six.
 class ConvolutionGradient {
 public:
     /// Whether this processor can do it, and does it faster than oneDNN for such a shape. What oneDNN's own
@@ -25,7 +27,8 @@ public:
     explicit ConvolutionGradient(const ConvolutionShape& shape);
 
     /// `grad_y`, the gradient behind the activation, becomes that before it; `grad_parameters` (canonical) is written.
-    /// Samples are dealt out to the threads in a fixed way, and their sums are added in a fixed order.
+    /// While a sample is treated the next one is fetched. Samples are dealt out to the threads in a fixed way, and
+    /// their sums are added in a fixed order.
     void run(const float* x, const float* y, float* grad_y, float* grad_parameters) const;
 
 private:
