@@ -1,105 +1,20 @@
 #include "convolution_gradient.hpp"
 
 #include "elementwise.hpp"
+#include "fetch.hpp"
+#include "gradient_vectors.hpp"
 #include "library.hpp"
 
 #include <algorithm>
 #include <array>
 #include <omp.h>
-#include <utility>
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 namespace finch::backend::cpu {
 
 #if defined(__x86_64__)
+using namespace gradient;
+
 namespace {
-
-constexpr std::int64_t lanes = 16;            ///< floats of a vector
-constexpr std::int64_t chunk = 2 * lanes;     ///< floats of a window that are treated together
-constexpr std::size_t outputs_together = 12;  ///< two sums each, so that all stay in the 32 registers
-
-/// One pass over a sample: one row of the kernel, one chunk of its window, one block of outputs.
-struct Pass {
-    const float* x;               ///< the sample
-    const float* grad_y;          ///< the sample, from the block's first output on
-    const std::uint32_t* inside;  ///< (width_out) places of the chunk inside the image
-    std::int64_t kernel_row;
-    std::int64_t first_place;  ///< where the chunk begins in the window, in floats
-    float* sums;               ///< (outputs, `stride_of_sums`): what the pass adds to
-    std::int64_t stride_of_sums;
-};
-
-/// Adds grad_y[output] · x[place of the window], over all pixels of the sample. Every loop over `sums` is unrolled, or
-/// they would not stay in registers.
-template <std::size_t outputs, std::size_t vectors>
-__attribute__((target("avx512f"))) void add_products(const ConvolutionShape& shape, const Pass& pass) {
-    const std::int64_t columns = shape.width_out();
-    const std::int64_t window_step = shape.stride * shape.channels_in;
-    const std::int64_t grad_step = shape.channels_out;
-    __m512 sums[outputs * vectors];
-#pragma GCC unroll 24
-    for (std::size_t s = 0; s < outputs * vectors; ++s) {
-        sums[s] = _mm512_setzero_ps();
-    }
-    for (std::int64_t i = 0; i < shape.height_out(); ++i) {
-        const std::int64_t row = i * shape.stride - shape.padding_before + pass.kernel_row;
-        if (row < 0 || row >= shape.height) {
-            continue;
-        }
-        const float* window =
-            pass.x + (row * shape.width - shape.padding_before) * shape.channels_in + pass.first_place;
-        const float* grad = pass.grad_y + i * columns * grad_step;
-        for (std::int64_t j = 0; j < columns; ++j, window += window_step, grad += grad_step) {
-            __m512 seen[vectors];
-#pragma GCC unroll 2
-            for (std::size_t v = 0; v < vectors; ++v) {
-                seen[v] =
-                    _mm512_maskz_loadu_ps(static_cast<__mmask16>(pass.inside[j] >> (lanes * v)), window + lanes * v);
-            }
-#pragma GCC unroll 24
-            for (std::size_t s = 0; s < outputs * vectors; ++s) {
-                sums[s] = _mm512_fmadd_ps(_mm512_set1_ps(grad[s / vectors]), seen[s % vectors], sums[s]);
-            }
-        }
-    }
-#pragma GCC unroll 24
-    for (std::size_t s = 0; s < outputs * vectors; ++s) {
-        float* to = pass.sums + static_cast<std::int64_t>(s / vectors) * pass.stride_of_sums + lanes * (s % vectors);
-        _mm512_storeu_ps(to, _mm512_add_ps(_mm512_loadu_ps(to), sums[s]));
-    }
-}
-
-using AddProducts = void (*)(const ConvolutionShape&, const Pass&);
-
-/// add_products for 1 … outputs_together outputs.
-template <std::size_t vectors, std::size_t... less_one>
-constexpr std::array<AddProducts, sizeof...(less_one)> variants(std::index_sequence<less_one...>) {
-    return {&add_products<less_one + 1, vectors>...};
-}
-constexpr auto one_vector = variants<1>(std::make_index_sequence<outputs_together>());
-constexpr auto two_vectors = variants<2>(std::make_index_sequence<outputs_together>());
-
-/// Adds the gradients of all pixels to `sums` (channels).
-__attribute__((target("avx512f"))) void add_pixels(const float* grad_y, std::int64_t pixels, std::int64_t channels,
-                                                   float* sums) {
-    constexpr std::size_t chains = 4;  // so that an addition need not wait for the one before
-    for (std::int64_t c = 0; c < channels; c += lanes) {
-        const auto mask = static_cast<__mmask16>(channels - c >= lanes ? 0xFFFF : (1 << (channels - c)) - 1);
-        __m512 partial[chains] = {_mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps()};
-        for (std::int64_t p = 0; p < pixels; p += chains) {
-            for (std::size_t k = 0; k < chains; ++k) {
-                const std::int64_t pixel = p + static_cast<std::int64_t>(k);
-                partial[k] = _mm512_add_ps(partial[k], _mm512_maskz_loadu_ps(pixel < pixels ? mask : __mmask16{0},
-                                                                             grad_y + pixel * channels + c));
-            }
-        }
-        const __m512 all = _mm512_add_ps(_mm512_add_ps(partial[0], partial[1]), _mm512_add_ps(partial[2], partial[3]));
-        _mm512_mask_storeu_ps(sums + c, mask, _mm512_add_ps(_mm512_maskz_loadu_ps(mask, sums + c), all));
-    }
-}
 
 /// Bit k says whether place `first_place` + k of the window at output column j lies in the image and in the window.
 std::uint32_t places_inside(const ConvolutionShape& shape, std::int64_t j, std::int64_t first_place) {
@@ -114,65 +29,178 @@ std::uint32_t places_inside(const ConvolutionShape& shape, std::int64_t j, std::
     return bits;
 }
 
+/// Whether rows are multiplied in pairs; of few rows that would be no gain.
+bool takes_pairs(const ConvolutionShape& shape) {
+    return shape.kernel == 3 && shape.stride == 1 && shape.height_out() >= 6;
+}
+
 }  // namespace
+
+/// A sample as pairs of rows.
+struct ConvolutionGradient::Pairs {
+    explicit Pairs(const ConvolutionShape& shape)
+        : x(static_cast<std::size_t>((shape.height_out() + 1) / 2 *
+                                     (shape.width + shape.padding_before + shape.padding_after) * shape.channels_in)),
+          grad_y(static_cast<std::size_t>((shape.height_out() + 1) / 2 * shape.width_out() * shape.channels_out)),
+          zeros(static_cast<std::size_t>(
+              std::max(shape.width * shape.channels_in, shape.width_out() * shape.channels_out))) {}
+    std::vector<float> x;  ///< with the padding at both sides
+    std::vector<float> grad_y, zeros;
+};
+
+/// Rows of x and of the gradient of y that are multiplied.
+struct ConvolutionGradient::Rows {
+    const float* x;  ///< the first window, from the padding on
+    const float* grad_y;
+    std::int64_t count;
+    std::int64_t x_row, grad_row;  ///< floats from one to the next
+    Coming* coming;
+};
 
 bool ConvolutionGradient::suits(const ConvolutionShape& shape) noexcept {
     if (!may_use(dnnl::cpu_isa::avx512_core) || shape.groups > 1 || shape.dilation > 1) {
         return false;
     }
-    // Measured for 1 to 32 channels and kernels of 1, 2, 3 and 5: there it takes 0.2 to 0.9 of oneDNN's time.
+    // Measured for 1 to 32 channels and kernels of 1, 2, 3 and 5: there it takes 0.2 to 0.9 of oneDNN's time. Pairs of
+    // long rows take less of it whatever the channels (docs/measurements.md).
     const std::int64_t outputs_in_last_vector = shape.channels_out % lanes;
     const bool outputs_leave_lanes_idle = outputs_in_last_vector >= 1 && outputs_in_last_vector <= 11;
-    return shape.kernel == 1 || (outputs_leave_lanes_idle && shape.kernel * shape.channels_in > 5);
+    return shape.kernel == 1 || (outputs_leave_lanes_idle && shape.kernel * shape.channels_in > 5) ||
+           (takes_pairs(shape) && shape.width_out() >= 26 && shape.channels_in >= 4);
 }
 
 ConvolutionGradient::ConvolutionGradient(const ConvolutionShape& shape)
-    : shape_(shape), chunks_((shape.kernel * shape.channels_in + chunk - 1) / chunk) {
+    : shape_(shape),
+      pairs_rows_(takes_pairs(shape)),
+      kernel_rows_(pairs_rows_ ? 4 : shape.kernel),
+      chunks_((shape.kernel * shape.channels_in + chunk - 1) / chunk),
+      blocks_((shape.channels_out + static_cast<std::int64_t>(outputs_together) - 1) /
+              static_cast<std::int64_t>(outputs_together)) {
+    // Pairs of rows are copied with the padding of their sides, so that all of a window is inside.
+    ConvolutionShape seen = shape;
+    if (pairs_rows_) {
+        seen.width += shape.padding_before + shape.padding_after;
+        seen.padding_before = seen.padding_after = 0;
+    }
     for (std::int64_t c = 0; c < chunks_; ++c) {
         for (std::int64_t j = 0; j < shape.width_out(); ++j) {
-            inside_.push_back(places_inside(shape, j, c * chunk));
+            inside_.push_back(places_inside(seen, j, c * chunk));
         }
     }
-    sums_of_weights_ = shape.kernel * shape.channels_out * chunks_ * chunk;
+    sums_of_weights_ = kernel_rows_ * shape.channels_out * chunks_ * chunk;
     sums_ = sums_of_weights_ + shape.channels_out;
 }
 
-void ConvolutionGradient::add_sample(const float* x, const float* grad_y, float* sums) const {
-    const std::int64_t blocks = (shape_.channels_out + static_cast<std::int64_t>(outputs_together) - 1) /
-                                static_cast<std::int64_t>(outputs_together);
-    for (std::int64_t a = 0; a < shape_.kernel; ++a) {
-        for (std::int64_t c = 0; c < chunks_; ++c) {
-            const bool both = shape_.kernel * shape_.channels_in - c * chunk > lanes;
-            for (std::int64_t b = 0; b < blocks; ++b) {
-                const std::int64_t first = shape_.channels_out * b / blocks;
-                const std::int64_t behind = shape_.channels_out * (b + 1) / blocks;
-                const auto variant = static_cast<std::size_t>(behind - first - 1);
-                const std::int64_t stride = chunks_ * chunk;
-                (both ? two_vectors : one_vector)[variant](
-                    shape_, {.x = x,
-                             .grad_y = grad_y + first,
-                             .inside = inside_.data() + c * shape_.width_out(),
-                             .kernel_row = a,
-                             .first_place = c * chunk,
-                             .sums = sums + (a * shape_.channels_out + first) * stride + c * chunk,
-                             .stride_of_sums = stride});
-            }
+/// Adds the products of one row of the kernel.
+void ConvolutionGradient::add_row(const Rows& rows, std::int64_t kernel_row, float* sums) const {
+    const std::int64_t stride = chunks_ * chunk;
+    for (std::int64_t c = 0; c < chunks_; ++c) {
+        const bool both = shape_.kernel * shape_.channels_in - c * chunk > lanes;
+        for (std::int64_t b = 0; b < blocks_; ++b) {
+            const std::int64_t first = shape_.channels_out * b / blocks_;
+            const std::int64_t behind = shape_.channels_out * (b + 1) / blocks_;
+            const auto variant = static_cast<std::size_t>(behind - first - 1);
+            (both ? two_vectors : one_vector)[variant](
+                {.x = rows.x + c * chunk,
+                 .grad_y = rows.grad_y + first,
+                 .inside = inside_.data() + c * shape_.width_out(),
+                 .rows = rows.count,
+                 .columns = shape_.width_out(),
+                 .x_row = rows.x_row,
+                 .x_step = shape_.stride * shape_.channels_in,
+                 .grad_row = rows.grad_row,
+                 .grad_step = shape_.channels_out,
+                 .sums = sums + (kernel_row * shape_.channels_out + first) * stride + c * chunk,
+                 .stride_of_sums = stride,
+                 .coming = rows.coming});
         }
     }
-    add_pixels(grad_y, shape_.height_out() * shape_.width_out(), shape_.channels_out, sums + sums_of_weights_);
+}
+
+void ConvolutionGradient::add_sample(const float* x, const float* grad_y, float* sums, Coming& coming) const {
+    const std::int64_t x_row = shape_.width * shape_.channels_in;
+    const std::int64_t grad_row = shape_.width_out() * shape_.channels_out;
+    for (std::int64_t a = 0; a < shape_.kernel; ++a) {
+        // The rows of y for which that row of the kernel lies in the image.
+        const std::int64_t above = shape_.padding_before - a;
+        const std::int64_t first = above > 0 ? (above + shape_.stride - 1) / shape_.stride : 0;
+        const std::int64_t behind =
+            std::min(shape_.height_out(), (shape_.height - 1 + above + shape_.stride) / shape_.stride);
+        add_row({.x = x + (first * shape_.stride - above) * x_row - shape_.padding_before * shape_.channels_in,
+                 .grad_y = grad_y + first * grad_row,
+                 .count = behind - first,
+                 .x_row = shape_.stride * x_row,
+                 .grad_row = grad_row,
+                 .coming = &coming},
+                a, sums);
+    }
+}
+
+/// F(3, 2) over the rows: of two rows of y and the four of x that they see, four rows of products in place of six.
+void ConvolutionGradient::add_sample_by_pairs(const float* x, const float* grad_y, float* sums, Coming& coming,
+                                              Pairs& pairs) const {
+    const std::int64_t row = shape_.width * shape_.channels_in;
+    const std::int64_t grad_row = shape_.width_out() * shape_.channels_out;
+    const std::int64_t padding = shape_.padding_before * shape_.channels_in;
+    const std::int64_t padded_row = (shape_.width + shape_.padding_before + shape_.padding_after) * shape_.channels_in;
+    const std::int64_t count = (shape_.height_out() + 1) / 2;
+    const auto x_at = [&](std::int64_t i) { return i >= 0 && i < shape_.height ? x + i * row : pairs.zeros.data(); };
+    const auto grad_at = [&](std::int64_t i) {
+        return i < shape_.height_out() ? grad_y + i * grad_row : pairs.zeros.data();
+    };
+    struct Combination {
+        std::int64_t first, second;
+        float sign;
+    };
+    constexpr std::array<Combination, 4> of_x{{{0, 2, -1}, {1, 2, 1}, {2, 1, -1}, {3, 1, -1}}};
+    for (std::int64_t k = 0; k < 4; ++k) {
+        for (std::int64_t pair = 0; pair < count; ++pair) {
+            const std::int64_t top = 2 * pair - shape_.padding_before;
+            const Combination& c = of_x[static_cast<std::size_t>(k)];
+            combine(x_at(top + c.first), x_at(top + c.second), c.sign, pairs.x.data() + pair * padded_row + padding,
+                    row);
+        }
+        Rows rows{.x = pairs.x.data(),
+                  .grad_y = grad_y,
+                  .count = count,
+                  .x_row = padded_row,
+                  .grad_row = 2 * grad_row,
+                  .coming = &coming};
+        if (k == 1 || k == 2) {
+            for (std::int64_t pair = 0; pair < count; ++pair) {
+                combine(grad_at(2 * pair), grad_at(2 * pair + 1), k == 1 ? 1.0F : -1.0F,
+                        pairs.grad_y.data() + pair * grad_row, grad_row);
+            }
+            rows.grad_y = pairs.grad_y.data();
+            rows.grad_row = grad_row;
+        } else if (k == 3) {
+            rows.grad_y = grad_y + grad_row;
+            rows.count = shape_.height_out() / 2;
+        }
+        add_row(rows, k, sums);
+    }
 }
 
 void ConvolutionGradient::run(const float* x, const float* y, float* grad_y, float* grad_parameters) const {
     const std::int64_t x_size = shape_.height * shape_.width * shape_.channels_in;
     const std::int64_t y_size = shape_.height_out() * shape_.width_out() * shape_.channels_out;
     const std::int64_t slices = std::min<std::int64_t>(omp_get_max_threads(), shape_.batch);
+    const std::int64_t rows =
+        (pairs_rows_ ? 2 * (shape_.height_out() + 1) : shape_.kernel * shape_.height_out()) * chunks_ * blocks_;
     std::vector<float> sums(static_cast<std::size_t>(slices * sums_));
 #pragma omp parallel for schedule(static) num_threads(static_cast <int>(slices)) if (slices > 1)
     for (std::int64_t slice = 0; slice < slices; ++slice) {
+        Pairs pairs(shape_);
         for (std::int64_t n = shape_.batch * slice / slices; n < shape_.batch * (slice + 1) / slices; ++n) {
+            const float* const sample = x + n * x_size;
+            float* const grad = grad_y + n * y_size;
+            float* const own = sums.data() + slice * sums_;
             // While the sample is in the cache; the gradient of x reads what this leaves behind.
-            apply_derivative(shape_.activation, y + n * y_size, grad_y + n * y_size, static_cast<std::size_t>(y_size));
-            add_sample(x + n * x_size, grad_y + n * y_size, sums.data() + slice * sums_);
+            apply_derivative(shape_.activation, y + n * y_size, grad, static_cast<std::size_t>(y_size));
+            Coming coming{Ahead(sample + x_size, x_size, rows), Ahead(y + (n + 1) * y_size, y_size, rows),
+                          Ahead(grad + y_size, y_size, rows)};
+            pairs_rows_ ? add_sample_by_pairs(sample, grad, own, coming, pairs) : add_sample(sample, grad, own, coming);
+            add_pixels(grad, shape_.height_out() * shape_.width_out(), shape_.channels_out, own + sums_of_weights_);
         }
     }
     write(sums, static_cast<std::size_t>(slices), grad_parameters);
@@ -186,12 +214,21 @@ void ConvolutionGradient::write(const std::vector<float>& sums, std::size_t slic
         }
         return sum;
     };
+    const auto of_row = [&](std::int64_t a, std::int64_t place) {
+        const auto sum = [&](std::int64_t row) { return total(row * shape_.channels_out * chunks_ * chunk + place); };
+        if (!pairs_rows_) {
+            return sum(a);
+        }
+        if (a == 1) {
+            return 0.5F * (sum(1) - sum(2));
+        }
+        return 0.5F * (sum(1) + sum(2)) + sum(a == 0 ? 0 : 3);
+    };
     for (std::int64_t o = 0; o < shape_.channels_out; ++o) {
         for (std::int64_t i = 0; i < shape_.channels_in; ++i) {
             for (std::int64_t a = 0; a < shape_.kernel; ++a) {
                 for (std::int64_t b = 0; b < shape_.kernel; ++b) {
-                    *grad_parameters++ =
-                        total((a * shape_.channels_out + o) * chunks_ * chunk + b * shape_.channels_in + i);
+                    *grad_parameters++ = of_row(a, o * chunks_ * chunk + b * shape_.channels_in + i);
                 }
             }
         }

@@ -2,9 +2,11 @@
 
 #include "convolution_gradient.hpp"
 #include "library.hpp"
+#include "winograd.hpp"
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace finch::backend::cpu {
 
@@ -12,9 +14,11 @@ namespace finch::backend::cpu {
 /// lie in each of the three passes; the canonical, plain form lies in the arenas.
 struct WeightedPlan {
     dnnl::primitive forward;
-    std::optional<dnnl::primitive> backward_data;  ///< nothing where the gradient of x is not needed
+    std::optional<dnnl::primitive> backward_data;  ///< nothing where the gradient of x is not needed, or Finch's own is
     dnnl::primitive backward_weights;
-    std::optional<ConvolutionGradient> own_backward_weights;  ///< in its place, where that is faster
+    /// Finch's own in their places, where those are faster.
+    std::optional<WinogradConvolution> own_forward, own_backward_data;
+    std::optional<ConvolutionGradient> own_backward_weights;
 
     dnnl::memory::desc x, y, bias;
     bool rounds = false;                     ///< whether the products read copies in bfloat16
@@ -59,6 +63,7 @@ private:
     dnnl::memory forward_weights_;
     dnnl::memory data_weights_;
     dnnl::memory weights_gradient_;
+    std::vector<float> own_forward_weights_, own_data_weights_;
     const float* parameters_ = nullptr;  ///< canonical; the bias is read where it lies
 };
 

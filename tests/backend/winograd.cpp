@@ -1,0 +1,133 @@
+#include "backend/trial.hpp"
+
+#include <cstdlib>
+#include <doctest/doctest.h>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+using namespace finch;
+using namespace finch::test;
+
+// Convolutions of 3 x 3 with a stride of 1 of the sizes for which the CPU backend has its own kernels.
+namespace {
+
+bool has_avx512() {
+#if defined(__x86_64__)
+    return std::getenv("DNNL_MAX_CPU_ISA") == nullptr && __builtin_cpu_supports("avx512f") != 0 &&
+           __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
+           __builtin_cpu_supports("avx512dq") != 0;
+#else
+    return false;
+#endif
+}
+
+ConvolutionShape shape_of(std::int64_t batch, std::int64_t height, std::int64_t width, std::int64_t in,
+                          std::int64_t out) {
+    return {.batch = batch,
+            .height = height,
+            .width = width,
+            .channels_in = in,
+            .channels_out = out,
+            .kernel = 3,
+            .padding_before = 1,
+            .padding_after = 1,
+            .activation = Activation::relu};
+}
+
+}  // namespace
+
+TEST_CASE("3 x 3: every number of channels up to 17 gives the reference's output and gradients") {
+    const auto device = make_device();
+    for (std::int64_t channels = 1; channels <= 17; ++channels)
+        for (const std::int64_t other : {4, 10, 13}) {
+            CAPTURE(channels);
+            CAPTURE(other);
+            check(*device, shape_of(2, 6, 29, channels, other));
+            check(*device, shape_of(2, 7, 28, other, channels));
+        }
+}
+
+TEST_CASE("3 x 3: odd and even sizes and every padding give the reference's output and gradients") {
+    const auto device = make_device();
+    for (const std::int64_t height : {3, 4, 6, 9})
+        for (const std::int64_t width : {28, 29, 33, 35, 66})
+            for (const auto& [before, after] : {std::pair{0, 0}, {1, 1}, {0, 2}, {2, 1}, {2, 2}, {3, 0}}) {
+                CAPTURE(height);
+                CAPTURE(width);
+                CAPTURE(before);
+                CAPTURE(after);
+                ConvolutionShape shape = shape_of(2, height, width, 5, 6);
+                shape.padding_before = before;
+                shape.padding_after = after;
+                check(*device, shape);
+            }
+}
+
+TEST_CASE("3 x 3: small images of many channels, which share their tiles, give the reference's output and gradients") {
+    const auto device = make_device();
+    for (const std::int64_t batch : {1, 2, 3, 5})
+        for (const auto& [side, in, out] :
+             {std::tuple{8, 56, 60}, {8, 64, 67}, {14, 32, 33}, {17, 30, 27}, {20, 24, 23}}) {
+            CAPTURE(batch);
+            CAPTURE(side);
+            CAPTURE(in);
+            check(*device, shape_of(batch, side, side, in, out));
+        }
+}
+
+TEST_CASE("3 x 3: every activation, on one thread and on three, has the same bits each time") {
+    for (const Activation activation : {Activation::none, Activation::relu, Activation::sigmoid, Activation::tanh}) {
+        CAPTURE(static_cast<int>(activation));
+        ConvolutionShape shape = shape_of(7, 7, 31, 10, 10);
+        shape.activation = activation;
+        std::vector<std::vector<float>> outputs, gradients;
+        for (const int threads : {1, 3, 3}) {
+            const auto device = make_cpu_device(threads);
+            Trial trial(*device, shape, 3);
+            CHECK((trial.operation->implementation() == "finch:winograd, finch:avx512f, finch:winograd") ==
+                  has_avx512());
+            trial.check_forward();
+            trial.check_backward();
+            outputs.push_back(from_device(*device, trial.device_y));
+            const Buffer grad_y = on_device(*device, Tensor(trial.expected.size(), 0.5));
+            const Buffer grad_x = device->allocate(trial.x.size());
+            const Buffer grad_parameters = device->allocate(trial.parameters.size());
+            backward(*device, *trial.operation, trial.device_x, trial.device_y, grad_y, grad_x, grad_parameters);
+            gradients.push_back(from_device(*device, grad_x));
+            const std::vector<float> sums = from_device(*device, grad_parameters);
+            gradients.back().insert(gradients.back().end(), sums.begin(), sums.end());
+        }
+        CHECK(outputs[1] == outputs[2]);
+        CHECK(gradients[1] == gradients[2]);
+        if (has_avx512()) {
+            // Sums over samples, which follow the threads, are another matter.
+            const auto size = static_cast<std::ptrdiff_t>(7 * 7 * 31 * 10);
+            CHECK(outputs[0] == outputs[1]);
+            CHECK(std::vector(gradients[0].begin(), gradients[0].begin() + size) ==
+                  std::vector(gradients[1].begin(), gradients[1].begin() + size));
+        }
+    }
+}
+
+TEST_CASE("3 x 3: NaN propagates through relu, and not from one sample to another" * doctest::skip(!has_avx512())) {
+    const auto device = make_cpu_device(1);
+    const ConvolutionShape shape = shape_of(3, 8, 8, 64, 64);
+    Trial trial(*device, shape, 4);
+    const std::size_t sample = trial.x.size() / 3;
+    trial.x[sample + 5 * 64] = std::numeric_limits<double>::quiet_NaN();
+    trial.device_x = on_device(*device, trial.x);
+
+    forward(*device, *trial.operation, trial.device_x, trial.device_y);
+
+    const std::vector<float> y = from_device(*device, trial.device_y);
+    for (std::size_t i = 0; i < y.size(); ++i) {
+        const bool is_of_second = i / sample == 1;
+        if (!is_of_second) {
+            REQUIRE(y[i] == y[i]);
+        }
+    }
+    CHECK(y[sample + 5 * 64] != y[sample + 5 * 64]);
+}
