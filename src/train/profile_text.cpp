@@ -72,8 +72,7 @@ std::string json_times(const GroupTimes& times) {
         "\"training_samples\": {}, \"validation_samples\": {}, "
         "\"training_samples_per_second\": {:.9g}, \"validation_samples_per_second\": {:.9g}, "
         "\"seconds\": {{",
-        times.training_samples, times.validation_samples, speed_text(times.training_speed()),
-        speed_text(times.validation_speed()));
+        times.training_samples, times.validation_samples, times.training_speed(), times.validation_speed());
     for (std::size_t i = 0; i < words.size(); ++i) {
         text += fmt::format("{}\"{}\": [", i == 0 ? "" : ", ", words.at(i));
         for (std::size_t rank = 0; rank < times.ranks.size(); ++rank) {

@@ -1,12 +1,17 @@
-"""finch train --profile: the table, profile.json, and that nothing else changes; and tools/bench/scaling.py, which is made of it."""
+"""finch train --profile: the table, profile.json, and that nothing else changes; and tools/bench/scaling.py, which is made of it.
+
+    profile.py FINCH [cuda]      cuda: on two devices, whose steps are graphs on one rank; the stand-ins serve
+"""
 import json
+import os
 import re
 import subprocess
 import sys
 
 from harness import FINCH, SOURCE, TINY, Folder, check, curves, environment, passed
 
-GENES = [word for gene in ("layers=2", "activation=relu", "lr=0.5") for word in ("--gene", gene)]
+DEVICE = sys.argv[2] if len(sys.argv) > 2 else "cpu"
+GENES = [word for gene in ("layers=2", "activation=relu", "lr=0.5") for word in ("--gene", gene)] + ["--set", f"workers.device={DEVICE}"]
 ACTIVITIES = ["data", "forward", "backward", "all-reduce", "wait", "optimizer", "validation", "snapshot", "other"]
 ROW = re.compile(r"  ([a-z-]+) +(-?[0-9.]+) % +(-?[0-9.]+) +(-?[0-9.]+) +(-?[0-9.]+) +([0-9]+)$", re.MULTILINE)
 
@@ -24,7 +29,7 @@ def check_table(output, ranks):
     check(abs(sum(row[1] for row in rows.values()) - whole) < 0.001 * len(rows), f"seconds do not add up to {whole}\n{output}")
     check(all(least <= mean + 0.001 and mean <= most + 0.001 and rank < ranks for _, mean, least, most, rank in rows.values()), output)
     check(all(rows[name][1] > 0 for name in ("forward", "backward", "validation")), f"no time in the network\n{output}")
-    check("conv 0" in output and "linear" in output, f"no layers\n{output}")
+    check(("conv 0" in output and "linear" in output) == (DEVICE == "cpu"), f"layers\n{output}")
     check(len(re.findall(r"epoch \d took .*: training [0-9.]+ samples/s, validation [0-9.]+ samples/s; data", output)) == 3, output)
 
 
@@ -38,6 +43,7 @@ def check_json(path, ranks):
         check(profile["all"]["seconds"]["wait"][0] < profile["all"]["seconds"]["forward"][0], "one rank waits for others")
 
 
+os.environ["FINCH_REHEARSAL_DEVICES"] = "2"
 with Folder() as folder:
     folder.write("tiny.yaml", TINY)
     for ranks in (1, 2):
@@ -55,6 +61,8 @@ with Folder() as folder:
     check("--profile" in refused, refused)
     passed("1 and 2 ranks: the table adds up, and no loss has another bit")
 
+    if DEVICE != "cpu":
+        sys.exit()
     scaled = subprocess.run([sys.executable, SOURCE / "tools/bench/scaling.py", FINCH, "--ranks", "1,2", "--net", "tutorial", "--samples", "300",
                              "--batch", "20", "--repetitions", "2"], env=environment(), cwd=folder.path, capture_output=True, text=True)
     check(scaled.returncode == 0, scaled.stdout + scaled.stderr)
