@@ -8,6 +8,7 @@
 #include "finch/app/load_data.hpp"
 #include "finch/app/on_every_rank.hpp"
 #include "finch/app/opening.hpp"
+#include "finch/app/profile.hpp"
 #include "finch/app/programs.hpp"
 #include "finch/app/progress.hpp"
 #include "finch/app/reuse.hpp"
@@ -95,7 +96,10 @@ void follow(const RunContext& context) {
     if (context.programs != nullptr) {
         context.programs->follow();
     } else if (context.config.trains()) {
-        evaluate::Slots(context.config, context.datasets, context.device, context.group, context.communicator).follow();
+        std::optional<train::Profile> profile = begin_profile(context.options);
+        evaluate::Slots(context.config, context.datasets, context.device, context.group, context.communicator,
+                        profile ? &*profile : nullptr)
+            .follow();
     } else {
         evaluate::follow_without_trainings(context.group);
     }
@@ -139,8 +143,10 @@ island::ExitReason lead(const RunContext& context, OpenedRun opened) {
                         publisher(context, run.before.run));
     }
     const auto mailbox = comm::make_mpi_mailbox(context.leaders.get());
+    std::optional<train::Profile> profile = begin_profile(context.options);
     std::optional<evaluate::Slots> slots;
-    slots.emplace(context.config, context.datasets, context.device, context.group, context.communicator);
+    slots.emplace(context.config, context.datasets, context.device, context.group, context.communicator,
+                  profile ? &*profile : nullptr);
     const search::Population* population = nullptr;
     const auto evaluator = make_evaluator(context, run.before.run, *slots, population);
     const island::IslandMap islands(context.placement.layout.island_of_worker, context.placement.layout.islands);
@@ -164,6 +170,9 @@ island::ExitReason lead(const RunContext& context, OpenedRun opened) {
         }
         evaluator->dismiss();
         return reason;
+    }
+    if (profile) {
+        tell_profile(context, *slots);
     }
     evaluator->dismiss();
     return close_orderly(context, worker, journal, archive ? &*archive : nullptr);
@@ -199,6 +208,9 @@ LoadedData load_data(const config::Config& config) {
 config::Config load_checked(const RunOptions& options, const cluster::Slurm& slurm, std::vector<std::string>& notes) {
     config::Config config = load_everywhere(options, slurm, notes);
     check_search(config, options.genes);
+    if (options.profile && !config.trains()) {
+        throw ConfigError("--profile: it measures the training of a network, and search.objective is none");
+    }
     return config;
 }
 

@@ -162,6 +162,9 @@ void add_training_verbs(CLI::App& app, CommandLine& line) {
     training->add_option("--gene", line.genes, "NAME=VALUE, for every gene of the search space")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    training->add_flag("--profile", line.options.profile,
+                       "measure where the time goes: a line per epoch, a table at the end, and profile.json in the run "
+                       "directory");
     with_programs(training, [&line](comm::Session& session, process::Launcher launcher) {
         line.options.genes = line.genes;
         return train_one(session, line.options, std::move(launcher));

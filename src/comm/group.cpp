@@ -144,6 +144,15 @@ void Group::sum(std::span<std::int64_t> values) const {
     }
 }
 
+void Group::minimum(std::span<double> values) const {
+    if (size_ > 1) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        FINCH_MPI(MPI_Iallreduce(MPI_IN_PLACE, values.data(), int_count(values.size()), MPI_DOUBLE, MPI_MIN, get(),
+                                 &request));
+        finish(request, "a comparison of times");
+    }
+}
+
 std::vector<double> Group::gather(std::span<const double> values) const {
     const int count = int_count(values.size() * static_cast<std::size_t>(size_)) / size_;
     std::vector<double> all(values.size() * static_cast<std::size_t>(size_));

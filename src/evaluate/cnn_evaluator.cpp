@@ -299,6 +299,7 @@ void CnnEvaluator::keep_best(const search::Individual& individual, train::Traini
     if (!mine.ranks_by_loss || (!individual.is_repeat() && (!beats(best_known_()) || !beats(kept_)))) {
         return;
     }
+    const backend::LapScope scope(slots_.profile(), backend::Activity::snapshot);
     keep_alive(seconds_of_files);
     const store::ModelFile file{individual, search::genome_text(config_.space, individual.genome),
                                 training.best_weights(), place_.run};
@@ -356,6 +357,7 @@ void CnnEvaluator::settled(const search::Individual& individual) {
 }
 
 std::vector<search::Individual> CnnEvaluator::checkpoint() {
+    const backend::LapScope scope(slots_.profile(), backend::Activity::snapshot);
     const double begin = steady_seconds();
     std::vector<search::Individual> saved;
     for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {

@@ -54,10 +54,11 @@ std::int64_t bytes_of(const NamedArrays& arrays) {
 }  // namespace
 
 Slots::Slots(const config::Config& config, const data::Datasets& datasets, backend::Device& device,
-             const comm::Group& group, cluster::AllReduceKind communicator)
+             const comm::Group& group, cluster::AllReduceKind communicator, train::Profile* profile)
     : config_(config),
       datasets_(datasets),
       group_(group),
+      profile_(profile),
       exceptions_(std::uncaught_exceptions()),
       slots_(static_cast<std::size_t>(config.workers.slots)) {
     for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
@@ -78,11 +79,16 @@ std::vector<Status> Slots::obey(const Order& order) {
     switch (order.kind) {
         case Order::Kind::start:
             return {start(order)};
-        case Order::Kind::snapshot:
+        case Order::Kind::snapshot: {
+            const backend::LapScope scope(profile_, backend::Activity::snapshot);
             snapshot_ = slots_.at(order.slot)->snapshot();
             if (!group_.is_leader()) {
                 snapshot_.clear();  // the leader writes it
             }
+            return {Status::running};
+        }
+        case Order::Kind::report:
+            report_ = profile_->report(group_);
             return {Status::running};
         case Order::Kind::release:
             slots_.at(order.slot).reset();
@@ -150,7 +156,7 @@ Status Slots::start(const Order& order) {
         slots_.at(order.slot) = std::make_unique<train::Training>(
             *streams_.at(order.slot), group_, *all_reduce_, datasets_,
             config_.recipe(order.individual.genome, order.individual.id.value),
-            train::HostMemory{largest_snapshot(), bytes_of(order.snapshot) + bytes_of(order.weights)});
+            train::HostMemory{largest_snapshot(), bytes_of(order.snapshot) + bytes_of(order.weights)}, profile_);
         if (!order.snapshot.empty()) {
             slots_.at(order.slot)->restore(order.snapshot);
         } else if (!order.weights.empty()) {
@@ -169,6 +175,7 @@ Status Slots::start(const Order& order) {
 }
 
 Status Slots::agree(Status mine, const std::string& text) {
+    const backend::LapScope scope(profile_, backend::Activity::wait);
     const Status all = evaluate::agree(group_, mine);
     problem_.clear();
     if (all >= Status::out_of_memory) {
@@ -182,9 +189,14 @@ Status Slots::agree(Status mine, const std::string& text) {
 void Slots::follow() {
     Order order{.seconds_to_next = 600};  // the leader reads the run first
     do {
-        order = receive_order(group_, order);
+        order = next_order(order);
         obey(order);
     } while (order.kind != Order::Kind::dismiss);
+}
+
+Order Slots::next_order(const Order& last) const {
+    const backend::LapScope scope(profile_, backend::Activity::wait);
+    return receive_order(group_, last);
 }
 
 }  // namespace finch::evaluate

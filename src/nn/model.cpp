@@ -19,6 +19,12 @@ std::vector<float> on_host(backend::Device& device, const backend::Buffer& buffe
     return values;
 }
 
+void enter(const backend::Pass& pass, backend::Activity activity, std::size_t node) {
+    if (pass.timer != nullptr) {
+        pass.timer->enter({activity, static_cast<std::int32_t>(node)});
+    }
+}
+
 }  // namespace
 
 std::int64_t memory_bytes(backend::Device& device, const ModelPlan& plan) {
@@ -73,6 +79,7 @@ void Model::forward(const backend::Pass& pass) {
         for (const std::size_t input : node.inputs) {
             inputs_.push_back(at(plan_.values[input].offset));
         }
+        enter(pass, backend::Activity::forward, i);
         operations_[i]->forward(pass, inputs_, at(plan_.values[node.output].offset));
     }
 }
@@ -90,6 +97,7 @@ void Model::backward(const backend::Pass& pass,
             inputs_.push_back(at(plan_.values[node.inputs[k]].offset));
             grad_inputs_.push_back(node.grad_inputs[k].is_needed ? at(node.grad_inputs[k].offset) : nullptr);
         }
+        enter(pass, backend::Activity::backward, i);
         operations_[i]->backward(pass, inputs_, at(plan_.values[node.output].offset), at(node.grad_output),
                                  grad_inputs_, grads_.data() + node.parameters_offset);
         for (std::size_t k = 0; k < node.inputs.size(); ++k) {

@@ -1,4 +1,5 @@
 #include "finch/base/bytes.hpp"
+#include "finch/base/log.hpp"
 #include "finch/comm/group.hpp"
 #include "finch/train/class_weights.hpp"
 #include "finch/train/training.hpp"
@@ -28,6 +29,17 @@ double objective_value(Objective objective, const Epoch& epoch) noexcept {
 }
 
 void Training::end_epoch() {
+    agree_on_epoch();
+    if (profile_ != nullptr) {
+        const GroupTimes& times = profile_->end_epoch(group_, position_.epoch);
+        if (group_.is_leader()) {
+            spdlog::info("{}", epoch_text(times));
+        }
+    }
+}
+
+void Training::agree_on_epoch() {
+    const backend::LapScope scope(profile_, backend::Activity::wait);
     std::array losses{sums_.training.loss, sums_.validation.loss};
     std::array counts{sums_.training.correct, sums_.training.samples, sums_.validation.correct,
                       sums_.validation.samples};

@@ -13,9 +13,12 @@ namespace finch::train {
 
 Learner::Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::ModelPlan plan, const Options& options,
                  const data::Dataset& dataset, const data::Options& normalisation, std::span<const float> class_weights,
-                 RandomSource random)
+                 RandomSource random, Profile* profile)
     : device_(device),
       all_reduce_(all_reduce),
+      profile_(profile),
+      device_timer_(profile != nullptr ? device.make_lap_timer() : nullptr),
+      timer_(device_timer_ ? static_cast<backend::LapTimer*>(device_timer_.get()) : profile),
       model_(device, std::move(plan)),
       optimizer_(device, options.optimizer, model_.plan(),
                  {.clip_norm = options.clip_norm, .decay_all = options.decay_all}),
@@ -23,7 +26,7 @@ Learner::Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::Model
       loss_(options.loss),
       label_smoothing_(static_cast<float>(options.label_smoothing)),
       micro_batches_(options.micro_batches),
-      sums_(device, all_reduce, model_, options.micro_batches) {
+      sums_(device, all_reduce, model_, options.micro_batches, timer_) {
     backend::Images images = images_of(dataset, normalisation);
     backend::Images distorted = distorted_images_of(dataset, normalisation);
     for (backend::Images* const each : {&images, &distorted}) {
@@ -42,7 +45,7 @@ Learner::Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::Model
     }
     training_.step = device.capture([this] { train_once(); }, how);
     validation_.context = device.make_step_context(images, model_.plan().batch);
-    validation_.step = device.capture([this] { evaluate_step(device_, *validation_.context, model_, loss_); },
+    validation_.step = device.capture([this] { evaluate_step(device_, *validation_.context, model_, loss_, timer_); },
                                       backend::CaptureAs::graph);
     if (options.average) {
         // Call by call: operations note on the host where their weights are, for the graphs that are captured later.
@@ -117,6 +120,9 @@ void Learner::validate(std::span<const std::int64_t> indices) {
 
 void Learner::run(Work& work, std::span<const std::int64_t> indices, std::int64_t steps) {
     work.context->fill(indices, scalars_);
+    if (device_timer_) {
+        profile_->hand_over();
+    }
     work.step->run(steps);
     work.is_under_way = true;
 }
@@ -127,6 +133,9 @@ double Learner::synchronize() {
     double seconds = 0;
     for (Work* work : {&training_, &validation_}) {
         seconds += std::exchange(work->is_under_way, false) ? work->step->seconds() : 0;
+    }
+    if (device_timer_) {
+        profile_->take_back(device_timer_->take());
     }
     return seconds;
 }
@@ -150,15 +159,24 @@ void Learner::throw_failure() {
     }
 }
 
+void Learner::enter(backend::Activity activity) {
+    if (timer_ != nullptr) {
+        timer_->enter({activity});
+    }
+}
+
 /// One step: captured once, done many times.
 void Learner::train_once() {
+    const backend::LapScope step(timer_, backend::Activity::data);
     sums_.begin();
     attempt([this] {
         for (std::int64_t part = 1; part <= micro_batches_; ++part) {
             compute_grads(part == micro_batches_);
         }
     });
+    enter(backend::Activity::all_reduce);
     sums_.finish(failed_);
+    enter(backend::Activity::optimizer);
     attempt([this] {
         if (micro_batches_ > 1) {
             device_.clear(added_grads_.data(), added_grads_.size());
@@ -187,11 +205,16 @@ void Learner::attempt(Action&& action) {
 
 /// Of the next part. The last one's gradients are those of all parts.
 void Learner::compute_grads(bool is_last) {
-    const backend::Pass pass{.step = *training_.context, .mode = backend::Mode::training, .group = &sums_};
+    const backend::Pass pass{
+        .step = *training_.context, .mode = backend::Mode::training, .group = &sums_, .timer = timer_};
+    enter(backend::Activity::data);
     device_.next_step(pass.step);
     device_.load_batch(pass.step, model_.input());
+    enter(backend::Activity::forward);
     model_.forward(pass);
+    enter(backend::Activity::forward);
     add_losses(device_, pass.step, model_, loss_, model_.grad_logits());
+    enter(backend::Activity::backward);
     model_.backward(pass, [&](std::int64_t begin, std::int64_t end) {
         const auto count = static_cast<std::size_t>(end - begin);
         float* const now = model_.grads().data() + begin;
@@ -215,7 +238,9 @@ void add_losses(backend::Device& device, backend::StepContext& context, nn::Mode
     device.regression_loss(context, kind, model.logits(), model.plan().classes, grad);
 }
 
-void evaluate_step(backend::Device& device, backend::StepContext& context, nn::Model& model, Loss loss) {
+void evaluate_step(backend::Device& device, backend::StepContext& context, nn::Model& model, Loss loss,
+                   backend::LapTimer* timer) {
+    const backend::LapScope validation(timer, backend::Activity::validation);
     device.next_step(context);
     device.load_batch(context, model.input());
     model.forward({.step = context, .mode = backend::Mode::validation});

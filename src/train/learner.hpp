@@ -4,6 +4,7 @@
 #include "finch/nn/average.hpp"
 #include "finch/nn/model.hpp"
 #include "finch/nn/optimizer.hpp"
+#include "finch/train/profile.hpp"
 #include "finch/train/recipe.hpp"
 
 #include "samples.hpp"
@@ -41,10 +42,10 @@ struct RandomSource {
 /// before training, in line with the steps under way: no arena is copied, and the host waits for nothing.
 class Learner {
 public:
-    /// `device`, `all_reduce` and `dataset` must outlive it. Throws std::bad_alloc.
+    /// `device`, `all_reduce`, `dataset` and `profile`, which may be null, must outlive it. Throws std::bad_alloc.
     Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::ModelPlan plan, const Options& options,
             const data::Dataset& dataset, const data::Options& normalisation, std::span<const float> class_weights,
-            RandomSource random);
+            RandomSource random, Profile* profile);
     ~Learner();
     Learner(const Learner&) = delete;
     Learner& operator=(const Learner&) = delete;
@@ -95,11 +96,15 @@ private:
     void run(Work& work, std::span<const std::int64_t> indices, std::int64_t steps);
     template <class Action>
     void attempt(Action&& action);
+    void enter(backend::Activity activity);
     void train_once();
     void compute_grads(bool is_last);
 
     backend::Device& device_;
     comm::AllReduce& all_reduce_;
+    Profile* profile_;                                       ///< null: nobody measures
+    std::unique_ptr<backend::DeviceLapTimer> device_timer_;  ///< null: nobody measures, or the host's clock serves
+    backend::LapTimer* timer_;                               ///< of steps; null: nobody measures
     nn::Model model_;
     nn::Optimizer optimizer_;
     std::optional<nn::WeightAverage> average_;
@@ -122,7 +127,9 @@ private:
 /// Local. The losses of the context's present batch, of what the model gave for it, go into its sums; their gradient to
 /// `grad`, where it is not null.
 void add_losses(backend::Device& device, backend::StepContext& context, nn::Model& model, Loss loss, float* grad);
-/// Local. One step of validation: the losses of the context's next batch go into its sums; the logits stay.
-void evaluate_step(backend::Device& device, backend::StepContext& context, nn::Model& model, Loss loss);
+/// Local. One step of validation: the losses of the context's next batch go into its sums; the logits stay. `timer`:
+/// null where nobody measures.
+void evaluate_step(backend::Device& device, backend::StepContext& context, nn::Model& model, Loss loss,
+                   backend::LapTimer* timer = nullptr);
 
 }  // namespace finch::train

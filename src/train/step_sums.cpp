@@ -8,8 +8,9 @@
 
 namespace finch::train {
 
-StepSums::StepSums(backend::Device& device, comm::AllReduce& all_reduce, nn::Model& model, std::int64_t passes)
-    : device_(device), all_reduce_(all_reduce), model_(model), buckets_(model.plan()) {
+StepSums::StepSums(backend::Device& device, comm::AllReduce& all_reduce, nn::Model& model, std::int64_t passes,
+                   backend::LapTimer* timer)
+    : device_(device), all_reduce_(all_reduce), model_(model), timer_(timer), buckets_(model.plan()) {
     const std::vector<nn::Node>& nodes = model.plan().nodes;
     std::size_t most = 0;
     const auto add_statistics = [&](std::size_t count) {
@@ -42,6 +43,7 @@ void StepSums::begin() noexcept {
 }
 
 void StepSums::sum(double* values, std::size_t count) {
+    const backend::LapScope scope(timer_, backend::Activity::all_reduce);
     ++done_;
     try {
         all_reduce_.sum({values, count});
@@ -52,6 +54,8 @@ void StepSums::sum(double* values, std::size_t count) {
 }
 
 void StepSums::grads_ready(std::int64_t end) {
+    // In line on the device it costs the step nothing here.
+    const backend::LapScope scope(all_reduce_.is_graph_capturable() ? nullptr : timer_, backend::Activity::all_reduce);
     for (const Bucket& bucket : buckets_.complete_until(end)) {
         ++done_;
         start(bucket);

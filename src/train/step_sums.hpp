@@ -16,8 +16,10 @@ namespace finch::train {
 /// that are left, with zeros.
 class StepSums : public backend::GroupSum {
 public:
-    /// All must outlive it. A step goes forward and backward `passes` times; the gradients of the last one are summed.
-    StepSums(backend::Device& device, comm::AllReduce& all_reduce, nn::Model& model, std::int64_t passes);
+    /// All must outlive it; `timer` may be null. A step goes forward and backward `passes` times; the gradients of the
+    /// last one are summed.
+    StepSums(backend::Device& device, comm::AllReduce& all_reduce, nn::Model& model, std::int64_t passes,
+             backend::LapTimer* timer);
 
     void begin() noexcept;
     /// Statistics.
@@ -40,6 +42,7 @@ private:
     backend::Device& device_;
     comm::AllReduce& all_reduce_;
     nn::Model& model_;
+    backend::LapTimer* timer_;  ///< null: nobody measures
     BucketSchedule buckets_;
     std::vector<Planned> planned_;  ///< in the order of a step
     std::size_t done_ = 0;          ///< of them, in this step

@@ -86,13 +86,14 @@ void check_precision(Precision precision, const backend::Device& device, const s
 }
 
 Training::Training(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
-                   const data::Datasets& datasets, Recipe recipe, HostMemory memory)
+                   const data::Datasets& datasets, Recipe recipe, HostMemory memory, Profile* profile)
     : device_(device),
       group_(group),
       all_reduce_(all_reduce),
       dataset_(datasets.training),
       recipe_(std::move(recipe)),
       memory_(memory),
+      profile_(profile),
       split_(data::split(recipe_.data, dataset_, recipe_.seed)),
       class_weights_(class_weights(recipe_.training, dataset_, split_.training)),
       global_batch_(global_batch_on(group.size(), recipe_.training)),
@@ -102,6 +103,9 @@ Training::Training(backend::Device& device, const comm::Group& group, comm::AllR
     check(recipe_.training, split_);
     check_precision(recipe_.training.precision, device);
     learner_ = make_learner(global_batch_);
+    if (profile_ != nullptr) {
+        profile_->set_model(plan());
+    }
     learner_->set_state(nn::initial_state(plan(), recipe_.seed, recipe_.individual, recipe_.training.initialization));
 }
 
@@ -113,7 +117,7 @@ std::unique_ptr<Learner> Training::make_learner(std::int64_t global_batch) const
     nn::ModelPlan plan = plan_training(recipe_, input, dataset_.outputs(), rank_batch);
     check_memory(plan);
     return std::make_unique<Learner>(device_, all_reduce_, std::move(plan), recipe_.training, dataset_, recipe_.data,
-                                     class_weights_, RandomSource{recipe_.seed, recipe_.individual});
+                                     class_weights_, RandomSource{recipe_.seed, recipe_.individual}, profile_);
 }
 
 void Training::check_memory(const nn::ModelPlan& plan) const {
@@ -153,11 +157,13 @@ State Training::advance(std::int64_t steps) {
 
 /// Returns for how many steps it asked: at most `steps`, within the epoch.
 std::int64_t Training::ask_for_training(std::int64_t steps) {
+    const backend::LapScope scope(profile_, backend::Activity::data);
     shuffle_epoch();
     steps = std::min(steps, learner_->most_training_steps());
     indices_.clear();
     step_plans_.clear();
     const std::int64_t parts = recipe_.training.micro_batches;
+    const std::int64_t begin = position_.sample;
     while (std::ssize(step_plans_) < steps * parts && position_.sample < training_samples()) {
         const std::int64_t end = std::min(position_.sample + global_batch_, training_samples());
         const double weight = batch_weight(end);
@@ -167,6 +173,9 @@ std::int64_t Training::ask_for_training(std::int64_t steps) {
         position_.sample = end;
     }
     learner_->train(indices_, step_plans_);
+    if (profile_ != nullptr) {
+        profile_->count_training(position_.sample - begin);
+    }
     if (position_.sample == training_samples()) {
         position_.phase = Phase::validation;
         position_.sample = 0;
@@ -197,8 +206,10 @@ void Training::add_part(const data::Share& part, double weight) {
 }
 
 std::int64_t Training::ask_for_validation(std::int64_t steps) {
+    const backend::LapScope scope(profile_, backend::Activity::validation);
     steps = std::min(steps, learner_->most_validation_steps());
     std::int64_t asked = 0;
+    const std::int64_t begin = position_.sample;
     indices_.clear();
     for (; asked < steps && position_.sample < validation_samples(); ++asked) {
         const std::int64_t end = std::min(position_.sample + plan().batch * group_.size(), validation_samples());
@@ -208,6 +219,9 @@ std::int64_t Training::ask_for_validation(std::int64_t steps) {
         position_.sample = end;
     }
     learner_->validate(indices_);
+    if (profile_ != nullptr) {
+        profile_->count_validation(position_.sample - begin);
+    }
     epoch_is_over_ = position_.sample == validation_samples();
     steps_asked_ += asked;
     return asked;

@@ -17,6 +17,7 @@ struct RunOptions {
     std::vector<std::string> settings;         ///< --set path=value
     std::optional<std::filesystem::path> run;  ///< --run DIR; nothing: runs/NAME
     bool fresh = false;
+    bool profile = false;                           ///< finch train: measures where the time goes
     std::optional<std::vector<std::string>> genes;  ///< finch train: name=value for every gene; nothing: a search
 };
 

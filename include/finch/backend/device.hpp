@@ -1,5 +1,6 @@
 #pragma once
 
+#include "finch/backend/lap_timer.hpp"
 #include "finch/backend/operation.hpp"
 #include "finch/backend/optimizer.hpp"
 #include "finch/backend/step_context.hpp"
@@ -110,6 +111,9 @@ public:
     /// `averages` take `values` up, both of `count` floats, with the present step's average_share: averaged().
     virtual void average(StepContext& step, const float* values, float* averages, std::size_t count) = 0;
 
+    /// A timer in line with what the device is asked for; null where it runs nothing ahead, and the host's clock
+    /// serves. Throws std::bad_alloc.
+    [[nodiscard]] virtual std::unique_ptr<DeviceLapTimer> make_lap_timer() { return nullptr; }
     /// `work` asks this device for operations, always the same on the same memory, and must live as long as the
     /// CapturedStep. With CaptureAs::calls it may also do things of its own; it is then called each time.
     [[nodiscard]] virtual std::unique_ptr<CapturedStep> capture(std::function<void()> work, CaptureAs how) = 0;

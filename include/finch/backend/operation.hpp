@@ -1,5 +1,7 @@
 #pragma once
 
+#include "finch/backend/lap_timer.hpp"
+
 #include <array>
 #include <compare>
 #include <cstddef>
@@ -197,6 +199,7 @@ struct Pass {
     StepContext& step;           ///< of the device that made the operations
     Mode mode = Mode::training;  ///< backward() follows a forward() in training
     GroupSum* group = nullptr;   ///< null: this rank trains alone
+    LapTimer* timer = nullptr;   ///< null: nobody measures
 };
 
 /// A planned operation with its own packed copies of the parameters and its own scratch memory.

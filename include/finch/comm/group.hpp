@@ -34,6 +34,8 @@ public:
     [[nodiscard]] std::int64_t maximum(std::int64_t value) const;
     /// Collective over the worker. The largest of each of everybody's two values.
     [[nodiscard]] std::array<std::int64_t, 2> maximum(std::array<std::int64_t, 2> values) const;
+    /// Collective over the worker. The smallest of each of everybody's `values`, as many everywhere.
+    void minimum(std::span<double> values) const;
     /// Collective over the worker. Sums, in the order of ranks, so all get the same bits.
     void sum(std::span<double> values) const;
     void sum(std::span<std::int64_t> values) const;

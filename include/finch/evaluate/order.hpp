@@ -14,7 +14,7 @@ namespace finch::evaluate {
 /// What a leader tells its group to do next. A follower never reads a clock or a message of another worker: it does
 /// what the Order says, and so a group cannot split. A signal that reached a follower goes up with its answer.
 struct Order {
-    enum class Kind : std::uint32_t { start, advance, snapshot, release, wait, dismiss };
+    enum class Kind : std::uint32_t { start, advance, snapshot, release, wait, report, dismiss };
     struct Steps {
         std::uint32_t slot = 0;
         std::uint32_t count = 0;  ///< batches

@@ -7,6 +7,7 @@
 #include "finch/config/config.hpp"
 #include "finch/data/dataset.hpp"
 #include "finch/evaluate/order.hpp"
+#include "finch/train/profile.hpp"
 #include "finch/train/training.hpp"
 
 #include <cstdint>
@@ -20,10 +21,10 @@ namespace finch::evaluate {
 /// The trainings of one worker on this rank, a slot each. Every rank of the worker has one and obeys the same Orders.
 class Slots {
 public:
-    /// Collective over the worker. All must outlive it. Each slot has a stream
-    /// of its own on `device`.
+    /// Collective over the worker. All must outlive it. Each slot has a stream of its own on `device`. `profile`
+    /// measures the trainings, one after another; null on all ranks: nobody does.
     Slots(const config::Config& config, const data::Datasets& datasets, backend::Device& device,
-          const comm::Group& group, cluster::AllReduceKind communicator);
+          const comm::Group& group, cluster::AllReduceKind communicator, train::Profile* profile = nullptr);
     /// While unwinding it gives the communicator up: the trainings' ends wait for the device, which may wait for a
     /// peer.
     ~Slots();
@@ -45,9 +46,14 @@ public:
     [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
     /// What the last `snapshot` gave.
     [[nodiscard]] NamedArrays take_snapshot() { return std::move(snapshot_); }
+    /// What the last `report` gave.
+    [[nodiscard]] const train::ProfileReport& report() const noexcept { return report_; }
+    /// Null: nobody measures.
+    [[nodiscard]] train::Profile* profile() const noexcept { return profile_; }
 
 private:
     Status start(const Order& order);
+    [[nodiscard]] Order next_order(const Order& last) const;
     Status advance(std::uint32_t slot, std::int64_t steps);
     template <class Work>
     [[nodiscard]] std::pair<Status, std::string> attempt(Work&& work) const;
@@ -59,6 +65,8 @@ private:
     const config::Config& config_;
     const data::Datasets& datasets_;
     const comm::Group& group_;
+    train::Profile* profile_;  ///< null: nobody measures
+    train::ProfileReport report_;
     int exceptions_;                                         ///< in flight when it was made
     std::vector<std::unique_ptr<backend::Device>> streams_;  ///< by slot
     std::unique_ptr<comm::AllReduce> all_reduce_;

@@ -41,6 +41,7 @@ public:
     /// The individual of a path that weights() gave; nothing for any other.
     [[nodiscard]] static std::optional<search::Id> id_of_weights(const std::filesystem::path& path);
     [[nodiscard]] std::filesystem::path best_model() const { return root_ / "models" / "best.h5"; }
+    [[nodiscard]] std::filesystem::path profile() const { return root_ / "profile.json"; }
     [[nodiscard]] std::filesystem::path lock() const { return root_ / "lock"; }
     [[nodiscard]] std::filesystem::path log() const { return root_ / "log"; }
 

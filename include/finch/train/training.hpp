@@ -7,6 +7,7 @@
 #include "finch/data/dataset.hpp"
 #include "finch/nn/model.hpp"
 #include "finch/train/early_stopping.hpp"
+#include "finch/train/profile.hpp"
 #include "finch/train/recipe.hpp"
 
 #include <cstdint>
@@ -60,12 +61,13 @@ struct HostMemory {
 /// same order with the same arguments.
 class Training {
 public:
-    /// Plans and allocates everything; `device`, `group`, `all_reduce` and `datasets` must outlive it. Throws
+    /// Plans and allocates everything; `device`, `group`, `all_reduce`, `datasets` and `profile` (the same on every
+    /// rank, or null on every rank) must outlive it. Throws
     /// ConfigError (the network cannot exist, there is nothing to validate on, the device has not that precision) and
     /// std::bad_alloc, at once if the device has less free memory than plan().bytes, and room for a snapshot if that
     /// is the host's. Local: not collective, so that a rank that fails can be heard.
     Training(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
-             const data::Datasets& datasets, Recipe recipe, HostMemory memory = {});
+             const data::Datasets& datasets, Recipe recipe, HostMemory memory = {}, Profile* profile = nullptr);
     ~Training();
     Training(const Training&) = delete;
     Training& operator=(const Training&) = delete;
@@ -161,6 +163,7 @@ private:
     void shuffle_epoch();
 
     void end_epoch();
+    void agree_on_epoch();
     [[nodiscard]] Verdict judge(std::span<const double> losses, std::span<const std::int64_t> counts);
     [[nodiscard]] bool is_pruned_after(const Epoch& epoch) const;
     void obey(const Verdict& verdict);
@@ -178,6 +181,7 @@ private:
     const data::Dataset& dataset_;
     Recipe recipe_;
     HostMemory memory_;
+    Profile* profile_;  ///< null: nobody measures
     data::Split split_;
     std::vector<float> class_weights_;  ///< empty: all 1
     std::int64_t global_batch_;

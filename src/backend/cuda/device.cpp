@@ -3,6 +3,7 @@
 #include "finch/base/format.hpp"
 
 #include "captured_step.hpp"
+#include "lap_timer.hpp"
 #include "operations.hpp"
 #include "step_context.hpp"
 #include "steps.hpp"
@@ -116,6 +117,9 @@ public:
         launch_average(stream_.get(), own(step).view().state, values, averages, count);
     }
 
+    [[nodiscard]] std::unique_ptr<DeviceLapTimer> make_lap_timer() override {
+        return std::make_unique<CudaLapTimer>(stream_);
+    }
     [[nodiscard]] std::unique_ptr<CapturedStep> capture(std::function<void()> work, CaptureAs how) override {
         return std::make_unique<CudaCapturedStep>(stream_, std::move(work), how);
     }

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cuda_runtime.h>
+#include <functional>
 #include <string>
 
 /// What a test can make the stand-ins of CUDA's libraries do, and what it can ask them. One process has one machine
@@ -22,6 +24,8 @@ void set_execution(Execution execution);
 void fail(const std::string& function, int nth, cudaError_t code);
 /// The stream never gets done: cudaStreamQuery says that it is not ready. As if a peer never came.
 void block(cudaStream_t stream);
+/// What kernels read from the device's clock, in place of the host's; empty: that again.
+void set_clock(std::function<std::uint64_t()> nanoseconds);
 /// Lets somebody wait for a blocked stream, which is an error of the program otherwise: for the end of a test.
 void forgive_waiting();
 

@@ -1,6 +1,8 @@
 // Stands in for the CUDA runtime in tests: the machine, its devices, its errors, and what a test sets.
+#include "support/rehearsal/kernel_launch.hpp"
 #include "support/rehearsal/machine.hpp"
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -49,6 +51,7 @@ void reset() {
     machine().forgives = false;
     machine().has_pools = true;
     machine().was_called = false;
+    machine().clock = nullptr;
     for (const auto& line : machine().lines) {
         line->blocked = false;
     }
@@ -66,6 +69,13 @@ void set_execution(Execution execution) {
 }
 void fail(const std::string& function, int nth, cudaError_t code) {
     machine().failures[function] = {nth, code};
+}
+void set_clock(std::function<std::uint64_t()> nanoseconds) {
+    machine().clock = std::move(nanoseconds);
+}
+std::uint64_t device_nanoseconds() {
+    return machine().clock ? machine().clock()
+                           : static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 void forgive_waiting() {
     machine().forgives = true;

@@ -24,6 +24,10 @@ void submit(cudaStream_t stream, std::function<void()> work);
 [[nodiscard]] cudaError_t submit_kernel(cudaStream_t stream, const void* function, std::size_t shared_bytes,
                                         std::function<void()> work);
 
+/// What a kernel reads from the device's clock: that of the host, or the one that a test has put in its place
+/// (control.hpp).
+[[nodiscard]] std::uint64_t device_nanoseconds();
+
 /// Its address is a kernel's.
 template <class Kernel>
 inline constexpr char kernel_address = 0;
@@ -54,6 +58,7 @@ public:
     [[nodiscard]] int blocks_x() const { return static_cast<int>(grid_.blocks_x); }
     [[nodiscard]] std::int64_t global_index() const { return x_ * grid_.threads + index_; }
     [[nodiscard]] std::int64_t global_count() const { return grid_.blocks_x * grid_.threads; }
+    [[nodiscard]] std::uint64_t nanoseconds() const { return rehearsal::device_nanoseconds(); }
     void sync() const { block_.wait(index_, rehearsal::Wait::barrier); }
     template <class T>
     [[nodiscard]] T* shared() const {

@@ -83,6 +83,7 @@ struct Machine {
     std::map<const void*, std::size_t> shared_limits;  ///< of kernels that asked for more shared memory
     std::string queues;
     bool was_called = false;
+    std::function<std::uint64_t()> clock;  ///< ns; empty: the host's
 
     Machine();
     void read_environment();

@@ -49,6 +49,12 @@ public:
     [[nodiscard]] FINCH_DEVICE std::int64_t global_count() const {
         return static_cast<std::int64_t>(gridDim.x) * blockDim.x;
     }
+    /// The device's clock, the same for all its streams. It may go in steps of a microsecond.
+    [[nodiscard]] FINCH_DEVICE std::uint64_t nanoseconds() const {
+        std::uint64_t now;
+        asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+        return now;
+    }
     /// Waits for all threads of the block, and makes their writes seen. Every thread of the block must come here.
     FINCH_DEVICE void sync() const { __syncthreads(); }
     /// The block's shared memory, Grid::shared_bytes, aligned to 16 bytes, not zeroed.

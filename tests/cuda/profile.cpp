@@ -1,0 +1,70 @@
+// The device's own clock in captured steps: each look at it is a microsecond after the one before.
+#include "finch/train/profile.hpp"
+
+#include "cuda/trained.hpp"
+#include "support/rehearsal/control.hpp"
+
+using namespace finch;
+using namespace finch::test;
+using backend::Activity;
+
+namespace {
+
+/// 70 samples train and 20 validate, one at a time, in 3 epochs: graphs of one step and of many.
+train::Recipe single_samples() {
+    train::Recipe recipe = calm_recipe();
+    recipe.training.batch_size = 1;
+    return recipe;
+}
+
+constexpr double steps = 3 * 70;
+constexpr double validations = 3 * 20;
+
+void use_counting_clock() {
+    rehearsal::set_clock([ticks = std::uint64_t{0}]() mutable { return ticks += 1000; });
+}
+
+NamedArrays trained(const comm::Group& group, train::Profile* profile) {
+    const auto datasets = bright_rows(90);
+    const auto device = backend::make_cuda_device(0);
+    const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
+    train::Training training(*device, group, *all_reduce, datasets, single_samples(), {}, profile);
+    while (training.advance(100) == train::State::running) {
+    }
+    CHECK(training.state() == train::State::finished);
+    return training.snapshot();
+}
+
+}  // namespace
+
+TEST_CASE("every step of every graph is measured on the device") {
+    rehearsal::reset();
+    use_counting_clock();
+    const comm::Group group = alone();
+    double now = 0;
+    train::Profile profile([&now] { return now; });
+
+    (void)trained(group, &profile);
+
+    const train::ProfileReport report = profile.report(group);
+    const train::RankTimes& rank = report.all.ranks.front();
+    for (const Activity activity :
+         {Activity::data, Activity::forward, Activity::backward, Activity::all_reduce, Activity::optimizer}) {
+        CHECK(rank.of(activity) == doctest::Approx(1e-6 * steps));
+    }
+    CHECK(rank.of(Activity::validation) == doctest::Approx(1e-6 * validations));
+    CHECK(rank.of(Activity::wait) == 0);
+    CHECK(rank.whole() == doctest::Approx(0));  // by the host's clock, which stands
+    CHECK(report.layers.empty());
+    rehearsal::reset();
+}
+
+TEST_CASE("measuring changes no bit of a training on the device") {
+    rehearsal::reset();
+    const comm::Group group = alone();
+    train::Profile profile;
+
+    const NamedArrays measured = trained(group, &profile);
+
+    CHECK(equal_but_for_seconds(measured, trained(group, nullptr)));
+}

@@ -1,0 +1,265 @@
+// Where a training's time goes, by a clock that only moves where the tests say so.
+#include "finch/train/profile.hpp"
+
+#include "support/wrapped_device.hpp"
+#include "train/world.hpp"
+
+#include <iterator>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+using namespace finch;
+using namespace finch::test;
+using backend::Activity;
+
+namespace {
+
+/// Seconds that things take, and how often they were done.
+struct VirtualClock {
+    static constexpr double load = 1;
+    static constexpr double loss = 2;
+    static constexpr double optimizer = 4;
+    static constexpr double forward = 8;    ///< a node
+    static constexpr double backward = 16;  ///< a node
+    static constexpr double sum = 3;
+    static constexpr double wait = 32;  ///< of rank 0, for the other
+
+    double now = 100;
+    std::int64_t optimizer_steps = 0;
+    std::int64_t batches = 0;
+    std::int64_t failing_batch = -1;
+};
+
+class ClockedOperation : public backend::Operation {
+public:
+    ClockedOperation(VirtualClock& clock, std::unique_ptr<backend::Operation> of)
+        : clock_(clock), operation_(std::move(of)) {}
+    void pack(const float* parameters, float* buffers) override { operation_->pack(parameters, buffers); }
+    void forward(const backend::Pass& pass, std::span<const float* const> x, float* y) override {
+        clock_.now += VirtualClock::forward;
+        operation_->forward(pass, x, y);
+    }
+    void backward(const backend::Pass& pass, std::span<const float* const> x, const float* y, float* grad_y,
+                  std::span<float* const> grad_x, float* grad_parameters) override {
+        clock_.now += VirtualClock::backward;
+        operation_->backward(pass, x, y, grad_y, grad_x, grad_parameters);
+    }
+    [[nodiscard]] std::string implementation() const override { return operation_->implementation(); }
+
+private:
+    VirtualClock& clock_;
+    std::unique_ptr<backend::Operation> operation_;
+};
+
+class ClockedDevice : public WrappedDevice {
+public:
+    explicit ClockedDevice(VirtualClock& clock) : clock_(clock) {}
+    [[nodiscard]] std::unique_ptr<backend::Operation> make(const backend::OperationShape& shape) override {
+        return std::make_unique<ClockedOperation>(clock_, WrappedDevice::make(shape));
+    }
+    void load_batch(backend::StepContext& step, float* out) override {
+        clock_.now += VirtualClock::load;
+        if (++clock_.batches == clock_.failing_batch) {
+            throw std::runtime_error("no batch");
+        }
+        WrappedDevice::load_batch(step, out);
+    }
+    void softmax_cross_entropy(backend::StepContext& step, const float* logits, std::int64_t classes,
+                               float* grad) override {
+        clock_.now += VirtualClock::loss;
+        WrappedDevice::softmax_cross_entropy(step, logits, classes, grad);
+    }
+    void optimizer_step(backend::StepContext& step, const backend::Optimizer& optimizer, bool decays, float* parameters,
+                        const float* grads, float* state_a, float* state_b, std::size_t count) override {
+        clock_.now += VirtualClock::optimizer;
+        ++clock_.optimizer_steps;
+        WrappedDevice::optimizer_step(step, optimizer, decays, parameters, grads, state_a, state_b, count);
+    }
+
+private:
+    VirtualClock& clock_;
+};
+
+/// The sum takes its time; before it rank 0 waits for the other, which is late.
+class ClockedAllReduce : public comm::AllReduce {
+public:
+    ClockedAllReduce(VirtualClock& clock, const comm::Group& group)
+        : clock_(clock), group_(group), mpi_(comm::make_mpi_all_reduce(group, 30.0)) {}
+    [[nodiscard]] std::string name() const override { return mpi_->name(); }
+    [[nodiscard]] bool is_graph_capturable() const override { return mpi_->is_graph_capturable(); }
+    void start(std::span<float> bucket) override { mpi_->start(bucket); }
+    void progress() override { mpi_->progress(); }
+    void wait() override {
+        clock_.now += VirtualClock::sum + (group_.is_leader() ? VirtualClock::wait : 0);
+        mpi_->wait();
+    }
+    void sum(std::span<double> values) override { mpi_->sum(values); }
+    void synchronize() override { mpi_->synchronize(); }
+
+private:
+    VirtualClock& clock_;
+    const comm::Group& group_;
+    std::unique_ptr<comm::AllReduce> mpi_;
+};
+
+constexpr std::int64_t steps = 3 * 5;        ///< of 40 samples in batches of 8, in 3 epochs
+constexpr std::int64_t validations = 3 * 3;  ///< of 20 samples in batches of 8
+
+/// What all ranks get.
+struct Profiled {
+    train::ProfileReport report;
+    std::vector<VirtualClock> clock;  ///< this rank's
+    std::size_t nodes = 0;
+    NamedArrays snapshot;
+};
+
+Profiled profiled(const comm::Group& group, bool measures = true) {
+    VirtualClock clock;
+    ClockedDevice device(clock);
+    ClockedAllReduce all_reduce(clock, group);
+    train::Profile profile([&clock] { return clock.now; });
+    const auto datasets = bright_rows(60);
+    train::Training training(device, group, all_reduce, datasets, small_recipe(20), {}, measures ? &profile : nullptr);
+    while (training.advance(2) == train::State::running) {
+    }
+    return {profile.report(group), {clock}, training.plan().nodes.size(), training.snapshot()};
+}
+
+double whole_epochs(const train::ProfileReport& report, std::size_t rank, Activity activity) {
+    return std::accumulate(
+        report.epochs.begin(), report.epochs.end(), 0.0,
+        [&](double sum, const train::GroupTimes& epoch) { return sum + epoch.ranks[rank].of(activity); });
+}
+
+}  // namespace
+
+TEST_CASE("every second of a training on two ranks goes to what took it") {
+    const comm::Group group = first_ranks(2);
+    const Profiled run = profiled(group);
+
+    CHECK(run.report.epochs.size() == 3);
+    CHECK(run.report.all.ranks.size() == 2);
+    const auto nodes = static_cast<double>(run.nodes);
+    for (const train::RankTimes& rank : run.report.all.ranks) {
+        CHECK(rank.of(Activity::data) == steps * VirtualClock::load);
+        CHECK(rank.of(Activity::forward) == steps * (nodes * VirtualClock::forward + VirtualClock::loss));
+        CHECK(rank.of(Activity::backward) == steps * nodes * VirtualClock::backward);
+        CHECK(rank.of(Activity::all_reduce) == steps * VirtualClock::sum);
+        CHECK(rank.of(Activity::optimizer) ==
+              static_cast<double>(run.clock.front().optimizer_steps) * VirtualClock::optimizer);
+        CHECK(rank.of(Activity::validation) ==
+              validations * (VirtualClock::load + nodes * VirtualClock::forward + VirtualClock::loss));
+        CHECK(rank.of(Activity::snapshot) == 0);
+        CHECK(rank.of(Activity::other) == 0);
+    }
+    const auto& ranks = run.report.all.ranks;
+    CHECK(ranks[0].of(Activity::wait) == steps * VirtualClock::wait);
+    CHECK(ranks[0].waited_in_steps == steps * VirtualClock::wait);
+    CHECK(ranks[1].of(Activity::wait) == 0);
+    CHECK(ranks[static_cast<std::size_t>(group.rank())].whole() == run.clock.front().now - 100);
+}
+
+TEST_CASE("epochs add up to the whole, and samples per second count every sample once") {
+    const comm::Group group = first_ranks(2);
+    const Profiled run = profiled(group);
+
+    for (std::size_t i = 0; i < backend::activities; ++i) {
+        const auto activity = static_cast<Activity>(i);
+        CHECK(whole_epochs(run.report, 0, activity) == run.report.all.ranks[0].of(activity));
+    }
+    const train::GroupTimes& first = run.report.epochs.front();
+    CHECK(first.epoch == 1);
+    CHECK(first.training_samples == 40);
+    CHECK(first.validation_samples == 20);
+    CHECK(run.report.all.training_samples == 120);
+    const train::RankTimes& slow = first.ranks[0];
+    const double in_steps = slow.whole() - slow.of(Activity::validation);
+    CHECK(first.training_speed() == doctest::Approx(40 / in_steps));
+    CHECK(first.validation_speed() == doctest::Approx(20 / slow.of(Activity::validation)));
+}
+
+TEST_CASE("layers have their kinds, PyTorch's names and their share of forward and backward") {
+    const Profiled run = profiled(alone());
+
+    REQUIRE(run.report.layers.size() == run.nodes);
+    for (const train::LayerTimes& layer : run.report.layers) {
+        CHECK(layer.forward == steps * VirtualClock::forward);
+        CHECK(layer.backward == steps * VirtualClock::backward);
+    }
+    CHECK(run.report.layers.front().kind == "conv");
+    CHECK(run.report.layers.front().name == "0");
+    CHECK(run.report.layers.back().kind == "linear");
+}
+
+TEST_CASE("measuring changes no bit of a training") {
+    const comm::Group group = first_ranks(2);
+
+    CHECK(equal_but_for_seconds(profiled(group, true).snapshot, profiled(group, false).snapshot));
+}
+
+TEST_CASE("what a rank does not do in a step that fails leaves nobody waiting, and no second is lost") {
+    const comm::Group group = first_ranks(2);
+    VirtualClock clock;
+    clock.failing_batch = group.is_leader() ? -1 : 3;
+    ClockedDevice device(clock);
+    ClockedAllReduce all_reduce(clock, group);
+    train::Profile profile([&clock] { return clock.now; });
+    const auto datasets = bright_rows(60);
+    train::Training training(device, group, all_reduce, datasets, small_recipe(20), {}, &profile);
+    bool has_thrown = false;
+
+    try {
+        (void)training.advance(20);
+    } catch (const std::runtime_error&) {
+        has_thrown = true;
+    }
+    const train::ProfileReport report = profile.report(group);
+
+    CHECK(has_thrown == !group.is_leader());
+    CHECK(report.all.ranks[static_cast<std::size_t>(group.rank())].whole() == clock.now - 100);
+}
+
+TEST_CASE("the table's shares add up to all, and it tells who is waited for") {
+    const comm::Group group = first_ranks(2);
+    const train::ProfileReport report = profiled(group).report;
+    double sum = 0;
+    for (std::size_t i = 0; i < backend::activities; ++i) {
+        sum += report.all.share(static_cast<Activity>(i));
+    }
+
+    CHECK(sum == doctest::Approx(1));
+    const std::vector<std::string> lines = table_text(report);
+    CHECK(std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+        return line.find("rank 1 is waited for most") != std::string::npos;
+    }));
+}
+
+TEST_CASE("while a device works ahead its own laps count, and what it leaves idle is other") {
+    const comm::Group group = alone();
+    double now = 0;
+    train::Profile profile([&now] { return now; });
+
+    now = 5;
+    profile.enter({Activity::snapshot});
+    now = 7;
+    profile.hand_over();
+    profile.enter({Activity::wait});  // of the host alone
+    now = 17;
+    profile.enter({Activity::data});
+    backend::LapTimes times;
+    times.of(Activity::forward) = 4;
+    times.of(Activity::all_reduce) = 3;
+    times.all_reduces = {1, 2};
+    profile.take_back(times);
+    now = 18;
+
+    const train::RankTimes rank = profile.report(group).all.ranks.front();
+    CHECK(rank.of(Activity::snapshot) == 2);
+    CHECK(rank.of(Activity::wait) == 0);
+    CHECK(rank.of(Activity::forward) == 4);
+    CHECK(rank.of(Activity::all_reduce) == 3);
+    CHECK(rank.of(Activity::data) == 1);
+    CHECK(rank.of(Activity::other) == 5 + 3);
+    CHECK(rank.whole() == 18);
+}
