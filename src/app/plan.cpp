@@ -229,6 +229,9 @@ std::string training_text(const config::Config& config, const cluster::Layout& l
     const std::string reused = reuse_text(config, datasets.fingerprint);
     const Networks networks = try_networks(config, datasets.training, *cpu);
     std::string text = remark + fmt::format("data: {}\n{}", data_text(config, datasets), reused);
+    if (const std::string warning = normalisation_warning(config, datasets.training); !warning.empty()) {
+        text += fmt::format("warning: {}\n", warning);
+    }
     text += fmt::format("networks: {} to {} parameters ({} of {} genomes tried give a network)\n",
                         networks.fewest_parameters, networks.most_parameters, networks.possible, networks.tried);
     const std::int64_t trainings = config.workers.slots * networks.training_bytes;

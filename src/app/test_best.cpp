@@ -183,7 +183,7 @@ int test_best(comm::Session& session, const TestOptions& options) {
     if (set.samples() == 0) {
         throw ConfigError("the run's data have no test set; accepted: other data by --data");
     }
-    check_pixels(tested.weights, set);
+    take_pixels(tested.weights, set);
     std::erase_if(tested.weights, [](const NamedArray& array) { return array.name.starts_with("data/"); });
     const std::int64_t outputs = outputs_of(recipe.model, set, tested.weights);
     set.classes = set.targets.empty() ? outputs : 0;

@@ -1,4 +1,4 @@
-#include "finch/data/dataset.hpp"
+#include "finch/data/normalisation.hpp"
 
 #include "bind.hpp"
 #include "domains.hpp"
@@ -12,6 +12,27 @@
 namespace finch::config {
 namespace {
 
+Domain auto_or_list(const Domain& domain) {
+    return either({word_of({"auto"}), domain, {List{{domain}}}});
+}
+
+/// What `auto` stands for is computed once, of the images that train.
+void refuse_genes_of_auto(const data::Options& options, const Tree& written) {
+    for (const char* const name : {"training_samples", "validation_samples"}) {
+        if (is_gene(written[name])) {
+            fail(written[name], path_of("data", name),
+                 "is a gene, but data.normalize is auto, computed once of the images that train; accepted: one value "
+                 "here, or numbers in data.normalize");
+        }
+    }
+    for (const auto& [name, values] : {std::pair("mean", &options.mean), {"deviation", &options.deviation}}) {
+        if (values->empty() && is_gene(written["normalize"][name])) {
+            fail(written["normalize"][name], path_of("data.normalize", name),
+                 "is a gene, and auto no value of one; accepted: auto alone, or a gene of numbers");
+        }
+    }
+}
+
 void check_data(const data::Options& options, const Tree& written) {
     if (options.kind != data::Kind::generated && options.path.empty()) {
         fail(written["path"], "data.path",
@@ -24,6 +45,9 @@ void check_data(const data::Options& options, const Tree& written) {
     }
     if (options.kind == data::Kind::generated && std::holds_alternative<data::OwnValidation>(options.validation)) {
         fail(written["validation"], "data.validation", "own is for data from files; accepted: sampled");
+    }
+    if (data::needs_moments(options)) {
+        refuse_genes_of_auto(options, written);
     }
 }
 
@@ -71,12 +95,14 @@ Domain data_section() {
         key("axes", &Options::axes,
             "hdf5: the order of the images' axes; auto: as their attribute axes says, else the one axis of 1 to 4 is C")
             .with_genes(Rule::no),
-        group("normalize",
-              section(
-                  {key("mean", &Options::mean, one_or_list(real(-1e9, 1e9)), "subtracted; a list has one per channel"),
-                   key("deviation", &Options::deviation, one_or_list(above(0, 1e9)),
-                       "divides after that; a list has one per channel")}),
-              "pixels that are bytes become (pixel / 255 - mean) / deviation, others (pixel - mean) / deviation"),
+        group(
+            "normalize",
+            section(
+                {key("mean", &Options::mean, auto_or_list(real(-1e9, 1e9)), "subtracted; a list has one per channel"),
+                 key("deviation", &Options::deviation, auto_or_list(above(0, 1e9)),
+                     "divides after that; a list has one per channel; auto, of both: each channel's of all pixels that "
+                     "train, where it is 0 divided by 1")}),
+            "pixels that are bytes become (pixel / 255 - mean) / deviation, others (pixel - mean) / deviation"),
         key("augmentation", &Options::augmentation,
             section({key("shift", &data::Augmentation::shift, whole(0, 4096),
                          "pixels by which an image is moved at most, up or down, left or right; black comes in"),

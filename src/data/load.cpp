@@ -1,6 +1,7 @@
 #include "finch/base/bytes.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/data/normalisation.hpp"
 
 #include "readers.hpp"
 
@@ -145,30 +146,36 @@ void count_classes(Sets& sets) {
     sets.test.classes = sets.training.classes;
 }
 
-void check(const Options& options, const Sets& sets) {
-    if (sets.training.outputs() < 2 && sets.training.targets.empty()) {
+void check_size(const Options& options, const Dataset& training) {
+    if (training.outputs() < 2 && training.targets.empty()) {
         refuse(options.path, "all labels are 0; expected at least two classes");
     }
-    if (sets.training.samples() > std::numeric_limits<std::uint32_t>::max()) {
+    if (training.samples() > std::numeric_limits<std::uint32_t>::max()) {
         refuse(options.path, "has more than 4 294 967 295 training images");
     }
-    const auto check_channels = [&](const std::vector<double>& values, const char* key) {
-        if (values.size() != 1 && static_cast<std::int64_t>(values.size()) != sets.training.channels) {
-            throw ConfigError(
-                fmt::format("data.normalize.{}: has {} values, but the images have {} channels; expected "
-                            "one value, or one per channel",
-                            key, values.size(), sets.training.channels));
-        }
-    };
+}
+
+void check_normalisation(const Options& options, const Dataset& training) {
     for (const double mean : options.mean) {
-        if (!sets.training.float_pixels && !(mean >= 0 && mean <= 1)) {
+        if (!training.float_pixels && !(mean >= 0 && mean <= 1)) {
             throw ConfigError(fmt::format(
                 "data.normalize.mean: is {}, but pixels are bytes, which are divided by 255 first; expected 0 to 1",
                 mean));
         }
     }
-    check_channels(options.mean, "mean");
-    check_channels(options.deviation, "deviation");
+    static_cast<void>(normalisation_of(options, training));  // refuses what does not fit
+}
+
+/// Both sets bring with them what is computed of the pixels that train.
+void measure_pixels(const Options& options, std::uint64_t seed, Sets& sets) {
+    if (!needs_moments(options)) {
+        return;
+    }
+    const Normalisation measured = moments(sets.training, split(options, sets.training, seed).training);
+    for (Dataset* set : {&sets.training, &sets.test}) {
+        set->measured_mean = measured.mean;
+        set->measured_deviation = measured.deviation;
+    }
 }
 
 std::string fingerprint(const Sets& sets) {
@@ -218,7 +225,9 @@ void need_folder(const fs::path& folder, const std::string& hint) {
 Datasets load(const Options& options, std::uint64_t seed) try {
     Sets sets = read_sets(options, seed);
     count_classes(sets);
-    check(options, sets);
+    check_size(options, sets.training);
+    measure_pixels(options, seed, sets);
+    check_normalisation(options, sets.training);
     std::string mark = fingerprint(sets);
     return {std::move(sets.training), std::move(sets.test), std::move(mark)};
 } catch (const std::bad_alloc&) {

@@ -55,6 +55,9 @@ struct Dataset {
     Elements<std::uint8_t> pixels{};  ///< (samples, height, width, channels), as bytes
     Elements<std::int32_t> labels{};  ///< (samples), each in [0, classes)
     Elements<float> targets{};        ///< (samples, target_size)
+    /// (channels) of the pixels that train, where Options say `auto` (data/normalisation.hpp); else empty.
+    Elements<double> measured_mean{};
+    Elements<double> measured_deviation{};
     /// Samples that the user set apart to validate on, ascending; empty: split() draws them.
     Elements<std::int64_t> validation{};
 
@@ -110,8 +113,8 @@ struct Options {
     std::string path{};  ///< a folder; for hdf5 a file; `generated` needs none
     Axes axes = Axes::automatic;
     Answer answer = Answer::label;
-    std::vector<double> mean{0};       ///< of bytes after division by 255; one, or one per channel
-    std::vector<double> deviation{1};  ///< positive
+    std::vector<double> mean{0};       ///< of bytes after division by 255; one, or one per channel; empty: auto
+    std::vector<double> deviation{1};  ///< positive; empty: auto
     Augmentation augmentation{};
     std::optional<std::int64_t> training_samples{};  ///< nothing: all
     Validation validation{};
@@ -128,7 +131,7 @@ struct Datasets {
 };
 
 /// Reads or generates both sets. Throws ConfigError that names the path, what was expected there and how to get it.
-/// `seed` matters for generated data alone.
+/// `seed` matters for generated data, and for what trains where the normalisation is auto.
 [[nodiscard]] Datasets load(const Options& options, std::uint64_t seed);
 
 /// The test set alone, which must be there, with as many classes as its own labels have; `training` is empty. Throws as
