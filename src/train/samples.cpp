@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numbers>
 #include <vector>
 
 namespace finch::train {
@@ -37,7 +38,8 @@ backend::Images distorted_images_of(const data::Dataset& dataset, const data::Op
                           .mirrors = options.augmentation.mirror ? 1 : 0,
                           .cutout = narrow(options.augmentation.cutout),
                           .height = narrow(dataset.height),
-                          .width = narrow(dataset.width)};
+                          .width = narrow(dataset.width),
+                          .rotation = static_cast<float>(options.augmentation.rotation * std::numbers::pi / 180)};
     return images;
 }
 

@@ -93,7 +93,7 @@ TEST_CASE("moments: of floats far from 0, where sums of squares would have no di
     CHECK(found.deviation[0] == doctest::Approx(0.25).epsilon(0.1));
 }
 
-TEST_CASE("a channel that never varies has deviation 0, whatever rounding does, and is divided by 1") {
+TEST_CASE("a channel that never varies has exactly deviation 0, and is divided by 1") {
     std::vector<float> floats;
     for (int i = 0; i < 700; ++i) {
         floats.insert(floats.end(), {0.1F, static_cast<float>(i)});

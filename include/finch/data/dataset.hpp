@@ -90,6 +90,7 @@ struct Augmentation {
     std::int64_t shift = 0;   ///< pixels, at most, up or down, left or right
     bool mirror = false;      ///< half of them left to right
     std::int64_t cutout = 0;  ///< side of a square that is cut out; 0: none
+    double rotation = 0;      ///< degrees, at most, either way
     bool operator==(const Augmentation&) const = default;
 };
 /// The samples that validate. Sampled: so many as Options::validation_samples, split off the training set by the seed.
