@@ -5,6 +5,7 @@
 #include "finch/base/format.hpp"
 #include "finch/config/trial_genomes.hpp"
 #include "finch/data/normalisation.hpp"
+#include "finch/data/sampling.hpp"
 #include "finch/train/class_weights.hpp"
 
 #include <set>
@@ -29,6 +30,7 @@ void check_data(const config::Config& config, const data::Datasets& datasets) {
     const data::Dataset& images = datasets.training;
     const train::Recipe recipe = config::trial_recipes(config).front();
     const data::Split split = data::split(recipe.data, images, config.seed);  // refuses what leaves nothing to train on
+    static_cast<void>(data::shares_of(recipe.data, images, split));  // refuses weights that give a system nothing
     static_cast<void>(train::class_weights(recipe.training, images, split.training));
     config::check_models(config, {images.height, images.width, images.channels}, images.outputs());
 }
@@ -76,6 +78,23 @@ std::string data_text(const config::Config& config, const data::Datasets& datase
                        images.width, images.channels, answers, split.training.size(), split.validation.size(),
                        tests > 0 ? fmt::format("{} more test the best model", tests) : "there is no test set") +
            normalisation_text(options, images) + untrained;
+}
+
+std::vector<std::string> systems_lines(const config::Config& config, const data::Datasets& datasets) {
+    const data::Options options = data_options(config);
+    const data::Dataset& images = datasets.training;
+    const data::Split split = data::split(options, images, config.seed);
+    const std::vector<data::SystemShare> shares = data::shares_of(options, images, split);
+    std::vector<std::string> lines;
+    for (std::size_t i = 0; i < options.systems.size(); ++i) {
+        const auto size = [i](const data::Elements<std::int64_t>& ends) {
+            return ends.empty() ? 0 : ends[i] - (i == 0 ? 0 : ends[i - 1]);
+        };
+        lines.push_back(fmt::format("system {}: {} images, {} of them train; {} of the {} samples of an epoch; {} test",
+                                    options.systems[i].path, size(images.system_ends), shares[i].end - shares[i].begin,
+                                    shares[i].samples, split.training.size(), size(datasets.test.system_ends)));
+    }
+    return lines;
 }
 
 std::string normalisation_warning(const config::Config& config, const data::Dataset& training) {

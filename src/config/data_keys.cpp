@@ -4,6 +4,8 @@
 #include "domains.hpp"
 
 #include <cstdint>
+#include <filesystem>
+#include <set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -33,8 +35,35 @@ void refuse_genes_of_auto(const data::Options& options, const Tree& written) {
     }
 }
 
+void check_systems(const data::Options& options, const Tree& written) {
+    const Tree& systems = written["systems"];
+    if (!options.systems.empty() && options.kind == data::Kind::generated) {
+        fail(systems, "data.systems", "are of files; accepted: data of kind idx, cifar or hdf5");
+    }
+    if (!options.systems.empty() && !options.path.empty()) {
+        fail(systems, "data.systems", "stands beside data.path; accepted: one of them");
+    }
+    std::set<std::filesystem::path> paths;
+    for (std::size_t i = 0; i < options.systems.size(); ++i) {
+        const data::System& system = options.systems[i];
+        const std::string path = path_of("data.systems", i);
+        if (system.path.empty()) {
+            fail(systems.items[i], path_of(path, "path"), "has no value; accepted: where the system lies");
+        }
+        if (!paths.insert(std::filesystem::path(system.path).lexically_normal()).second) {
+            fail(systems.items[i], path_of(path, "path"),
+                 fmt::format("'{}' is there already; accepted: each system once, with a weight", system.path));
+        }
+        if (system.weight.has_value() != options.systems.front().weight.has_value()) {
+            fail(systems.items[i], path_of(path, "weight"),
+                 "stands in some systems only; accepted: a weight of each system, or of none");
+        }
+    }
+}
+
 void check_data(const data::Options& options, const Tree& written) {
-    if (options.kind != data::Kind::generated && options.path.empty()) {
+    check_systems(options, written);
+    if (options.kind != data::Kind::generated && options.path.empty() && options.systems.empty()) {
         fail(written["path"], "data.path",
              fmt::format("has no value; data of kind {} is read from there", word(options.kind)));
     }
@@ -92,6 +121,17 @@ Domain data_section() {
             "the folder with the files (hdf5: the file), relative to the working directory; generated needs none")
             .with_genes(Rule::no)
             .with_fixed(Rule::no),  // what lies there must be the same: its fingerprint is checked
+        key("systems", &Options::systems,
+            either({word_of({"none"}),
+                    {List{.element = {section(
+                              {key("path", &data::System::path, or_null(path()), "where it lies").with_fixed(Rule::no),
+                               key("weight", &data::System::weight, or_null(above(0, 1e9)),
+                                   "its share of each epoch, in proportion; null, of all: by size")})},
+                          .most = 10000}}}),
+            "[{path: a, weight: 1}, …]: several sets of one kind and shape, trained on together, in place of path; "
+            "without weights, which all or none have, by size")
+            .with_default("none")
+            .with_genes(Rule::no),
         key("axes", &Options::axes,
             "hdf5: the order of the images' axes; auto: as their attribute axes says, else the one axis of 1 to 4 is C")
             .with_genes(Rule::no),

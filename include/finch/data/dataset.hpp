@@ -55,6 +55,8 @@ struct Dataset {
     Elements<std::uint8_t> pixels{};  ///< (samples, height, width, channels), as bytes
     Elements<std::int32_t> labels{};  ///< (samples), each in [0, classes)
     Elements<float> targets{};        ///< (samples, target_size)
+    /// Where the samples of each system end, in order; empty: there are no systems. Own validation samples follow.
+    Elements<std::int64_t> system_ends{};
     /// (channels) of the pixels that train, where Options say `auto` (data/normalisation.hpp); else empty.
     Elements<double> measured_mean{};
     Elements<double> measured_deviation{};
@@ -109,9 +111,16 @@ struct ColumnValidation {
     bool operator==(const ColumnValidation&) const = default;
 };
 using Validation = std::variant<SampledValidation, OwnValidation, ColumnValidation>;
+/// One of several sets that are trained on together.
+struct System {
+    std::string path{};
+    std::optional<double> weight{};  ///< of its share of each epoch; all systems have one or none has: by size
+    bool operator==(const System&) const = default;
+};
 struct Options {
     Kind kind = Kind::generated;
-    std::string path{};  ///< a folder; for hdf5 a file; `generated` needs none
+    std::string path{};             ///< a folder; for hdf5 a file; `generated` needs none
+    std::vector<System> systems{};  ///< in place of the path
     Axes axes = Axes::automatic;
     Answer answer = Answer::label;
     std::vector<double> mean{0};       ///< of bytes after division by 255; one, or one per channel; empty: auto
@@ -124,6 +133,12 @@ struct Options {
     std::int64_t generated_size = 28;        ///< `generated`: height and width
     bool operator==(const Options&) const = default;
 };
+
+/// The systems' paths, or the one path.
+[[nodiscard]] std::vector<std::string> paths_of(const Options& options);
+/// The same, for messages.
+[[nodiscard]] std::string places_text(const Options& options);
+[[nodiscard]] bool is_weighted(const Options& options);
 
 struct Datasets {
     Dataset training;         ///< with those that validate; split() says which
