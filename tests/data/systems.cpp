@@ -93,6 +93,22 @@ TEST_CASE("systems: training and test sets are joined in order; a system may hav
     CHECK(data::load(systems.options, 1).fingerprint != sets.fingerprint);
 }
 
+TEST_CASE("systems: targets are joined as labels are") {
+    Systems systems;
+    systems.options.answer = data::Answer::target;
+    for (const double first : {0.5, 10.0}) {
+        NamedArrays arrays = set_of("training", 2, 0);
+        arrays[1] = {"training/labels", {2, 2}, std::vector<double>{first, 1, 2, 3}};
+        systems.add({arrays});
+    }
+
+    const data::Dataset set = data::load(systems.options, 1).training;
+
+    CHECK(set.targets == std::vector<float>{0.5, 1, 2, 3, 10, 1, 2, 3});
+    CHECK(set.samples() == 4);
+    CHECK(set.system_ends == Wholes{2, 4});
+}
+
 TEST_CASE("systems: where one ends is part of the fingerprint, as what they hold") {
     Systems one, two;
     one.add({set_of("training", 3, 0)});

@@ -131,9 +131,11 @@ with Folder() as folder:
     said = folder.run(2, "evolve", "own.yaml", "--run", "runs/stopped", "--set", "data.systems=[{path: moved.h5, weight: 1}, {path: a.h5, weight: 2}]", *LONG, expect=2)
     check("checksum" in said, said)
     (folder.path / "moved.h5").rename(folder.path / "b.h5")
-    said = folder.run(2, "evolve", "own.yaml", "--run", "runs/reused", "--set", WEIGHTED, "--reuse", "runs/weighted")
-    check(str(curves(folder.path / "runs/reused")) == weighted or "reused" in said or "2 results" in said, said)
-    passed("weights and the order of systems are fixed for a run")
+    for run, name, setting in (("weighted", "taken", WEIGHTED), ("weighted", "trained", BY_SIZE)):
+        said = folder.run(2, "evolve", "own.yaml", "--run", f"runs/{name}", "--set", setting, "--reuse", f"runs/{run}")
+        taken = [row["reused_run"] != 0 for row in individuals(folder.path / "runs" / name).values()]
+        check(all(taken) if name == "taken" else not any(taken), f"{name}: reused {taken}\n{said}")
+    passed("weights and the order of systems are fixed for a run; results are reused under the same weights alone")
 
     text = folder.run(2, "test", "runs/weighted", "--data", "b.h5")
     check("30 images" in text and "other data, b.h5" in text, text)
