@@ -4,6 +4,8 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/config/trial_genomes.hpp"
+#include "finch/data/normalisation.hpp"
+#include "finch/data/sampling.hpp"
 #include "finch/train/class_weights.hpp"
 
 #include <set>
@@ -28,6 +30,7 @@ void check_data(const config::Config& config, const data::Datasets& datasets) {
     const data::Dataset& images = datasets.training;
     const train::Recipe recipe = config::trial_recipes(config).front();
     const data::Split split = data::split(recipe.data, images, config.seed);  // refuses what leaves nothing to train on
+    static_cast<void>(data::shares_of(recipe.data, images, split));  // refuses weights that give a system nothing
     static_cast<void>(train::class_weights(recipe.training, images, split.training));
     config::check_models(config, {images.height, images.width, images.channels}, images.outputs());
 }
@@ -51,11 +54,22 @@ std::string untrained_classes(const data::Dataset& images, const data::Split& sp
                : fmt::format("; of the classes that validate {} do not train", fmt::join(untrained, ", "));
 }
 
+/// "; normalised by mean 0.1307 and deviation 0.3081": empty where the configuration says the numbers.
+std::string normalisation_text(const data::Options& options, const data::Dataset& training) {
+    if (!data::needs_moments(options)) {
+        return "";
+    }
+    const data::Normalisation used = data::normalisation_of(options, training);
+    return fmt::format("; normalised by mean {:.6g} and deviation {:.6g}", fmt::join(used.mean, ", "),
+                       fmt::join(used.deviation, ", "));
+}
+
 }  // namespace
 
 std::string data_text(const config::Config& config, const data::Datasets& datasets) {
     const data::Dataset& images = datasets.training;
-    const data::Split split = data::split(data_options(config), images, config.seed);
+    const data::Options options = data_options(config);
+    const data::Split split = data::split(options, images, config.seed);
     const std::string answers = images.targets.empty() ? fmt::format("in {} classes", images.classes)
                                                        : fmt::format("with targets of size {}", images.target_size);
     const std::int64_t tests = datasets.test.samples();
@@ -63,7 +77,41 @@ std::string data_text(const config::Config& config, const data::Datasets& datase
     return fmt::format("{} images of {} x {} x {} {}: {} train, {} validate; {}", images.samples(), images.height,
                        images.width, images.channels, answers, split.training.size(), split.validation.size(),
                        tests > 0 ? fmt::format("{} more test the best model", tests) : "there is no test set") +
-           untrained;
+           normalisation_text(options, images) + untrained;
+}
+
+std::vector<std::string> systems_lines(const config::Config& config, const data::Datasets& datasets) {
+    const data::Options options = data_options(config);
+    const data::Dataset& images = datasets.training;
+    const data::Split split = data::split(options, images, config.seed);
+    const std::vector<data::SystemShare> shares = data::shares_of(options, images, split);
+    std::vector<std::string> lines;
+    for (std::size_t i = 0; i < options.systems.size(); ++i) {
+        const auto size = [i](const data::Elements<std::int64_t>& ends) {
+            return ends.empty() ? 0 : ends[i] - (i == 0 ? 0 : ends[i - 1]);
+        };
+        lines.push_back(fmt::format("system {}: {} images, {} of them train; {} of the {} samples of an epoch; {} test",
+                                    options.systems[i].path, size(images.system_ends), shares[i].end - shares[i].begin,
+                                    shares[i].samples, split.training.size(), size(datasets.test.system_ends)));
+    }
+    return lines;
+}
+
+std::string normalisation_warning(const config::Config& config, const data::Dataset& training) {
+    if (!data_options(config).deviation.empty()) {
+        return "";
+    }
+    std::vector<std::size_t> constant;
+    for (std::size_t channel = 0; channel < training.measured_deviation.size(); ++channel) {
+        if (training.measured_deviation[channel] == 0) {
+            constant.push_back(channel);
+        }
+    }
+    return constant.empty() ? ""
+                            : fmt::format(
+                                  "data.normalize.deviation: auto: channel {} is the same in all pixels that "
+                                  "train, and is divided by 1",
+                                  fmt::join(constant, ", "));
 }
 
 }  // namespace finch::app

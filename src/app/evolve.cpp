@@ -316,6 +316,12 @@ int evolve(comm::Session& session, const RunOptions& options, process::Launcher 
     log_summary(session, config, placement, opened_device.description, opened_device.communicator);
     if (config.trains() && session.world_rank() == 0) {
         spdlog::info("{}", data_text(config, datasets));
+        for (const std::string& line : systems_lines(config, datasets)) {
+            spdlog::info("{}", line);
+        }
+        if (const std::string warning = normalisation_warning(config, datasets.training); !warning.empty()) {
+            spdlog::warn("{}", warning);
+        }
     }
     begin_phase(session, "opening the run directory", seconds_of_files());
     const store::RunDirectory directory(run_directory_of(config, options));

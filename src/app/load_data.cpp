@@ -54,13 +54,13 @@ LoadedData load_shared(const std::function<data::Datasets()>& read, const std::s
 }  // namespace
 
 LoadedData load_on_each_node(const data::Options& options, std::uint64_t seed) {
-    return load_shared([&] { return data::load(options, seed); }, options.path, &data::Datasets::training,
+    return load_shared([&] { return data::load(options, seed); }, data::places_text(options), &data::Datasets::training,
                        &data::Datasets::test);
 }
 
 LoadedData load_test_on_each_node(const data::Options& options, std::uint64_t seed, Reads reads) {
     const auto read = reads == Reads::both_sets ? data::load : data::load_test;
-    return load_shared([&] { return read(options, seed); }, options.path, &data::Datasets::test,
+    return load_shared([&] { return read(options, seed); }, data::places_text(options), &data::Datasets::test,
                        &data::Datasets::training);
 }
 

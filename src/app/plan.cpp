@@ -218,17 +218,24 @@ std::string training_text(const config::Config& config, const cluster::Layout& l
     const auto cpu = make_device(cluster::DeviceKind::cpu, cluster::no_device, 1);
     const std::string remark = uses_devices ? "" : precision_text(config, *cpu);
     const data::Options options = data_options(config);
-    const std::filesystem::path path = options.path;
-    if (options.kind != data::Kind::generated && !path.empty() && !std::filesystem::exists(path)) {
-        return remark +
-               fmt::format("remark: {} is not here yet: images, classes and memory are not known\n", path.string()) +
-               reuse_text(config, std::nullopt);
+    for (const std::string& path : data::paths_of(options)) {
+        if (options.kind != data::Kind::generated && !path.empty() && !std::filesystem::exists(path)) {
+            return remark +
+                   fmt::format("remark: {} is not here yet: images, classes and memory are not known\n", path) +
+                   reuse_text(config, std::nullopt);
+        }
     }
     const data::Datasets datasets = data::load(options, config.seed);
     check_data(config, datasets);
     const std::string reused = reuse_text(config, datasets.fingerprint);
     const Networks networks = try_networks(config, datasets.training, *cpu);
     std::string text = remark + fmt::format("data: {}\n{}", data_text(config, datasets), reused);
+    for (const std::string& line : systems_lines(config, datasets)) {
+        text += line + "\n";
+    }
+    if (const std::string warning = normalisation_warning(config, datasets.training); !warning.empty()) {
+        text += fmt::format("warning: {}\n", warning);
+    }
     text += fmt::format("networks: {} to {} parameters ({} of {} genomes tried give a network)\n",
                         networks.fewest_parameters, networks.most_parameters, networks.possible, networks.tried);
     const std::int64_t trainings = config.workers.slots * networks.training_bytes;

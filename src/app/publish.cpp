@@ -141,7 +141,7 @@ std::optional<std::string> publish_best(const store::RunDirectory& directory, st
     if (datasets.test.samples() > 0) {
         measure("test", datasets.test, {});
     }
-    set_pixels(file->arrays, training);
+    set_pixels(file->arrays, training, recipe.data);
     measure("validation", training, data::split(recipe.data, training, recipe.seed).validation);
     write(directory, run, *best, *file);
     const std::string whose = best->is_repeat() ? fmt::format(", a repeat of {}", to_text(best->parents[0])) : "";

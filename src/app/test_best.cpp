@@ -123,6 +123,7 @@ train::Recipe recipe_of(const config::Config& config, const search::Individual& 
                 "hdf5");
         }
         recipe.data.path = *options.data;
+        recipe.data.systems.clear();
     }
     return recipe;
 }
@@ -183,7 +184,7 @@ int test_best(comm::Session& session, const TestOptions& options) {
     if (set.samples() == 0) {
         throw ConfigError("the run's data have no test set; accepted: other data by --data");
     }
-    check_pixels(tested.weights, set);
+    take_pixels(tested.weights, set);
     std::erase_if(tested.weights, [](const NamedArray& array) { return array.name.starts_with("data/"); });
     const std::int64_t outputs = outputs_of(recipe.model, set, tested.weights);
     set.classes = set.targets.empty() ? outputs : 0;
@@ -196,9 +197,10 @@ int test_best(comm::Session& session, const TestOptions& options) {
         return std::string();
     }));
     if (session.world_rank() == 0) {
-        const std::string which = is_own                     ? "the run's test set"
-                                  : recipe.data.path.empty() ? "other data"
-                                                             : "other data, " + recipe.data.path;
+        const std::string which = is_own ? "the run's test set"
+                                  : recipe.data.kind == data::Kind::generated
+                                      ? "other data"
+                                      : "other data, " + data::places_text(recipe.data);
         fmt::print("best individual {} on {}\n{}\n{}", to_text(tested.individual.id), which,
                    results_text("test", results),
                    results.classification ? report::confusion_text(*results.classification) : "");

@@ -308,6 +308,19 @@ const Section* section_of_alternative(const Variants& variants, const Tree& valu
     return nullptr;
 }
 
+/// The sections that `value` lists; null: it is no list of sections.
+const Section* section_of_elements(const Domain& domain, const Tree& value) {
+    if (const auto* const either = std::get_if<Either>(&domain.is)) {
+        for (const Domain& part : either->domains) {
+            if (const Section* const section = section_of_elements(part, value)) {
+                return section;
+            }
+        }
+    }
+    const auto* const list = value.kind == Tree::Kind::list ? std::get_if<List>(&domain.is) : nullptr;
+    return list != nullptr ? std::get_if<Section>(&list->element.front().is) : nullptr;
+}
+
 }  // namespace
 
 Tree fixed_part(const Section& section, const Tree& tree, bool fixed) {
@@ -327,6 +340,11 @@ Tree fixed_part(const Section& section, const Tree& tree, bool fixed) {
         Tree kept = inner != nullptr ? fixed_part(*inner, *value, here) : *value;
         if (chosen != nullptr) {
             kept.items.front() = fixed_part(*chosen, value->items.front(), here);
+        }
+        if (const Section* const elements = section_of_elements(key.domain, *value)) {
+            for (Tree& item : kept.items) {
+                item = fixed_part(*elements, item, here);
+            }
         }
         if (inner != nullptr ? !kept.items.empty() : here) {
             part.keys.push_back(key.name);

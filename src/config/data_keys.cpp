@@ -1,9 +1,11 @@
-#include "finch/data/dataset.hpp"
+#include "finch/data/normalisation.hpp"
 
 #include "bind.hpp"
 #include "domains.hpp"
 
 #include <cstdint>
+#include <filesystem>
+#include <set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -12,8 +14,56 @@
 namespace finch::config {
 namespace {
 
+Domain auto_or_list(const Domain& domain) {
+    return either({word_of({"auto"}), domain, {List{{domain}}}});
+}
+
+/// What `auto` stands for is computed once, of the images that train.
+void refuse_genes_of_auto(const data::Options& options, const Tree& written) {
+    for (const char* const name : {"training_samples", "validation_samples"}) {
+        if (is_gene(written[name])) {
+            fail(written[name], path_of("data", name),
+                 "is a gene, but data.normalize is auto, computed once of the images that train; accepted: one value "
+                 "here, or numbers in data.normalize");
+        }
+    }
+    for (const auto& [name, values] : {std::pair("mean", &options.mean), {"deviation", &options.deviation}}) {
+        if (values->empty() && is_gene(written["normalize"][name])) {
+            fail(written["normalize"][name], path_of("data.normalize", name),
+                 "is a gene, and auto no value of one; accepted: auto alone, or a gene of numbers");
+        }
+    }
+}
+
+void check_systems(const data::Options& options, const Tree& written) {
+    const Tree& systems = written["systems"];
+    if (!options.systems.empty() && options.kind == data::Kind::generated) {
+        fail(systems, "data.systems", "are of files; accepted: data of kind idx, cifar or hdf5");
+    }
+    if (!options.systems.empty() && !options.path.empty()) {
+        fail(systems, "data.systems", "stands beside data.path; accepted: one of them");
+    }
+    std::set<std::filesystem::path> paths;
+    for (std::size_t i = 0; i < options.systems.size(); ++i) {
+        const data::System& system = options.systems[i];
+        const std::string path = path_of("data.systems", i);
+        if (system.path.empty()) {
+            fail(systems.items[i], path_of(path, "path"), "has no value; accepted: where the system lies");
+        }
+        if (!paths.insert(std::filesystem::path(system.path).lexically_normal()).second) {
+            fail(systems.items[i], path_of(path, "path"),
+                 fmt::format("'{}' is there already; accepted: each system once, with a weight", system.path));
+        }
+        if (system.weight.has_value() != options.systems.front().weight.has_value()) {
+            fail(systems.items[i], path_of(path, "weight"),
+                 "stands in some systems only; accepted: a weight of each system, or of none");
+        }
+    }
+}
+
 void check_data(const data::Options& options, const Tree& written) {
-    if (options.kind != data::Kind::generated && options.path.empty()) {
+    check_systems(options, written);
+    if (options.kind != data::Kind::generated && options.path.empty() && options.systems.empty()) {
         fail(written["path"], "data.path",
              fmt::format("has no value; data of kind {} is read from there", word(options.kind)));
     }
@@ -24,6 +74,9 @@ void check_data(const data::Options& options, const Tree& written) {
     }
     if (options.kind == data::Kind::generated && std::holds_alternative<data::OwnValidation>(options.validation)) {
         fail(written["validation"], "data.validation", "own is for data from files; accepted: sampled");
+    }
+    if (data::needs_moments(options)) {
+        refuse_genes_of_auto(options, written);
     }
 }
 
@@ -68,22 +121,37 @@ Domain data_section() {
             "the folder with the files (hdf5: the file), relative to the working directory; generated needs none")
             .with_genes(Rule::no)
             .with_fixed(Rule::no),  // what lies there must be the same: its fingerprint is checked
+        key("systems", &Options::systems,
+            either({word_of({"none"}),
+                    {List{.element = {section(
+                              {key("path", &data::System::path, or_null(path()), "where it lies").with_fixed(Rule::no),
+                               key("weight", &data::System::weight, or_null(above(0, 1e9)),
+                                   "its share of each epoch, in proportion; null, of all: by size")})},
+                          .most = 10000}}}),
+            "[{path: a, weight: 1}, …]: several sets of one kind and shape, trained on together, in place of path; "
+            "without weights, which all or none have, by size")
+            .with_default("none")
+            .with_genes(Rule::no),
         key("axes", &Options::axes,
             "hdf5: the order of the images' axes; auto: as their attribute axes says, else the one axis of 1 to 4 is C")
             .with_genes(Rule::no),
-        group("normalize",
-              section(
-                  {key("mean", &Options::mean, one_or_list(real(-1e9, 1e9)), "subtracted; a list has one per channel"),
-                   key("deviation", &Options::deviation, one_or_list(above(0, 1e9)),
-                       "divides after that; a list has one per channel")}),
-              "pixels that are bytes become (pixel / 255 - mean) / deviation, others (pixel - mean) / deviation"),
+        group(
+            "normalize",
+            section(
+                {key("mean", &Options::mean, auto_or_list(real(-1e9, 1e9)), "subtracted; a list has one per channel"),
+                 key("deviation", &Options::deviation, auto_or_list(above(0, 1e9)),
+                     "divides after that; a list has one per channel; auto, of both: each channel's of all pixels that "
+                     "train, where it is 0 divided by 1")}),
+            "pixels that are bytes become (pixel / 255 - mean) / deviation, others (pixel - mean) / deviation"),
         key("augmentation", &Options::augmentation,
             section({key("shift", &data::Augmentation::shift, whole(0, 4096),
                          "pixels by which an image is moved at most, up or down, left or right; black comes in"),
                      key("mirror", &data::Augmentation::mirror, "mirrors half of the images left to right"),
                      key("cutout", &data::Augmentation::cutout, whole(0, 4096),
-                         "side of a square that is cut out of each image, at a random place; 0: none")}),
-            "distortions of the training images, others in each epoch"),
+                         "side of a square that is cut out of each image, at a random place; 0: none"),
+                     key("rotation", &data::Augmentation::rotation, real(0, 180),
+                         "degrees by which an image is turned about its middle at most, either way; black comes in")}),
+            "distortions of the training images, others in each epoch: mirrored, turned, moved, cut, in this order"),
         key("validation", &Options::validation, validation(), "the images that validate").with_genes(Rule::no),
         key("training_samples", &Options::training_samples, either({word_of({"all"}), whole(1, 4294967295)}),
             "how many train; the seed chooses them from what validation leaves"),

@@ -9,13 +9,16 @@ namespace {
 
 /// What stands at the beginning of a block: height, width, channels, classes, target_size, float_pixels, and the size
 /// of each list. The lists follow.
-using Head = std::array<std::int64_t, 10>;
+using Head = std::array<std::int64_t, 13>;
 constexpr std::size_t sizes_at = 6;
 
 /// Calls visit(list) for each list of elements of a data set; those of larger elements come first.
 template <class Set, class Visit>
 void each_list(Set& set, Visit visit) {
     visit(set.validation);
+    visit(set.system_ends);
+    visit(set.measured_mean);
+    visit(set.measured_deviation);
     visit(set.labels);
     visit(set.targets);
     visit(set.pixels);

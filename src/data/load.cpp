@@ -1,6 +1,7 @@
 #include "finch/base/bytes.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/data/normalisation.hpp"
 
 #include "readers.hpp"
 
@@ -19,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 void need_path(const Options& options) {
-    if (options.kind != Kind::generated && options.path.empty()) {
+    if (options.kind != Kind::generated && options.path.empty() && options.systems.empty()) {
         throw ConfigError("data.path: is missing; every kind of data but `generated` is read from files");
     }
 }
@@ -38,29 +39,27 @@ std::optional<Dataset> read_part(const Options& options, const std::string& path
     return std::nullopt;
 }
 
+std::optional<Dataset> read_all(const Options& options, Part part) {
+    return join_systems(options, [&](const std::string& path) { return read_part(options, path, part); });
+}
+
 Dataset read_test(const Options& options, std::uint64_t seed) {
     if (options.kind == Kind::generated) {
         return generate_test(options, seed);
     }
     need_path(options);
-    auto test = read_part(options, options.path, Part::test);
+    auto test = read_all(options, Part::test);
     if (!test) {
-        refuse(options.path, "has no test set");
+        refuse(places_text(options), "has no test set");
     }
     return *std::move(test);
 }
 
-std::string shape_text(const Dataset& set) {
-    return fmt::format("{} x {} x {} {}{}", set.height, set.width, set.channels,
-                       set.float_pixels ? "floating-point numbers" : "bytes",
-                       set.targets.empty() ? "" : fmt::format(" with targets of {} numbers", set.target_size));
-}
-
-/// Refuses `set`, which `what` says, unless its samples are shaped as those that train.
-void check_shape(const Options& options, const Dataset& training, const Dataset& set, const char* what) {
+/// Refuses `set` of `path`, which `what` says, unless its samples are shaped as those that train.
+void check_shape(const std::string& path, const Dataset& training, const Dataset& set, const char* what) {
     if (set.samples() > 0 && shape_text(training) != shape_text(set)) {
-        refuse(options.path, fmt::format("training images are {}, {} images {}; expected the same of both",
-                                         shape_text(training), what, shape_text(set)));
+        refuse(path, fmt::format("training images are {}, {} images {}; expected the same of both",
+                                 shape_text(training), what, shape_text(set)));
     }
 }
 
@@ -78,32 +77,42 @@ auto with_key(const std::string& key, Reading reading) {
 void set_apart(const Options& options, const OwnValidation& own, Dataset& training) {
     const bool elsewhere = !own.path.empty();
     const std::string key = elsewhere ? "data.validation.own.path: " : "data.validation: own: ";
-    const auto set = with_key(key, [&] {
-        return read_part(options, elsewhere ? own.path : options.path, elsewhere ? Part::training : Part::validation);
-    });
-    if (!set) {
-        refuse(options.path,
-               "has no validation set (hdf5: the group validation; idx: validation-images-idx3-ubyte and "
-               "validation-labels-idx1-ubyte; cifar: validation_batch.bin or validation.bin), but data.validation is "
-               "`own`");
+    for (const std::string& path : elsewhere ? std::vector{own.path} : paths_of(options)) {
+        auto set =
+            with_key(key, [&] { return read_part(options, path, elsewhere ? Part::training : Part::validation); });
+        if (!set) {
+            refuse(path,
+                   "has no validation set (hdf5: the group validation; idx: validation-images-idx3-ubyte and "
+                   "validation-labels-idx1-ubyte; cifar: validation_batch.bin or validation.bin), but data.validation "
+                   "is `own`");
+        }
+        check_shape(path, training, *set, "validation");
+        set->validation.own().resize(static_cast<std::size_t>(set->samples()));
+        std::iota(set->validation.own().begin(), set->validation.own().end(), 0);
+        append(training, *set);
     }
-    check_shape(options, training, *set, "validation");
-    std::vector<std::int64_t>& apart = training.validation.own();
-    apart.resize(static_cast<std::size_t>(set->samples()));
-    std::iota(apart.begin(), apart.end(), training.samples());
-    const auto append = [](auto& to, const auto& from) { to.own().insert(to.own().end(), from.begin(), from.end()); };
-    append(training.pixels, set->pixels);
-    append(training.labels, set->labels);
-    append(training.targets, set->targets);
+}
+
+/// The numbers of `column` of all systems' samples.
+std::vector<std::int64_t> read_column(const Options& options, const ColumnValidation& column, const Dataset& training) {
+    if (options.systems.empty()) {
+        return read_hdf5_column(options.path, column.name, training.samples());
+    }
+    std::vector<std::int64_t> all;
+    for (std::size_t i = 0; i < options.systems.size(); ++i) {
+        const auto samples = training.system_ends[i] - static_cast<std::int64_t>(all.size());
+        const auto numbers = read_hdf5_column(options.systems[i].path, column.name, samples);
+        all.insert(all.end(), numbers.begin(), numbers.end());
+    }
+    return all;
 }
 
 /// Sets apart the samples that a column of the file chooses.
 void set_apart(const Options& options, const ColumnValidation& column, Dataset& training) {
-    const auto numbers = with_key("data.validation.column: ",
-                                  [&] { return read_hdf5_column(options.path, column.name, training.samples()); });
+    const auto numbers = with_key("data.validation.column: ", [&] { return read_column(options, column, training); });
     for (const std::int64_t value : column.values) {
         if (std::find(numbers.begin(), numbers.end(), value) == numbers.end()) {
-            refuse(options.path,
+            refuse(places_text(options),
                    fmt::format("training/{} is {} for no image; expected in data.validation.column.values "
                                "what some images have",
                                column.name, value));
@@ -123,9 +132,9 @@ Sets read_sets(const Options& options, std::uint64_t seed) {
         return generate_sets(options, seed);
     }
     need_path(options);
-    Sets sets{.training = read_part(options, options.path, Part::training).value(),
-              .test = read_part(options, options.path, Part::test).value_or(Dataset{})};
-    check_shape(options, sets.training, sets.test, "test");
+    Sets sets{.training = read_all(options, Part::training).value(),
+              .test = read_all(options, Part::test).value_or(Dataset{})};
+    check_shape(places_text(options), sets.training, sets.test, "test");
     std::visit([&](const auto& validation) { set_apart(options, validation, sets.training); }, options.validation);
     return sets;
 }
@@ -145,30 +154,36 @@ void count_classes(Sets& sets) {
     sets.test.classes = sets.training.classes;
 }
 
-void check(const Options& options, const Sets& sets) {
-    if (sets.training.outputs() < 2 && sets.training.targets.empty()) {
-        refuse(options.path, "all labels are 0; expected at least two classes");
+void check_size(const Options& options, const Dataset& training) {
+    if (training.outputs() < 2 && training.targets.empty()) {
+        refuse(places_text(options), "all labels are 0; expected at least two classes");
     }
-    if (sets.training.samples() > std::numeric_limits<std::uint32_t>::max()) {
-        refuse(options.path, "has more than 4 294 967 295 training images");
+    if (training.samples() > std::numeric_limits<std::uint32_t>::max()) {
+        refuse(places_text(options), "has more than 4 294 967 295 training images");
     }
-    const auto check_channels = [&](const std::vector<double>& values, const char* key) {
-        if (values.size() != 1 && static_cast<std::int64_t>(values.size()) != sets.training.channels) {
-            throw ConfigError(
-                fmt::format("data.normalize.{}: has {} values, but the images have {} channels; expected "
-                            "one value, or one per channel",
-                            key, values.size(), sets.training.channels));
-        }
-    };
+}
+
+void check_normalisation(const Options& options, const Dataset& training) {
     for (const double mean : options.mean) {
-        if (!sets.training.float_pixels && !(mean >= 0 && mean <= 1)) {
+        if (!training.float_pixels && !(mean >= 0 && mean <= 1)) {
             throw ConfigError(fmt::format(
                 "data.normalize.mean: is {}, but pixels are bytes, which are divided by 255 first; expected 0 to 1",
                 mean));
         }
     }
-    check_channels(options.mean, "mean");
-    check_channels(options.deviation, "deviation");
+    static_cast<void>(normalisation_of(options, training));  // refuses what does not fit
+}
+
+/// Both sets bring with them what is computed of the pixels that train.
+void measure_pixels(const Options& options, std::uint64_t seed, Sets& sets) {
+    if (!needs_moments(options)) {
+        return;
+    }
+    const Normalisation measured = moments(sets.training, split(options, sets.training, seed).training);
+    for (Dataset* set : {&sets.training, &sets.test}) {
+        set->measured_mean = measured.mean;
+        set->measured_deviation = measured.deviation;
+    }
 }
 
 std::string fingerprint(const Sets& sets) {
@@ -180,6 +195,7 @@ std::string fingerprint(const Sets& sets) {
         crc = crc32c(std::as_bytes(std::span(set->labels)), crc);
         crc = crc32c(std::as_bytes(std::span(set->targets)), crc);
         crc = crc32c(std::as_bytes(std::span(set->validation)), crc);
+        crc = crc32c(std::as_bytes(std::span(set->system_ends)), crc);
     }
     return fmt::format("{:08x}", crc);
 }
@@ -218,11 +234,13 @@ void need_folder(const fs::path& folder, const std::string& hint) {
 Datasets load(const Options& options, std::uint64_t seed) try {
     Sets sets = read_sets(options, seed);
     count_classes(sets);
-    check(options, sets);
+    check_size(options, sets.training);
+    measure_pixels(options, seed, sets);
+    check_normalisation(options, sets.training);
     std::string mark = fingerprint(sets);
     return {std::move(sets.training), std::move(sets.test), std::move(mark)};
 } catch (const std::bad_alloc&) {
-    refuse(options.path, "there is not enough memory for its images");
+    refuse(places_text(options), "there is not enough memory for its images");
 }
 
 Datasets load_test(const Options& options, std::uint64_t seed) try {
@@ -231,7 +249,7 @@ Datasets load_test(const Options& options, std::uint64_t seed) try {
     std::string mark = fingerprint(sets);
     return {{}, std::move(sets.test), std::move(mark)};
 } catch (const std::bad_alloc&) {
-    refuse(options.path, "there is not enough memory for its images");
+    refuse(places_text(options), "there is not enough memory for its images");
 }
 
 void generate(const Options& options, std::uint64_t seed, const std::string& folder) {

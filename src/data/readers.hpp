@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +34,15 @@ enum class Part { training, validation, test };
 /// The whole numbers training/NAME, one for each of `samples`.
 [[nodiscard]] std::vector<std::int64_t> read_hdf5_column(const std::filesystem::path& file, const std::string& name,
                                                          std::int64_t samples);
+
+/// "28 x 28 x 1 bytes with targets of 3 numbers": what sets that are joined or compared have in common.
+[[nodiscard]] std::string shape_text(const Dataset& set);
+/// The samples of `from`, whose shape is that of `to`, behind those of `to`; what validates in `from` does so in `to`.
+void append(Dataset& to, const Dataset& from);
+/// What `read(path)` reads of each system, or of the one path, one behind the other, with their ends. Nothing where
+/// none has such a set. Throws ConfigError that names the file where shapes differ.
+using ReadSystem = std::function<std::optional<Dataset>(const std::string& path)>;
+[[nodiscard]] std::optional<Dataset> join_systems(const Options& options, const ReadSystem& read);
 
 /// Draws `options.generated_samples` training images and a sixth of that number of test images.
 [[nodiscard]] Sets generate_sets(const Options& options, std::uint64_t seed);

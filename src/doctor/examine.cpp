@@ -98,7 +98,7 @@ DataFacts data_facts(const fs::path& path) {
         }
         const data::Dataset images = data::load(options, config.seed).training;
         facts.found = fmt::format("{} images of {}x{}x{} in {}", images.samples(), images.height, images.width,
-                                  images.channels, options.path);
+                                  images.channels, data::places_text(options));
     } catch (const Error& error) {
         facts.problem = fmt::format("{}: {}", path.string(), error.what());
     }

@@ -1,39 +1,34 @@
 #include "samples.hpp"
 
-#include "finch/base/error.hpp"
-#include "finch/base/format.hpp"
+#include "finch/data/normalisation.hpp"
 
-#include <cstddef>
+#include <algorithm>
+#include <iterator>
+#include <numbers>
+#include <vector>
 
 namespace finch::train {
 namespace {
 
-std::vector<float> per_channel(const std::vector<double>& values, std::int64_t channels, const char* what) {
-    if (values.size() != 1 && values.size() != static_cast<std::size_t>(channels)) {
-        throw ConfigError(
-            fmt::format("data.normalize.{} has {} values for images of {} channels; give one, or one per "
-                        "channel",
-                        what, values.size(), channels));
-    }
-    std::vector<float> result;
-    for (std::int64_t channel = 0; channel < channels; ++channel) {
-        const std::size_t index = values.size() == 1 ? 0 : static_cast<std::size_t>(channel);
-        result.push_back(static_cast<float>(values[index]));
-    }
-    return result;
+std::vector<float> to_floats(const std::vector<double>& values) {
+    std::vector<float> floats;
+    std::transform(values.begin(), values.end(), std::back_inserter(floats),
+                   [](double value) { return static_cast<float>(value); });
+    return floats;
 }
 
 }  // namespace
 
-backend::Images images_of(const data::Dataset& dataset, const data::Options& normalisation) {
+backend::Images images_of(const data::Dataset& dataset, const data::Options& options) {
+    const data::Normalisation normalisation = data::normalisation_of(options, dataset);
     return {.pixels = dataset.pixels,
             .labels = dataset.labels,
             .targets = dataset.targets,
             .pixels_per_image = dataset.pixels_per_image(),
             .target_size = dataset.target_size,
             .float_pixels = dataset.float_pixels,
-            .mean = per_channel(normalisation.mean, dataset.channels, "mean"),
-            .deviation = per_channel(normalisation.deviation, dataset.channels, "deviation")};
+            .mean = to_floats(normalisation.mean),
+            .deviation = to_floats(normalisation.deviation)};
 }
 
 backend::Images distorted_images_of(const data::Dataset& dataset, const data::Options& options) {
@@ -43,7 +38,8 @@ backend::Images distorted_images_of(const data::Dataset& dataset, const data::Op
                           .mirrors = options.augmentation.mirror ? 1 : 0,
                           .cutout = narrow(options.augmentation.cutout),
                           .height = narrow(dataset.height),
-                          .width = narrow(dataset.width)};
+                          .width = narrow(dataset.width),
+                          .rotation = static_cast<float>(options.augmentation.rotation * std::numbers::pi / 180)};
     return images;
 }
 

@@ -95,6 +95,7 @@ Training::Training(backend::Device& device, const comm::Group& group, comm::AllR
       memory_(memory),
       profile_(profile),
       split_(data::split(recipe_.data, dataset_, recipe_.seed)),
+      shares_(data::shares_of(recipe_.data, dataset_, split_)),
       class_weights_(class_weights(recipe_.training, dataset_, split_.training)),
       global_batch_(global_batch_on(group.size(), recipe_.training)),
       initial_rate_(scaled_rate(recipe_.training, group.size())),
@@ -248,7 +249,7 @@ void Training::finish_steps() {
 
 void Training::shuffle_epoch() {
     if (order_epoch_ != position_.epoch) {
-        order_ = data::epoch_order(recipe_.seed, recipe_.individual, position_.epoch, training_samples());
+        order_ = data::epoch_order(recipe_.seed, recipe_.individual, position_.epoch, shares_);
         order_epoch_ = position_.epoch;
     }
 }

@@ -7,8 +7,6 @@
 #include <cmath>
 #include <cstdint>
 #include <doctest/doctest.h>
-#include <numeric>
-#include <set>
 
 using namespace finch;
 using namespace finch::backend;
@@ -306,63 +304,6 @@ TEST_CASE("load_batch: one channel has one mean and deviation for all pixels") {
     device->load_batch(*context, out.data());
 
     CHECK(difference(from_device(*device, out), {-0.5, 0, 2}) < 1e-6);
-}
-
-TEST_CASE("load_batch: distorted images are moved, mirrored and cut, by the key and the place alone") {
-    const auto device = make_device();
-    constexpr std::int64_t height = 7, width = 9, channels = 2, count = 40;
-    constexpr std::int64_t size = height * width * channels;
-    const std::vector<std::int32_t> labels(count);
-    std::vector<std::uint8_t> pixels(count * size);
-    for (std::size_t i = 0; i < pixels.size(); ++i) {
-        pixels[i] = static_cast<std::uint8_t>(1 + i % size);  // none is black, each has a value of its own
-    }
-    const Distortions distortions{.shift = 2, .mirrors = 1, .cutout = 3, .height = height, .width = width};
-    const auto load = [&](std::int64_t first, std::int64_t batch, std::array<std::uint32_t, 2> key) {
-        const auto context = device->make_step_context({.pixels = pixels,
-                                                        .labels = labels,
-                                                        .pixels_per_image = size,
-                                                        .mean = {0, 0},
-                                                        .deviation = {1.0F / 255, 1.0F / 255},
-                                                        .distortions = distortions},
-                                                       batch);
-        std::vector<std::int64_t> indices(static_cast<std::size_t>(batch));
-        std::iota(indices.begin(), indices.end(), first);
-        context->fill(indices, std::vector<StepScalars>{{.random_key = key, .first_sample = first}});
-        const Buffer out = device->allocate(static_cast<std::size_t>(batch * size));
-        device->next_step(*context);
-        device->load_batch(*context, out.data());
-        return from_device(*device, out);
-    };
-    const std::vector<float> all = load(0, count, {3, 4});
-
-    int mirrored = 0;
-    std::set<std::pair<std::int32_t, std::int32_t>> moves;
-    for (std::int64_t sample = 0; sample < count; ++sample) {
-        const Distortion by = distortions.of({{3, 4}}, sample);
-        mirrored += by.is_mirrored;
-        moves.emplace(by.down, by.right);
-        for (std::int64_t row = 0; row < height; ++row)
-            for (std::int64_t column = 0; column < width; ++column)
-                for (std::int64_t c = 0; c < channels; ++c) {
-                    const bool cut = std::abs(row - by.cut_row) <= 1 && std::abs(column - by.cut_column) <= 1;
-                    const std::int64_t from_row = row - by.down;
-                    const std::int64_t moved = column - by.right;
-                    const std::int64_t from_column = by.is_mirrored != 0 ? width - 1 - moved : moved;
-                    const bool inside = from_row >= 0 && from_row < height && moved >= 0 && moved < width;
-                    const double expected =
-                        cut || !inside ? 0 : static_cast<double>(1 + (from_row * width + from_column) * channels + c);
-                    const std::int64_t at = ((sample * height + row) * width + column) * channels + c;
-                    CHECK(static_cast<double>(all[static_cast<std::size_t>(at)]) == doctest::Approx(expected));
-                }
-    }
-    CHECK(mirrored > 8);
-    CHECK(mirrored < 32);
-    CHECK(moves.size() > 12);  // of 25
-
-    const std::vector<float> last = load(30, 10, {3, 4});
-    CHECK(std::equal(last.begin(), last.end(), all.begin() + 30 * size));
-    CHECK(load(0, count, {3, 5}) != all);
 }
 
 TEST_CASE("a captured step is done as often as it is asked to") {

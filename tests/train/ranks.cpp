@@ -69,7 +69,7 @@ TEST_CASE("a batch in parts makes the step of the whole, on 1 to 4 ranks, also w
                         nn::PoolLayer{},
                         nn::FlattenLayer{},
                         nn::LinearLayer{}};
-        recipe.data.augmentation = {.shift = 2, .mirror = true, .cutout = 3};
+        recipe.data.augmentation = {.shift = 2, .mirror = true, .cutout = 3, .rotation = 25};
         const NamedArrays start = on_one_rank(datasets, recipe, 0);
         const NamedArrays expected = on_one_rank(datasets, recipe, 1);
         for (const std::int64_t parts : {1, 2, 3}) {
@@ -124,7 +124,7 @@ TEST_CASE("batch normalisation and dropout see the whole batch: one step is the 
     for (const std::int64_t batch : {8, 7, 3}) {  // 3 on 4 ranks: one has none
         auto recipe = gradient_recipe(batch);
         recipe.model = residual_model();
-        recipe.data.augmentation = {.shift = 2, .mirror = true, .cutout = 3};
+        recipe.data.augmentation = {.shift = 2, .mirror = true, .cutout = 3, .rotation = 25};
         const NamedArrays expected = on_one_rank(datasets, recipe, 1);
         const auto is_buffer = [](const NamedArray& array) { return array.name.find("running") != std::string::npos; };
         for (int ranks = 2; ranks <= 4; ++ranks) {
@@ -173,7 +173,7 @@ TEST_CASE("a whole training with uneven batches is the same on 1 to 4 ranks") {
         recipe.training.learning_rate = 0.1;
         if (residual) {
             recipe.model = residual_model();
-            recipe.data.augmentation = {.shift = 2, .mirror = true, .cutout = 3};
+            recipe.data.augmentation = {.shift = 2, .mirror = true, .cutout = 3, .rotation = 25};
             recipe.training.optimizer = backend::Sgd{};
             recipe.training.learning_rate = 0.01;
             recipe.training.average = 0.8;

@@ -140,9 +140,11 @@ TEST_CASE("training: augmentation distorts what is trained anew in each epoch, a
     auto recipe = resting_recipe();
     const auto plain = curve_of(group, datasets, recipe);
     CHECK(plain[1].training_loss == doctest::Approx(plain[0].training_loss).epsilon(1e-6));
-    for (const data::Augmentation& augmentation : {data::Augmentation{.shift = 3}, {.mirror = true}, {.cutout = 5}}) {
+    for (const data::Augmentation& augmentation :
+         {data::Augmentation{.shift = 3}, {.mirror = true}, {.cutout = 5}, {.rotation = 20}}) {
         CAPTURE(augmentation.shift);
         CAPTURE(augmentation.cutout);
+        CAPTURE(augmentation.rotation);
         recipe.data.augmentation = augmentation;
         const auto distorted = curve_of(group, datasets, recipe);
         CHECK(std::abs(distorted[0].training_loss - plain[0].training_loss) > 1e-5);

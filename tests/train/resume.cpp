@@ -43,7 +43,8 @@ TEST_CASE("a training on 2 ranks goes on from a snapshot in mid-epoch to the sam
         recipe.training.precision = precision;
         recipe.training.micro_batches = residual ? 2 : 1;
         recipe.training.average = residual ? std::optional(0.9) : std::nullopt;
-        recipe.data.augmentation = {.shift = residual ? 2 : 0, .mirror = residual, .cutout = residual ? 3 : 0};
+        recipe.data.augmentation = {
+            .shift = residual ? 2 : 0, .mirror = residual, .cutout = residual ? 3 : 0, .rotation = residual ? 25.0 : 0};
         Run whole(group, datasets, recipe);
         (void)whole.finish();
         const NamedArrays expected = whole->snapshot();

@@ -21,5 +21,9 @@ void check_data(const config::Config& config, const data::Datasets& datasets);
 
 /// "60000 images of 28 x 28 x 1 in 10 classes: 50000 train, 10000 validate; 10000 more test the best model".
 [[nodiscard]] std::string data_text(const config::Config& config, const data::Datasets& datasets);
+/// A line for each of data.systems: its images, and its share of an epoch.
+[[nodiscard]] std::vector<std::string> systems_lines(const config::Config& config, const data::Datasets& datasets);
+/// What the user should know of the normalisation that was computed; empty: nothing.
+[[nodiscard]] std::string normalisation_warning(const config::Config& config, const data::Dataset& training);
 
 }  // namespace finch::app

@@ -25,6 +25,7 @@ enum class Purpose : std::uint32_t {
     function_rotation = 14,
     start = 15,
     program = 16,
+    systems = 17,
 };
 
 /// Random numbers that depend on (seed, purpose, id, index) alone: two streams made from the same four give the same

@@ -55,6 +55,11 @@ struct Dataset {
     Elements<std::uint8_t> pixels{};  ///< (samples, height, width, channels), as bytes
     Elements<std::int32_t> labels{};  ///< (samples), each in [0, classes)
     Elements<float> targets{};        ///< (samples, target_size)
+    /// Where the samples of each system end, in order; empty: there are no systems. Own validation samples follow.
+    Elements<std::int64_t> system_ends{};
+    /// (channels) of the pixels that train, where Options say `auto` (data/normalisation.hpp); else empty.
+    Elements<double> measured_mean{};
+    Elements<double> measured_deviation{};
     /// Samples that the user set apart to validate on, ascending; empty: split() draws them.
     Elements<std::int64_t> validation{};
 
@@ -87,6 +92,7 @@ struct Augmentation {
     std::int64_t shift = 0;   ///< pixels, at most, up or down, left or right
     bool mirror = false;      ///< half of them left to right
     std::int64_t cutout = 0;  ///< side of a square that is cut out; 0: none
+    double rotation = 0;      ///< degrees, at most, either way
     bool operator==(const Augmentation&) const = default;
 };
 /// The samples that validate. Sampled: so many as Options::validation_samples, split off the training set by the seed.
@@ -105,13 +111,20 @@ struct ColumnValidation {
     bool operator==(const ColumnValidation&) const = default;
 };
 using Validation = std::variant<SampledValidation, OwnValidation, ColumnValidation>;
+/// One of several sets that are trained on together.
+struct System {
+    std::string path{};
+    std::optional<double> weight{};  ///< of its share of each epoch; all systems have one or none has: by size
+    bool operator==(const System&) const = default;
+};
 struct Options {
     Kind kind = Kind::generated;
-    std::string path{};  ///< a folder; for hdf5 a file; `generated` needs none
+    std::string path{};             ///< a folder; for hdf5 a file; `generated` needs none
+    std::vector<System> systems{};  ///< in place of the path
     Axes axes = Axes::automatic;
     Answer answer = Answer::label;
-    std::vector<double> mean{0};       ///< of bytes after division by 255; one, or one per channel
-    std::vector<double> deviation{1};  ///< positive
+    std::vector<double> mean{0};       ///< of bytes after division by 255; one, or one per channel; empty: auto
+    std::vector<double> deviation{1};  ///< positive; empty: auto
     Augmentation augmentation{};
     std::optional<std::int64_t> training_samples{};  ///< nothing: all
     Validation validation{};
@@ -121,6 +134,12 @@ struct Options {
     bool operator==(const Options&) const = default;
 };
 
+/// The systems' paths, or the one path.
+[[nodiscard]] std::vector<std::string> paths_of(const Options& options);
+/// The same, for messages.
+[[nodiscard]] std::string places_text(const Options& options);
+[[nodiscard]] bool is_weighted(const Options& options);
+
 struct Datasets {
     Dataset training;         ///< with those that validate; split() says which
     Dataset test;             ///< may be empty
@@ -128,7 +147,7 @@ struct Datasets {
 };
 
 /// Reads or generates both sets. Throws ConfigError that names the path, what was expected there and how to get it.
-/// `seed` matters for generated data alone.
+/// `seed` matters for generated data, and for what trains where the normalisation is auto.
 [[nodiscard]] Datasets load(const Options& options, std::uint64_t seed);
 
 /// The test set alone, which must be there, with as many classes as its own labels have; `training` is empty. Throws as

@@ -4,7 +4,7 @@
 #include "finch/base/epoch.hpp"
 #include "finch/base/named_array.hpp"
 #include "finch/comm/all_reduce.hpp"
-#include "finch/data/dataset.hpp"
+#include "finch/data/sampling.hpp"
 #include "finch/nn/model.hpp"
 #include "finch/train/early_stopping.hpp"
 #include "finch/train/profile.hpp"
@@ -183,7 +183,8 @@ private:
     HostMemory memory_;
     Profile* profile_;  ///< null: nobody measures
     data::Split split_;
-    std::vector<float> class_weights_;  ///< empty: all 1
+    std::vector<data::SystemShare> shares_;  ///< of an epoch
+    std::vector<float> class_weights_;       ///< empty: all 1
     std::int64_t global_batch_;
     double initial_rate_;  ///< scaled
     std::unique_ptr<Learner> learner_;

@@ -107,9 +107,16 @@ void CpuStepContext::load_distorted(const Pixel* image, std::int64_t place, floa
         for (std::int64_t column = 0; column < distortions.width; ++column, out += channels) {
             const PixelSource source = distortions.source(by, row, column);
             for (std::size_t c = 0; c < channels; ++c) {
-                const bool inside = source.from == PixelFrom::image;
-                const Pixel pixel = inside ? image[static_cast<std::size_t>(source.pixel) * channels + c] : Pixel{};
-                out[c] = source.from == PixelFrom::cut ? 0.0F : normalised(pixel, c);
+                const auto value = [&](std::int64_t pixel) {
+                    return value_of(image[static_cast<std::size_t>(pixel) * channels + c]);
+                };
+                float seen = 0;
+                if (source.from == PixelFrom::image) {
+                    seen = value(source.pixel);
+                } else if (source.from == PixelFrom::turned) {
+                    seen = distortions.turned(by, source.pixel, value);
+                }
+                out[c] = source.from == PixelFrom::cut ? 0.0F : normalised(seen, c);
             }
         }
     }

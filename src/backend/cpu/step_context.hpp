@@ -33,8 +33,10 @@ private:
     void load_pixels(float* out) const;
     template <class Pixel>
     void load_distorted(const Pixel* image, std::int64_t place, float* out) const;
+    [[nodiscard]] static float value_of(std::uint8_t pixel) { return static_cast<float>(pixel) / 255.0F; }
+    [[nodiscard]] static float value_of(float pixel) { return pixel; }
     [[nodiscard]] float normalised(std::uint8_t pixel, std::size_t channel) const {
-        return normalised(static_cast<float>(pixel) / 255.0F, channel);
+        return normalised(value_of(pixel), channel);
     }
     [[nodiscard]] float normalised(float pixel, std::size_t channel) const {
         return (pixel - images_.mean[channel]) / images_.deviation[channel];

@@ -85,17 +85,25 @@ private:
     [[nodiscard]] FINCH_DEVICE float value(std::int64_t sample, std::int64_t index, std::int64_t at) const {
         const std::int64_t channel = at % step.channels;
         PixelSource source{PixelFrom::image, at / step.channels};
+        Distortion by;
         if (step.distortions.any()) {
             const StepRow& row = step.state->current;
-            const Distortion by = step.distortions.of(row.random_key, row.first_sample + sample);
+            by = step.distortions.of(row.random_key, row.first_sample + sample);
             source = step.distortions.source(by, source.pixel / step.distortions.width,
                                              source.pixel % step.distortions.width);
         }
         if (source.from == PixelFrom::cut) {
             return 0.0F;
         }
-        const std::int64_t from = index * step.pixels_per_image + source.pixel * step.channels + channel;
-        const float seen = source.from == PixelFrom::outside ? 0.0F : step.pixel(from);
+        const auto value_of = [&](std::int64_t pixel) {
+            return step.pixel(index * step.pixels_per_image + pixel * step.channels + channel);
+        };
+        float seen = 0;
+        if (source.from == PixelFrom::image) {
+            seen = value_of(source.pixel);
+        } else if (source.from == PixelFrom::turned) {
+            seen = step.distortions.turned(by, source.pixel, value_of);
+        }
         return (seen - step.mean[channel]) / step.deviation[channel];
     }
 };
