@@ -33,7 +33,9 @@ backend::Images images_of(const data::Dataset& dataset, const data::Options& nor
             .target_size = dataset.target_size,
             .float_pixels = dataset.float_pixels,
             .mean = per_channel(normalisation.mean, dataset.channels, "mean"),
-            .deviation = per_channel(normalisation.deviation, dataset.channels, "deviation")};
+            .deviation = per_channel(normalisation.deviation, dataset.channels, "deviation"),
+            .store = dataset.store,
+            .prefetch = normalisation.prefetch};
 }
 
 backend::Images distorted_images_of(const data::Dataset& dataset, const data::Options& options) {
