@@ -162,7 +162,7 @@ TEST_CASE("streamed HDF5: bytes and floats, channels last or first, behind a use
     };
 
     check_file({9, 4, 5}, {});
-    check_file({9, 4, 5, 3}, {});
+    check_file({9, 8, 5, 3}, {});
     check_file({9, 3, 8, 5}, {.user_block = 1024});
     check_file({9, 8, 5, 3}, {.type = H5T_IEEE_F32LE});
     check_file({9, 3, 8, 5}, {.type = H5T_IEEE_F32LE, .user_block = 512});
