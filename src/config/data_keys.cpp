@@ -81,15 +81,13 @@ Domain data_section() {
             .with_genes(Rule::no)
             .with_fixed(Rule::no),
         key("prefetch", &Options::prefetch,
-            section({key("threads", &pixels::Prefetch::threads, whole(1, 64), "that read the images, of each rank")
-                         .with_genes(Rule::no)
-                         .with_fixed(Rule::no),
+            section({key("threads", &pixels::Prefetch::threads, whole(1, 64), "that read the images, of each rank"),
                      key("batches", &pixels::Prefetch::batches, whole(1, 1024),
                          "that are read before they are needed, of this rank's share; a buffer each, for training and "
-                         "for validation, in every slot")
-                         .with_genes(Rule::no)
-                         .with_fixed(Rule::no)}),
-            "with memory: streamed"),
+                         "for validation, in every slot")}),
+            "with memory: streamed")
+            .with_genes(Rule::no)
+            .with_fixed(Rule::no),
         group("normalize",
               section(
                   {key("mean", &Options::mean, one_or_list(real(-1e9, 1e9)), "subtracted; a list has one per channel"),

@@ -191,7 +191,11 @@ void refuse_to_stream(const fs::path& file, const std::string& why, const std::s
 void stream(Dataset& set, const fs::path& file, const pixels::Place& place) {
     std::vector<pixels::Piece> pieces = set.store ? set.store->pieces() : std::vector<pixels::Piece>();
     pieces.push_back({.path = file.string(), .place = place});
-    set.store = std::make_shared<pixels::Store>(set.image_size(), std::move(pieces));
+    try {
+        set.store = std::make_shared<pixels::Store>(set.image_size(), std::move(pieces));
+    } catch (const FileError& error) {
+        throw ConfigError(error.what());
+    }
 }
 
 std::int64_t size_of(const fs::path& file, Memory memory) {

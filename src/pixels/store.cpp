@@ -55,11 +55,11 @@ Store::Store(ImageSize size, std::vector<Piece> pieces) : size_(size), pieces_(s
             throw StorageError(text(failure));
         }
         const Place& place = piece.place;
-        const std::int64_t end =
-            place.offset + (place.images - 1) * place.stride + static_cast<std::int64_t>(bytes_per_image());
-        if (place.images > 0 && end > piece.stamp.bytes) {
-            throw StorageError(
-                fmt::format("{}: has {} bytes, but its images end at byte {}", piece.path, piece.stamp.bytes, end));
+        const std::int64_t needed = (place.images - 1) * place.stride + static_cast<std::int64_t>(bytes_per_image());
+        const std::int64_t spare = piece.stamp.bytes - needed;
+        if (place.images > 0 && (place.offset < 0 || spare < 0 || place.offset > spare)) {
+            throw FileError(fmt::format("{}: has {} bytes; {} images from byte {} on need more", piece.path,
+                                        piece.stamp.bytes, place.images, place.offset));
         }
         first_.push_back(first_.back() + place.images);
     }

@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <doctest/doctest.h>
+#include <limits>
 #include <unistd.h>
 
 namespace finch::pixels {
@@ -113,7 +114,13 @@ TEST_CASE("a store opens only what is as it was said to be") {
     fs::last_write_time(path, fs::last_write_time(path) + std::chrono::seconds(2));
     CHECK_THROWS_WITH_AS(Store({.values = 4}, {stamped}), doctest::Contains("was changed"), StorageError);
     piece.place.images = 11;
-    CHECK_THROWS_WITH_AS(Store({.values = 4}, {piece}), doctest::Contains("its images end at byte 44"), StorageError);
+    CHECK_THROWS_WITH_AS(Store({.values = 4}, {piece}), doctest::Contains("11 images from byte 0 on need more"),
+                         FileError);
+    piece.place.images = 10;
+    for (const std::int64_t offset : {std::int64_t{-1}, std::int64_t{1}, std::numeric_limits<std::int64_t>::max()}) {
+        piece.place.offset = offset;
+        CHECK_THROWS_AS(Store({.values = 4}, {piece}), FileError);
+    }
     piece.path = folder.path().string();
     CHECK_THROWS_WITH_AS(Store({.values = 4}, {piece}), doctest::Contains("a folder"), StorageError);
 }
