@@ -3,7 +3,8 @@
 
 FOLDER/training/CLASS/*.png (or .jpg, .tif … whatever Pillow reads), and likewise FOLDER/test and FOLDER/validation where they are
 there; or FOLDER/CLASS/* alone, which all train. Classes are numbered in the order of their names, which stand in the attribute
-`classes`; the names of the files, in the order of the images, stand in GROUP/files. Needs h5py, numpy and Pillow.
+`classes`; the names of the files, in the order of the images, stand in GROUP/files. The images are contiguous, for `data.memory: streamed`.
+Needs h5py, numpy and Pillow.
 """
 import argparse
 import pathlib

@@ -192,9 +192,10 @@ config::Config load_everywhere(const RunOptions& options, const cluster::Slurm& 
     return config::parse(text, options.config.string());
 }
 
-LoadedData load_data(const config::Config& config) {
+/// Collective over the world. Nothing, on all ranks, where files fail: the run stops, to be resumed.
+std::optional<LoadedData> load_data(const comm::Session& session, const config::Config& config) try {
     if (!config.trains()) {
-        return {};
+        return LoadedData{};
     }
     LoadedData loaded = load_on_each_node(data_options(config), config.seed);
     static_cast<void>(on_rank_zero(MPI_COMM_WORLD, [&] {
@@ -202,6 +203,11 @@ LoadedData load_data(const config::Config& config) {
         return std::string();
     }));
     return loaded;
+} catch (const StorageError& error) {
+    if (session.world_rank() == 0) {
+        fmt::print(stderr, "finch: the data cannot be read now, start it again to go on: {}\n", error.what());
+    }
+    return std::nullopt;
 }
 
 /// Collective over the world. The configuration, once it is known to be a search or one individual of it.
@@ -303,8 +309,11 @@ int evolve(comm::Session& session, const RunOptions& options, process::Launcher 
     begin_phase(session, "opening the devices and reading the data", seconds_of_files());
     const OpenedDevice opened_device = open_device(session, config, placement);
     on_every_rank(MPI_COMM_WORLD, [&] { check_precision(config, *opened_device.device, place.node); });
-    const LoadedData loaded = load_data(config);
-    const data::Datasets& datasets = loaded.sets;
+    const std::optional<LoadedData> loaded = load_data(session, config);
+    if (!loaded) {
+        return exit_stopped;
+    }
+    const data::Datasets& datasets = loaded->sets;
     const std::optional<PreparedPrograms> prepared = prepare_programs_everywhere(config);
     if (config.trains()) {
         check_first_weights(config, datasets);

@@ -132,6 +132,7 @@ struct Networks {
     std::int64_t fewest_parameters = 0;
     std::int64_t most_parameters = 0;
     std::int64_t training_bytes = 0;  ///< of the one that takes most, on one rank
+    std::int64_t prefetch_bytes = 0;  ///< of the host, beside them
     std::int64_t snapshot_bytes = 0;
     std::int64_t test_bytes = 0;  ///< of the one that takes most on the test set
 };
@@ -151,9 +152,12 @@ Networks try_networks(const config::Config& config, const data::Dataset& images,
                 networks.possible == 0 ? plan.parameters : std::min(networks.fewest_parameters, plan.parameters);
             networks.most_parameters = std::max(networks.most_parameters, plan.parameters);
             networks.training_bytes = std::max(networks.training_bytes, nn::memory_bytes(device, plan));
+            networks.prefetch_bytes =
+                std::max(networks.prefetch_bytes, data::prefetch_bytes(recipe.data, images, batch));
             networks.snapshot_bytes = std::max(networks.snapshot_bytes, plan.snapshot_bytes);
             const nn::ModelPlan test = nn::plan_model(recipe.model, plan.input, plan.classes, test_batch);
-            networks.test_bytes = std::max(networks.test_bytes, test.bytes);
+            networks.test_bytes =
+                std::max(networks.test_bytes, test.bytes + data::prefetch_bytes(recipe.data, images, test_batch));
             ++networks.possible;
         } catch (const ConfigError&) {
             continue;  // check_data() knows that some can exist
@@ -213,6 +217,18 @@ std::string reuse_text(const config::Config& config, const std::optional<std::st
     return text;
 }
 
+/// Where the pixels are much of the memory, and need not be.
+std::string pixels_text(const data::Options& options, const data::Datasets& datasets) {
+    constexpr std::int64_t much = std::int64_t{1} << 30;
+    const auto bytes = static_cast<std::int64_t>(datasets.training.pixels.size());
+    if (options.kind == data::Kind::generated || bytes < much) {
+        return "";
+    }
+    return fmt::format(
+        "the pixels are {} MiB, twice while they are read: data.memory: streamed leaves them on the disk\n",
+        mebibytes(static_cast<double>(bytes)));
+}
+
 /// What is known of images, networks and memory; a remark where the data are not here.
 std::string training_text(const config::Config& config, const cluster::Layout& layout, bool uses_devices) {
     const auto cpu = make_device(cluster::DeviceKind::cpu, cluster::no_device, 1);
@@ -243,12 +259,13 @@ std::string training_text(const config::Config& config, const cluster::Layout& l
         return text + fmt::format("memory: at most {} MiB of each GPU, {} slot(s); that of the nodes is not known\n",
                                   mebibytes(static_cast<double>(trainings)), config.workers.slots);
     }
-    const std::int64_t searching = trainings + networks.snapshot_bytes;
-    return text + memory_text(config, layout,
-                              {.rank = program_bytes + plans_bytes + searching,
-                               .training_set = bytes_of(datasets.training),
-                               .test_set = bytes_of(datasets.test),
-                               .first = std::max<std::int64_t>(0, networks.test_bytes - searching)});
+    const std::int64_t searching = trainings + config.workers.slots * networks.prefetch_bytes + networks.snapshot_bytes;
+    text += memory_text(config, layout,
+                        {.rank = program_bytes + plans_bytes + searching,
+                         .training_set = bytes_of(datasets.training),
+                         .test_set = bytes_of(datasets.test),
+                         .first = std::max<std::int64_t>(0, networks.test_bytes - searching)});
+    return text + pixels_text(options, datasets);
 }
 
 }  // namespace

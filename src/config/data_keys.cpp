@@ -72,6 +72,9 @@ void check_data(const data::Options& options, const Tree& written) {
         fail(written["validation"], "data.validation",
              "column is of kind hdf5; accepted: sampled or, for data from files, own");
     }
+    if (options.kind == data::Kind::generated && options.memory == data::Memory::streamed) {
+        fail(written["memory"], "data.memory", "streamed is for data from files; accepted: whole");
+    }
     if (options.kind == data::Kind::generated && std::holds_alternative<data::OwnValidation>(options.validation)) {
         fail(written["validation"], "data.validation", "own is for data from files; accepted: sampled");
     }
@@ -135,6 +138,20 @@ Domain data_section() {
         key("axes", &Options::axes,
             "hdf5: the order of the images' axes; auto: as their attribute axes says, else the one axis of 1 to 4 is C")
             .with_genes(Rule::no),
+        key("memory", &Options::memory,
+            "where the pixels of files are: whole: in the memory of each node; streamed: on the disk, read ahead of "
+            "the "
+            "training; the numbers are the same")
+            .with_genes(Rule::no)
+            .with_fixed(Rule::no),
+        key("prefetch", &Options::prefetch,
+            section({key("threads", &pixels::Prefetch::threads, whole(1, 64), "that read the images, of each rank"),
+                     key("batches", &pixels::Prefetch::batches, whole(1, 1024),
+                         "that are read before they are needed, of this rank's share; a buffer each, for training and "
+                         "for validation, in every slot")}),
+            "with memory: streamed")
+            .with_genes(Rule::no)
+            .with_fixed(Rule::no),
         group(
             "normalize",
             section(

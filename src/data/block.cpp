@@ -1,15 +1,19 @@
 #include "finch/base/error.hpp"
+#include "finch/base/message.hpp"
 #include "finch/data/dataset.hpp"
 
 #include <array>
 #include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace finch::data {
 namespace {
 
 /// What stands at the beginning of a block: height, width, channels, classes, target_size, float_pixels, and the size
-/// of each list. The lists follow.
-using Head = std::array<std::int64_t, 13>;
+/// of each list and of a message. The lists follow, and the message, which says where streamed pixels are.
+using Head = std::array<std::int64_t, 14>;
 constexpr std::size_t sizes_at = 6;
 
 /// Calls visit(list) for each list of elements of a data set; those of larger elements come first.
@@ -29,10 +33,15 @@ std::size_t bytes_of(const Elements<T>& list) {
     return list.size() * sizeof(T);
 }
 
+/// Empty: they are not streamed.
+std::string message_of(const Dataset& set) {
+    return set.store ? to_message(set.store->pieces()) : "";
+}
+
 }  // namespace
 
 std::size_t block_bytes(const Dataset& set) {
-    std::size_t bytes = sizeof(Head);
+    std::size_t bytes = sizeof(Head) + message_of(set).size();
     each_list(set, [&bytes](const auto& list) { bytes += bytes_of(list); });
     return bytes;
 }
@@ -49,6 +58,9 @@ void write_block(const Dataset& set, std::span<std::byte> block) {
         std::memcpy(block.data() + place, list.data(), bytes_of(list));
         place += bytes_of(list);
     });
+    const std::string message = message_of(set);
+    head.at(lists) = static_cast<std::int64_t>(message.size());
+    std::memcpy(block.data() + place, message.data(), message.size());
     std::memcpy(block.data(), head.data(), sizeof head);
 }
 
@@ -67,6 +79,11 @@ Dataset view_block(std::span<const std::byte> block) {
         list = Elements<T>(std::span(reinterpret_cast<const T*>(place), static_cast<std::size_t>(head.at(lists++))));
         place += bytes_of(list);
     });
+    if (const std::int64_t size = head.at(lists); size > 0) {
+        const std::string message(reinterpret_cast<const char*>(place), static_cast<std::size_t>(size));
+        set.store =
+            std::make_shared<pixels::Store>(set.image_size(), from_message<std::vector<pixels::Piece>>(message));
+    }
     return set;
 }
 

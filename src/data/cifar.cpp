@@ -18,6 +18,7 @@ constexpr const char* how_to_get =
 constexpr std::int64_t side = 32;
 constexpr std::int64_t planes = 3;
 constexpr std::int64_t pixels = planes * side * side;  // the planes red, green, blue, row by row
+constexpr std::int64_t records_at_once = 1024;
 
 /// CIFAR-10 or CIFAR-100. A record is its labels, of which the last one counts, and the pixels.
 struct Version {
@@ -67,45 +68,57 @@ Found find_version(const fs::path& folder) {
     return {versions().front(), folder};
 }
 
-std::vector<std::uint8_t> read_bytes(const fs::path& path, const Version& version) {
+/// The records of a file. Throws ConfigError unless they are whole.
+std::int64_t count_records(const fs::path& path, const Version& version, Memory memory) {
     if (!fs::exists(path)) {
         refuse(path, fmt::format("cannot be opened; expected the binary version of {}: {}", version.name, how_to_get));
     }
-    const std::int64_t size = size_of(path);
+    const std::int64_t size = size_of(path, memory);
     if (size == 0 || size % version.record() != 0) {
         refuse(path, fmt::format("has {} bytes; expected a multiple of {} ({} label{} and {} x {} x {} pixels)", size,
                                  version.record(), version.labels, version.labels == 1 ? "" : "s", side, side, planes));
     }
-    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size));
-    std::ifstream file(path, std::ios::binary);
-    if (!file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size))) {
-        refuse(path, "cannot be read to its end");
-    }
-    return bytes;
+    return size / version.record();
 }
 
-void append(Dataset& set, const fs::path& path, const Version& version) {
-    const auto bytes = read_bytes(path, version);
-    const auto record = static_cast<std::size_t>(version.record());
-    for (std::size_t at = 0; at < bytes.size(); at += record) {
-        const std::uint8_t* const image = bytes.data() + at + version.labels;
-        const std::uint8_t label = image[-1];
-        if (label >= version.classes) {
-            refuse(path, fmt::format("record {} has the label {}; expected 0 to {}", at / record, label,
-                                     version.classes - 1));
+/// Adds one record of `set`, the number `number` of the file.
+void add_record(Dataset& set, const fs::path& path, const Version& version, std::int64_t number,
+                const std::uint8_t* record, Memory memory) {
+    const std::uint8_t* const image = record + version.labels;
+    const std::uint8_t label = image[-1];
+    if (label >= version.classes) {
+        refuse(path, fmt::format("record {} has the label {}; expected 0 to {}", number, label, version.classes - 1));
+    }
+    set.labels.own().push_back(label);
+    for (std::int64_t pixel = 0; memory == Memory::whole && pixel < side * side; ++pixel) {
+        for (std::int64_t plane = 0; plane < planes; ++plane) {
+            set.pixels.own().push_back(image[plane * side * side + pixel]);
         }
-        set.labels.own().push_back(label);
-        for (std::int64_t pixel = 0; pixel < side * side; ++pixel) {
-            for (std::int64_t plane = 0; plane < planes; ++plane) {
-                set.pixels.own().push_back(image[plane * side * side + pixel]);
-            }
+    }
+}
+
+void read_file(Dataset& set, const fs::path& path, const Version& version, Memory memory) {
+    const std::int64_t records = count_records(path, version, memory);
+    std::ifstream file(path, std::ios::binary);
+    std::vector<std::uint8_t> bytes;
+    for (std::int64_t begin = 0; begin < records; begin += records_at_once) {
+        const std::int64_t count = std::min(records_at_once, records - begin);
+        bytes.resize(static_cast<std::size_t>(count * version.record()));
+        if (!file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()))) {
+            refuse(path, "cannot be read to its end");
         }
+        for (std::int64_t i = 0; i < count; ++i) {
+            add_record(set, path, version, begin + i, bytes.data() + i * version.record(), memory);
+        }
+    }
+    if (memory == Memory::streamed) {
+        stream(set, path, {.offset = version.labels, .stride = version.record(), .images = records, .planes = planes});
     }
 }
 
 }  // namespace
 
-std::optional<Dataset> read_cifar(const fs::path& folder, Part part) {
+std::optional<Dataset> read_cifar(const fs::path& folder, Memory memory, Part part) {
     const auto [version, place] = find_version(folder);
     const std::vector<std::string>& files = version.files[static_cast<std::size_t>(part)];
     if (part != Part::training && !fs::exists(place / files.front())) {
@@ -113,7 +126,7 @@ std::optional<Dataset> read_cifar(const fs::path& folder, Part part) {
     }
     Dataset set{.height = side, .width = side, .channels = planes};
     for (const std::string& file : files) {
-        append(set, place / file, version);
+        read_file(set, place / file, version, memory);
     }
     return set;
 }

@@ -178,22 +178,47 @@ void read_pixels(const fs::path& path, NamedArray images, bool channels_first, D
     set.pixels.own().assign(first, first + raw.size());
 }
 
-Dataset read_set(const fs::path& path, hid_t file, const std::string& group, Axes axes, Answer answer) {
+/// Leaves the pixels where they are.
+void place_pixels(const fs::path& path, hid_t file, const std::string& name, std::int64_t count, bool channels_first,
+                  Dataset& set) {
+    const auto place = [&] {
+        try {
+            return hdf5::read_place(file, name);
+        } catch (const FileError& error) {
+            refuse_to_stream(path, error.what(),
+                             fmt::format("lay it out anew (h5repack -l CONTI -f NONE {} NEW), with uint8 or float32",
+                                         path.string()));
+        }
+    }();
+    set.float_pixels = place.is_float;
+    stream(set, path,
+           {.offset = place.offset,
+            .stride = set.bytes_per_image(),
+            .images = count,
+            .planes = channels_first ? set.channels : 1});
+}
+
+Dataset read_set(const fs::path& path, hid_t file, const std::string& group, const Options& options) {
     const std::string name = group + "/images";
     const Shape shape = read(path, name, [&] { return hdf5::read_shape(file, name); });
     if (shape.size() < 3 || shape.size() > 4 || std::find(shape.begin(), shape.end(), 0) != shape.end()) {
         refuse(path, fmt::format("{} has the shape ({}); {}", name, fmt::join(shape, ", "), expected));
     }
     Dataset set{.height = shape[1], .width = shape[2], .channels = shape.size() == 4 ? shape[3] : 1};
-    const bool first = shape.size() == 4 && channels_come_first(path, name, shape, told_axes(path, file, name), axes);
+    const bool first =
+        shape.size() == 4 && channels_come_first(path, name, shape, told_axes(path, file, name), options.axes);
     if (first) {
         set.channels = shape[1];
         set.height = shape[2];
         set.width = shape[3];
     }
-    read_answers(path, file, group + "/labels", shape[0], answer, set);
-    need_memory(path, shape[0] * set.pixels_per_image());
-    read_pixels(path, read(path, name, [&] { return hdf5::read_array(file, name); }), first, set);
+    read_answers(path, file, group + "/labels", shape[0], options.answer, set);
+    if (options.memory == Memory::streamed) {
+        place_pixels(path, file, name, shape[0], first, set);
+    } else {
+        need_memory(path, shape[0] * set.pixels_per_image());
+        read_pixels(path, read(path, name, [&] { return hdf5::read_array(file, name); }), first, set);
+    }
     return set;
 }
 
@@ -201,13 +226,13 @@ constexpr std::array<const char*, 3> groups{"training", "validation", "test"};  
 
 }  // namespace
 
-std::optional<Dataset> read_hdf5(const fs::path& path, Axes axes, Answer answer, Part part) {
+std::optional<Dataset> read_hdf5(const fs::path& path, const Options& options, Part part) {
     const hdf5::Hid file = open(path);
     const char* const group = groups[static_cast<std::size_t>(part)];
     if (part != Part::training && H5Lexists(file.get(), group, H5P_DEFAULT) <= 0) {
         return std::nullopt;
     }
-    return read_set(path, file.get(), group, axes, answer);
+    return read_set(path, file.get(), group, options);
 }
 
 std::vector<std::int64_t> read_hdf5_column(const fs::path& path, const std::string& name, std::int64_t samples) {

@@ -62,8 +62,8 @@ fs::path need_file(const fs::path& folder, const std::string& stem, int dimensio
 /// 32-bit numbers, the elements.
 class IdxReader {
 public:
-    explicit IdxReader(fs::path path)
-        : path_(std::move(path)), file_bytes_(size_of(path_)), file_(gzopen(path_.c_str(), "rb")) {
+    IdxReader(fs::path path, Memory memory)
+        : path_(std::move(path)), file_bytes_(size_of(path_, memory)), file_(gzopen(path_.c_str(), "rb")) {
         if (!file_) {
             refuse(path_, fmt::format("cannot be opened ({})", std::generic_category().message(errno)));
         }
@@ -117,6 +117,19 @@ public:
         return bytes;
     }
 
+    /// Where the elements begin, `count` of them, which stay there.
+    std::int64_t place_of_elements(std::int64_t count) {
+        if (gzdirect(file_.get()) == 0) {
+            refuse_to_stream(path_, "is gzipped", fmt::format("unpack it (gunzip {})", path_.string()));
+        }
+        const std::int64_t begin = gztell(file_.get());
+        if (file_bytes_ != begin + count) {
+            refuse(path_, fmt::format("has {} bytes behind its header, which announces {} elements; fetch it again",
+                                      file_bytes_ - begin, count));
+        }
+        return begin;
+    }
+
     [[nodiscard]] const fs::path& path() const noexcept { return path_; }
 
 private:
@@ -154,9 +167,9 @@ private:
     Gzip file_;
 };
 
-Dataset read_set(const fs::path& folder, const std::string& prefix) {
-    IdxReader images(need_file(folder, prefix + "-images", 3));
-    IdxReader labels(need_file(folder, prefix + "-labels", 1));
+Dataset read_set(const fs::path& folder, const std::string& prefix, Memory memory) {
+    IdxReader images(need_file(folder, prefix + "-images", 3), memory);
+    IdxReader labels(need_file(folder, prefix + "-labels", 1), Memory::whole);
     const auto sizes = images.header(3, 4);
     const auto count = labels.header(1, 1).front();
     if (count != sizes[0]) {
@@ -164,7 +177,13 @@ Dataset read_set(const fs::path& folder, const std::string& prefix) {
                fmt::format("has {} labels, but {} has {} images", count, images.path().string(), sizes[0]));
     }
     Dataset set{.height = sizes[1], .width = sizes[2], .channels = sizes.size() == 4 ? sizes[3] : 1};
-    set.pixels = images.elements(count * set.pixels_per_image());
+    const std::int64_t pixels = count * set.pixels_per_image();
+    if (memory == Memory::streamed) {
+        const std::int64_t begin = images.place_of_elements(pixels);
+        stream(set, images.path(), {.offset = begin, .stride = set.bytes_per_image(), .images = count});
+    } else {
+        set.pixels = images.elements(pixels);
+    }
     const auto bytes = labels.elements(count);
     set.labels.own().assign(bytes.begin(), bytes.end());
     return set;
@@ -197,12 +216,12 @@ void write_file(const fs::path& path, const std::vector<std::int64_t>& sizes, st
 
 }  // namespace
 
-std::optional<Dataset> read_idx(const fs::path& folder, Part part) {
+std::optional<Dataset> read_idx(const fs::path& folder, Memory memory, Part part) {
     need_folder(folder, how_to_get);
     const std::string prefix = prefixes[static_cast<std::size_t>(part)];
     const bool is_there =
         !find_file(folder, prefix + "-images", 3).empty() || !find_file(folder, prefix + "-labels", 1).empty();
-    return part == Part::training || is_there ? std::optional(read_set(folder, prefix)) : std::nullopt;
+    return part == Part::training || is_there ? std::optional(read_set(folder, prefix, memory)) : std::nullopt;
 }
 
 void write_idx(const Dataset& set, const fs::path& images, const fs::path& labels) {

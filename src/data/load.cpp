@@ -1,18 +1,17 @@
-#include "finch/base/bytes.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/cluster/machine.hpp"
 #include "finch/data/normalisation.hpp"
 
 #include "readers.hpp"
 
 #include <algorithm>
-#include <array>
 #include <limits>
+#include <memory>
 #include <new>
 #include <numeric>
 #include <optional>
 #include <system_error>
-#include <unistd.h>
 
 namespace finch::data {
 namespace {
@@ -28,11 +27,11 @@ void need_path(const Options& options) {
 std::optional<Dataset> read_part(const Options& options, const std::string& path, Part part) {
     switch (options.kind) {
         case Kind::idx:
-            return read_idx(path, part);
+            return read_idx(path, options.memory, part);
         case Kind::cifar:
-            return read_cifar(path, part);
+            return read_cifar(path, options.memory, part);
         case Kind::hdf5:
-            return read_hdf5(path, options.axes, options.answer, part);
+            return read_hdf5(path, options, part);
         case Kind::generated:
             break;
     }
@@ -129,6 +128,9 @@ void set_apart(const Options& /*options*/, const SampledValidation& /*by_split*/
 
 Sets read_sets(const Options& options, std::uint64_t seed) {
     if (options.kind == Kind::generated) {
+        if (options.memory == Memory::streamed) {
+            throw ConfigError("data.memory: streamed is for data from files, and these are generated");
+        }
         return generate_sets(options, seed);
     }
     need_path(options);
@@ -186,18 +188,10 @@ void measure_pixels(const Options& options, std::uint64_t seed, Sets& sets) {
     }
 }
 
-std::string fingerprint(const Sets& sets) {
-    std::uint32_t crc = 0;
-    for (const Dataset* set : {&sets.training, &sets.test}) {
-        const std::array<std::int64_t, 4> shape{set->samples(), set->height, set->width, set->channels};
-        crc = crc32c(std::as_bytes(std::span(shape)), crc);
-        crc = crc32c(std::as_bytes(std::span(set->pixels)), crc);
-        crc = crc32c(std::as_bytes(std::span(set->labels)), crc);
-        crc = crc32c(std::as_bytes(std::span(set->targets)), crc);
-        crc = crc32c(std::as_bytes(std::span(set->validation)), crc);
-        crc = crc32c(std::as_bytes(std::span(set->system_ends)), crc);
-    }
-    return fmt::format("{:08x}", crc);
+[[noreturn]] void refuse_without_memory(const Options& options) {
+    refuse(places_text(options), options.memory == Memory::streamed
+                                     ? std::string("there is not enough memory for its labels")
+                                     : fmt::format("there is not enough memory for its images; {}", leave_on_disk));
 }
 
 }  // namespace
@@ -206,22 +200,43 @@ void refuse(const fs::path& file, const std::string& what) {
     throw ConfigError(fmt::format("{}: {}", file.string(), what));
 }
 
-std::int64_t size_of(const fs::path& file) {
+void refuse_to_stream(const fs::path& file, const std::string& why, const std::string& remedy) {
+    refuse(file, fmt::format("{}, so data.memory: streamed cannot read images from it one by one; {}, or write "
+                             "data.memory: whole",
+                             why, remedy));
+}
+
+void stream(Dataset& set, const fs::path& file, const pixels::Place& place) {
+    std::vector<pixels::Piece> pieces = set.store ? set.store->pieces() : std::vector<pixels::Piece>();
+    pieces.push_back({.path = file.string(), .place = place});
+    try {
+        set.store = std::make_shared<pixels::Store>(set.image_size(), std::move(pieces));
+    } catch (const FileError& error) {
+        throw ConfigError(error.what());
+    }
+}
+
+std::int64_t size_of(const fs::path& file, Memory memory) {
     std::error_code failure;
     const bool regular = fs::is_regular_file(file, failure);
     const auto bytes = regular ? fs::file_size(file, failure) : 0;
     if (!regular || failure) {
         refuse(file, fmt::format("cannot be read{}", failure ? " (" + failure.message() + ")" : ": it is no file"));
     }
-    need_memory(file, static_cast<std::int64_t>(bytes));
+    if (memory == Memory::whole) {
+        need_memory(file, static_cast<std::int64_t>(bytes));
+    }
     return static_cast<std::int64_t>(bytes);
 }
 
 void need_memory(const fs::path& file, std::int64_t bytes) {
-    const std::int64_t memory = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+    const cluster::Machine machine = cluster::this_machine();
+    const std::int64_t group = machine.memory_limit_bytes;
+    const bool is_group = group > 0 && group < machine.memory_bytes;
+    const std::int64_t memory = is_group ? group : machine.memory_bytes;
     if (memory > 0 && bytes > memory) {
-        refuse(file,
-               fmt::format("holds {} bytes of data, more than the {} bytes of this machine's memory", bytes, memory));
+        refuse(file, fmt::format("holds {} bytes of data, more than the {} bytes of memory that {}; {}", bytes, memory,
+                                 is_group ? "this job's control group may take" : "this machine has", leave_on_disk));
     }
 }
 
@@ -240,7 +255,7 @@ Datasets load(const Options& options, std::uint64_t seed) try {
     std::string mark = fingerprint(sets);
     return {std::move(sets.training), std::move(sets.test), std::move(mark)};
 } catch (const std::bad_alloc&) {
-    refuse(places_text(options), "there is not enough memory for its images");
+    refuse_without_memory(options);
 }
 
 Datasets load_test(const Options& options, std::uint64_t seed) try {
@@ -249,7 +264,7 @@ Datasets load_test(const Options& options, std::uint64_t seed) try {
     std::string mark = fingerprint(sets);
     return {{}, std::move(sets.test), std::move(mark)};
 } catch (const std::bad_alloc&) {
-    refuse(places_text(options), "there is not enough memory for its images");
+    refuse_without_memory(options);
 }
 
 void generate(const Options& options, std::uint64_t seed, const std::string& folder) {

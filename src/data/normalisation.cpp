@@ -46,14 +46,15 @@ template <class Pixel>
 Normalisation moments_of(const Dataset& set, std::span<const std::int64_t> samples, double scale) {
     const auto channels = static_cast<std::size_t>(set.channels);
     const auto size = static_cast<std::size_t>(set.pixels_per_image());
-    const auto* const pixels = reinterpret_cast<const Pixel*>(set.pixels.data());
     std::vector<Moments> all(channels);
-    for (const std::int64_t sample : samples) {
-        const Pixel* const image = pixels + static_cast<std::size_t>(sample) * size;
-        for (std::size_t channel = 0; channel < channels; ++channel) {
-            all[channel].merge(of_image(image + channel, size / channels, channels));
+    visit_pixels(set, samples, [&](std::span<const std::uint8_t> bytes) {
+        const auto* const images = reinterpret_cast<const Pixel*>(bytes.data());
+        for (std::size_t at = 0; at < bytes.size() / sizeof(Pixel); at += size) {
+            for (std::size_t channel = 0; channel < channels; ++channel) {
+                all[channel].merge(of_image(images + at + channel, size / channels, channels));
+            }
         }
-    }
+    });
     Normalisation result;
     for (const Moments& channel : all) {
         result.mean.push_back(channel.mean / scale);

@@ -1,7 +1,9 @@
+#include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 
 #include "readers.hpp"
 
+#include <memory>
 #include <utility>
 
 namespace finch::data {
@@ -32,6 +34,14 @@ std::string shape_text(const Dataset& set) {
 }
 
 void append(Dataset& to, const Dataset& from) {
+    if (to.image_size() != from.image_size() || (to.store == nullptr) != (from.store == nullptr)) {
+        throw Error("two data sets of unlike images cannot become one");
+    }
+    if (to.store) {
+        std::vector<pixels::Piece> pieces = to.store->pieces();
+        pieces.insert(pieces.end(), from.store->pieces().begin(), from.store->pieces().end());
+        to.store = std::make_shared<pixels::Store>(to.image_size(), std::move(pieces));
+    }
     const std::int64_t before = to.samples();
     const auto add = [](auto& list, const auto& more) {
         list.own().insert(list.own().end(), more.begin(), more.end());

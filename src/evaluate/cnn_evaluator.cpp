@@ -35,7 +35,8 @@ search::Outcome outcome_of(Status status) {
         case Status::out_of_memory:
             return search::Outcome::out_of_memory;
         case Status::failed:
-            return search::Outcome::failed;
+        case Status::storage:
+            break;
     }
     return search::Outcome::failed;
 }
@@ -218,6 +219,11 @@ std::vector<search::Individual> CnnEvaluator::advance() {
         const Status status =
             command({.kind = Order::Kind::advance, .steps = {{slot, steps_wanted(running_[slot])}}}).front();
         measure(slot);
+        if (status == Status::storage) {
+            const std::string problem = slots_.problem();
+            release(slot);  // it goes on from its last snapshot, in a later start
+            throw StorageError(problem);
+        }
         if (status != Status::running) {
             done.push_back(ended(slot, status));
         }

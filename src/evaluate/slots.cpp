@@ -1,5 +1,6 @@
 #include "finch/evaluate/slots.hpp"
 
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/cluster/end_notes.hpp"
 
@@ -114,6 +115,8 @@ std::pair<Status, std::string> Slots::attempt(Work&& work) const {
         return {work(), ""};
     } catch (const std::bad_alloc&) {
         return {Status::out_of_memory, fmt::format("out of memory on rank {} of the worker", group_.rank())};
+    } catch (const StorageError& error) {
+        return {Status::storage, error.what()};
     } catch (const std::exception& error) {
         return {Status::failed, error.what()};
     }

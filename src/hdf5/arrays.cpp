@@ -113,6 +113,28 @@ std::vector<std::int64_t> read_shape(hid_t at, const std::string& name) {
     return shape_of(open_dataset(at, name).get());
 }
 
+Contiguous read_place(hid_t at, const std::string& name) {
+    const Hid dataset = open_dataset(at, name);
+    const Hid creation(check_reading(H5Dget_create_plist(dataset.get()), "H5Dget_create_plist"));
+    if (const H5D_layout_t layout = H5Pget_layout(creation.get()); layout != H5D_CONTIGUOUS) {
+        const bool is_packed = H5Pget_nfilters(creation.get()) > 0;
+        throw FileError(fmt::format("{} is stored {}", name,
+                                    layout != H5D_CHUNKED ? "within its header"
+                                    : is_packed           ? "in chunks, by filters"
+                                                          : "in chunks"));
+    }
+    const Hid type(check_reading(H5Dget_type(dataset.get()), "H5Dget_type"));
+    const bool is_float = H5Tequal(type.get(), H5T_IEEE_F32LE) > 0;
+    if (!is_float && H5Tequal(type.get(), H5T_STD_U8LE) <= 0 && H5Tequal(type.get(), H5T_STD_U8BE) <= 0) {
+        throw FileError(name + " holds numbers that are neither uint8 nor little-endian float32");
+    }
+    const haddr_t offset = H5Dget_offset(dataset.get());
+    if (offset == HADDR_UNDEF) {
+        throw FileError(name + " has no place in the file");
+    }
+    return {static_cast<std::int64_t>(offset), is_float};
+}
+
 NamedArrays read_arrays(hid_t at) {
     std::vector<std::string> names;
     check_reading(H5Lvisit(at, H5_INDEX_NAME, H5_ITER_INC, note_name, &names), "groups are nested too deeply");

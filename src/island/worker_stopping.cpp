@@ -96,7 +96,7 @@ void Worker::save_and_leave(ExitReason reason) {
         record_saved([this] { return evaluator_.stop(); });
     }
     if (reason == ExitReason::storage) {
-        notify(search::Halt{false, fmt::format("worker {} cannot write its journal", options_.self)});
+        notify(search::Halt{false, fmt::format("worker {} cannot use its files", options_.self)});
     }
     sync_journal(true);
     if (reason == ExitReason::urgent) {
@@ -106,10 +106,10 @@ void Worker::save_and_leave(ExitReason reason) {
     }
 }
 
-/// What this leader has to keep cannot be written: the run stops, to be resumed.
+/// What this leader has to keep cannot be written, or what it trains on cannot be read: the run stops, to be resumed.
 void Worker::stop_for_storage(const std::string& why) {
     if (exit_reason_ != ExitReason::storage) {
-        observer_.warned(fmt::format("the results cannot be kept, so this run stops: {}", why));
+        observer_.warned(fmt::format("files fail, so this run stops: {}", why));
     }
     save_and_leave(ExitReason::storage);
 }

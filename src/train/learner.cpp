@@ -1,9 +1,11 @@
 #include "learner.hpp"
 
 #include "finch/base/error.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/random.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 #include <limits>
@@ -26,6 +28,7 @@ Learner::Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::Model
       loss_(options.loss),
       label_smoothing_(static_cast<float>(options.label_smoothing)),
       micro_batches_(options.micro_batches),
+      batches_ahead_(dataset.store ? normalisation.prefetch.batches : 0),
       sums_(device, all_reduce, model_, options.micro_batches, timer_) {
     backend::Images images = images_of(dataset, normalisation);
     backend::Images distorted = distorted_images_of(dataset, normalisation);
@@ -119,12 +122,29 @@ void Learner::validate(std::span<const std::int64_t> indices) {
 }
 
 void Learner::run(Work& work, std::span<const std::int64_t> indices, std::int64_t steps) {
-    work.context->fill(indices, scalars_);
+    fill(work, indices);
     if (device_timer_) {
         profile_->hand_over();
     }
     work.step->run(steps);
     work.is_under_way = true;
+}
+
+/// Where the images cannot be read, the steps are done with padding alone, so that no other rank is left waiting.
+void Learner::fill(Work& work, std::span<const std::int64_t> indices) {
+    try {
+        work.context->fill(indices, scalars_);
+    } catch (const StorageError&) {
+        failure_ = std::current_exception();
+        failed_ = true;
+        work.context->fill(std::vector<std::int64_t>(indices.size(), -1), scalars_);
+    }
+}
+
+/// Streamed ones are asked for in such numbers as are read ahead, or the device would wait for the others.
+std::int64_t Learner::most_batches(const Work& work) const {
+    const std::int64_t most = work.context->capacity();
+    return batches_ahead_ > 0 ? std::min(most, std::max(batches_ahead_, micro_batches_)) : most;
 }
 
 double Learner::synchronize() {

@@ -53,8 +53,10 @@ public:
     [[nodiscard]] nn::Model& model() noexcept { return model_; }
     [[nodiscard]] nn::Optimizer& optimizer() noexcept { return optimizer_; }
     /// How many steps train() takes at once; and validate().
-    [[nodiscard]] std::int64_t most_training_steps() const { return training_.context->capacity() / micro_batches_; }
-    [[nodiscard]] std::int64_t most_validation_steps() const { return validation_.context->capacity(); }
+    [[nodiscard]] std::int64_t most_training_steps() const { return most_batches(training_) / micro_batches_; }
+    [[nodiscard]] std::int64_t most_validation_steps() const { return most_batches(validation_); }
+    /// Batches of images that are read ahead of the steps; 0: the images are in memory.
+    [[nodiscard]] std::int64_t batches_ahead() const noexcept { return batches_ahead_; }
 
     /// What the model has learnt; and back. An average stays as it is.
     [[nodiscard]] nn::ModelState state() const;
@@ -69,6 +71,9 @@ public:
     void train(std::span<const std::int64_t> indices, std::span<const StepPlan> parts);
     /// Local. Losses of the images `indices` (a multiple of a batch; −1 is padding).
     void validate(std::span<const std::int64_t> indices);
+    /// Local. The images of the parts of steps that will be asked for after these, as far as they are read ahead.
+    void announce_training(std::span<const std::int64_t> indices) { training_.context->announce(indices); }
+    void announce_validation(std::span<const std::int64_t> indices) { validation_.context->announce(indices); }
     /// Waits until what was asked for is done. Returns the seconds that it took by the device's clock.
     double synchronize();
 
@@ -93,7 +98,9 @@ private:
     [[nodiscard]] nn::ModelState counted(nn::ModelState state) const;
     void pack(Packed weights);
     [[nodiscard]] backend::LossSums sums(const Work& work) const;
+    [[nodiscard]] std::int64_t most_batches(const Work& work) const;
     void run(Work& work, std::span<const std::int64_t> indices, std::int64_t steps);
+    void fill(Work& work, std::span<const std::int64_t> indices);
     template <class Action>
     void attempt(Action&& action);
     void enter(backend::Activity activity);
@@ -112,6 +119,7 @@ private:
     Loss loss_;
     float label_smoothing_;
     std::int64_t micro_batches_;
+    std::int64_t batches_ahead_;
     backend::Buffer added_grads_;  ///< of the parts before the last; empty where there are none
     StepSums sums_;
     Work training_;

@@ -1,6 +1,7 @@
 #include "measurement.hpp"
 
 #include "finch/base/error.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 
 #include "findings.hpp"
@@ -15,6 +16,7 @@
 #include <memory>
 #include <new>
 #include <numeric>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -48,6 +50,23 @@ auto make_everywhere(const comm::Group& group, Make make) {
     return made;
 }
 
+/// Collective over the worker. Does `work` on this rank; StorageError on all where images cannot be read on one.
+template <class Work>
+void read_everywhere(const comm::Group& group, Work work) {
+    std::string problem;
+    try {
+        work();
+    } catch (const StorageError& error) {
+        problem = error.what();
+    }
+    if (group.maximum(problem.empty() ? 0 : 1) != 0) {
+        for (const std::string& said : comm::gather_all(group.get(), problem)) {
+            problem = problem.empty() ? said : problem;
+        }
+        throw StorageError(problem);
+    }
+}
+
 }  // namespace
 
 Measured measure_model(backend::Device& device, const comm::Group& group, nn::Model& model, const Recipe& recipe,
@@ -66,11 +85,25 @@ Measured measure_model(backend::Device& device, const comm::Group& group, nn::Mo
     const data::Share share = data::share_of(0, std::ssize(samples), group.rank(), group.size());
     const auto end = static_cast<std::size_t>(share.end);
     std::vector<float> logits(batch * classes);
-    for (auto begin = static_cast<std::size_t>(share.begin); begin < end; begin += batch) {
+    const auto batch_at = [&](std::size_t begin) {
         const auto part = samples.subspan(begin, std::min(batch, end - begin));
         std::vector<std::int64_t> indices(batch, -1);
         std::copy(part.begin(), part.end(), indices.begin());
-        context->fill(indices, std::array<backend::StepScalars, 1>{});
+        return indices;
+    };
+    const auto announce_after = [&](std::size_t begin) {
+        std::vector<std::int64_t> coming;
+        const std::size_t ahead = dataset.store ? static_cast<std::size_t>(recipe.data.prefetch.batches) : 0;
+        for (begin += batch; begin < end && coming.size() < ahead * batch; begin += batch) {
+            const auto indices = batch_at(begin);
+            coming.insert(coming.end(), indices.begin(), indices.end());
+        }
+        context->announce(coming);
+    };
+    const auto measure_batch = [&](std::size_t begin) {
+        const auto part = samples.subspan(begin, std::min(batch, end - begin));
+        context->fill(batch_at(begin), std::array<backend::StepScalars, 1>{});
+        announce_after(begin);
         evaluate_step(device, *context, model, recipe.training.loss);
         device.synchronize();
         device.download(model.logits(), std::span(logits).first(part.size() * classes));
@@ -78,7 +111,12 @@ Measured measure_model(backend::Device& device, const comm::Group& group, nn::Mo
             findings->add(begin + i, std::span(logits).subspan(i * classes, classes),
                           dataset.labels.empty() ? 0 : dataset.labels[static_cast<std::size_t>(part[i])]);
         }
-    }
+    };
+    read_everywhere(group, [&] {
+        for (auto begin = static_cast<std::size_t>(share.begin); begin < end; begin += batch) {
+            measure_batch(begin);
+        }
+    });
 
     const backend::LossSums sums = context->sums();
     std::array loss{sums.loss};

@@ -10,7 +10,7 @@
 namespace finch::train {
 
 /// Collective over the worker. The model as it is (packed), on `samples` of `dataset`; none: on all. Throws ConfigError
-/// if its shape is not the model's, and std::bad_alloc on all ranks.
+/// if its shape is not the model's; std::bad_alloc and StorageError on all ranks.
 [[nodiscard]] Measured measure_model(backend::Device& device, const comm::Group& group, nn::Model& model,
                                      const Recipe& recipe, const data::Dataset& dataset,
                                      std::span<const std::int64_t> samples = {});

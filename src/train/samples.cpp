@@ -28,7 +28,9 @@ backend::Images images_of(const data::Dataset& dataset, const data::Options& opt
             .target_size = dataset.target_size,
             .float_pixels = dataset.float_pixels,
             .mean = to_floats(normalisation.mean),
-            .deviation = to_floats(normalisation.deviation)};
+            .deviation = to_floats(normalisation.deviation),
+            .store = dataset.store,
+            .prefetch = options.prefetch};
 }
 
 backend::Images distorted_images_of(const data::Dataset& dataset, const data::Options& options) {

@@ -126,6 +126,7 @@ void Training::check_memory(const nn::ModelPlan& plan) const {
     if (device_.is_host()) {
         // Snapshots are made one after the other: there is room for the largest.
         needed += std::max(plan.snapshot_bytes, memory_.reserved) - memory_.returning;
+        needed += data::prefetch_bytes(recipe_.data, dataset_, plan.batch);
     }
     if (needed > device_.free_bytes()) {
         throw std::bad_alloc();
@@ -168,8 +169,11 @@ std::int64_t Training::ask_for_training(std::int64_t steps) {
     while (std::ssize(step_plans_) < steps * parts && position_.sample < training_samples()) {
         const std::int64_t end = std::min(position_.sample + global_batch_, training_samples());
         const double weight = batch_weight(end);
-        for (std::int64_t part = 0; part < parts; ++part) {
-            add_part(data::share_of(position_.sample, end, static_cast<int>(part), static_cast<int>(parts)), weight);
+        for (const data::Share& share : parts_of_batch(position_.sample, end)) {
+            add_training_images(share, indices_);
+            step_plans_.push_back({.batch_weight = weight,
+                                   .first_sample = share.begin - position_.sample,
+                                   .learning_rate = learning_rate(position_.sample)});
         }
         position_.sample = end;
     }
@@ -177,6 +181,7 @@ std::int64_t Training::ask_for_training(std::int64_t steps) {
     if (profile_ != nullptr) {
         profile_->count_training(position_.sample - begin);
     }
+    announce_training();
     if (position_.sample == training_samples()) {
         position_.phase = Phase::validation;
         position_.sample = 0;
@@ -194,16 +199,56 @@ double Training::batch_weight(std::int64_t end) const {
     return weight_of(class_weights_, dataset_, samples);
 }
 
-/// This rank's share of a part of a batch of that weight.
-void Training::add_part(const data::Share& part, double weight) {
-    const data::Share share = data::share_of(part.begin, part.end, group_.rank(), group_.size());
-    for (std::int64_t place = share.begin; place < share.end; ++place) {
-        indices_.push_back(split_.training[order_[static_cast<std::size_t>(place)]]);
+/// This rank's shares of the parts of the batch of all ranks from `begin` to `end`, as places in the epoch.
+std::vector<data::Share> Training::parts_of_batch(std::int64_t begin, std::int64_t end) const {
+    const auto parts = static_cast<int>(recipe_.training.micro_batches);
+    std::vector<data::Share> shares;
+    for (int part = 0; part < parts; ++part) {
+        const data::Share all = data::share_of(begin, end, part, parts);
+        shares.push_back(data::share_of(all.begin, all.end, group_.rank(), group_.size()));
     }
-    step_plans_.push_back({.batch_weight = weight,
-                           .first_sample = share.begin - position_.sample,
-                           .learning_rate = learning_rate(position_.sample)});
-    pad_indices(std::ssize(step_plans_));
+    return shares;
+}
+
+/// One batch of this rank, filled up with samples of weight 0.
+void Training::add_training_images(const data::Share& share, std::vector<std::int64_t>& indices) const {
+    const std::size_t end = indices.size() + static_cast<std::size_t>(plan().batch);
+    for (std::int64_t place = share.begin; place < share.end; ++place) {
+        indices.push_back(split_.training[order_[static_cast<std::size_t>(place)]]);
+    }
+    indices.resize(end, -1);
+}
+
+/// One batch of this rank, of those that validate from `begin` on, filled up with samples of weight 0.
+void Training::add_validation_images(std::int64_t begin, std::vector<std::int64_t>& indices) const {
+    const std::size_t after = indices.size() + static_cast<std::size_t>(plan().batch);
+    const std::int64_t end = std::min(begin + plan().batch * group_.size(), validation_samples());
+    const data::Share share = data::share_of(begin, end, group_.rank(), group_.size());
+    indices.insert(indices.end(), split_.validation.begin() + share.begin, split_.validation.begin() + share.end);
+    indices.resize(after, -1);
+}
+
+/// What the epoch's next steps will ask for, for images that are read ahead.
+void Training::announce_training() {
+    coming_.clear();
+    const std::int64_t most = learner_->batches_ahead() * plan().batch;
+    for (std::int64_t begin = position_.sample; std::ssize(coming_) < most && begin < training_samples();
+         begin += global_batch_) {
+        for (const data::Share& share : parts_of_batch(begin, std::min(begin + global_batch_, training_samples()))) {
+            add_training_images(share, coming_);
+        }
+    }
+    learner_->announce_training(coming_);
+}
+
+void Training::announce_validation() {
+    coming_.clear();
+    const std::int64_t most = learner_->batches_ahead() * plan().batch;
+    for (std::int64_t begin = position_.sample; std::ssize(coming_) < most && begin < validation_samples();
+         begin += plan().batch * group_.size()) {
+        add_validation_images(begin, coming_);
+    }
+    learner_->announce_validation(coming_);
 }
 
 std::int64_t Training::ask_for_validation(std::int64_t steps) {
@@ -213,24 +258,17 @@ std::int64_t Training::ask_for_validation(std::int64_t steps) {
     const std::int64_t begin = position_.sample;
     indices_.clear();
     for (; asked < steps && position_.sample < validation_samples(); ++asked) {
-        const std::int64_t end = std::min(position_.sample + plan().batch * group_.size(), validation_samples());
-        const data::Share share = data::share_of(position_.sample, end, group_.rank(), group_.size());
-        indices_.insert(indices_.end(), split_.validation.begin() + share.begin, split_.validation.begin() + share.end);
-        pad_indices(asked + 1);
-        position_.sample = end;
+        add_validation_images(position_.sample, indices_);
+        position_.sample = std::min(position_.sample + plan().batch * group_.size(), validation_samples());
     }
     learner_->validate(indices_);
     if (profile_ != nullptr) {
         profile_->count_validation(position_.sample - begin);
     }
+    announce_validation();
     epoch_is_over_ = position_.sample == validation_samples();
     steps_asked_ += asked;
     return asked;
-}
-
-/// Fills the last of `batches` up with samples of weight 0.
-void Training::pad_indices(std::int64_t batches) {
-    indices_.resize(static_cast<std::size_t>(batches * plan().batch), -1);
 }
 
 /// Waits for the steps that were asked for and counts what they gave; if they end an epoch, the group decides.

@@ -205,6 +205,10 @@ TEST_CASE("what may change between two starts is no part of the fixed text") {
           fixed("{name: y, workers: {ranks: 2}, search: {budget: {evaluations: 5}, exchange: {kind: "
                 "none}, propagator: random}, checkpoint: {archive_seconds: 1}, log: {level: debug}}"));
     CHECK(fixed("name: x") == fixed("data: {path: elsewhere}"));
+    CHECK(fixed("data: {kind: cifar, path: x}") ==
+          fixed("data: {kind: cifar, path: x, memory: streamed, prefetch: {threads: 5, batches: 9}}"));
+    CHECK(!contains(fixed("name: x"), "memory:"));
+    CHECK(!contains(fixed("name: x"), "prefetch:"));
     CHECK(fixed("name: x") != fixed("seed: 2"));
     CHECK(fixed("name: x") != fixed("data: {size: 20}"));
     CHECK(fixed("name: x") != fixed("data: {axes: NCHW}"));
@@ -232,6 +236,17 @@ TEST_CASE("check_models: a space in which only some networks can exist passes, o
     CHECK_THROWS_WITH_AS(
         config::check_models(config::parse("model: [flatten, {linear: {units: 7}}]", "f"), {28, 28, 1}, 10),
         doctest::Contains("28 x 28 x 1 and 10 outputs"), ConfigError);
+}
+
+TEST_CASE("recipe: streamed pixels are for data from files, and no gene chooses how they are read") {
+    const auto data = config::parse("data: {kind: idx, path: x, memory: streamed, prefetch: {threads: 3}}", "f");
+
+    const data::Options options = data.recipe({}, 1).data;
+    CHECK(options.memory == data::Memory::streamed);
+    CHECK(options.prefetch == pixels::Prefetch{.threads = 3, .batches = 4});
+    CHECK(contains(problem_of("data: {memory: streamed}"), "data.memory: streamed is for data from files"));
+    CHECK(problem_of("data: {kind: idx, path: x, prefetch: {threads: $t}}\nsearch: {space: {t: {int: [1, 4]}}}") != "");
+    CHECK(problem_of("data: {kind: idx, path: x, prefetch: {threads: 65}}") != "");
 }
 
 }  // namespace

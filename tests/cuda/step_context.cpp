@@ -2,12 +2,16 @@
 #include "step_context.hpp"
 
 #include "finch/base/error.hpp"
+#include "finch/base/files.hpp"
 
 #include "libraries.hpp"
 #include "support/rehearsal/control.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <algorithm>
 #include <doctest/doctest.h>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <span>
 #include <vector>
@@ -103,6 +107,45 @@ TEST_CASE("streamed images go through two pinned buffers in turn, none overwritt
 
         CHECK(seen(stream, context, indices.size()) == expected(data, indices));
         CHECK(rehearsal::pinned_bytes_in_use() < (std::size_t{10} << 20));
+        rehearsal::reset();
+    }
+}
+
+TEST_CASE("images in a file go through the loader's pinned ring, none overwritten before it is copied") {
+    const testing::TemporaryFolder folder;
+    const Data data(48, 1000);
+    const std::string path = (folder.path() / "pixels").string();
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(data.pixels.data()), static_cast<std::streamsize>(data.pixels.size()));
+    const std::vector<std::int64_t> indices{47, 0,  3, -1, 3,  8,  21, 22, 23, 24, 25, -1,
+                                            30, 31, 2, 1,  40, 41, 42, 43, 44, 5,  6,  -1};
+    for (const Execution execution : executions) {
+        rehearsal::reset();
+        Stream stream(new_device());
+        Images images = data.images();
+        images.pixels = {};
+        images.store = std::make_shared<pixels::Store>(
+            pixels::ImageSize{.values = 1000},
+            std::vector<pixels::Piece>{{.path = path, .place = {.stride = 1000, .images = 48}}});
+        images.prefetch = {.threads = 2, .batches = 2};
+        CudaStepContext context(stream, images, 4);
+        rehearsal::set_execution(execution);
+
+        context.fill(indices, std::vector<StepScalars>(6));
+        context.announce(std::vector<std::int64_t>{9, 9, 9, 9});
+        CHECK(seen(stream, context, indices.size()) == expected(data, indices));
+        const std::vector<std::int64_t> next{9, 9, 9, 9, 10, 11, 12, -1};
+        context.fill(next, std::vector<StepScalars>(2));
+        CHECK(seen(stream, context, next.size()) == expected(data, next));
+
+        std::filesystem::resize_file(path, 4000);
+        CHECK_THROWS_WITH_AS(context.fill(indices, std::vector<StepScalars>(6)), doctest::Contains("/pixels: "),
+                             StorageError);
+        const std::vector<std::int64_t> padding(8, -1);
+        context.fill(padding, std::vector<StepScalars>(2));
+        CHECK(seen(stream, context, padding.size()) == expected(data, padding));
+        std::ofstream(path, std::ios::binary)
+            .write(reinterpret_cast<const char*>(data.pixels.data()), static_cast<std::streamsize>(data.pixels.size()));
         rehearsal::reset();
     }
 }

@@ -4,7 +4,7 @@
 - an include that goes up or sideways, or along an arrow that the table of modules does not have;
 - a third-party header outside of the module that owns it;
 - an `#if` that names a backend outside of the backend;
-- a thread of Finch's own: one thread is all there is, but for loops of the CPU backend and what ends an NCCL communicator.
+- a thread of Finch's own: one thread is all there is, but for loops of the CPU backend, what reads images ahead and what ends an NCCL communicator.
 
     includes.py SOURCE_FOLDER      prints the violations; exit code 1 where there are any
     includes.py --self-test        plants violations in a temporary folder and checks that each is found
@@ -18,14 +18,15 @@ import tempfile
 # module: its level, and what it may include. What a named module may include comes with it; base is open to all.
 MODULES = {
     "base": (0, []),
+    "pixels": (0, []),
     "cluster": (1, []),
     "process": (1, []),
-    "backend": (1, []),
+    "backend": (1, ["pixels"]),
     "hdf5": (1, []),
     "search": (2, []),
     "comm": (2, ["cluster", "backend"]),
     "nn": (2, ["backend"]),
-    "data": (2, ["hdf5"]),
+    "data": (2, ["cluster", "hdf5", "pixels"]),
     "train": (3, ["nn", "data", "comm"]),
     "island": (3, ["search"]),  # and comm/mailbox.hpp, see SINGLE_HEADERS
     "store": (3, ["search", "hdf5"]),
@@ -66,7 +67,7 @@ THREAD = re.compile(r"\bstd::(?:jthread|thread|async)\b|\bpthread_create\b|\bthr
 THREAD_PLACES = {
     "#pragma omp parallel for": r"^src/backend/cpu/",
     "std::thread(std::move(abort)).detach()": r"^src/comm/nccl_all_reduce\.cpp$",
-    "pthread_create": r"^src/cluster/signals\.cpp$",  # in front of the C library's, for everybody's threads
+    "pthread_create": r"^src/(cluster/signals|pixels/loader)\.cpp$",  # in front of the C library's, for everybody's; the loader's
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SUFFIXES = {".hpp", ".cpp", ".h", ".cu", ".cuh"}
@@ -170,6 +171,9 @@ PLANTED = [
     ("src/search/a.cpp", "/*\n#include <mpi.h>\n*/", False),
     ("src/search/a.cpp", "#include <Eigen/Dense>", False),
     ("src/nn/a.cpp", "#include <Eigen/Dense>", True),
+    ("src/backend/a.cpp", '#include "finch/pixels/loader.hpp"', False),
+    ("src/hdf5/a.cpp", '#include "finch/pixels/store.hpp"', True),
+    ("src/pixels/a.cpp", '#include "finch/backend/device.hpp"', True),
     ("src/nn/a.cpp", "#include <vector>", False),
     ("src/nn/a.cpp", "#include <oneapi/dnnl/dnnl.hpp>", True),
     ("src/nn/a.cpp", '#include "finch/data/dataset.hpp"', True),
@@ -228,6 +232,9 @@ PLANTED = [
     ("src/comm/nccl_all_reduce.cpp", "            std::thread(std::move(abort)).detach();", False),
     ("src/comm/nccl_all_reduce.cpp", "    std::thread helper(work);", True),
     ("src/cluster/signals.cpp", 'extern "C" int pthread_create(pthread_t* thread,', False),
+    ("src/pixels/loader.cpp", "    code = ::pthread_create(&thread, &attributes, body, this);", False),
+    ("src/pixels/store.cpp", "    pthread_create(&thread, nullptr, body, nullptr);", True),
+    ("src/pixels/loader.cpp", "    std::thread helper(work);", True),
     ("src/cluster/layout.cpp", "    pthread_create(&thread, nullptr, body, nullptr);", True),
     ("include/finch/kitchen/a.hpp", "#include <vector>", True),
     ("src/app/a.cpp", '#include "finch/kitchen/a.hpp"', True),

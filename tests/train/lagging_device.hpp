@@ -71,6 +71,7 @@ private:
             filled_at = device.waits_;
             context->fill(indices, steps);
         }
+        void announce(std::span<const std::int64_t> indices) override { context->announce(indices); }
         [[nodiscard]] backend::LossSums sums() const override {
             backend::LossSums sums = context->sums();
             if (!device.waiting_.empty()) {

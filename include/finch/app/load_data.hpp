@@ -15,8 +15,9 @@ struct LoadedData {
 };
 
 /// Collective over the world. One rank of each node reads or generates the data, and the node's ranks share its
-/// training set. What goes wrong on any rank is thrown on all: ConfigError for what data::load() refuses, Error where
-/// two nodes read different data.
+/// training set; each opens the files of streamed pixels for itself. What goes wrong on any rank is thrown on all:
+/// ConfigError for what data::load() refuses, StorageError for files that cannot be read, Error where two nodes read
+/// different data.
 [[nodiscard]] LoadedData load_on_each_node(const data::Options& options, std::uint64_t seed);
 
 /// Collective over the world. The same, but that the node's ranks share the test set, and `reads` says whether there is

@@ -2,10 +2,12 @@
 
 #include "finch/backend/distortion.hpp"
 #include "finch/backend/optimizer.hpp"
+#include "finch/pixels/loader.hpp"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -18,8 +20,8 @@ struct LossSums {
     std::int64_t samples = 0;
 };
 
-/// A data set in host memory, and how its pixels are normalised. The spans must stay as they are while a StepContext
-/// uses them.
+/// A data set in host memory, or with its pixels in files, and how they are normalised. The spans must stay as they are
+/// while a StepContext uses them.
 struct Images {
     std::span<const std::uint8_t> pixels;  ///< (samples, H, W, C), as bytes
     std::span<const std::int32_t> labels;  ///< one per sample, or
@@ -40,6 +42,10 @@ struct Images {
     [[nodiscard]] std::size_t bytes_per_answer() const {
         return targets.empty() ? sizeof(std::int32_t) : static_cast<std::size_t>(target_size) * sizeof(float);
     }
+
+    /// The pixels' files, where they are streamed; `pixels` is then empty.
+    std::shared_ptr<finch::pixels::Store> store = {};
+    finch::pixels::Prefetch prefetch = {};
 
     /// Of every step. What comes from outside of an image is black; what is cut out is 0 after the normalisation.
     Distortions distortions = {};
@@ -65,8 +71,12 @@ public:
     /// How many steps fill() takes at most; at least 1.
     [[nodiscard]] virtual std::int64_t capacity() const = 0;
     /// The next steps. `indices` (steps, batch): the images of each; −1, at the end of a batch only, is padding: zeros
-    /// of weight 0. Only when the steps filled in before are done, and seen to be done by Device::synchronize().
+    /// of weight 0. Only when the steps filled in before are done, and seen to be done by Device::synchronize(). Throws
+    /// StorageError where streamed images cannot be read, as Device::load_batch() may in its place: it can then be
+    /// filled anew.
     virtual void fill(std::span<const std::int64_t> indices, std::span<const StepScalars> steps) = 0;
+    /// The images of steps that will probably be filled in after these, for streamed ones to be read beside the work.
+    virtual void announce(std::span<const std::int64_t> /*indices*/) {}
     /// The losses of all steps since it was made, or set_sums(). Only after Device::synchronize().
     [[nodiscard]] virtual LossSums sums() const = 0;
     virtual void set_sums(const LossSums& sums) = 0;

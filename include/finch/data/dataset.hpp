@@ -1,9 +1,13 @@
 #pragma once
 
+#include "finch/pixels/store.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -52,9 +56,10 @@ struct Dataset {
     std::int64_t classes = 0;         ///< 0: there are targets
     std::int64_t target_size = 0;     ///< numbers of a target
     bool float_pixels = false;        ///< a pixel is a float, otherwise a byte
-    Elements<std::uint8_t> pixels{};  ///< (samples, height, width, channels), as bytes
-    Elements<std::int32_t> labels{};  ///< (samples), each in [0, classes)
-    Elements<float> targets{};        ///< (samples, target_size)
+    Elements<std::uint8_t> pixels{};  ///< (samples, height, width, channels), as bytes; empty where they are streamed
+    std::shared_ptr<finch::pixels::Store> store{};  ///< that they are streamed from; null: they are in memory
+    Elements<std::int32_t> labels{};                ///< (samples), each in [0, classes)
+    Elements<float> targets{};                      ///< (samples, target_size)
     /// Where the samples of each system end, in order; empty: there are no systems. Own validation samples follow.
     Elements<std::int64_t> system_ends{};
     /// (channels) of the pixels that train, where Options say `auto` (data/normalisation.hpp); else empty.
@@ -71,6 +76,9 @@ struct Dataset {
     [[nodiscard]] std::int64_t bytes_per_image() const noexcept {
         return pixels_per_image() * (float_pixels ? static_cast<std::int64_t>(sizeof(float)) : 1);
     }
+    [[nodiscard]] finch::pixels::ImageSize image_size() const noexcept {
+        return {pixels_per_image(), float_pixels ? static_cast<std::int64_t>(sizeof(float)) : 1};
+    }
     /// Numbers that a model is to give for an image.
     [[nodiscard]] std::int64_t outputs() const noexcept { return targets.empty() ? classes : target_size; }
 };
@@ -84,6 +92,11 @@ constexpr std::array<std::string_view, 4> words_of(Kind) {
 enum class Axes { automatic, nhwc, nchw };
 constexpr std::array<std::string_view, 3> words_of(Axes) {
     return {"auto", "NHWC", "NCHW"};
+}
+/// Where the pixels of files are during a run: in the memory of each node, or on the disk.
+enum class Memory { whole, streamed };
+constexpr std::array<std::string_view, 2> words_of(Memory) {
+    return {"whole", "streamed"};
 }
 /// What is to be learnt of an image: its class, or numbers.
 enum class Answer { label, target };
@@ -123,6 +136,8 @@ struct Options {
     std::vector<System> systems{};  ///< in place of the path
     Axes axes = Axes::automatic;
     Answer answer = Answer::label;
+    Memory memory = Memory::whole;
+    pixels::Prefetch prefetch{};       ///< of streamed pixels
     std::vector<double> mean{0};       ///< of bytes after division by 255; one, or one per channel; empty: auto
     std::vector<double> deviation{1};  ///< positive; empty: auto
     Augmentation augmentation{};
@@ -146,16 +161,32 @@ struct Datasets {
     std::string fingerprint;  ///< CRC-32C of all of it: a resumed run must see the same data
 };
 
-/// Reads or generates both sets. Throws ConfigError that names the path, what was expected there and how to get it.
-/// `seed` matters for generated data, and for what trains where the normalisation is auto.
+/// Reads or generates both sets. Throws ConfigError that names the path, what was expected there and how to get it, and
+/// StorageError where streamed pixels cannot be read. `seed` matters for generated data, and for what trains where the
+/// normalisation is auto.
 [[nodiscard]] Datasets load(const Options& options, std::uint64_t seed);
 
 /// The test set alone, which must be there, with as many classes as its own labels have; `training` is empty. Throws as
 /// load() does.
 [[nodiscard]] Datasets load_test(const Options& options, std::uint64_t seed);
 
+/// `to`, shaped as `from`, gets its samples behind its own, wherever the pixels of both are: in memory, or all
+/// streamed. What validates in `from` does so in `to`.
+void append(Dataset& to, const Dataset& from);
+
+/// Calls visit(pixels) with the pixels of `samples` in their order, some whole images at a time, as they lie in
+/// Dataset::pixels, in bounded memory. Throws StorageError where streamed ones cannot be read.
+using VisitPixels = std::function<void(std::span<const std::uint8_t> pixels)>;
+void visit_pixels(const Dataset& set, std::span<const std::int64_t> samples, const VisitPixels& visit);
+/// Those of all samples.
+void visit_pixels(const Dataset& set, const VisitPixels& visit);
+
+/// Bytes in which a training with batches of `batch` images on this rank reads ahead; 0 where the pixels are in memory.
+[[nodiscard]] std::int64_t prefetch_bytes(const Options& options, const Dataset& set, std::int64_t batch);
+
 /// A data set in one block of memory, which the ranks of a node can share: how many bytes it takes, writing it there,
-/// and the view of it. `block` is aligned for std::int64_t and outlives the view.
+/// and the view of it. `block` is aligned for std::int64_t and outlives the view. Streamed pixels stay where they are:
+/// the view opens their files anew. Throws StorageError where they are not what they were.
 [[nodiscard]] std::size_t block_bytes(const Dataset& set);
 void write_block(const Dataset& set, std::span<std::byte> block);
 [[nodiscard]] Dataset view_block(std::span<const std::byte> block);

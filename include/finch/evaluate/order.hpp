@@ -37,8 +37,9 @@ inline constexpr double seconds_between_orders = 1;
 /// Followers wait for an Order as long as this, or workers.timeout_seconds if that is more: three report intervals.
 inline constexpr double seconds_of_silence = 30;
 
-/// The answer of one rank, the larger is the worse: the group takes the largest.
-enum class Status : std::int64_t { running, finished, pruned, diverged, out_of_memory, failed };
+/// The answer of one rank, the larger is the worse: the group takes the largest. storage: images cannot be read, for no
+/// fault of the individual.
+enum class Status : std::int64_t { running, finished, pruned, diverged, out_of_memory, failed, storage };
 
 /// Collective over the worker. The worst status. A stop that was asked of any rank is now asked of every rank.
 [[nodiscard]] Status agree(const comm::Group& group, Status mine);

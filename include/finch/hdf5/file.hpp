@@ -74,6 +74,14 @@ void write_array(hid_t at, const NamedArray& array);
 [[nodiscard]] NamedArray read_array(hid_t at, const std::string& name);
 /// The shape of a dataset that read_array() would not refuse for what it claims. Throws FileError.
 [[nodiscard]] std::vector<std::int64_t> read_shape(hid_t at, const std::string& name);
+/// Where the elements of a dataset lie in the file as memory would hold them, one after another: bytes from its
+/// beginning, and whether they are floats of 32 bits, not unsigned bytes.
+struct Contiguous {
+    std::int64_t offset = 0;
+    bool is_float = false;
+};
+/// Throws FileError that says how else it is stored: in chunks, packed, as other numbers.
+[[nodiscard]] Contiguous read_place(hid_t at, const std::string& name);
 /// Every dataset of numbers under `at`, names with '/', in the order of the names.
 [[nodiscard]] NamedArrays read_arrays(hid_t at);
 void write_text(hid_t at, const std::string& name, const std::string& text);

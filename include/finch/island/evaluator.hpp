@@ -23,7 +23,8 @@ public:
     /// Begins an individual, or goes on with it where the evaluator finds its snapshot. Never throws for what is the
     /// individual's own fault: that comes back from advance() as its outcome.
     virtual void start(search::Individual individual) = 0;
-    /// Does a few milliseconds of work on every slot and returns those that ended, with their outcome.
+    /// Does a few milliseconds of work on every slot and returns those that ended, with their outcome. Throws
+    /// StorageError where files fail, for no fault of an individual: the worker leaves, to be resumed.
     [[nodiscard]] virtual std::vector<search::Individual> advance() = 0;
     /// Those in training that, since it was asked last, came to where others compare themselves with them, or trained
     /// an epoch that a budget counts: as they are now, unfinished.

@@ -153,12 +153,15 @@ private:
     [[nodiscard]] std::int64_t training_samples() const noexcept { return std::ssize(split_.training); }
     [[nodiscard]] std::int64_t validation_samples() const noexcept { return std::ssize(split_.validation); }
     [[nodiscard]] double batch_weight(std::int64_t end) const;
-    void add_part(const data::Share& part, double weight);
+    [[nodiscard]] std::vector<data::Share> parts_of_batch(std::int64_t begin, std::int64_t end) const;
+    void add_training_images(const data::Share& share, std::vector<std::int64_t>& indices) const;
+    void add_validation_images(std::int64_t begin, std::vector<std::int64_t>& indices) const;
+    void announce_training();
+    void announce_validation();
     /// Of the step with `sample` of the present epoch.
     [[nodiscard]] double learning_rate(std::int64_t sample) const;
     std::int64_t ask_for_training(std::int64_t steps);
     std::int64_t ask_for_validation(std::int64_t steps);
-    void pad_indices(std::int64_t batches);
     void finish_steps();
     void shuffle_epoch();
 
@@ -204,13 +207,15 @@ private:
     std::vector<std::uint32_t> order_;   ///< in which the epoch `order_epoch_` sees its samples
     std::int64_t order_epoch_ = -1;      ///< none
     std::vector<std::int64_t> indices_;  ///< this rank's images of the batches that are asked for, padded
+    std::vector<std::int64_t> coming_;   ///< those of the batches behind them, which are read ahead
     std::vector<StepPlan> step_plans_;
 };
 
 /// Collective over the worker. Loss and accuracy of `weights` (PyTorch's names) on a data set, for a model without a
 /// training: each sample counts once, whatever the number of ranks. `batch` samples per rank at once. Of all samples,
 /// or of those with the indices `samples`, in their order. Throws ConfigError (the network cannot exist), FileError
-/// (the weights are not this model's) and, on all ranks where one has not the memory, std::bad_alloc.
+/// (the weights are not this model's) and, on all ranks where one has not the memory or cannot read an image,
+/// std::bad_alloc and StorageError.
 [[nodiscard]] Measured measure(backend::Device& device, const comm::Group& group, const Recipe& recipe,
                                const NamedArrays& weights, const data::Dataset& dataset, std::int64_t batch,
                                std::span<const std::int64_t> samples = {});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
 namespace finch::backend::cpu {
 namespace {
@@ -61,14 +62,35 @@ void add_target(std::span<const float> row, const float* target, Regression kind
 
 }  // namespace
 
+CpuStepContext::CpuStepContext(Images images, std::int64_t batch)
+    : images_(std::move(images)), batch_(static_cast<std::size_t>(batch)) {
+    if (images_.store) {
+        ring_.resize(pixels::Loader::ring_bytes(images_.bytes_per_image(), batch, images_.prefetch));
+        loader_.emplace(images_.store, batch, images_.prefetch, ring_);
+    }
+}
+
 void CpuStepContext::fill(std::span<const std::int64_t> indices, std::span<const StepScalars> steps) {
     samples_ = real_samples(indices, steps.size(), batch_, capacity());
     indices_.assign(indices.begin(), indices.end());
     steps_.assign(steps.begin(), steps.end());
     begun_ = 0;
+    if (loader_) {
+        loader_->want(indices);
+        loaded_ = 0;
+    }
 }
 
-void CpuStepContext::load_batch(float* out) const {
+void CpuStepContext::announce(std::span<const std::int64_t> indices) {
+    if (loader_) {
+        loader_->announce(indices);
+    }
+}
+
+void CpuStepContext::load_batch(float* out) {
+    for (; loader_ && loaded_ < begun_; ++loaded_) {
+        brought_ = loader_->next();
+    }
     if (images_.float_pixels) {
         load_pixels<float>(out);
     } else {
@@ -80,10 +102,11 @@ template <class Pixel>
 void CpuStepContext::load_pixels(float* out) const {
     const std::size_t channels = images_.mean.size();
     const auto size = static_cast<std::size_t>(images_.pixels_per_image);
-    const auto* const pixels = reinterpret_cast<const Pixel*>(images_.pixels.data());
-    std::int64_t place = scalars().first_sample;
+    const std::int64_t first = scalars().first_sample;
+    std::int64_t place = first;
     for (const std::int64_t index : batch_indices()) {
-        const Pixel* image = pixels + static_cast<std::size_t>(std::max<std::int64_t>(0, index)) * size;
+        const auto row = static_cast<std::size_t>(place - first);
+        const auto* const image = reinterpret_cast<const Pixel*>(image_bytes(row, index));
         if (index < 0) {
             std::fill_n(out, size, 0.0F);
         } else if (images_.distortions.any()) {
@@ -96,6 +119,13 @@ void CpuStepContext::load_pixels(float* out) const {
         out += size;
         ++place;
     }
+}
+
+/// Of the row of the present batch that has the image `index`.
+const std::uint8_t* CpuStepContext::image_bytes(std::size_t row, std::int64_t index) const {
+    const std::size_t size = images_.bytes_per_image();
+    return loader_ ? brought_.data() + row * size
+                   : images_.pixels.data() + static_cast<std::size_t>(std::max<std::int64_t>(0, index)) * size;
 }
 
 template <class Pixel>

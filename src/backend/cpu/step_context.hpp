@@ -3,24 +3,27 @@
 #include "finch/backend/device.hpp"
 
 #include <cstddef>
-#include <utility>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace finch::backend::cpu {
 
-/// Reads images where they lie in host memory.
+/// Reads images where they lie in host memory, or as a loader brings them.
 class CpuStepContext : public StepContext {
 public:
-    CpuStepContext(Images images, std::int64_t batch)
-        : images_(std::move(images)), batch_(static_cast<std::size_t>(batch)) {}
+    /// Throws std::bad_alloc.
+    CpuStepContext(Images images, std::int64_t batch);
 
     [[nodiscard]] std::int64_t capacity() const override { return 1024; }
     void fill(std::span<const std::int64_t> indices, std::span<const StepScalars> steps) override;
+    void announce(std::span<const std::int64_t> indices) override;
     [[nodiscard]] LossSums sums() const override { return sums_; }
     void set_sums(const LossSums& sums) override { sums_ = sums; }
 
     void next_step() { ++begun_; }
-    void load_batch(float* out) const;
+    /// Throws StorageError where streamed images cannot be read.
+    void load_batch(float* out);
     void softmax_cross_entropy(const float* logits, std::int64_t classes, float* grad);
     void regression_loss(Regression kind, const float* predictions, std::int64_t outputs, float* grad);
     /// Of the present step.
@@ -31,6 +34,7 @@ public:
 private:
     template <class Pixel>
     void load_pixels(float* out) const;
+    [[nodiscard]] const std::uint8_t* image_bytes(std::size_t row, std::int64_t index) const;
     template <class Pixel>
     void load_distorted(const Pixel* image, std::int64_t place, float* out) const;
     [[nodiscard]] static float value_of(std::uint8_t pixel) { return static_cast<float>(pixel) / 255.0F; }
@@ -52,8 +56,12 @@ private:
     std::size_t batch_;
     std::vector<std::int64_t> indices_;
     std::vector<StepScalars> steps_;
-    std::vector<std::int64_t> samples_;  ///< by step
-    std::size_t begun_ = 0;              ///< steps that have begun since fill()
+    std::vector<std::int64_t> samples_;      ///< by step
+    std::size_t begun_ = 0;                  ///< steps that have begun since fill()
+    std::vector<std::uint8_t> ring_;         ///< the loader's
+    std::optional<pixels::Loader> loader_;   ///< of streamed images
+    std::size_t loaded_ = 0;                 ///< steps since fill() whose images the loader brought
+    std::span<const std::uint8_t> brought_;  ///< of the last of them
     LossSums sums_;
 };
 

@@ -29,7 +29,7 @@ StepRow step_row(const StepScalars& step, std::int64_t samples) {
 CudaStepContext::CudaStepContext(Stream& stream, const Images& images, std::int64_t batch)
     : stream_(stream),
       images_(images),
-      resident_(stream.shared()->sets->get(stream, images)),
+      resident_(images.store ? nullptr : stream.shared()->sets->get(stream, images)),
       capacity_(steps_that_fit(images, batch)),
       batch_(static_cast<std::size_t>(batch)) {
     view_.pixels_per_image = images.pixels_per_image;
@@ -99,6 +99,15 @@ void CudaStepContext::allocate_staging() {
     host_answers_ = stream_.allocate_pinned(images * images_.bytes_per_answer());
     view_.pixels = static_cast<const std::uint8_t*>(brought_.get());
     view_.answers = static_cast<const std::byte*>(brought_.get()) + pixels;
+    if (images_.store) {
+        const std::size_t bytes =
+            finch::pixels::Loader::ring_bytes(images_.bytes_per_image(), view_.batch, images_.prefetch);
+        ring_ = stream_.allocate_pinned(bytes);
+        copied_ = make_event();
+        loader_.emplace(images_.store, view_.batch, images_.prefetch,
+                        std::span(static_cast<std::uint8_t*>(ring_.get()), bytes));
+        return;
+    }
     for (Staging& staging : staging_) {
         staging.pixels = stream_.allocate_pinned(std::max(staging_bytes, images_.bytes_per_image()));
         staging.copied = make_event();
@@ -125,14 +134,49 @@ void CudaStepContext::fill(std::span<const std::int64_t> indices, std::span<cons
     FINCH_CUDA(cudaMemsetAsync(&view_.state->next, 0, sizeof view_.state->next, stream_.get()));
 }
 
-/// Copies the images of `indices` to the device, one after another, and says where they are there: `positions`. While
-/// one pinned buffer is copied from, the other is filled.
+void CudaStepContext::announce(std::span<const std::int64_t> indices) {
+    if (loader_) {
+        loader_->announce(indices);
+    }
+}
+
+/// Copies the images of `indices` to the device, one after another, and says where they are there: `positions`.
 void CudaStepContext::bring_images(std::span<const std::int64_t> indices, std::span<std::int64_t> positions) {
-    const std::size_t size = images_.bytes_per_image();
     const std::size_t answer = images_.bytes_per_answer();
     const std::span<const std::byte> all_answers = images_.answers();
-    const std::size_t at_once = std::max<std::size_t>(1, staging_bytes / std::max<std::size_t>(1, size));
     auto* answers = static_cast<std::byte*>(host_answers_.get());
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+        positions[i] = indices[i] >= 0 ? static_cast<std::int64_t>(i) : -1;
+        if (indices[i] >= 0) {
+            const std::size_t from = static_cast<std::size_t>(indices[i]) * answer;
+            std::memcpy(answers + i * answer, all_answers.data() + from, answer);
+        }
+    }
+    if (loader_) {
+        load_pixels(indices);
+    } else {
+        gather_pixels(indices);
+    }
+    FINCH_CUDA(cudaMemcpyAsync(const_cast<void*>(view_.answers), answers, indices.size() * answer,
+                               cudaMemcpyHostToDevice, stream_.get()));
+}
+
+/// From files: while one batch is copied, the loader reads those behind it.
+void CudaStepContext::load_pixels(std::span<const std::int64_t> indices) {
+    const std::size_t bytes = batch_ * images_.bytes_per_image();
+    auto* target = const_cast<std::uint8_t*>(view_.pixels);
+    loader_->want(indices);
+    for (std::size_t begin = 0; begin < indices.size(); begin += batch_, target += bytes) {
+        FINCH_CUDA(cudaEventSynchronize(copied_.get()));  // next() gives its buffer back
+        FINCH_CUDA(cudaMemcpyAsync(target, loader_->next().data(), bytes, cudaMemcpyHostToDevice, stream_.get()));
+        FINCH_CUDA(cudaEventRecord(copied_.get(), stream_.get()));
+    }
+}
+
+/// From host memory: while one pinned buffer is copied from, the other is filled.
+void CudaStepContext::gather_pixels(std::span<const std::int64_t> indices) {
+    const std::size_t size = images_.bytes_per_image();
+    const std::size_t at_once = std::max<std::size_t>(1, staging_bytes / std::max<std::size_t>(1, size));
     auto* target = const_cast<std::uint8_t*>(view_.pixels);
     std::size_t buffer = 0;
     for (std::size_t begin = 0; begin < indices.size(); begin += at_once, buffer ^= 1U) {
@@ -141,20 +185,15 @@ void CudaStepContext::bring_images(std::span<const std::int64_t> indices, std::s
         auto* pixels = static_cast<std::uint8_t*>(staging.pixels.get());
         const std::size_t end = std::min(begin + at_once, indices.size());
         for (std::size_t i = begin; i < end; ++i) {
-            const bool real = indices[i] >= 0;
-            const auto sample = static_cast<std::size_t>(real ? indices[i] : 0);
-            positions[i] = real ? static_cast<std::int64_t>(i) : -1;
-            if (real) {
-                std::memcpy(answers + i * answer, all_answers.data() + sample * answer, answer);
-                std::memcpy(pixels + (i - begin) * size, images_.pixels.data() + sample * size, size);
+            if (indices[i] >= 0) {
+                const std::size_t from = static_cast<std::size_t>(indices[i]) * size;
+                std::memcpy(pixels + (i - begin) * size, images_.pixels.data() + from, size);
             }
         }
         FINCH_CUDA(cudaMemcpyAsync(target + begin * size, pixels, (end - begin) * size, cudaMemcpyHostToDevice,
                                    stream_.get()));
         FINCH_CUDA(cudaEventRecord(staging.copied.get(), stream_.get()));
     }
-    FINCH_CUDA(cudaMemcpyAsync(const_cast<void*>(view_.answers), answers, indices.size() * answer,
-                               cudaMemcpyHostToDevice, stream_.get()));
 }
 
 LossSums CudaStepContext::sums() const {

@@ -1,0 +1,200 @@
+// Trainings whose images stay in a file: the bits of those whose images are in memory. Run with 2.
+#include "finch/base/files.hpp"
+
+#include "lagging_device.hpp"
+#include "support/temporary_folder.hpp"
+#include "world.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+using namespace finch;
+using namespace finch::test;
+using train::State;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The same sets with their pixels in a file, of this rank alone.
+class InFile {
+public:
+    explicit InFile(const data::Datasets& whole) : sets_(whole) {
+        data::Dataset& set = sets_.training;
+        std::ofstream file(path(), std::ios::binary);
+        file.write(reinterpret_cast<const char*>(set.pixels.data()), static_cast<std::streamsize>(set.pixels.size()));
+        file.close();
+        const pixels::Place place{.stride = set.bytes_per_image(), .images = set.samples()};
+        set.store = std::make_shared<pixels::Store>(
+            set.image_size(), std::vector<pixels::Piece>{{.path = path().string(), .place = place}});
+        set.pixels = {};
+    }
+    [[nodiscard]] const data::Datasets& sets() const { return sets_; }
+    void cut_short() const { fs::resize_file(path(), 0); }
+
+private:
+    [[nodiscard]] fs::path path() const { return folder_.path() / "pixels"; }
+
+    testing::TemporaryFolder folder_;
+    data::Datasets sets_;
+};
+
+/// 70 samples to train on, in uneven batches, and 30 to validate on; everything that looks at an image's place.
+train::Recipe uneven_recipe() {
+    auto recipe = small_recipe(30);
+    recipe.training.batch_size = 11;
+    recipe.training.micro_batches = 2;
+    recipe.training.balanced_classes = true;
+    recipe.data.augmentation = {.shift = 2, .mirror = true, .cutout = 2};
+    return recipe;
+}
+
+NamedArrays trained(const comm::Group& group, const data::Datasets& datasets, const train::Recipe& recipe) {
+    Run run(group, datasets, recipe);
+    CHECK(run.finish() == State::finished);
+    return run->snapshot();
+}
+
+/// What advancing until it throws says; empty where it does not.
+std::string failure_of(Run& run) {
+    try {
+        static_cast<void>(run.finish());
+    } catch (const StorageError& error) {
+        return error.what();
+    }
+    return "";
+}
+
+}  // namespace
+
+TEST_CASE("streamed images give the bits of images in memory, by any number of threads, on 1 and 2 ranks") {
+    const auto datasets = bright_rows(100);
+    auto recipe = uneven_recipe();
+    for (const int ranks : {1, 2}) {
+        const comm::Group group = ranks == 1 ? alone() : first_ranks(2);
+        const NamedArrays expected = trained(group, datasets, recipe);
+        for (const pixels::Prefetch prefetch : {pixels::Prefetch{1, 1}, {2, 4}, {8, 3}, {8, 100}}) {
+            CAPTURE(ranks);
+            CAPTURE(prefetch.threads);
+            CAPTURE(prefetch.batches);
+            const InFile file(datasets);
+            recipe.data.prefetch = prefetch;
+
+            CHECK(equal_but_for_seconds(trained(group, file.sets(), recipe), expected));
+        }
+    }
+}
+
+TEST_CASE("streamed images: a device that runs ahead gives the same bits") {
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(100);
+    const auto recipe = uneven_recipe();
+    const NamedArrays expected = trained(group, datasets, recipe);
+    const InFile file(datasets);
+    for (const std::int64_t steps : {1, 3, 1000}) {
+        LaggingDevice device;
+        const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
+        train::Training training(device, group, *all_reduce, file.sets(), recipe);
+        while (training.advance(steps) == State::running) {
+        }
+
+        CHECK(equal_but_for_seconds(training.snapshot(), expected));
+    }
+}
+
+TEST_CASE("streamed images: a training goes on from a snapshot in mid-epoch to the same bits, whole or streamed") {
+    const comm::Group group = first_ranks(2);
+    const auto datasets = bright_rows(100);
+    const InFile file(datasets);
+    const auto recipe = uneven_recipe();
+    const NamedArrays expected = trained(group, datasets, recipe);
+    for (const std::int64_t steps : {3, 9, 13}) {  // 7 train an epoch, 5 validate
+        Run first(group, file.sets(), recipe);
+        static_cast<void>(first->advance(steps));
+        const NamedArrays snapshot = first->snapshot();
+        for (const data::Datasets* sets : {&file.sets(), &datasets}) {
+            CAPTURE(steps);
+            Run second(group, *sets, recipe);
+            second->restore(snapshot);
+            CHECK(second.finish() == State::finished);
+
+            CHECK(equal_but_for_seconds(second->snapshot(), expected));
+        }
+    }
+}
+
+TEST_CASE("a file that is cut short on one rank fails the training there, and the other rank is not left waiting") {
+    const bool fails = comm::rank_of(MPI_COMM_WORLD) == 1;
+    const auto datasets = bright_rows(100);
+    for (const std::int64_t steps : {0, 3, 8}) {  // before the first, while it trains, while it validates
+        const comm::Group group = first_ranks(2);
+        const InFile file(datasets);
+        Run run(group, file.sets(), uneven_recipe());
+        static_cast<void>(run->advance(steps));
+
+        if (fails) {
+            file.cut_short();
+        }
+        const std::string failure = failure_of(run);
+
+        CHECK((failure.find("pixels: ends before byte") != std::string::npos) == fails);
+        CHECK((!fails || run->state() == State::diverged));
+    }
+}
+
+TEST_CASE("a file that is cut short fails a training on one rank, and on a device that runs ahead") {
+    const auto datasets = bright_rows(100);
+    const InFile file(datasets);
+    const comm::Group group = alone();
+    Run run(group, file.sets(), uneven_recipe());
+    static_cast<void>(run->advance(2));
+    LaggingDevice device;
+    const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
+    train::Training ahead(device, group, *all_reduce, file.sets(), uneven_recipe());
+    static_cast<void>(ahead.advance(2));
+
+    file.cut_short();
+
+    CHECK(failure_of(run).find("ends before byte") != std::string::npos);
+    const auto finish = [&ahead] {
+        while (ahead.advance(2) == State::running) {
+        }
+    };
+    CHECK_THROWS_AS(finish(), StorageError);
+}
+
+TEST_CASE("a measurement of streamed images is that of images in memory, and fails on all ranks or on none") {
+    const comm::Group group = first_ranks(2);
+    const auto datasets = bright_rows(100);
+    const InFile file(datasets);
+    const auto recipe = uneven_recipe();
+    const auto device = backend::make_cpu_device(1);
+    const NamedArrays weights = weights_of(on_one_rank(datasets, recipe, 4));
+    const auto expected = train::measure(*device, group, recipe, weights, datasets.training, 7);
+
+    const auto measured = train::measure(*device, group, recipe, weights, file.sets().training, 7);
+    CHECK(measured.loss == expected.loss);
+    CHECK(measured.predictions == expected.predictions);
+
+    if (group.rank() == 1) {
+        file.cut_short();
+    }
+    CHECK_THROWS_WITH_AS(static_cast<void>(train::measure(*device, group, recipe, weights, file.sets().training, 7)),
+                         doctest::Contains("ends before byte"), StorageError);
+}
+
+TEST_CASE("trainings by the hundred leave no thread behind") {
+    const auto threads = [] {
+        return std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator());
+    };
+    const InFile file(bright_rows(100));
+    const comm::Group group = alone();
+    { Run first(group, file.sets(), uneven_recipe()); }
+    const auto before = threads();
+    for (int i = 0; i < 300; ++i) {
+        Run run(group, file.sets(), uneven_recipe());
+        static_cast<void>(run->advance(1));
+    }
+
+    CHECK(threads() == before);
+}
