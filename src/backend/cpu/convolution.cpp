@@ -75,7 +75,7 @@ ConvolutionPlan::ConvolutionPlan(const Library& library, const ConvolutionShape&
 
 void ConvolutionPlan::plan_passes(const Library& library, const ConvolutionShape& shape, bool in_bfloat16) {
     using dnnl::memory;
-    // `auto` would pick Winograd from batch 64 on, which is slower here (docs/measurements.md).
+    // `auto` would pick oneDNN's Winograd from batch 64 on, which is slower here (docs/measurements.md).
     constexpr auto direct = dnnl::algorithm::convolution_direct;
     const memory::dims strides{shape.stride, shape.stride};
     const memory::dims between{shape.dilation - 1, shape.dilation - 1};
