@@ -42,6 +42,9 @@ public:
                          std::int64_t outputs, float* grad) override {
         cpu_->regression_loss(step, kind, predictions, outputs, grad);
     }
+    void unscale(backend::StepContext& step, float* grads, std::size_t count) override {
+        cpu_->unscale(step, grads, count);
+    }
     void clip_norm(float* grads, std::size_t count, double most, float* scratch) override {
         cpu_->clip_norm(grads, count, most, scratch);
     }

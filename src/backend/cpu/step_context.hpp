@@ -19,7 +19,16 @@ public:
     [[nodiscard]] LossSums sums() const override { return sums_; }
     void set_sums(const LossSums& sums) override { sums_ = sums; }
 
-    void next_step() { ++begun_; }
+    void next_step() { steps_.at(begun_++).grad_scale *= scale_.scale; }
+    [[nodiscard]] LossScale loss_scale() const override { return scale_; }
+    void set_loss_scale(const LossScale& scale) override { scale_ = scale; }
+    /// Whether the present step changes nothing.
+    [[nodiscard]] bool skips() const { return scale_.skips != 0; }
+    /// The present step's gradients are unscaled: LossScale::decide().
+    void decide(bool all_finite) {
+        StepScalars& present = steps_.at(begun_ - 1);
+        scale_.decide(all_finite, present.optimizer, present.average_share);
+    }
     void load_batch(float* out) const;
     void softmax_cross_entropy(const float* logits, std::int64_t classes, float* grad);
     void regression_loss(Regression kind, const float* predictions, std::int64_t outputs, float* grad);
@@ -53,6 +62,7 @@ private:
     std::vector<std::int64_t> samples_;  ///< by step
     std::size_t begun_ = 0;              ///< steps that have begun since fill()
     LossSums sums_;
+    LossScale scale_;
 };
 
 [[nodiscard]] inline CpuStepContext& own(StepContext& step) {
