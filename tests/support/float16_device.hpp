@@ -97,9 +97,9 @@ public:
         }
         return WrappedDevice::make(shape);
     }
-    void softmax_cross_entropy(backend::StepContext& step, const float* logits, std::int64_t classes,
+    void softmax_cross_entropy(backend::StepContext& step, const float* logits, std::int64_t columns,
                                float* grad) override {
-        WrappedDevice::softmax_cross_entropy(step, logits, classes, grad);
+        WrappedDevice::softmax_cross_entropy(step, logits, columns, grad);
         if (grad != nullptr && overflows_.contains(++batches_)) {
             grad[0] = 1e9F;
         }

@@ -38,9 +38,9 @@ public:
     }
     void next_step(backend::StepContext& step) override { cpu_->next_step(step); }
     void load_batch(backend::StepContext& step, float* out) override { cpu_->load_batch(step, out); }
-    void softmax_cross_entropy(backend::StepContext& step, const float* logits, std::int64_t classes,
+    void softmax_cross_entropy(backend::StepContext& step, const float* logits, std::int64_t columns,
                                float* grad) override {
-        cpu_->softmax_cross_entropy(step, logits, classes, grad);
+        cpu_->softmax_cross_entropy(step, logits, columns, grad);
     }
     void regression_loss(backend::StepContext& step, backend::Regression kind, const float* predictions,
                          std::int64_t outputs, float* grad) override {

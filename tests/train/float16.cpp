@@ -24,9 +24,9 @@ public:
 /// Gradients that are never finite.
 class OverflowingDevice : public ExactDevice {
 public:
-    void softmax_cross_entropy(backend::StepContext& step, const float* logits, std::int64_t of_classes,
+    void softmax_cross_entropy(backend::StepContext& step, const float* logits, std::int64_t columns,
                                float* grad) override {
-        WrappedDevice::softmax_cross_entropy(step, logits, of_classes, grad);
+        WrappedDevice::softmax_cross_entropy(step, logits, columns, grad);
         if (grad != nullptr) {
             grad[0] = std::numeric_limits<float>::infinity();
         }
@@ -180,7 +180,7 @@ TEST_CASE("without a scale float16 rounds small gradients to 0, with it they are
     Float16Run plain(group, datasets, recipe);
 
     CHECK(difference(moved(scaled, {}), expected) < 5e-3);
-    CHECK(difference(moved(plain, 1.0), expected) > 0.02);
+    CHECK(difference(moved(plain, 1.0), expected) > 0.01);
 }
 
 TEST_CASE("a step whose gradient overflows on one rank is skipped by all, and halves the scale of all") {
