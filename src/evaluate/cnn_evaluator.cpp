@@ -51,7 +51,7 @@ void tell_loss_scale(search::Individual& individual, const train::Training& trai
                                          backend::LossScale::least_scale);
     } else {
         spdlog::info(
-            "{}: {} steps were skipped, whose gradients overflowed float16; the scale of the loss ends at {:g}",
+            "{}: skipped {} of its steps, whose gradients overflowed float16; the scale of the loss ends at {:g}",
             to_text(individual.id), scale->skipped, scale->scale);
     }
 }

@@ -160,6 +160,32 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("scaling the loss takes two kernels of a step, in float16 alone; on own kernels it changes no bit") {
+    rehearsal::reset();
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(60);
+    const auto device = backend::make_cuda_device(0, backend::CudaPath::direct);
+    train::Recipe recipe = small_recipe(20);
+    const Trained plain = train_on(*device, group, recipe, datasets);
+    recipe.data.validation_samples = 1;  // the last graph is then a training step's
+    const auto nodes_of = [&](train::Precision precision) {
+        recipe.training.precision = precision;
+        const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
+        train::Training training(*device, group, *all_reduce, datasets, recipe);
+        static_cast<void>(training.advance(4));
+        static_cast<void>(training.advance(1));
+        return rehearsal::nodes_of_last_graph();
+    };
+
+    CHECK(nodes_of(train::Precision::float16) == nodes_of(train::Precision::float32) + 2);
+    CHECK(nodes_of(train::Precision::bfloat16) == nodes_of(train::Precision::float32));
+    recipe.data.validation_samples = 20;
+    recipe.training.precision = train::Precision::float16;
+    Trained scaled = train_on(*device, group, recipe, datasets);
+    std::erase_if(scaled.snapshot, [](const NamedArray& array) { return array.name.starts_with("loss_scale"); });
+    CHECK(equal_but_for_seconds(scaled.snapshot, plain.snapshot));
+}
+
 TEST_CASE("with an average, graphs that are captured after a validation train the weights and validate the average") {
     rehearsal::reset();
     const comm::Group group = alone();
