@@ -16,6 +16,7 @@
 #   FINCH_CHECK_LIMIT=N       no check may take longer than N seconds
 #   FINCH_CHECK_SMALL=yes     sizes for the stand-ins of CUDA (tests/cuda/rehearse_gpu_check.sh), on which each thread of a kernel costs
 #   FINCH_CHECK_DEVICE=cpu    tries the script itself without a GPU
+#   FINCH_MNIST=DIR           also compares precisions on MNIST
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 [ -x "$here/bin/finch" ] && default_build=$here || default_build=$here/../build
@@ -27,6 +28,8 @@ budget=${FINCH_CHECK_SECONDS:-570}
 only=${FINCH_CHECK_ONLY:-}
 small=${FINCH_CHECK_SMALL:-}
 libraries_of_the_machine=${LD_LIBRARY_PATH:-}
+[ -d "$here/tests/nn/fixtures" ] && FINCH_SOURCE_DIR=$here || FINCH_SOURCE_DIR=$(cd "$here/.." && pwd)
+export FINCH_SOURCE_DIR  # of what the tests compare with
 [ -f "$build/environment.sh" ] && . "$build/environment.sh" 2>>"$out/report.txt"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
 export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader,tcp HDF5_USE_FILE_LOCKING=FALSE PYTHONUNBUFFERED=1
@@ -144,8 +147,8 @@ trap ended_from_outside TERM INT HUP
 
 # ---- what the runs share -------------------------------------------------------------------------------------------------------------
 
-samples=1200 validation=203 epochs=3 long_samples=24000 long_epochs=40
-[ -z "$small" ] || samples=200 validation=43 epochs=2 long_samples=800 long_epochs=8
+samples=1200 validation=203 epochs=3 long_samples=24000 long_epochs=40 wide=32
+[ -z "$small" ] || samples=200 validation=43 epochs=2 long_samples=800 long_epochs=8 wide=17
 cat >"$work/tiny.yaml" <<YAML
 name: tiny
 seed: 3
@@ -273,10 +276,51 @@ precisions() {
     local precision
     [ "$device" = cuda ] || { echo "the CPU computes in float32 only"; return 77; }
     calm || return
-    for precision in tf32 bfloat16; do
+    for precision in tf32 bfloat16 float16; do
         run "calm-$precision" 1 "${calm[@]}" --set "training.precision=$precision" || return
     done
-    close calm calm-tf32 5e-3 && close calm calm-bfloat16 3e-2
+    close calm calm-tf32 5e-3 && close calm calm-bfloat16 3e-2 && close calm calm-float16 5e-3
+}
+# The same with channels that are cuDNN's, not Finch's own kernels'; and float16 twice, and from a snapshot.
+wide_precisions() {
+    local precision of=(--set "model.0.conv.channels=$wide" --set search.budget.evaluations=3)
+    [ "$device" = cuda ] || { echo "the CPU computes in float32 only"; return 77; }
+    for precision in float32 tf32 bfloat16 float16; do
+        run "wide-$precision" 1 "${calm[@]}" "${of[@]}" --set "training.precision=$precision" || return
+    done
+    run wide-again 1 "${calm[@]}" "${of[@]}" --set training.precision=float16 || return
+    same_bits wide-float16 wide-again && close wide-float32 wide-tf32 5e-3 && close wide-float32 wide-bfloat16 3e-2 && close wide-float32 wide-float16 5e-3 || return
+    grep -h "of its steps, whose gradients" "$work/wide-float16.log" || echo "float16 skipped no step"
+}
+# All of MNIST, three seeds: means of the validation accuracy, and seconds. Noise of a mean: about 0.1 points.
+mnist() {
+    local precision seed
+    [ -n "${FINCH_MNIST:-}" ] && [ -f "$FINCH_MNIST/train-images-idx3-ubyte.gz" ] || { echo "FINCH_MNIST names no folder with MNIST"; return 77; }
+    [ "$device" = cuda ] || { echo "the CPU computes in float32 only"; return 77; }
+    cat >"$work/mnist.yaml" <<YAML
+name: mnist
+data: {kind: idx, path: "$FINCH_MNIST", validation_samples: 10000, normalize: {mean: 0.1307, deviation: 0.3081}}
+model: [{conv: {channels: 32, kernel: 3, padding: same, activation: relu, repeat: 2}}, {max_pool: {kernel: 2}}, flatten, {linear: {units: 64, activation: relu}}, {linear: {units: classes}}]
+training: {epochs: 3, batch_size: 64, optimizer: {adam: {}}, learning_rate: \$lr}
+search: {space: {lr: {real: [0.0001, 0.01]}}, budget: {evaluations: 1}}
+workers: {device: cuda}
+YAML
+    : >"$work/mnist.txt"
+    for seed in 1 2 3; do
+        for precision in float32 bfloat16 float16; do
+            launch 1 train mnist.yaml --run "mnist-$precision-$seed" --gene lr=0.001 --set "seed=$seed" --set "training.precision=$precision" >"$work/mnist.log" 2>&1 ||
+                { local code=$?; tail -n 25 "$work/mnist.log"; return $code; }
+            "$finch" show "$work/mnist-$precision-$seed" --csv | awk -F, -v precision="$precision" '
+                NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+                { print precision, $at["accuracy"], $at["training_seconds"] }' >>"$work/mnist.txt"
+        done
+    done
+    awk '{ n[$1]++; accuracy[$1] += $2; seconds[$1] += $3; all[$1] = all[$1] sprintf(" %.2f", 100 * $2) }
+        END {
+            for (p in n) printf "%s: mean %.2f %% (%s ), %.1f s\n", p, 100 * accuracy[p] / n[p], all[p], seconds[p] / n[p]
+            for (p in n) { d = 100 * (accuracy[p] / n[p] - accuracy["float32"] / n["float32"]); if (!(d > -0.3 && d < 0.3)) bad = 1 }
+            exit bad || length(n) != 3
+        }' "$work/mnist.txt"
 }
 # With so large a first generation no genes depend on what ended before them.
 slots() {
@@ -457,7 +501,8 @@ check_doctor
 all_gpu_tests
 check "a search, twice and replayed: the same bits" 60 repeatable
 check "the device's losses are the CPU's" 60 like_the_cpu
-check "tf32 and bfloat16: losses near float32's" 60 precisions
+check "tf32, bfloat16 and float16: losses near float32's" 60 precisions
+check "tf32, bfloat16 and float16 by cuDNN: losses near float32's" 60 wide_precisions
 check "two ranks on one device, staged, are one rank" 60 staged
 check "NCCL of one rank: fork and join in the recorded step" 40 nccl_of_one
 check "two ranks on one device by NCCL, captured, are one rank, and staged" 90 nccl_of_two
@@ -466,6 +511,7 @@ check "a training goes from the CPU to the device and back" 90 across_devices
 check "four slots: the bits of one" 60 slots
 check "too large and diverging individuals hurt no other" 60 survives
 share=$(( $(left) * 40 / 100 ))
+check "MNIST in bfloat16 and float16: within 0.3 points of float32" 90 mnist
 lines=80 check "speed" $((share + 25)) speed "$share"
 all_sanitized
 lines=30 check "profile of L = 6, B = 8" 45 profile

@@ -27,6 +27,7 @@ for program in "${programs[@]}"; do
 done
 cp "$build/gpu_tests.txt" "$out/"
 cp "$here/gpu_check.sh" "$here/bench/gpu_step.py" "$out/"
+mkdir -p "$out/tests/nn" && cp -r "$here/../tests/nn/fixtures" "$out/tests/nn/"
 
 # Open MPI loads its parts by name from a folder; OPAL_PREFIX says where that now is, and below it are bin/orted, which also a program
 # without mpirun starts, and the texts of its messages.

@@ -286,8 +286,8 @@ Domain training_section() {
               "end a training that does not improve")
             .with_default("none"),
         key("precision", &Options::precision,
-            "of products; sums and memory are float32 in any case; tf32 needs a GPU, bfloat16 a GPU or a processor "
-            "with AVX512-BF16 or AMX"),
+            "of products; sums and memory are float32 in any case; tf32 and float16 need a GPU, bfloat16 a GPU or a "
+            "processor with AVX512-BF16 or AMX; float16 scales the loss and skips steps whose gradients overflow"),
         key("deterministic", &Options::deterministic, "the same bits each time on the same kind of machine"),
         key("inherit", &Options::inherit,
             "a child begins with its first parent's best weights, if these are still kept and its tensors are as large")

@@ -41,6 +41,22 @@ search::Outcome outcome_of(Status status) {
     return search::Outcome::failed;
 }
 
+/// Of a training whose loss is scaled: how many steps were skipped, and whether that is what it diverged by.
+void tell_loss_scale(search::Individual& individual, const train::Training& training) {
+    const std::optional<backend::LossScale>& scale = training.loss_scale();
+    if (!scale || scale->skipped == 0) {
+        return;
+    }
+    if (scale->is_exhausted()) {
+        individual.problem = fmt::format("its gradients overflow float16 at every scale of the loss down to {:g}",
+                                         backend::LossScale::least_scale);
+    } else {
+        spdlog::info(
+            "{}: skipped {} of its steps, whose gradients overflowed float16; the scale of the loss ends at {:g}",
+            to_text(individual.id), scale->skipped, scale->scale);
+    }
+}
+
 }  // namespace
 
 CnnEvaluator::CnnEvaluator(const config::Config& config, Slots& slots, const comm::Group& group,
@@ -284,6 +300,7 @@ search::Individual CnnEvaluator::ended(std::uint32_t slot, Status status) {
     Running& running = running_[slot];
     train::Training& training = slots_.training(slot);
     describe(running.individual, training, outcome_of(status));
+    tell_loss_scale(running.individual, training);
     if (status == Status::finished) {
         keep_best(running.individual, training);
         keep_for_children(running.individual, training);

@@ -73,7 +73,8 @@ Training::Verdict Training::judge(std::span<const double> losses, std::span<cons
                      .validation_accuracy = accuracy(counts[2], counts[3]),
                      .learning_rate = learning_rate(training_samples() - 1),
                      .seconds = sums_.seconds};
-    if (!std::isfinite(verdict.epoch.training_loss) || !std::isfinite(verdict.epoch.validation_loss)) {
+    const bool overflows = loss_scale_ && loss_scale_->is_exhausted();
+    if (overflows || !std::isfinite(verdict.epoch.training_loss) || !std::isfinite(verdict.epoch.validation_loss)) {
         verdict.state = State::diverged;
     } else {
         const double value = objective_value(recipe_.objective, verdict.epoch);

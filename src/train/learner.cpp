@@ -29,6 +29,7 @@ Learner::Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::Model
       label_smoothing_(static_cast<float>(options.label_smoothing)),
       micro_batches_(options.micro_batches),
       batches_ahead_(dataset.store ? normalisation.prefetch.batches : 0),
+      scales_loss_(scales_loss(options)),
       sums_(device, all_reduce, model_, options.micro_batches, timer_) {
     backend::Images images = images_of(dataset, normalisation);
     backend::Images distorted = distorted_images_of(dataset, normalisation);
@@ -42,6 +43,9 @@ Learner::Learner(backend::Device& device, comm::AllReduce& all_reduce, nn::Model
             fmt::format("training.micro_batches: {} parts of {} images are more than the device takes at "
                         "once; fewer parts, or a smaller batch, would do",
                         micro_batches_, model_.plan().batch));
+    }
+    if (scales_loss_) {
+        set_loss_scale(backend::LossScale::initial());
     }
     if (const std::int64_t floats = added_gradients(model_.plan().parameters, options); floats > 0) {
         added_grads_ = device.allocate(static_cast<std::size_t>(floats));
@@ -173,6 +177,10 @@ void Learner::set_sums(const backend::LossSums& training, const backend::LossSum
     validation_.context->set_sums(validation);
 }
 
+std::optional<backend::LossScale> Learner::loss_scale() const {
+    return scales_loss_ ? std::optional(training_.context->loss_scale()) : std::nullopt;
+}
+
 void Learner::throw_failure() {
     if (failure_) {
         std::rethrow_exception(std::exchange(failure_, nullptr));
@@ -200,6 +208,10 @@ void Learner::train_once() {
     attempt([this] {
         if (micro_batches_ > 1) {
             device_.clear(added_grads_.data(), added_grads_.size());
+        }
+        if (scales_loss_) {
+            // Of the sums over the ranks, whose bits are the same on all: they agree on the step without a word.
+            device_.unscale(*training_.context, model_.grads().data(), model_.grads().size());
         }
         optimizer_.apply(*training_.context, model_.parameters(), model_.grads());
         model_.pack();

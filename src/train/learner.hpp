@@ -81,6 +81,9 @@ public:
     [[nodiscard]] backend::LossSums training_sums() const { return sums(training_); }
     [[nodiscard]] backend::LossSums validation_sums() const { return sums(validation_); }
     void set_sums(const backend::LossSums& training, const backend::LossSums& validation);
+    /// Nothing where the loss is not scaled. After synchronize().
+    [[nodiscard]] std::optional<backend::LossScale> loss_scale() const;
+    void set_loss_scale(const backend::LossScale& scale) { training_.context->set_loss_scale(scale); }
 
     /// Throws what a computation threw since the last call, if one did.
     void throw_failure();
@@ -120,6 +123,7 @@ private:
     float label_smoothing_;
     std::int64_t micro_batches_;
     std::int64_t batches_ahead_;
+    bool scales_loss_;
     backend::Buffer added_grads_;  ///< of the parts before the last; empty where there are none
     StepSums sums_;
     Work training_;

@@ -150,6 +150,12 @@ NamedArrays Training::snapshot() {
                               std::back_inserter(arrays));
         }
     }
+    if (loss_scale_) {
+        arrays.push_back(number("loss_scale/scale", static_cast<double>(loss_scale_->scale)));
+        arrays.push_back(whole_number("loss_scale/good_steps", loss_scale_->good_steps));
+        arrays.push_back(whole_number("loss_scale/skipped", loss_scale_->skipped));
+        arrays.push_back(whole_number("loss_scale/average_waits", loss_scale_->average_waits));
+    }
     return arrays;
 }
 
@@ -175,6 +181,7 @@ void Training::restore(const NamedArrays& snapshot) {
         best = nn::read_tensors(plan(), snapshot, "best_weights/");
     }
     const std::optional<Average> average = read_average(snapshot);
+    const std::optional<backend::LossScale> loss_scale = read_loss_scale(snapshot);
     if (global_batch != global_batch_) {
         learner_.reset();  // there may be no memory for two
         learner_ = make_learner(global_batch);
@@ -184,8 +191,12 @@ void Training::restore(const NamedArrays& snapshot) {
     if (average) {
         learner_->average()->set_state(average->state, average->taken);
     }
+    if (loss_scale) {
+        learner_->set_loss_scale(*loss_scale);
+    }
     learner_->set_sums(sums.training, sums.validation);
 
+    loss_scale_ = loss_scale;
     best_state_ = std::move(best);
     global_batch_ = global_batch;
     initial_rate_ = initial_rate;
@@ -217,6 +228,28 @@ std::optional<Training::Average> Training::read_average(const NamedArrays& snaps
     }
     average.state = nn::read_tensors(plan(), snapshot, average.taken > 0 ? "average_weights/" : "weights/");
     return average;
+}
+
+/// Nothing where none is needed.
+std::optional<backend::LossScale> Training::read_loss_scale(const NamedArrays& snapshot) const {
+    if (!scales_loss(recipe_.training)) {
+        return {};
+    }
+    using backend::LossScale;
+    const auto scale = read_scalar<double>(snapshot, "loss_scale/scale");
+    const auto good_steps = read_scalar<std::int64_t>(snapshot, "loss_scale/good_steps");
+    const auto skipped = read_scalar<std::int64_t>(snapshot, "loss_scale/skipped");
+    const auto waits = read_scalar<std::int64_t>(snapshot, "loss_scale/average_waits");
+    const auto steps = read_scalar<std::int64_t>(snapshot, "optimizer/step");
+    if (!(scale > 0 && scale <= static_cast<double>(LossScale::most_scale)) || good_steps < 0 ||
+        good_steps >= LossScale::growth_interval || skipped < 0 || skipped > steps || waits < 0 || waits > 1) {
+        throw FileError(fmt::format("the snapshot's scale of the loss is {} after {} good and {} skipped steps of {}",
+                                    scale, good_steps, skipped, steps));
+    }
+    return LossScale{.scale = static_cast<float>(scale),
+                     .good_steps = static_cast<std::int32_t>(good_steps),
+                     .skipped = skipped,
+                     .average_waits = static_cast<std::int32_t>(waits)};
 }
 
 std::vector<Epoch> Training::read_curve(const NamedArrays& snapshot) const {

@@ -107,7 +107,13 @@ Training::Training(backend::Device& device, const comm::Group& group, comm::AllR
     if (profile_ != nullptr) {
         profile_->set_model(plan());
     }
-    learner_->set_state(nn::initial_state(plan(), recipe_.seed, recipe_.individual, recipe_.training.initialization));
+    loss_scale_ = learner_->loss_scale();
+    const nn::ModelState initial =
+        nn::initial_state(plan(), recipe_.seed, recipe_.individual, recipe_.training.initialization);
+    learner_->set_state(initial);
+    if (nn::WeightAverage* average = learner_->average(); average != nullptr && scales_loss(recipe_.training)) {
+        average->set_state(initial, 0);  // what it is until a step is not skipped
+    }
 }
 
 Training::~Training() = default;
@@ -280,6 +286,7 @@ void Training::finish_steps() {
     steps_done_ += std::exchange(steps_asked_, 0);
     step_seconds_ += seconds;
     sums_ = {learner_->training_sums(), learner_->validation_sums(), sums_.seconds + seconds};
+    loss_scale_ = learner_->loss_scale();
     if (std::exchange(epoch_is_over_, false)) {
         end_epoch();
     }
@@ -315,7 +322,7 @@ State Training::state() const noexcept {
         return *ended_;
     }
     const bool finite = std::isfinite(sums_.training.loss) && std::isfinite(sums_.validation.loss);
-    return finite ? State::running : State::diverged;
+    return finite && !(loss_scale_ && loss_scale_->is_exhausted()) ? State::running : State::diverged;
 }
 
 std::int64_t Training::samples_trained() const noexcept {

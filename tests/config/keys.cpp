@@ -182,6 +182,7 @@ TEST_CASE("the bounds that the documentation promises") {
                                          "seed=0",
                                          "workers.islands=[3, 1]",
                                          "training.precision=bfloat16",
+                                         "training.precision=float16",
                                          "search.space={}",
                                          "data.normalize.deviation=[0.1, 0.2, 0.3]"};
     const std::set<std::string> refused{"training.epochs=0",
@@ -193,7 +194,7 @@ TEST_CASE("the bounds that the documentation promises") {
                                         "workers.islands=[3, 0]",
                                         "workers.islands=[]",
                                         "training.precision=float64",
-                                        "training.precision=float16",
+                                        "training.precision=half",
                                         "data.normalize.deviation=0",
                                         "data.normalize.mean=1e10",
                                         "training.class_weights=[1e-7, 1]",

@@ -2,10 +2,12 @@
 
 #include "backend/tensors.hpp"
 #include "cuda/device_array.hpp"
+#include "support/float16.hpp"
 
 #include <cmath>
 #include <doctest/doctest.h>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -14,10 +16,9 @@ using namespace finch::backend;
 using namespace finch::backend::cuda;
 using finch::test::DeviceArray;
 using finch::test::same_in_every_order;
+using finch::test::to_float16;
 
 namespace {
-
-using Bfloat16 = __nv_bfloat16;
 
 std::vector<float> random_floats(std::int64_t count, double scale = 1) {
     RandomStream random(21, Purpose::test, static_cast<std::uint64_t>(count));
@@ -25,25 +26,35 @@ std::vector<float> random_floats(std::int64_t count, double scale = 1) {
     return {values.begin(), values.end()};
 }
 
-std::vector<float> widened(const std::vector<Bfloat16>& values) {
+float widened(__nv_bfloat16 value) {
+    return __bfloat162float(value);
+}
+float widened(__half value) {
+    return __half2float(value);
+}
+template <class Number>
+std::vector<float> widened(const std::vector<Number>& values) {
     std::vector<float> result;
-    for (const Bfloat16 value : values) {
-        result.push_back(__bfloat162float(value));
+    for (const Number value : values) {
+        result.push_back(widened(value));
     }
     return result;
 }
-std::vector<Bfloat16> narrowed(const std::vector<float>& values) {
-    std::vector<Bfloat16> result;
-    for (const float value : values) {
-        result.push_back(__float2bfloat16_rn(value));
-    }
-    return result;
-}
+/// As `Number`, of 16 bits, has them: by the tests' own rounding.
+template <class Number>
 std::vector<float> rounded(std::vector<float> values) {
     for (float& value : values) {
-        value = to_bfloat16(value);
+        value = std::is_same_v<Number, __half> ? to_float16(value) : to_bfloat16(value);
     }
     return values;
+}
+template <class Number>
+std::vector<Number> narrowed(const std::vector<float>& values) {
+    std::vector<Number> result;
+    for (const float value : rounded<Number>(values)) {
+        result.push_back(Number(value));  // exactly
+    }
+    return result;
 }
 
 /// Numbers of `count` elements that a call is to overwrite.
@@ -58,10 +69,13 @@ std::size_t at(std::int64_t index) {
 
 }  // namespace
 
-TEST_CASE("copy_channels: channels are added as zeros, dropped, kept, and rounded to bfloat16 where it is asked") {
-    for (const auto& [from_channels, to_channels] : {std::pair{10, 16}, {16, 10}, {3, 3}, {1, 8}}) {
+TEST_CASE_TEMPLATE("copy_channels: channels are added as zeros, dropped, kept, and rounded where it is asked", Number,
+                   __nv_bfloat16, __half) {
+    // Ordinary numbers, those below float16's smallest, and those around its largest.
+    for (const auto& [from_channels, to_channels, scale] :
+         {std::tuple{10, 16, 1.0}, {16, 10, 1e-7}, {3, 3, 7e4}, {1, 8, 1e-5}}) {
         constexpr std::int64_t rows = 77;
-        const std::vector<float> from = random_floats(rows * from_channels);
+        const std::vector<float> from = random_floats(rows * from_channels, scale);
         std::vector<float> expected;
         for (std::int64_t i = 0; i < rows * to_channels; ++i) {
             const std::int64_t channel = i % to_channels;
@@ -70,7 +84,7 @@ TEST_CASE("copy_channels: channels are added as zeros, dropped, kept, and rounde
         const UniqueStream stream = make_stream();
         const DeviceArray device(from);
         const DeviceArray to(old_values<float>(rows * to_channels));
-        const DeviceArray narrow(old_values<Bfloat16>(rows * to_channels));
+        const DeviceArray narrow(old_values<Number>(rows * to_channels));
         const DeviceArray back(old_values<float>(rows * to_channels));
 
         copy_channels(stream.get(), device.data(), rows, from_channels, to.data(), to_channels);
@@ -78,12 +92,13 @@ TEST_CASE("copy_channels: channels are added as zeros, dropped, kept, and rounde
         copy_channels(stream.get(), narrow.data(), rows, to_channels, back.data(), to_channels);
 
         CHECK(to.values() == expected);
-        CHECK(widened(narrow.values()) == rounded(expected));
-        CHECK(back.values() == rounded(expected));
+        CHECK(widened(narrow.values()) == rounded<Number>(expected));
+        CHECK(back.values() == rounded<Number>(expected));
     }
 }
 
-TEST_CASE("transpose: rows become columns in each matrix, at odd sizes and in both kinds of numbers") {
+TEST_CASE_TEMPLATE("transpose: rows become columns in each matrix, at odd sizes and in both kinds of numbers", Number,
+                   __nv_bfloat16, __half) {
     for (const auto& [batch, rows, columns] :
          {std::tuple{1, 1, 1}, {3, 784, 10}, {3, 10, 784}, {2, 33, 65}, {5, 32, 32}, {40, 7, 3}}) {
         const std::vector<float> from = random_floats(batch * rows * columns);
@@ -95,9 +110,9 @@ TEST_CASE("transpose: rows become columns in each matrix, at odd sizes and in bo
                 }
         const UniqueStream stream = make_stream();
         const DeviceArray device(from);
-        const DeviceArray device_narrow(narrowed(from));
+        const DeviceArray device_narrow(narrowed<Number>(from));
         const DeviceArray to(old_values<float>(batch * rows * columns));
-        const DeviceArray narrow(old_values<Bfloat16>(batch * rows * columns));
+        const DeviceArray narrow(old_values<Number>(batch * rows * columns));
         const DeviceArray wide(old_values<float>(batch * rows * columns));
 
         transpose(stream.get(), device.data(), batch, rows, columns, to.data());
@@ -105,12 +120,13 @@ TEST_CASE("transpose: rows become columns in each matrix, at odd sizes and in bo
         transpose(stream.get(), device_narrow.data(), batch, rows, columns, wide.data());
 
         CHECK(to.values() == expected);
-        CHECK(widened(narrow.values()) == rounded(expected));
-        CHECK(wide.values() == rounded(expected));
+        CHECK(widened(narrow.values()) == rounded<Number>(expected));
+        CHECK(wide.values() == rounded<Number>(expected));
     }
 }
 
-TEST_CASE("pack_weights: every tap of every pair of channels finds its place, and padding is zero") {
+TEST_CASE_TEMPLATE("pack_weights: every tap of every pair of channels finds its place, and padding is zero", Number,
+                   __nv_bfloat16, __half) {
     for (const auto& [out, in, kernel, padded_out, padded_in] :
          {std::tuple{10, 10, 3, 16, 16}, {5, 3, 5, 8, 4}, {4, 4, 1, 4, 4}, {7, 1, 2, 8, 8}}) {
         const WeightSizes sizes{
@@ -127,7 +143,7 @@ TEST_CASE("pack_weights: every tap of every pair of channels finds its place, an
         const UniqueStream stream = make_stream();
         const DeviceArray device(canonical);
         const DeviceArray packed(old_values<float>(static_cast<std::int64_t>(expected.size())));
-        const DeviceArray narrow(old_values<Bfloat16>(static_cast<std::int64_t>(expected.size())));
+        const DeviceArray narrow(old_values<Number>(static_cast<std::int64_t>(expected.size())));
         const DeviceArray back(old_values<float>(static_cast<std::int64_t>(canonical.size())));
         const DeviceArray narrow_back(old_values<float>(static_cast<std::int64_t>(canonical.size())));
 
@@ -137,13 +153,14 @@ TEST_CASE("pack_weights: every tap of every pair of channels finds its place, an
         unpack_weights(stream.get(), sizes, narrow.data(), narrow_back.data());
 
         CHECK(packed.values() == expected);
-        CHECK(widened(narrow.values()) == rounded(expected));
+        CHECK(widened(narrow.values()) == rounded<Number>(expected));
         CHECK(back.values() == canonical);
-        CHECK(narrow_back.values() == rounded(canonical));
+        CHECK(narrow_back.values() == rounded<Number>(canonical));
     }
 }
 
-TEST_CASE("bias_activation: f(x + bias), with surplus channels dropped, in place too, and without a bias") {
+TEST_CASE_TEMPLATE("bias_activation: f(x + bias), with surplus channels dropped, in place too, and without a bias",
+                   Number, __nv_bfloat16, __half) {
     constexpr std::int64_t rows = 45;
     for (const Activation activation : {Activation::none, Activation::relu, Activation::sigmoid, Activation::tanh}) {
         const std::vector<float> from = random_floats(rows * 16);
@@ -160,7 +177,7 @@ TEST_CASE("bias_activation: f(x + bias), with surplus channels dropped, in place
         const std::vector<float> narrow_source(from.begin(), from.begin() + rows * 10);
         const UniqueStream stream = make_stream();
         const DeviceArray device(from);
-        const DeviceArray device_narrow(narrowed(from));
+        const DeviceArray device_narrow(narrowed<Number>(from));
         const DeviceArray device_bias(bias);
         const DeviceArray in_place(narrow_source);
         const DeviceArray y(old_values<float>(rows * 10));
@@ -172,12 +189,13 @@ TEST_CASE("bias_activation: f(x + bias), with surplus channels dropped, in place
         bias_activation(stream.get(), activation, in_place.data(), 10, nullptr, in_place.data(), rows, 10);
 
         CHECK(difference(y.values(), expected(from, 16, true)) < 1e-6);
-        CHECK(difference(narrow_y.values(), expected(rounded(from), 16, true)) < 1e-6);
+        CHECK(difference(narrow_y.values(), expected(rounded<Number>(from), 16, true)) < 1e-6);
         CHECK(difference(in_place.values(), expected(narrow_source, 10, false)) < 1e-6);
     }
 }
 
-TEST_CASE("activation_gradient: grad_y times the slope at y, with channels added as zeros, in place too") {
+TEST_CASE_TEMPLATE("activation_gradient: grad_y times the slope at y, with channels added as zeros, in place too",
+                   Number, __nv_bfloat16, __half) {
     constexpr std::int64_t rows = 45;
     for (const Activation activation : {Activation::none, Activation::relu, Activation::sigmoid, Activation::tanh}) {
         const std::vector<float> y = random_floats(rows * 10, 0.3);
@@ -196,7 +214,7 @@ TEST_CASE("activation_gradient: grad_y times the slope at y, with channels added
         const DeviceArray device_y(y);
         const DeviceArray device_grad(grad_y);
         const DeviceArray padded(old_values<float>(rows * 16));
-        const DeviceArray narrow(old_values<Bfloat16>(rows * 16));
+        const DeviceArray narrow(old_values<Number>(rows * 16));
 
         activation_gradient(stream.get(), activation, device_y.data(), device_grad.data(), rows, 10, padded.data(), 16);
         activation_gradient(stream.get(), activation, device_y.data(), device_grad.data(), rows, 10, narrow.data(), 16);
@@ -205,7 +223,7 @@ TEST_CASE("activation_gradient: grad_y times the slope at y, with channels added
 
         const std::vector<float> wide = expected(16);
         CHECK(difference(padded.values(), reference::Tensor(wide.begin(), wide.end())) < 1e-6);
-        CHECK(widened(narrow.values()) == rounded(padded.values()));
+        CHECK(widened(narrow.values()) == rounded<Number>(padded.values()));
         const std::vector<float> same = expected(10);
         std::vector<float> in_place = device_grad.values();
         CHECK(in_place.back() == grad_y.back());  // behind the last row
@@ -214,7 +232,8 @@ TEST_CASE("activation_gradient: grad_y times the slope at y, with channels added
     }
 }
 
-TEST_CASE("move_images: padding around images and channels is zero, and is cut off again, in both types") {
+TEST_CASE_TEMPLATE("move_images: padding around images and channels is zero, and is cut off again, in both types",
+                   Number, __nv_bfloat16, __half) {
     constexpr std::int64_t batch = 3;
     const ImageSizes small{.height = 5, .width = 4, .channels = 3};
     const ImageSizes wide{.height = 8, .width = 7, .channels = 8};
@@ -227,7 +246,7 @@ TEST_CASE("move_images: padding around images and channels is zero, and is cut o
     const UniqueStream stream = make_stream();
     const DeviceArray from(images);
     const DeviceArray to(old_values<float>(std::ssize(padded)));
-    const DeviceArray narrow(old_values<Bfloat16>(std::ssize(padded)));
+    const DeviceArray narrow(old_values<Number>(std::ssize(padded)));
     const DeviceArray back(old_values<float>(std::ssize(images)));
     const DeviceArray narrow_back(old_values<float>(std::ssize(images)));
 
@@ -237,9 +256,9 @@ TEST_CASE("move_images: padding around images and channels is zero, and is cut o
     move_images(stream.get(), batch, narrow.data(), wide, narrow_back.data(), small, -1);
 
     CHECK(to.values() == padded);
-    CHECK(widened(narrow.values()) == rounded(padded));
+    CHECK(widened(narrow.values()) == rounded<Number>(padded));
     CHECK(back.values() == images);
-    CHECK(narrow_back.values() == rounded(images));
+    CHECK(narrow_back.values() == rounded<Number>(images));
 }
 
 TEST_CASE("column_sums: every column's sum, in the same order each time") {

@@ -2,10 +2,10 @@
 #include "finch/backend/cuda.hpp"
 
 #include "backend/trial.hpp"
+#include "support/float16.hpp"
 #include "support/rehearsal/control.hpp"
 #include "support/rehearsal/engines.hpp"
 
-#include <cuda_bf16.h>
 #include <doctest/doctest.h>
 #include <functional>
 #include <string>
@@ -117,17 +117,31 @@ TEST_CASE("wide channels, and one pixel of output") {
                                     .activation = Activation::tanh});
 }
 
-TEST_CASE("bfloat16: channels are padded to 8, and results are float32's to the rounding of its mantissa") {
+namespace {
+
+/// A precision of 16 bits: how its numbers are rounded, and how far its results are from float32's.
+struct Narrow {
+    Precision precision;
+    TensorType type;
+    std::string name;
+    float (*rounded)(float);
+    double tolerance;
+};
+const std::vector<Narrow> narrow_ones{{Precision::bfloat16, TensorType::bfloat16, "bfloat16", to_bfloat16, 2e-2},
+                                      {Precision::float16, TensorType::float16, "float16", to_float16, 2e-3}};
+
+void check_padded(const Narrow& narrow) {
     ConvolutionShape shape = odd;
-    shape.precision = Precision::bfloat16;
+    shape.precision = narrow.precision;
     const auto device = make_device();
     Trial<ConvolutionShape> trial(*device, shape, 1);
-    CHECK(trial.operation->implementation().find("cudnn:nhwc bfloat16 to float32, channels 8->16, fused") == 0);
+    CHECK(trial.operation->implementation().find("cudnn:nhwc " + narrow.name + " to float32, channels 8->16, fused") ==
+          0);
 
     forward(trial.device, *trial.operation, trial.device_x, trial.device_y);
 
-    CHECK(difference(from_device(*device, trial.device_y), trial.expected) < 2e-2);
-    CHECK(difference(from_device(*device, trial.device_y), trial.expected) > 1e-5);  // it was bfloat16 indeed
+    CHECK(difference(from_device(*device, trial.device_y), trial.expected) < narrow.tolerance);
+    CHECK(difference(from_device(*device, trial.device_y), trial.expected) > 1e-5);  // it was rounded indeed
     const std::vector<float> outputs = from_device(*device, trial.device_y);
     const Tensor grad_y = normal_tensor(trial.random, outputs.size());
     const auto gradients =
@@ -136,34 +150,30 @@ TEST_CASE("bfloat16: channels are padded to 8, and results are float32's to the 
     const Buffer grad_x = device->allocate(trial.x.size());
     const Buffer grad_parameters = device->allocate(trial.parameters.size());
     backward(trial.device, *trial.operation, trial.device_x, trial.device_y, device_grad_y, grad_x, grad_parameters);
-    CHECK(difference(from_device(*device, grad_x), gradients.x) < 2e-2);
-    CHECK(difference(from_device(*device, grad_parameters), gradients.parameters) < 2e-2);
+    CHECK(difference(from_device(*device, grad_x), gradients.x) < narrow.tolerance);
+    CHECK(difference(from_device(*device, grad_parameters), gradients.parameters) < narrow.tolerance);
 }
 
-namespace {
-
-/// The numbers as bfloat16 has them.
-Tensor narrowed(const Tensor& values) {
-    Tensor result;
-    for (const double value : values) {
-        result.push_back(double{__bfloat162float(__float2bfloat16_rn(static_cast<float>(value)))});
+Tensor narrowed(const Narrow& narrow, Tensor values) {
+    for (double& value : values) {
+        value = double{narrow.rounded(static_cast<float>(value))};
     }
-    return result;
+    return values;
 }
 
-/// How far the gradients of bfloat16 are from the exact ones of what was rounded on the way in: of the weights, of x.
-std::pair<double, double> apart_from_rounded(std::function<bool(const CudnnRequest&)> offered) {
+/// How far the gradients are from the exact ones of what was rounded on the way in: of the weights, of x.
+std::pair<double, double> apart_from_rounded(const Narrow& narrow, std::function<bool(const CudnnRequest&)> offered) {
     rehearsal::offer_engines(std::move(offered));
     ConvolutionShape shape = odd;
-    shape.precision = Precision::bfloat16;
+    shape.precision = narrow.precision;
     shape.activation = Activation::none;
     const auto device = make_device();
     Trial<ConvolutionShape> trial(*device, shape, 1);
     const Tensor grad_y = normal_tensor(trial.random, trial.expected.size());
     const auto weights = static_cast<std::ptrdiff_t>(trial.parameters.size() - 10);
-    Tensor narrow_parameters = narrowed(trial.parameters);
-    const auto expected =
-        reference::backward(shape, narrowed(trial.x), narrow_parameters, trial.expected, narrowed(grad_y));
+    const Tensor narrow_parameters = narrowed(narrow, trial.parameters);
+    const auto expected = reference::backward(shape, narrowed(narrow, trial.x), narrow_parameters, trial.expected,
+                                              narrowed(narrow, grad_y));
     const Buffer device_grad_y = on_device(*device, grad_y);
     const Buffer grad_x = device->allocate(trial.x.size());
     const Buffer grad_parameters = device->allocate(trial.parameters.size());
@@ -176,26 +186,69 @@ std::pair<double, double> apart_from_rounded(std::function<bool(const CudnnReque
 
 }  // namespace
 
-TEST_CASE("bfloat16: gradients are summed and stored in float32") {
-    const auto [weights, x] = apart_from_rounded([](const CudnnRequest&) { return true; });
-
-    CHECK(weights < 1e-6);
-    CHECK(x < 1e-6);
+TEST_CASE("bfloat16 and float16: channels are padded to 8, and results are float32's to the rounding of the mantissa") {
+    for (const Narrow& narrow : narrow_ones) {
+        CAPTURE(narrow.name);
+        check_padded(narrow);
+    }
 }
 
-TEST_CASE("bfloat16: where engines write bfloat16 only, the weights' gradients are computed in float32") {
-    const auto [weights, x] = apart_from_rounded([](const CudnnRequest& request) {
-        return request.type == TensorType::float32 || request.output == TensorType::bfloat16;
-    });
+TEST_CASE("bfloat16 and float16: gradients are summed and stored in float32") {
+    for (const Narrow& narrow : narrow_ones) {
+        CAPTURE(narrow.name);
+        const auto [weights, x] = apart_from_rounded(narrow, [](const CudnnRequest&) { return true; });
 
-    CHECK(weights > 1e-4);  // of numbers that were not rounded
-    CHECK(weights < 2e-2);
-    CHECK(x > 1e-4);  // rounded once more
-    CHECK(x < 2e-2);
-    for (const CudnnRequest& request : rehearsal::requests()) {
-        CHECK((request.pass != ConvolutionPass::weight_gradient || request.output == TensorType::float32));
+        CHECK(weights < 1e-6);
+        CHECK(x < 1e-6);
+    }
+}
+
+TEST_CASE("where engines write 16 bits only, the weights' gradients are computed in float32") {
+    for (const Narrow& narrow : narrow_ones) {
+        CAPTURE(narrow.name);
+        const auto [weights, x] = apart_from_rounded(narrow, [&](const CudnnRequest& request) {
+            return request.type == TensorType::float32 || request.output == narrow.type;
+        });
+
+        CHECK(weights > narrow.tolerance / 200);  // of numbers that were not rounded
+        CHECK(weights < narrow.tolerance);
+        CHECK(x > narrow.tolerance / 200);  // rounded once more
+        CHECK(x < narrow.tolerance);
+        for (const CudnnRequest& request : rehearsal::requests()) {
+            CHECK((request.pass != ConvolutionPass::weight_gradient || request.output == TensorType::float32));
+        }
     }
     rehearsal::offer_engines([](const CudnnRequest&) { return true; });
+}
+
+TEST_CASE("float16: gradients beyond its range are infinite, in convolutions and linear layers, and small ones stay") {
+    const auto device = make_device();
+    const auto grads_of = [&](const auto& shape, double size) {
+        Trial trial(*device, shape, 1);
+        Tensor grad_y(trial.expected.size());
+        std::fill(grad_y.begin(), grad_y.end(), size);
+        const Buffer grad_x = device->allocate(trial.x.size());
+        const Buffer grad_parameters = device->allocate(trial.parameters.size());
+        forward(*device, *trial.operation, trial.device_x, trial.device_y);
+        backward(*device, *trial.operation, trial.device_x, trial.device_y, on_device(*device, grad_y), grad_x,
+                 grad_parameters);
+        return from_device(*device, grad_parameters);
+    };
+    ConvolutionShape convolution = odd;
+    convolution.precision = Precision::float16;
+    convolution.activation = Activation::none;
+    const LinearShape linear{.batch = 3, .channels = 50, .units = 60, .precision = Precision::float16};
+    for (const auto& grads : {grads_of(convolution, 1e6), grads_of(linear, 1e6)}) {
+        CHECK(!std::isfinite(grads[0]));
+        CHECK(std::isfinite(grads.back()));  // a bias' gradient is a sum of float32
+    }
+    for (const auto& grads : {grads_of(convolution, 1e-7), grads_of(linear, 1e-7)}) {
+        CHECK(std::isfinite(grads[0]));
+        CHECK(grads[0] != 0);
+    }
+    for (const auto& grads : {grads_of(convolution, 1e-8), grads_of(linear, 1e-8)}) {
+        CHECK(grads[0] == 0);
+    }
 }
 
 TEST_CASE("even kernels with unlike padding go to cuDNN over padded images, whatever it has engines for") {
@@ -224,11 +277,14 @@ TEST_CASE("even kernels with unlike padding go to cuDNN over padded images, what
         CAPTURE(implementation);
         CHECK(implementation.find("general") == std::string::npos);
         check(*device, shape);
-        shape.precision = Precision::bfloat16;
-        CHECK(device->make(shape)->implementation().find("bfloat16 to float32, padded images") != std::string::npos);
-        const Trial<ConvolutionShape> trial(*device, shape, 1);
-        forward(trial.device, *trial.operation, trial.device_x, trial.device_y);
-        CHECK(difference(from_device(*device, trial.device_y), trial.expected) < 2e-2);
+        for (const Narrow& narrow : narrow_ones) {
+            shape.precision = narrow.precision;
+            CHECK(device->make(shape)->implementation().find(narrow.name + " to float32, padded images") !=
+                  std::string::npos);
+            const Trial<ConvolutionShape> trial(*device, shape, 1);
+            forward(trial.device, *trial.operation, trial.device_x, trial.device_y);
+            CHECK(difference(from_device(*device, trial.device_y), trial.expected) < narrow.tolerance);
+        }
     }
 }
 
@@ -245,6 +301,8 @@ TEST_CASE("engines that narrow inputs or sum in low precision are barred in ever
                                                            {Precision::float32, false, "(varies)"},
                                                            {Precision::tf32, true, "(tensor cores)"},
                                                            {Precision::tf32, false, "(varies)"},
+                                                           {Precision::float16, true, "(tensor cores)"},
+                                                           {Precision::float16, false, "(varies)"},
                                                            {Precision::bfloat16, true, "(tensor cores)"},
                                                            {Precision::bfloat16, false, "(varies)"}}) {
         ConvolutionShape shape = odd;
@@ -253,6 +311,15 @@ TEST_CASE("engines that narrow inputs or sum in low precision are barred in ever
         const std::string implementation = make_device()->make(shape)->implementation();
         CAPTURE(implementation);
         CHECK(implementation.find(chosen) != std::string::npos);
+    }
+    rehearsal::set_engines({{"winograd", {EngineNote::winograd}}, {"plain", {}}});
+    for (const auto& [precision, chosen] : {std::pair{Precision::float32, "(plain)"},
+                                            {Precision::tf32, "(winograd)"},
+                                            {Precision::bfloat16, "(winograd)"},
+                                            {Precision::float16, "(plain)"}}) {
+        ConvolutionShape shape = odd;
+        shape.precision = precision;
+        CHECK(make_device()->make(shape)->implementation().find(chosen) != std::string::npos);
     }
     rehearsal::set_engines({rehearsal::Engine{}});
 }

@@ -74,3 +74,22 @@ TEST_CASE("a training of two ranks by captured sums is that of one rank within r
         CHECK(same_on_all(both, shared));
     }
 }
+
+TEST_CASE("float16: two ranks by captured sums skip the same steps, and have the same bits") {
+    live_on_machines_of_their_own();
+    const comm::Group both = first_ranks(2);
+    const auto datasets = bright_rows(71);
+    const auto device = backend::make_cuda_device(0, backend::CudaPath::library);
+    const auto nccl = comm::make_nccl_all_reduce(both, *device, 30);
+    const NamedArrays start =
+        with_large_scale(train::Training(*device, both, *nccl, datasets, float16_recipe()).snapshot());
+
+    const Overflowing trained = trained_in_float16(*device, both, *nccl, datasets, start);
+
+    CHECK(trained.scale.skipped > 2);
+    CHECK(trained.scale.skipped < 12);
+    std::vector<float> mine = tensors(trained.snapshot, "");
+    mine.push_back(trained.scale.scale);
+    mine.push_back(static_cast<float>(trained.scale.skipped));
+    CHECK(same_on_all(both, mine));
+}

@@ -1,10 +1,8 @@
 // Every precision on shapes that the libraries' tensor cores take, and on narrow ones; FINCH_TEST_PATH says which path.
 #include "backend/trial.hpp"
 #include "cuda/on_a_gpu.hpp"
+#include "support/float16.hpp"
 
-#include <cmath>
-#include <cstdint>
-#include <cstring>
 #include <doctest/doctest.h>
 #include <string>
 #include <tuple>
@@ -15,25 +13,30 @@ using namespace finch::test;
 namespace {
 
 /// Of a tensor's largest entry. Inputs rounded to 10 and to 7 bits of mantissa, sums in float32: the errors of hundreds
-/// of products average out to about half of one rounding (5e-4, 4e-3); bfloat16's outputs may be rounded once more.
+/// of products average out to about half of one rounding (5e-4, 4e-3); outputs of 16 bits may be rounded once more.
+/// float16 has tf32's mantissa.
 double tolerance_of(Precision precision) {
-    return precision == Precision::float32 ? tolerance : precision == Precision::tf32 ? 2e-3 : 1.5e-2;
+    switch (precision) {
+        case Precision::float32:
+            break;
+        case Precision::tf32:
+        case Precision::float16:
+            return 2e-3;
+        case Precision::bfloat16:
+            return 1.5e-2;
+    }
+    return tolerance;
 }
 
-/// To `bits` of mantissa, to nearest even; ties of 13 and 16 bits.
-Tensor rounded(const Tensor& values, int dropped_bits) {
-    Tensor result;
-    for (const double value : values) {
+/// As the precision has them.
+Tensor rounded(Tensor values, Precision precision) {
+    for (double& value : values) {
         const auto narrow = static_cast<float>(value);
-        std::uint32_t bits = 0;
-        std::memcpy(&bits, &narrow, sizeof bits);
-        const std::uint32_t half = (1U << (dropped_bits - 1)) - 1 + ((bits >> dropped_bits) & 1U);
-        bits = (bits + half) >> dropped_bits << dropped_bits;
-        float back = 0;
-        std::memcpy(&back, &bits, sizeof back);
-        result.push_back(double{back});
+        value = double{precision == Precision::bfloat16  ? to_bfloat16(narrow)
+                       : precision == Precision::float16 ? to_float16(narrow)
+                                                         : narrow};
     }
-    return result;
+    return values;
 }
 
 struct Gradient {
@@ -41,8 +44,8 @@ struct Gradient {
 };
 
 template <class Shape>
-Gradient reference_of(const Shape& shape, const Trial<Shape>& trial, const Tensor& grad_y, int dropped_bits) {
-    const auto seen = [&](const Tensor& values) { return dropped_bits == 0 ? values : rounded(values, dropped_bits); };
+Gradient reference_of(const Shape& shape, const Trial<Shape>& trial, const Tensor& grad_y, Precision precision) {
+    const auto seen = [&](const Tensor& values) { return rounded(values, precision); };
     const auto gradients =
         reference::backward(shape, seen(trial.x), seen(trial.parameters), trial.expected, seen(grad_y));
     const auto weights = static_cast<std::ptrdiff_t>(trial.parameters.size() - Trial<Shape>::biases_of(shape));
@@ -51,7 +54,7 @@ Gradient reference_of(const Shape& shape, const Trial<Shape>& trial, const Tenso
 
 template <class Shape>
 void check_precision(Device& device, Shape shape) {
-    for (const Precision precision : {Precision::float32, Precision::tf32, Precision::bfloat16}) {
+    for (const Precision precision : {Precision::float32, Precision::tf32, Precision::bfloat16, Precision::float16}) {
         shape.precision = precision;
         const double allowed = tolerance_of(precision);
         Trial<Shape> trial(device, shape, 1);
@@ -68,7 +71,7 @@ void check_precision(Device& device, Shape shape) {
                  grad_parameters);
 
         const std::vector<float> grads = from_device(device, grad_parameters);
-        const Gradient exact = reference_of(shape, trial, grad_y, 0);
+        const Gradient exact = reference_of(shape, trial, grad_y, Precision::float32);
         const auto split = static_cast<std::ptrdiff_t>(exact.weights.size());
         const Tensor weights(grads.begin(), grads.begin() + split);
         CHECK(difference(from_device(device, grad_x), exact.x) < allowed);
@@ -79,11 +82,12 @@ void check_precision(Device& device, Shape shape) {
             bias[i % bias.size()] += grad_y[i];
         }
         CHECK(difference(Tensor(grads.begin() + split, grads.end()), bias) < tolerance);
-        if (precision == Precision::bfloat16) {
+        if (precision == Precision::bfloat16 || precision == Precision::float16) {
             // Computed in float32 altogether, or from rounded numbers and then summed and stored in float32: were the
-            // result rounded to bfloat16, it would be 1e-3 away from both.
-            const Gradient narrow = reference_of(shape, trial, grad_y, 16);
-            CHECK(std::min(difference(weights, exact.weights), difference(weights, narrow.weights)) < 1e-4);
+            // result rounded to 16 bits, it would be 1e-3 away from both, or 1.2e-4.
+            const Gradient narrow = reference_of(shape, trial, grad_y, precision);
+            CHECK(std::min(difference(weights, exact.weights), difference(weights, narrow.weights)) <
+                  (precision == Precision::bfloat16 ? 1e-4 : 4e-5));
         }
     }
 }

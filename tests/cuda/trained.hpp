@@ -51,6 +51,40 @@ inline std::vector<float> trained_weights(backend::Device& device, const comm::G
     return values;
 }
 
+/// In float16 from a scale of the loss at which gradients overflow, until skipped steps have brought it down: a whole
+/// training, from `snapshot` of a training in float16 on any device. Its engines are cuDNN's, which round.
+struct Overflowing {
+    NamedArrays snapshot;
+    backend::LossScale scale;
+};
+inline train::Recipe float16_recipe() {
+    train::Recipe recipe = residual_recipe();
+    recipe.training.precision = train::Precision::float16;
+    recipe.training.optimizer = backend::Sgd{.momentum = 0.9};  // Adam follows the noise of biases before batch_norm
+    recipe.training.average = 0.8;
+    recipe.training.clip_norm = 1;
+    recipe.training.micro_batches = 2;
+    return recipe;
+}
+inline NamedArrays with_large_scale(NamedArrays snapshot) {
+    for (NamedArray& array : snapshot) {
+        if (array.name == "loss_scale/scale") {
+            array.values = std::vector{0x1p22};
+        }
+    }
+    return snapshot;
+}
+inline Overflowing trained_in_float16(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
+                                      const data::Datasets& datasets, const NamedArrays& snapshot,
+                                      std::int64_t steps = 5) {
+    train::Training training(device, group, all_reduce, datasets, float16_recipe());
+    training.restore(snapshot);
+    while (training.advance(steps) == train::State::running) {
+    }
+    CHECK(training.state() == train::State::finished);
+    return {training.snapshot(), training.loss_scale().value()};
+}
+
 /// Whether `mine` is the same on all ranks, to the last bit.
 inline bool same_on_all(const comm::Group& group, const std::vector<float>& mine) {
     const std::vector<double> values(mine.begin(), mine.end());

@@ -3,6 +3,7 @@
 #include "finch/backend/cuda.hpp"
 
 #include "cuda/trained.hpp"
+#include "support/float16_device.hpp"
 #include "support/rehearsal/control.hpp"
 #include "support/rehearsal/engines.hpp"
 
@@ -115,6 +116,74 @@ TEST_CASE(
             rehearsal::reset();
         }
     }
+}
+
+TEST_CASE(
+    "float16 with overflows: scale, skipped steps, weights and averages are those of the CPU's, also as calls, late "
+    "and resumed") {
+    rehearsal::reset();
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(71);
+    const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
+    Float16Device cpu;
+    const NamedArrays start =
+        with_large_scale(train::Training(cpu, group, *all_reduce, datasets, float16_recipe()).snapshot());
+    const Overflowing expected = trained_in_float16(cpu, group, *all_reduce, datasets, start);
+    CHECK(expected.scale.skipped > 2);
+    CHECK(expected.scale.skipped < 12);
+
+    const auto gpu = backend::make_cuda_device(0, backend::CudaPath::library);
+    const Overflowing trained = trained_in_float16(*gpu, group, *all_reduce, datasets, start, 1000);
+    CHECK(rehearsal::calls("cudaGraphLaunch") > 0);
+    CHECK(trained.scale == expected.scale);
+    for (const char* tensor : {"weights/", "average_weights/", "optimizer/state"}) {
+        CAPTURE(std::string(tensor));
+        CHECK(difference(tensors(trained.snapshot, tensor), tensors(expected.snapshot, tensor)) <
+              5e-4);  // another order of a sum may round the next operand to its other neighbour
+    }
+    const auto check_same = [&](const Overflowing& other) {
+        CHECK(other.scale == trained.scale);
+        CHECK(equal_but_for_seconds(other.snapshot, trained.snapshot));
+    };
+    check_same(trained_in_float16(*gpu, group, *all_reduce, datasets, start, 1));
+    for (const auto execution : {rehearsal::Execution::late, rehearsal::Execution::others_first}) {
+        rehearsal::set_execution(execution);
+        check_same(trained_in_float16(*gpu, group, *all_reduce, datasets, start, 5));
+        rehearsal::reset();
+    }
+    for (const std::int64_t steps : {1, 2, 3, 6, 9}) {
+        CAPTURE(steps);
+        train::Training first(*gpu, group, *all_reduce, datasets, float16_recipe());
+        first.restore(start);
+        static_cast<void>(first.advance(steps));
+        check_same(trained_in_float16(*gpu, group, *all_reduce, datasets, first.snapshot()));
+    }
+}
+
+TEST_CASE("scaling the loss takes two kernels of a step, in float16 alone; on own kernels it changes no bit") {
+    rehearsal::reset();
+    const comm::Group group = alone();
+    const auto datasets = bright_rows(60);
+    const auto device = backend::make_cuda_device(0, backend::CudaPath::direct);
+    train::Recipe recipe = small_recipe(20);
+    const Trained plain = train_on(*device, group, recipe, datasets);
+    recipe.data.validation_samples = 1;  // the last graph is then a training step's
+    const auto nodes_of = [&](train::Precision precision) {
+        recipe.training.precision = precision;
+        const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
+        train::Training training(*device, group, *all_reduce, datasets, recipe);
+        static_cast<void>(training.advance(4));
+        static_cast<void>(training.advance(1));
+        return rehearsal::nodes_of_last_graph();
+    };
+
+    CHECK(nodes_of(train::Precision::float16) == nodes_of(train::Precision::float32) + 2);
+    CHECK(nodes_of(train::Precision::bfloat16) == nodes_of(train::Precision::float32));
+    recipe.data.validation_samples = 20;
+    recipe.training.precision = train::Precision::float16;
+    Trained scaled = train_on(*device, group, recipe, datasets);
+    std::erase_if(scaled.snapshot, [](const NamedArray& array) { return array.name.starts_with("loss_scale"); });
+    CHECK(equal_but_for_seconds(scaled.snapshot, plain.snapshot));
 }
 
 TEST_CASE("with an average, graphs that are captured after a validation train the weights and validate the average") {

@@ -24,6 +24,14 @@ CALM_LONG = (CALM.replace("samples: 600, size: 12", "samples: 12000, size: 20").
              .replace("evaluations: 4", "evaluations: 1").replace("int: [1, 3]", "int: [3, 4]"))
 
 
+# Channels that are cuDNN's, and losses of one sample, whose gradient times 65536 overflows float16 where the network is quite wrong.
+FLOAT16 = CALM.replace("samples: 600, size: 12, validation_samples: 203", "samples: 160, size: 8, validation_samples: 40").replace(
+    "channels: 4", "channels: 17").replace("int: [1, 3]", "int: [1, 2]").replace("relu, sigmoid, tanh", "relu, leaky_relu").replace(
+    "evaluations: 4", "evaluations: 2").replace(
+    "epochs: 3, batch_size: 16, optimizer: {sgd: {momentum: 0}}, learning_rate: 0.001",
+    "epochs: 2, batch_size: 1, optimizer: {sgd: {momentum: 0.9}}, learning_rate: 0.0149, precision: float16")
+
+
 def devices(count, memory=1 << 30):
     os.environ.update(FINCH_REHEARSAL_DEVICES=str(count), FINCH_REHEARSAL_MEMORY=str(memory))
 
@@ -59,7 +67,7 @@ def interrupted(folder, config, run, after, *settings):
 
 
 with Folder() as folder:
-    for name, text in (("gpu.yaml", GPU), ("calm.yaml", CALM), ("long.yaml", LONG), ("calm-long.yaml", CALM_LONG)):
+    for name, text in (("gpu.yaml", GPU), ("calm.yaml", CALM), ("long.yaml", LONG), ("calm-long.yaml", CALM_LONG), ("float16.yaml", FLOAT16)):
         folder.write(name, text)
 
     devices(0)
@@ -97,6 +105,16 @@ with Folder() as folder:
                          "--set", "workers.share_device=true", expect=2)
     check("slots" in refused and refused.count("finch: ") == 1, f"slots with ranks were not refused clearly: {refused}")
     passed("several slots on a worker of several ranks end with 2 and the reason")
+
+    check("float16" in FLOAT16 and "channels: 17" in FLOAT16 and "size: 8" in FLOAT16, "the configuration in float16 changes nothing")
+    log = folder.run(1, "evolve", "float16.yaml", "--run", "runs/float16")
+    check(outcomes(folder.path / "runs/float16") == ["evaluated"] * 2, f"float16: {outcomes(folder.path / 'runs/float16')}")
+    check(REAL or "of its steps, whose gradients overflowed float16" in log, f"no step was skipped in float16: {log}")
+    identifier = str(next(iter(individuals(folder.path / "runs/float16"))))
+    check("equal to the last bit" in folder.run(1, "replay", "runs/float16", identifier), "a training in float16 does not repeat its bits")
+    refused = folder.run(1, "evolve", "float16.yaml", "--run", "runs/float16-cpu", "--set", "workers.device=cpu", expect=2)
+    check("training.precision: float16 needs GPUs" in refused, f"float16 on a CPU was not refused clearly: {refused}")
+    passed("a search in float16 skips steps, says so, and repeats its bits; a CPU refuses it")
 
     shared = ["--set", "workers.ranks=2", "--set", "workers.share_device=true"]
     folder.run(2, "evolve", "calm.yaml", "--run", "runs/staged", "--set", "workers.communicator=staged", *shared)

@@ -9,6 +9,7 @@ REFUSED = {
     "pools that never fit": lambda y: y.replace("kernel: 2}", "kernel: $pool}").replace("    layers:", "    pool: {choice: [39, 40]}\n    layers:"),
     "nothing to train on": lambda y: y.replace("validation_samples: 203", "validation_samples: 600"),
     "precision without a GPU": lambda y: y.replace("epochs: 3", "epochs: 3, precision: tf32"),
+    "float16 without a GPU": lambda y: y.replace("epochs: 3", "epochs: 3, precision: float16"),
     "a gene with a precision that needs a GPU": lambda y: y.replace("epochs: 3", "epochs: 3, precision: $precision").replace(
         "    layers:", "    precision: {choice: [float32, tf32]}\n    layers:"),
     "too many islands": lambda y: y.replace("islands: 2", "islands: 9"),

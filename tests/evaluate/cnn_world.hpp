@@ -8,6 +8,7 @@
 #include "support/temporary_folder.hpp"
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -27,7 +28,7 @@ workers: {slots: 3}
 
     template <class... Arguments>
     explicit CnnWorld(Arguments&&... of_device)
-        : config(config::parse(configuration, "test")),
+        : config(config::parse(configuration, "test", settings())),
           datasets(data::load(config.recipe(genome(1), 0).data, config.seed)),
           device(std::forward<Arguments>(of_device)...),
           slots(config, datasets, device, group, cluster::AllReduceKind::none),
@@ -37,6 +38,13 @@ workers: {slots: 3}
         evaluator.set_sample_shape({12, 12, 1}, 10);
     }
 
+    /// Those of a Device that has some.
+    static std::vector<std::string> settings() {
+        if constexpr (requires { Device::settings(); }) {
+            return Device::settings();
+        }
+        return {};
+    }
     static search::Genome genome(std::int64_t channels) { return {static_cast<double>(channels)}; }
     void start(std::uint64_t id, std::int64_t channels) {
         search::Individual individual;

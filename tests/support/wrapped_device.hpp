@@ -26,6 +26,10 @@ public:
     [[nodiscard]] std::unique_ptr<backend::Operation> make(const backend::OperationShape& shape) override {
         return cpu_->make(shape);
     }
+    /// The CPU's own.
+    [[nodiscard]] std::unique_ptr<backend::Operation> make_exact(const backend::OperationShape& shape) {
+        return cpu_->make(shape);
+    }
     void accumulate(const float* from, float* to, std::size_t count) override { cpu_->accumulate(from, to, count); }
     void clear(float* values, std::size_t count) override { cpu_->clear(values, count); }
     [[nodiscard]] std::unique_ptr<backend::StepContext> make_step_context(const backend::Images& images,
@@ -34,13 +38,16 @@ public:
     }
     void next_step(backend::StepContext& step) override { cpu_->next_step(step); }
     void load_batch(backend::StepContext& step, float* out) override { cpu_->load_batch(step, out); }
-    void softmax_cross_entropy(backend::StepContext& step, const float* logits, std::int64_t classes,
+    void softmax_cross_entropy(backend::StepContext& step, const float* logits, std::int64_t columns,
                                float* grad) override {
-        cpu_->softmax_cross_entropy(step, logits, classes, grad);
+        cpu_->softmax_cross_entropy(step, logits, columns, grad);
     }
     void regression_loss(backend::StepContext& step, backend::Regression kind, const float* predictions,
                          std::int64_t outputs, float* grad) override {
         cpu_->regression_loss(step, kind, predictions, outputs, grad);
+    }
+    void unscale(backend::StepContext& step, float* grads, std::size_t count) override {
+        cpu_->unscale(step, grads, count);
     }
     void clip_norm(float* grads, std::size_t count, double most, float* scratch) override {
         cpu_->clip_norm(grads, count, most, scratch);

@@ -17,6 +17,8 @@ namespace finch::test {
 class LaggingDevice : public WrappedDevice {
 public:
     [[nodiscard]] bool runs_ahead() const override { return true; }
+    /// Computed in float32, as a precision permits.
+    [[nodiscard]] bool supports(backend::Precision) const override { return true; }
     void upload(std::span<const float> from, float* to) override {
         LaggingDevice::synchronize();
         WrappedDevice::upload(from, to);
@@ -38,6 +40,9 @@ public:
     void regression_loss(backend::StepContext& step, backend::Regression kind, const float* predictions,
                          std::int64_t outputs, float* grad) override {
         WrappedDevice::regression_loss(inner(step), kind, predictions, outputs, grad);
+    }
+    void unscale(backend::StepContext& step, float* grads, std::size_t count) override {
+        WrappedDevice::unscale(inner(step), grads, count);
     }
     void optimizer_step(backend::StepContext& step, const backend::Optimizer& optimizer, bool decays, float* parameters,
                         const float* grads, float* state_a, float* state_b, std::size_t count) override {
@@ -80,6 +85,10 @@ private:
             return sums;
         }
         void set_sums(const backend::LossSums& sums) override { context->set_sums(sums); }
+        [[nodiscard]] backend::LossScale loss_scale() const override {
+            return device.waiting_.empty() ? context->loss_scale() : backend::LossScale{.scale = 0};
+        }
+        void set_loss_scale(const backend::LossScale& scale) override { context->set_loss_scale(scale); }
 
         LaggingDevice& device;
         std::unique_ptr<backend::StepContext> context;

@@ -294,6 +294,9 @@ TEST_CASE("training: what cannot be trained is refused") {
     recipe.training.precision = train::Precision::tf32;
     CHECK_THROWS_WITH_AS(Run(group, datasets, recipe), doctest::Contains("training.precision: tf32 needs GPUs"),
                          ConfigError);
+    recipe.training.precision = train::Precision::float16;
+    CHECK_THROWS_WITH_AS(Run(group, datasets, recipe), doctest::Contains("training.precision: float16 needs GPUs"),
+                         ConfigError);
     recipe.training.precision = train::Precision::bfloat16;
     if (!supports(train::Precision::bfloat16)) {
         CHECK_THROWS_WITH_AS(Run(group, datasets, recipe), doctest::Contains("needs AVX512-BF16 or AMX"), ConfigError);

@@ -77,13 +77,17 @@ nn::ModelPlan wide(std::int64_t batch, backend::Precision precision) {
 /// Trained by Adadelta on a stream of its own.
 class Net {
 public:
-    Net(std::unique_ptr<backend::Device> device, const nn::ModelPlan& plan, const Noise& noise)
+    Net(std::unique_ptr<backend::Device> device, const nn::ModelPlan& plan, const Noise& noise, bool scales_loss)
         : device_(std::move(device)),
           model_(*device_, plan),
           optimizer_(*device_, backend::Adadelta{}, plan),
           context_(device_->make_step_context(noise.images(plan.values.front().shape), plan.batch)),
-          step_(device_->capture([this] { step(); }, backend::CaptureAs::graph)) {
+          step_(device_->capture([this] { step(); }, backend::CaptureAs::graph)),
+          scales_loss_(scales_loss) {
         model_.set_state(nn::initial_state(plan, 1, 1));
+        if (scales_loss_) {
+            context_->set_loss_scale(backend::LossScale::initial());
+        }
     }
 
     [[nodiscard]] std::int64_t chunk() const { return std::min<std::int64_t>(context_->capacity(), 256); }
@@ -112,6 +116,9 @@ private:
         model_.forward(pass);
         device_->softmax_cross_entropy(pass.step, model_.logits(), 10, model_.grad_logits());
         model_.backward(pass, [](std::int64_t, std::int64_t) {});
+        if (scales_loss_) {
+            device_->unscale(pass.step, model_.grads().data(), model_.grads().size());
+        }
         optimizer_.apply(pass.step, model_.parameters(), model_.grads());
         model_.pack();
     }
@@ -121,6 +128,7 @@ private:
     nn::Optimizer optimizer_;
     std::unique_ptr<backend::StepContext> context_;
     std::unique_ptr<backend::CapturedStep> step_;
+    bool scales_loss_;
     std::int64_t next_image_ = 0;
 };
 
@@ -176,11 +184,12 @@ Options read_options(const std::vector<std::string>& words) {
             options.precision = choose<backend::Precision>(words[i], value,
                                                            {{"float32", backend::Precision::float32},
                                                             {"tf32", backend::Precision::tf32},
-                                                            {"bfloat16", backend::Precision::bfloat16}});
+                                                            {"bfloat16", backend::Precision::bfloat16},
+                                                            {"float16", backend::Precision::float16}});
         } else {
             throw ConfigError(
                 "bench_step [--device cpu|cuda] [--path automatic|library|direct] "
-                "[--precision float32|tf32|bfloat16]; it has no \"" +
+                "[--precision float32|tf32|bfloat16|float16]; it has no \"" +
                 words[i] + "\"");
         }
     }
@@ -223,7 +232,8 @@ void answer_lines(const Options& options) {
                 const nn::ModelPlan plan = layers == "wide" ? wide(batch, options.precision)
                                                             : tutorial(std::stoll(layers), batch, options.precision);
                 for (std::int64_t i = 0; i < slots; ++i) {
-                    nets.push_back(std::make_unique<Net>(device->new_stream(), plan, noise));
+                    nets.push_back(std::make_unique<Net>(device->new_stream(), plan, noise,
+                                                         options.precision == backend::Precision::float16));
                 }
                 seconds_of(nets, std::min<std::int64_t>(nets.front()->chunk(), options.device == "cpu" ? 1 : 64));
             }

@@ -93,13 +93,16 @@ public:
     virtual void load_batch(StepContext& step, float* out) = 0;
     /// Softmax cross-entropy of `logits` (batch, classes) with the labels of the present step. Adds every sample that
     /// is no padding to the context's sums. Where `grad` (batch, classes) is not null it becomes
-    /// (softmax − target) · grad_scale, and 0 for padding. A target is 1 for the label and 0 for all others, of which
-    /// the step's label_smoothing is spread over all classes; class weights multiply each class's part of it
-    /// (torch.nn.CrossEntropyLoss).
+    /// (softmax − target) · grad_scale · the context's loss scale, and 0 for padding. A target is 1 for the label and 0
+    /// for all others, of which the step's label_smoothing is spread over all classes; class weights multiply each
+    /// class's part of it (torch.nn.CrossEntropyLoss).
     virtual void softmax_cross_entropy(StepContext& step, const float* logits, std::int64_t classes, float* grad) = 0;
     /// The same for the step's targets: each sample's loss is the mean over its `outputs` (torch.nn.MSELoss, L1Loss).
     virtual void regression_loss(StepContext& step, Regression kind, const float* predictions, std::int64_t outputs,
                                  float* grad) = 0;
+    /// Divides `grads`, of `count` floats, those of the whole worker, by the context's loss scale, and decides by them
+    /// (LossScale::decide()) whether the present step is skipped: optimizer_step() and average() then change nothing.
+    virtual void unscale(StepContext& step, float* grads, std::size_t count) = 0;
     /// Scales `grads`, of `count` floats, down to the norm `most` where theirs is larger: by most / (norm + 1e-6), as
     /// torch.nn.utils.clip_grad_norm_. `scratch` has clip_scratch floats. The same bits each time.
     virtual void clip_norm(float* grads, std::size_t count, double most, float* scratch) = 0;

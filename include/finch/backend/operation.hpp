@@ -26,10 +26,11 @@ inline constexpr float leaky_slope = 0.01F;
 }
 
 /// In what numbers products may be computed; sums and memory are float32 in any case. It permits, it does not demand: a
-/// device may be more exact. tf32: products of numbers rounded to 10 bits of mantissa. bfloat16: to 7 bits.
-enum class Precision { float32, tf32, bfloat16 };
-constexpr std::array<std::string_view, 3> words_of(Precision) {
-    return {"float32", "tf32", "bfloat16"};
+/// device may be more exact. tf32: products of numbers rounded to 10 bits of mantissa. bfloat16: to 7 bits. float16: to
+/// 10 bits and to the range from 6e-8 to 65504, beyond which they are 0 or infinite: for scaled losses (LossScale).
+enum class Precision { float32, tf32, bfloat16, float16 };
+constexpr std::array<std::string_view, 4> words_of(Precision) {
+    return {"float32", "tf32", "bfloat16", "float16"};
 }
 
 /// What a prediction costs: (prediction − target)², or its absolute value, whose gradient is 0 where they are equal.

@@ -24,12 +24,39 @@ struct OptimizerScalars {
     float rest2 = 0;
     float root_correction = 1;  ///< of the second moment
     float epsilon = 0;
+    std::int64_t corrected_step = 0;  ///< by which Adam's moments are corrected; 0: they are not
 };
 
 /// The same step without weight decay.
 [[nodiscard]] FINCH_PORTABLE OptimizerScalars without_decay(OptimizerScalars numbers) {
     numbers.weight_decay = 0;
     numbers.keep = 1;
+    return numbers;
+}
+
+/// beta to the power of `exponent`, at least 1: the same bits on every backend.
+[[nodiscard]] FINCH_PORTABLE double power(double beta, std::int64_t exponent) {
+    double result = 1;
+    for (; exponent > 0; exponent /= 2, beta *= beta) {
+        result *= exponent % 2 == 1 ? beta : 1;
+    }
+    return result;
+}
+
+/// The same step where so many before it were skipped: Adam's moments are corrected by the number of updates that they
+/// have had, as torch.optim counts. To the last bit as given where none was.
+[[nodiscard]] FINCH_PORTABLE OptimizerScalars without_skipped(OptimizerScalars numbers, std::int64_t skipped) {
+    if (numbers.corrected_step == 0 || skipped == 0) {
+        return numbers;
+    }
+    const std::int64_t taken = numbers.corrected_step - skipped;
+    const double beta1 = 1 - static_cast<double>(numbers.rest1);
+    const double beta2 = 1 - static_cast<double>(numbers.rest2);
+    const double first = (1 - power(beta1, numbers.corrected_step)) / (1 - power(beta1, taken));
+    const double second = (1 - power(beta2, taken)) / (1 - power(beta2, numbers.corrected_step));
+    numbers.rate = static_cast<float>(static_cast<double>(numbers.rate) * first);
+    numbers.root_correction = static_cast<float>(static_cast<double>(numbers.root_correction) * std::sqrt(second));
+    numbers.corrected_step = taken;
     return numbers;
 }
 
@@ -77,7 +104,8 @@ struct Adam {
                 .beta2 = static_cast<float>(beta2),
                 .rest2 = static_cast<float>(1.0 - beta2),
                 .root_correction = static_cast<float>(std::sqrt(1.0 - std::pow(beta2, number))),
-                .epsilon = static_cast<float>(epsilon)};
+                .epsilon = static_cast<float>(epsilon),
+                .corrected_step = step};
     }
     FINCH_PORTABLE static void update(const OptimizerScalars& n, float grad, float& p, float& a, float& b) {
         const float old = p * n.keep;

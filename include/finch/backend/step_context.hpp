@@ -1,6 +1,7 @@
 #pragma once
 
 #include "finch/backend/distortion.hpp"
+#include "finch/backend/loss_scale.hpp"
 #include "finch/backend/optimizer.hpp"
 #include "finch/pixels/loader.hpp"
 
@@ -80,6 +81,10 @@ public:
     /// The losses of all steps since it was made, or set_sums(). Only after Device::synchronize().
     [[nodiscard]] virtual LossSums sums() const = 0;
     virtual void set_sums(const LossSums& sums) = 0;
+    /// That of the next step: 1 until it is set, and what Device::unscale() makes of it. Only after
+    /// Device::synchronize().
+    [[nodiscard]] virtual LossScale loss_scale() const = 0;
+    virtual void set_loss_scale(const LossScale& scale) = 0;
 };
 
 /// For StepContext::fill(): how many samples of each step's batch are no padding. Throws Error where the number of

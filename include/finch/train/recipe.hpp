@@ -66,6 +66,11 @@ struct Options {
     return (part + ranks - 1) / ranks;
 }
 
+/// Whether gradients need a scaled loss, and steps may be skipped (backend::LossScale).
+[[nodiscard]] constexpr bool scales_loss(const Options& options) noexcept {
+    return options.precision == Precision::float16;
+}
+
 /// Floats in which the gradients of a batch's parts are added.
 [[nodiscard]] constexpr std::int64_t added_gradients(std::int64_t parameters, const Options& options) noexcept {
     return options.micro_batches > 1 ? parameters : 0;

@@ -86,7 +86,8 @@ public:
     /// - Throws at its end what a batch threw on this rank, whose collectives went on with zeros and NaN losses.
     State advance(std::int64_t steps);
 
-    /// Local. `diverged` as soon as this rank has met a loss that is not finite.
+    /// Local. `diverged` as soon as this rank has met a loss that is not finite, or gradients that overflow at the
+    /// least scale of the loss.
     [[nodiscard]] State state() const noexcept;
     /// The epochs that ended so far, oldest first.
     [[nodiscard]] const std::vector<Epoch>& curve() const noexcept { return curve_; }
@@ -94,6 +95,8 @@ public:
     [[nodiscard]] std::int64_t best_epoch() const noexcept { return stopping_.best_epoch; }
     /// Samples of one optimizer step over the whole group. Fixed at the start, whatever the number of ranks is later.
     [[nodiscard]] std::int64_t global_batch() const noexcept { return global_batch_; }
+    /// How the loss is scaled, and how many steps were skipped; nothing where the precision needs no scale.
+    [[nodiscard]] const std::optional<backend::LossScale>& loss_scale() const noexcept { return loss_scale_; }
     /// Of the whole group.
     [[nodiscard]] std::int64_t samples_trained() const noexcept;
     [[nodiscard]] const nn::ModelPlan& plan() const noexcept;
@@ -106,8 +109,8 @@ public:
     [[nodiscard]] double training_seconds() const noexcept { return seconds_before_ + step_seconds_; }
 
     /// Collective over the worker. Synchronizes; then everything that is needed to go on, on any number of ranks:
-    /// weights and their average, optimizer, the best epoch's weights, position, partial sums per rank, patience,
-    /// curve. The same arrays on every rank.
+    /// weights and their average, optimizer, scale of the loss, the best epoch's weights, position, partial sums per
+    /// rank, patience, curve. The same arrays on every rank.
     [[nodiscard]] NamedArrays snapshot();
     /// Local. Goes on from a snapshot: to the same bits if the number of ranks is the same, else at the same global
     /// batch and learning rate. Throws FileError if it does not fit the recipe or keeps the weights of another epoch
@@ -175,6 +178,7 @@ private:
     [[nodiscard]] Position read_position(const NamedArrays& snapshot) const;
     [[nodiscard]] PartialSums read_partial_sums(const NamedArrays& snapshot) const;
     [[nodiscard]] std::optional<Average> read_average(const NamedArrays& snapshot) const;
+    [[nodiscard]] std::optional<backend::LossScale> read_loss_scale(const NamedArrays& snapshot) const;
     [[nodiscard]] std::vector<Epoch> read_curve(const NamedArrays& snapshot) const;
     [[nodiscard]] EarlyStopping judged(const std::vector<Epoch>& curve) const;
 
@@ -197,6 +201,7 @@ private:
     std::vector<Epoch> curve_;
     Position position_;
     PartialSums sums_;
+    std::optional<backend::LossScale> loss_scale_;  ///< after the steps that are seen done
     std::int64_t epoch_ranks_;      ///< that trained the present epoch so far; 0: different numbers of them
     std::int64_t steps_asked_ = 0;  ///< for which the device was asked, and which finish_steps() has not seen done
     bool epoch_is_over_ = false;    ///< with the steps that were asked for

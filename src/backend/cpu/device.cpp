@@ -106,17 +106,26 @@ public:
                          float* grad) override {
         cpu::own(step).regression_loss(kind, predictions, outputs, grad);
     }
+    void unscale(StepContext& step, float* grads, std::size_t count) override {
+        cpu::CpuStepContext& context = cpu::own(step);
+        context.decide(cpu::unscale(grads, 1 / context.loss_scale().scale, count));
+    }
     void clip_norm(float* grads, std::size_t count, double most, float* /*scratch*/) override {
         cpu::clip_norm(grads, count, most);
     }
     void optimizer_step(StepContext& step, const Optimizer& optimizer, bool decays, float* parameters,
                         const float* grads, float* state_a, float* state_b, std::size_t count) override {
+        if (cpu::own(step).skips()) {
+            return;
+        }
         const OptimizerScalars& numbers = cpu::own(step).scalars().optimizer;
         cpu::optimizer_step(optimizer, decays ? numbers : without_decay(numbers), parameters, grads, state_a, state_b,
                             count);
     }
     void average(StepContext& step, const float* values, float* averages, std::size_t count) override {
-        cpu::average(values, averages, cpu::own(step).scalars().average_share, count);
+        if (!cpu::own(step).skips()) {
+            cpu::average(values, averages, cpu::own(step).scalars().average_share, count);
+        }
     }
 
     [[nodiscard]] std::unique_ptr<CapturedStep> capture(std::function<void()> work, CaptureAs /*how*/) override {

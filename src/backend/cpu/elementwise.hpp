@@ -18,6 +18,8 @@ void apply_derivative(Activation activation, const float* y, float* grad_y, std:
 /// `to` += `from`.
 void accumulate(const float* from, float* to, std::size_t count);
 
+/// `grads` times `inverse`; whether they were all finite.
+[[nodiscard]] bool unscale(float* grads, float inverse, std::size_t count);
 void clip_norm(float* grads, std::size_t count, double most);
 void optimizer_step(const Optimizer& optimizer, const OptimizerScalars& scalars, float* parameters, const float* grads,
                     float* state_a, float* state_b, std::size_t count);

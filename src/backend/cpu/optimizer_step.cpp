@@ -1,7 +1,9 @@
 #include "elementwise.hpp"
 #include "vectorised.hpp"
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
 namespace finch::backend::cpu {
 namespace {
@@ -47,6 +49,16 @@ FINCH_VECTORISED void scale(float* values, float factor, std::size_t count) {
     }
 }
 
+FINCH_VECTORISED bool scale_and_look(float* values, float factor, std::size_t count) {
+    constexpr std::uint32_t exponent = 0x7f800000U;  // all of it is set where a number is not finite
+    std::uint32_t found = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        found |= (std::bit_cast<std::uint32_t>(values[i]) & exponent) == exponent ? 1U : 0U;
+        values[i] *= factor;
+    }
+    return found == 0;
+}
+
 FINCH_VECTORISED void take_up(const float* __restrict values, float* __restrict averages, float share,
                               std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -55,6 +67,10 @@ FINCH_VECTORISED void take_up(const float* __restrict values, float* __restrict 
 }
 
 }  // namespace
+
+bool unscale(float* grads, float inverse, std::size_t count) {
+    return scale_and_look(grads, inverse, count);
+}
 
 void clip_norm(float* grads, std::size_t count, double most) {
     const double factor = most / (std::sqrt(sum_of_squares(grads, count)) + 1e-6);

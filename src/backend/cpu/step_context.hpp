@@ -21,7 +21,16 @@ public:
     [[nodiscard]] LossSums sums() const override { return sums_; }
     void set_sums(const LossSums& sums) override { sums_ = sums; }
 
-    void next_step() { ++begun_; }
+    void next_step() { steps_.at(begun_++).grad_scale *= scale_.scale; }
+    [[nodiscard]] LossScale loss_scale() const override { return scale_; }
+    void set_loss_scale(const LossScale& scale) override { scale_ = scale; }
+    /// Whether the present step changes nothing.
+    [[nodiscard]] bool skips() const { return scale_.skips != 0; }
+    /// The present step's gradients are unscaled: LossScale::decide().
+    void decide(bool all_finite) {
+        StepScalars& present = steps_.at(begun_ - 1);
+        scale_.decide(all_finite, present.optimizer, present.average_share);
+    }
     /// Throws StorageError where streamed images cannot be read.
     void load_batch(float* out);
     void softmax_cross_entropy(const float* logits, std::int64_t classes, float* grad);
@@ -63,6 +72,7 @@ private:
     std::size_t loaded_ = 0;                 ///< steps since fill() whose images the loader brought
     std::span<const std::uint8_t> brought_;  ///< of the last of them
     LossSums sums_;
+    LossScale scale_;
 };
 
 [[nodiscard]] inline CpuStepContext& own(StepContext& step) {

@@ -49,6 +49,8 @@ cublasComputeType_t compute_type(Precision precision) {
             return CUBLAS_COMPUTE_32F_FAST_TF32;
         case Precision::bfloat16:
             return CUBLAS_COMPUTE_32F_FAST_16BF;
+        case Precision::float16:
+            return CUBLAS_COMPUTE_32F_FAST_16F;
     }
     return CUBLAS_COMPUTE_32F;
 }

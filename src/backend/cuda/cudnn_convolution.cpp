@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -52,7 +53,20 @@ struct Places {
 };
 
 std::size_t bytes_of(TensorType type) {
-    return type == TensorType::bfloat16 ? 2 : 4;
+    return type == TensorType::float32 ? 4 : 2;
+}
+
+/// Calls `use` with `data` as numbers of that type.
+template <class Use>
+void with_type(TensorType type, void* data, Use use) {
+    switch (type) {
+        case TensorType::float32:
+            return use(static_cast<float*>(data));
+        case TensorType::bfloat16:
+            return use(static_cast<__nv_bfloat16*>(data));
+        case TensorType::float16:
+            return use(static_cast<__half*>(data));
+    }
 }
 
 std::size_t elements(std::int64_t pixels, std::int64_t channels) {
@@ -206,10 +220,9 @@ private:
         }
         if (choice.request.layout == TensorLayout::nchw) {
             copy(parameters_, packed.get(), weights_);
-        } else if (choice.request.type == TensorType::bfloat16) {
-            pack_weights(stream_.get(), sizes_of(choice), parameters_, static_cast<__nv_bfloat16*>(packed.get()));
         } else {
-            pack_weights(stream_.get(), sizes_of(choice), parameters_, static_cast<float*>(packed.get()));
+            with_type(choice.request.type, packed.get(),
+                      [&](auto* to) { pack_weights(stream_.get(), sizes_of(choice), parameters_, to); });
         }
     }
     void copy(const float* from, void* to, std::size_t floats) const {
@@ -222,10 +235,10 @@ private:
         const std::int64_t rows = shape_.batch * pixels_per_image;
         if (choice.request.layout == TensorLayout::nchw) {
             transpose(stream_.get(), from, shape_.batch, pixels_per_image, channels, static_cast<float*>(to));
-        } else if (choice.request.type == TensorType::bfloat16) {
-            copy_channels(stream_.get(), from, rows, channels, static_cast<__nv_bfloat16*>(to), padded_channels);
         } else {
-            copy_channels(stream_.get(), from, rows, channels, static_cast<float*>(to), padded_channels);
+            with_type(choice.request.type, to, [&](auto* numbers) {
+                copy_channels(stream_.get(), from, rows, channels, numbers, padded_channels);
+            });
         }
     }
     [[nodiscard]] ImageSizes sizes_in(const ConvolutionShape& shape) const {
@@ -234,24 +247,18 @@ private:
     /// The images with zeros around them, in the pass's own type and channels.
     void pad_images(const EngineChoice& choice, const float* x, void* to) const {
         const ConvolutionShape& wide = choice.request.shape;
-        if (choice.type_of_x() == TensorType::bfloat16) {
-            move_images(stream_.get(), shape_.batch, x, sizes_in(shape_), static_cast<__nv_bfloat16*>(to),
-                        sizes_in(wide), shape_.padding_before);
-        } else {
-            move_images(stream_.get(), shape_.batch, x, sizes_in(shape_), static_cast<float*>(to), sizes_in(wide),
+        with_type(choice.type_of_x(), to, [&](auto* numbers) {
+            move_images(stream_.get(), shape_.batch, x, sizes_in(shape_), numbers, sizes_in(wide),
                         shape_.padding_before);
-        }
+        });
     }
     /// The gradient of the images without that of the zeros around them.
-    void cut_padding(const EngineChoice& choice, const void* from, float* grad_x) const {
+    void cut_padding(const EngineChoice& choice, void* from, float* grad_x) const {
         const ConvolutionShape& wide = choice.request.shape;
-        if (choice.type_of_x() == TensorType::bfloat16) {
-            move_images(stream_.get(), shape_.batch, static_cast<const __nv_bfloat16*>(from), sizes_in(wide), grad_x,
-                        sizes_in(shape_), -shape_.padding_before);
-        } else {
-            move_images(stream_.get(), shape_.batch, static_cast<const float*>(from), sizes_in(wide), grad_x,
-                        sizes_in(shape_), -shape_.padding_before);
-        }
+        with_type(choice.type_of_x(), from, [&](const auto* numbers) {
+            move_images(stream_.get(), shape_.batch, numbers, sizes_in(wide), grad_x, sizes_in(shape_),
+                        -shape_.padding_before);
+        });
     }
     [[nodiscard]] void* x_for_engine(const EngineChoice& choice, const Places& places, const float* x) const {
         if (takes_x(choice)) {
@@ -275,20 +282,17 @@ private:
     }
 
     /// From the pass's own layout to y, with what the pass has left to be done.
-    void finish_forward(const EngineChoice& choice, const void* from, const float* bias, Activation activation,
-                        float* y) {
+    void finish_forward(const EngineChoice& choice, void* from, const float* bias, Activation activation, float* y) {
         const std::int64_t rows = pixels_out(shape_);
         const std::int64_t channels = shape_.channels_out;
         if (choice.request.layout == TensorLayout::nchw) {
             transpose(stream_.get(), static_cast<const float*>(from), shape_.batch, channels,
                       shape_.height_out() * shape_.width_out(), y);
             bias_activation(stream_.get(), activation, y, channels, bias, y, rows, channels);
-        } else if (choice.type_of_y() == TensorType::bfloat16) {
-            bias_activation(stream_.get(), activation, static_cast<const __nv_bfloat16*>(from), choice.padded_out(),
-                            bias, y, rows, channels);
         } else if (from != y || bias != nullptr) {
-            bias_activation(stream_.get(), activation, static_cast<const float*>(from), choice.padded_out(), bias, y,
-                            rows, channels);
+            with_type(choice.type_of_y(), from, [&](const auto* numbers) {
+                bias_activation(stream_.get(), activation, numbers, choice.padded_out(), bias, y, rows, channels);
+            });
         }
     }
 
@@ -331,12 +335,10 @@ private:
                       shape_.height * shape_.width, grad_x);
         } else if (pads_images(shape_)) {
             cut_padding(choice, to, grad_x);
-        } else if (choice.type_of_x() == TensorType::bfloat16) {
-            copy_channels(stream_.get(), static_cast<const __nv_bfloat16*>(to), pixels_in(shape_), choice.padded_in(),
-                          grad_x, channels);
         } else if (to != grad_x) {
-            copy_channels(stream_.get(), static_cast<const float*>(to), pixels_in(shape_), choice.padded_in(), grad_x,
-                          channels);
+            with_type(choice.type_of_x(), to, [&](const auto* numbers) {
+                copy_channels(stream_.get(), numbers, pixels_in(shape_), choice.padded_in(), grad_x, channels);
+            });
         }
     }
 

@@ -22,7 +22,15 @@ constexpr std::int64_t bias_id = 3;
 constexpr std::int64_t y_id = 4;
 
 fe::DataType_t type_of(TensorType type) {
-    return type == TensorType::bfloat16 ? fe::DataType_t::BFLOAT16 : fe::DataType_t::FLOAT;
+    switch (type) {
+        case TensorType::float32:
+            break;
+        case TensorType::bfloat16:
+            return fe::DataType_t::BFLOAT16;
+        case TensorType::float16:
+            return fe::DataType_t::HALF;
+    }
+    return fe::DataType_t::FLOAT;
 }
 
 /// Strides of (n, c, h, w) in a layout.

@@ -17,7 +17,7 @@ enum class TensorLayout {
     nhwc,
     nchw
 };  ///< of activations; weights: (out, kernel, kernel, in) or (out, in, kernel, kernel)
-enum class TensorType { float32, bfloat16 };
+enum class TensorType { float32, bfloat16, float16 };
 
 /// One pass of a convolution as it is asked of cuDNN.
 struct CudnnRequest {

@@ -105,6 +105,9 @@ public:
                          float* grad) override {
         launch_regression_loss(stream_.get(), own(step).view(), kind, predictions, outputs, grad);
     }
+    void unscale(StepContext& step, float* grads, std::size_t count) override {
+        launch_unscale(stream_.get(), own(step).view().state, grads, count);
+    }
     void clip_norm(float* grads, std::size_t count, double most, float* scratch) override {
         launch_clip_norm(stream_.get(), grads, count, most, reinterpret_cast<double*>(scratch));
     }

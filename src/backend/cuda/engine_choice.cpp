@@ -34,9 +34,23 @@ ConvolutionShape over_padded_images(ConvolutionShape shape) {
     return shape;
 }
 
+/// Of what is rounded before products.
+TensorType type_of(Precision precision) {
+    switch (precision) {
+        case Precision::float32:
+        case Precision::tf32:
+            break;
+        case Precision::bfloat16:
+            return TensorType::bfloat16;
+        case Precision::float16:
+            return TensorType::float16;
+    }
+    return TensorType::float32;
+}
+
 /// What to ask cuDNN for, the best first: as it is, with channels padded to what tensor cores want, and, where the
-/// shape is float32, with planes in place of NHWC. bfloat16 is of what is read: sums and what is written are float32,
-/// and gradients of weights are nothing else; it falls back to float32, which is more exact.
+/// shape is float32, with planes in place of NHWC. Types of 16 bits are of what is read: sums and what is written are
+/// float32, and gradients of weights are nothing else; they fall back to float32, which is more exact.
 std::vector<CudnnRequest> candidates(ConvolutionPass pass, const ConvolutionShape& shape) {
     std::vector<CudnnRequest> requests;
     const auto add = [&](const CudnnRequest& request) {
@@ -47,11 +61,11 @@ std::vector<CudnnRequest> candidates(ConvolutionPass pass, const ConvolutionShap
         requests.push_back(request);
     };
     CudnnRequest request{.pass = pass, .shape = pads_images(shape) ? over_padded_images(shape) : shape};
-    if (shape.precision == Precision::bfloat16) {
-        request.type = TensorType::bfloat16;
+    if (const TensorType type = type_of(shape.precision); type != TensorType::float32) {
+        request.type = type;
         add(padded(request, 8));
         if (pass != ConvolutionPass::weight_gradient) {
-            request.output = TensorType::bfloat16;
+            request.output = type;
             add(padded(request, 8));
         }
         request.type = TensorType::float32;
@@ -72,7 +86,8 @@ std::string type_name(const CudnnRequest& request) {
     if (request.type == TensorType::float32) {
         return "float32";
     }
-    return request.output == TensorType::float32 ? "bfloat16 to float32" : "bfloat16";
+    const std::string name = request.type == TensorType::bfloat16 ? "bfloat16" : "float16";
+    return request.output == TensorType::float32 ? name + " to float32" : name;
 }
 
 }  // namespace

@@ -127,30 +127,45 @@ std::size_t column_sums_scratch(std::int64_t rows, std::int64_t channels) {
 }
 
 using Bfloat16 = __nv_bfloat16;
+using Float16 = __half;
 
 template void copy_channels(cudaStream_t, const float*, std::int64_t, std::int64_t, float*, std::int64_t);
 template void copy_channels(cudaStream_t, const float*, std::int64_t, std::int64_t, Bfloat16*, std::int64_t);
 template void copy_channels(cudaStream_t, const Bfloat16*, std::int64_t, std::int64_t, float*, std::int64_t);
+template void copy_channels(cudaStream_t, const float*, std::int64_t, std::int64_t, Float16*, std::int64_t);
+template void copy_channels(cudaStream_t, const Float16*, std::int64_t, std::int64_t, float*, std::int64_t);
 template void move_images(cudaStream_t, std::int64_t, const float*, const ImageSizes&, float*, const ImageSizes&,
                           std::int64_t);
 template void move_images(cudaStream_t, std::int64_t, const float*, const ImageSizes&, Bfloat16*, const ImageSizes&,
                           std::int64_t);
 template void move_images(cudaStream_t, std::int64_t, const Bfloat16*, const ImageSizes&, float*, const ImageSizes&,
                           std::int64_t);
+template void move_images(cudaStream_t, std::int64_t, const float*, const ImageSizes&, Float16*, const ImageSizes&,
+                          std::int64_t);
+template void move_images(cudaStream_t, std::int64_t, const Float16*, const ImageSizes&, float*, const ImageSizes&,
+                          std::int64_t);
 template void transpose(cudaStream_t, const float*, std::int64_t, std::int64_t, std::int64_t, float*);
 template void transpose(cudaStream_t, const float*, std::int64_t, std::int64_t, std::int64_t, Bfloat16*);
 template void transpose(cudaStream_t, const Bfloat16*, std::int64_t, std::int64_t, std::int64_t, float*);
+template void transpose(cudaStream_t, const float*, std::int64_t, std::int64_t, std::int64_t, Float16*);
+template void transpose(cudaStream_t, const Float16*, std::int64_t, std::int64_t, std::int64_t, float*);
 template void pack_weights(cudaStream_t, const WeightSizes&, const float*, float*);
 template void pack_weights(cudaStream_t, const WeightSizes&, const float*, Bfloat16*);
+template void pack_weights(cudaStream_t, const WeightSizes&, const float*, Float16*);
 template void unpack_weights(cudaStream_t, const WeightSizes&, const float*, float*);
 template void unpack_weights(cudaStream_t, const WeightSizes&, const Bfloat16*, float*);
+template void unpack_weights(cudaStream_t, const WeightSizes&, const Float16*, float*);
 template void bias_activation(cudaStream_t, Activation, const float*, std::int64_t, const float*, float*, std::int64_t,
                               std::int64_t);
 template void bias_activation(cudaStream_t, Activation, const Bfloat16*, std::int64_t, const float*, float*,
+                              std::int64_t, std::int64_t);
+template void bias_activation(cudaStream_t, Activation, const Float16*, std::int64_t, const float*, float*,
                               std::int64_t, std::int64_t);
 template void activation_gradient(cudaStream_t, Activation, const float*, const float*, std::int64_t, std::int64_t,
                                   float*, std::int64_t);
 template void activation_gradient(cudaStream_t, Activation, const float*, const float*, std::int64_t, std::int64_t,
                                   Bfloat16*, std::int64_t);
+template void activation_gradient(cudaStream_t, Activation, const float*, const float*, std::int64_t, std::int64_t,
+                                  Float16*, std::int64_t);
 
 }  // namespace finch::backend::cuda

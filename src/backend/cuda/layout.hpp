@@ -5,11 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 // Copies between Finch's layouts and those that the libraries' kernels want, and what is done around them. All put work
-// in line on `stream`, allocate nothing and throw ApiError where CUDA refuses a launch. `From` and `To` are float or
-// __nv_bfloat16 (rounded to nearest even), at least one of them float.
+// in line on `stream`, allocate nothing and throw ApiError where CUDA refuses a launch. `From` and `To` are float,
+// __nv_bfloat16 or __half (rounded to nearest even), at least one of them float.
 namespace finch::backend::cuda {
 
 /// (rows, channels_from) → (rows, channels_to): added channels are zero, surplus ones are dropped. NHWC has N·H·W rows.

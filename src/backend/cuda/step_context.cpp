@@ -71,6 +71,7 @@ void CudaStepContext::allocate_steps() {
     view_.indices =
         reinterpret_cast<const std::int64_t*>(static_cast<const std::byte*>(steps_.get()) + steps * row_bytes);
     view_.state = static_cast<StepState*>(state_.get());
+    set_loss_scale({});
 }
 
 void CudaStepContext::bring_constants() {
@@ -196,18 +197,33 @@ void CudaStepContext::gather_pixels(std::span<const std::int64_t> indices) {
     }
 }
 
-LossSums CudaStepContext::sums() const {
-    auto* sums = static_cast<LossSums*>(host_state_.get());
-    FINCH_CUDA(cudaMemcpyAsync(sums, &view_.state->sums, sizeof *sums, cudaMemcpyDeviceToHost, stream_.get()));
+/// A part of the device's StepState; and back. Both wait.
+template <class Part>
+Part CudaStepContext::read(const Part& part) const {
+    auto* host = static_cast<Part*>(host_state_.get());
+    FINCH_CUDA(cudaMemcpyAsync(host, &part, sizeof part, cudaMemcpyDeviceToHost, stream_.get()));
     FINCH_CUDA(cudaStreamSynchronize(stream_.get()));
-    return *sums;
+    return *host;
+}
+template <class Part>
+void CudaStepContext::write(const Part& value, Part& part) const {
+    auto* host = static_cast<Part*>(host_state_.get());
+    *host = value;
+    FINCH_CUDA(cudaMemcpyAsync(&part, host, sizeof part, cudaMemcpyHostToDevice, stream_.get()));
+    FINCH_CUDA(cudaStreamSynchronize(stream_.get()));
 }
 
+LossSums CudaStepContext::sums() const {
+    return read(view_.state->sums);
+}
 void CudaStepContext::set_sums(const LossSums& sums) {
-    auto* host = static_cast<LossSums*>(host_state_.get());
-    *host = sums;
-    FINCH_CUDA(cudaMemcpyAsync(&view_.state->sums, host, sizeof sums, cudaMemcpyHostToDevice, stream_.get()));
-    FINCH_CUDA(cudaStreamSynchronize(stream_.get()));
+    write(sums, view_.state->sums);
+}
+LossScale CudaStepContext::loss_scale() const {
+    return read(view_.state->loss_scale);
+}
+void CudaStepContext::set_loss_scale(const LossScale& scale) {
+    write(scale, view_.state->loss_scale);
 }
 
 }  // namespace finch::backend::cuda

@@ -28,6 +28,8 @@ public:
     void announce(std::span<const std::int64_t> indices) override;
     [[nodiscard]] LossSums sums() const override;
     void set_sums(const LossSums& sums) override;
+    [[nodiscard]] LossScale loss_scale() const override;
+    void set_loss_scale(const LossScale& scale) override;
 
     [[nodiscard]] const StepView& view() const noexcept { return view_; }
 
@@ -35,6 +37,10 @@ private:
     [[nodiscard]] static std::int64_t steps_that_fit(const Images& images, std::int64_t batch);
     void allocate_steps();
     void bring_constants();
+    template <class Part>
+    [[nodiscard]] Part read(const Part& part) const;
+    template <class Part>
+    void write(const Part& value, Part& part) const;
     void allocate_staging();
     void bring_images(std::span<const std::int64_t> indices, std::span<std::int64_t> positions);
     void gather_pixels(std::span<const std::int64_t> indices);
@@ -51,7 +57,7 @@ private:
     StreamMemory state_;
     StreamMemory steps_;        ///< rows, then indices
     PinnedPiece host_steps_;    ///< the same on the host
-    PinnedPiece host_state_;    ///< for sums()
+    PinnedPiece host_state_;    ///< for what is read and written of it
     StreamMemory brought_;      ///< pixels, then answers, of one fill(), if they are not resident
     PinnedPiece host_answers_;  ///< of them
 

@@ -22,8 +22,10 @@ struct StepRow {
 /// Where the steps are. In device memory, one per context; copied as a whole.
 struct StepState {
     std::int64_t next = 0;  ///< the row after the present step's
-    StepRow current = {};   ///< the present step's
+    StepRow current = {};   ///< the present step's, its grad_scale times the loss scale
     LossSums sums = {};
+    LossScale loss_scale = {};
+    std::int32_t found_overflow = 0;  ///< 1: a gradient of the present step is not finite
 };
 
 /// A context's device memory: what kernels take by value.

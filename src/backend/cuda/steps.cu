@@ -4,6 +4,7 @@
 #include "kernels/clip_norm.hpp"
 #include "kernels/load_batch.hpp"
 #include "kernels/loss.hpp"
+#include "kernels/loss_scale.hpp"
 #include "kernels/next_step.hpp"
 #include "kernels/optimizer.hpp"
 #include "runtime.hpp"
@@ -114,6 +115,12 @@ void launch_regression_loss(cudaStream_t stream, const StepView& step, Regressio
     FINCH_CUDA(launch(
         stream, {.threads = threads, .shared_bytes = static_cast<std::size_t>(threads / 32) * sizeof(BlockSums)},
         RegressionLoss{.step = step, .kind = kind, .predictions = predictions, .outputs = outputs, .grad = grad}));
+}
+
+void launch_unscale(cudaStream_t stream, StepState* state, float* grads, std::size_t count) {
+    const auto floats = static_cast<std::int64_t>(count);
+    FINCH_CUDA(launch(stream, grid_for(floats), Unscale{.state = state, .grads = grads, .count = floats}));
+    FINCH_CUDA(launch(stream, {.threads = 1}, DecideOnStep{.state = state}));
 }
 
 void launch_clip_norm(cudaStream_t stream, float* grads, std::size_t count, double most, double* scratch) {

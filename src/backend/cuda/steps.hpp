@@ -20,6 +20,8 @@ void launch_softmax_cross_entropy(cudaStream_t stream, const StepView& step, con
 /// Adds to state->sums; `grad` may be null.
 void launch_regression_loss(cudaStream_t stream, const StepView& step, Regression kind, const float* predictions,
                             std::int64_t outputs, float* grad);
+/// By state->loss_scale, which it changes, and with it what state->current says of the present step.
+void launch_unscale(cudaStream_t stream, StepState* state, float* grads, std::size_t count);
 /// `scratch` has Device::clip_scratch floats.
 void launch_clip_norm(cudaStream_t stream, float* grads, std::size_t count, double most, double* scratch);
 /// By the scalars in state->current. `state_a` and `state_b` may be null where the optimizer has no such state.

@@ -1,10 +1,13 @@
-// Stands in for cuBLASLt: products of float matrices by columns, plainly.
+// Stands in for cuBLASLt: products of float matrices by columns, plainly, of numbers rounded as the compute type
+// allows.
 #include "support/rehearsal/control.hpp"
 #include "support/rehearsal/engines.hpp"
 #include "support/rehearsal/kernel_launch.hpp"
 
 #include <cstring>
 #include <cublasLt.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 namespace finch::rehearsal {
 namespace {
@@ -16,6 +19,7 @@ struct Matrix {
     std::int64_t leading;
 };
 struct Product {
+    cublasComputeType_t type = CUBLAS_COMPUTE_32F;
     bool transpose_a = false;
     bool transpose_b = false;
 };
@@ -33,12 +37,20 @@ const Own& own(const Opaque* handle) {
     return *reinterpret_cast<const Own*>(handle);
 }
 
-double entry(const float* data, const Matrix& matrix, std::uint64_t row, std::uint64_t column) {
-    return static_cast<double>(data[column * static_cast<std::uint64_t>(matrix.leading) + row]);
+double rounded(cublasComputeType_t type, float value) {
+    if (type == CUBLAS_COMPUTE_32F_FAST_16F) {
+        value = __half2float(__float2half_rn(value));
+    } else if (type == CUBLAS_COMPUTE_32F_FAST_16BF) {
+        value = __bfloat162float(__float2bfloat16_rn(value));
+    }
+    return static_cast<double>(value);
 }
 
 void multiply(const Product& product, const float* a, const Matrix& of_a, const float* b, const Matrix& of_b, float* c,
               const Matrix& of_c) {
+    const auto entry = [&](const float* data, const Matrix& matrix, std::uint64_t row, std::uint64_t of_column) {
+        return rounded(product.type, data[of_column * static_cast<std::uint64_t>(matrix.leading) + row]);
+    };
     const std::uint64_t inner = product.transpose_a ? of_a.rows : of_a.columns;
     for (std::uint64_t column = 0; column < of_c.columns; ++column) {
         for (std::uint64_t row = 0; row < of_c.rows; ++row) {
@@ -93,8 +105,8 @@ cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
     delete &own<Matrix>(layout);
     return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* product, cublasComputeType_t, cudaDataType_t) {
-    *product = reinterpret_cast<cublasLtMatmulDesc_t>(new Product);
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* product, cublasComputeType_t type, cudaDataType_t) {
+    *product = reinterpret_cast<cublasLtMatmulDesc_t>(new Product{.type = type});
     return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t product) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <iterator>
 #include <utility>
 #include <vector>
@@ -59,16 +60,29 @@ public:
     }
     [[nodiscard]] double get(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) const {
         const std::size_t at = place(n, c, h, w);
-        return type_ == TensorType::float32
-                   ? static_cast<double>(static_cast<const float*>(data_)[at])
-                   : static_cast<double>(__bfloat162float(static_cast<const __nv_bfloat16*>(data_)[at]));
+        switch (type_) {
+            case TensorType::float32:
+                break;
+            case TensorType::bfloat16:
+                return static_cast<double>(__bfloat162float(static_cast<const __nv_bfloat16*>(data_)[at]));
+            case TensorType::float16:
+                return static_cast<double>(__half2float(static_cast<const __half*>(data_)[at]));
+        }
+        return static_cast<double>(static_cast<const float*>(data_)[at]);
     }
     void set(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w, double value) const {
         const std::size_t at = place(n, c, h, w);
-        if (type_ == TensorType::float32) {
-            static_cast<float*>(data_)[at] = static_cast<float>(value);
-        } else {
-            static_cast<__nv_bfloat16*>(data_)[at] = __float2bfloat16(static_cast<float>(value));
+        const auto narrow = static_cast<float>(value);
+        switch (type_) {
+            case TensorType::float32:
+                static_cast<float*>(data_)[at] = narrow;
+                break;
+            case TensorType::bfloat16:
+                static_cast<__nv_bfloat16*>(data_)[at] = __float2bfloat16(narrow);
+                break;
+            case TensorType::float16:
+                static_cast<__half*>(data_)[at] = __float2half_rn(narrow);
+                break;
         }
     }
 

@@ -6,20 +6,25 @@
 
 #include <cstdint>
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <kernel_launch.hpp>
 #include <type_traits>
 
 namespace finch::backend::cuda {
 
-/// Between float and __nv_bfloat16, rounded to nearest even.
+/// Between float and __nv_bfloat16 or __half, rounded to nearest even; beyond the range of __half it is infinite.
 template <class To, class From>
 [[nodiscard]] FINCH_DEVICE To convert(From value) {
     if constexpr (std::is_same_v<To, From>) {
         return value;
-    } else if constexpr (std::is_same_v<To, float>) {
+    } else if constexpr (std::is_same_v<From, __nv_bfloat16>) {
         return __bfloat162float(value);
-    } else {
+    } else if constexpr (std::is_same_v<From, __half>) {
+        return __half2float(value);
+    } else if constexpr (std::is_same_v<To, __nv_bfloat16>) {
         return __float2bfloat16_rn(value);
+    } else {
+        return __float2half_rn(value);
     }
 }
 

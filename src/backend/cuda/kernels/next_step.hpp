@@ -6,7 +6,7 @@
 
 namespace finch::backend::cuda {
 
-/// The next row becomes the present step's. One thread.
+/// The next row becomes the present step's, its loss scaled. One thread.
 struct NextStep {
     static constexpr int max_threads = 32;
     StepView step;
@@ -14,6 +14,7 @@ struct NextStep {
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& /*thread*/) const {
         step.state->current = step.rows[step.state->next];
+        step.state->current.grad_scale *= step.state->loss_scale.scale;
         step.state->next += 1;
     }
 };

@@ -7,8 +7,8 @@
 
 namespace finch::backend::cuda {
 
-/// One step of an optimizer (finch/backend/optimizer.hpp) over the flat arena. Each thread updates `width` parameters
-/// in a row; with 4, all arrays are aligned to 16 bytes.
+/// One step of an optimizer (finch/backend/optimizer.hpp) over the flat arena, unless it is skipped. Each thread
+/// updates `width` parameters in a row; with 4, all arrays are aligned to 16 bytes.
 template <class Rule, int states, int width>
 struct OptimizerUpdate {
     static constexpr int max_threads = 256;
@@ -22,6 +22,9 @@ struct OptimizerUpdate {
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
+        if (state->loss_scale.skips != 0) {
+            return;
+        }
         const OptimizerScalars numbers = decays ? state->current.optimizer : without_decay(state->current.optimizer);
         const std::int64_t groups = (count + width - 1) / width;
         for (std::int64_t group = thread.global_index(); group < groups; group += thread.global_count()) {
@@ -74,7 +77,7 @@ private:
     }
 };
 
-/// Averages take values up with the present step's share.
+/// Averages take values up with the present step's share, unless it is skipped.
 struct AverageUpdate {
     static constexpr int max_threads = 256;
     const StepState* state;
@@ -84,6 +87,9 @@ struct AverageUpdate {
 
     template <class Thread>
     FINCH_DEVICE void operator()(Thread& thread) const {
+        if (state->loss_scale.skips != 0) {
+            return;
+        }
         const float share = state->current.average_share;
         for (std::int64_t i = thread.global_index(); i < count; i += thread.global_count()) {
             averages[i] = averaged(averages[i], values[i], share);
