@@ -66,6 +66,9 @@ std::vector<std::string> companions(const std::string& path, const std::string& 
     if (path == "training.optimizer.sgd.nesterov") {
         return {"training.optimizer.sgd.momentum=0.5"};
     }
+    if (path == "data.memory" && value == "streamed") {
+        return {"data={kind: cifar, path: here}"};
+    }
     if (begins(path, "search.final.")) {
         return {"search.budget.evaluations=10000000"};
     }
