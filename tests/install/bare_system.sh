@@ -3,7 +3,7 @@
 # fresh debootstrap, and then a search there. Takes as long as a build; needs root, debootstrap and Debian's mirror. By hand:
 #
 #   tests/install/bare_system.sh DIR [DEFINITION]      the system is left in DIR/root, to be looked at
-#   FINCH_CCACHE=FOLDER                                the build there uses ccache, which makes a second time short
+#   FINCH_CCACHE=FOLDER                                with ccache's folder of this checkout's builds; the build there has its path then
 set -euo pipefail
 dir=$(realpath -m "${1:?a folder}")
 source_dir=$(cd "$(dirname "$0")/../.." && pwd)
@@ -12,7 +12,7 @@ root=$dir/root
 
 section() {  # NAME: of the definition, with its build arguments put in
     awk -v name="%$1" '/^%/ { inside = $1 == name; next } inside' "$definition" |
-        sed -e 's|{{ source }}|/source|' -e "s|{{ revision }}|$(git -C "$source_dir" rev-parse HEAD)|"
+        sed ${FINCH_CCACHE:+-e "s|/tmp/finch|$source_dir|g"} -e 's|{{ source }}|/source|' -e "s|{{ revision }}|$(git -C "$source_dir" rev-parse HEAD)|"
 }
 
 # Everything that is mounted goes with the namespace.
