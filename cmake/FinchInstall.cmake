@@ -15,7 +15,7 @@ install(DIRECTORY tools/reporting tools/python DESTINATION share/finch/tools COM
 file(CREATE_LINK ../share/finch/tools/report.py ${CMAKE_BINARY_DIR}/finch-report SYMBOLIC)
 install(PROGRAMS ${CMAKE_BINARY_DIR}/finch-report DESTINATION bin COMPONENT program)
 
-install(FILES README.md CHANGELOG.md CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documentation)
+install(FILES README.md CHANGELOG.md CONTRIBUTING.md CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documentation)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documentation)
 
 # The program describes its own command line.
