@@ -18,7 +18,8 @@ with Installed() as installed:
     leaves = {" ".join(verb): options for verb, options in known.items() if not any(len(other) > len(verb) and other[:len(verb)] == verb for other in known)}
     check(set(sections) == set(leaves), f"verbs of the page: {sorted(sections)}; of the help: {sorted(leaves)}")
     for verb, options in leaves.items():
-        there = set(re.findall(r"(?<=[ ,])(--?[a-z][a-z-]*)", "\n".join(re.findall(r"^       -.*", sections[verb], re.MULTILINE))))
+        heads = re.findall(r"^       ((?:--?[a-z][a-z-]*(?:, )?)+)", sections[verb], re.MULTILINE)
+        there = {name for head in heads for name in head.split(", ")}
         wanted = set(options) - {"-h", "--help"}
         check(there == wanted, f"finch {verb}: the page has {sorted(there)}, the help {sorted(wanted)}")
     passed(f"{len(leaves)} verbs with all their options")

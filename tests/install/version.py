@@ -67,6 +67,7 @@ with tempfile.TemporaryDirectory(prefix="finch-version-") as name:
     check(version(folder, "2024.1") == "2024.1", "what is given does not win")
     inner = folder / "inner"
     shutil.copytree(archived(folder), inner)
+    commit(folder)
     check(version(inner) == f"0.2.0-1-g{head}", "an archive within another project's repository")
     passed("checkouts, tags, archives, changes")
 
