@@ -11,7 +11,7 @@ def offered(script, folder, *words):
     ended = subprocess.run(
         [bash, "--norc", "-c", 'set -u; . "$1"; shift; complete -p finch >/dev/null || exit; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
          'COMPREPLY=(); _finch; for one in "${COMPREPLY[@]}"; do printf "%s\\n" "$one"; done', "bash", script, "finch", *words],
-        cwd=folder, capture_output=True, text=True, check=False)
+        cwd=folder, capture_output=True, text=True, check=False, restore_signals=False)  # SIGPIPE is ignored, as in some terminals
     check(ended.returncode == 0 and not ended.stderr, f"{words}: {ended.stderr}")
     return sorted(ended.stdout.splitlines())
 

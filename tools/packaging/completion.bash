@@ -25,7 +25,7 @@ _finch_type() {  # VERB NAME [NUMBER]
     while IFS= read -r line; do
         [ "${line%%|*}" = "$2" ] || continue
         [ $((number -= 1)) -gt 0 ] || { printf '%s\n' "${line#*|}"; return; }
-    done < <(_finch_lines_of "$1")
+    done <<<"$(_finch_lines_of "$1")"
     return 1
 }
 
@@ -69,7 +69,7 @@ _finch() {
             [ "${COMP_WORDS[i + 1]}" != = ] || i=$((i + 2))  # KEY = VALUE
         elif [[ "$word" == -* ]]; then
             if type=$(_finch_type "$verb" "$word") && [ -n "$type" ]; then option=$word; fi
-        elif [ "$arguments" = 0 ] && _finch_verbs_after "$verb" | grep -qxF -- "$word"; then
+        elif [ "$arguments" = 0 ] && grep -qxF -- "$word" <<<"$(_finch_verbs_after "$verb")"; then
             verb=${verb:+$verb }$word
         else
             arguments=$((arguments + 1))
