@@ -26,9 +26,9 @@ def packages(list_name):
 
 
 def spack_names(text):
-    """What depends_on() names, without versions and variants; also what a loop hands it."""
-    strings = [node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-    return {re.split(r"[@ ~+%]", one)[0] for one in strings}
+    """What depends_on() names, without versions and variants."""
+    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "depends_on"]
+    return {re.split(r"[@ ~+%]", call.args[0].value)[0] for call in calls}
 
 
 def easyconfig(path):

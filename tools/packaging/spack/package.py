@@ -23,7 +23,6 @@ class Finch(CMakePackage, CudaPackage):
     version("main", branch="main")
     version("0.1.0", tag="v0.1.0")
 
-    variant("cuda", default=False, description="Build the CUDA backend, too")
     variant("nccl", default=True, when="+cuda", description="Sums over the GPUs of a worker by NCCL")
     variant("tests", default=False, description="Build the tests")
     variant("report", default=False, description="What finch-report needs")
@@ -35,7 +34,7 @@ class Finch(CMakePackage, CudaPackage):
     depends_on("pkgconfig", type="build")
     depends_on("git", type="build")
 
-    depends_on("mpi@3.1:")
+    depends_on("mpi")
     depends_on("hdf5@1.10:1.14 ~mpi+shared")
     depends_on("yaml-cpp@0.7:")
     depends_on("onednn@2.6:2 cpu_runtime=omp")  # the interface of version 3 is another
@@ -55,8 +54,13 @@ class Finch(CMakePackage, CudaPackage):
 
     with when("+report"):
         depends_on("python@3.9:", type="run")
-        for package in ("py-h5py", "py-numpy", "py-pandas", "py-plotly", "py-scikit-learn", "py-pillow", "py-pyyaml"):
-            depends_on(package, type="run")
+        depends_on("py-h5py", type="run")
+        depends_on("py-numpy", type="run")
+        depends_on("py-pandas", type="run")
+        depends_on("py-plotly", type="run")
+        depends_on("py-scikit-learn", type="run")
+        depends_on("py-pillow", type="run")
+        depends_on("py-pyyaml", type="run")
 
     with when("+cuda"):
         depends_on("cuda@12.4:")
