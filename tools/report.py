@@ -16,7 +16,8 @@ try:
     from reporting.page import Page
     from reporting.run import NoRun, read_run
 except ModuleNotFoundError as error:
-    sys.exit(f"report.py needs the Python package {error.name}: tools/install.sh --report installs all that it needs, for /usr/bin/python3")
+    sys.exit(f"report.py needs the Python package {error.name} (h5py, numpy, pandas, plotly, Pillow, PyYAML, scikit-learn are all that it needs; "
+             "on Debian tools/install.sh --report installs them, for /usr/bin/python3)")
 
 
 def shown(value):

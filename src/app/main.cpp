@@ -1,5 +1,6 @@
 // finch: parses the command line, runs one verb, and turns what it throws into a message and an exit code.
 #include "finch/app/evolve.hpp"
+#include "finch/app/manual.hpp"
 #include "finch/app/plan.hpp"
 #include "finch/app/replay.hpp"
 #include "finch/app/show.hpp"
@@ -9,12 +10,14 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/base/version.hpp"
 #include "finch/cluster/end_notes.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/cluster/signals.hpp"
 #include "finch/config/tree.hpp"
 #include "finch/doctor/examine.hpp"
 #include "finch/process/launcher.hpp"
+#include "finch/report/export.hpp"
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -109,15 +112,16 @@ struct CommandLine {
 };
 
 void add_settings(CLI::App& verb, std::vector<std::string>& settings) {
-    verb.add_option("--set", settings, "PATH=VALUE: overrides one key, e.g. search.budget.evaluations=12")
+    verb.add_option("--set", settings, "overrides one key, e.g. search.budget.evaluations=12")
+        ->type_name("KEY=VALUE")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 /// The options that evolve, train and status share.
 void add_run_options(CLI::App& verb, RunOptions& options) {
-    verb.add_option("config", options.config, "the configuration (YAML)")->required();
-    verb.add_option("--run", options.run, "the run directory (default: runs/NAME)");
+    verb.add_option("config", options.config, "the configuration (YAML)")->required()->type_name("CONFIG");
+    verb.add_option("--run", options.run, "the run directory (default: runs/NAME)")->type_name("DIR");
     add_settings(verb, options.settings);
     verb.add_flag("--fresh", options.fresh, "set an existing run aside (renamed) and begin anew");
 }
@@ -133,7 +137,8 @@ void add_reuse(CLI::App& verb, std::vector<std::string>& settings) {
                 }
                 settings.push_back("search.reuse=" + config::emit(list));
             },
-            "RUN: takes over results of that run of what would be the same evaluations; may be repeated (search.reuse)")
+            "takes over results of that run of what would be the same evaluations; may be repeated (search.reuse)")
+        ->type_name("RUN")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
@@ -159,7 +164,8 @@ void add_training_verbs(CLI::App& app, CommandLine& line) {
 
     CLI::App* training = app.add_subcommand("train", "train one individual, in a run directory like any other");
     add_run_options(*training, line.options);
-    training->add_option("--gene", line.genes, "NAME=VALUE, for every gene of the search space")
+    training->add_option("--gene", line.genes, "of every gene of the search space")
+        ->type_name("NAME=VALUE")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     training->add_flag("--profile", line.options.profile,
@@ -172,8 +178,8 @@ void add_training_verbs(CLI::App& app, CommandLine& line) {
 
     CLI::App* again =
         app.add_subcommand("replay", "train or evaluate one individual of a run again and compare every epoch");
-    again->add_option("run", line.options.config, "the run directory")->required();
-    again->add_option("id", line.id, "the individual, e.g. 0.3.17")->required();
+    again->add_option("run", line.options.config, "the run directory")->required()->type_name("RUN");
+    again->add_option("id", line.id, "the individual, e.g. 0.3.17")->required()->type_name("ID");
     again
         ->add_option(
             "--tolerance", line.tolerance,
@@ -195,11 +201,14 @@ void add_measuring_verbs(CLI::App& app, CommandLine& line) {
     };
     CLI::App* testing = app.add_subcommand(
         "test", "measure a run's best network on its test set, or on another: loss, accuracy, F1, confusions");
-    testing->add_option("run", line.test.run, "the run directory")->required();
-    testing->add_option("--data", line.test.data,
-                        "another folder or file in place of data.path; its training set need not be there");
+    testing->add_option("run", line.test.run, "the run directory")->required()->type_name("RUN");
+    testing
+        ->add_option("--data", line.test.data,
+                     "another folder or file in place of data.path; its training set need not be there")
+        ->type_name("PATH");
     add_settings(*testing, line.test.settings);
-    testing->add_option("--csv", line.test.csv, "a file for a row per image: index, truth, guess, a score per class");
+    testing->add_option("--csv", line.test.csv, "a file for a row per image: index, truth, guess, a score per class")
+        ->type_name("FILE");
     with_ranks(testing, [&line](comm::Session& session) {
         cluster::release_signals();
         return test_best(session, line.test);
@@ -220,7 +229,7 @@ void add_simulation(CLI::App& app, CommandLine& line) {
     CLI::App* simulating = app.add_subcommand(
         "simulate", "run the search of a function objective in virtual time, with any number of workers");
     SimulateOptions& options = line.simulation;
-    simulating->add_option("config", options.config, "the configuration (YAML)")->required();
+    simulating->add_option("config", options.config, "the configuration (YAML)")->required()->type_name("CONFIG");
     add_settings(*simulating, options.settings);
     simulating->add_option("--workers", options.workers, "simulated, in place of ranks")
         ->required()
@@ -232,7 +241,7 @@ void add_simulation(CLI::App& app, CommandLine& line) {
     simulating->add_option("--seeds", options.seeds, "1..10, 3 or 1,5,9 (default: the configuration's)");
     simulating->add_option("--message-seconds", options.message_seconds, "that a message between two leaders takes")
         ->check(CLI::Range(0.0, 3600.0));
-    simulating->add_option("--csv", options.csv, "a file for a row per seed");
+    simulating->add_option("--csv", options.csv, "a file for a row per seed")->type_name("FILE");
     simulating->callback(
         [&line] { line.run = [&line] { return alone([&line] { return simulate_runs(line.simulation); }); }; });
 }
@@ -242,7 +251,7 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
         verb->callback([&line, work] { line.run = [work] { return alone(work); }; });
     };
     CLI::App* planning = app.add_subcommand("plan", "who would run where; trains nothing");
-    planning->add_option("config", line.plan.config, "the configuration (YAML)")->required();
+    planning->add_option("config", line.plan.config, "the configuration (YAML)")->required()->type_name("CONFIG");
     add_settings(*planning, line.plan.settings);
     add_reuse(*planning, line.plan.settings);
     planning->add_option("--nodes", line.plan.nodes, "instead of the allocation that this runs in")
@@ -255,8 +264,9 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
 
     CLI::App* showing =
         app.add_subcommand("show", "what a run found: the best of each island, counts, utilisation; or one individual");
-    showing->add_option("run", line.show.run, "the run directory")->required();
-    showing->add_option("id", line.show.id, "an individual, e.g. 0.3.17: its learning curve, its program's output");
+    showing->add_option("run", line.show.run, "the run directory")->required()->type_name("RUN");
+    showing->add_option("id", line.show.id, "an individual, e.g. 0.3.17: its learning curve, its program's output")
+        ->type_name("ID");
     showing->add_option("--top", line.show.top, "individuals per island")->check(CLI::PositiveNumber);
     auto* const csv = showing->add_flag("--csv", line.show.csv, "every individual as comma-separated values");
     auto* const json = showing->add_flag("--json", line.show.json, "the same as one JSON object");
@@ -264,20 +274,23 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
         showing->add_flag("--follow", line.show.follow,
                           "again and again until the run ends: a live table, or where there is no terminal lines");
     showing
-        ->add_option("--compare", line.show.compare, "RUN2: results side by side, and where the configurations differ")
+        ->add_option("--compare", line.show.compare,
+                     "another run: results side by side, and where the configurations differ")
+        ->type_name("RUN")
         ->excludes(csv, json, follow);
     csv->excludes(json, follow);
     json->excludes(follow);
     by_itself(showing, [&line] { return show(line.show); });
 
     CLI::App* exporting = app.add_subcommand("export", "every individual of a run as other programs read it");
-    exporting->add_option("run", line.exported.run, "the run directory")->required();
+    exporting->add_option("run", line.exported.run, "the run directory")->required()->type_name("RUN");
     exporting
         ->add_option("--format", line.exported.format,
                      "csv: a table; trace: Chrome's trace events, for Perfetto; graphml: who descends from whom; "
                      "optuna: a study for its JournalFileBackend")
-        ->required();
-    exporting->add_option("-o,--output", line.exported.output, "a file (default: standard output)");
+        ->required()
+        ->type_name(fmt::format("{{{}}}", fmt::join(all_words<report::Format>(), ",")));
+    exporting->add_option("-o,--output", line.exported.output, "a file (default: standard output)")->type_name("FILE");
     by_itself(exporting, [&line] { return export_run(line.exported); });
 
     CLI::App* asking = app.add_subcommand(
@@ -296,11 +309,25 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
     CLI::App* generating = app.add_subcommand("data", "data sets")
                                ->require_subcommand(1)
                                ->add_subcommand("generate", "write distorted digits as IDX files");
-    generating->add_option("folder", line.folder, "where to")->required();
+    generating->add_option("folder", line.folder, "where to")->required()->type_name("DIR");
     generating->add_option("--samples", line.samples, "of the training set")->check(CLI::PositiveNumber);
     generating->add_option("--size", line.size, "height and width in pixels")->check(CLI::PositiveNumber);
     generating->add_option("--seed", line.seed, "of the random numbers");
     by_itself(generating, [&line] { return generate_data(line.folder, line.samples, line.size, line.seed); });
+}
+
+/// For the build alone, which makes files to install of them: no part of the help.
+void add_descriptions(CLI::App& app) {
+    const auto add = [&app](const std::string& name, std::string (*describe)(const CLI::App&)) {
+        app.add_flag_callback(name,
+                              [&app, describe] {
+                                  fmt::print("{}", describe(app));
+                                  throw CLI::Success();
+                              })
+            ->group("");
+    };
+    add("--man-page", man_page);
+    add("--completion-table", completion_table);
 }
 
 }  // namespace
@@ -309,7 +336,7 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
 int main(int argc, char** argv) {
     finch::cluster::catch_signals();  // before there is a thread, and before a stop can come too early
     CLI::App app("Finch evolves convolutional networks on a Slurm cluster.", "finch");
-    app.set_version_flag("--version", std::string("Finch ") + FINCH_VERSION);
+    app.set_version_flag("--version", std::string("Finch ") + finch::program_version());
     app.require_subcommand(1);
     app.option_defaults()->always_capture_default();
     finch::app::CommandLine line;
@@ -319,6 +346,9 @@ int main(int argc, char** argv) {
     finch::app::add_measuring_verbs(app, line);
     finch::app::add_reading_verbs(app, line);
     finch::app::add_simulation(app, line);
+    finch::app::add_descriptions(app);
+    app.footer(
+        "Exit codes: 0 done; 2 the input is wrong; 75 stopped early, start it again to go on; anything else a fault.");
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

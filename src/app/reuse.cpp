@@ -3,6 +3,7 @@
 #include "finch/base/bytes.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/version.hpp"
 #include "finch/store/resume.hpp"
 
 #include <algorithm>
@@ -99,9 +100,9 @@ std::vector<std::string> given_before(const store::RunDirectory& directory) {
 std::optional<std::string> why_unfit(const store::ArchiveFacts& facts, const config::Config& other,
                                      const config::Config& config, const std::optional<std::string>& fingerprint) {
     const bool is_command = std::holds_alternative<config::CommandObjective>(config.objective);
-    if (facts.program_version != FINCH_VERSION && !is_command) {
+    if (facts.program_version != program_version() && !is_command) {
         return fmt::format("its results are of Finch {}, and this is Finch {}; accepted: runs of the same version",
-                           facts.program_version, FINCH_VERSION);
+                           facts.program_version, program_version());
     }
     if (fingerprint && other.objective.index() == config.objective.index() && facts.data_fingerprint != *fingerprint) {
         return fmt::format("its results are of {} (checksum {} there, {} here); accepted: runs of the same",

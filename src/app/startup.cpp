@@ -6,6 +6,7 @@
 #include "finch/base/enum_words.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/base/version.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/cluster/signals.hpp"
 #include "finch/comm/phase.hpp"
@@ -129,7 +130,7 @@ void log_summary(const comm::Session& session, const config::Config& config, con
     }
     const int nodes = placement.nodes();
     spdlog::info("Finch {}: {} ranks on {} node{}, {} workers of {} rank{}, {} island{}, device {}, communicator {}",
-                 FINCH_VERSION, session.world_size(), nodes, nodes == 1 ? "" : "s", placement.layout.leaders.size(),
+                 program_version(), session.world_size(), nodes, nodes == 1 ? "" : "s", placement.layout.leaders.size(),
                  config.workers.ranks, config.workers.ranks == 1 ? "" : "s", placement.layout.islands,
                  placement.layout.islands == 1 ? "" : "s", device, word(communicator));
     constexpr std::size_t most = 64;

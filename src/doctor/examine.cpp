@@ -3,6 +3,7 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/message.hpp"
+#include "finch/base/version.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/config/trial_genomes.hpp"
 #include "finch/data/dataset.hpp"
@@ -62,7 +63,7 @@ RankFacts rank_facts() {
     RankFacts facts;
     facts.cuda = backend::cuda_versions();
     const comm::NcclVersion nccl = comm::nccl_version();
-    facts.program = fmt::format("Finch {}, {}, {}", FINCH_VERSION,
+    facts.program = fmt::format("Finch {}, {}, {}", program_version(),
                                 facts.cuda.built ? "with CUDA for " + backend::cuda_architectures() : "without CUDA",
                                 nccl.built > 0 ? "with NCCL" : "without NCCL");
     facts.node = cluster::host_name();

@@ -1,6 +1,7 @@
 #include "finch/store/model_file.hpp"
 
 #include "finch/base/format.hpp"
+#include "finch/base/version.hpp"
 #include "finch/hdf5/file.hpp"
 
 #include <algorithm>
@@ -82,7 +83,7 @@ void write_model(const std::filesystem::path& path, const ModelFile& model) {
     hdf5::write_file(path, [&](hid_t file) {
         hdf5::write_attribute(file, "format", format_name);
         hdf5::write_attribute(file, "version", format_version);
-        hdf5::write_attribute(file, "program_version", FINCH_VERSION);
+        hdf5::write_attribute(file, "program_version", program_version());
         hdf5::write_unsigned_attribute(file, "run", model.run);
         describe(file, model.individual);
         hdf5::write_text(file, genome_name, model.genome);

@@ -15,6 +15,7 @@ make_stand_ins() {
     local name
     mkdir -p "$scratch/bin" "$scratch/repository/jobs" "$scratch/repository/configs" "$scratch/repository/build"
     cp "$source_dir/jobs/evolve.sbatch" "$scratch/repository/jobs/"
+    cp "$source_dir/jobs/evolve.sbatch" "$scratch/slurm_script"  # as Slurm does
     touch "$scratch/repository/configs/mnist.yaml"
     cat >"$scratch/prelude" <<'END'
 called() {  # KIND WORDS…
@@ -45,7 +46,7 @@ END
 called "scontrol-$1" "scontrol $*"
 if [ "$1" = show ]; then
     printf 'JobId=7\n   JobState=%s Requeue=1\n   Command=%s\n' "$(cat "$scratch/job-state")" \
-        "$scratch/repository/jobs/evolve.sbatch"
+        "$(cat "$scratch/submitted-script")"
 fi
 END
     cat >"$scratch/bin/squeue" <<'END'
@@ -73,6 +74,7 @@ arrange() {
     rm -rf "$scratch"/repository/slurm-*
     echo 0 >"$scratch/srun-code"
     echo RUNNING >"$scratch/job-state"
+    echo "$scratch/repository/jobs/evolve.sbatch" >"$scratch/submitted-script"
     : >"$scratch/events"
     answers 2
 }
@@ -103,7 +105,7 @@ act() {  # [NAME=VALUE…] [ARGUMENT…]
     : >"$scratch/calls"
     env -u FINCH -u SLURM_JOB_END_TIME -u SLURM_ARRAY_TASK_ID SLURM_JOB_ID=7 SLURM_SUBMIT_DIR="$scratch/repository" \
         SLURM_CPUS_PER_TASK=3 TZ=UTC PATH="$scratch/bin:$PATH" "${variables[@]}" \
-        setsid --wait bash -c 'echo $$ >"$scratch/pid"; exec bash "$scratch/repository/jobs/evolve.sbatch" "$@"' job "$@" \
+        setsid --wait bash -c 'echo $$ >"$scratch/pid"; exec bash "$scratch/slurm_script" "$@"' job "$@" \
         >"$scratch/output" 2>&1
     code=$?
 }
@@ -227,9 +229,9 @@ arrange; answers 75:3; echo COMPLETING >"$scratch/job-state"; act; act SLURM_RES
 echo RUNNING >"$scratch/job-state"; act SLURM_RESTART_COUNT=2
 check "a start that was preempted is none without progress" requeued
 
-arrange; answers 75:3 75:9; during "scontrol-show @(1|2)" 'exit 1'; act
+arrange; answers 75:3 75:9; during "scontrol-show @(2|3)" 'exit 1'; act
 check "a slurmctld that does not answer is asked again" requeued
-arrange; answers 75:3 75:9; during "scontrol-show @(1|2)" 'exit 0'; echo COMPLETING >"$scratch/job-state"; act
+arrange; answers 75:3 75:9; during "scontrol-show @(2|3)" 'exit 0'; echo COMPLETING >"$scratch/job-state"; act
 check "a slurmctld that says nothing is asked again" not_requeued
 arrange; answers 75:3 75:9; during "scontrol-show *" 'exit 0'; act
 check "a job of which Slurm says nothing was not cancelled" requeued
@@ -249,7 +251,7 @@ check "the deadline is asked for again" called deadline=1893456000
 # --- Signals at any moment of the script's life ---
 
 for signal in USR2 TERM; do
-    for call in "squeue 1" "status 1"; do
+    for call in "scontrol-show 1" "squeue 1" "status 1"; do
         arrange; answers 75:3.5; during "$call" "kill -$signal \$script"; act
         check "$signal during $call: the program is not started" not_called srun
         check "$signal during $call: the job is requeued" requeued
@@ -261,13 +263,13 @@ for signal in USR2 TERM; do
     check "$signal while the program runs: its end is waited for" \
         [ "$(grep -A 1 "the ranks have ended" "$scratch/calls" | grep -c "finch status")" = 1 ]
     check "$signal while the program runs: the job is requeued" requeued
-    for call in "status 2" "scontrol-show 1" "scontrol-requeue 1"; do
+    for call in "status 2" "scontrol-show 2" "scontrol-requeue 1"; do
         arrange; answers 75:3.5 75:4; during "$call" "signal_all $signal"; act
         check "$signal to all during $call: the job is requeued" requeued
         check "$signal to all during $call: the script ends with 0" exits 0
     done
 done
-arrange; answers 75:3.5 75:4; during "scontrol-show 1" 'echo COMPLETING >"$scratch/job-state"; signal_all TERM'
+arrange; answers 75:3.5 75:4; during "scontrol-show 2" 'echo COMPLETING >"$scratch/job-state"; signal_all TERM'
 act
 check "a job that is cancelled while the script asks about it does not come back" not_requeued
 arrange; answers 75:3.5 75:4; during "srun 1" 'kill -USR2 $script; wait_for_stop; kill -USR2 $script'; echo 9 >"$scratch/srun-code"
@@ -295,6 +297,41 @@ check "a job from elsewhere runs there, with the repository's program" said "in 
 
 arrange; answers 2 0:12; act FINCH="$scratch/bin/finch-elsewhere"
 check "FINCH names the program" called "--cpus-per-task=3 $scratch/bin/finch-elsewhere evolve"
+arrange; act FINCH="$scratch/none"
+check "a FINCH that is not there fails the job" exits 2
+check "a FINCH that is not there is named, and nothing else is started" said "Looked for: FINCH=$scratch/none. "
+
+# Of an installed Finch, a checkout and the PATH, each has a program of its own.
+prefix=$scratch/prefix
+installed=$prefix/share/finch/jobs/evolve.sbatch
+mkdir -p "$prefix/bin" "$prefix/share/finch/configs" "$scratch/path" "$scratch/project" "$(dirname "$installed")"
+cp "$source_dir/jobs/evolve.sbatch" "$installed"
+cp "$source_dir/jobs/evolve.sbatch" "$scratch/project/my.sbatch"
+touch "$prefix/share/finch/configs/sphere.yaml"
+for copy in "$prefix/bin/finch" "$scratch/path/finch"; do cp "$scratch/repository/build/finch" "$copy"; done
+submit() { echo "$1" >"$scratch/submitted-script"; act SLURM_SUBMIT_DIR="$2" PATH="$scratch/path:$scratch/bin:$PATH" "${@:3}"; }  # SCRIPT FOLDER …
+
+arrange; answers 2 0:12; submit "$installed" "$scratch/project" configs/sphere.yaml
+check "an installed script starts the program beside it, where it was submitted, with its configurations" \
+    said "in $scratch/project: $prefix/bin/finch evolve $prefix/share/finch/configs/sphere.yaml"
+ln -s "$prefix" "$scratch/current"
+arrange; answers 2 0:12; submit "$scratch/current/share/finch/jobs/evolve.sbatch" "$scratch/project" configs/sphere.yaml
+check "so does a link to it" said "in $scratch/project: $prefix/bin/finch evolve"
+arrange; answers 2 0:12; submit "$installed" "$scratch/repository"
+check "an installed script starts the program beside it from a checkout, too" said "in $scratch/repository: $prefix/bin/finch evolve"
+arrange; answers 2 0:12; submit "$scratch/repository/jobs/evolve.sbatch" "$scratch/project"
+check "a checkout's script starts the checkout's program, whatever the PATH has" \
+    said "in $scratch/project: $scratch/repository/build/finch evolve"
+arrange; answers 2 0:12; submit "$scratch/project/my.sbatch" "$scratch/project" /c.yaml
+check "a copy of the script starts the PATH's program" said "in $scratch/project: $scratch/path/finch evolve /c.yaml"
+arrange; answers 2 0:12; submit "$scratch/project/my.sbatch" "$scratch/repository"
+check "a copy that is submitted from a checkout starts the checkout's" said "in $scratch/repository: $scratch/repository/build/finch"
+mv "$prefix/bin/finch" "$prefix/bin/other"; mv "$scratch/repository/build/finch" "$scratch/repository/build/other"
+arrange; submit "$installed" "$scratch/repository" PATH="$scratch/bin:/usr/bin:/bin"
+check "without a program the job fails" exits 2
+check "without a program all places are named" \
+    said "Looked for: $prefix/bin/finch, $scratch/repository/build/finch, finch in the PATH. "
+mv "$prefix/bin/other" "$prefix/bin/finch"; mv "$scratch/repository/build/other" "$scratch/repository/build/finch"
 
 arrange; answers 2 0:12; act SLURM_JOB_ID= SLURM_NTASKS=6
 check "without srun it is mpirun that starts the ranks" called "mpirun -n 6"

@@ -37,7 +37,7 @@ prepare() {
 # Submits the search from a folder below the root and prints the job's id. sbatch reads SBATCH_… variables, too.
 submit() {  # [OPTION…] of finch
     on_head sbatch --parsable --nodes=2 --ntasks-per-node="${tasks_per_node:-2}" --cpus-per-task=1 --mem-per-cpu=500M \
-        --time=20 --output="$work/output" "$work/jobs/evolve.sbatch" "${config:-tiny.yaml}" --run "$run" \
+        --time=20 --output="$work/output" "${script:-$work/jobs/evolve.sbatch}" "${config:-tiny.yaml}" --run "$run" \
         --set search.budget.evaluations=$budget "$@"
 }
 
@@ -249,6 +249,36 @@ an_array_task_requeues_itself() {
         check_run
         [ "$(job "${array}_$task" Restarts)" = $((task - 1)) ] || fail "restarts of task $task"
     done
+}
+
+# The script of an installed Finch starts the program beside it, at a restart too; a copy of it starts the PATH's.
+an_installed_program() {
+    local id prefix=$work/prefix project=$work/project
+    cmake --install "$(dirname "$program")" --prefix "$prefix" >/dev/null
+    mkdir "$project"
+    mv "$work/configs/tiny.yaml" "$project/"
+    cp "$prefix/share/finch/jobs/evolve.sbatch" "$project/copy.sbatch"
+    rm -r "$work/jobs"
+    cd "$project"
+    id=$(script=$prefix/share/finch/jobs/evolve.sbatch submit)
+    wait_until "two evaluations are done" has_results 2
+    on_head scancel --signal=USR2 "$id"
+    start_again "$id" 75
+    wait_for_completion "$id"
+    check_run --earlier "$work/stopped.h5" --carried
+    [ "$(grep -c "start [01] of job $id in $project: $prefix/bin/finch evolve $project/tiny.yaml" "$work/output")" = 2 ] ||
+        fail "not both starts were in $project and of $prefix/bin/finch"
+
+    run=$work/run-of-copy
+    id=$(script=$project/copy.sbatch PATH=$prefix/bin:$PATH submit)
+    wait_for_completion "$id"
+    check_run
+    grep -q "start 0 of job $id in $project: $prefix/bin/finch evolve" "$work/output" || fail "the PATH's program was not started"
+
+    id=$(script=$project/copy.sbatch submit)
+    wait_for_end "$id"
+    [ "$(job "$id" ExitCode)" = 2:0 ] || fail "without a program the job's exit code is $(job "$id" ExitCode), want 2:0"
+    grep -q "there is no program. Looked for: $project/build/finch, finch in the PATH\." "$work/output" || fail "the places are not named"
 }
 
 # In a job's allocation, plan names the nodes and the places without starting anything.

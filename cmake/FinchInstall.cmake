@@ -1,0 +1,36 @@
+# cmake --install BUILD --prefix DIR. Two components: program, and documentation (pages and the man page).
+#
+# bin and share/finch are no GNUInstallDirs: the job script and the module file find the program by their own place, so that
+# DIR can be moved.
+include(GNUInstallDirs)
+
+install(TARGETS finch finch_launcher RUNTIME DESTINATION bin COMPONENT program)
+install(PROGRAMS jobs/evolve.sbatch DESTINATION share/finch/jobs COMPONENT program)
+install(DIRECTORY configs DESTINATION share/finch COMPONENT program PATTERN __pycache__ EXCLUDE)
+install(FILES tools/packaging/modulefile RENAME finch DESTINATION share/finch/modulefiles COMPONENT program)
+
+install(PROGRAMS tools/report.py tools/images_to_hdf5.py tools/fetch_mnist.sh DESTINATION share/finch/tools COMPONENT program)
+install(DIRECTORY tools/reporting tools/python DESTINATION share/finch/tools COMPONENT program FILES_MATCHING PATTERN *.py)
+# Python finds the modules of a script beside what a link to it points to.
+file(CREATE_LINK ../share/finch/tools/report.py ${CMAKE_BINARY_DIR}/finch-report SYMBOLIC)
+install(PROGRAMS ${CMAKE_BINARY_DIR}/finch-report DESTINATION bin COMPONENT program)
+
+install(FILES README.md CHANGELOG.md CONTRIBUTING.md CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documentation)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documentation)
+
+# The program describes its own command line.
+if(CMAKE_CROSSCOMPILING)
+  message(STATUS "Neither man page nor completion: the program that would describe itself does not run here")
+  return()
+endif()
+set(pages ${CMAKE_BINARY_DIR}/pages)
+add_custom_command(OUTPUT ${pages}/finch.1 ${pages}/finch
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${pages}
+  COMMAND finch --man-page > ${pages}/finch.1
+  COMMAND finch --completion-table > ${pages}/table
+  COMMAND ${CMAKE_COMMAND} -E cat ${CMAKE_SOURCE_DIR}/tools/packaging/completion.bash ${pages}/table > ${pages}/finch
+  DEPENDS finch ${CMAKE_SOURCE_DIR}/tools/packaging/completion.bash
+  COMMENT "Man page and completion of finch" VERBATIM)
+add_custom_target(finch_pages ALL DEPENDS ${pages}/finch.1 ${pages}/finch)
+install(FILES ${pages}/finch.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT documentation)
+install(FILES ${pages}/finch DESTINATION share/bash-completion/completions COMPONENT program)

@@ -1,0 +1,69 @@
+"""What the tests of the installation share: the build, installed into a folder of their own."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+BUILD = pathlib.Path(sys.argv[1]).resolve()
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+SKIPPED = 77
+FOR_MPI = dict(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1",
+               OMPI_MCA_btl_vader_single_copy_mechanism="none", OMPI_MCA_hwloc_base_binding_policy="none", PMIX_MCA_gds="hash")
+
+
+def check(claim, text):
+    if not claim:
+        print("FAILED:", text, flush=True)
+        sys.exit(1)
+
+
+def passed(text):
+    print("passed:", text, flush=True)
+
+
+def skip_without(program, package):
+    path = shutil.which(program)
+    if not path:
+        print(f"skipped: there is no {program} (Debian: {package})")
+        sys.exit(SKIPPED)
+    return path
+
+
+def run(*command, expect=0, cwd=None, without=(), **variables):
+    """Runs `command` and returns its output. The environment lacks `without`, and whatever would name Finch."""
+    environment = {name: value for name, value in dict(os.environ, **FOR_MPI).items()
+                   if name not in without and not re.match("FINCH|SLURM|LD_LIBRARY_PATH", name)}
+    ended = subprocess.run([str(word) for word in command], cwd=cwd, env=dict(environment, **variables), text=True, check=False,
+                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    check(ended.returncode == expect, f"{command}: exit code {ended.returncode}, expected {expect}\n{ended.stdout}")
+    return ended.stdout
+
+
+class Installed:
+    """`path` is a new folder, in which `prefix` holds an installed Finch. Removed at the end."""
+
+    def __enter__(self):
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix="finch-install-"))
+        self.prefix = self.path / "prefix"
+        run("cmake", "--install", BUILD, "--prefix", self.prefix)
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def move(self, name):
+        self.prefix = self.prefix.rename(self.path / name)
+
+
+def verbs_by_help(program, *verb):
+    """{verb: its options} of `program` and all that is below it, as `--help` prints them; a verb is a tuple of words."""
+    text = run(program, *verb, "--help")
+    sections = dict(re.findall(r"^(\w+):\n((?: .*\n?)*)", text, re.MULTILINE))
+    options = [name for line in re.findall(r"^  (-\S+)", sections.get("Options", ""), re.MULTILINE) for name in line.split(",")]
+    found = {verb: options}
+    for word in re.findall(r"^  (\w+)", sections.get("Subcommands", ""), re.MULTILINE):
+        found |= verbs_by_help(program, *verb, word)
+    return found
