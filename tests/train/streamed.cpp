@@ -1,43 +1,13 @@
 // Trainings whose images stay in a file: the bits of those whose images are in memory. Run with 2.
-#include "finch/base/files.hpp"
-
+#include "in_file.hpp"
 #include "lagging_device.hpp"
-#include "support/temporary_folder.hpp"
 #include "world.hpp"
-
-#include <filesystem>
-#include <fstream>
 
 using namespace finch;
 using namespace finch::test;
 using train::State;
 
 namespace {
-
-namespace fs = std::filesystem;
-
-/// The same sets with their pixels in a file, of this rank alone.
-class InFile {
-public:
-    explicit InFile(const data::Datasets& whole) : sets_(whole) {
-        data::Dataset& set = sets_.training;
-        std::ofstream file(path(), std::ios::binary);
-        file.write(reinterpret_cast<const char*>(set.pixels.data()), static_cast<std::streamsize>(set.pixels.size()));
-        file.close();
-        const pixels::Place place{.stride = set.bytes_per_image(), .images = set.samples()};
-        set.store = std::make_shared<pixels::Store>(
-            set.image_size(), std::vector<pixels::Piece>{{.path = path().string(), .place = place}});
-        set.pixels = {};
-    }
-    [[nodiscard]] const data::Datasets& sets() const { return sets_; }
-    void cut_short() const { fs::resize_file(path(), 0); }
-
-private:
-    [[nodiscard]] fs::path path() const { return folder_.path() / "pixels"; }
-
-    testing::TemporaryFolder folder_;
-    data::Datasets sets_;
-};
 
 /// 70 samples to train on, in uneven batches, and 30 to validate on; everything that looks at an image's place.
 train::Recipe uneven_recipe() {

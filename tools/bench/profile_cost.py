@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What `finch train --profile` costs: the same training with and without it, one after the other, again and again, on one rank.
 
-    tools/bench/profile.py [FINCH] [--pairs 15] [--batch 8 64] [--samples 3000] [--program MORE_FINCH]
+    tools/bench/profile_cost.py [FINCH] [--pairs 15] [--batch 8 64] [--samples 3000] [--program MORE_FINCH]
 
 Prints for each batch the median of seconds with ÷ without and its 95 % interval by resampling the pairs; seconds are the processor's, of the
 whole process, which other work on the machine changes less than the clock's. The network is the tutorial's, of two convolutions: the less a

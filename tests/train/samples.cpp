@@ -1,0 +1,113 @@
+// What a step trains on: the same images with the same distortions, whoever loads them. Run with 4.
+#include "finch/base/bytes.hpp"
+
+#include "in_file.hpp"
+#include "support/wrapped_device.hpp"
+#include "world.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace finch;
+using namespace finch::test;
+
+namespace {
+
+constexpr std::int64_t most_steps = 64;
+
+/// The CPU, which adds up a checksum of each image that a training step loads: a sum that does not ask for their order.
+class Recorder : public WrappedDevice {
+public:
+    [[nodiscard]] std::unique_ptr<backend::StepContext> make_step_context(const backend::Images& images,
+                                                                          std::int64_t batch) override {
+        auto context = WrappedDevice::make_step_context(images, batch);
+        if (training_ == nullptr) {  // a learner makes it before that of validation
+            training_ = context.get();
+            batch_ = static_cast<std::size_t>(batch);
+            image_ = static_cast<std::size_t>(images.pixels_per_image);
+        }
+        return context;
+    }
+    void load_batch(backend::StepContext& step, float* out) override {
+        WrappedDevice::load_batch(step, out);
+        if (&step != training_) {
+            return;
+        }
+        for (std::size_t row = 0; row < batch_; ++row) {
+            const std::span<const float> image(out + row * image_, image_);
+            const bool is_padding = std::all_of(image.begin(), image.end(), [](float value) { return value == 0; });
+            sums_.at(step_) += is_padding ? 0 : crc32c(std::as_bytes(image));
+            images_.at(step_) += is_padding ? 0 : 1;
+        }
+        ++step_;
+    }
+    /// By step.
+    std::vector<std::int64_t> sums_ = std::vector<std::int64_t>(most_steps);
+    std::vector<std::int64_t> images_ = std::vector<std::int64_t>(most_steps);
+
+private:
+    backend::StepContext* training_ = nullptr;
+    std::size_t batch_ = 0;
+    std::size_t image_ = 0;
+    std::size_t step_ = 0;
+};
+
+/// The checksums of a training's steps, and behind them how many images each had; the sums over all ranks.
+std::vector<std::int64_t> loaded(const comm::Group& group, const data::Datasets& sets, const train::Recipe& recipe) {
+    Recorder device;
+    const auto all_reduce = comm::make_mpi_all_reduce(group, 30);
+    train::Training training(device, group, *all_reduce, sets, recipe);
+    while (training.advance(1000) == train::State::running) {
+    }
+    std::vector<std::int64_t> all = device.sums_;
+    all.insert(all.end(), device.images_.begin(), device.images_.end());
+    group.sum(all);
+    return all;
+}
+
+/// Two systems of 60 and 40, the second of which has the greater part of each epoch; uneven batches; every distortion.
+train::Recipe distorted_recipe() {
+    train::Recipe recipe = small_recipe(20);
+    recipe.training.batch_size = 11;
+    recipe.data.systems = {{.path = "a", .weight = 1}, {.path = "b", .weight = 3}};
+    recipe.data.augmentation = {.shift = 2, .mirror = true, .cutout = 2, .rotation = 30};
+    return recipe;
+}
+
+data::Datasets two_systems() {
+    data::Datasets sets = bright_rows(100);
+    sets.training.system_ends = std::vector<std::int64_t>{60, 100};
+    return sets;
+}
+
+}  // namespace
+
+TEST_CASE("samples: each step has the same images with the same distortions for any number of ranks and of threads") {
+    const data::Datasets sets = two_systems();
+    train::Recipe recipe = distorted_recipe();
+    const std::vector<std::int64_t> expected = loaded(alone(), sets, recipe);
+    const std::int64_t steps = 3 * 8;  // ceil(80 / 11) an epoch
+    CHECK(std::count(expected.begin(), expected.begin() + most_steps, 0) == most_steps - steps);
+    CHECK(std::accumulate(expected.begin() + most_steps, expected.end(), std::int64_t{0}) == 3 * 80);
+    for (const int ranks : {1, 2, 3, 4}) {
+        CAPTURE(ranks);
+        const comm::Group group = first_ranks(ranks);
+        CHECK(loaded(group, sets, recipe) == expected);
+        const InFile file(sets);
+        for (const std::int64_t threads : {1, 8}) {
+            CAPTURE(threads);
+            recipe.data.prefetch = {.threads = threads, .batches = 3};
+            CHECK(loaded(group, file.sets(), recipe) == expected);
+        }
+    }
+}
+
+TEST_CASE("samples: other individuals and seeds have others") {
+    const data::Datasets sets = two_systems();
+    const std::vector<std::int64_t> expected = loaded(alone(), sets, distorted_recipe());
+    for (const bool other_seed : {true, false}) {
+        train::Recipe recipe = distorted_recipe();
+        (other_seed ? recipe.seed : recipe.individual) += 1;
+        CHECK(loaded(alone(), sets, recipe) != expected);
+    }
+}
