@@ -1,4 +1,6 @@
 // Trainings whose images stay in a file: the bits of those whose images are in memory. Run with 2.
+#include "finch/base/files.hpp"
+
 #include "in_file.hpp"
 #include "lagging_device.hpp"
 #include "world.hpp"
@@ -155,7 +157,8 @@ TEST_CASE("a measurement of streamed images is that of images in memory, and fai
 
 TEST_CASE("trainings by the hundred leave no thread behind") {
     const auto threads = [] {
-        return std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator());
+        return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
+                             std::filesystem::directory_iterator());
     };
     const InFile file(bright_rows(100));
     const comm::Group group = alone();
