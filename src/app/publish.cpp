@@ -136,6 +136,7 @@ std::optional<std::string> publish_best(const store::RunDirectory& directory, st
     const auto measure = [&](const std::string& name, const data::Dataset& set, std::vector<std::int64_t> samples) {
         const Results results = measure_results(device, alone, recipe, file->arrays, set, std::move(samples));
         set_results(file->arrays, name, results);
+        set_mistakes(file->arrays, name, results, set);
         said += (said.empty() ? "" : "; ") + results_text(name, results);
     };
     if (datasets.test.samples() > 0) {

@@ -51,6 +51,18 @@ def check_table(results, labels, name):
     check(np.allclose(found, naive_figures(truth, guess, scores), atol=1e-12), f"{name}: {found}, but {naive_figures(truth, guess, scores)}")
 
 
+def check_mistakes(results, images, name):
+    """The recorded mistakes against the whole table and the images of the files."""
+    index, truth, guess, scores = (results[column][()] for column in ("index", "truth", "predictions", "scores"))
+    wrong = [row for row in range(len(index)) if truth[row] != guess[row]]
+    surest = sorted(wrong, key=lambda row: -scores[row, guess[row]])[:64]  # stable: of equal ones the first
+    mistakes = results["mistakes"]
+    check(surest and mistakes["index"][()].tolist() == index[surest].tolist(), f"{name}: other mistakes than the surest")
+    check(mistakes["truth"][()].tolist() == truth[surest].tolist() and mistakes["guess"][()].tolist() == guess[surest].tolist(), f"{name}: mistakes")
+    check((mistakes["score"][()] == scores[surest, guess[surest]]).all(), f"{name}: the scores of mistakes")
+    check((mistakes["images"][()] == images[index[surest]]).all(), f"{name}: the images of mistakes are others")
+
+
 def python_of_the_readme():
     page = (SOURCE / "README.md").read_text().split("## Use the network it found\n")[1].split("\n## ")[0]
     code = re.search(r"```python\n(.*?)```", page, re.S).group(1)
@@ -91,13 +103,15 @@ with Folder() as folder:
     with h5py.File(folder.path / "runs/mnist/models/best.h5") as best:
         check_table(best["test"], test_labels, "test")
         check_table(best["validation"], training_labels, "validation")
+        check_mistakes(best["test"], test, "test")
+        check_mistakes(best["validation"], training, "validation")
         check(len(best["validation/index"]) == 203 and len(best["test/index"]) == 100, "100 images test, 203 validate")
         accuracy, f1 = best["test/accuracy"][()], best["test/macro_f1"][()]
         check(abs(best.attrs["accuracy"] - best["validation/accuracy"][()]) < 0.5 / 203, "the validation set is another than the search's")
         predictions, recorded_scores = best["test/predictions"][()], best["test/scores"][()]
         confusion = best["test/confusion"][()]
     check(f"test accuracy {100 * accuracy:.2f} %" in said and f"macro F1 {f1:.4f}" in said, f"the closing line lacks the figures\n{said}")
-    passed("best.h5 has the tables of the test and the validation set; accuracy, top 5, F1 and confusions are those of a naive count")
+    passed("best.h5 has the tables of the test and the validation set; accuracy, top 5, F1 and confusions are those of a naive count, and the surest mistakes")
 
     check_in_pytorch(folder, {"test": test, "validation": training})
 

@@ -101,7 +101,7 @@ print("finch loss=%r epoch=1 accuracy=0.5 top5=%r" % (float(given["genes"]["lr"]
     check(sorted(row["loss"] for row in rows.values()) == sorted(one["given"]["genes"]["lr"] for one in seen), "the losses are others")
     check(all(row["accuracy"] == 0.5 and row["epochs"] == 1 for row in rows.values()), "accuracy and epochs")
     shown = folder.run(0, "show", "runs/run", seen[0]["given"]["id"])
-    check(f"individual {seen[0]['given']['id']}: evaluated, loss " in shown and "  chatter\n" in shown and "learning curve\n" in shown, shown)
+    check(f"individual {seen[0]['given']['id']}: evaluated, loss " in shown and "  chatter\n" in shown and "learning curve  " in shown, shown)
     check(" top5" in shown, shown)
     with h5py.File(folder.path / "runs/run/population.h5") as file:
         metrics = {row["individual"]: (row["epoch"], row["name"], row["value"]) for row in file["metrics"][:]}

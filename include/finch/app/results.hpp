@@ -44,6 +44,11 @@ void take_pixels(const NamedArrays& arrays, data::Dataset& set);
 /// index, truth and predictions (samples, target_size).
 void set_results(NamedArrays& arrays, const std::string& set, const Results& results);
 
+/// Adds below `name`/mistakes the 64 surest wrong guesses of `set`, which `results` are of, the surest first: index,
+/// truth, guess, score (N) and images (N, H, W, C) as they were read; fewer where they would take more than 8 MiB.
+/// Nothing without scores, or of targets. Throws StorageError where streamed images cannot be read.
+void set_mistakes(NamedArrays& arrays, const std::string& name, const Results& results, const data::Dataset& set);
+
 /// "test loss 0.0912, test accuracy 97.10 %, … (100 images)"
 [[nodiscard]] std::string results_text(const std::string& set, const Results& results);
 
