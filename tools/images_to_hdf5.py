@@ -10,9 +10,12 @@ import argparse
 import pathlib
 import sys
 
-import h5py
-import numpy as np
-from PIL import Image, UnidentifiedImageError
+try:
+    import h5py
+    import numpy as np
+    from PIL import Image, UnidentifiedImageError
+except ModuleNotFoundError as error:
+    sys.exit(f"images_to_hdf5.py needs the Python package {error.name}: tools/install.sh --report installs all that it needs, for /usr/bin/python3")
 
 GROUPS = ("training", "validation", "test")
 
@@ -32,7 +35,7 @@ def pixels_of(path, size, grey):
 
 
 def write_group(file, group, folder, classes, size, grey):
-    paths = [(label, path) for label, name in enumerate(classes) for path in sorted((folder / name).glob("*")) if path.is_file()]
+    paths = [(label, path) for label, name in enumerate(classes) for path in sorted((folder / name).glob("*")) if path.is_file() and not path.name.startswith(".")]
     if not paths:
         sys.exit(f"{folder}: holds no images; expected {folder}/{classes[0]}/*.png and so on")
     first = pixels_of(paths[0][1], size, grey)
@@ -66,10 +69,15 @@ def main():
         unknown = [path.name for path in folders_in(folder) if path.name not in classes]
         if unknown:
             sys.exit(f"{folder / unknown[0]}: is a class of which {parts['training']} has no image")
-    with h5py.File(given.file, "w") as file:
-        file.attrs["classes"] = classes
-        for group, folder in parts.items():
-            write_group(file, group, folder, classes, given.size, given.grey)
+    unfinished = given.file.with_name(given.file.name + ".new")
+    try:
+        with h5py.File(unfinished, "w") as file:
+            file.attrs["classes"] = classes
+            for group, folder in parts.items():
+                write_group(file, group, folder, classes, given.size, given.grey)
+        unfinished.replace(given.file)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

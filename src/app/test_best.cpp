@@ -87,6 +87,10 @@ std::string pack(const TestOptions& options) {
     }
     // Any device will do, and this may be another machine.
     std::vector<std::string> settings{"workers.device=auto", "workers.threads=auto"};
+    const auto sets_kind = [](const std::string& setting) { return setting.starts_with("data.kind="); };
+    if (options.data && std::any_of(options.settings.begin(), options.settings.end(), sets_kind)) {
+        settings.push_back("data.path=" + *options.data);  // which that kind asks for
+    }
     settings.insert(settings.end(), options.settings.begin(), options.settings.end());
     const config::Config config = config::parse(recovered->facts.config, source, settings);
     store::ModelFile best = read_best(directory, *recovered);

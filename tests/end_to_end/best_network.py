@@ -137,6 +137,10 @@ with Folder() as folder:
     check(f"{some.sum()} images" in other and "other data" in other, other)
     rows = [[int(cell) for cell in line.split()[1:]] for line in other[other.index("truth"):].splitlines()[1:11]]
     check([sum(row) for row in rows] == np.bincount(training_labels[some], minlength=10).tolist(), f"some classes are missing\n{other}")
+    folder.write("drawn.yaml", TINY)
+    folder.run(4, "evolve", "drawn.yaml", "--set", "search.budget.evaluations=2", "--set", "data.size=28", "--set", "name=drawn")
+    drawn = folder.run(0, "test", "runs/drawn", "--data", "some.h5", "--set", "data.kind=hdf5")
+    check(f"{some.sum()} images" in drawn, drawn)
     passed("other data need no training set, and may lack classes")
 
     def refused(what, *arguments, ranks=2):

@@ -121,6 +121,32 @@ TEST_CASE("the first points of screened breeding are a latin hypercube") {
     }
 }
 
+TEST_CASE("each island begins with points of its own, and the first one as a run of one island") {
+    const Space space = mixed_space();
+    for (const PropagatorOptions& options :
+         {PropagatorOptions{ScreenedOptions{}}, PropagatorOptions{AutomaticOptions{}}}) {
+        CAPTURE(options.index());
+        const Population population(ExchangeKind::none, 3);
+        std::vector<std::set<Genome>> begun(3);
+        for (int island = 0; island < 3; ++island) {
+            const auto propagator = make_propagator(options, space, 5);
+            for (std::uint64_t births = 0; births < 8; ++births) {
+                RandomStream random(1, Purpose::breeding, births);
+                const Stage stage{.evaluations = 1000, .workers = 1, .births = births};
+                begun[static_cast<std::size_t>(island)].insert(
+                    propagator->breed(population, island, stage, random).genome);
+            }
+        }
+        std::set<Genome> all;
+        for (const std::set<Genome>& genomes : begun) {
+            all.insert(genomes.begin(), genomes.end());
+        }
+        CHECK(all.size() == 24);
+        const ScreenedState alone({.space = space, .seed = 5, .evaluations = 1000});
+        CHECK(begun[0].contains(canonical(space, from_unit(space, alone.first_point(3)))));
+    }
+}
+
 TEST_CASE("screened breeding repeats no genome, known or in training, while there are others") {
     const Space space{{{"a", ChoiceGene{{"x", "y", "z"}}}, {"b", IntGene{1, 12}}}};
     const Found found = search_for(

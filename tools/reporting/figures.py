@@ -257,7 +257,7 @@ def family_tree(run):
     best = run.complete.loss.idxmin()
     depth, edges = analysis.ancestors(run, best)
     if len(depth) == 1:
-        return f"{best} was drawn, not bred: it has no parents."
+        return f"{best} has no parents: it came to its genes by the operator {run.individuals.operator[best]}."
     place = {}
     for level in range(max(depth.values()) + 1):
         names = sorted((name for name in depth if depth[name] == level), key=lambda name: run.individuals.born[name])

@@ -51,6 +51,7 @@ public:
 
     Offspring breed(const Population& population, int island, const Stage& stage, RandomStream& random) override {
         if (!state_) {
+            plan_.island = island;
             plan_.evaluations = stage.evaluations;
             state_.emplace(ScreenedState(plan_));
         }

@@ -39,13 +39,17 @@ ScreenedState::ScreenedState(ScreenedPlan plan)
     first_points_ =
         std::max<std::size_t>(6, plan_.evaluations > 0 ? std::min(2 * free_.size(), quarter) : 2 * free_.size());
     for (std::size_t gene = 0; gene < genes; ++gene) {
-        RandomStream random(plan_.seed, Purpose::breeding_state, gene);
+        RandomStream random = stream(gene, 0);
         strata_.push_back(random.permutation(static_cast<std::uint32_t>(first_points_)));
     }
 }
 
+RandomStream ScreenedState::stream(std::uint64_t which, std::uint32_t purpose) const {
+    return {plan_.seed, Purpose::breeding_state, (static_cast<std::uint64_t>(plan_.island) << 32U) + which, purpose};
+}
+
 UnitGenome ScreenedState::first_point(std::uint64_t number) const {
-    RandomStream random(plan_.seed, Purpose::breeding_state, number, 1);
+    RandomStream random = stream(number, 1);
     UnitGenome point(plan_.space.size());
     for (std::size_t gene = 0; gene < point.size(); ++gene) {
         point[gene] = (strata_[gene][number] + random.uniform()) / static_cast<double>(first_points_);

@@ -14,6 +14,7 @@ namespace finch::search {
 struct ScreenedPlan {
     Space space;
     std::uint64_t seed = 1;
+    int island = 0;  ///< each begins with other points
     std::int64_t most_points = 250;
     std::int64_t evaluations = 0;  ///< of the whole run; 0: not known
 };
@@ -49,6 +50,8 @@ private:
 
     /// The model of all that is known, with those in training where it expects them to end.
     [[nodiscard]] GaussianProcess model(const std::vector<const Individual*>& in_training) const;
+    /// Of what the island draws: `which` below 2³².
+    [[nodiscard]] RandomStream stream(std::uint64_t which, std::uint32_t purpose) const;
     [[nodiscard]] std::vector<Genome> candidates(RandomStream& random) const;
     /// Best first, those without a loss last; of trainings that were pruned only so far down the rungs as it takes to
     /// have enough.
