@@ -89,8 +89,8 @@ void print_summary(const RunContext& context, const island::Worker& worker, cons
     const std::size_t unfinished = population.size() - population.settled();
     if (reason == island::ExitReason::storage) {
         spdlog::warn(
-            "stopped: {} cannot be written any more (see above), but no result is lost: mend that, then start "
-            "it again to go on. {} evaluated, {} unfinished",
+            "stopped: files fail (see above), but no result of {} is lost: mend that, then start it again to go on. "
+            "{} evaluated, {} unfinished",
             where, population.evaluations(), unfinished);
     } else {
         spdlog::info("{}", closing_line(context, worker, reason));

@@ -5,6 +5,7 @@
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/comm/group.hpp"
+#include "finch/data/recorded_pixels.hpp"
 #include "finch/hdf5/file.hpp"
 #include "finch/train/training.hpp"
 
@@ -142,7 +143,7 @@ std::optional<std::string> publish_best(const store::RunDirectory& directory, st
     if (datasets.test.samples() > 0) {
         measure("test", datasets.test, {});
     }
-    set_pixels(file->arrays, training, recipe.data);
+    data::record_pixels(file->arrays, training, recipe.data);  // files of before have none
     measure("validation", training, data::split(recipe.data, training, recipe.seed).validation);
     write(directory, run, *best, *file);
     const std::string whose = best->is_repeat() ? fmt::format(", a repeat of {}", to_text(best->parents[0])) : "";

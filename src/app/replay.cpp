@@ -46,6 +46,11 @@ std::string pack(const std::filesystem::path& run, const std::string& id) {
         throw ConfigError(
             fmt::format("{}: there is no individual {}; finch show --csv lists them all", run.string(), id));
     }
+    if (!individual->finished_training() && individual->curve.empty()) {
+        throw ConfigError(fmt::format(
+            "{}: {} is unfinished, and no epoch of it is recorded that could be compared; accepted: one that has ended",
+            run.string(), id));
+    }
     if (individual->is_reused()) {
         const std::string trained = to_text(individual->reused_from);
         if (individual->is_of_another_run()) {

@@ -2,7 +2,6 @@
 
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
-#include "finch/data/normalisation.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -15,9 +14,6 @@ namespace finch::app {
 namespace {
 
 constexpr std::int64_t largest_batch = 256;
-constexpr const char* pixels_name = "data/float_pixels";
-constexpr const char* mean_name = "data/mean";
-constexpr const char* deviation_name = "data/deviation";
 
 train::Measured measure_in_memory(backend::Device& device, const comm::Group& group, const train::Recipe& recipe,
                                   const NamedArrays& weights, const data::Dataset& set,
@@ -126,34 +122,6 @@ Results measure_results(backend::Device& device, const comm::Group& group, const
             report::classify({set.classes, results.labels, results.measured.predictions, results.measured.places});
     }
     return results;
-}
-
-void set_pixels(NamedArrays& arrays, const data::Dataset& set, const data::Options& options) {
-    std::erase_if(arrays, [](const NamedArray& array) { return array.name.starts_with("data/"); });
-    arrays.push_back({pixels_name, {}, std::vector<std::int64_t>{set.float_pixels ? 1 : 0}});
-    const data::Normalisation normalisation = data::normalisation_of(options, set);
-    arrays.push_back({mean_name, {set.channels}, normalisation.mean});
-    arrays.push_back({deviation_name, {set.channels}, normalisation.deviation});
-}
-
-void take_pixels(const NamedArrays& arrays, data::Dataset& set) {
-    set.measured_mean = {};
-    set.measured_deviation = {};
-    for (const NamedArray& array : arrays) {
-        if (const auto* const numbers = std::get_if<std::vector<double>>(&array.values)) {
-            if (array.name == mean_name) {
-                set.measured_mean = *numbers;
-            } else if (array.name == deviation_name) {
-                set.measured_deviation = *numbers;
-            }
-        }
-        const auto* const floats = std::get_if<std::vector<std::int64_t>>(&array.values);
-        if (array.name == pixels_name && floats != nullptr && (floats->front() != 0) != set.float_pixels) {
-            const auto kind = [](bool are_floats) { return are_floats ? "floating-point numbers" : "bytes"; };
-            throw ConfigError(fmt::format("the data's pixels are {}, but the network was trained with {}; accepted: {}",
-                                          kind(set.float_pixels), kind(!set.float_pixels), kind(!set.float_pixels)));
-        }
-    }
 }
 
 bool has_results(const NamedArrays& arrays, const std::string& set) {

@@ -9,6 +9,7 @@
 #include "finch/base/bytes.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/data/recorded_pixels.hpp"
 #include "finch/nn/model.hpp"
 #include "finch/store/model_file.hpp"
 #include "finch/store/resume.hpp"
@@ -188,7 +189,7 @@ int test_best(comm::Session& session, const TestOptions& options) {
     if (set.samples() == 0) {
         throw ConfigError("the run's data have no test set; accepted: other data by --data");
     }
-    take_pixels(tested.weights, set);
+    data::take_recorded_pixels(tested.weights, set);
     std::erase_if(tested.weights, [](const NamedArray& array) { return array.name.starts_with("data/"); });
     const std::int64_t outputs = outputs_of(recipe.model, set, tested.weights);
     set.classes = set.targets.empty() ? outputs : 0;

@@ -4,6 +4,7 @@
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/data/recorded_pixels.hpp"
 #include "finch/evaluate/fault.hpp"
 #include "finch/store/model_file.hpp"
 
@@ -324,8 +325,10 @@ void CnnEvaluator::keep_best(const search::Individual& individual, train::Traini
     }
     const backend::LapScope scope(slots_.profile(), backend::Activity::snapshot);
     keep_alive(seconds_of_files);
-    const store::ModelFile file{individual, search::genome_text(config_.space, individual.genome),
-                                training.best_weights(), place_.run};
+    store::ModelFile file{individual, search::genome_text(config_.space, individual.genome), training.best_weights(),
+                          place_.run};
+    data::record_pixels(file.arrays, slots_.training_set(),
+                        config_.recipe(individual.genome, individual.id.value).data);
     try {
         if (individual.is_repeat()) {
             store::write_model(directory_.repeat(individual.id), file);  // any of them may be published

@@ -160,17 +160,17 @@ private:
         epochs(part, process, lane);
     }
 
-    /// Where they all lie within the slice: otherwise a stop was in between.
+    /// Where they all lie within the slice: otherwise a stop was in between, or nobody said how long they took.
     void epochs(const Slice& part, std::int32_t process, std::int32_t lane) {
         double seconds = 0;
         for (const Epoch& epoch : part.one->curve) {
             seconds += epoch.seconds;
         }
+        if (!(seconds <= part.end - part.begin)) {
+            return;
+        }
         double now = part.begin;
         for (const Epoch& epoch : part.one->curve) {
-            if (seconds > part.end - part.begin) {
-                return;
-            }
             slice(fmt::format("epoch {}", epoch.epoch), "epoch", process, lane, now, now + epoch.seconds);
             json_.begin("args");
             json_.member("validation_loss", std::string_view(fmt::format("{}", epoch.validation_loss)));

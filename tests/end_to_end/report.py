@@ -31,7 +31,7 @@ def figures_of(page):
     found = {}
     for part in re.split(r'<h2 id="[^"]*">', text)[1:]:
         for figure in re.findall(r"const made = (\{.*?\}); Plotly", part, re.DOTALL):
-            found[html.unescape(part.split("<")[0])] = json.loads(figure.replace("<\\/", "</"))
+            found[html.unescape(part.split("<")[0])] = json.loads(figure)
     return found
 
 

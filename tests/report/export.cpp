@@ -107,6 +107,9 @@ TEST_CASE("trace: epochs lie within an evaluation, and are left out where a stop
     one.started = noon - 500;  // in an earlier start: here it took less than its epochs
     one.curve[0].seconds = 400;
     CHECK(count_epochs(one) == 0);
+    one = trained(0, 1, noon + 1, 8);
+    one.curve[1].seconds = std::numeric_limits<double>::quiet_NaN();  // of a program that does not say
+    CHECK(count_epochs(one) == 0);
 }
 
 TEST_CASE("trace: words of any kind are no harm") {

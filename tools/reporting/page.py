@@ -45,7 +45,7 @@ class Page:
             return
         self.figures += 1
         name = f"figure-{self.figures}"
-        made = made.to_json().replace("</", "<\\/")
+        made = made.to_json().replace("<", "\\u003c")
         self.parts.append(f'<div class="chart" id="{name}"></div><script>{{const made = {made}; '
                           f'Plotly.newPlot("{name}", made.data, made.layout, {{displaylogo: false, responsive: true}})}}</script>')
 

@@ -30,13 +30,6 @@ struct Results {
                                       const NamedArrays& weights, const data::Dataset& set,
                                       std::vector<std::int64_t> samples = {});
 
-/// Notes in `arrays` what a network of `options` was shown of its training set's pixels: whether they are floats, and
-/// mean and deviation of each channel (data/float_pixels, data/mean, data/deviation).
-void set_pixels(NamedArrays& arrays, const data::Dataset& set, const data::Options& options);
-/// Gives `set` that mean and deviation, for options that say auto. Throws ConfigError where its pixels are of another
-/// kind.
-void take_pixels(const NamedArrays& arrays, data::Dataset& set);
-
 /// Whether `arrays` hold results below `set` ("test", "validation").
 [[nodiscard]] bool has_results(const NamedArrays& arrays, const std::string& set);
 /// Puts them there, in place of those that were: loss, accuracy, top_5 (of 6 classes and more), macro_f1, confusion

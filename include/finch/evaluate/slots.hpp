@@ -48,6 +48,7 @@ public:
     [[nodiscard]] NamedArrays take_snapshot() { return std::move(snapshot_); }
     /// What the last `report` gave.
     [[nodiscard]] const train::ProfileReport& report() const noexcept { return report_; }
+    [[nodiscard]] const data::Dataset& training_set() const noexcept { return datasets_.training; }
     /// Null: nobody measures.
     [[nodiscard]] train::Profile* profile() const noexcept { return profile_; }
 
