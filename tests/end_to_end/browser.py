@@ -37,7 +37,7 @@ def chromium():
 
 def open_page(path):
     """({chart: how much it draws}, lines that the page wrote to its console)."""
-    browser = subprocess.run([chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--enable-unsafe-swiftshader", "--enable-logging=stderr",
+    browser = subprocess.run([chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--enable-unsafe-swiftshader", "--enable-logging=stderr",
                               "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=60000", "--dump-dom", f"file://{path}"],
                              capture_output=True, text=True, timeout=600, check=False)
     charts = Charts()
