@@ -140,8 +140,7 @@ Domain data_section() {
             .with_genes(Rule::no),
         key("memory", &Options::memory,
             "where the pixels of files are: whole: in the memory of each node; streamed: on the disk, read ahead of "
-            "the "
-            "training; the numbers are the same")
+            "the training; the numbers are the same")
             .with_genes(Rule::no)
             .with_fixed(Rule::no),
         key("prefetch", &Options::prefetch,

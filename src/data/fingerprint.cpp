@@ -37,13 +37,14 @@ private:
     double last_ = steady_seconds();
 };
 
-/// What the readers check of floats in memory.
-void check_finite(const Dataset& set, std::span<const std::uint8_t> pixels) {
+/// What the readers check of floats in memory, of streamed ones that begin with the image `first`.
+void check_finite(const Dataset& set, std::int64_t first, std::span<const std::uint8_t> pixels) {
+    const auto size = static_cast<std::size_t>(set.bytes_per_image());
     for (std::size_t at = 0; at < pixels.size(); at += sizeof(float)) {
         float value = 0;
         std::memcpy(&value, pixels.data() + at, sizeof value);
         if (!std::isfinite(value)) {
-            refuse(set.store->pieces().front().path,
+            refuse(set.store->file_of(first + static_cast<std::int64_t>(at / size)),
                    fmt::format("an image holds {}; expected numbers that a float of 32 bits can hold", value));
         }
     }
@@ -57,9 +58,11 @@ std::string fingerprint(const Sets& sets) {
     for (const Dataset* set : {&sets.training, &sets.test}) {
         const std::array<std::int64_t, 4> shape{set->samples(), set->height, set->width, set->channels};
         crc = crc32c(std::as_bytes(std::span(shape)), crc);
+        std::int64_t visited = 0;
         visit_pixels(*set, [&](std::span<const std::uint8_t> pixels) {
             if (set->store && set->float_pixels) {
-                check_finite(*set, pixels);
+                check_finite(*set, visited, pixels);
+                visited += static_cast<std::int64_t>(pixels.size()) / set->bytes_per_image();
             }
             crc = crc32c(std::as_bytes(pixels), crc);
             progress.add(pixels.size());

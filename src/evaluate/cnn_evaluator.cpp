@@ -4,7 +4,6 @@
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
-#include "finch/data/recorded_pixels.hpp"
 #include "finch/evaluate/fault.hpp"
 #include "finch/store/model_file.hpp"
 
@@ -20,8 +19,6 @@ namespace {
 constexpr double seconds_between_looks = 0.005;
 constexpr double seconds_ahead = 0.02;
 constexpr double most_steps = 1000;  ///< of one Order
-/// A leader that reads or writes a training's files is not taken for dead within this time.
-constexpr double seconds_of_files = 600;
 
 search::Outcome outcome_of(Status status) {
     switch (status) {
@@ -121,22 +118,6 @@ bool CnnEvaluator::next_may_be_long() const {
     return std::any_of(running_.begin(), running_.end(), [](const Running& running) {
         return running.used && (running.seconds_per_step <= 0 || running.seconds_per_step > long_step);
     });
-}
-
-std::optional<store::ModelFile> CnnEvaluator::saved_training(const search::Individual& individual) const {
-    std::vector<std::string> problems;
-    auto file = store::read_model(directory_.training(individual.id), problems, OnDamage::set_aside);
-    for (const std::string& problem : problems) {
-        spdlog::warn("{}", problem);
-    }
-    if (!file) {
-        return std::nullopt;
-    }
-    if (const std::string why = store::why_foreign(*file, place_.run, individual); !why.empty()) {
-        spdlog::warn("{}: {}; the training begins anew", directory_.training(individual.id).string(), why);
-        return std::nullopt;
-    }
-    return file;
 }
 
 void CnnEvaluator::start(search::Individual individual) {
@@ -313,101 +294,10 @@ search::Individual CnnEvaluator::ended(std::uint32_t slot, Status status) {
     return individual;
 }
 
-/// Before its record is written: whoever reads that this is the best will find its weights. Throws StorageError, and
-/// then there is no record either.
-void CnnEvaluator::keep_best(const search::Individual& individual, train::Training& training) {
-    const search::Standing mine = search::standing(individual);
-    const auto beats = [&mine](const std::optional<search::Standing>& other) {
-        return !other || search::better(mine, *other);
-    };
-    if (!mine.ranks_by_loss || (!individual.is_repeat() && (!beats(best_known_()) || !beats(kept_)))) {
-        return;
-    }
-    const backend::LapScope scope(slots_.profile(), backend::Activity::snapshot);
-    keep_alive(seconds_of_files);
-    store::ModelFile file{individual, search::genome_text(config_.space, individual.genome), training.best_weights(),
-                          place_.run};
-    data::record_pixels(file.arrays, slots_.training_set(),
-                        config_.recipe(individual.genome, individual.id.value).data);
-    try {
-        if (individual.is_repeat()) {
-            store::write_model(directory_.repeat(individual.id), file);  // any of them may be published
-        } else {
-            store::write_model(directory_.worker_best(place_.worker), file);
-            kept_ = mine;
-        }
-    } catch (const ApiError& error) {
-        throw StorageError(fmt::format("the weights of {} cannot be kept: {}", to_text(individual.id), error.what()));
-    }
-}
-
-void CnnEvaluator::keep_for_children(const search::Individual& individual, const train::Training& training) {
-    if (individual.is_repeat() || !config_.recipe(individual.genome, individual.id.value).training.inherit) {
-        return;
-    }
-    keep_alive(seconds_of_files);
-    try {
-        parent_weights_.keep(
-            {individual, search::genome_text(config_.space, individual.genome), training.best_weights(), place_.run});
-    } catch (const ApiError& error) {
-        spdlog::warn("the weights of {} cannot be kept for its children: {}", to_text(individual.id), error.what());
-    }
-}
-
-/// Those of its parent, if they are kept and every tensor has the same shape; else none.
-NamedArrays CnnEvaluator::inherited_weights(const search::Individual& individual) const {
-    const search::Id parent = trained_parent(individual, known_population());
-    try {
-        const train::Recipe recipe = config_.recipe(individual.genome, individual.id.value);
-        auto weights = recipe.training.inherit && parent != search::Id{} ? parent_weights_.find(parent) : std::nullopt;
-        if (weights) {
-            const nn::ModelPlan plan = nn::plan_model(recipe.model, sample_, classes_, 1);
-            static_cast<void>(nn::read_tensors(plan, *weights));
-            const bool are_all = weights->size() == plan.tensors.size() + plan.counters.size();
-            return are_all ? std::move(*weights) : NamedArrays{};
-        }
-    } catch (const Error&) {
-        // Another shape; or no network at all, of which the start tells.
-    }
-    return {};
-}
-
 void CnnEvaluator::release(std::uint32_t slot) {
     command({.kind = Order::Kind::release, .slot = slot});
     running_[slot] = Running{};
     has_room_ = true;
-}
-
-void CnnEvaluator::settled(const search::Individual& individual) {
-    store::remove_model(directory_.training(individual.id));
-}
-
-std::vector<search::Individual> CnnEvaluator::checkpoint() {
-    const backend::LapScope scope(slots_.profile(), backend::Activity::snapshot);
-    const double begin = steady_seconds();
-    std::vector<search::Individual> saved;
-    for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
-        if (!running_[slot].used) {
-            continue;
-        }
-        command({.kind = Order::Kind::snapshot, .slot = slot, .seconds_to_next = seconds_of_files});
-        delay_snapshot(place_.worker);
-        search::Individual& individual = running_[slot].individual;
-        NamedArrays arrays = slots_.take_snapshot();
-        individual.progress = slots_.training(slot).progress();
-        individual.training_seconds = slots_.training(slot).training_seconds();
-        try {
-            store::write_model(
-                directory_.training(individual.id),
-                {individual, search::genome_text(config_.space, individual.genome), std::move(arrays), place_.run});
-            saved.push_back(individual);
-        } catch (const ApiError& error) {
-            spdlog::warn("the snapshot of {} could not be written, the one before stands: {}", to_text(individual.id),
-                         error.what());
-        }
-    }
-    checkpoint_seconds_ = steady_seconds() - begin;
-    return saved;
 }
 
 void CnnEvaluator::dismiss() {

@@ -53,14 +53,7 @@ void columns(Json& json, const T& object) {
 void individual(Json& json, const search::Space& space, const search::Individual& one) {
     columns(json, one);
     json.member("problem", std::string_view(one.problem));
-    json.begin("genes");
-    const std::vector<bool> active = search::active_genes(space, one.genome);
-    for (std::size_t i = 0; i < space.size(); ++i) {
-        if (active[i]) {
-            json.gene(space.genes[i], one.genome[i]);
-        }
-    }
-    json.end();
+    json.genes("genes", space, one.genome);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <rapidjson/writer.h>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace finch::report {
 
@@ -45,16 +46,16 @@ public:
         name(key);
         value(what);
     }
-    /// A gene's value as the kind that it is.
-    void gene(const search::Gene& gene, double what) {
-        name(gene.name);
-        if (std::holds_alternative<search::RealGene>(gene.kind)) {
-            value(what);
-        } else if (std::holds_alternative<search::IntGene>(gene.kind)) {
-            value(static_cast<std::int64_t>(what));
-        } else {
-            value(std::string_view(search::value_text(gene, what)));
+    /// An object of the active genes, each value as the kind that it is.
+    void genes(std::string_view key, const search::Space& space, const search::Genome& genome) {
+        begin(key);
+        const std::vector<bool> active = search::active_genes(space, genome);
+        for (std::size_t i = 0; i < space.size(); ++i) {
+            if (active[i]) {
+                gene(space.genes[i], genome[i]);
+            }
         }
+        end();
     }
 
     /// What was written since the last call.
@@ -66,6 +67,16 @@ public:
     }
 
 private:
+    void gene(const search::Gene& gene, double what) {
+        name(gene.name);
+        if (std::holds_alternative<search::RealGene>(gene.kind)) {
+            value(what);
+        } else if (std::holds_alternative<search::IntGene>(gene.kind)) {
+            value(static_cast<std::int64_t>(what));
+        } else {
+            value(std::string_view(search::value_text(gene, what)));
+        }
+    }
     void name(std::string_view key) { writer_.Key(key.data(), static_cast<rapidjson::SizeType>(key.size())); }
 
     rapidjson::StringBuffer buffer_;

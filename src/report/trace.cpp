@@ -147,14 +147,7 @@ private:
         json_.member("loss", one.ranks_by_loss() ? std::string_view(fmt::format("{}", one.loss)) : "");
         json_.member("operator", word(one.bred_by));
         json_.member("epochs", one.epochs);
-        json_.begin("genes");
-        const std::vector<bool> active = search::active_genes(space_, one.genome);
-        for (std::size_t i = 0; i < space_.size(); ++i) {
-            if (active[i]) {
-                json_.gene(space_.genes[i], one.genome[i]);
-            }
-        }
-        json_.end();
+        json_.genes("genes", space_, one.genome);
         json_.end();
         json_.end();
         epochs(part, process, lane);

@@ -55,10 +55,10 @@ void Training::agree_on_epoch() {
 }
 
 Training::Verdict Training::judge(std::span<const double> losses, std::span<const std::int64_t> counts) {
-    const auto mean = [&](double loss, std::int64_t samples, std::span<const std::int64_t> whole) {
-        return loss /
-               (class_weights_.empty() ? static_cast<double>(samples) : weight_of(class_weights_, dataset_, whole));
-    };
+    const bool is_weighted = !class_weights_.empty();
+    const double training_weight = is_weighted ? epoch_weight() : static_cast<double>(counts[1]);
+    const double validation_weight =
+        is_weighted ? weight_of(class_weights_, dataset_, split_.validation) : static_cast<double>(counts[3]);
     const auto accuracy = [&](std::int64_t correct, std::int64_t samples) {
         return recipe_.training.loss == Loss::cross_entropy
                    ? static_cast<double>(correct) / static_cast<double>(samples)
@@ -67,9 +67,9 @@ Training::Verdict Training::judge(std::span<const double> losses, std::span<cons
     Verdict verdict;
     verdict.epoch = {.epoch = static_cast<std::int32_t>(position_.epoch + 1),
                      .ranks = static_cast<std::int32_t>(epoch_ranks_),
-                     .training_loss = mean(losses[0], counts[1], split_.training),
+                     .training_loss = losses[0] / training_weight,
                      .training_accuracy = accuracy(counts[0], counts[1]),
-                     .validation_loss = mean(losses[1], counts[3], split_.validation),
+                     .validation_loss = losses[1] / validation_weight,
                      .validation_accuracy = accuracy(counts[2], counts[3]),
                      .learning_rate = learning_rate(training_samples() - 1),
                      .seconds = sums_.seconds};

@@ -205,6 +205,18 @@ double Training::batch_weight(std::int64_t end) const {
     return weight_of(class_weights_, dataset_, samples);
 }
 
+/// Of all samples of the present epoch. They are added up in the data set's order, so that the order in which they came
+/// does not matter.
+double Training::epoch_weight() {
+    shuffle_epoch();
+    std::vector<std::int64_t> samples;
+    for (const std::uint32_t place : order_) {
+        samples.push_back(split_.training[place]);
+    }
+    std::sort(samples.begin(), samples.end());
+    return weight_of(class_weights_, dataset_, samples);
+}
+
 /// This rank's shares of the parts of the batch of all ranks from `begin` to `end`, as places in the epoch.
 std::vector<data::Share> Training::parts_of_batch(std::int64_t begin, std::int64_t end) const {
     const auto parts = static_cast<int>(recipe_.training.micro_batches);

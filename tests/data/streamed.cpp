@@ -189,6 +189,14 @@ TEST_CASE("what cannot be streamed is refused with what would help") {
         write_hdf5(path, {9, 4, 5}, {.type = H5T_IEEE_F32LE}, {HUGE_VAL});
         CHECK(contains(refusal(hdf5_options), path.string() + ": an image holds inf"));
     }
+    SUBCASE("floats that are not finite, in the second of two systems") {
+        const fs::path other = folder.path() / "other.h5";
+        write_hdf5(other, {9, 4, 5}, {.type = H5T_IEEE_F32LE});
+        write_hdf5(path, {9, 4, 5}, {.type = H5T_IEEE_F32LE}, {HUGE_VAL});
+        data::Options both = options_of(data::Kind::hdf5, "");
+        both.systems = {{.path = other.string()}, {.path = path.string()}};
+        CHECK(contains(refusal(both), path.string() + ": an image holds inf"));
+    }
     SUBCASE("a gzipped file") {
         data::generate({.generated_samples = 30, .generated_size = 9}, 1, folder.path().string());
         const std::string said = refusal(options_of(data::Kind::idx, folder.path()));

@@ -173,6 +173,27 @@ def wait_for(condition, seconds, text):
         time.sleep(0.02)
 
 
+def stop_in_training(folder, run, *arguments):
+    """Starts `finch evolve` on two ranks, and stops it by USR2 once a training has a snapshot."""
+    process = folder.start(2, "evolve", *arguments, "--run", run)
+    wait_for(lambda: list((folder.path / run).glob("state/training-*.h5")) or process.poll() is not None, 300, "a snapshot")
+    for pid in ranks_of(process):
+        os.kill(pid, signal.SIGUSR2)
+    check(end(process) == 75, f"a start that USR2 stopped\n{folder.output()}")
+
+
+def write_hdf5(path, parts):
+    """`parts`: {name: values}."""
+    with h5py.File(path, "w") as file:
+        for name, values in parts.items():
+            file[name] = values
+
+
+def set_of(group, images, answers):
+    """A data set of kind hdf5, for write_hdf5()."""
+    return {f"{group}/images": images, f"{group}/labels": answers}
+
+
 def kill(process):
     for pid in ranks_of(process):
         os.kill(pid, signal.SIGKILL)

@@ -1,9 +1,10 @@
 """USR2 in the middle of an epoch: saved, resumed, and the same bits as without; TERM; a second job on the same run."""
+import csv
 import os
 import signal
 import time
 
-from harness import TINY, Folder, check, curves, end, individuals, passed, ranks_of, wait_for
+from harness import TINY, Folder, check, curves, end, individuals, kill, passed, ranks_of, wait_for
 
 LONG = (TINY.replace("samples: 600", "samples: 8000").replace("evaluations: 12", "evaluations: 1")
         .replace("epochs: 3", "epochs: 5").replace("islands: 2}", "islands: 1}").replace("int: [1, 3]", "int: [3, 4]")
@@ -46,6 +47,16 @@ with Folder() as folder:
     for individual, epochs in straight.items():
         check(epochs == broken[individual], f"{individual}: {epochs} without interruption, {broken[individual]} with")
     passed(f"an individual interrupted {starts - 1} times ends with the same bits as one that was not")
+
+    process = folder.start(2, "evolve", "tiny.yaml", "--run", "runs/killed", *settings, "--set", "checkpoint.training_seconds=1000")
+    wait_for(lambda: training_begun(folder.path / "runs/killed"), 120, "the training")
+    kill(process)
+    process.wait()
+    shown = next(csv.DictReader(folder.run(0, "show", "runs/killed", "--csv").splitlines()))
+    check(shown["outcome"] == "unfinished", f"killed: {shown}")
+    said = folder.run(2, "replay", "runs/killed", shown["id"], expect=2)
+    check("is unfinished, and no epoch of it is recorded" in said, said)
+    passed("a replay of what has nothing to be compared with is refused")
 
     process = folder.start(2, "evolve", "tiny.yaml", "--run", "runs/term", *settings)
     wait_for(lambda: training_begun(folder.path / "runs/term"), 120, "the training")

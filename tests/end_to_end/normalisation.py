@@ -1,13 +1,11 @@
 """data.normalize: auto. Mean and deviation of the pixels that train, as numpy finds them, are what networks see on one and two ranks, after a stop,
 in PyTorch by models/best.h5 alone, and on other data that finch test is given."""
 import importlib.util
-import os
-import signal
 
 import h5py
 import numpy as np
 
-from harness import Folder, check, curves, end, individuals, passed, ranks_of, wait_for
+from harness import Folder, check, curves, individuals, kill, passed, stop_in_training, wait_for, write_hdf5
 
 CONFIG = """
 name: own
@@ -30,12 +28,6 @@ def images_of(labels, generator, brightness):
     return np.clip(images, 0, 255).astype(np.uint8)
 
 
-def write(path, parts):
-    with h5py.File(path, "w") as file:
-        for name, values in parts.items():
-            file[name] = values
-
-
 def snippet(path, images):
     """The README's, for this network."""
     import torch
@@ -54,8 +46,8 @@ with Folder() as folder:
     images = images_of(labels, generator, 90)
     other_labels = generator.integers(0, 2, 80)
     others = images_of(other_labels, generator, 50)  # a mean of their own
-    write(folder.path / "own.h5", {"training/images": images, "training/labels": labels})
-    write(folder.path / "other.h5", {"test/images": others, "test/labels": other_labels})
+    write_hdf5(folder.path / "own.h5", {"training/images": images, "training/labels": labels})
+    write_hdf5(folder.path / "other.h5", {"test/images": others, "test/labels": other_labels})
     folder.write("own.yaml", CONFIG)
 
     plan = folder.run(0, "plan", "own.yaml", "--nodes", "1", "--ranks-per-node", "2")
@@ -66,6 +58,7 @@ with Folder() as folder:
     with h5py.File(best) as model:
         validation = model["validation/index"][:]
         mean, deviation, scores = model["data/mean"][:], model["data/deviation"][:], model["validation/scores"][:]
+    numbers = mean, deviation
     left = np.setdiff1d(np.arange(600), validation)
     check(len(left) == 450, "others validate")
     # 400 of these train; which, the seed says: those alone can have these moments.
@@ -97,11 +90,7 @@ with Folder() as folder:
     check(str(curves(folder.path / "runs/all")) == str(curves(folder.path / "runs/by_hand")), "the same numbers by hand train otherwise")
     passed("the same numbers, said by hand, train to the same bits")
 
-    process = folder.start(2, "evolve", "own.yaml", "--run", "runs/stopped", *LONG)
-    wait_for(lambda: list((folder.path / "runs/stopped").glob("state/training-*.h5")), 120, "a snapshot")
-    for pid in ranks_of(process):
-        os.kill(pid, signal.SIGUSR2)
-    check(end(process) == 75, "a start that USR2 stopped")
+    stop_in_training(folder, "runs/stopped", "own.yaml", *LONG)
     folder.run(2, "evolve", "own.yaml", "--run", "runs/stopped", *LONG)
     folder.run(2, "evolve", "own.yaml", "--run", "runs/whole", *LONG)
     stopped, whole = (curves(folder.path / f"runs/{name}") for name in ("stopped", "whole"))
@@ -111,6 +100,20 @@ with Folder() as folder:
     one, two = (min(row["loss"] for row in individuals(folder.path / f"runs/{name}").values()) for name in ("one", "two"))
     check(abs(one - two) < 1e-5, f"{one} on one rank, {two} on two")
     passed("a stop and a resume change no bit; one rank and two agree")
+
+    process = folder.start(2, "evolve", "own.yaml", "--run", "runs/killed", "--set", "search.budget.evaluations=100000")
+    best = folder.path / "runs/killed/models/best.h5"
+    wait_for(lambda: best.exists() or process.poll() is not None, 300, "a best network")
+    kill(process)
+    process.wait()
+    with h5py.File(best) as model:
+        check("test" not in model and np.array_equal(model["data/mean"][:], numbers[0]) and np.array_equal(model["data/deviation"][:], numbers[1]),
+              "best.h5 of a killed run does not say what its pixels were")
+    check("other data" in folder.run(2, "test", "runs/killed", "--data", "other.h5"), "finch test of a killed run")
+    write_hdf5(folder.path / "floats.h5", {"test/images": others.astype(np.float32), "test/labels": other_labels})
+    said = folder.run(2, "test", "runs/killed", "--data", "floats.h5", expect=2)
+    check("pixels are floating-point numbers, but the network was trained with bytes" in said, said)
+    passed("best.h5 of a run that was killed knows what it was trained on")
 
     def refused(text, *settings):
         said = folder.run(0, "plan", "own.yaml", "--nodes", "1", "--ranks-per-node", "2", *(word for setting in settings for word in ("--set", setting)), expect=2)

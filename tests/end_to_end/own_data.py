@@ -1,7 +1,5 @@
 """Data of a user's own: HDF5 images of floats with targets of numbers or labels, a validation set apart, no test set. Networks learn
 from them on one and two ranks, go on after USR2, and what does not fit is refused by name."""
-import os
-import signal
 import subprocess
 import sys
 
@@ -9,7 +7,7 @@ import h5py
 import numpy as np
 from PIL import Image
 
-from harness import SOURCE, Folder, check, curves, end, individuals, outcome_words, passed, ranks_of, wait_for
+from harness import SOURCE, Folder, check, curves, individuals, outcome_words, passed, set_of, stop_in_training, write_hdf5
 
 CONFIG = """
 name: own
@@ -31,22 +29,8 @@ def samples(count, generator):
     return images.astype(np.float32), np.stack([row, column, height], axis=1)
 
 
-def write(path, parts):
-    with h5py.File(path, "w") as file:
-        for name, values in parts.items():
-            file[name] = values
-
-
-def set_of(group, images, answers):
-    return {f"{group}/images": images, f"{group}/labels": answers}
-
-
 def stopped_and_resumed(folder, run):
-    process = folder.start(2, "evolve", "own.yaml", "--run", run, "--set", "training.epochs=300")
-    wait_for(lambda: list((folder.path / run).glob("state/training-*.h5")), 120, "a snapshot")
-    for pid in ranks_of(process):
-        os.kill(pid, signal.SIGUSR2)
-    check(end(process) == 75, "a start that USR2 stopped")
+    stop_in_training(folder, run, "own.yaml", "--set", "training.epochs=300")
     folder.run(2, "evolve", "own.yaml", "--run", run, "--set", "training.epochs=300")
 
 
@@ -55,7 +39,7 @@ with Folder() as folder:
     images, targets = samples(600, generator)
     others, other_targets = samples(120, generator)
     own = {**set_of("training", images, targets), **set_of("validation", others, other_targets)}
-    write(folder.path / "own.h5", own)
+    write_hdf5(folder.path / "own.h5", own)
     folder.write("own.yaml", CONFIG)
 
     plan = folder.run(0, "plan", "own.yaml", "--nodes", "1", "--ranks-per-node", "2")
@@ -77,13 +61,13 @@ with Folder() as folder:
     passed("networks learn numbers from images of floats, validated on the user's own set; best.h5 has what they predict")
 
     check("have no test set" in folder.run(0, "test", "runs/own", expect=2), "finch test without a test set")
-    write(folder.path / "more.h5", set_of("test", others[:50], other_targets[:50]))
+    write_hdf5(folder.path / "more.h5", set_of("test", others[:50], other_targets[:50]))
     text = folder.run(2, "test", "runs/own", "--data", "more.h5", "--csv", "more.csv")
     lines = (folder.path / "more.csv").read_text().splitlines()
     check("50 images" in text and len(lines) == 51 and lines[0] == "index,truth_0,truth_1,truth_2,guess_0,guess_1,guess_2", f"{text}\n{lines[0]}")
     guesses = np.array([[float(cell) for cell in line.split(",")[4:]] for line in lines[1:]])
     check(np.allclose(guesses, found[:50], rtol=1e-4, atol=1e-4), "finch test predicts otherwise than the run")
-    write(folder.path / "more.h5", set_of("test", np.clip(others, 0, 255).astype(np.uint8), other_targets))
+    write_hdf5(folder.path / "more.h5", set_of("test", np.clip(others, 0, 255).astype(np.uint8), other_targets))
     check("the data's pixels are bytes" in (said := folder.run(0, "test", "runs/own", "--data", "more.h5", expect=2)), said)
     passed("finch test measures other data with targets, and writes what was predicted; pixels of another kind are refused")
 
@@ -94,7 +78,7 @@ with Folder() as folder:
     check(both and all(str(stopped[one]) == str(whole[one]) for one in both), "a regression that was stopped ends otherwise")
     passed("regressions stop in mid-epoch and go on to the same bits")
 
-    write(folder.path / "apart.h5", set_of("training", others, other_targets))
+    write_hdf5(folder.path / "apart.h5", set_of("training", others, other_targets))
     folder.run(2, "evolve", "own.yaml", "--run", "runs/moved", "--set", "data.validation={own: {path: apart.h5}}")
     (folder.path / "apart.h5").rename(folder.path / "elsewhere.h5")
     folder.run(2, "evolve", "own.yaml", "--run", "runs/moved", "--set", "data.validation={own: {path: elsewhere.h5}}", "--set", "search.budget.evaluations=5")
@@ -105,7 +89,7 @@ with Folder() as folder:
 
     site = generator.integers(0, 4, 600)
     labels = (targets[:, 2] > 5).astype(float) + (targets[:, 2] > 8)
-    write(folder.path / "own.h5", {**set_of("training", images, labels), "training/site": site})
+    write_hdf5(folder.path / "own.h5", {**set_of("training", images, labels), "training/site": site})
     folder.write("own.yaml", CONFIG.replace("validation: own", "validation: {column: {name: site, values: [1, 3]}}")
                  .replace("loss: mean_squared_error", "balanced_classes: true"))
     plan = folder.run(0, "plan", "own.yaml", "--nodes", "1", "--ranks-per-node", "2")

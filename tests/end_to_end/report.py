@@ -95,6 +95,26 @@ def trained_runs(folder):
     passed("two runs in one report, with what their configurations differ in")
 
 
+def hostile_words(folder):
+    """Words of genes that would end a script or a page, and a program whose epochs have no seconds."""
+    folder.write("words.yaml", """
+name: words
+search:
+  objective: {command: "printf 'finch loss={x} epoch=1\\n'", shell: true}
+  space: {x: {real: [0, 1]}, word: {choice: ["<!--<script>", "</script><b>", "it's \\"quoted\\""]}}
+  propagator: random
+  budget: {evaluations: 24}
+workers: {ranks: 1}
+""")
+    folder.run(2, "evolve", "words.yaml")
+    made(folder, folder.path / "runs" / "words", "-o", "words.html")
+    check_drawn(folder.path / "words.html", 6)
+    words = figures_of(folder.path / "words.html")["Each gene"]["layout"]
+    check("<!--<script>" in json.dumps(words), "a word of a gene is lost")
+    check("NaN" not in folder.run(0, "export", "runs/words", "--format", "trace"), "a trace with NaN is no JSON")
+    passed("words that would end a script are text")
+
+
 def many_individuals(folder):
     folder.run(4, "evolve", SOURCE / "configs" / "sphere.yaml", "--fresh", *SPHERE)
     run = folder.path / "runs" / "sphere"
@@ -136,6 +156,7 @@ def main():
         sys.exit(SKIPPED)
     with Folder() as folder:
         trained_runs(folder)
+        hostile_words(folder)
         many_individuals(folder)
         earlier_versions(folder)
         no_run(folder)

@@ -2,14 +2,12 @@
 images is seen more often, on one and two ranks and after a stop in mid-epoch alike; validation and test sets go with them, and what does not fit
 is refused by name."""
 import gzip
-import os
-import signal
 import struct
 
 import h5py
 import numpy as np
 
-from harness import Folder, check, curves, end, individuals, passed, ranks_of, wait_for
+from harness import Folder, check, curves, individuals, passed, set_of, stop_in_training, write_hdf5
 
 CONFIG = """
 name: own
@@ -35,16 +33,6 @@ def samples(count, generator, brightness):
     return np.clip(images, 0, 255).astype(np.uint8), labels
 
 
-def write(path, parts):
-    with h5py.File(path, "w") as file:
-        for name, values in parts.items():
-            file[name] = values
-
-
-def set_of(group, images, answers):
-    return {f"{group}/images": images, f"{group}/labels": answers}
-
-
 def write_idx(folder, prefix, images, labels):
     folder.mkdir(exist_ok=True)
     with gzip.open(folder / f"{prefix}-images-idx3-ubyte.gz", "wb") as file:
@@ -58,13 +46,13 @@ with Folder() as folder:
     a, b = samples(500, generator, 60), samples(120, generator, 130)
     tests_of_a, tests_of_b = samples(40, generator, 60), samples(30, generator, 130)
     own_of_a, own_of_b = samples(50, generator, 60), samples(20, generator, 130)
-    write(folder.path / "a.h5", {**set_of("training", *a), **set_of("test", *tests_of_a), **set_of("validation", *own_of_a), "training/site": np.arange(500) % 3})
-    write(folder.path / "b.h5", {**set_of("training", *b), **set_of("test", *tests_of_b), **set_of("validation", *own_of_b), "training/site": np.arange(120) % 5})
+    write_hdf5(folder.path / "a.h5", {**set_of("training", *a), **set_of("test", *tests_of_a), **set_of("validation", *own_of_a), "training/site": np.arange(500) % 3})
+    write_hdf5(folder.path / "b.h5", {**set_of("training", *b), **set_of("test", *tests_of_b), **set_of("validation", *own_of_b), "training/site": np.arange(120) % 5})
 
     def joined(one, other):
         return tuple(np.concatenate(pair) for pair in zip(one, other))
 
-    write(folder.path / "joint.h5", {**set_of("training", *joined(a, b)), **set_of("test", *joined(tests_of_a, tests_of_b)),
+    write_hdf5(folder.path / "joint.h5", {**set_of("training", *joined(a, b)), **set_of("test", *joined(tests_of_a, tests_of_b)),
                                      **set_of("validation", *joined(own_of_a, own_of_b))})
     for name, training, tests in (("idx_a", a, tests_of_a), ("idx_b", b, tests_of_b)):
         write_idx(folder.path / name, "train", *training)
@@ -111,11 +99,7 @@ with Folder() as folder:
     check(np.allclose(*losses, atol=1e-5), f"one rank and two: {losses}")
     passed("weights in proportion; one rank and two agree")
 
-    process = folder.start(2, "evolve", "own.yaml", "--run", "runs/stopped", "--set", WEIGHTED, *LONG)
-    wait_for(lambda: list((folder.path / "runs/stopped").glob("state/training-*.h5")), 120, "a snapshot")
-    for pid in ranks_of(process):
-        os.kill(pid, signal.SIGUSR2)
-    check(end(process) == 75, "a start that USR2 stopped")
+    stop_in_training(folder, "runs/stopped", "own.yaml", "--set", WEIGHTED, *LONG)
     with h5py.File(next((folder.path / "runs/stopped").glob("state/training-*.h5"))) as snapshot:
         names = []
         snapshot.visit(names.append)
@@ -149,8 +133,8 @@ with Folder() as folder:
         check(text in said, f"'{text}' is not in\n{said}")
 
     wide = samples(20, generator, 60)
-    write(folder.path / "wide.h5", set_of("training", np.pad(wide[0], ((0, 0), (0, 0), (0, 2))), wide[1]))
-    write(folder.path / "tiny.h5", {**set_of("training", *samples(2, generator, 60)), "training/site": np.array([2, 2])})
+    write_hdf5(folder.path / "wide.h5", set_of("training", np.pad(wide[0], ((0, 0), (0, 0), (0, 2))), wide[1]))
+    write_hdf5(folder.path / "tiny.h5", {**set_of("training", *samples(2, generator, 60)), "training/site": np.array([2, 2])})
     refused("data.systems: has 0 entries", "data.systems=[]")
     refused("data.systems[1].path: './a.h5' is there already", "data.systems=[{path: a.h5}, {path: ./a.h5}]")
     refused("data.systems[0].path: has no value", "data.systems=[{weight: 1}]")

@@ -9,19 +9,8 @@ import tempfile
 
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-SKIPPED = 77
-FOR_MPI = dict(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1",
-               OMPI_MCA_btl_vader_single_copy_mechanism="none", OMPI_MCA_hwloc_base_binding_policy="none", PMIX_MCA_gds="hash")
-
-
-def check(claim, text):
-    if not claim:
-        print("FAILED:", text, flush=True)
-        sys.exit(1)
-
-
-def passed(text):
-    print("passed:", text, flush=True)
+sys.path.append(str(SOURCE / "tests/end_to_end"))
+from harness import SKIPPED, check, environment, passed  # noqa: E402
 
 
 def skip_without(program, package):
@@ -34,9 +23,9 @@ def skip_without(program, package):
 
 def run(*command, expect=0, cwd=None, without=(), **variables):
     """Runs `command` and returns its output. The environment lacks `without`, and whatever would name Finch."""
-    environment = {name: value for name, value in dict(os.environ, **FOR_MPI).items()
-                   if name not in without and not re.match("FINCH|SLURM|LD_LIBRARY_PATH", name)}
-    ended = subprocess.run([str(word) for word in command], cwd=cwd, env=dict(environment, **variables), text=True, check=False,
+    given = {name: value for name, value in environment().items()
+             if name not in without and not re.match("FINCH|SLURM|LD_LIBRARY_PATH", name)}
+    ended = subprocess.run([str(word) for word in command], cwd=cwd, env=dict(given, **variables), text=True, check=False,
                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     check(ended.returncode == expect, f"{command}: exit code {ended.returncode}, expected {expect}\n{ended.stdout}")
     return ended.stdout

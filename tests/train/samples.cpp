@@ -102,6 +102,37 @@ TEST_CASE("samples: each step has the same images with the same distortions for 
     }
 }
 
+TEST_CASE("samples: an epoch's training loss is the mean of those that it saw, with their class weights") {
+    const data::Datasets sets = two_systems();
+    train::Recipe recipe = distorted_recipe();
+    recipe.data.augmentation = {};
+    recipe.training.epochs = 1;
+    recipe.training.learning_rate = 1e-30;  // no weight changes
+    recipe.training.class_weights = {0.5, 3, 1};
+    const comm::Group group = alone();
+    Run run(group, sets, recipe);
+    const NamedArrays weights = run->best_weights();
+    CHECK(run.finish() == train::State::finished);
+
+    const data::Split split = data::split(recipe.data, sets.training, recipe.seed);
+    const auto shares = data::shares_of(recipe.data, sets.training, split);
+    std::vector<std::vector<std::int64_t>> seen(3);  // by class, some of them twice
+    for (const std::uint32_t place : data::epoch_order(recipe.seed, recipe.individual, 0, shares)) {
+        const std::int64_t sample = split.training[place];
+        seen[static_cast<std::size_t>(sets.training.labels[static_cast<std::size_t>(sample)])].push_back(sample);
+    }
+    double sum = 0;
+    double weight = 0;
+    for (std::size_t label = 0; label < seen.size(); ++label) {
+        const auto device = backend::make_cpu_device(1);
+        const double loss = train::measure(*device, group, recipe, weights, sets.training, 8, seen[label]).loss;
+        const double counts = recipe.training.class_weights[label] * static_cast<double>(seen[label].size());
+        sum += counts * loss;
+        weight += counts;
+    }
+    CHECK(run->curve().front().training_loss == doctest::Approx(sum / weight).epsilon(1e-6));
+}
+
 TEST_CASE("samples: other individuals and seeds have others") {
     const data::Datasets sets = two_systems();
     const std::vector<std::int64_t> expected = loaded(alone(), sets, distorted_recipe());

@@ -63,6 +63,9 @@ private:
         std::int32_t epochs = 0;      ///< that were told of
     };
 
+    /// A leader that reads or writes a training's files is not taken for dead within this time.
+    static constexpr double seconds_of_files = 600;
+
     std::vector<Status> command(const Order& order);
     [[nodiscard]] std::optional<store::ModelFile> saved_training(const search::Individual& individual) const;
     void set_pruner(std::uint32_t slot);

@@ -76,6 +76,8 @@ public:
     [[nodiscard]] ImageSize size() const noexcept { return size_; }
     [[nodiscard]] const std::vector<Piece>& pieces() const noexcept { return pieces_; }
     [[nodiscard]] std::int64_t images() const noexcept { return first_.back(); }
+    /// That the image with this number is in.
+    [[nodiscard]] const std::string& file_of(std::int64_t image) const { return pieces_.at(piece_of(image)).path; }
     [[nodiscard]] std::size_t bytes_per_image() const noexcept {
         return static_cast<std::size_t>(size_.values * size_.value_bytes);
     }

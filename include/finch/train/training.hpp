@@ -62,10 +62,10 @@ struct HostMemory {
 class Training {
 public:
     /// Plans and allocates everything; `device`, `group`, `all_reduce`, `datasets` and `profile` (the same on every
-    /// rank, or null on every rank) must outlive it. Throws
-    /// ConfigError (the network cannot exist, there is nothing to validate on, the device has not that precision) and
-    /// std::bad_alloc, at once if the device has less free memory than plan().bytes, and room for a snapshot if that
-    /// is the host's. Local: not collective, so that a rank that fails can be heard.
+    /// rank, or null on every rank) must outlive it. Throws ConfigError (the network cannot exist, there is nothing to
+    /// validate on, the device has not that precision) and std::bad_alloc, at once if the device has less free memory
+    /// than plan().bytes, and room for a snapshot if that is the host's. Local: not collective, so that a rank that
+    /// fails can be heard.
     Training(backend::Device& device, const comm::Group& group, comm::AllReduce& all_reduce,
              const data::Datasets& datasets, Recipe recipe, HostMemory memory = {}, Profile* profile = nullptr);
     ~Training();
@@ -156,6 +156,7 @@ private:
     [[nodiscard]] std::int64_t training_samples() const noexcept { return std::ssize(split_.training); }
     [[nodiscard]] std::int64_t validation_samples() const noexcept { return std::ssize(split_.validation); }
     [[nodiscard]] double batch_weight(std::int64_t end) const;
+    [[nodiscard]] double epoch_weight();
     [[nodiscard]] std::vector<data::Share> parts_of_batch(std::int64_t begin, std::int64_t end) const;
     void add_training_images(const data::Share& share, std::vector<std::int64_t>& indices) const;
     void add_validation_images(std::int64_t begin, std::vector<std::int64_t>& indices) const;
