@@ -9,32 +9,15 @@ dir=$(realpath -m "${1:?a folder}")
 source_dir=$(cd "$(dirname "$0")/../.." && pwd)
 definition=$(realpath "${2:-$source_dir/tools/packaging/apptainer/finch.def}")
 root=$dir/root
+. "$source_dir/tests/install/bare.sh"
 
 section() {  # NAME: of the definition, with its build arguments put in
     awk -v name="%$1" '/^%/ { inside = $1 == name; next } inside' "$definition" |
         sed ${FINCH_CCACHE:+-e "s|/tmp/finch|$source_dir|g"} -e 's|{{ source }}|/source|' -e "s|{{ revision }}|$(git -C "$source_dir" rev-parse HEAD)|"
 }
 
-# Everything that is mounted goes with the namespace.
-inside() {  # COMMAND…
-    unshare --mount --pid --fork bash -c '
-        set -e
-        root=$1; shift
-        mount --bind "$root" "$root"
-        mount -t proc proc "$root/proc"
-        mount --rbind /dev "$root/dev"
-        mkdir -p "$root/source" "$root/ccache"
-        mount --bind -o ro "$0" "$root/source"
-        if [ -n "${FINCH_CCACHE:-}" ]; then mount --bind "$FINCH_CCACHE" "$root/ccache"; fi
-        exec chroot "$root" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
-            CCACHE_DIR=/ccache "$@"' "$repository" "$root" "$@"
-}
-
-# A worktree has its commits elsewhere: what is cloned is the repository.
-repository=$(realpath "$(git -C "$source_dir" rev-parse --git-common-dir)")
 mkdir -p "$dir"
-if [ ! -e "$root/bin/bash" ]; then debootstrap --variant=minbase bookworm "$root"; fi
-cp /etc/resolv.conf "$root/etc/"
+make_bare
 if [ -n "${FINCH_CCACHE:-}" ]; then inside sh -c 'apt-get update -qq; apt-get install -yqq --no-install-recommends ccache'; fi
 
 echo "== %post"
