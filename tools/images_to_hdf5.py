@@ -38,6 +38,11 @@ def write_group(file, group, folder, classes, size, grey):
     paths = [(label, path) for label, name in enumerate(classes) for path in sorted((folder / name).glob("*")) if path.is_file() and not path.name.startswith(".")]
     if not paths:
         sys.exit(f"{folder}: holds no images; expected {folder}/{classes[0]}/*.png and so on")
+    empty = [name for label, name in enumerate(classes) if label not in {label for label, _ in paths}]
+    if empty and group == "training":
+        sys.exit(f"{folder / empty[0]}: holds no images, so nothing would train this class; put some there, or remove the folder")
+    if empty:
+        print(f"{group}: no images of {', '.join(empty)}", file=sys.stderr)
     first = pixels_of(paths[0][1], size, grey)
     images = file.create_dataset(f"{group}/images", (len(paths), *first.shape), np.uint8)
     images.attrs["axes"] = "NHWC"

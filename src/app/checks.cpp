@@ -3,6 +3,7 @@
 #include "finch/app/given.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
 #include "finch/config/trial_genomes.hpp"
 #include "finch/data/normalisation.hpp"
 #include "finch/data/sampling.hpp"
@@ -74,8 +75,9 @@ std::string data_text(const config::Config& config, const data::Datasets& datase
                                                        : fmt::format("with targets of size {}", images.target_size);
     const std::int64_t tests = datasets.test.samples();
     const std::string untrained = untrained_classes(images, split);
-    return fmt::format("{} images of {} x {} x {} {}: {} train, {} validate; {}", images.samples(), images.height,
-                       images.width, images.channels, answers, split.training.size(), split.validation.size(),
+    return fmt::format("{} of {} x {} x {} {}: {} train, {} validate; {}", counted(images.samples(), "image"),
+                       images.height, images.width, images.channels, answers, split.training.size(),
+                       split.validation.size(),
                        tests > 0 ? fmt::format("{} more test the best model", tests) : "there is no test set") +
            normalisation_text(options, images) + untrained;
 }
@@ -90,9 +92,10 @@ std::vector<std::string> systems_lines(const config::Config& config, const data:
         const auto size = [i](const data::Elements<std::int64_t>& ends) {
             return ends.empty() ? 0 : ends[i] - (i == 0 ? 0 : ends[i - 1]);
         };
-        lines.push_back(fmt::format("system {}: {} images, {} of them train; {} of the {} samples of an epoch; {} test",
-                                    options.systems[i].path, size(images.system_ends), shares[i].end - shares[i].begin,
-                                    shares[i].samples, split.training.size(), size(datasets.test.system_ends)));
+        lines.push_back(fmt::format("system {}: {}, {} of them train; {} of the {} samples of an epoch; {} test",
+                                    options.systems[i].path, counted(size(images.system_ends), "image"),
+                                    shares[i].end - shares[i].begin, shares[i].samples, split.training.size(),
+                                    size(datasets.test.system_ends)));
     }
     return lines;
 }

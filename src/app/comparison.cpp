@@ -2,6 +2,7 @@
 
 #include "finch/base/enum_words.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -147,8 +148,8 @@ Comparison compare_reports(const search::Individual& again, const search::Indivi
     }
     comparison.equal = comparison.equal && most <= tolerance;
     comparison.text += fmt::format(
-        "recorded: {}, {} epochs; now: {}, {} epochs{}; at most {:.2g} apart, as a share; {}\n", word(recorded.outcome),
-        recorded.curve.size(), word(again.outcome), again.curve.size(),
+        "recorded: {}, {}; now: {}, {}{}; at most {:.2g} apart, as a share; {}\n", word(recorded.outcome),
+        counted(std::ssize(recorded.curve), "epoch"), word(again.outcome), counted(std::ssize(again.curve), "epoch"),
         again.problem.empty() ? "" : " (" + again.problem + ")", most,
         comparison.equal ? fmt::format("within {:.2g}", tolerance) : fmt::format("not within {:.2g}", tolerance));
     return comparison;

@@ -11,6 +11,7 @@
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/base/version.hpp"
+#include "finch/base/words.hpp"
 #include "finch/cluster/end_notes.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/cluster/signals.hpp"
@@ -20,6 +21,7 @@
 #include "finch/report/export.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -330,6 +332,22 @@ void add_descriptions(CLI::App& app) {
     add("--completion-table", completion_table);
 }
 
+/// Says so where the first argument is no verb. Returns whether it is one, or an option.
+bool knows_verb(const CLI::App& app, int argc, char** argv) {
+    const std::string word = argc > 1 ? argv[1] : "-";
+    std::vector<std::string> verbs;
+    for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+        verbs.push_back(verb->get_name());
+    }
+    if (word.starts_with('-') || std::find(verbs.begin(), verbs.end(), word) != verbs.end()) {
+        return true;
+    }
+    const auto nearest = nearest_word(word, verbs);
+    fmt::print(stderr, "finch: {}: there is no such verb{}; accepted: {}\n", word,
+               nearest ? fmt::format(" (did you mean '{}'?)", *nearest) : "", join(verbs));
+    return false;
+}
+
 }  // namespace
 }  // namespace finch::app
 
@@ -349,6 +367,9 @@ int main(int argc, char** argv) {
     finch::app::add_descriptions(app);
     app.footer(
         "Exit codes: 0 done; 2 the input is wrong; 75 stopped early, start it again to go on; anything else a fault.");
+    if (!finch::app::knows_verb(app, argc, argv)) {
+        return finch::exit_input;
+    }
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

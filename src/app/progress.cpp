@@ -3,6 +3,7 @@
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/base/words.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -33,7 +34,8 @@ std::string score_text(const search::Individual& individual, const std::string& 
     if (individual.is_reused()) {
         text += ", as " + to_text(individual.reused_from) + (individual.is_of_another_run() ? " of another run" : "");
     } else if (individual.epochs > 0) {
-        text += fmt::format(", {} epochs in {}", individual.epochs, duration_text(individual.training_seconds));
+        text +=
+            fmt::format(", {} in {}", counted(individual.epochs, "epoch"), duration_text(individual.training_seconds));
     }
     return individual.problem.empty() ? text : text + ": " + one_line(individual.problem);
 }

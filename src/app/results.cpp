@@ -2,6 +2,7 @@
 
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -142,9 +143,9 @@ void set_results(NamedArrays& arrays, const std::string& set, const Results& res
 
 std::string results_text(const std::string& set, const Results& results) {
     return fmt::format(
-        "{} loss {:.5g}{} ({} images)", set, results.measured.loss,
+        "{} loss {:.5g}{} ({})", set, results.measured.loss,
         results.classification ? fmt::format(", {} {}", set, report::figures_text(*results.classification)) : "",
-        results.samples.size());
+        counted(std::ssize(results.samples), "image"));
 }
 
 void write_predictions(const std::filesystem::path& path, const Results& results) {

@@ -4,6 +4,7 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/version.hpp"
+#include "finch/base/words.hpp"
 #include "finch/store/resume.hpp"
 
 #include <algorithm>
@@ -41,9 +42,12 @@ bool has_same_batch(const search::Individual& one, const config::Config& config,
 std::string difference(const search::Individual& one, const config::Config& other, const search::Genome& genome,
                        const config::Config& config) {
     std::string text = config::difference(other.evaluation(one.genome), config.evaluation(genome));
-    std::replace(text.begin(), text.end(), '\n', ';');
-    return text.empty() ? fmt::format("{} ranks → {}, with batch_size_per_rank", one.ranks, config.workers.ranks)
-                        : text;
+    for (std::size_t end = 0; (end = text.find('\n', end)) != std::string::npos;) {
+        text.replace(end, 1, "; ");
+    }
+    return text.empty()
+               ? fmt::format("{} → {}, with batch_size_per_rank", counted(one.ranks, "rank"), config.workers.ranks)
+               : text;
 }
 
 /// Adds what `run` has to `found`.
@@ -75,14 +79,15 @@ void add_results(const std::string& run, const config::Config& config, const std
     if (fitting == 0 && !settled.empty()) {
         const search::Individual& one = *settled.front();
         throw ConfigError(fmt::format(
-            "none of its {} results is of an evaluation that this search can have; {} differs from what is "
+            "none of its results ({} in all) is of an evaluation that this search can have; {} differs from what is "
             "nearest here: {}",
             settled.size(), to_text(one.id), difference(one, other, config.genome_like(other, one.genome), config)));
     }
     for (const std::string& problem : recovered.problems) {
         found.notes.push_back(problem);
     }
-    found.notes.push_back(fmt::format("search.reuse: {} of {} results of {} fit", fitting, settled.size(), run));
+    found.notes.push_back(
+        fmt::format("search.reuse: {} of {} of {} fit", fitting, counted(std::ssize(settled), "result"), run));
     add_runs(found.runs, recovered.facts.reused_runs);
     add_runs(found.runs, {{recovered.facts.run, fs::absolute(run).lexically_normal().string()}});
 }

@@ -7,6 +7,7 @@
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/base/version.hpp"
+#include "finch/base/words.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/cluster/signals.hpp"
 #include "finch/comm/phase.hpp"
@@ -121,18 +122,17 @@ void log_summary(const comm::Session& session, const config::Config& config, con
     const auto visible = cluster::Environment::of_this_process().text("CUDA_VISIBLE_DEVICES");
     const cluster::Place& place = placement.mine(session.world_rank());
     const std::string mine = fmt::format(
-        "rank {}: {}, worker {} ({}), island {}, {}, {} thread{}, CUDA_VISIBLE_DEVICES {}", session.world_rank(),
-        place.node, place.worker, place.group_rank == 0 ? "leads" : fmt::format("rank {}", place.group_rank),
-        place.island, device, placement.threads, placement.threads == 1 ? "" : "s", visible.value_or("unset"));
+        "rank {}: {}, worker {} ({}), island {}, {}, {}, CUDA_VISIBLE_DEVICES {}", session.world_rank(), place.node,
+        place.worker, place.group_rank == 0 ? "leads" : fmt::format("rank {}", place.group_rank), place.island, device,
+        counted(placement.threads, "thread"), visible.value_or("unset"));
     const std::vector<std::string> lines = comm::gather_all(MPI_COMM_WORLD, mine);
     if (session.world_rank() != 0) {
         return;
     }
-    const int nodes = placement.nodes();
-    spdlog::info("Finch {}: {} ranks on {} node{}, {} workers of {} rank{}, {} island{}, device {}, communicator {}",
-                 program_version(), session.world_size(), nodes, nodes == 1 ? "" : "s", placement.layout.leaders.size(),
-                 config.workers.ranks, config.workers.ranks == 1 ? "" : "s", placement.layout.islands,
-                 placement.layout.islands == 1 ? "" : "s", device, word(communicator));
+    spdlog::info("Finch {}: {} on {}, {} of {}, {}, device {}, communicator {}", program_version(),
+                 counted(session.world_size(), "rank"), counted(placement.nodes(), "node"),
+                 counted(std::ssize(placement.layout.leaders), "worker"), counted(config.workers.ranks, "rank"),
+                 counted(placement.layout.islands, "island"), device, word(communicator));
     constexpr std::size_t most = 64;
     for (std::size_t i = 0; i < std::min(most, lines.size()); ++i) {
         spdlog::info("  {}", lines[i]);

@@ -2,6 +2,7 @@
 
 #include "finch/app/read_run.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
 #include "finch/report/export.hpp"
 #include "finch/report/status.hpp"
 #include "finch/simulate/arguments.hpp"
@@ -106,7 +107,7 @@ int generate_data(const std::filesystem::path& folder, std::int64_t samples, std
     options.generated_samples = samples;
     options.generated_size = size;
     data::generate(options, seed, folder.string());
-    fmt::print("{} images of {}x{} in {}\n", samples, size, size, folder.string());
+    fmt::print("{} of {}x{} in {}\n", counted(samples, "image"), size, size, folder.string());
     return exit_done;
 }
 

@@ -49,4 +49,12 @@ std::string join(std::span<const std::string> words, std::string_view separator)
     return joined;
 }
 
+std::string counted(std::int64_t count, std::string_view noun) {
+    return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+}
+
+std::string counted_of(std::int64_t count, std::int64_t whole, std::string_view noun) {
+    return whole < 0 ? counted(count, noun) : std::to_string(count) + " of " + counted(whole, noun);
+}
+
 }  // namespace finch

@@ -2,6 +2,7 @@
 
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -55,16 +56,21 @@ void check_options(const LayoutOptions& options) {
     }
 }
 
+/// "are 2 workers", "is 1 worker".
+std::string are(int count, std::string_view noun) {
+    return (count == 1 ? "is " : "are ") + counted(count, noun);
+}
+
 /// "start 4 or 8 ranks": the counts nearest to `ranks` that give whole workers, and enough of them for the islands.
 std::string fitting_counts(int ranks, const LayoutOptions& options) {
     const int asked = workers_asked_for(options);
     if (asked > 0) {
-        return fmt::format("start {} ranks", asked * options.ranks_per_worker);
+        return fmt::format("start {}", counted(asked * options.ranks_per_worker, "rank"));
     }
     const int least = std::max(1, options.islands) * options.ranks_per_worker;
     const int below = ranks / options.ranks_per_worker * options.ranks_per_worker;
     const int above = std::max(below + options.ranks_per_worker, least);
-    return below >= least ? fmt::format("start {} or {} ranks", below, above) : fmt::format("start {} ranks", above);
+    return below >= least ? fmt::format("start {} or {} ranks", below, above) : "start " + counted(above, "rank");
 }
 
 /// "2 or 3": the group sizes nearest to `wanted` that divide `ranks`.
@@ -86,27 +92,28 @@ std::vector<int> island_sizes(int ranks, const LayoutOptions& options) {
     const int group = options.ranks_per_worker;
     if (ranks % group != 0) {
         throw ConfigError(
-            fmt::format("workers.ranks: {} ranks cannot be dealt into workers of {}; {}, or set "
+            fmt::format("workers.ranks: {} cannot be dealt into workers of {}; {}, or set "
                         "workers.ranks to {}",
-                        ranks, group, fitting_counts(ranks, options), fitting_sizes(ranks, group)));
+                        counted(ranks, "rank"), group, fitting_counts(ranks, options), fitting_sizes(ranks, group)));
     }
     const int workers = ranks / group;
     const int asked = workers_asked_for(options);
     if (asked > 0 && asked != workers) {
         throw ConfigError(
-            fmt::format("workers.islands: [{}] are {} workers of {} ranks, but {} ranks are {} workers; "
+            fmt::format("workers.islands: [{}] {} of {}, but {} {}; "
                         "{}, or give sizes whose sum is {}",
-                        fmt::join(options.island_sizes, ", "), asked, group, ranks, workers,
-                        fitting_counts(ranks, options), workers));
+                        fmt::join(options.island_sizes, ", "), are(asked, "worker"), counted(group, "rank"),
+                        counted(ranks, "rank"), are(workers, "worker"), fitting_counts(ranks, options), workers));
     }
     if (asked > 0) {
         return options.island_sizes;
     }
     if (workers < options.islands) {
         throw ConfigError(
-            fmt::format("workers.islands: {} ranks are {} workers of {}, too few for {} islands; {}, or "
+            fmt::format("workers.islands: {} {} of {}, too few for {}; {}, or "
                         "set workers.islands to at most {}",
-                        ranks, workers, group, options.islands, fitting_counts(ranks, options), workers));
+                        counted(ranks, "rank"), are(workers, "worker"), group, counted(options.islands, "island"),
+                        fitting_counts(ranks, options), workers));
     }
     const int islands = options.islands > 0 ? options.islands : automatic_islands(workers);
     std::vector<int> sizes(index(islands), workers / islands);

@@ -122,8 +122,8 @@ void check_islands(const Tree& search, const Config& config) {
     }
     if (std::ssize(config.islands) > config.workers.islands) {
         fail(search["islands"], "search.islands",
-             fmt::format("{} entries for {} island{}; accepted: as many as workers.islands says, or fewer",
-                         config.islands.size(), config.workers.islands, config.workers.islands == 1 ? "" : "s"));
+             fmt::format("{} entries for {}; accepted: as many as workers.islands says, or fewer",
+                         config.islands.size(), counted(config.workers.islands, "island")));
     }
     for (int island = 0; island < std::max<int>(1, static_cast<int>(config.islands.size())); ++island) {
         const std::string key = config.islands.empty() ? "propagator" : "islands";

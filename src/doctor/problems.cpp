@@ -3,6 +3,7 @@
 
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
 #include "finch/cluster/device_map.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/cluster/layout.hpp"
@@ -197,8 +198,8 @@ void check_cpus(const Facts& facts, Problems& problems) {
     for (const auto& [node, count] : ranks) {
         if (count > cpus[node].size() && !cpus[node].empty()) {
             problems.push_back({false,
-                                fmt::format("{}: {} ranks share {} CPU{}; they wait for each other", node, count,
-                                            cpus[node].size(), cpus[node].size() == 1 ? "" : "s"),
+                                fmt::format("{}: {} ranks share {}; they wait for each other", node, count,
+                                            counted(std::ssize(cpus[node]), "CPU")),
                                 "more CPUs (srun --cpus-per-task=N; mpirun --bind-to none), or fewer ranks"});
             break;
         }

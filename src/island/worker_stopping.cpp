@@ -1,5 +1,6 @@
 // Why a worker stops, and what it keeps of its work: signals, the deadline, budgets, snapshots, the archive.
 #include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
 #include "finch/island/worker.hpp"
 
 #include <algorithm>
@@ -41,14 +42,14 @@ std::optional<std::string> Worker::used_budget() const {
         return fmt::format("the target loss is reached: {}", best->loss);
     }
     if (budget.epochs && population_.epochs() >= *budget.epochs) {
-        return fmt::format("the budget of {} epochs is used", *budget.epochs);
+        return fmt::format("the budget of {} is used", counted(*budget.epochs, "epoch"));
     }
     const double hours = (hooks_.steady_seconds() - began_) / 3600;
     if (budget.hours && options_.hours_before + hours >= *budget.hours) {
-        return fmt::format("the budget of {} hours is used", *budget.hours);
+        return fmt::format("the budget of hours is used: {}", *budget.hours);
     }
     if (budget.node_hours && options_.node_hours_before + options_.nodes * hours >= *budget.node_hours) {
-        return fmt::format("the budget of {} node hours is used", *budget.node_hours);
+        return fmt::format("the budget of node hours is used: {}", *budget.node_hours);
     }
     return std::nullopt;
 }

@@ -2,6 +2,7 @@
 
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
 #include "finch/report/status.hpp"
 #include "finch/report/tables.hpp"
 
@@ -65,13 +66,13 @@ std::string reached(const Findings& one, double loss) {
     if (first == one.complete.end()) {
         return "-";
     }
-    std::size_t settled = 0;
+    std::int64_t settled = 0;
     for (const auto& [id, individual] : one.population.individuals()) {
         settled += individual.finished_training() && individual.finished <= (*first)->finished ? 1 : 0;
     }
     const double seconds =
         seconds_until(one.run.recovered.facts, (*first)->finished, [](const store::Start&) { return 1.0; });
-    return fmt::format("{} evaluations, {}", settled, duration_text(seconds));
+    return fmt::format("{}, {}", counted(settled, "evaluation"), duration_text(seconds));
 }
 
 }  // namespace
@@ -84,7 +85,7 @@ std::string comparison_table(std::span<const Compared> runs, const std::string& 
         worst = std::max(worst, found.emplace_back(run).best_loss());
         head.push_back(run.name);
     }
-    Grid grid(head);
+    Grid grid(head, Grid::Numbers::left);
     const auto row = [&](const std::string& title, const auto& cell) {
         std::vector<std::string> line{title};
         for (const Findings& one : found) {

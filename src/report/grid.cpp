@@ -27,7 +27,7 @@ std::string Grid::text() const {
     for (const auto& line : lines_) {
         for (std::size_t i = 0; i < line.size(); ++i) {
             widths[i] = std::max(widths[i], shown(line[i]));
-            right[i] = right[i] || (&line != &lines_.front() && is_number(line[i]));
+            right[i] = right[i] || (numbers_ == Numbers::right && &line != &lines_.front() && is_number(line[i]));
         }
     }
     std::string text;

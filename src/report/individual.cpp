@@ -3,6 +3,7 @@
 #include "finch/base/enum_words.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
 
 #include "grid.hpp"
 #include "metrics.hpp"
@@ -133,15 +134,15 @@ std::string individual_text(const store::Recovered& recovered, const store::RunD
     std::string text = fmt::format("individual {}: {}", to_text(id), word(one->outcome));
     text += std::isnan(one->loss) ? "" : fmt::format(", {} {:.17g}", fitness, one->loss);
     text += std::isnan(one->accuracy) ? "" : fmt::format(", accuracy {:.2f} %", 100 * one->accuracy);
-    text += fmt::format(", {} epochs\n  genes: {}\n  born on island {} as number {} of its worker, by {}", one->epochs,
-                        search::genome_text(recovered.space, one->genome), one->island, one->generation,
-                        word(one->bred_by));
+    text += fmt::format(", {}\n  genes: {}\n  born on island {} as number {} of its worker, by {}",
+                        counted(one->epochs, "epoch"), search::genome_text(recovered.space, one->genome), one->island,
+                        one->generation, word(one->bred_by));
     for (const search::Id parent : one->parents) {
         text += parent == search::Id{} ? "" : ", from " + to_text(parent);
     }
     text += one->retry_of == search::Id{} ? "" : ", again after " + to_text(one->retry_of) + " failed";
-    text += fmt::format("\n  on {}, {} rank{} of {} thread{}, {:.1f} s\n", one->node, one->ranks,
-                        one->ranks == 1 ? "" : "s", one->threads, one->threads == 1 ? "" : "s", one->training_seconds);
+    text += fmt::format("\n  on {}, {} of {}, {:.1f} s\n", one->node, counted(one->ranks, "rank"),
+                        counted(one->threads, "thread"), one->training_seconds);
     text += one->is_reused()
                 ? fmt::format("not trained: this is the result of {}\n", reused_from_text(*one, recovered.facts))
                 : "";

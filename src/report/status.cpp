@@ -3,6 +3,7 @@
 #include "finch/base/enum_words.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
 #include "finch/search/attempts.hpp"
 #include "finch/store/resume.hpp"
 
@@ -60,14 +61,13 @@ std::string to_text(RunState state) {
 }
 
 std::string status_text(const Status& status) {
-    const std::string budget =
-        status.budget_evaluations >= 0 ? fmt::format(" of {}", status.budget_evaluations) : std::string();
     const std::string epochs =
-        status.budget_epochs >= 0 ? fmt::format(", {} of {} epochs", status.epochs, status.budget_epochs) : "";
+        status.budget_epochs >= 0 ? ", " + counted_of(status.epochs, status.budget_epochs, "epoch") : "";
     const std::string unfinished = status.unfinished > 0 ? fmt::format(", {} unfinished", status.unfinished) : "";
     const std::string best =
         status.best ? fmt::format(", best loss {:.6g} ({})", status.best->loss, search::to_text(status.best->id)) : "";
-    return fmt::format("{}: {}, {}{} evaluations{}{}{}", to_text(status.state), status.run, status.settled, budget,
+    return fmt::format("{}: {}, {}{}{}{}", to_text(status.state), status.run,
+                       counted_of(static_cast<std::int64_t>(status.settled), status.budget_evaluations, "evaluation"),
                        epochs, unfinished, best);
 }
 

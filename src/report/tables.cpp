@@ -2,6 +2,7 @@
 
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
 #include "finch/report/individual.hpp"
 #include "finch/report/status.hpp"
 
@@ -19,10 +20,6 @@ constexpr std::size_t shown_events = 10;
 
 std::string percent(double share) {
     return std::isfinite(share) ? fmt::format("{:.1f} %", 100 * share) : "-";
-}
-
-std::string plural(std::size_t count, const char* noun) {
-    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 /// That the run was up, over all its starts.
@@ -47,18 +44,17 @@ std::string seconds_text(const search::Individual& individual, const store::Arch
 
 std::string heading(const store::Recovered& recovered, const search::Population& population, const std::string& run) {
     const store::ArchiveFacts& facts = recovered.facts;
-    const std::string budget =
-        facts.budget_evaluations >= 0 ? fmt::format(" of {}", facts.budget_evaluations) : std::string();
-    const std::string epochs = facts.budget_epochs >= 0 ? fmt::format(" of {}", facts.budget_epochs) : std::string();
     std::string text = fmt::format("run {}: {}\n", run,
                                    facts.state == RunState::running ? "running or interrupted" : to_text(facts.state));
     const std::size_t reused = population.settled() - population.evaluations();
     const std::string trained =
-        population.epochs() > 0 ? fmt::format(", {}{} epochs", population.epochs(), epochs) : std::string();
-    text += fmt::format("  {}{} evaluations, {}{} unfinished, {}, {}, seed {}{}\n", population.evaluations(), budget,
-                        reused > 0 ? fmt::format("{} reused, ", reused) : "", population.size() - population.settled(),
-                        plural(static_cast<std::size_t>(std::max(0, facts.islands)), "island"),
-                        plural(facts.restarts + std::size_t{1}, "start"), facts.seed, trained);
+        population.epochs() > 0 ? ", " + counted_of(population.epochs(), facts.budget_epochs, "epoch") : "";
+    text += fmt::format(
+        "  {}, {}{} unfinished, {}, {}, seed {}{}\n",
+        counted_of(static_cast<std::int64_t>(population.evaluations()), facts.budget_evaluations, "evaluation"),
+        reused > 0 ? fmt::format("{} reused, ", reused) : "", population.size() - population.settled(),
+        counted(std::max(0, facts.islands), "island"), counted(std::int64_t{facts.restarts} + 1, "start"), facts.seed,
+        trained);
     const double rate = evaluations_per_hour(facts);
     if (rate > 0) {
         text += fmt::format("  {} in all, {:.1f} evaluations per hour\n", duration_text(seconds_of_run(facts)), rate);
@@ -74,7 +70,7 @@ std::string best_table(const search::Space& space, const search::Population& pop
     for (int island = 0; island < population.islands(); ++island) {
         const auto best = population.best(island, static_cast<std::size_t>(std::max(0, top)));
         text += fmt::format("island {}: the best {} of {}{}\n", island, best.size(),
-                            plural(population.active(island), "individual"),
+                            counted(static_cast<std::int64_t>(population.active(island)), "individual"),
                             facts.restarts > 0 ? fmt::format(", after {} starts", facts.restarts + 1) : "");
         Grid grid({"id", fitness, "accuracy", "epochs", "generation", "seconds", "genes"});
         for (const search::Individual* individual : best) {
@@ -140,7 +136,7 @@ std::string front_table(const search::Space& space, const search::Population& po
         grid.add(std::move(line));
     }
     return fmt::format("the front: {} of {} that no other beats in {}{}\n{}", front.size(),
-                       plural(all.size(), "individual"), fitness,
+                       counted(std::ssize(all), "individual"), fitness,
                        fmt::format(" and {}", fmt::join(std::vector(head.begin() + 2, head.end() - 2), " and ")),
                        grid.empty() ? "" : grid.text());
 }

@@ -1,5 +1,6 @@
 #include "finch/base/enum_words.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
 #include "finch/train/profile.hpp"
 
 #include <algorithm>
@@ -101,8 +102,8 @@ std::vector<std::string> table_text(const ProfileReport& report) {
     const double divided = divided_share(all);
     const double between = all.share(Activity::all_reduce) + all.share(Activity::wait);
     std::vector<std::string> lines{
-        fmt::format("where the time went: {:.3f} s on {} rank{}, {} epoch{}", all.mean_whole(), ranks,
-                    ranks == 1 ? "" : "s", report.epochs.size(), report.epochs.size() == 1 ? "" : "s"),
+        fmt::format("where the time went: {:.3f} s on {}, {}", all.mean_whole(),
+                    counted(static_cast<std::int64_t>(ranks), "rank"), counted(std::ssize(report.epochs), "epoch")),
         "                share     mean s    least s     most s  rank"};
     for (std::size_t i = 0; i < words.size(); ++i) {
         lines.push_back(activity_row(all, i));

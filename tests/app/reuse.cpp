@@ -102,8 +102,9 @@ TEST_CASE("reuse: what cannot fit is refused, and it is said why") {
 
     CHECK(has(runs.problem({}, "those"), "other data (checksum these there, those here)"));
     CHECK(has(runs.problem({"seed=4"}), "its seed is 3, here it is 4"));
-    CHECK(has(runs.problem({"training.epochs=5"}), "none of its 1 results"));
+    CHECK(has(runs.problem({"training.epochs=5"}), "none of its results (1 in all) is of"));
     CHECK(has(runs.problem({"training.epochs=5"}), "0.0.1 differs from what is nearest here: training.epochs: 2 → 5"));
+    CHECK(has(runs.problem({"training.epochs=5", "training.batch_size=8"}), "; training."));
     CHECK(has(runs.problem({"search.space.width.int=[6, 9]"}), "model[0].conv.channels: 4 → 6"));
     CHECK(has(runs.problem({"training.batch_size_per_rank=16"}), "training.batch_size"));
     std::ofstream(runs.earlier / "population.h5") << "no archive";

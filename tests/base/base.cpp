@@ -124,6 +124,15 @@ TEST_CASE("the nearest word is found, and none where none is near") {
     CHECK_FALSE(nearest_word("zebra_crossing", known).has_value());
 }
 
+TEST_CASE("one of a thing is singular, as in a count of a whole") {
+    CHECK(counted(0, "rank") == "0 ranks");
+    CHECK(counted(1, "rank") == "1 rank");
+    CHECK(counted(2, "rank") == "2 ranks");
+    CHECK(counted_of(1, 200, "evaluation") == "1 of 200 evaluations");
+    CHECK(counted_of(0, 1, "evaluation") == "0 of 1 evaluation");
+    CHECK(counted_of(1, -1, "evaluation") == "1 evaluation");
+}
+
 TEST_CASE("durations read as a person says them") {
     CHECK(duration_text(0.31) == "0.3 s");
     CHECK(duration_text(42) == "42 s");

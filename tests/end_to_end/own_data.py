@@ -151,4 +151,13 @@ with Folder() as folder:
     check(convert("--size", "6", "5", "--grey").returncode == 0, "images of several sizes")
     with h5py.File(folder.path / "own.h5") as file:
         check(file["training/images"].shape == (81, 6, 5, 1), f"images of {file['training/images'].shape}")
+    (folder.path / "images/validation/green").mkdir()
+    done = convert("--size", "6", "5")
+    check(done.returncode != 0 and "images/validation/green: is a class of which" in done.stdout, done.stdout)
+    (folder.path / "images/training/green").mkdir()
+    done = convert("--size", "6", "5")
+    check(done.returncode != 0 and "images/training/green: holds no images" in done.stdout, done.stdout)
+    Image.new("RGB", (8, 8)).save(folder.path / "images/training/green/0.png")
+    done = convert("--size", "6", "5")
+    check(done.returncode == 0 and "validation: no images of green" in done.stdout, done.stdout)
     passed("tools/images_to_hdf5.py makes a data set of folders of images, on which networks learn")

@@ -65,6 +65,7 @@ TEST_CASE("comparison: results side by side, and what each took to be as good as
     CHECK(row(table, "ran for") == "|3 min 20 s|3 min 20 s");
     CHECK(row(table, "node-hours") == "|0.111111|0.111111");  // (100 + 3 · 100) / 3600
     CHECK(row(table, "until loss 1") == "|3 evaluations, 2 min 30 s|2 evaluations, 1 min 50 s");
+    CHECK(table.find("evaluations   3   ") != std::string::npos);  // to the left, as words stand
 }
 
 TEST_CASE("comparison: a run without a result yet") {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,5 +17,11 @@ namespace finch {
 
 /// "a, b, c".
 [[nodiscard]] std::string join(std::span<const std::string> words, std::string_view separator = ", ");
+
+/// "1 rank", "2 ranks"; for nouns whose plural has an s.
+[[nodiscard]] std::string counted(std::int64_t count, std::string_view noun);
+
+/// "1 of 200 evaluations"; "1 evaluation" where there is no `whole`, which is negative then.
+[[nodiscard]] std::string counted_of(std::int64_t count, std::int64_t whole, std::string_view noun);
 
 }  // namespace finch

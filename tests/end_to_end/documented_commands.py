@@ -1,0 +1,252 @@
+"""Every command of the documents works as it is written: each line of their sh and console blocks is run, in a scratch folder with the layout
+of a checkout, by a finch that makes configurations smaller and a sbatch that runs the job script at once. What cannot be run here stands in
+NOT_RUN with the reason. The changes of diff blocks are made; verbs and options in the running text exist."""
+import os
+import re
+import shlex
+import shutil
+import stat
+import subprocess
+import sys
+import time
+
+import numpy as np
+from PIL import Image
+
+from harness import FINCH, SKIPPED, SOURCE, Folder, check, environment, passed
+
+PAGES = [SOURCE / "README.md", SOURCE / "CONTRIBUTING.md", SOURCE / "docs" / "tutorial.md",
+         *sorted(set((SOURCE / "docs").glob("*.md")) - {SOURCE / "docs" / "tutorial.md"})]
+BARE = "installs packages and builds: tests/install/newcomer.sh runs it in a bare Debian"
+TESTS = "runs the tests, of which this is one"
+MODULES = "needs the command module: tests/install/module.py has one"
+INSTALLS = "tests/install/program.py installs into a folder of its own"
+NOT_RUN = {
+    "git clone https://HOST/finch.git && cd finch": "needs a network and the address of a copy: tests/install/newcomer.sh clones",
+    "tools/demo.sh": BARE,
+    "tools/install.sh": BARE,
+    "tools/install.sh --report": BARE,
+    "tools/build.sh": BARE,
+    "tools/build.sh release -DBUILD_TESTING=ON && ctest --test-dir build -R REGEX": TESTS,
+    "tools/test.sh": TESTS,
+    "tools/test.sh --label-regex unit": TESTS,
+    "tools/test.sh --sanitize": TESTS,
+    "FINCH_MNIST=data/mnist tools/test.sh": TESTS,
+    "tools/fetch_mnist.sh data/mnist": "needs a network",
+    "cmake --install build --prefix /apps/finch/0.1.0": INSTALLS,
+    "module use /apps/finch/0.1.0/share/finch/modulefiles && module load finch": MODULES,
+    "module use /apps/finch/0.1.0/share/finch/modulefiles": MODULES,
+    "module load finch": MODULES,
+    "apptainer exec finch.sif cat /opt/finch/share/finch/jobs/evolve.sbatch > evolve.sbatch": "needs Apptainer",
+    "FINCH=$PWD/finch.sif sbatch evolve.sbatch mine.yaml": "needs the image",
+    "sbatch [sbatch's options] jobs/evolve.sbatch [CONFIG] [finch's options]": "a pattern; the lines below it are run",
+}
+# Words that stand for something of the reader's; whose individuals have other ids, too.
+STANDS_FOR = {"CONFIG": "configs/mnist.yaml", "JOBID": "1", r"\d+\.\d+\.\d+": "0.0.1"}
+# Exit codes other than 0 that are right here.
+CODES = {"doctor": (0, 1)}
+# What a configuration is made smaller by: (those keys that a search may not change between starts stay the same for all starts).
+SMALLER = {
+    "mnist.yaml": ["data.training_samples=240", "data.validation_samples=80", "training.epochs=2", "search.space.conv_layers={int: [2, 3]}",
+                   "search.budget.evaluations=4"],
+    "sphere.yaml": ["search.budget.evaluations=50"],
+    "quickstart.yaml": ["data.samples=400", "data.validation_samples=100", "training.epochs=1", "search.budget.evaluations=6"],
+}
+# The tutorial's own configurations are of drawn digits until their data are changed.
+SMALLER["mine.yaml"] = SMALLER["quickstart.yaml"]
+SMALLER["digits.yaml"] = ["data.training_samples=240", *SMALLER["quickstart.yaml"][1:]]
+SMALLER["photos.yaml"] = ["data.validation_samples=8", *SMALLER["quickstart.yaml"][2:]]
+
+STANDINS = {
+    # A later --set overrides an earlier one.
+    "finch": """#!/bin/bash
+more=()
+case "$1 $2" in
+    {cases}
+esac
+exec {finch} "$@" "${{more[@]}}"
+""",
+    "sbatch": """#!/bin/bash
+while [[ ${1:-} == -* ]]; do
+    option=${1%%=*}
+    SBATCH_HELP || { echo "sbatch: no option $option" >&2; exit 1; }
+    if [[ $1 == --array=* ]]; then export SLURM_ARRAY_TASK_ID=1 SLURM_ARRAY_JOB_ID=7; fi
+    shift
+done
+SLURM_JOB_ID=7 SLURM_JOB_END_TIME=$(($(date +%s) + 3600)) SLURM_SUBMIT_DIR=$PWD exec bash "$@"
+""",
+    "srun": """#!/bin/bash
+while [[ ${1:-} == -* ]]; do shift; done
+exec mpirun -n 4 "$@"
+""",
+    "scontrol": """#!/bin/bash
+echo "JobState=RUNNING Requeue=0"
+""",
+    "squeue": "#!/bin/bash\necho RUNNING\n",
+    "scancel": "#!/bin/bash\n",
+}
+
+
+def blocks(page):
+    """(language, lines of the block) in their order."""
+    for language, text in re.findall(r"^ *```(\w*)\n(.*?)^ *```", page.read_text(), re.DOTALL | re.MULTILINE):
+        yield language, text.splitlines()
+
+
+def without_comment(line):
+    """What a shell makes of a line ends before the first # that begins a word outside of quotes."""
+    quote = ""
+    for at, letter in enumerate(line):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"" and not (letter == "'" and re.match(r"\w's\b", line[at - 1:at + 3])):
+            quote = letter
+        elif letter == "#" and (at == 0 or line[at - 1].isspace()):
+            return line[:at].rstrip()
+    return line.rstrip()
+
+
+def commands_of(language, lines):
+    if language == "console":
+        taken, goes_on = [], False
+        for line in lines:
+            if line.startswith("$ ") or goes_on:
+                taken.append(line.removeprefix("$ "))
+                goes_on = line.endswith("\\")
+        lines = taken
+    text = "\n".join(without_comment(line) for line in lines)
+    return [" ".join(command.split()) for command in text.replace("\\\n", " ").splitlines() if command.strip()]
+
+
+def executable(path, text):
+    path.write_text(text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+def sbatch_options():
+    """A shell command that is true where sbatch has the option $option: the real one says so, where there is one."""
+    told = subprocess.run(["sbatch", "--help"], capture_output=True, text=True, check=False).stdout if shutil.which("sbatch") else ""
+    known = sorted(set(re.findall(r"--[a-z-]+", told)) or {"--nodes", "--ntasks-per-node", "--cpus-per-task", "--gpus-per-node", "--time", "--array", "--dependency",
+                                                          "--job-name", "--mem", "--mem-per-cpu", "--signal", "--partition", "--account", "--parsable"})
+    return f'[[ " {" ".join(known)} " == *" $option "* ]]'
+
+
+def make_checkout(folder):
+    """What a reader has: a checkout with a built program, a data set, an installed Finch, and a configuration of his own."""
+    root = folder.path
+    for name in ("configs", "jobs", "tools", "docs"):
+        shutil.copytree(SOURCE / name, root / name)
+    places = [root / "build", root / "bin", root / "installed" / "bin"]
+    cases = "\n    ".join(f'"{verb} "*{name}) more=({" ".join("--set " + shlex.quote(setting) for setting in settings if verb != "train" or "search" not in setting)}) ;;'
+                          for verb in ("plan", "evolve", "train") for name, settings in SMALLER.items())
+    for place in places:
+        place.mkdir(parents=True)
+        executable(place / "finch", STANDINS["finch"].format(cases=cases, finch=FINCH))
+    for name, text in STANDINS.items():
+        if name != "finch":
+            executable(root / "bin" / name, text.replace("SBATCH_HELP", sbatch_options()))
+    (root / "bin" / "python3").symlink_to(sys.executable)
+    shutil.copytree(SOURCE / "jobs", root / "installed" / "share" / "finch" / "jobs")
+    shutil.copy(SOURCE / "configs" / "quickstart.yaml", root / "mine.yaml")
+    folder.run(0, "data", "generate", "data/mnist", "--samples", 400)
+    generator = np.random.default_rng(1)
+    for group, count in (("training", 40), ("test", 10)):
+        for number, name in enumerate(("cat", "dog")):
+            (root / "photos" / group / name).mkdir(parents=True)
+            for image in range(count):
+                pixels = generator.normal(90 + 80 * number, 30, (40 + image, 50, 3)).clip(0, 255).astype(np.uint8)
+                Image.fromarray(pixels).save(root / f"photos/{group}/{name}/{image:03}.png")
+    return dict(environment(), PATH=f"{root}/bin:{os.environ['PATH']}", FINCH_HOME=str(root / "installed"), OMPI_MCA_mpi_yield_when_idle="1",
+                FINCH_REQUEUES="0", PYTHONDONTWRITEBYTECODE="1")
+
+
+def made_change(root, page, lines):
+    """A diff block whose first line names the file: what it takes away is there, once."""
+    check(lines[0].startswith("--- "), f"{page.name}: a diff block whose first line names no file: {lines[0]}")
+    path = root / lines[0].removeprefix("--- ").strip()
+    old = "\n".join(line[1:] for line in lines[1:] if line[:1] != "+")
+    new = "\n".join(line[1:] for line in lines[1:] if line[:1] != "-")
+    text = path.read_text()
+    check(text.count(old) == 1, f"{page.name}: the change of {path.name} takes away what stands there {text.count(old)} times:\n{old}")
+    path.write_text(text.replace(old, new))
+
+
+def run_command(command, folder, variables):
+    if "runs/mnist-halving" in command:
+        shutil.copytree(folder.path / "runs/mnist", folder.path / "runs/mnist-halving", dirs_exist_ok=True)
+    line = command
+    for word, thing in STANDS_FOR.items():
+        line = re.sub(rf"(?<![\w./-]){word}(?![\w=/])", thing, line)
+    began = time.time()
+    done = subprocess.run(["bash", "-c", line], cwd=folder.path, env=variables, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          stdin=subprocess.DEVNULL, timeout=240, check=False)
+    codes = next((right for word, right in CODES.items() if command.split()[-1] == word), (0,))
+    check(done.returncode in codes, f"{command}\nexit code {done.returncode}\n{done.stdout}")
+    print(f"{time.time() - began:6.1f} s  {command}", flush=True)
+
+
+def check_script(command):
+    """Of what is not run, at least the script is there and has no fault of syntax."""
+    for word in command.split():
+        if re.fullmatch(r"(tools|jobs|tests)/[\w./]+", word):
+            check((SOURCE / word).is_file(), f"{command}: there is no {word}")
+            if word.endswith((".sh", ".sbatch")):
+                checked = subprocess.run(["bash", "-n", SOURCE / word], capture_output=True, text=True, check=False)
+                check(checked.returncode == 0, checked.stderr)
+
+
+def run_pages(folder):
+    variables = make_checkout(folder)
+    seen, ran = set(), set()
+    for page in PAGES:
+        for language, lines in blocks(page):
+            if language == "diff":
+                made_change(folder.path, page, lines)
+            for command in commands_of(language, lines) if language in ("sh", "console") else []:
+                seen.add(command)
+                if command in NOT_RUN:
+                    check_script(command)
+                elif command not in ran:
+                    ran.add(command)
+                    run_command(command, folder, variables)
+    check(set(NOT_RUN) <= seen, f"NOT_RUN names what no document says: {sorted(set(NOT_RUN) - seen)}")
+    passed(f"{len(ran)} commands of the documents run as they are written; {len(NOT_RUN)} cannot be run here")
+
+
+def verbs(folder):
+    """{verb: its options}, as the program describes itself to bash."""
+    table = folder.run(0, "--completion-table")
+    found = {}
+    for verb, name in re.findall(r'^"?([a-z ]+)\|([\w,-]*)\|', table, re.MULTILINE):
+        found.setdefault(verb.split()[0], {"--help", "--version"}).update(re.findall(r"--[a-z-]+", name))
+    check({"evolve", "show", "plan", "data"} <= set(found), f"verbs {sorted(found)} of\n{table}")
+    return found
+
+
+def running_text(folder):
+    """`finch VERB … --option` within the text: the verb and its options exist."""
+    known, count = verbs(folder), 0
+    for page in PAGES:
+        text = re.sub(r"^ *```.*?^ *```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+        for verb, rest in re.findall(r"`(?:srun [^`]*|mpirun [^`]*)?(?:build/)?finch ([a-z]+)((?: [^`]*)?)`", text):
+            if re.match(r" ?(?:loss|stop|done)", verb + rest) or (verb, rest) == ("loss", ""):
+                continue  # what programs say to Finch
+            check(verb in known, f"{page.name}: finch has no verb {verb}; verbs are {sorted(known)}")
+            for option in re.findall(r"(?<!\S)\[?(--[a-z-]+)", rest):
+                check(option in known[verb], f"{page.name}: finch {verb} has no option {option}; it has {sorted(known[verb])}")
+            count += 1
+    check(count > 40, f"only {count} commands found in the text")
+    passed(f"{count} commands in the running text name verbs and options that exist")
+
+
+def main():
+    if not shutil.which("mpirun") or not shutil.which("h5dump"):
+        print("skipped: no mpirun or no h5dump")
+        sys.exit(SKIPPED)
+    with Folder() as folder:
+        running_text(folder)
+        run_pages(folder)
+
+
+if __name__ == "__main__":
+    main()

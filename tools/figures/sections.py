@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""Pictures of sections of a report, as docs/tutorial.md has them: sections.py RUN FILE.png SECTION [SECTION …]
+
+Makes the report of RUN (tools/report.py), leaves of it the sections of these titles, has chromium draw them and cuts off what is empty.
+"""
+import argparse
+import html
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+from PIL import Image
+
+REPORT = pathlib.Path(__file__).resolve().parents[1] / "report.py"
+WIDTH, HEIGHT, COLOURS = 1180, 3000, 200
+
+
+def chosen(page, titles):
+    """The page with those sections alone, in its order."""
+    head, *sections = re.split(r'(?=<h2 id="section-)', page)
+    named = {html.unescape(re.search(r">([^<]*)</h2>", section)[1]): section for section in sections}
+    missing = [title for title in titles if title not in named]
+    if missing:
+        sys.exit(f"the report has no section {missing[0]}; it has {', '.join(named)}")
+    head = re.sub(r"<body>.*", "<body>", head, flags=re.DOTALL)
+    return head + "".join(section for title, section in named.items() if title in titles)
+
+
+def cut(path):
+    """Without the empty margins, in few colours: a small file."""
+    image = Image.open(path).convert("RGB")
+    pixels = np.asarray(image)
+    rows, columns = (np.flatnonzero((pixels != 255).any(axis=(axis, 2))) for axis in (1, 0))
+    image = image.crop((max(0, columns[0] - 12), max(0, rows[0] - 12), columns[-1] + 12, rows[-1] + 12))
+    image.quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=pathlib.Path)
+    parser.add_argument("picture", type=pathlib.Path)
+    parser.add_argument("sections", nargs="+")
+    given = parser.parse_args()
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or sys.exit("sections.py needs chromium")
+    with tempfile.TemporaryDirectory() as folder:
+        page = pathlib.Path(folder) / "page.html"
+        subprocess.run([sys.executable, REPORT, given.run, "-o", page], check=True, stdout=subprocess.DEVNULL)
+        page.write_text(chosen(page.read_text(), given.sections))
+        subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--enable-unsafe-swiftshader", "--hide-scrollbars",
+                        "--virtual-time-budget=60000", f"--window-size={WIDTH},{HEIGHT}", f"--screenshot={given.picture.resolve()}", f"file://{page}"],
+                       check=True, capture_output=True)
+    cut(given.picture)
+    print(f"{given.picture}: {given.picture.stat().st_size / 1e3:.0f} kB")
+
+
+if __name__ == "__main__":
+    main()
