@@ -56,9 +56,9 @@ void check_options(const LayoutOptions& options) {
     }
 }
 
-/// "are 2 workers", "is 1 worker".
-std::string are(int count, std::string_view noun) {
-    return (count == 1 ? "is " : "are ") + counted(count, noun);
+/// "4 ranks are", "1 rank is".
+std::string that_are(int ranks) {
+    return counted(ranks, "rank") + (ranks == 1 ? " is" : " are");
 }
 
 /// "start 4 or 8 ranks": the counts nearest to `ranks` that give whole workers, and enough of them for the islands.
@@ -100,10 +100,10 @@ std::vector<int> island_sizes(int ranks, const LayoutOptions& options) {
     const int asked = workers_asked_for(options);
     if (asked > 0 && asked != workers) {
         throw ConfigError(
-            fmt::format("workers.islands: [{}] {} of {}, but {} {}; "
+            fmt::format("workers.islands: [{}] are {} of {}, but {} {}; "
                         "{}, or give sizes whose sum is {}",
-                        fmt::join(options.island_sizes, ", "), are(asked, "worker"), counted(group, "rank"),
-                        counted(ranks, "rank"), are(workers, "worker"), fitting_counts(ranks, options), workers));
+                        fmt::join(options.island_sizes, ", "), counted(asked, "worker"), counted(group, "rank"),
+                        that_are(ranks), counted(workers, "worker"), fitting_counts(ranks, options), workers));
     }
     if (asked > 0) {
         return options.island_sizes;
@@ -112,7 +112,7 @@ std::vector<int> island_sizes(int ranks, const LayoutOptions& options) {
         throw ConfigError(
             fmt::format("workers.islands: {} {} of {}, too few for {}; {}, or "
                         "set workers.islands to at most {}",
-                        counted(ranks, "rank"), are(workers, "worker"), group, counted(options.islands, "island"),
+                        that_are(ranks), counted(workers, "worker"), group, counted(options.islands, "island"),
                         fitting_counts(ranks, options), workers));
     }
     const int islands = options.islands > 0 ? options.islands : automatic_islands(workers);

@@ -31,6 +31,7 @@ inside() {  # COMMAND…
         mount --bind "$root" "$root"
         mount -t proc proc "$root/proc"
         mount --rbind /dev "$root/dev"
+        mount --rbind /sys "$root/sys"
         mkdir -p "$root/source" "$root/ccache"
         mount --bind -o ro "$0" "$root/source"
         if [ -n "${FINCH_CCACHE:-}" ]; then mount --bind "$FINCH_CCACHE" "$root/ccache"; fi
