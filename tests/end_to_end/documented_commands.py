@@ -90,6 +90,8 @@ echo "JobState=RUNNING Requeue=0"
 
 def blocks(page):
     """(language, lines of the block) in their order."""
+    fences = re.findall(r"^ *```\w*$", page.read_text(), re.MULTILINE)
+    check(len(fences) % 2 == 0 and page.read_text().count("```") == len(fences), f"{page.name}: a block of code that does not begin or end on a line of its own")
     for language, text in re.findall(r"^ *```(\w*)\n(.*?)^ *```", page.read_text(), re.DOTALL | re.MULTILINE):
         yield language, text.splitlines()
 

@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2154
 # A bare Debian 12 in a folder, for bare_system.sh and newcomer.sh, which set `source_dir` (a checkout) and `root` (the folder) and source this.
 # The checkout's repository is at /source in there, read only; needs root and Debian's mirror. Debootstrap, where this machine has none, is
 # fetched and unpacked beside it, and not installed.

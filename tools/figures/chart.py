@@ -2,7 +2,7 @@
 import html
 import math
 
-COLOURS = ["#2b6cb0", "#c05621", "#2f855a", "#b83280", "#6b46c1", "#975a16", "#0987a0", "#9b2c2c", "#4a5568"]
+COLOURS = ["#2b6cb0", "#c05621", "#2f855a", "#b83280", "#6b46c1", "#d69e2e", "#0987a0", "#9b2c2c", "#4a5568"]
 PANEL, HEIGHT, LEFT, TOP, GAP = 270, 220, 62, 40, 62
 FONT = 'font-family="system-ui, sans-serif"'
 
