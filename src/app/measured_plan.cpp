@@ -198,8 +198,8 @@ std::string command(const PlanOptions& options, const Question& question, const 
     } else {
         const auto cpu = make_device(cluster::DeviceKind::cpu, cluster::no_device, 1);
         const Networks networks = try_networks(layout.config, datasets.training, *cpu);
-        line +=
-            fmt::format(" --mem={}M", node_memory(layout.config, layout.places, networks, datasets).asked_mebibytes());
+        const NodeMemory memory = node_memory(layout.config, layout.places, networks, datasets);
+        line += fmt::format(" --mem-per-cpu={}M", memory.asked_mebibytes_per_cpu(layout.workers->threads));
     }
     line += fmt::format(" --time={} {} {}", cluster::time_limit_text(time_limit), quoted(job_script()),
                         quoted(options.config.string()));

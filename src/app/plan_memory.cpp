@@ -68,6 +68,10 @@ std::int64_t NodeMemory::asked_mebibytes() const {
     return mebibytes(bytes * asked_per_used);
 }
 
+std::int64_t NodeMemory::asked_mebibytes_per_cpu(long long cpus_of_rank) const {
+    return mebibytes(bytes * asked_per_used / ranks / static_cast<double>(cpus_of_rank));
+}
+
 NodeMemory node_memory(const config::Config& config, const cluster::Layout& layout, const Networks& networks,
                        const data::Datasets& datasets) {
     std::map<std::string, int> ranks_of_node;
@@ -99,10 +103,13 @@ std::string memory_text(const config::Config& config, const NodeMemory& memory) 
             "memory: Finch itself takes at most {} MiB on a node of {} rank{}; add that of {} program{}\n",
             mebibytes(memory.bytes), memory.ranks, plural, programs, programs == 1 ? "" : "s");
     }
+    // --mem cannot stand beside the --mem-per-cpu of jobs/evolve.sbatch.
     return fmt::format(
-        "memory: at most {} MiB on a node of {} rank{}: --mem={}M, or --mem-per-cpu={}M with --cpus-per-task={}\n",
-        mebibytes(memory.bytes), memory.ranks, plural, memory.asked_mebibytes(),
-        mebibytes(memory.bytes * asked_per_used / memory.ranks / static_cast<double>(memory.cpus)), memory.cpus);
+        "memory: at most {} MiB on a node of {} rank{}: --mem-per-cpu={}M with --cpus-per-task={}, or, in a script "
+        "that "
+        "says nothing of memory, --mem={}M\n",
+        mebibytes(memory.bytes), memory.ranks, plural, memory.asked_mebibytes_per_cpu(memory.cpus), memory.cpus,
+        memory.asked_mebibytes());
 }
 
 std::string pixels_text(const data::Options& options, const data::Dataset& training) {

@@ -101,7 +101,8 @@ void assign(const Tree& tree, const Domain& domain, const Place& place, T& value
         }
     } else if constexpr (is_list<T>) {
         const bool list = tree.kind == Tree::Kind::list;
-        const bool nothing = !list && tree.text == word_for_nothing(domain) && !tree.text.empty();
+        const bool nothing =
+            tree.kind == Tree::Kind::null || (!list && tree.text == word_for_nothing(domain) && !tree.text.empty());
         value.assign(list ? tree.items.size() : nothing ? 0 : 1, typename T::value_type{});
         for (std::size_t i = 0; i < value.size(); ++i) {
             Place element = place.below(list ? path_of(place.path, i) : place.path,

@@ -87,6 +87,12 @@ void check_data(const data::Options& options, const Tree& written) {
 }
 
 void check_expected(const data::Expected& expected, const Tree& written) {
+    if (expected.shape.empty()) {
+        fail(written["shape"], "data.expect.shape", "has no value; accepted: [height, width, channels]");
+    }
+    if (expected.samples == 0) {
+        fail(written["samples"], "data.expect.samples", "has no value; accepted: a whole number from 2");
+    }
     if (expected.classes.has_value() == expected.targets.has_value()) {
         fail(written["classes"], "data.expect.classes", "is one of two: say classes or targets");
     }
@@ -101,13 +107,15 @@ Domain expected() {
     using data::Expected;
     constexpr std::int64_t most_samples = 4294967295;
     std::vector<Key> keys{
-        key("shape", &Expected::shape, {List{{whole(1, 65536)}, 3, 3}}, "[height, width, channels] of an image")
+        key("shape", &Expected::shape, or_null({List{{whole(1, 65536)}, 3, 3}}),
+            "[height, width, channels] of an image")
             .with_default("null"),
         key("classes", &Expected::classes, or_null(whole(2, 65536)), "how many"),
         key("targets", &Expected::targets, or_null(whole(1, 65536)), "in place of classes: numbers of each target"),
-        key("samples", &Expected::samples, whole(2, most_samples), "of the training set, with those that validate")
+        key("samples", &Expected::samples, or_null(whole(2, most_samples)),
+            "of the training set, with those that validate")
             .with_default("null"),
-        key("validation", &Expected::validation, or_null(whole(1, most_samples)),
+        key("validation", &Expected::validation, or_null(whole(1, most_samples - 1)),
             "with validation: own or column: how many of the samples validate"),
         key("test", &Expected::test, or_null(whole(0, most_samples)), "samples of the test set")};
     return either({word_of({"none"}), {Section{.keys = std::move(keys), .check = check_of<Expected>(check_expected)}}});

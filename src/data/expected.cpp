@@ -16,7 +16,7 @@ namespace {
 
 void check_number(const char* key, std::optional<std::int64_t> expected, std::int64_t found, const Options& options) {
     if (expected && *expected != found) {
-        throw ConfigError(fmt::format("data.expect.{}: is {}, but {} has {}; accepted: what is there, or no expect",
+        throw ConfigError(fmt::format("data.expect.{}: is {}, but {} has {}; accepted: what is there, or data.expect: none",
                                       key, *expected, places_text(options), found));
     }
 }
@@ -69,7 +69,7 @@ void check_expected(const Options& options, const Dataset& training, const Datas
     const std::vector<std::int64_t> shape{training.height, training.width, training.channels};
     if (options.expect->shape != shape) {
         throw ConfigError(
-            fmt::format("data.expect.shape: is [{}], but {} has [{}]; accepted: what is there, or no expect",
+            fmt::format("data.expect.shape: is [{}], but {} has [{}]; accepted: what is there, or data.expect: none",
                         fmt::join(options.expect->shape, ", "), places_text(options), fmt::join(shape, ", ")));
     }
     check_number("classes", options.expect->classes, training.classes, options);

@@ -42,13 +42,14 @@ def figures(folder):
         check(low <= middle <= high and evaluations == 12 and starts == "1", f"{found}")
         hours = middle / {"hours": 1, "minutes": 60, "seconds": 3600}[unit]
         check(abs(node_hours - 2 * hours) < 0.02 * node_hours, f"{node_hours} node-hours, {hours} hours on 2 nodes")
-    submit = re.search(r"sbatch --nodes=2 --ntasks-per-node=2 --cpus-per-task=(\d+) --mem=(\d+)M --time=\d+:\d\d:00 jobs/evolve.sbatch "
+    submit = re.search(r"sbatch --nodes=2 --ntasks-per-node=2 --cpus-per-task=(\d+) --mem-per-cpu=(\d+)M --time=\d+:\d\d:00 jobs/evolve.sbatch "
                        r"tiny.yaml --set workers.ranks=(\d)", output)
     check(submit, f"no sbatch line\n{output}")
     best = min(found, key=lambda ranks: found[ranks][1][0])
     check(int(submit[3]) == best, f"{submit[0]} is not for the fastest layout, workers of {best}\n{output}")
-    asked = re.search(r"--mem=(\d+)M, or", folder.run(0, "plan", "tiny.yaml", "--nodes", 2, "--ranks-per-node", 2, "--set", f"workers.ranks={best}"))
-    check(submit[2] == asked[1], f"--mem={submit[2]}M, and plan says {asked[1]}M")
+    asked = re.search(r"--mem-per-cpu=(\d+)M", folder.run(0, "plan", "tiny.yaml", "--nodes", 2, "--ranks-per-node", 2, "--set",
+                                                          f"workers.ranks={best}", "--set", f"workers.threads={submit[1]}"))
+    check(submit[2] == asked[1], f"--mem-per-cpu={submit[2]}M, and plan says {asked[1]}M")
     check(not (folder.path / "runs").exists(), "measuring began a run")
     return output
 
@@ -86,7 +87,7 @@ def expected(folder):
     absent = folder.run(0, "plan", "expected.yaml", *four)
     folder.run(0, "data", "generate", "data/digits", "--samples", 600, "--size", 12)
     there = folder.run(0, "plan", "expected.yaml", *four)
-    for said in (r"600 images of 12 x 12 x 1 in 10 classes: 397 train, 203 validate", r"networks: .*", r"--mem=\d+M, or"):
+    for said in (r"600 images of 12 x 12 x 1 in 10 classes: 397 train, 203 validate", r"networks: .*", r"--mem-per-cpu=\d+M"):
         check(re.search(said, absent)[0] == re.search(said, there)[0], f"absent data give\n{absent}\nthose that are there\n{there}")
     folder.run(4, "evolve", "expected.yaml", "--set", "search.budget.evaluations=2")
     for key, changed in {"samples": "samples: 601", "shape": "shape: [12, 14, 1]", "classes": "classes: 11"}.items():

@@ -27,9 +27,11 @@ struct Networks {
 /// What a node takes at most while CPUs train.
 struct NodeMemory {
     double bytes = 0;
-    int ranks = 0;                                       ///< on the node that has most of them
-    long long cpus = 1;                                  ///< of each rank
-    [[nodiscard]] std::int64_t asked_mebibytes() const;  ///< of Slurm, which counts more
+    int ranks = 0;       ///< on the node that has most of them
+    long long cpus = 1;  ///< of each rank
+    /// Of Slurm, which counts more: on the node, and for each CPU where a rank has so many.
+    [[nodiscard]] std::int64_t asked_mebibytes() const;
+    [[nodiscard]] std::int64_t asked_mebibytes_per_cpu(long long cpus_of_rank) const;
 };
 [[nodiscard]] NodeMemory node_memory(const config::Config& config, const cluster::Layout& layout,
                                      const Networks& networks, const data::Datasets& datasets);
