@@ -248,22 +248,46 @@ void add_simulation(CLI::App& app, CommandLine& line) {
         [&line] { line.run = [&line] { return alone([&line] { return simulate_runs(line.simulation); }); }; });
 }
 
+void add_planning(CLI::App& app, CommandLine& line) {
+    PlanOptions& options = line.plan;
+    CLI::App* planning = app.add_subcommand("plan", "who would run where; trains nothing, unless it is to measure");
+    planning->add_option("config", options.config, "the configuration (YAML)")->required()->type_name("CONFIG");
+    add_settings(*planning, options.settings);
+    add_reuse(*planning, options.settings);
+    planning->add_option("--nodes", options.nodes, "instead of the allocation that this runs in")
+        ->check(CLI::PositiveNumber);
+    planning->add_option("--ranks-per-node", options.ranks_per_node, "ranks on each of them")
+        ->check(CLI::PositiveNumber);
+    planning->add_option("--gpus-per-node", options.gpus_per_node, "GPUs of each of them")
+        ->check(CLI::NonNegativeNumber);
+    CLI::Option* const measure = planning->add_flag(
+        "--measure", options.measure,
+        "train some genomes for some steps here, and say how long individuals and the search take, in which layout it "
+        "ends first, and what to submit (start it on as many ranks as a worker may have: srun, mpirun)");
+    planning->add_option("--measure-seconds", options.measure_seconds, "that measuring may take, about")
+        ->check(CLI::Range(1.0, 86400.0))
+        ->needs(measure);
+    planning->add_option("--time", options.time_limit, "limit of each start, as sbatch takes it: 30, 4:00:00, 1-12")
+        ->type_name("LIMIT")
+        ->needs(measure);
+    planning->callback([&line] {
+        line.run = [&line] {
+            return line.plan.measure ? on_all_ranks(
+                                           line.argc, line.argv,
+                                           [&line](comm::Session& session) {
+                                               cluster::release_signals();
+                                               return measure_plan(session, line.plan);
+                                           },
+                                           BadLaunch::refuse)
+                                     : alone([&line] { return plan(line.plan); });
+        };
+    });
+}
+
 void add_reading_verbs(CLI::App& app, CommandLine& line) {
     const auto by_itself = [&line](CLI::App* verb, std::function<int()> work) {
         verb->callback([&line, work] { line.run = [work] { return alone(work); }; });
     };
-    CLI::App* planning = app.add_subcommand("plan", "who would run where; trains nothing");
-    planning->add_option("config", line.plan.config, "the configuration (YAML)")->required()->type_name("CONFIG");
-    add_settings(*planning, line.plan.settings);
-    add_reuse(*planning, line.plan.settings);
-    planning->add_option("--nodes", line.plan.nodes, "instead of the allocation that this runs in")
-        ->check(CLI::PositiveNumber);
-    planning->add_option("--ranks-per-node", line.plan.ranks_per_node, "ranks on each of them")
-        ->check(CLI::PositiveNumber);
-    planning->add_option("--gpus-per-node", line.plan.gpus_per_node, "GPUs of each of them")
-        ->check(CLI::NonNegativeNumber);
-    by_itself(planning, [&line] { return plan(line.plan); });
-
     CLI::App* showing =
         app.add_subcommand("show", "what a run found: the best of each island, counts, utilisation; or one individual");
     showing->add_option("run", line.show.run, "the run directory")->required()->type_name("RUN");
@@ -362,6 +386,7 @@ int main(int argc, char** argv) {
     line.argv = argv;
     finch::app::add_training_verbs(app, line);
     finch::app::add_measuring_verbs(app, line);
+    finch::app::add_planning(app, line);
     finch::app::add_reading_verbs(app, line);
     finch::app::add_simulation(app, line);
     finch::app::add_descriptions(app);

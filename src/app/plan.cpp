@@ -4,6 +4,7 @@
 #include "finch/app/devices.hpp"
 #include "finch/app/evolve.hpp"
 #include "finch/app/first_guesses.hpp"
+#include "finch/app/plan_memory.hpp"
 #include "finch/app/programs.hpp"
 #include "finch/app/reuse.hpp"
 #include "finch/app/startup.hpp"
@@ -12,24 +13,13 @@
 #include "finch/cluster/environment.hpp"
 #include "finch/comm/all_reduce.hpp"
 #include "finch/config/trial_genomes.hpp"
-#include "finch/nn/model.hpp"
+#include "finch/data/expected.hpp"
 #include "finch/train/training.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <map>
 
 namespace finch::app {
 namespace {
-
-// Measured (docs/measurements.md, "Memory of a node").
-constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
-constexpr std::int64_t node_bytes = 70 * mebibyte;    ///< once a node: libraries, as files are counted, and mpirun
-constexpr std::int64_t program_bytes = 6 * mebibyte;  ///< a rank without data
-constexpr std::int64_t plans_bytes = 6 * mebibyte;    ///< code and scratch of the networks' operations
-constexpr std::int64_t test_batch = 256;  ///< in which world rank 0 measures the best network on the test set
-/// memory_left() keeps a twentieth of the node's limit for others than the ranks.
-constexpr double asked_per_used = 20.0 / 19.0;
 
 /// "search ends after 200 evaluations or 2 hours".
 std::string budget_text(const island::Budget& budget) {
@@ -46,33 +36,6 @@ std::string budget_text(const island::Budget& budget) {
     add(budget.node_hours, "{} node hours");
     add(budget.target_loss, "a loss of {}");
     return fmt::format("the search ends after {}\n", fmt::join(ends, " or "));
-}
-
-struct Question {
-    std::vector<std::string> node_of_rank;
-    int gpus_per_node = 0;
-};
-
-/// The nodes and their GPUs: what the user asks about, else what the allocation has.
-Question question_of(const PlanOptions& options) {
-    const auto environment = cluster::Environment::of_this_process();
-    Question question{{}, options.gpus_per_node};
-    if (!options.nodes && !options.ranks_per_node) {
-        question.node_of_rank = cluster::ranks_of_allocation(environment);
-        if (question.node_of_rank.empty()) {
-            throw ConfigError("this is no Slurm allocation: say --nodes N --ranks-per-node R [--gpus-per-node G]");
-        }
-        if (question.gpus_per_node == 0) {
-            question.gpus_per_node = static_cast<int>(environment.number("SLURM_GPUS_ON_NODE").value_or(0));
-        }
-        return question;
-    }
-    for (int node = 0; node < options.nodes.value_or(1); ++node) {
-        question.node_of_rank.insert(question.node_of_rank.end(),
-                                     static_cast<std::size_t>(options.ranks_per_node.value_or(1)),
-                                     fmt::format("node{}", node + 1));
-    }
-    return question;
 }
 
 /// As evolve would decide with such GPUs on each node, visible to all its ranks.
@@ -125,88 +88,6 @@ std::string table(const config::Config& config, const cluster::Layout& layout, c
     return text;
 }
 
-/// The networks that the space was found to have.
-struct Networks {
-    std::size_t tried = 0;
-    std::size_t possible = 0;
-    std::int64_t fewest_parameters = 0;
-    std::int64_t most_parameters = 0;
-    std::int64_t training_bytes = 0;  ///< of the one that takes most, on one rank
-    std::int64_t prefetch_bytes = 0;  ///< of the host, beside them
-    std::int64_t snapshot_bytes = 0;
-    std::int64_t test_bytes = 0;  ///< of the one that takes most on the test set
-};
-
-Networks try_networks(const config::Config& config, const data::Dataset& images, backend::Device& device) {
-    Networks networks;
-    for (const search::Genome& genome : config::trial_genomes(config)) {
-        ++networks.tried;
-        try {
-            const train::Recipe recipe = config.recipe(genome, 0);
-            const int ranks = config.workers.ranks;
-            const std::int64_t batch =
-                train::rank_batch_of(train::global_batch_on(ranks, recipe.training), ranks, recipe.training);
-            const nn::ModelPlan plan =
-                train::plan_training(recipe, {images.height, images.width, images.channels}, images.outputs(), batch);
-            networks.fewest_parameters =
-                networks.possible == 0 ? plan.parameters : std::min(networks.fewest_parameters, plan.parameters);
-            networks.most_parameters = std::max(networks.most_parameters, plan.parameters);
-            networks.training_bytes = std::max(networks.training_bytes, nn::memory_bytes(device, plan));
-            networks.prefetch_bytes =
-                std::max(networks.prefetch_bytes, data::prefetch_bytes(recipe.data, images, batch));
-            networks.snapshot_bytes = std::max(networks.snapshot_bytes, plan.snapshot_bytes);
-            const nn::ModelPlan test = nn::plan_model(recipe.model, plan.input, plan.classes, test_batch);
-            networks.test_bytes =
-                std::max(networks.test_bytes, test.bytes + data::prefetch_bytes(recipe.data, images, test_batch));
-            ++networks.possible;
-        } catch (const ConfigError&) {
-            continue;  // check_data() knows that some can exist
-        }
-    }
-    return networks;
-}
-
-std::int64_t bytes_of(const data::Dataset& set) {
-    return static_cast<std::int64_t>(data::block_bytes(set));
-}
-
-std::int64_t mebibytes(double bytes) {
-    return static_cast<std::int64_t>(std::ceil(bytes / static_cast<double>(mebibyte)));
-}
-
-/// In bytes.
-struct Memory {
-    std::int64_t rank = program_bytes;  ///< of each while it searches, without data
-    std::int64_t training_set = 0;
-    std::int64_t test_set = 0;
-    std::int64_t first = 0;  ///< that world rank 0 takes besides
-};
-
-/// What to ask Slurm for: per node, and per CPU.
-std::string memory_text(const config::Config& config, const cluster::Layout& layout, const Memory& memory) {
-    std::map<std::string, int> ranks_of_node;
-    int most_ranks = 0;
-    for (const cluster::Place& place : layout.places) {
-        most_ranks = std::max(most_ranks, ++ranks_of_node[place.node]);
-    }
-    // The ranks of a node share one training set, of which there are two while it is read.
-    const std::int64_t searching = most_ranks * memory.rank + memory.training_set + memory.first;
-    const std::int64_t reading = most_ranks * program_bytes + 2 * memory.training_set;
-    const auto node = static_cast<double>(node_bytes + std::max(searching, reading) + memory.test_set);
-    const auto slurm = cluster::Slurm::read(cluster::Environment::of_this_process());
-    const auto cpus = config.workers.threads > 0 ? config.workers.threads : slurm.cpus_per_task.value_or(1);
-    if (std::holds_alternative<config::CommandObjective>(config.objective)) {
-        return fmt::format(
-            "memory: Finch itself takes at most {} MiB on a node of {} rank{}; add that of {} program{}\n",
-            mebibytes(node), most_ranks, most_ranks == 1 ? "" : "s", most_ranks * config.workers.slots,
-            most_ranks * config.workers.slots == 1 ? "" : "s");
-    }
-    return fmt::format(
-        "memory: at most {} MiB on a node of {} rank{}: --mem={}M, or --mem-per-cpu={}M with --cpus-per-task={}\n",
-        mebibytes(node), most_ranks, most_ranks == 1 ? "" : "s", mebibytes(node * asked_per_used),
-        mebibytes(node * asked_per_used / most_ranks / static_cast<double>(cpus)), cpus);
-}
-
 /// What search.reuse would bring. `fingerprint`: nothing where the data are not here.
 std::string reuse_text(const config::Config& config, const std::optional<std::string>& fingerprint) {
     const store::RunDirectory directory(run_directory_of(config, {}));
@@ -217,66 +98,85 @@ std::string reuse_text(const config::Config& config, const std::optional<std::st
     return text;
 }
 
-/// Where the pixels are much of the memory, and need not be.
-std::string pixels_text(const data::Options& options, const data::Datasets& datasets) {
-    constexpr std::int64_t much = std::int64_t{1} << 30;
-    const auto bytes = static_cast<std::int64_t>(datasets.training.pixels.size());
-    if (options.kind == data::Kind::generated || bytes < much) {
-        return "";
-    }
-    return fmt::format(
-        "the pixels are {} MiB, twice while they are read: data.memory: streamed leaves them on the disk\n",
-        mebibytes(static_cast<double>(bytes)));
-}
-
-/// What is known of images, networks and memory; a remark where the data are not here.
-std::string training_text(const config::Config& config, const cluster::Layout& layout, bool uses_devices) {
+/// What is known of images, networks and memory. `datasets`: nothing where they are not here, and not described.
+std::string training_text(const config::Config& config, const cluster::Layout& layout, bool uses_devices,
+                          const data::Datasets* datasets) {
     const auto cpu = make_device(cluster::DeviceKind::cpu, cluster::no_device, 1);
-    const std::string remark = uses_devices ? "" : precision_text(config, *cpu);
+    std::string text = uses_devices ? "" : precision_text(config, *cpu);
     const data::Options options = data_options(config);
-    for (const std::string& path : data::paths_of(options)) {
-        if (options.kind != data::Kind::generated && !path.empty() && !std::filesystem::exists(path)) {
-            return remark +
-                   fmt::format("remark: {} is not here yet: images, classes and memory are not known\n", path) +
-                   reuse_text(config, std::nullopt);
-        }
+    const std::optional<std::string> absent = absent_data(options);
+    if (absent) {
+        text += fmt::format("remark: {} is not here yet: {}\n", *absent,
+                            datasets != nullptr ? "what follows goes by data.expect"
+                                                : "images, classes and memory are not known (data.expect would say)");
     }
-    const data::Datasets datasets = data::load(options, config.seed);
-    check_data(config, datasets);
-    const std::string reused = reuse_text(config, datasets.fingerprint);
-    const Networks networks = try_networks(config, datasets.training, *cpu);
-    std::string text = remark + fmt::format("data: {}\n{}", data_text(config, datasets), reused);
-    for (const std::string& line : systems_lines(config, datasets)) {
+    if (datasets == nullptr) {
+        return text + reuse_text(config, std::nullopt);
+    }
+    check_data(config, *datasets);
+    const std::string reused = reuse_text(config, absent ? std::nullopt : std::optional(datasets->fingerprint));
+    const Networks networks = try_networks(config, datasets->training, *cpu);
+    text += fmt::format("data: {}\n{}", data_text(config, *datasets), reused);
+    for (const std::string& line : systems_lines(config, *datasets)) {
         text += line + "\n";
     }
-    if (const std::string warning = normalisation_warning(config, datasets.training); !warning.empty()) {
+    if (const std::string warning = normalisation_warning(config, datasets->training); !warning.empty()) {
         text += fmt::format("warning: {}\n", warning);
     }
     text += fmt::format("networks: {} to {} parameters ({} of {} genomes tried give a network)\n",
                         networks.fewest_parameters, networks.most_parameters, networks.possible, networks.tried);
-    const std::int64_t trainings = config.workers.slots * networks.training_bytes;
     if (uses_devices) {
+        const std::int64_t trainings = config.workers.slots * networks.training_bytes;
         return text + fmt::format("memory: at most {} MiB of each GPU, {} slot(s); that of the nodes is not known\n",
                                   mebibytes(static_cast<double>(trainings)), config.workers.slots);
     }
-    const std::int64_t searching = trainings + config.workers.slots * networks.prefetch_bytes + networks.snapshot_bytes;
-    text += memory_text(config, layout,
-                        {.rank = program_bytes + plans_bytes + searching,
-                         .training_set = bytes_of(datasets.training),
-                         .test_set = bytes_of(datasets.test),
-                         .first = std::max<std::int64_t>(0, networks.test_bytes - searching)});
-    return text + pixels_text(options, datasets);
+    return text + memory_text(config, node_memory(config, layout, networks, *datasets)) +
+           pixels_text(options, datasets->training);
 }
 
 }  // namespace
 
-int plan(const PlanOptions& options) {
+Question question_of(const PlanOptions& options) {
+    const auto environment = cluster::Environment::of_this_process();
+    Question question{{}, options.gpus_per_node};
+    if (!options.nodes && !options.ranks_per_node) {
+        question.node_of_rank = cluster::ranks_of_allocation(environment);
+        if (question.node_of_rank.empty()) {
+            throw ConfigError("this is no Slurm allocation: say --nodes N --ranks-per-node R [--gpus-per-node G]");
+        }
+        if (question.gpus_per_node == 0) {
+            question.gpus_per_node = static_cast<int>(environment.number("SLURM_GPUS_ON_NODE").value_or(0));
+        }
+        return question;
+    }
+    for (int node = 0; node < options.nodes.value_or(1); ++node) {
+        question.node_of_rank.insert(question.node_of_rank.end(),
+                                     static_cast<std::size_t>(options.ranks_per_node.value_or(1)),
+                                     fmt::format("node{}", node + 1));
+    }
+    return question;
+}
+
+std::optional<std::string> absent_data(const data::Options& options) {
+    for (const std::string& path : data::paths_of(options)) {
+        if (options.kind != data::Kind::generated && !path.empty() && !std::filesystem::exists(path)) {
+            return path;
+        }
+    }
+    return std::nullopt;
+}
+
+config::Config load_to_plan(const PlanOptions& options) {
     std::vector<std::string> notes;
-    const config::Config config = with_first_guesses(config::load(options.config, options.settings), {}, 0, notes);
+    config::Config config = with_first_guesses(config::load(options.config, options.settings), {}, 0, notes);
     for (const std::string& note : notes) {
         fmt::print("{}\n", note);
     }
     check_search(config, std::nullopt);
+    return config;
+}
+
+void print_plan(const config::Config& config, const Question& question, const data::Datasets* datasets) {
     if (const auto* const command = std::get_if<config::CommandObjective>(&config.objective)) {
         const auto prepared = prepare_programs(config, evaluate::read_templates(*command));
         evaluate::check_program(prepared->line.program());
@@ -284,11 +184,11 @@ int plan(const PlanOptions& options) {
     } else if (!config.trains()) {
         fmt::print("{}", reuse_text(config, std::nullopt));
     }
-    const Question question = question_of(options);
     const cluster::Layout layout = cluster::make_layout(question.node_of_rank, layout_options(config));
     const cluster::DeviceMap devices = map_devices(config, layout, question.gpus_per_node);
     std::string text = table(config, layout, devices);
-    text += config.trains() ? training_text(config, layout, devices.uses_devices()) : memory_text(config, layout, {});
+    text += config.trains() ? training_text(config, layout, devices.uses_devices(), datasets)
+                            : memory_text(config, node_memory(config, layout, {}, {}));
     text += budget_text(config.budget);
     for (const auto* warnings : {&layout.warnings, &devices.warnings}) {
         for (const std::string& warning : *warnings) {
@@ -296,6 +196,21 @@ int plan(const PlanOptions& options) {
         }
     }
     fmt::print("{}the run directory would be {}\n", text, run_directory_of(config, {}).string());
+}
+
+int plan(const PlanOptions& options) {
+    const config::Config config = load_to_plan(options);
+    const Question question = question_of(options);
+    std::optional<data::Datasets> datasets;
+    if (config.trains()) {
+        const data::Options data = data_options(config);
+        if (!absent_data(data)) {
+            datasets = data::load(data, config.seed);
+        } else if (data.expect) {
+            datasets = data::stand_in(data);
+        }
+    }
+    print_plan(config, question, datasets ? &*datasets : nullptr);
     return exit_done;
 }
 

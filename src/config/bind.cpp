@@ -99,12 +99,13 @@ void read_section(const Section& section, const Tree& tree, const Place& place) 
     }
 }
 
+const Section& section_of(const Domain& domain) {
+    const auto* const one_of = std::get_if<Either>(&domain.is);
+    return std::get<Section>(one_of != nullptr ? one_of->domains.back().is : domain.is);
+}
+
 Key group(std::string name, Domain domain, std::string meaning) {
-    const Section* section = std::get_if<Section>(&domain.is);
-    if (const auto* const one_of = std::get_if<Either>(&domain.is)) {
-        section = &std::get<Section>(one_of->domains.back().is);
-    }
-    auto set = [name, domain, section = *section](const Tree& tree, const Place& owner) {
+    auto set = [name, domain, section = section_of(domain)](const Tree& tree, const Place& owner) {
         const Place here = owner.below(path_of(owner.path, name), [](void* object) { return object; });
         if (is_gene(tree)) {
             here.genes->bind(tree, domain, here, {.number = {}, .options = [](auto&&...) {

@@ -40,6 +40,11 @@ struct Place {
     }
 };
 
+/// Numbers, which genes can be.
+template <class T>
+inline constexpr bool is_number = std::is_arithmetic_v<T> && !std::same_as<T, bool>;
+template <class T>
+inline constexpr bool is_number<std::optional<T>> = is_number<T>;
 template <class T>
 struct is_optional : std::false_type {};
 template <class T>
@@ -52,6 +57,8 @@ concept AnyVariant = requires(const T& value) {
 
 /// The word that stands for nothing, or for 0, among other values: `all`, `same`, `classes`; empty if there is none.
 [[nodiscard]] std::string word_for_nothing(const Domain& domain);
+/// The section that a domain is, or the last of several.
+[[nodiscard]] const Section& section_of(const Domain& domain);
 /// The domain of a list's elements.
 [[nodiscard]] const Domain& element_of(const Domain& domain);
 /// The alternative that a complete value names, and its own value.
@@ -94,7 +101,8 @@ void assign(const Tree& tree, const Domain& domain, const Place& place, T& value
         }
     } else if constexpr (is_list<T>) {
         const bool list = tree.kind == Tree::Kind::list;
-        const bool nothing = !list && tree.text == word_for_nothing(domain) && !tree.text.empty();
+        const bool nothing =
+            tree.kind == Tree::Kind::null || (!list && tree.text == word_for_nothing(domain) && !tree.text.empty());
         value.assign(list ? tree.items.size() : nothing ? 0 : 1, typename T::value_type{});
         for (std::size_t i = 0; i < value.size(); ++i) {
             Place element = place.below(list ? path_of(place.path, i) : place.path,
@@ -106,7 +114,7 @@ void assign(const Tree& tree, const Domain& domain, const Place& place, T& value
         const auto [key, own] = chosen(std::get<Variants>(domain.is), tree);
         set_key(key, own, place);
     } else {
-        read_section(std::get<Section>(domain.is), tree, place);
+        read_section(section_of(domain), tree, place);
     }
 }
 
@@ -116,10 +124,10 @@ GeneSetter gene_setter() {
     return {.number =
                 [](void* object, double number) {
                     T& value = *static_cast<T*>(object);
-                    if constexpr (std::is_arithmetic_v<T> && !std::same_as<T, bool>) {
-                        value = static_cast<T>(number);
-                    } else if constexpr (is_optional<T>::value) {
+                    if constexpr (is_optional<T>::value && is_number<T>) {
                         value = static_cast<typename T::value_type>(number);
+                    } else if constexpr (is_number<T>) {
+                        value = static_cast<T>(number);
                     } else if constexpr (std::same_as<T, std::vector<double>>) {
                         value = {number};
                     }
@@ -159,7 +167,12 @@ std::string default_of(const T& value, const Domain& domain) {
         return value.empty() ? "null" : value;
     } else if constexpr (is_optional<T>::value) {
         const std::string nothing = word_for_nothing(domain);
-        return value ? fmt::format("{}", *value) : nothing.empty() ? "null" : nothing;
+        if constexpr (is_number<T>) {
+            if (value) {
+                return fmt::format("{}", *value);
+            }
+        }
+        return nothing.empty() ? "null" : nothing;
     } else if constexpr (std::same_as<T, std::vector<double>>) {
         return value.empty() ? word_for_nothing(domain) : fmt::format("{}", value.front());
     } else if constexpr (AnyVariant<T>) {

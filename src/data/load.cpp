@@ -1,6 +1,7 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/cluster/machine.hpp"
+#include "finch/data/expected.hpp"
 #include "finch/data/normalisation.hpp"
 
 #include "readers.hpp"
@@ -250,6 +251,7 @@ Datasets load(const Options& options, std::uint64_t seed) try {
     Sets sets = read_sets(options, seed);
     count_classes(sets);
     check_size(options, sets.training);
+    check_expected(options, sets.training, sets.test);
     measure_pixels(options, seed, sets);
     check_normalisation(options, sets.training);
     std::string mark = fingerprint(sets);

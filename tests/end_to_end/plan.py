@@ -50,7 +50,7 @@ with Folder() as folder:
     # layers 1 to 3: 3x3 convolutions 1 → 4 → 4 → 4 with padding same, pooled to 6 x 6, then 144 → 10
     first, more, last = 4 * 9 + 4, 4 * 4 * 9 + 4, 10 * 144 + 10
     check(f"networks: {first + last} to {first + 2 * more + last} parameters" in output, f"parameters\n{output}")
-    node, asked, of_cpu = map(int, re.search(r"at most (\d+) MiB on a node of 4 ranks: --mem=(\d+)M, or --mem-per-cpu=(\d+)M",
+    node, of_cpu, asked = map(int, re.search(r"at most (\d+) MiB on a node of 4 ranks: --mem-per-cpu=(\d+)M with --cpus-per-task=1, or, .* --mem=(\d+)M",
                                              output).groups())
     check(node < asked <= 4 * of_cpu < 1.1 * node, f"memory: {node}, {asked}, {of_cpu}")
     two, eight = memory(folder, "tiny.yaml", 2), memory(folder, "tiny.yaml", 8)

@@ -290,5 +290,20 @@ plan_shows_the_allocation() {
     [ ! -e "$work/runs" ] || fail "plan began a run"
 }
 
+# What finch plan --measure says to submit is accepted, and ends in one start.
+a_measured_plan_is_submitted() {
+    local line id
+    on_head sbatch --wait --nodes=2 --ntasks-per-node=2 --output="$work/output" --chdir="$work" \
+        --wrap "srun --mpi=pmix build/finch plan configs/tiny.yaml --measure --measure-seconds 2 --set workers.islands=1" >/dev/null ||
+        fail "plan --measure"
+    line=$(grep '^  sbatch ' "$work/output") || fail "no line to submit"
+    [[ $line == *" --nodes=2 --ntasks-per-node=2 --cpus-per-task="*" jobs/evolve.sbatch configs/tiny.yaml --set workers.islands=1 --set workers.ranks="* ]] ||
+        fail "it submits something else: $line"
+    cd "$work"
+    id=$(eval "on_head ${line/sbatch/sbatch --parsable --output=$work/output} --run $run")
+    wait_for_completion "$id"
+    [ "$(grep -c 'start [0-9]* of job' "$work/output")" = 1 ] || fail "not one start"
+}
+
 prepare
 "$scenario"

@@ -1,5 +1,9 @@
 #pragma once
 
+#include "finch/comm/mpi.hpp"
+#include "finch/config/config.hpp"
+#include "finch/data/dataset.hpp"
+
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -13,8 +17,31 @@ struct PlanOptions {
     std::optional<int> nodes;  ///< nothing: the allocation that this runs in
     std::optional<int> ranks_per_node;
     int gpus_per_node = 0;
+    bool measure = false;
+    double measure_seconds = 120;           ///< about
+    std::optional<std::string> time_limit;  ///< of each start, as sbatch's --time
 };
 /// Who would run where, on which networks and how much memory. Needs no MPI; returns the exit code.
 [[nodiscard]] int plan(const PlanOptions& options);
+
+/// Collective over the world. The same; then trains some genomes of the space on all ranks, in workers of 1, 2, 4 … of
+/// them, and prints what individuals take, how long the search will, in which layout it ends first, and what to submit.
+/// Returns the exit code on rank 0.
+[[nodiscard]] int measure_plan(const comm::Session& session, const PlanOptions& options);
+
+/// The nodes and their GPUs that a plan is for.
+struct Question {
+    std::vector<std::string> node_of_rank;
+    int gpus_per_node = 0;
+};
+/// What the user asks about, else what the allocation has. Throws ConfigError outside of one.
+[[nodiscard]] Question question_of(const PlanOptions& options);
+
+/// The checked configuration; prints what search.first found.
+[[nodiscard]] config::Config load_to_plan(const PlanOptions& options);
+/// A path of the data that is not there; nothing: all are.
+[[nodiscard]] std::optional<std::string> absent_data(const data::Options& options);
+/// `datasets`: stand-ins where the data are not here; null: nothing is known of them.
+void print_plan(const config::Config& config, const Question& question, const data::Datasets* datasets);
 
 }  // namespace finch::app

@@ -130,6 +130,16 @@ struct System {
     std::optional<double> weight{};  ///< of its share of each epoch; all systems have one or none has: by size
     bool operator==(const System&) const = default;
 };
+/// What a training set is to be like, so that it can be planned for before it is there.
+struct Expected {
+    std::vector<std::int64_t> shape{};         ///< height, width, channels
+    std::optional<std::int64_t> classes{};     ///< this or `targets`
+    std::optional<std::int64_t> targets{};     ///< numbers of each target
+    std::int64_t samples = 0;                  ///< with those that validate
+    std::optional<std::int64_t> validation{};  ///< of them that the user set apart
+    std::optional<std::int64_t> test{};        ///< samples of the test set
+    bool operator==(const Expected&) const = default;
+};
 struct Options {
     Kind kind = Kind::generated;
     std::string path{};             ///< a folder; for hdf5 a file; `generated` needs none
@@ -142,6 +152,7 @@ struct Options {
     std::vector<double> deviation{1};  ///< positive; empty: auto
     Augmentation augmentation{};
     std::optional<std::int64_t> training_samples{};  ///< nothing: all
+    std::optional<Expected> expect{};
     Validation validation{};
     std::int64_t validation_samples = 0;     ///< of SampledValidation
     std::int64_t generated_samples = 12000;  ///< `generated`: size of the training set; the test set has a sixth of it

@@ -1,0 +1,303 @@
+#include "finch/app/measured_plan.hpp"
+
+#include "finch/app/devices.hpp"
+#include "finch/app/plan_memory.hpp"
+#include "finch/app/startup.hpp"
+#include "finch/base/clock.hpp"
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+#include "finch/cluster/device_map.hpp"
+#include "finch/cluster/time_limit.hpp"
+#include "finch/search/pruning.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+namespace finch::app {
+namespace {
+
+constexpr double seconds_per_hour = 3600;
+constexpr double seconds_to_stop = 180;  ///< before the time limit: --signal of jobs/evolve.sbatch
+
+/// Sorted numbers.
+class Distribution {
+public:
+    explicit Distribution(std::vector<double> values) : values_(std::move(values)) {
+        std::sort(values_.begin(), values_.end());
+    }
+    [[nodiscard]] bool empty() const noexcept { return values_.empty(); }
+    [[nodiscard]] std::size_t size() const noexcept { return values_.size(); }
+    [[nodiscard]] double at(double share) const {
+        return values_[static_cast<std::size_t>(std::lround(share * static_cast<double>(values_.size() - 1)))];
+    }
+
+private:
+    std::vector<double> values_;
+};
+
+std::vector<simulate::SampledIndividual> trained(const MeasuredWorkers& workers) {
+    std::vector<simulate::SampledIndividual> individuals;
+    for (const auto& individual : workers.sample) {
+        if (individual) {
+            individuals.push_back(*individual);
+        }
+    }
+    return individuals;
+}
+
+Distribution seconds_of(const MeasuredWorkers& workers) {
+    std::vector<double> seconds;
+    for (const simulate::SampledIndividual& individual : trained(workers)) {
+        seconds.push_back(individual.seconds);
+    }
+    return Distribution(std::move(seconds));
+}
+
+/// Of `workers` beside `one`, those of one rank: the share of all ranks' time that is not lost, genome by genome.
+Distribution efficiency(const MeasuredWorkers& one, const MeasuredWorkers& workers) {
+    std::vector<double> shares;
+    for (std::size_t i = 0; i < std::min(one.sample.size(), workers.sample.size()); ++i) {
+        if (one.sample[i] && workers.sample[i]) {
+            shares.push_back(one.sample[i]->seconds / (workers.ranks * workers.sample[i]->seconds));
+        }
+    }
+    return Distribution(std::move(shares));
+}
+
+std::string efficiency_text(const Measured& measured, const MeasuredWorkers& workers) {
+    const MeasuredWorkers& one = measured.workers.front();
+    if (one.ranks != 1) {
+        return "";
+    }
+    const Distribution shares = efficiency(one, workers);
+    return workers.ranks == 1 || shares.empty()
+               ? ""
+               : fmt::format("{:.2f} ({:.2f} to {:.2f})", shares.at(0.5), shares.at(0.25), shares.at(0.75));
+}
+
+std::string remarks(const config::Config& config, const Measured& measured) {
+    std::string text;
+    const bool may_stop = !measured.base.empty() && config.recipe(measured.base, 0).training.patience.has_value();
+    if (may_stop || search::prunes(config.pruning)) {
+        text += fmt::format("remark: {} ends trainings early, which nobody can foresee: this is the time without it\n",
+                            may_stop ? "training.early_stopping" : "search.pruning");
+    }
+    if (config.workers.slots > 1) {
+        text += "remark: individuals were measured one at a time; the slots of a worker are taken to share it\n";
+    }
+    return text;
+}
+
+/// Times in one unit that suits the longest.
+struct Unit {
+    const char* name;
+    double seconds;
+};
+Unit unit_for(double longest) {
+    return longest >= 2 * seconds_per_hour ? Unit{"hours", seconds_per_hour}
+           : longest >= 120                ? Unit{"minutes", 60}
+                                           : Unit{"seconds", 1};
+}
+
+std::string range_text(const simulate::Interval& interval, double unit) {
+    return fmt::format("{:.3g} ({:.3g} to {:.3g})", interval.median / unit, interval.low / unit, interval.high / unit);
+}
+
+struct Layout {
+    const MeasuredWorkers* workers;
+    config::Config config;
+    cluster::Layout places;
+    simulate::Forecast forecast;
+};
+
+int nodes_of(const Question& question) {
+    return static_cast<int>(std::set<std::string>(question.node_of_rank.begin(), question.node_of_rank.end()).size());
+}
+
+/// The layouts of the question's ranks that were measured and that evolve would take; `refused` gets a line for each
+/// other.
+std::vector<Layout> layouts_of(const config::Config& config, const Question& question, const Measured& measured,
+                               std::string& refused) {
+    std::vector<Layout> layouts;
+    for (const MeasuredWorkers& workers : measured.workers) {
+        const auto individuals = trained(workers);
+        if (individuals.empty()) {
+            continue;
+        }
+        try {
+            config::Config own =
+                config::parse(config.text(), "the plan", {fmt::format("workers.ranks={}", workers.ranks)});
+            cluster::Layout places = cluster::make_layout(question.node_of_rank, layout_options(own));
+            const simulate::Workforce workforce{.workers = static_cast<int>(places.leaders.size()),
+                                                .slots = own.workers.slots,
+                                                .nodes = nodes_of(question)};
+            simulate::Forecast forecast = simulate::forecast(own.budget, workforce, individuals, own.seed);
+            layouts.push_back({&workers, std::move(own), std::move(places), forecast});
+        } catch (const ConfigError& error) {
+            refused += fmt::format("{:>6}  not possible: {}\n", workers.ranks, error.what());
+        }
+    }
+    return layouts;
+}
+
+/// Ends first or, where time alone ends it, has most evaluations.
+bool is_better(const Layout& a, const Layout& b) {
+    const double hours = a.forecast.hours.median - b.forecast.hours.median;
+    constexpr double alike = 1e-6;
+    return std::abs(hours) > alike * b.forecast.hours.median
+               ? hours < 0
+               : a.forecast.evaluations.median > b.forecast.evaluations.median;
+}
+
+std::string row_text(const Layout& layout, const Unit& unit, int nodes, std::int64_t starts) {
+    const simulate::Forecast& forecast = layout.forecast;
+    return fmt::format("{:>6} {:>8} {:>25} {:>12.3g} {:>12.0f} {:>7}\n", layout.workers->ranks,
+                       layout.places.leaders.size(), range_text(forecast.hours, unit.seconds / seconds_per_hour),
+                       forecast.hours.median * nodes, forecast.evaluations.median,
+                       starts > 0 ? std::to_string(starts) : "never");
+}
+
+/// As a shell reads it.
+std::string quoted(const std::string& text) {
+    const std::string plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=./:,@%";
+    if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) {
+        return text;
+    }
+    std::string result = "'";
+    for (const char letter : text) {
+        result += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+    }
+    return result + "'";
+}
+
+/// Beside an installed program, or in the repository's root.
+std::string job_script() {
+    std::error_code ignored;
+    const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
+    const auto installed = program.parent_path().parent_path() / "share/finch/jobs/evolve.sbatch";
+    return std::filesystem::exists(installed, ignored) ? installed.string() : "jobs/evolve.sbatch";
+}
+
+/// A limit in which the whole search ends in one start.
+double limit_for(const simulate::Forecast& forecast, double seconds_of_start) {
+    constexpr double reserve = 1.25;
+    return reserve * (forecast.hours.high * seconds_per_hour + seconds_of_start) + seconds_to_stop + 60;
+}
+
+std::string command(const PlanOptions& options, const Question& question, const data::Datasets& datasets,
+                    const Layout& layout, double time_limit) {
+    const int nodes = nodes_of(question);
+    const auto ranks = static_cast<int>(question.node_of_rank.size());
+    std::string line = fmt::format("sbatch --nodes={} ", nodes);
+    line += ranks % nodes == 0 ? fmt::format("--ntasks-per-node={}", ranks / nodes) : fmt::format("--ntasks={}", ranks);
+    line += fmt::format(" --cpus-per-task={}", layout.workers->threads);
+    if (question.gpus_per_node > 0) {
+        line += fmt::format(" --gpus-per-node={}", question.gpus_per_node);
+    } else {
+        const auto cpu = make_device(cluster::DeviceKind::cpu, cluster::no_device, 1);
+        const Networks networks = try_networks(layout.config, datasets.training, *cpu);
+        const NodeMemory memory = node_memory(layout.config, layout.places, networks, datasets);
+        line += fmt::format(" --mem-per-cpu={}M", memory.asked_mebibytes_per_cpu(layout.workers->threads));
+    }
+    line += fmt::format(" --time={} {} {}", cluster::time_limit_text(time_limit), quoted(job_script()),
+                        quoted(options.config.string()));
+    for (const std::string& setting : options.settings) {
+        line += " --set " + quoted(setting);
+    }
+    return line + fmt::format(" --set workers.ranks={}", layout.workers->ranks);
+}
+
+}  // namespace
+
+std::string measured_text(const config::Config& config, const Measured& measured) {
+    std::string text = fmt::format("\nmeasured in {} on {}; an individual, by the ranks of its worker:\n",
+                                   duration_text(measured.seconds), measured.device);
+    double longest = 0;
+    for (const MeasuredWorkers& workers : measured.workers) {
+        const Distribution seconds = seconds_of(workers);
+        longest = seconds.empty() ? longest : std::max(longest, seconds.at(1));
+    }
+    const Unit unit = unit_for(longest);
+    text += fmt::format("{:>6} {:>8} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9}  efficiency   ({})\n", "ranks", "threads",
+                        "genomes", "fastest", "quartile", "median", "quartile", "slowest", unit.name);
+    for (const MeasuredWorkers& workers : measured.workers) {
+        const Distribution seconds = seconds_of(workers);
+        if (seconds.empty()) {
+            text += fmt::format("{:>6} {:>8}        none of {} genomes could be trained\n", workers.ranks,
+                                workers.threads, workers.sample.size());
+            continue;
+        }
+        text += fmt::format("{:>6} {:>8} {:>8}", workers.ranks, workers.threads, seconds.size());
+        for (const double share : {0.0, 0.25, 0.5, 0.75, 1.0}) {
+            text += fmt::format(" {:>9.3g}", seconds.at(share) / unit.seconds);
+        }
+        text += fmt::format("  {}\n", efficiency_text(measured, workers));
+    }
+    if (!measured.genes.empty()) {
+        text += fmt::format("by gene, on {} rank{}, the others as in {}:\n", measured.ranks_of_genes,
+                            measured.ranks_of_genes == 1 ? "" : "s", search::genome_text(config.space, measured.base));
+    }
+    std::vector<std::string> without_time;
+    for (const MeasuredGene& gene : measured.genes) {
+        if (gene.seconds.empty()) {
+            without_time.push_back(gene.name);
+            continue;
+        }
+        text += fmt::format("  {:<20}", gene.name);
+        for (const auto& [value, seconds] : gene.seconds) {
+            text += fmt::format("  {}: {:.3g}", value, seconds / unit.seconds);
+        }
+        text += "\n";
+    }
+    if (!without_time.empty()) {
+        text += fmt::format("  for want of time not: {} (--measure-seconds)\n", fmt::join(without_time, ", "));
+    }
+    return text + remarks(config, measured);
+}
+
+std::string layouts_text(const config::Config& config, const PlanOptions& options, const Question& question,
+                         const data::Datasets& datasets, const Measured& measured, std::optional<double> time_limit) {
+    if (!simulate::is_foreseeable(config.budget)) {
+        return "a target loss alone ends this search: how long that takes, nobody can foresee\n";
+    }
+    std::string refused;
+    const std::vector<Layout> layouts = layouts_of(config, question, measured, refused);
+    if (layouts.empty()) {
+        return refused + "no layout was measured that these ranks could have\n";
+    }
+    double longest = 0;
+    for (const Layout& layout : layouts) {
+        longest = std::max(longest, layout.forecast.hours.high * seconds_per_hour);
+    }
+    const Unit unit = unit_for(longest);
+    const int nodes = nodes_of(question);
+    const Layout& best = *std::min_element(layouts.begin(), layouts.end(), is_better);
+    const double limit = time_limit.value_or(limit_for(best.forecast, measured.seconds_of_start));
+    std::string text =
+        fmt::format("\nthe search on {} rank{} of {} node{}, in starts of {}; 90 % of forecasts in brackets:\n",
+                    question.node_of_rank.size(), question.node_of_rank.size() == 1 ? "" : "s", nodes,
+                    nodes == 1 ? "" : "s", cluster::time_limit_text(limit));
+    text += fmt::format("{:>6} {:>8} {:>25} {:>12} {:>12} {:>7}\n", "ranks", "workers", unit.name, "node-hours",
+                        "evaluations", "starts");
+    std::int64_t starts_of_best = 0;
+    for (const Layout& layout : layouts) {
+        const std::int64_t starts =
+            simulate::starts_of(layout.forecast.hours.median, limit, measured.seconds_of_start, seconds_to_stop);
+        starts_of_best = &layout == &best ? starts : starts_of_best;
+        text += row_text(layout, unit, nodes, starts);
+    }
+    text += refused;
+    if (starts_of_best == 0) {
+        return text + fmt::format(
+                          "a limit of {} leaves no time to train: {:.0f} s pass before a search begins, and {:.0f} s "
+                          "before the limit it stops\n",
+                          cluster::time_limit_text(limit), measured.seconds_of_start, seconds_to_stop);
+    }
+    return text + fmt::format("{} with workers of {} rank{}:\n  {}\n",
+                              layouts.size() == 1 ? "submit it" : "it ends first", best.workers->ranks,
+                              best.workers->ranks == 1 ? "" : "s", command(options, question, datasets, best, limit));
+}
+
+}  // namespace finch::app

@@ -1,0 +1,308 @@
+// finch plan --measure.
+#include "finch/app/checks.hpp"
+#include "finch/app/devices.hpp"
+#include "finch/app/load_data.hpp"
+#include "finch/app/measured_plan.hpp"
+#include "finch/app/on_every_rank.hpp"
+#include "finch/app/plan.hpp"
+#include "finch/app/startup.hpp"
+#include "finch/base/clock.hpp"
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+#include "finch/base/log.hpp"
+#include "finch/base/message.hpp"
+#include "finch/base/run_state.hpp"
+#include "finch/cluster/allocation.hpp"
+#include "finch/cluster/time_limit.hpp"
+#include "finch/comm/all_reduce.hpp"
+#include "finch/data/expected.hpp"
+#include "finch/nn/model.hpp"
+#include "finch/search/beginning.hpp"
+#include "finch/train/timing.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace finch::app {
+namespace {
+
+constexpr std::uint32_t random_genomes = 24;
+constexpr std::size_t fewest_genomes = 4;  ///< are measured, however long it takes
+constexpr double share_of_bounds = 0.3;    ///< of the time, for the genes' bounds
+constexpr std::size_t most_options = 8;    ///< of a choice
+
+/// What this rank computes with in workers of so many ranks, which train each genome for `seconds`.
+class Workers {
+public:
+    /// Collective over the world.
+    Workers(const comm::Session& session, const config::Config& config, int ranks, double seconds)
+        : seconds_(seconds),
+          config_(config::parse(config.text(), "the plan",
+                                {fmt::format("workers.ranks={}", ranks), "workers.islands=1", "workers.slots=1",
+                                 "search.islands=none", "search.exchange={kind: none}"})),
+          placement_(place_ranks(session, config_, cluster::Slurm::read(cluster::Environment::of_this_process()))),
+          group_(MPI_COMM_WORLD, placement_.mine(session.world_rank()).worker,
+                 placement_.mine(session.world_rank()).group_rank, config_.workers.timeout_seconds),
+          device_(open_device(session, config_, placement_)) {
+        const std::string& node = placement_.mine(session.world_rank()).node;
+        on_every_rank(MPI_COMM_WORLD, [&] { check_precision(config_, *device_.device, node); });
+        all_reduce_ =
+            comm::make_all_reduce(device_.communicator, group_, *device_.device, config_.workers.timeout_seconds);
+    }
+
+    /// Collective over the world. All workers train the same at once, as in a search. The mean of their seconds;
+    /// nothing where it cannot be trained.
+    std::optional<double> seconds_of(const search::Genome& genome, const data::Dataset& images) {
+        const train::Recipe recipe = config_.recipe(genome, 0);
+        const auto timing = train::measure_timing(*device_.device, group_, *all_reduce_, images, recipe, seconds_);
+        const double mine = timing
+                                ? train::training_seconds(*timing, train::epoch_batches(recipe, images, group_.size()),
+                                                          recipe.training.epochs)
+                                : std::numeric_limits<double>::infinity();
+        std::vector<double> all;
+        for (const std::string& packed : comm::gather_all(MPI_COMM_WORLD, to_message(mine))) {
+            all.push_back(from_message<double>(packed));
+        }
+        const double mean = std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
+        return std::isfinite(mean) ? std::optional(mean) : std::nullopt;
+    }
+    [[nodiscard]] std::int64_t epochs_of(const search::Genome& genome) const {
+        return config_.recipe(genome, 0).training.epochs;
+    }
+    [[nodiscard]] int threads() const noexcept { return placement_.threads; }
+    [[nodiscard]] const std::string& device() const noexcept { return device_.description; }
+
+private:
+    double seconds_;
+    config::Config config_;
+    Placement placement_;
+    comm::Group group_;
+    OpenedDevice device_;
+    std::unique_ptr<comm::AllReduce> all_reduce_;
+};
+
+bool can_exist(const config::Config& config, const search::Genome& genome, const data::Dataset& images) {
+    try {
+        const nn::SampleShape shape{images.height, images.width, images.channels};
+        static_cast<void>(nn::plan_model(config.recipe(genome, 0).model, shape, images.outputs(), 1));
+        return search::all_hold(config.constraints, config.space, genome);
+    } catch (const ConfigError&) {
+        return false;
+    }
+}
+
+/// A latin hypercube, so that few genomes say much of all; random ones in the place of those that cannot exist.
+std::vector<search::Genome> sample_of(const config::Config& config, const data::Dataset& images) {
+    constexpr std::uint32_t most_attempts = 1000;
+    const search::Beginning beginning{
+        .space = config.space, .start = search::Start::latin, .points = random_genomes, .seed = config.seed};
+    RandomStream random(config.seed, Purpose::start, 1);
+    std::vector<search::Genome> genomes;
+    for (std::uint32_t point = 0; point < random_genomes; ++point) {
+        for (std::uint32_t attempt = 0; attempt < most_attempts; ++attempt) {
+            search::Genome genome = beginning.open(point, attempt, random).genome;
+            if (can_exist(config, genome, images)) {
+                genomes.push_back(std::move(genome));
+                break;
+            }
+        }
+    }
+    return genomes;
+}
+
+/// Collective over the world: whether rank 0 has time for one more.
+class Patience {
+public:
+    explicit Patience(double seconds) : end_(steady_seconds() + seconds) {}
+    [[nodiscard]] bool allows(std::size_t measured) const {
+        const bool mine = measured < fewest_genomes || steady_seconds() < end_;
+        return comm::broadcast(MPI_COMM_WORLD, mine ? "yes" : "no") == "yes";
+    }
+
+private:
+    double end_;
+};
+
+/// Says on a terminal how far it is.
+void show_progress(const comm::Session& session, std::size_t trainings) {
+    if (session.world_rank() == 0 && LiveLine::available()) {
+        LiveLine::show(fmt::format("measuring: {} genomes so far", trainings));
+    }
+}
+
+/// Collective over the world. Every genome on all of them, so that all measure the same.
+void measure_sample(const comm::Session& session, std::vector<std::unique_ptr<Workers>>& all,
+                    const std::vector<search::Genome>& genomes, const data::Dataset& images, double seconds,
+                    std::vector<MeasuredWorkers>& measured) {
+    const Patience patience(seconds);
+    for (std::size_t done = 0; done < genomes.size() && patience.allows(done); ++done) {
+        show_progress(session, done);
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const auto time = all[i]->seconds_of(genomes[done], images);
+            measured[i].sample.push_back(
+                time ? std::optional(simulate::SampledIndividual{*time, all[i]->epochs_of(genomes[done])})
+                     : std::nullopt);
+        }
+    }
+}
+
+/// The bounds of a number, the options of a choice.
+std::vector<double> values_to_try(const search::Gene& gene) {
+    if (std::holds_alternative<search::ChoiceGene>(gene.kind)) {
+        std::vector<double> options(std::min<std::size_t>(search::value_count(gene).value_or(0), most_options));
+        std::iota(options.begin(), options.end(), 0);
+        return options;
+    }
+    return {search::first_value(gene), search::snap(gene, std::numeric_limits<double>::infinity())};
+}
+
+/// Collective over the world. Each gene at its bounds, the others as in `base`; genes for which there was no time have
+/// none.
+std::vector<MeasuredGene> measure_bounds(const comm::Session& session, Workers& workers, const config::Config& config,
+                                         const search::Genome& base, const data::Dataset& images, double seconds) {
+    const Patience patience(seconds);
+    std::vector<MeasuredGene> genes;
+    for (std::size_t at = 0; at < config.space.size(); ++at) {
+        const search::Gene& gene = config.space.genes[at];
+        if (search::is_fixed(gene)) {
+            continue;
+        }
+        MeasuredGene& measured = genes.emplace_back(MeasuredGene{gene.name, {}});
+        for (const double value : patience.allows(genes.size()) ? values_to_try(gene) : std::vector<double>()) {
+            search::Genome genome = base;
+            genome[at] = value;
+            genome = search::canonical(config.space, std::move(genome));
+            if (!can_exist(config, genome, images) || genome[at] != value) {
+                continue;
+            }
+            show_progress(session, random_genomes + genes.size());
+            if (const auto time = workers.seconds_of(genome, images)) {
+                measured.seconds.emplace_back(search::value_text(gene, value), *time);
+            }
+        }
+    }
+    return genes;
+}
+
+/// The one with the median time.
+std::size_t middle_of(const MeasuredWorkers& workers) {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < workers.sample.size(); ++i) {
+        if (workers.sample[i]) {
+            order.push_back(i);
+        }
+    }
+    std::sort(order.begin(), order.end(), [&workers](std::size_t a, std::size_t b) {
+        return workers.sample[a]->seconds < workers.sample[b]->seconds;
+    });
+    return order.empty() ? 0 : order[order.size() / 2];
+}
+
+/// Workers of 1, 2, 4 … ranks and of as many as configured, where these divide the ranks that there are.
+std::vector<int> sizes_to_measure(int world_size, int configured) {
+    std::vector<int> sizes;
+    for (int ranks = 1; ranks <= world_size; ranks *= 2) {
+        sizes.push_back(ranks);
+    }
+    sizes.push_back(configured);
+    std::erase_if(sizes, [world_size](int ranks) { return ranks > world_size || world_size % ranks != 0; });
+    std::sort(sizes.begin(), sizes.end());
+    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    return sizes;
+}
+
+/// Collective over the world. The data, or stand-ins for them.
+LoadedData load_or_stand_in(const config::Config& config) {
+    const data::Options options = data_options(config);
+    const std::string absent = on_rank_zero(MPI_COMM_WORLD, [&] { return absent_data(options).value_or(""); });
+    if (absent.empty()) {
+        return load_on_each_node(options, config.seed);
+    }
+    if (!options.expect) {
+        throw ConfigError(fmt::format(
+            "--measure: {} is not here, and data.expect does not say what it will hold: {{shape: [height, width, "
+            "channels], classes: N, samples: N}}",
+            absent));
+    }
+    LoadedData loaded;
+    loaded.sets = data::stand_in(options);
+    return loaded;
+}
+
+/// What the plan is for: what the user asks about, the allocation, else the ranks that measure.
+Question question_of_plan(const PlanOptions& options, std::vector<std::string> ranks_here) {
+    const bool is_asked = options.nodes || options.ranks_per_node;
+    const auto environment = cluster::Environment::of_this_process();
+    if (is_asked || !cluster::ranks_of_allocation(environment).empty()) {
+        return question_of(options);
+    }
+    return {std::move(ranks_here), options.gpus_per_node};
+}
+
+std::optional<double> time_limit_of(const PlanOptions& options) {
+    if (!options.time_limit) {
+        return std::nullopt;
+    }
+    const auto seconds = cluster::parse_time_limit(*options.time_limit);
+    if (!seconds) {
+        throw ConfigError(fmt::format(
+            "--time: {} is no time limit; accepted, as by sbatch: minutes, hours:minutes:seconds, days-hours",
+            *options.time_limit));
+    }
+    return seconds;
+}
+
+}  // namespace
+
+int measure_plan(const comm::Session& session, const PlanOptions& options) {
+    const std::string text = on_rank_zero(MPI_COMM_WORLD, [&] { return load_to_plan(options).text(); });
+    const config::Config config = config::parse(text, options.config.string());
+    if (!config.trains()) {
+        throw ConfigError("--measure: it trains networks, and search.objective is a function or a program");
+    }
+    const std::optional<double> time_limit = time_limit_of(options);
+    LogOptions quiet;
+    quiet.level = LogLevel::warning;
+    set_up_log(quiet, session.world_rank(), false);
+    const std::vector<std::string> node_of_rank = comm::gather_all(MPI_COMM_WORLD, cluster::host_name());
+    const Question question = question_of_plan(options, node_of_rank);
+    const double before = steady_seconds();
+    const LoadedData loaded = load_or_stand_in(config);
+    const double seconds_of_start = steady_seconds() - before;
+    static_cast<void>(on_rank_zero(MPI_COMM_WORLD, [&] {
+        print_plan(config, question, &loaded.sets);
+        return std::string();
+    }));
+    const data::Dataset& images = loaded.sets.training;
+    const std::vector<search::Genome> genomes = sample_of(config, images);
+    Measured measured;
+    measured.seconds_of_start = seconds_of_start;
+    std::vector<std::unique_ptr<Workers>> all;
+    for (const int ranks : sizes_to_measure(session.world_size(), config.workers.ranks)) {
+        all.push_back(std::make_unique<Workers>(session, config, ranks, std::min(0.5, options.measure_seconds / 200)));
+        measured.workers.push_back({.ranks = ranks, .threads = all.back()->threads(), .sample = {}});
+    }
+    measured.device = all.front()->device();
+    const double begin = steady_seconds();
+    measure_sample(session, all, genomes, images, options.measure_seconds * (1 - share_of_bounds), measured.workers);
+    const auto configured = std::find_if(measured.workers.begin(), measured.workers.end(),
+                                         [&](const auto& workers) { return workers.ranks == config.workers.ranks; });
+    const auto chosen = configured == measured.workers.end() ? measured.workers.begin() : configured;
+    measured.ranks_of_genes = chosen->ranks;
+    if (!genomes.empty()) {
+        measured.base = genomes[middle_of(*chosen)];
+        measured.genes = measure_bounds(session, *all[static_cast<std::size_t>(chosen - measured.workers.begin())],
+                                        config, measured.base, images, options.measure_seconds * share_of_bounds);
+    }
+    measured.seconds = steady_seconds() - begin;
+    LiveLine::clear();
+    static_cast<void>(on_rank_zero(MPI_COMM_WORLD, [&] {
+        fmt::print("{}{}", measured_text(config, measured),
+                   layouts_text(config, options, question, loaded.sets, measured, time_limit));
+        return std::string();
+    }));
+    return exit_done;
+}
+
+}  // namespace finch::app

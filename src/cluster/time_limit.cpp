@@ -1,0 +1,62 @@
+#include "finch/cluster/time_limit.hpp"
+
+#include "finch/base/format.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <sstream>
+#include <vector>
+
+namespace finch::cluster {
+namespace {
+
+constexpr double minute = 60;
+constexpr double hour = 3600;
+constexpr double day = 86400;
+
+/// The numbers between colons; empty where something else stands there.
+std::vector<double> numbers(const std::string& text) {
+    std::vector<double> result;
+    std::istringstream parts(text + ":");
+    for (std::string part; std::getline(parts, part, ':');) {
+        std::uint32_t number = 0;
+        const char* const end = part.data() + part.size();
+        if (part.empty() || std::from_chars(part.data(), end, number).ptr != end) {
+            return {};
+        }
+        result.push_back(number);
+    }
+    return result;
+}
+
+double sum(const std::vector<double>& counts, const std::vector<double>& units) {
+    double seconds = 0;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+        seconds += counts[i] * units[i];
+    }
+    return seconds;
+}
+
+}  // namespace
+
+std::optional<double> parse_time_limit(const std::string& text) {
+    const auto dash = text.find('-');
+    const bool has_days = dash != std::string::npos;
+    const std::vector<double> days = has_days ? numbers(text.substr(0, dash)) : std::vector<double>{0};
+    const std::vector<double> parts = numbers(has_days ? text.substr(dash + 1) : text);
+    if (days.size() != 1 || parts.empty() || parts.size() > 3) {
+        return std::nullopt;
+    }
+    const bool begins_with_hours = has_days || parts.size() == 3;
+    const double seconds =
+        days.front() * day + sum(parts, begins_with_hours ? std::vector{hour, minute, 1.0} : std::vector{minute, 1.0});
+    return seconds > 0 ? std::optional(seconds) : std::nullopt;
+}
+
+std::string time_limit_text(double seconds) {
+    const auto minutes = std::llround(std::ceil(seconds / minute));
+    return fmt::format("{}:{:02}:00", minutes / 60, minutes % 60);
+}
+
+}  // namespace finch::cluster

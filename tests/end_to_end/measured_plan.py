@@ -1,0 +1,112 @@
+"""finch plan --measure: every figure that it should print is there and fits the others, its sbatch line is for the layout that it found
+best, and data that are not here are planned for by data.expect. How near the forecasts are is for tools/bench/plan.py."""
+import re
+
+from harness import SOURCE, TINY, Folder, check, passed
+
+CONFIG = TINY.replace("islands: 2", "islands: 1")
+FOLDER = "kind: idx, path: data/digits"
+EXPECT = "expect: {shape: [12, 12, 1], classes: 10, samples: 600}"
+MEASURE = ("--measure", "--measure-seconds", "1")
+
+
+def number(text):
+    return float(text)
+
+
+def individuals(output):
+    """Times of an individual, by ranks: genomes, five times, efficiency."""
+    rows = re.findall(r"^ +(\d+) +(\d+) +(\d+)((?: +[\d.e+-]+){5})  ([\d.]*)", output, re.MULTILINE)
+    return {int(ranks): (int(genomes), list(map(number, times.split())), number(share or "nan")) for ranks, _, genomes, times, share in rows}
+
+
+def layouts(output):
+    """By ranks: workers, (time, low, high), node-hours, evaluations, starts."""
+    rows = re.findall(r"^ +(\d+) +(\d+) +([\d.e+-]+) \(([\d.e+-]+) to ([\d.e+-]+)\) +([\d.e+-]+) +(\d+) +(\w+)$", output, re.MULTILINE)
+    return {int(row[0]): (int(row[1]), tuple(map(number, row[2:5])), number(row[5]), int(row[6]), row[7]) for row in rows}
+
+
+def figures(folder):
+    output = folder.run(2, "plan", "tiny.yaml", *MEASURE, "--nodes", 2, "--ranks-per-node", 2)
+    found = individuals(output)
+    check(sorted(found) == [1, 2], f"individuals on {sorted(found)} ranks\n{output}")
+    for genomes, times, _ in found.values():
+        check(genomes >= 4 and times == sorted(times) and times[0] > 0, f"{genomes} genomes, {times}\n{output}")
+    check(0 < found[2][2] < 2, f"efficiency of two ranks {found[2][2]}\n{output}")
+    for line in (r"  layers +1: \S+  3: \S+", r"  activation +relu: \S+  sigmoid: \S+  tanh: \S+", r"  lr +0.1: \S+  1: \S+"):
+        check(re.search(line, output), f"no line '{line}'\n{output}")
+    unit = re.search(r"ranks +workers +(hours|minutes|seconds)", output)[1]
+    found = layouts(output)
+    check({ranks: row[0] for ranks, row in found.items()} == {1: 4, 2: 2}, f"{found}\n{output}")
+    for _, (middle, low, high), node_hours, evaluations, starts in found.values():
+        check(low <= middle <= high and evaluations == 12 and starts == "1", f"{found}")
+        hours = middle / {"hours": 1, "minutes": 60, "seconds": 3600}[unit]
+        check(abs(node_hours - 2 * hours) < 0.02 * node_hours, f"{node_hours} node-hours, {hours} hours on 2 nodes")
+    submit = re.search(r"sbatch --nodes=2 --ntasks-per-node=2 --cpus-per-task=(\d+) --mem-per-cpu=(\d+)M --time=\d+:\d\d:00 jobs/evolve.sbatch "
+                       r"tiny.yaml --set workers.ranks=(\d)", output)
+    check(submit, f"no sbatch line\n{output}")
+    best = min(found, key=lambda ranks: found[ranks][1][0])
+    check(int(submit[3]) == best, f"{submit[0]} is not for the fastest layout, workers of {best}\n{output}")
+    asked = re.search(r"--mem-per-cpu=(\d+)M", folder.run(0, "plan", "tiny.yaml", "--nodes", 2, "--ranks-per-node", 2, "--set",
+                                                          f"workers.ranks={best}", "--set", f"workers.threads={submit[1]}"))
+    check(submit[2] == asked[1], f"--mem-per-cpu={submit[2]}M, and plan says {asked[1]}M")
+    check(not (folder.path / "runs").exists(), "measuring began a run")
+    return output
+
+
+def limits(folder):
+    output = folder.run(1, "plan", "tiny.yaml", *MEASURE, "--time", 10, "--set", "search.budget={hours: 1}", "--set", "workers.ranks=1")
+    check(re.search(r"0:10:00", output) and [row[4] for row in layouts(output).values()] == ["9"], f"an hour in starts of ten minutes\n{output}")
+    output = folder.run(1, "plan", "tiny.yaml", *MEASURE, "--time", "3:00", "--set", "workers.ranks=1")
+    check("leaves no time to train" in output and "sbatch --nodes" not in output, f"a limit of three minutes\n{output}")
+    output = folder.run(1, "plan", "tiny.yaml", *MEASURE, "--set", "search.budget={target_loss: 0.1}", "--set", "workers.ranks=1")
+    check("nobody can foresee" in output, f"a target loss\n{output}")
+    output = folder.run(1, "plan", "tiny.yaml", *MEASURE, "--set", "training.early_stopping={patience: 2}", "--set", "workers.ranks=1")
+    check("training.early_stopping ends trainings early" in output, f"no remark\n{output}")
+    output = folder.run(1, "plan", "tiny.yaml", *MEASURE, "--nodes", 1, "--ranks-per-node", 1, "--set", "workers.islands=2", "--set", "workers.ranks=1", expect=2)
+    check("islands" in output, f"two islands on one worker\n{output}")
+
+
+def refusals(folder):
+    for words, config, arguments in (("--time: 1h is no time limit", "tiny.yaml", ("--time", "1h")),
+                                     ("--measure: it trains networks", SOURCE / "configs/sphere.yaml", ())):
+        output = folder.run(2, "plan", config, *MEASURE, *arguments, expect=2)
+        check(output.count("finch: ") == 1 and words in output, f"'{words}' is not said once\n{output}")
+    folder.run(0, "plan", "tiny.yaml", "--time", 30, expect=2)
+
+
+def expected(folder):
+    folder.write("later.yaml", CONFIG.replace("kind: generated, samples: 600, size: 12", FOLDER))
+    folder.write("expected.yaml", CONFIG.replace("kind: generated, samples: 600, size: 12", f"{FOLDER}, {EXPECT}"))
+    four = ("--nodes", 1, "--ranks-per-node", 4)
+    output = folder.run(2, "plan", "later.yaml", *MEASURE, *four, expect=2)
+    check("data/digits is not here, and data.expect does not say" in output, f"nothing is known\n{output}")
+    output = folder.run(2, "plan", "expected.yaml", *MEASURE, *four)
+    check("data/digits is not here yet: what follows goes by data.expect" in output and "397 train, 203 validate" in output, f"{output}")
+    check(sorted(individuals(output)) == [1, 2] and "sbatch --nodes=1 --ntasks-per-node=4" in output, f"{output}")
+    absent = folder.run(0, "plan", "expected.yaml", *four)
+    folder.run(0, "data", "generate", "data/digits", "--samples", 600, "--size", 12)
+    there = folder.run(0, "plan", "expected.yaml", *four)
+    for said in (r"600 images of 12 x 12 x 1 in 10 classes: 397 train, 203 validate", r"networks: .*", r"--mem-per-cpu=\d+M"):
+        check(re.search(said, absent)[0] == re.search(said, there)[0], f"absent data give\n{absent}\nthose that are there\n{there}")
+    folder.run(4, "evolve", "expected.yaml", "--set", "search.budget.evaluations=2")
+    for key, changed in {"samples": "samples: 601", "shape": "shape: [12, 14, 1]", "classes": "classes: 11"}.items():
+        folder.write("other.yaml", (folder.path / "expected.yaml").read_text().replace(
+            {"samples": "samples: 600", "shape": "shape: [12, 12, 1]", "classes": "classes: 10"}[key], changed))
+        planned = folder.run(0, "plan", "other.yaml", *four, expect=2)
+        check(f"data.expect.{key}: is " in planned and "but data/digits has" in planned, planned)
+        check(f"data.expect.{key}: is " in folder.run(4, "evolve", "other.yaml", expect=2), "evolve takes them")
+    folder.run(4, "evolve", "expected.yaml", "--set", "search.budget.evaluations=2", "--set", "data.expect=none")  # the same run
+
+
+def main():
+    with Folder() as folder:
+        folder.write("tiny.yaml", CONFIG)
+        figures(folder)
+        limits(folder)
+        refusals(folder)
+        expected(folder)
+    passed("times by ranks and genes, layouts, limits, the sbatch line; data.expect in the place of data, and held against them")
+
+
+main()

@@ -1,0 +1,122 @@
+// What an individual takes, by a clock that only moves where the tests say so.
+#include "finch/train/timing.hpp"
+
+#include "finch/base/log.hpp"
+#include "finch/data/expected.hpp"
+
+#include "train/clocked_device.hpp"
+
+#include <limits>
+
+using namespace finch;
+using namespace finch::test;
+
+namespace {
+
+constexpr double seconds = 5000;
+constexpr double nodes = 3;  ///< of small_recipe(): a convolution, a pool, a linear layer
+
+/// Epochs are told of in the log, and here there are many.
+const bool is_quiet = [] {
+    spdlog::set_level(spdlog::level::warn);
+    return true;
+}();
+
+/// Collective over `group`.
+std::optional<train::Timing> timed(const comm::Group& group, const data::Dataset& images, const train::Recipe& recipe) {
+    VirtualClock clock;
+    ClockedDevice device(clock);
+    ClockedAllReduce all_reduce(clock, group);
+    return train::measure_timing(device, group, all_reduce, images, recipe, seconds, [&clock] { return clock.now; });
+}
+
+/// Of the whole training, by the same clock.
+double trained_seconds(const comm::Group& group, const data::Datasets& datasets, const train::Recipe& recipe) {
+    VirtualClock clock;
+    ClockedDevice device(clock);
+    ClockedAllReduce all_reduce(clock, group);
+    train::Training training(device, group, all_reduce, datasets, recipe);
+    while (training.advance(100) == train::State::running) {
+    }
+    return clock.now - VirtualClock().now;
+}
+
+}  // namespace
+
+TEST_CASE("a few batches say what a batch takes, and how long a whole training will") {
+    const data::Datasets datasets = bright_rows(300);
+    train::Recipe recipe = small_recipe(100);
+    for (const int ranks : {1, 2}) {
+        CAPTURE(ranks);
+        const comm::Group group = first_ranks(ranks);
+        const auto timing = timed(group, datasets.training, recipe);
+
+        REQUIRE(timing.has_value());
+        CHECK(timing->validation_batch ==
+              doctest::Approx(VirtualClock::load + nodes * VirtualClock::forward + VirtualClock::loss));
+        const double whole = train::training_seconds(
+            *timing, train::epoch_batches(recipe, datasets.training, group.size()), recipe.training.epochs);
+        if (group.is_leader()) {  // who waits for the others, so that this is the worker's clock
+            CHECK(whole == doctest::Approx(trained_seconds(group, datasets, recipe)));
+        } else {
+            CHECK(trained_seconds(group, datasets, recipe) < whole);
+        }
+    }
+}
+
+TEST_CASE("an epoch's batches are those of all ranks, whatever validates") {
+    const data::Datasets datasets = bright_rows(60);
+    train::Recipe recipe = small_recipe(20);
+    CHECK(train::epoch_batches(recipe, datasets.training, 1).training == 5);
+    CHECK(train::epoch_batches(recipe, datasets.training, 1).validation == 3);
+    CHECK(train::epoch_batches(recipe, datasets.training, 3).validation == 3);  // 3 ranks of 3 samples of 8
+    recipe.training.batch_size_per_rank = 8;
+    CHECK(train::epoch_batches(recipe, datasets.training, 2).training == 3);
+    CHECK(train::epoch_batches(recipe, datasets.training, 2).validation == 2);
+    recipe.data.training_samples = 16;
+    CHECK(train::epoch_batches(recipe, datasets.training, 2).training == 1);
+}
+
+TEST_CASE("rates that diverge, patience and one short class do not end a measurement") {
+    const comm::Group group = alone();
+    data::Datasets datasets = bright_rows(60);
+    train::Recipe recipe = small_recipe(20);
+    recipe.training.learning_rate = 1e30;
+    recipe.training.patience = 1;
+    recipe.training.balanced_classes = true;
+    recipe.data.training_samples = 9;
+    CHECK(timed(group, datasets.training, recipe).has_value());
+}
+
+TEST_CASE("a network that cannot exist, or finds no memory on one of two ranks, has no timing on either") {
+    const comm::Group group = first_ranks(2);
+    const data::Datasets datasets = bright_rows(60);
+    train::Recipe recipe = small_recipe(20);
+    recipe.model.insert(recipe.model.begin(), nn::PoolLayer{.kernel = 2 * image_size});
+    CHECK(!timed(group, datasets.training, recipe).has_value());
+
+    class Small : public WrappedDevice {
+    public:
+        [[nodiscard]] std::int64_t free_bytes() const override { return 1; }
+    };
+    Small small;
+    WrappedDevice large;
+    const auto all_reduce = comm::make_mpi_all_reduce(group, 30.0);
+    backend::Device& device = group.is_leader() ? static_cast<backend::Device&>(large) : small;
+    CHECK(!train::measure_timing(device, group, *all_reduce, datasets.training, small_recipe(20), 0.01).has_value());
+}
+
+TEST_CASE("data that are not here are timed as those that are") {
+    const comm::Group group = alone();
+    const data::Datasets datasets = bright_rows(300);
+    train::Recipe recipe = small_recipe(100);
+    recipe.data.expect = data::Expected{.shape = {image_size, image_size, 1}, .classes = classes, .samples = 300};
+    const data::Datasets expected = data::stand_in(recipe.data);
+
+    const auto there = timed(group, datasets.training, recipe);
+    const auto absent = timed(group, expected.training, recipe);
+    REQUIRE(absent.has_value());
+    CHECK(absent->training_batch == doctest::Approx(there->training_batch));
+    CHECK(train::epoch_batches(recipe, expected.training, 2).training ==
+          train::epoch_batches(recipe, datasets.training, 2).training);
+}
