@@ -6,6 +6,7 @@
 #include "finch/base/clock.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
 #include "finch/cluster/device_map.hpp"
 #include "finch/cluster/time_limit.hpp"
 #include "finch/search/pruning.hpp"
@@ -236,8 +237,8 @@ std::string measured_text(const config::Config& config, const Measured& measured
         text += fmt::format("  {}\n", efficiency_text(measured, workers));
     }
     if (!measured.genes.empty()) {
-        text += fmt::format("by gene, on {} rank{}, the others as in {}:\n", measured.ranks_of_genes,
-                            measured.ranks_of_genes == 1 ? "" : "s", search::genome_text(config.space, measured.base));
+        text += fmt::format("by gene, on {}, the others as in {}:\n", counted(measured.ranks_of_genes, "rank"),
+                            search::genome_text(config.space, measured.base));
     }
     std::vector<std::string> without_time;
     for (const MeasuredGene& gene : measured.genes) {
@@ -275,10 +276,9 @@ std::string layouts_text(const config::Config& config, const PlanOptions& option
     const int nodes = nodes_of(question);
     const Layout& best = *std::min_element(layouts.begin(), layouts.end(), is_better);
     const double limit = time_limit.value_or(limit_for(best.forecast, measured.seconds_of_start));
-    std::string text =
-        fmt::format("\nthe search on {} rank{} of {} node{}, in starts of {}; 90 % of forecasts in brackets:\n",
-                    question.node_of_rank.size(), question.node_of_rank.size() == 1 ? "" : "s", nodes,
-                    nodes == 1 ? "" : "s", cluster::time_limit_text(limit));
+    std::string text = fmt::format("\nthe search on {} of {}, in starts of {}; 90 % of forecasts in brackets:\n",
+                                   counted(std::ssize(question.node_of_rank), "rank"), counted(nodes, "node"),
+                                   cluster::time_limit_text(limit));
     text += fmt::format("{:>6} {:>8} {:>25} {:>12} {:>12} {:>7}\n", "ranks", "workers", unit.name, "node-hours",
                         "evaluations", "starts");
     std::int64_t starts_of_best = 0;
@@ -295,9 +295,8 @@ std::string layouts_text(const config::Config& config, const PlanOptions& option
                           "before the limit it stops\n",
                           cluster::time_limit_text(limit), measured.seconds_of_start, seconds_to_stop);
     }
-    return text + fmt::format("{} with workers of {} rank{}:\n  {}\n",
-                              layouts.size() == 1 ? "submit it" : "it ends first", best.workers->ranks,
-                              best.workers->ranks == 1 ? "" : "s", command(options, question, datasets, best, limit));
+    return text + fmt::format("{} with workers of {}:\n  {}\n", layouts.size() == 1 ? "submit it" : "it ends first",
+                              counted(best.workers->ranks, "rank"), command(options, question, datasets, best, limit));
 }
 
 }  // namespace finch::app

@@ -9,6 +9,7 @@
 #include "finch/app/reuse.hpp"
 #include "finch/app/startup.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
 #include "finch/cluster/allocation.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/comm/all_reduce.hpp"
@@ -72,8 +73,9 @@ std::string precision_text(const config::Config& config, const backend::Device& 
 
 std::string table(const config::Config& config, const cluster::Layout& layout, const cluster::DeviceMap& devices) {
     constexpr std::size_t most = 64;
-    std::string text = fmt::format("{} ranks, {} workers of {} ranks, {} islands\n", layout.places.size(),
-                                   layout.leaders.size(), config.workers.ranks, layout.islands);
+    std::string text = fmt::format("{}, {} of {}, {}\n", counted(std::ssize(layout.places), "rank"),
+                                   counted(std::ssize(layout.leaders), "worker"), counted(config.workers.ranks, "rank"),
+                                   counted(layout.islands, "island"));
     text += fmt::format("{:>6}  {:<20} {:>6} {:>8} {:>6} {:>7}  {}\n", "rank", "node", "local", "worker", "group",
                         "island", "device");
     for (std::size_t rank = 0; rank < std::min(most, layout.places.size()); ++rank) {

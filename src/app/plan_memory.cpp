@@ -2,6 +2,7 @@
 
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/config/trial_genomes.hpp"
 #include "finch/data/expected.hpp"
@@ -96,19 +97,17 @@ NodeMemory node_memory(const config::Config& config, const cluster::Layout& layo
 }
 
 std::string memory_text(const config::Config& config, const NodeMemory& memory) {
-    const char* const plural = memory.ranks == 1 ? "" : "s";
+    const std::string node = counted(memory.ranks, "rank");
     if (std::holds_alternative<config::CommandObjective>(config.objective)) {
-        const int programs = memory.ranks * config.workers.slots;
-        return fmt::format(
-            "memory: Finch itself takes at most {} MiB on a node of {} rank{}; add that of {} program{}\n",
-            mebibytes(memory.bytes), memory.ranks, plural, programs, programs == 1 ? "" : "s");
+        return fmt::format("memory: Finch itself takes at most {} MiB on a node of {}; add that of {}\n",
+                           mebibytes(memory.bytes), node, counted(memory.ranks * config.workers.slots, "program"));
     }
     // --mem cannot stand beside the --mem-per-cpu of jobs/evolve.sbatch.
     return fmt::format(
-        "memory: at most {} MiB on a node of {} rank{}: --mem-per-cpu={}M with --cpus-per-task={}, or, in a script "
+        "memory: at most {} MiB on a node of {}: --mem-per-cpu={}M with --cpus-per-task={}, or, in a script "
         "that "
         "says nothing of memory, --mem={}M\n",
-        mebibytes(memory.bytes), memory.ranks, plural, memory.asked_mebibytes_per_cpu(memory.cpus), memory.cpus,
+        mebibytes(memory.bytes), node, memory.asked_mebibytes_per_cpu(memory.cpus), memory.cpus,
         memory.asked_mebibytes());
 }
 
