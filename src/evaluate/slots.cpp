@@ -55,13 +55,15 @@ std::int64_t bytes_of(const NamedArrays& arrays) {
 }  // namespace
 
 Slots::Slots(const config::Config& config, const data::Datasets& datasets, backend::Device& device,
-             const comm::Group& group, cluster::AllReduceKind communicator, train::Profile* profile)
+             const comm::Group& group, cluster::AllReduceKind communicator, train::Profile* profile,
+             energy::Meter* meter)
     : config_(config),
       datasets_(datasets),
       group_(group),
       profile_(profile),
       exceptions_(std::uncaught_exceptions()),
-      slots_(static_cast<std::size_t>(config.workers.slots)) {
+      slots_(static_cast<std::size_t>(config.workers.slots)),
+      ledger_(meter, slots_.size()) {
     for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
         streams_.push_back(device.new_stream());
     }
@@ -86,6 +88,8 @@ std::vector<Status> Slots::obey(const Order& order) {
             if (!group_.is_leader()) {
                 snapshot_.clear();  // the leader writes it
             }
+            ledger_.set_worked(order.slot, slots_.at(order.slot)->step_seconds());
+            energy_ = sum(group_, ledger_.taken(order.slot));
             return {Status::running};
         }
         case Order::Kind::report:
@@ -130,7 +134,11 @@ Status Slots::advance(std::uint32_t slot, std::int64_t steps) {
         training.advance(steps);
         return status_of(training.state());
     });
+    ledger_.set_worked(slot, slots_.at(slot)->step_seconds());
     const Status all = agree(mine, text);
+    if (all != Status::running) {
+        energy_ = sum(group_, ledger_.taken(slot));
+    }
     if (all >= Status::out_of_memory) {
         // On every rank: a peer may wait on its device for sums that the one that failed never began.
         check_health(slot);
@@ -174,6 +182,7 @@ Status Slots::start(const Order& order) {
     if (all != Status::running) {
         slots_.at(order.slot).reset();
     }
+    ledger_.begin(order.slot);
     return all;
 }
 

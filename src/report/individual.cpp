@@ -3,6 +3,7 @@
 #include "finch/base/enum_words.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/report/energy.hpp"
 
 #include "grid.hpp"
 #include "metrics.hpp"
@@ -140,8 +141,11 @@ std::string individual_text(const store::Recovered& recovered, const store::RunD
         text += parent == search::Id{} ? "" : ", from " + to_text(parent);
     }
     text += one->retry_of == search::Id{} ? "" : ", again after " + to_text(one->retry_of) + " failed";
-    text += fmt::format("\n  on {}, {} rank{} of {} thread{}, {:.1f} s\n", one->node, one->ranks,
+    text += fmt::format("\n  on {}, {} rank{} of {} thread{}, {:.1f} s", one->node, one->ranks,
                         one->ranks == 1 ? "" : "s", one->threads, one->threads == 1 ? "" : "s", one->training_seconds);
+    text += one->energy.is_known() && !one->is_reused()
+                ? fmt::format(", {} ({})\n", energy::joules_text(one->energy.joules), source_text(one->energy.source))
+                : "\n";
     text += one->is_reused()
                 ? fmt::format("not trained: this is the result of {}\n", reused_from_text(*one, recovered.facts))
                 : "";

@@ -149,6 +149,13 @@ TEST_CASE("what no search wrote is told: its own parent, a repeat of nobody; any
     CHECK_FALSE(problem_of(one, space));
     one.training_seconds = Individual::not_measured;
     CHECK(problem_of(one, space) == "was trained for nan s");
+    one.training_seconds = 1;
+    one.energy = {-1, energy::Source::estimated};
+    CHECK(problem_of(one, space) == "took -1 J");
+    one.energy.joules = Individual::not_measured;
+    CHECK(problem_of(one, space) == "took nan J");
+    one.energy.source = energy::Source::unknown;
+    CHECK_FALSE(problem_of(one, space));
 }
 
 TEST_CASE("only an individual that was evaluated or pruned, with a finite loss, ranks by it") {
