@@ -90,7 +90,8 @@ bool supersedes(const Individual& a, const Individual& b) {
     const auto reach = [](const Individual& individual) {
         const Attempt& attempt = individual.attempt;
         return std::tuple(individual.finished_training(), individual.epochs, individual.curve.size(), attempt.restart,
-                          individual.progress, attempt.progress_at_death, attempt.deaths, attempt.worker);
+                          individual.progress, attempt.progress_at_death, attempt.deaths, attempt.worker,
+                          individual.training_seconds);
     };
     if (reach(a) != reach(b)) {
         return reach(a) > reach(b);

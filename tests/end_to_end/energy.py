@@ -6,12 +6,13 @@ import json
 import math
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
 import time
 
-from harness import SOURCE, TINY, Folder, check, individuals, outcome_words, passed, stop_in_training, words_of
+from harness import SOURCE, TINY, Folder, check, end, individuals, outcome_words, passed, ranks_of, stop_in_training, wait_for, words_of
 
 ALONE = TINY.replace("workers: {ranks: 2, islands: 2}", "workers: {ranks: 1, islands: 1, watts: 25}").replace("evaluations: 12", "evaluations: 5")
 LONG = (ALONE.replace("samples: 600", "samples: 8000").replace("evaluations: 5", "evaluations: 1").replace("size: 12", "size: 20")
@@ -172,6 +173,22 @@ def programs(folder):
     rows = joules_of(folder.path / "runs/slots")
     check(len(rows) == 4 and all(near(joules, 2 * 50 / 2 * seconds, 0.25) for _, seconds, joules, _ in rows), f"two at once on two ranks: {rows}")
     passed("a program takes the watts of its worker's ranks while it runs; two at once share them")
+
+    folder.write("program.py", "import time\ntime.sleep(3)\nprint('finch loss=1')\n")
+    process = folder.start(1, "evolve", "program.yaml", "--run", "runs/stopped", "--set", "search.budget.evaluations=1")
+    journal = folder.path / "runs/stopped/state/worker-00000.journal"
+    wait_for(lambda: journal.exists() and journal.stat().st_size > 0, 120, "the program")
+    time.sleep(1)
+    for pid in ranks_of(process):
+        os.kill(pid, signal.SIGUSR2)
+    check(end(process) == 75, folder.output())
+    (outcome, seconds, joules, _), = joules_of(folder.path / "runs/stopped")
+    check(outcome == "unfinished" and seconds > 0.5 and near(joules, 50 * seconds, 0.1), f"stopped: {outcome}, {seconds} s, {joules} J")
+    folder.run(1, "evolve", "program.yaml", "--run", "runs/stopped", "--set", "search.budget.evaluations=1", "--set", "workers.watts=500")
+    (outcome, all_seconds, all_joules, _), = joules_of(folder.path / "runs/stopped")
+    check(outcome == "evaluated" and all_seconds > seconds + 2.9 and near(all_joules - joules, 500 * (all_seconds - seconds), 0.1),
+          f"{joules} J in {seconds} s, then {all_joules} J in {all_seconds} s")
+    passed("a program that was stopped has the joules of both starts")
 
     folder.write("function.yaml", "name: f\nsearch:\n  objective: {function: sphere, dimensions: 2}\n  budget: {evaluations: 10}\n"
                                   "workers: {islands: 1, watts: 50}\n")

@@ -35,7 +35,9 @@ std::vector<Individual> ladder() {
     with_curve.curve.resize(5);
     Individual unfinished_but_far = bred(1);
     unfinished_but_far.epochs = 9;
-    return {bred(1), unfinished_but_far, evaluated(1, 0.1), far, with_curve};
+    Individual for_longer = bred(1);
+    for_longer.training_seconds = 1;
+    return {bred(1), for_longer, unfinished_but_far, evaluated(1, 0.1), far, with_curve};
 }
 
 }  // namespace
@@ -212,7 +214,7 @@ TEST_CASE("comparable_loss is in the order of better()") {
     CHECK(std::isinf(comparable_loss(all.back())));
 }
 
-TEST_CASE("supersedes: finished, then further, then with the longer curve") {
+TEST_CASE("supersedes: finished, then further, then with the longer curve, then for longer") {
     const auto records = ladder();
 
     for (std::size_t i = 0; i < records.size(); ++i) {

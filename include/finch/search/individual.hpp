@@ -273,8 +273,8 @@ inline constexpr double least_pruned = 1e300;
 [[nodiscard]] double comparable_loss(const Individual& individual) noexcept;
 
 /// Of two records of one id, whether `a` is to be kept rather than `b`: finished before unfinished, further trained
-/// before nearer, the longer curve (a record may travel without it), the later attempt, more progress, then the smaller
-/// bytes. Equal records: false.
+/// before nearer, the longer curve (a record may travel without it), the later attempt, more progress, more seconds
+/// (of a program that was stopped and tells of no progress), then the smaller bytes. Equal records: false.
 /// A strict total order over different records.
 [[nodiscard]] bool supersedes(const Individual& a, const Individual& b);
 
