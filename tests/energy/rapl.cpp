@@ -58,7 +58,8 @@ TEST_CASE("processors are added; their parts, which are in them, what is around 
     const Tree tree;
     const std::string names[] = {"intel-rapl:0", "intel-rapl:1",      "intel-rapl:0:0", "intel-rapl:1:0",
                                  "intel-rapl:2", "intel-rapl-mmio:0", "intel-rapl",     "dtpm"};
-    const std::string is[] = {"package-0", "package-1", "core", "dram", "psys", "package-0", "package-9", "package-8"};
+    const std::string is[] = {"package-0", "package-1", "package-0-part", "dram",
+                              "psys",      "package-0", "package-9",      "package-8"};
     for (int i = 0; i < 8; ++i) {
         tree.zone(names[i], is[i], "0");
     }
