@@ -216,8 +216,8 @@ std::vector<search::Individual> CnnEvaluator::advance() {
         if (!running_[slot].used) {
             continue;
         }
-        const Status status =
-            command({.kind = Order::Kind::advance, .steps = {{slot, steps_wanted(running_[slot])}}}).front();
+        const Order::Steps steps{slot, steps_wanted(running_[slot]), running_[slot].training_seconds};
+        const Status status = command({.kind = Order::Kind::advance, .steps = {steps}}).front();
         measure(slot);
         if (status == Status::storage) {
             const std::string problem = slots_.problem();

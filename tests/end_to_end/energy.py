@@ -79,7 +79,7 @@ def estimated(folder):
 
     output = folder.run(2, "evolve", "alone.yaml", "--run", "runs/two", "--set", "workers.ranks=2", "--set", "workers.watts=40")
     rows = joules_of(folder.path / "runs/two")
-    check(all(source == "estimated" and near(joules, 2 * 40 * seconds, 0.05) for _, seconds, joules, source in rows), f"{rows}")
+    check(all(source == "estimated" and near(joules, 2 * 40 * seconds, 0.03) for _, seconds, joules, source in rows), f"{rows}")
     passed("two ranks of 40 W: 80 J for each second")
 
     output = folder.run(1, "evolve", "alone.yaml", "--run", "runs/none", "--set", "workers.watts=null")

@@ -167,8 +167,8 @@ TEST_CASE("joules are summed over the ranks of a worker, each by its own meter")
     for (const auto& [id, individual] : whole) {
         CAPTURE(id);
         CHECK(individual.energy.source == energy::Source::estimated);
-        // Both ranks do the same steps together.
-        CHECK(individual.energy.joules / individual.training_seconds == doctest::Approx(30).epsilon(0.1));
+        // The leader's time, on both.
+        CHECK(individual.energy.joules / individual.training_seconds == doctest::Approx(30).epsilon(0.03));
     }
     for (const auto& [id, individual] : without_one) {
         CHECK(!individual.energy.is_known());

@@ -19,6 +19,7 @@ struct Order {
     struct Steps {
         std::uint32_t slot = 0;
         std::uint32_t count = 0;  ///< batches
+        double seconds = 0;       ///< that the batches before these took the leader, in this start
     };
 
     Kind kind = Kind::dismiss;

@@ -60,7 +60,8 @@ public:
 private:
     Status start(const Order& order);
     [[nodiscard]] Order next_order(const Order& last) const;
-    Status advance(std::uint32_t slot, std::int64_t steps);
+    Status advance(const Order::Steps& steps);
+    void sum_energy(std::uint32_t slot);
     template <class Work>
     [[nodiscard]] std::pair<Status, std::string> attempt(Work&& work) const;
     void check_health(std::uint32_t slot);
