@@ -31,6 +31,23 @@ def duration(hours):
     return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
+def energy(joules):
+    """The same units as `finch show`."""
+    value, unit = (joules, "J") if joules < 1e3 else (joules / 1e3, "kJ") if joules < 1e6 else (joules / 3.6e6, "kWh")
+    return f"{value:.{3 if value < 0.9995 else 2 if value < 9.995 else 1 if value < 99.95 else 0}f} {unit}"
+
+
+def energy_of_all(table):
+    """What all individuals took, how much of it from where, and of how many nobody knows; nothing where none is known."""
+    all_joules = float(np.nansum(table.joules))
+    if all_joules <= 0:
+        return {}
+    sums = table.groupby(table.energy_source.astype(str)).joules.sum()
+    parts = [f"{100 * joules / all_joules:.3g} % {source.replace('_', ' ')}" for source, joules in sums.items() if joules > 0]
+    unknown = int((~np.isfinite(table.joules) & (table.outcome != "unfinished")).sum())
+    return {"energy, all workers": f"{energy(all_joules)}, {', '.join(parts)}" + (f"; not known of {unknown} individuals" if unknown else "")}
+
+
 def summary(run):
     table, done = run.individuals, run.complete
     counts = table.outcome.astype(str).value_counts()
@@ -41,11 +58,14 @@ def summary(run):
         last = [table.finished[np.isfinite(table.finished)].max()]
         rows |= {"ran for": duration(float(run.running_hours(last)[0])), "node-hours": shown(float(run.node_hours(last)[0])),
                  "spent training, all workers": duration(float(np.nansum(table.training_seconds) / 3600))}
+        rows |= energy_of_all(table)
     if len(done):
         best = done.loc[done.loss.idxmin()]
         rows |= {"best": best.name, "its loss": shown(float(best.loss))}
         if np.isfinite(best.accuracy):
             rows["its validation accuracy"] = f"{100 * best.accuracy:.2f} %"
+        if np.isfinite(best.joules) and not best.reused_from:
+            rows["its energy"] = energy(float(best.joules))
         rows["its genes"] = ", ".join(f"{gene.name} = {shown(best[gene.name])}" for gene in run.genes)
     for name, what in (("test/accuracy", "accuracy on the test set"), ("test/macro_f1", "macro F1 on the test set")):
         if name in run.best:

@@ -112,8 +112,9 @@ OpenedDevice open_device(const comm::Session& session, const config::Config& con
     });
     opened.description = opened.device->name();
     if (index != cluster::no_device) {
-        opened.description = fmt::format("{} {} ({})", map.name(rank), opened.device->name(),
-                                         mine.at(static_cast<std::size_t>(index)).uuid);
+        opened.uuid = mine.at(static_cast<std::size_t>(index)).uuid;
+        opened.ranks_on_it = map.sharing.at(rank);
+        opened.description = fmt::format("{} {} ({})", map.name(rank), opened.device->name(), opened.uuid);
     }
     return opened;
 }

@@ -6,6 +6,7 @@
 #include "finch/app/first_guesses.hpp"
 #include "finch/app/given.hpp"
 #include "finch/app/load_data.hpp"
+#include "finch/app/meters.hpp"
 #include "finch/app/on_every_rank.hpp"
 #include "finch/app/opening.hpp"
 #include "finch/app/profile.hpp"
@@ -98,7 +99,7 @@ void follow(const RunContext& context) {
     } else if (context.config.trains()) {
         std::optional<train::Profile> profile = begin_profile(context.options);
         evaluate::Slots(context.config, context.datasets, context.device, context.group, context.communicator,
-                        profile ? &*profile : nullptr)
+                        profile ? &*profile : nullptr, context.meter)
             .follow();
     } else {
         evaluate::follow_without_trainings(context.group);
@@ -146,7 +147,7 @@ island::ExitReason lead(const RunContext& context, OpenedRun opened) {
     std::optional<train::Profile> profile = begin_profile(context.options);
     std::optional<evaluate::Slots> slots;
     slots.emplace(context.config, context.datasets, context.device, context.group, context.communicator,
-                  profile ? &*profile : nullptr);
+                  profile ? &*profile : nullptr, context.meter);
     const search::Population* population = nullptr;
     const auto evaluator = make_evaluator(context, run.before.run, *slots, population);
     const island::IslandMap islands(context.placement.layout.island_of_worker, context.placement.layout.islands);
@@ -323,6 +324,7 @@ int evolve(comm::Session& session, const RunOptions& options, process::Launcher 
         return stop_at_start(session);
     }
     log_summary(session, config, placement, opened_device.description, opened_device.communicator);
+    const std::unique_ptr<energy::Meter> meter = open_meter(session, config, placement, opened_device);
     if (config.trains() && session.world_rank() == 0) {
         spdlog::info("{}", data_text(config, datasets));
         for (const std::string& line : systems_lines(config, datasets)) {
@@ -352,7 +354,8 @@ int evolve(comm::Session& session, const RunOptions& options, process::Launcher 
     std::unique_ptr<evaluate::Programs> programs;
     if (prepared) {
         group.sleep_while_waiting();
-        programs = make_programs(config, *prepared, group, launcher, placement, session.world_rank(), directory);
+        programs =
+            make_programs(config, *prepared, group, launcher, placement, session.world_rank(), directory, meter.get());
     }
     const RunContext context{session,
                              config,
@@ -365,7 +368,8 @@ int evolve(comm::Session& session, const RunOptions& options, process::Launcher 
                              datasets,
                              *opened_device.device,
                              opened_device.communicator,
-                             programs.get()};
+                             programs.get(),
+                             meter.get()};
     begin_phase(session, "the roll call before the search", timeout);
     comm::check_start(MPI_COMM_WORLD, context.placement.node_of_rank);
     begin_phase(session, "handing out the run", seconds_of_sharing());

@@ -32,7 +32,7 @@ std::optional<PreparedPrograms> prepare_programs_everywhere(const config::Config
 std::unique_ptr<evaluate::Programs> make_programs(const config::Config& config, const PreparedPrograms& prepared,
                                                   const comm::Group& group, process::Launcher& launcher,
                                                   const Placement& placement, int world_rank,
-                                                  const store::RunDirectory& directory) {
+                                                  const store::RunDirectory& directory, energy::Meter* meter) {
     const std::filesystem::path run = std::filesystem::absolute(directory.root()).lexically_normal();
     evaluate::Programs::Place place{.ranks = {}, .threads = placement.threads, .run = store::RunDirectory(run)};
     for (const cluster::Place& one : placement.layout.places) {
@@ -41,7 +41,7 @@ std::unique_ptr<evaluate::Programs> make_programs(const config::Config& config, 
             place.ranks.local_ranks.push_back(one.local_rank);
         }
     }
-    return std::make_unique<evaluate::Programs>(config, prepared.line, group, launcher, std::move(place));
+    return std::make_unique<evaluate::Programs>(config, prepared.line, group, launcher, std::move(place), meter);
 }
 
 }  // namespace finch::app

@@ -104,8 +104,12 @@ private:
 
     void check_sharing() {
         std::map<std::pair<std::string, std::string>, std::size_t> owner;  // of a node's UUID
+        std::vector<int> users(seen_.size(), 0);                           // by owner
+        std::vector<std::size_t> owner_of_rank;
         for (std::size_t rank = 0; rank < seen_.size(); ++rank) {
             const auto [first, is_new] = owner.try_emplace({places_[rank].node, uuid_of(rank)}, rank);
+            ++users[first->second];
+            owner_of_rank.push_back(first->second);
             if (is_new) {
                 continue;
             }
@@ -116,6 +120,9 @@ private:
                     "devices (--gpus-per-node=N --ntasks-per-node=N), or write workers.share_device: true\n{}",
                     first->second, rank, uuid_of(rank), places_[rank].node, table()));
             }
+        }
+        for (const std::size_t rank : owner_of_rank) {
+            map_.sharing.push_back(users[rank]);
         }
     }
 

@@ -227,6 +227,9 @@ Domain workers_section() {
         key("share_device", &Workers::share_device, "let several ranks use one GPU"),
         key("timeout_seconds", &Workers::timeout_seconds, real(1, 86400),
             "for the start of a group, and for a collective that does not end"),
+        key("watts", &Workers::watts, or_null(above(0, million)),
+            "of one rank while it trains: estimates an individual's joules where no counter is read; null: not known "
+            "then"),
     });
 }
 

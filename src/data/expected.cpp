@@ -16,8 +16,9 @@ namespace {
 
 void check_number(const char* key, std::optional<std::int64_t> expected, std::int64_t found, const Options& options) {
     if (expected && *expected != found) {
-        throw ConfigError(fmt::format("data.expect.{}: is {}, but {} has {}; accepted: what is there, or data.expect: none",
-                                      key, *expected, places_text(options), found));
+        throw ConfigError(
+            fmt::format("data.expect.{}: is {}, but {} has {}; accepted: what is there, or data.expect: none", key,
+                        *expected, places_text(options), found));
     }
 }
 

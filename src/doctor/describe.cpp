@@ -90,6 +90,20 @@ std::string cuda_text(const Facts& facts) {
     return text + (zero.devices.size() > 1 ? peer_access(zero.devices) : "");
 }
 
+/// What tells the joules of an individual.
+std::string energy_text(const RankFacts& rank) {
+    const energy::Available& energy = rank.energy;
+    std::string text = "energy\n";
+    text += row("CPUs (RAPL)", energy.packages > 0 ? fmt::format("measured, {} package{}", energy.packages,
+                                                                 energy.packages == 1 ? "" : "s")
+                                                   : "not measured: " + energy.rapl_problem);
+    for (std::size_t i = 0; i < energy.nvml_problems.size(); ++i) {
+        const std::string& problem = energy.nvml_problems[i];
+        text += row(fmt::format("device {} (NVML)", i), problem.empty() ? "measured" : "not measured: " + problem);
+    }
+    return text;
+}
+
 std::string libraries_text(const Facts& facts) {
     const auto& variables = facts.ranks.front().variables;
     const auto launcher = variables.find(singleton_variable);
@@ -179,8 +193,8 @@ std::string problems_text(const std::vector<Problem>& problems) {
 
 std::string describe(const Facts& facts, const std::vector<Problem>& problems) {
     const RankFacts& zero = facts.ranks.front();
-    return zero.program + "\n" + machine_text(zero) + cuda_text(facts) + libraries_text(facts) + variables_text(zero) +
-           files_text(facts) + ranks_text(facts) + "\n" + problems_text(problems);
+    return zero.program + "\n" + machine_text(zero) + cuda_text(facts) + energy_text(zero) + libraries_text(facts) +
+           variables_text(zero) + files_text(facts) + ranks_text(facts) + "\n" + problems_text(problems);
 }
 
 }  // namespace finch::doctor

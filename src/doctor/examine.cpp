@@ -73,6 +73,11 @@ RankFacts rank_facts() {
     } catch (const Error& error) {
         facts.cuda.problem = error.what();
     }
+    std::vector<std::string> gpus;
+    for (const backend::DeviceDescription& device : facts.devices) {
+        gpus.push_back(device.uuid);
+    }
+    facts.energy = energy::find_available(gpus, energy::Places::of_this_process());
     const cluster::Environment environment = cluster::Environment::of_this_process();
     for (const auto& [name, value] : environment.all()) {
         if (matters(name) && is_of_use(name)) {

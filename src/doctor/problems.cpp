@@ -280,6 +280,20 @@ void check_libraries(const Facts& facts, Problems& problems) {
     }
 }
 
+void check_energy(const Facts& facts, Problems& problems) {
+    const auto is_closed = [](const RankFacts& rank) { return rank.devices.empty() && rank.energy.rapl_is_closed; };
+    const auto closed = std::find_if(facts.ranks.begin(), facts.ranks.end(), is_closed);
+    if (closed != facts.ranks.end()) {
+        problems.push_back({false,
+                            fmt::format("{}: the processors count their energy, but this user may not read it ({}), so "
+                                        "no individual's joules are measured",
+                                        nodes_where(facts, is_closed), closed->energy.rapl_problem),
+                            "as root, on each node and after each boot: chmod a+r "
+                            "/sys/class/powercap/intel-rapl:*/energy_uj (the kernel keeps it from users since it lets "
+                            "them spy on others of the node: CVE-2020-8694); or an estimate, workers.watts: W"});
+    }
+}
+
 void check_files(const Facts& facts, Problems& problems) {
     const auto fails = [&](const char* what, const char* mend, bool stops, bool store::FileSystem::*works) {
         const auto broken = std::find_if(facts.ranks.begin(), facts.ranks.end(), [&](const RankFacts& rank) {
@@ -329,7 +343,7 @@ bool has_code_for(const std::string& architectures, int capability) {
 std::vector<Problem> find_problems(const Facts& facts) {
     Problems problems;
     for (const auto check : {check_launch, check_driver, check_hidden, check_devices, check_map, check_binding,
-                             check_cpus, check_limits, check_variables, check_libraries, check_files}) {
+                             check_cpus, check_limits, check_variables, check_libraries, check_energy, check_files}) {
         check(facts, problems);
     }
     std::stable_partition(problems.begin(), problems.end(), [](const Problem& problem) { return problem.stops; });

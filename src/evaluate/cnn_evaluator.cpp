@@ -163,6 +163,7 @@ void CnnEvaluator::start(search::Individual individual) {
         individual.outcome = outcome_of(status);
         individual.problem = slots_.problem();
         individual.finished = unix_seconds();
+        individual.energy = individual.training_seconds > 0 ? individual.energy : energy::nothing;
         failed_.push_back(std::move(individual));
         return;
     }
@@ -172,6 +173,7 @@ void CnnEvaluator::start(search::Individual individual) {
     free->progress = slots_.training(order.slot).progress();
     free->rung = free->individual.pruning.rung;
     free->epochs = free->individual.epochs;
+    free->energy_before = order.snapshot.empty() ? energy::nothing : saved->individual.energy;
     set_pruner(order.slot);
     if (!order.snapshot.empty()) {
         spdlog::info("{} goes on from its snapshot, {:.0f} % done", to_text(free->individual.id), 100 * free->progress);
@@ -214,8 +216,8 @@ std::vector<search::Individual> CnnEvaluator::advance() {
         if (!running_[slot].used) {
             continue;
         }
-        const Status status =
-            command({.kind = Order::Kind::advance, .steps = {{slot, steps_wanted(running_[slot])}}}).front();
+        const Order::Steps steps{slot, steps_wanted(running_[slot]), running_[slot].training_seconds};
+        const Status status = command({.kind = Order::Kind::advance, .steps = {steps}}).front();
         measure(slot);
         if (status == Status::storage) {
             const std::string problem = slots_.problem();
@@ -282,6 +284,7 @@ search::Individual CnnEvaluator::ended(std::uint32_t slot, Status status) {
     Running& running = running_[slot];
     train::Training& training = slots_.training(slot);
     describe(running.individual, training, outcome_of(status));
+    running.individual.energy = running.energy_before + slots_.energy();
     tell_loss_scale(running.individual, training);
     if (status == Status::finished) {
         keep_best(running.individual, training);

@@ -230,6 +230,12 @@ bool CommandEvaluator::begins_again(std::uint32_t slot) {
     return true;
 }
 
+/// What it took in this start, after its release.
+void CommandEvaluator::add_time(search::Individual& individual, double began) const {
+    individual.energy = (individual.training_seconds > 0 ? individual.energy : energy::nothing) + programs_.energy();
+    individual.training_seconds += steady_seconds() - began;
+}
+
 /// The individual with its outcome. Nothing where it begins once more.
 std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, bool failed) {
     command({.kind = ProgramOrder::Kind::release, .slot = slot, .ends_programs = failed});
@@ -239,7 +245,7 @@ std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, bo
     }
     search::Individual individual = std::move(running.individual);
     individual.finished = unix_seconds();
-    individual.training_seconds += steady_seconds() - running.began;
+    add_time(individual, running.began);
     individual.outcome = search::Outcome::failed;
     describe(individual, running.curve);
     if (running.ending == Ending::timed_out) {
@@ -348,7 +354,7 @@ std::vector<search::Individual> CommandEvaluator::stop() {
 search::Individual CommandEvaluator::interrupted(std::uint32_t slot) {
     command({.kind = ProgramOrder::Kind::release, .slot = slot, .ends_programs = true});
     search::Individual individual = std::move(running_[slot].individual);
-    individual.training_seconds += steady_seconds() - running_[slot].began;
+    add_time(individual, running_[slot].began);
     describe_progress(individual);
     running_[slot] = Running{};
     return individual;

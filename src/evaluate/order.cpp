@@ -3,6 +3,7 @@
 #include "finch/cluster/signals.hpp"
 
 #include <algorithm>
+#include <array>
 #include <span>
 
 namespace finch::evaluate {
@@ -12,6 +13,16 @@ Status agree(const comm::Group& group, Status mine) {
         group.maximum({static_cast<std::int64_t>(mine), static_cast<std::int64_t>(cluster::stop_request())});
     cluster::request_stop(static_cast<StopRequest>(all[1]));
     return static_cast<Status>(all[0]);
+}
+
+energy::Energy sum(const comm::Group& group, const energy::Energy& mine) {
+    const std::array pair{mine.joules, static_cast<double>(mine.source)};
+    const std::vector<double> pairs = group.gather(pair);
+    energy::Energy all = energy::nothing;
+    for (std::size_t i = 0; i < pairs.size(); i += pair.size()) {
+        all = all + energy::Energy{pairs[i], static_cast<energy::Source>(static_cast<int>(pairs[i + 1]))};
+    }
+    return all;
 }
 
 // A snapshot may be in an Order's bytes: they are gone when it is obeyed.

@@ -1,5 +1,6 @@
 #include "finch/evaluate/programs.hpp"
 
+#include "finch/base/clock.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
@@ -77,14 +78,15 @@ bool is_of_storage(int code) {
 }  // namespace
 
 Programs::Programs(const config::Config& config, const CommandLine& line, const comm::Group& group,
-                   process::Launcher& launcher, Place place)
+                   process::Launcher& launcher, Place place, energy::Meter* meter)
     : objective_(std::get<config::CommandObjective>(config.objective)),
       line_(line),
       group_(group),
       launcher_(launcher),
       run_(std::move(place.run)),
       environment_(group, std::move(place.ranks), objective_.launch, std::max(1, place.threads / config.workers.slots)),
-      slots_(static_cast<std::size_t>(config.workers.slots)) {}
+      slots_(static_cast<std::size_t>(config.workers.slots)),
+      ledger_(meter, slots_.size()) {}
 
 bool Programs::starts_here() const {
     return group_.is_leader() || objective_.launch == config::Launch::ranks;
@@ -122,7 +124,12 @@ void Programs::start(const ProgramOrder& order) {
     ByteReader reader(std::as_bytes(std::span(order.individual)));
     const search::Individual individual = search::read_individual(reader);
     const CommandLine::Paths paths{run_.root(), folder_of(individual.id), order.resumes};
-    slot = Slot{.child = std::move(slot.child), .id = individual.id, .runs = starts_here()};
+    slot = Slot{.child = std::move(slot.child),
+                .id = individual.id,
+                .runs = starts_here(),
+                .is_evaluated = true,
+                .began = steady_seconds()};
+    ledger_.begin(order.slot);
     if (!slot.runs) {
         return;
     }
@@ -230,7 +237,18 @@ void Programs::remove_files(search::Id id) const {
     fs::remove(folder_of(id).parent_path(), failed);  // once it is empty
 }
 
-void Programs::release(Slot& slot, bool ends_program) {
+/// The time of an evaluation counts on all ranks, also where the leader alone starts a program: their cores are its.
+void Programs::count_energy(std::uint32_t number) {
+    if (slots_.at(number).is_evaluated) {
+        ledger_.set_worked(number, steady_seconds() - slots_.at(number).began);
+    }
+}
+
+void Programs::release(std::uint32_t number, bool ends_program) {
+    Slot& slot = slots_.at(number);
+    count_energy(number);
+    slot.is_evaluated = false;
+    energy_ = sum(group_, ledger_.taken(number));
     if (slot.child) {
         keep_output(slot);
         if (!objective_.persistent || ends_program) {
@@ -248,6 +266,7 @@ std::vector<Programs::Standing> Programs::look(const std::vector<ProgramOrder::A
     std::vector<Standing> standings;
     for (std::size_t i = 0; i < slots_.size(); ++i) {
         Slot& slot = slots_[i];
+        count_energy(static_cast<std::uint32_t>(i));
         look(slot);
         answer(slot, answers.at(i));
         const auto all = group_.maximum({static_cast<std::int64_t>(slot.runs), static_cast<std::int64_t>(slot.fault)});
@@ -279,7 +298,7 @@ std::vector<Programs::Standing> Programs::obey(const ProgramOrder& order) {
             }
             break;
         case ProgramOrder::Kind::release:
-            release(slot, order.ends_programs);
+            release(order.slot, order.ends_programs);
             break;
         case ProgramOrder::Kind::wait:
             static_cast<void>(agree(group_, Status::running));

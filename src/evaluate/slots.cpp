@@ -5,6 +5,7 @@
 #include "finch/cluster/end_notes.hpp"
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <new>
 #include <span>
@@ -55,13 +56,15 @@ std::int64_t bytes_of(const NamedArrays& arrays) {
 }  // namespace
 
 Slots::Slots(const config::Config& config, const data::Datasets& datasets, backend::Device& device,
-             const comm::Group& group, cluster::AllReduceKind communicator, train::Profile* profile)
+             const comm::Group& group, cluster::AllReduceKind communicator, train::Profile* profile,
+             energy::Meter* meter)
     : config_(config),
       datasets_(datasets),
       group_(group),
       profile_(profile),
       exceptions_(std::uncaught_exceptions()),
-      slots_(static_cast<std::size_t>(config.workers.slots)) {
+      slots_(static_cast<std::size_t>(config.workers.slots)),
+      ledger_(meter, slots_.size()) {
     for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
         streams_.push_back(device.new_stream());
     }
@@ -86,6 +89,7 @@ std::vector<Status> Slots::obey(const Order& order) {
             if (!group_.is_leader()) {
                 snapshot_.clear();  // the leader writes it
             }
+            sum_energy(order.slot);
             return {Status::running};
         }
         case Order::Kind::report:
@@ -103,7 +107,7 @@ std::vector<Status> Slots::obey(const Order& order) {
     }
     std::vector<Status> answers;
     for (const Order::Steps& steps : order.steps) {
-        answers.push_back(advance(steps.slot, steps.count));
+        answers.push_back(advance(steps));
     }
     return answers;
 }
@@ -124,18 +128,36 @@ std::pair<Status, std::string> Slots::attempt(Work&& work) const {
 
 /// A loss that is not finite, or a failure, is met on one rank first: all hear of it here. The training has run the
 /// collectives of all its steps by then, so nobody waits for a rank that failed.
-Status Slots::advance(std::uint32_t slot, std::int64_t steps) {
+Status Slots::advance(const Order::Steps& steps) {
+    const std::uint32_t slot = steps.slot;
+    if (!group_.is_leader()) {
+        ledger_.set_worked(slot, steps.seconds);
+    }
     const auto [mine, text] = attempt([&] {
         train::Training& training = *slots_.at(slot);
-        training.advance(steps);
+        training.advance(steps.count);
         return status_of(training.state());
     });
+    if (group_.is_leader()) {
+        ledger_.set_worked(slot, slots_.at(slot)->step_seconds());
+    }
     const Status all = agree(mine, text);
+    if (all != Status::running) {
+        sum_energy(slot);
+    }
     if (all >= Status::out_of_memory) {
         // On every rank: a peer may wait on its device for sums that the one that failed never began.
         check_health(slot);
     }
     return all;
+}
+
+/// Collective over the worker. The leader's time counts on all ranks: one that waits for the others, or for its
+/// leader's Order, is used by the training too.
+void Slots::sum_energy(std::uint32_t slot) {
+    const std::array mine{slots_.at(slot)->step_seconds()};
+    ledger_.set_worked(slot, group_.gather(mine).front());
+    energy_ = sum(group_, ledger_.taken(slot));
 }
 
 /// Throws where a failure was not the individual's own: a device or a communicator that failed would fail all that
@@ -174,6 +196,7 @@ Status Slots::start(const Order& order) {
     if (all != Status::running) {
         slots_.at(order.slot).reset();
     }
+    ledger_.begin(order.slot);
     return all;
 }
 

@@ -3,6 +3,7 @@
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
+#include "finch/report/energy.hpp"
 #include "finch/report/status.hpp"
 #include "finch/report/tables.hpp"
 
@@ -106,6 +107,10 @@ std::string comparison_table(std::span<const Compared> runs, const std::string& 
     row("node-hours", [&](const Findings& one) {
         const auto nodes = [](const store::Start& start) { return static_cast<double>(start.nodes); };
         return number(seconds_until(facts(one), end_of_time, nodes) / 3600);
+    });
+    row("energy", [](const Findings& one) {
+        const std::string text = energy_text(energy_totals(one.population));
+        return text.empty() ? "-" : text;
     });
     row("best " + fitness, [](const Findings& one) { return number(one.best_loss()); });
     row("its id", [](const Findings& one) {

@@ -4,6 +4,7 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
+#include "finch/report/energy.hpp"
 
 #include "grid.hpp"
 #include "metrics.hpp"
@@ -141,8 +142,11 @@ std::string individual_text(const store::Recovered& recovered, const store::RunD
         text += parent == search::Id{} ? "" : ", from " + to_text(parent);
     }
     text += one->retry_of == search::Id{} ? "" : ", again after " + to_text(one->retry_of) + " failed";
-    text += fmt::format("\n  on {}, {} of {}, {:.1f} s\n", one->node, counted(one->ranks, "rank"),
+    text += fmt::format("\n  on {}, {} of {}, {:.1f} s", one->node, counted(one->ranks, "rank"),
                         counted(one->threads, "thread"), one->training_seconds);
+    text += one->energy.is_known() && !one->is_reused()
+                ? fmt::format(", {} ({})\n", energy::joules_text(one->energy.joules), source_text(one->energy.source))
+                : "\n";
     text += one->is_reused()
                 ? fmt::format("not trained: this is the result of {}\n", reused_from_text(*one, recovered.facts))
                 : "";

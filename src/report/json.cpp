@@ -3,6 +3,7 @@
 #include "finch/base/error.hpp"
 #include "finch/base/fields.hpp"
 #include "finch/base/format.hpp"
+#include "finch/report/energy.hpp"
 #include "finch/report/status.hpp"
 
 #include "json_writer.hpp"
@@ -56,6 +57,18 @@ void individual(Json& json, const search::Space& space, const search::Individual
     json.genes("genes", space, one.genome);
 }
 
+/// Joules in all and by source, and of how many individuals they are not known.
+void energy_of(Json& json, const EnergyTotals& totals) {
+    json.begin("energy");
+    member(json, "joules", totals.is_known() ? totals.all() : search::Individual::not_measured);
+    for (const energy::Source source : {energy::Source::estimated, energy::Source::measured_cpu,
+                                        energy::Source::measured_gpu, energy::Source::mixed}) {
+        member(json, word(source), totals.joules.at(static_cast<std::size_t>(source)));
+    }
+    json.member("unknown_individuals", static_cast<std::int64_t>(totals.unknown));
+    json.end();
+}
+
 }  // namespace
 
 std::string run_json(const store::Recovered& recovered, const search::Space& space, const Competition& competition,
@@ -72,6 +85,7 @@ std::string run_json(const store::Recovered& recovered, const search::Space& spa
     json.member("evaluations", static_cast<std::int64_t>(population.evaluations()));
     json.member("budget_evaluations", facts.budget_evaluations);
     json.member("epochs", population.epochs());
+    energy_of(json, energy_totals(population));
     json.begin("outcomes");
     std::array<std::int64_t, words_of(search::Outcome{}).size()> counts{};
     for (const auto& [id, one] : population.individuals()) {

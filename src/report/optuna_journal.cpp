@@ -166,6 +166,10 @@ private:
         attribute("worker", one.attempt.worker);
         attribute("epochs", one.epochs);
         attribute("training_seconds", one.training_seconds);
+        if (one.energy.is_known()) {
+            attribute("joules", one.energy.joules);
+        }
+        attribute("energy_source", word(one.energy.source));
         attribute("parameters", one.parameters);
         if (!std::isnan(one.accuracy)) {
             attribute("accuracy", one.accuracy);

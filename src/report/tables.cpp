@@ -3,6 +3,7 @@
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
+#include "finch/report/energy.hpp"
 #include "finch/report/individual.hpp"
 #include "finch/report/status.hpp"
 
@@ -42,6 +43,12 @@ std::string seconds_text(const search::Individual& individual, const store::Arch
                                   : fmt::format("{:.1f}", seconds_of(individual));
 }
 
+/// "45.6 kJ"; of what another individual took none.
+std::string joules_cell(const search::Individual& individual) {
+    return individual.energy.is_known() && !individual.is_reused() ? energy::joules_text(individual.energy.joules)
+                                                                   : "-";
+}
+
 std::string heading(const store::Recovered& recovered, const search::Population& population, const std::string& run) {
     const store::ArchiveFacts& facts = recovered.facts;
     std::string text = fmt::format("run {}: {}\n", run,
@@ -59,6 +66,9 @@ std::string heading(const store::Recovered& recovered, const search::Population&
     if (rate > 0) {
         text += fmt::format("  {} in all, {:.1f} evaluations per hour\n", duration_text(seconds_of_run(facts)), rate);
     }
+    if (const std::string energy = energy_text(energy_totals(population)); !energy.empty()) {
+        text += fmt::format("  energy: {}\n", energy);
+    }
     return text;
 }
 
@@ -67,17 +77,27 @@ std::string heading(const store::Recovered& recovered, const search::Population&
 std::string best_table(const search::Space& space, const search::Population& population,
                        const store::ArchiveFacts& facts, int top, const std::string& fitness) {
     std::string text;
+    const bool tells_energy = energy_totals(population).is_known();
     for (int island = 0; island < population.islands(); ++island) {
         const auto best = population.best(island, static_cast<std::size_t>(std::max(0, top)));
         text += fmt::format("island {}: the best {} of {}{}\n", island, best.size(),
                             counted(static_cast<std::int64_t>(population.active(island)), "individual"),
                             facts.restarts > 0 ? fmt::format(", after {} starts", facts.restarts + 1) : "");
-        Grid grid({"id", fitness, "accuracy", "epochs", "generation", "seconds", "genes"});
+        std::vector<std::string> head{"id", fitness, "accuracy", "epochs", "generation", "seconds"};
+        head.insert(head.end(), tells_energy ? 1 : 0, "energy");
+        head.emplace_back("genes");
+        Grid grid(head);
         for (const search::Individual* individual : best) {
-            grid.add({to_text(individual->id), fmt::format("{:.6g}", individual->loss), percent(individual->accuracy),
-                      fmt::format("{}{}", individual->epochs, individual->is_complete() ? "" : " (pruned)"),
-                      std::to_string(individual->generation), seconds_text(*individual, facts),
-                      search::genome_text(space, individual->genome)});
+            std::vector<std::string> line{
+                to_text(individual->id),
+                fmt::format("{:.6g}", individual->loss),
+                percent(individual->accuracy),
+                fmt::format("{}{}", individual->epochs, individual->is_complete() ? "" : " (pruned)"),
+                std::to_string(individual->generation),
+                seconds_text(*individual, facts)};
+            line.insert(line.end(), tells_energy ? 1 : 0, joules_cell(*individual));
+            line.push_back(search::genome_text(space, individual->genome));
+            grid.add(std::move(line));
         }
         text += grid.empty() ? "  none yet\n" : grid.text();
     }

@@ -90,7 +90,8 @@ bool supersedes(const Individual& a, const Individual& b) {
     const auto reach = [](const Individual& individual) {
         const Attempt& attempt = individual.attempt;
         return std::tuple(individual.finished_training(), individual.epochs, individual.curve.size(), attempt.restart,
-                          individual.progress, attempt.progress_at_death, attempt.deaths, attempt.worker);
+                          individual.progress, attempt.progress_at_death, attempt.deaths, attempt.worker,
+                          individual.training_seconds);
     };
     if (reach(a) != reach(b)) {
         return reach(a) > reach(b);
@@ -145,6 +146,9 @@ std::optional<std::string> problem_of(const Individual& individual, const Space&
     }
     if (!(0 <= individual.training_seconds && individual.training_seconds < year_10000)) {
         return fmt::format("was trained for {} s", individual.training_seconds);
+    }
+    if (individual.energy.is_known() && !(0 <= individual.energy.joules && std::isfinite(individual.energy.joules))) {
+        return fmt::format("took {} J", individual.energy.joules);
     }
     for (const double time : {individual.born, individual.started, individual.finished}) {
         if (!(0 <= time && time < year_10000)) {

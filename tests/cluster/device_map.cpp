@@ -74,10 +74,13 @@ TEST_CASE("two ranks on one device are refused with a table; with share_device t
     CHECK(shared.device == std::vector<int>{0, 1, 0, 1});
     CHECK(shared.communicator == AllReduceKind::staged);
     CHECK(shared.notes.size() == 1);
+    CHECK(shared.sharing == std::vector<int>{2, 2, 2, 2});
+    CHECK(map_devices(places(1, 3), sees(3, 2), {.share_device = true}).sharing == std::vector<int>{2, 1, 2});
 }
 
 TEST_CASE("the same UUID on two nodes is two devices") {
     CHECK(map_devices(places(2, 1), sees(2, 1), {}).device == std::vector<int>{0, 0});
+    CHECK(map_devices(places(2, 1), sees(2, 1), {}).sharing == std::vector<int>{1, 1});
 }
 
 TEST_CASE("no device anywhere: auto takes the CPU and says so, cuda is refused with the ranks, nodes and reason") {

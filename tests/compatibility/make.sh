@@ -25,7 +25,7 @@ search:
   objective: validation_loss
   propagator: {genetic: {population: 4}}
   budget: {evaluations: 20}
-workers: {ranks: 1, islands: 2, threads: 1}
+workers: {ranks: 1, islands: 2, threads: 1, watts: 20}
 checkpoint: {archive_seconds: 1000, training_seconds: 0.2}
 YAML
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \

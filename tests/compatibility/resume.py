@@ -70,6 +70,8 @@ def examine(name, source, folder):
     check(not changed, f"{name}: the resume changed a finished individual: {changed}")
     with h5py.File(run / "models/best.h5", "r") as best:
         check(best["test/scores"].shape[0] == len(best["test/index"]), f"{name}: models/best.h5 has no table of predictions")
+    sources = {kept[id]["energy_source"] for id in finished}
+    check(("unknown" in sources) == ("joules" not in before[finished[0]]), f"{name}: the joules of finished individuals are {sources}")
     passed(f"{name}: resumed to its end, {unfinished} trainings from their snapshots")
 
     one = next(id for id in finished if before[id]["outcome"] == "evaluated")

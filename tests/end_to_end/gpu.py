@@ -84,8 +84,10 @@ with Folder() as folder:
                                                "--set", "search.budget.evaluations=1"):
         print("skipped: no CUDA device")
         sys.exit(SKIPPED)
-    folder.run(1, "evolve", "gpu.yaml", "--run", "runs/gpu")
+    log = folder.run(1, "evolve", "gpu.yaml", "--run", "runs/gpu")
     check(outcomes(folder.path / "runs/gpu") == ["evaluated"] * 12, f"a search on a device: {outcomes(folder.path / 'runs/gpu')}")
+    told = {bool(row["joules"] > 0) for row in individuals(folder.path / "runs/gpu").values()}
+    check(told == {"energy: measured by the GPUs (NVML)" in log}, f"joules: {told}, but the log says otherwise: {log}")
     folder.run(1, "evolve", "gpu.yaml", "--run", "runs/again")
     check(same_curves(curves(folder.path / "runs/gpu"), curves(folder.path / "runs/again"), 0), "two runs differ in their bits")
     passed("a search on a device evaluates all, and a second one gives the same bits")

@@ -72,10 +72,10 @@ def check_reused(run, earlier, names, budget, activation=None):
         check(activation is None or origin["activation"] == activation, f"{run}: another activation")
         check(row["loss"].tobytes() == origin["loss"].tobytes() and words[row["outcome"]] == "evaluated",
               f"{run}: {row['id']} has another loss than {origin['id']}")
-        check(row["started"] == 0 and row["training_seconds"] == 0, f"{run}: {row['id']} was trained")
+        check(row["started"] == 0 and row["training_seconds"] == 0 and row["joules"] == 0, f"{run}: {row['id']} was trained")
     with h5py.File(run / "population.h5") as file:
         where = {int(row["run"]): row["directory"].decode() for row in file["reused_runs"][:]}
-        check(file.attrs["version"] == 6, "another version of the archive")
+        check(file.attrs["version"] == 7, "another version of the archive")
     check(where == {run_number(earlier): str(earlier.resolve())}, f"{run}: /reused_runs is {where}")
     return others
 

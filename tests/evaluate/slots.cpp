@@ -8,6 +8,7 @@
 #include "support/wrapped_device.hpp"
 
 #include <chrono>
+#include <cmath>
 #include <doctest/doctest.h>
 #include <map>
 #include <thread>
@@ -63,7 +64,8 @@ private:
 
 /// Collective over the world. Trains the individuals in so many slots; on the leader each as it ended, by its id.
 std::map<std::uint64_t, search::Individual> train_all(int slot_count, bool hesitates,
-                                                      const search::PruningOptions& pruning = {}) {
+                                                      const search::PruningOptions& pruning = {},
+                                                      energy::Meter* meter = nullptr) {
     const testing::TemporaryFolder folder;
     config::Config config = config::parse(configuration, "test");
     config.workers.slots = slot_count;
@@ -72,7 +74,7 @@ std::map<std::uint64_t, search::Individual> train_all(int slot_count, bool hesit
     const int rank = comm::rank_of(MPI_COMM_WORLD);
     const comm::Group group(MPI_COMM_WORLD, 0, rank);
     HesitantDevice device(1000 * static_cast<std::uint64_t>(rank + 1), hesitates);
-    Slots slots(config, datasets, device, group, cluster::AllReduceKind::mpi);
+    Slots slots(config, datasets, device, group, cluster::AllReduceKind::mpi, nullptr, meter);
     std::map<std::uint64_t, search::Individual> ended;
     if (!group.is_leader()) {
         slots.follow();
@@ -154,5 +156,22 @@ TEST_CASE("8 slots of 2 ranks: the leader alone compares, and what it prunes end
     }
     if (comm::rank_of(MPI_COMM_WORLD) == 0) {
         CHECK(ended_early >= 4);  // the first four, of two to five in all, are not better than the best
+    }
+}
+
+TEST_CASE("joules are summed over the ranks of a worker, each by its own meter") {
+    const auto watts = energy::make_estimate(comm::rank_of(MPI_COMM_WORLD) == 0 ? 10 : 20);
+    const auto whole = train_all(2, false, {}, watts.get());
+    const auto without_one = train_all(2, false, {}, comm::rank_of(MPI_COMM_WORLD) == 0 ? watts.get() : nullptr);
+
+    for (const auto& [id, individual] : whole) {
+        CAPTURE(id);
+        CHECK(individual.energy.source == energy::Source::estimated);
+        // The leader's time, on both.
+        CHECK(individual.energy.joules / individual.training_seconds == doctest::Approx(30).epsilon(0.03));
+    }
+    for (const auto& [id, individual] : without_one) {
+        CHECK(!individual.energy.is_known());
+        CHECK(std::isnan(individual.energy.joules));
     }
 }

@@ -46,6 +46,29 @@ rapidjson::Document parsed(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("json: the energy of a run in all and by source, null where none is known") {
+    std::vector<search::Individual> all{evaluated(1, 0.5), evaluated(2, 1.0 / 3), evaluated(3, 2)};
+    const auto energy_of = [&] {
+        const auto recovered = run_of(all);
+        return parsed(report::run_json(recovered, recovered.space, {search::ExchangeKind::none}, "runs/a", 2));
+    };
+    CHECK(energy_of()["energy"]["joules"].IsNull());
+    all[0].energy = {0.5, energy::Source::measured_cpu};
+    all[1].energy = {0.25, energy::Source::estimated};
+
+    const auto run = energy_of();
+
+    const auto& energy = run["energy"];
+    CHECK(energy["joules"].GetDouble() == 0.75);
+    CHECK(energy["measured_cpu"].GetDouble() == 0.5);
+    CHECK(energy["estimated"].GetDouble() == 0.25);
+    CHECK(energy["measured_gpu"].GetDouble() == 0);
+    CHECK(energy["unknown_individuals"].GetInt() == 1);
+    const auto& best = run["islands"][0]["best"];
+    CHECK(best[0]["joules"].GetDouble() == 0.25);
+    CHECK(std::string(best[1]["energy_source"].GetString()) == "measured_cpu");
+}
+
 TEST_CASE("json: a run with its best, in words and to the last bit; what was not measured is null") {
     const auto recovered = run_of({evaluated(1, 0.5), evaluated(2, 1.0 / 3), evaluated(3, 2)});
     const auto run =

@@ -117,6 +117,40 @@ TEST_CASE("the front: whom no other beats in the loss and the costs, of all isla
     CHECK(report::front_table(store::samples::mnist_space(), population, {}, "error").empty());
 }
 
+TEST_CASE("energy: in the heading by its sources, of each of the best; not at all where none is known") {
+    store::Recovered recovered;
+    recovered.facts = facts_of_two_starts();
+    recovered.space = store::samples::mnist_space();
+    std::vector<search::Individual> all;
+    for (std::uint32_t number = 1; number <= 5; ++number) {
+        all.push_back(evaluated(number, 0, 0.25 * number));
+    }
+    const auto overview = [&] {
+        recovered.records.clear();
+        for (const search::Individual& one : all) {
+            recovered.records.emplace_back(search::Result{one});
+        }
+        return report::overview(recovered, "runs/a", 9, {search::ExchangeKind::none}, "loss");
+    };
+    CHECK_FALSE(contains(overview(), "energy"));
+    all[0].energy = {7200, energy::Source::measured_gpu};
+    all[1].energy = {1800, energy::Source::estimated};
+    all[2].energy = {1000, energy::Source::mixed};
+    all[3].energy = energy::nothing;
+    all[3].reused_from = all[0].id;
+
+    const std::string text = overview();
+
+    CHECK(contains(text,
+                   "  energy: 10.0 kJ, 18 % estimated, 72 % measured on GPUs, 10 % from several sources; not known "
+                   "of 1 individual\n"));
+    for (const char* part :
+         {" 42.5  7.20 kJ  conv_layers", " 42.5  1.80 kJ  conv_layers", " as 0.0.1  -        conv"}) {
+        CAPTURE(text);
+        CHECK(contains(text, part));
+    }
+}
+
 TEST_CASE("an individual that took a result over is shown with whose it is, behind that one") {
     search::Individual reused = evaluated(1, 0, 0.5);
     reused.reused_from = evaluated(2, 0, 0.5).id;

@@ -35,7 +35,9 @@ std::vector<Individual> ladder() {
     with_curve.curve.resize(5);
     Individual unfinished_but_far = bred(1);
     unfinished_but_far.epochs = 9;
-    return {bred(1), unfinished_but_far, evaluated(1, 0.1), far, with_curve};
+    Individual for_longer = bred(1);
+    for_longer.training_seconds = 1;
+    return {bred(1), for_longer, unfinished_but_far, evaluated(1, 0.1), far, with_curve};
 }
 
 }  // namespace
@@ -149,6 +151,13 @@ TEST_CASE("what no search wrote is told: its own parent, a repeat of nobody; any
     CHECK_FALSE(problem_of(one, space));
     one.training_seconds = Individual::not_measured;
     CHECK(problem_of(one, space) == "was trained for nan s");
+    one.training_seconds = 1;
+    one.energy = {-1, energy::Source::estimated};
+    CHECK(problem_of(one, space) == "took -1 J");
+    one.energy.joules = Individual::not_measured;
+    CHECK(problem_of(one, space) == "took nan J");
+    one.energy.source = energy::Source::unknown;
+    CHECK_FALSE(problem_of(one, space));
 }
 
 TEST_CASE("only an individual that was evaluated or pruned, with a finite loss, ranks by it") {
@@ -205,7 +214,7 @@ TEST_CASE("comparable_loss is in the order of better()") {
     CHECK(std::isinf(comparable_loss(all.back())));
 }
 
-TEST_CASE("supersedes: finished, then further, then with the longer curve") {
+TEST_CASE("supersedes: finished, then further, then with the longer curve, then for longer") {
     const auto records = ladder();
 
     for (std::size_t i = 0; i < records.size(); ++i) {

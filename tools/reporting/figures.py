@@ -45,21 +45,24 @@ def steps(table, x, last):
 
 
 def progress(runs):
-    """Best loss so far, against evaluations, running hours or node-hours."""
+    """Best loss so far, against evaluations, running hours, node-hours or, where all of it is known, energy."""
     made, axes = figure(), []
+    titles = ["evaluations", "hours of running", "node-hours"] + ["kWh"] * all(run.knows_energy for run in runs)
+
+    def scales(run, rows):
+        return [rows.evaluations, run.running_hours(rows.finished), run.node_hours(rows.finished), run.kilowatt_hours(rows.finished)][:len(titles)]
     for colour, run in zip(RUN_COLOURS, runs):
         table, best = analysis.best_so_far(run)
         if best.empty:
             continue
         last = table.iloc[[-1]]
-        scales = [lambda rows: rows.evaluations, lambda rows: run.running_hours(rows.finished), lambda rows: run.node_hours(rows.finished)]
-        coordinates = [steps(best, scale(best), np.asarray(scale(last))[0]) for scale in scales]
+        coordinates = [steps(best, x, np.asarray(end)[0]) for x, end in zip(scales(run, best), scales(run, last))]
         made.add_scatter(x=coordinates[0][0], y=coordinates[0][1], mode="lines+markers", line={"shape": "hv", "width": 3, "color": colour},
                          name=run.name, text=[*describe(run, best), describe(run, best)[-1]], hovertemplate="%{text}<extra></extra>")
         axes.append([x for x, _ in coordinates])
         for island, rows in table[table.outcome != "pruned"].groupby("island") if len(runs) == 1 and table.island.nunique() > 1 else []:
             own = rows[rows.loss < rows.loss.cummin().shift(fill_value=np.inf)]
-            coordinates = [steps(own, scale(own), np.asarray(scale(last))[0]) for scale in scales]
+            coordinates = [steps(own, x, np.asarray(end)[0]) for x, end in zip(scales(run, own), scales(run, last))]
             made.add_scatter(x=coordinates[0][0], y=coordinates[0][1], mode="lines", line={"shape": "hv", "width": 1}, name=f"island {island}")
             axes.append([x for x, _ in coordinates])
     if not axes:
@@ -68,8 +71,7 @@ def progress(runs):
         some = analysis.thinned(table, MOST_POINTS)
         made.add_scatter(x=numbers(some.evaluations), y=numbers(some.loss), mode="markers", name="individuals", text=describe(run, some),
                          hovertemplate="%{text}<extra></extra>", marker={"size": 4, "opacity": 0.35, "color": "#4a5568"})
-        axes.append([numbers(some.evaluations), numbers(run.running_hours(some.finished)), numbers(run.node_hours(some.finished))])
-    titles = ["evaluations", "hours of running", "node-hours"]
+        axes.append([numbers(x) for x in scales(run, some)])
     buttons = [{"label": title, "method": "update", "args": [{"x": [x[place] for x in axes]}, {"xaxis.title.text": title}]}
                for place, title in enumerate(titles)]
     made.update_layout(updatemenus=[{"type": "buttons", "direction": "right", "x": 0, "y": 1.14, "xanchor": "left", "buttons": buttons}])

@@ -9,7 +9,7 @@ import yaml
 
 WORKER_BITS, SEQUENCE_BITS = 20, 32
 ABSENT = {"parameters": 0, "retry_of": 0, "reused_from": 0, "inherited_from": 0, "last_worker": 0, "last_restart": 0,
-          "training_seconds": np.nan}  # columns that files of earlier versions lack
+          "training_seconds": np.nan, "joules": np.nan, "energy_source": "unknown"}  # columns that files of earlier versions lack
 FINAL = ("evaluated", "pruned", "stopped")
 
 
@@ -82,6 +82,19 @@ class Run:
         for start in self.starts.itertuples():
             hours += np.clip(np.asarray(times) - start.began, 0, start.seconds) / 3600
         return hours
+
+
+    @property
+    def knows_energy(self):
+        """Whether every individual that has ended has its joules, and some took any."""
+        ended = self.individuals[self.individuals.outcome != "unfinished"]
+        return bool(len(ended) and np.isfinite(ended.joules).all() and ended.joules.sum() > 0)
+
+    def kilowatt_hours(self, times):
+        """What the individuals that had ended at each of `times`, Unix seconds, took."""
+        ended = self.individuals[self.individuals.outcome != "unfinished"].sort_values("finished")
+        sums = np.concatenate([[0], np.cumsum(np.nan_to_num(ended.joules))]) / 3.6e6
+        return sums[np.searchsorted(ended.finished, np.asarray(times), side="right")]
 
 
 def id_text(number):

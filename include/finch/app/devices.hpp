@@ -18,6 +18,8 @@ struct OpenedDevice {
     std::unique_ptr<backend::Device> device;
     cluster::AllReduceKind communicator = cluster::AllReduceKind::none;
     std::string description;  ///< for the log: "cuda:1 NVIDIA H200 (GPU-…)", "cpu"
+    std::string uuid;         ///< of a CUDA device
+    int ranks_on_it = 1;      ///< of the run, that use this CUDA device
 };
 
 /// What the configuration asks of devices.

@@ -33,6 +33,7 @@ struct PreparedPrograms {
                                                                 const PreparedPrograms& prepared,
                                                                 const comm::Group& group, process::Launcher& launcher,
                                                                 const Placement& placement, int world_rank,
-                                                                const store::RunDirectory& directory);
+                                                                const store::RunDirectory& directory,
+                                                                energy::Meter* meter = nullptr);
 
 }  // namespace finch::app

@@ -7,6 +7,7 @@
 #include "finch/comm/group.hpp"
 #include "finch/comm/mpi.hpp"
 #include "finch/config/config.hpp"
+#include "finch/energy/meter.hpp"
 #include "finch/evaluate/programs.hpp"
 #include "finch/store/run_directory.hpp"
 
@@ -26,6 +27,7 @@ struct RunContext {
     backend::Device& device;
     cluster::AllReduceKind communicator;
     evaluate::Programs* programs;  ///< null where the objective is no program
+    energy::Meter* meter;          ///< this rank's; null where nothing tells its joules
 
     [[nodiscard]] const cluster::Place& place() const { return placement.mine(session.world_rank()); }
 };

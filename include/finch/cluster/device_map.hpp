@@ -46,6 +46,7 @@ constexpr int no_device = -1;
 struct DeviceMap {
     DeviceKind kind = DeviceKind::cpu;  ///< of all ranks' devices; never automatic
     std::vector<int> device;            ///< by world rank: the index of its CUDA device, or no_device
+    std::vector<int> sharing;           ///< by world rank: how many ranks use that device; empty without devices
     AllReduceKind communicator = AllReduceKind::none;
     std::vector<std::string> notes;     ///< for the log
     std::vector<std::string> warnings;  ///< likewise

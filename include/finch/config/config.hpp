@@ -53,6 +53,7 @@ struct Workers {
     cluster::AllReduceKind communicator = cluster::AllReduceKind::automatic;
     bool share_device = false;
     double timeout_seconds = 60;
+    std::optional<double> watts;
 };
 
 struct Checkpoint {

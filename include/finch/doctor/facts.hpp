@@ -4,6 +4,7 @@
 #include "finch/backend/version.hpp"
 #include "finch/cluster/machine.hpp"
 #include "finch/comm/version.hpp"
+#include "finch/energy/meter.hpp"
 #include "finch/store/file_system.hpp"
 
 #include <map>
@@ -20,6 +21,7 @@ struct RankFacts {
     cluster::Machine machine;
     backend::CudaVersions cuda;
     std::vector<backend::DeviceDescription> devices;  ///< that it sees
+    energy::Available energy;                         ///< what can be measured
     std::map<std::string, std::string> variables;     ///< of the environment, those that matter
     store::FileSystem file_system;                    ///< of the working directory
     bool operator==(const RankFacts&) const = default;

@@ -57,10 +57,11 @@ private:
         double seconds_per_step = 0;  ///< 0: not measured yet
         double seconds_left = 0;      ///< estimated; 0: unknown
         double progress = 0;
-        double training_seconds = 0;  ///< in this start, by the device's clock
-        std::int64_t steps_done = 0;  ///< in this start
-        std::int32_t rung = 0;        ///< that was told of
-        std::int32_t epochs = 0;      ///< that were told of
+        double training_seconds = 0;                     ///< in this start, by the device's clock
+        std::int64_t steps_done = 0;                     ///< in this start
+        energy::Energy energy_before = energy::nothing;  ///< what it took in earlier starts
+        std::int32_t rung = 0;                           ///< that was told of
+        std::int32_t epochs = 0;                         ///< that were told of
     };
 
     /// A leader that reads or writes a training's files is not taken for dead within this time.

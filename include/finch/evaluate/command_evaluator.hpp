@@ -68,6 +68,7 @@ private:
     [[nodiscard]] search::Individual interrupted(std::uint32_t slot);
     [[nodiscard]] bool begins_again(std::uint32_t slot);
     void note_starts(std::uint32_t slot, const Programs::Standing& standing);
+    void add_time(search::Individual& individual, double began) const;
     void describe_progress(search::Individual& individual) const;
 
     const config::Config& config_;

@@ -2,6 +2,7 @@
 
 #include "finch/comm/group.hpp"
 #include "finch/config/config.hpp"
+#include "finch/energy/ledger.hpp"
 #include "finch/evaluate/command_line.hpp"
 #include "finch/evaluate/program_environment.hpp"
 #include "finch/evaluate/report_line.hpp"
@@ -53,9 +54,9 @@ public:
         store::RunDirectory run;  ///< its path is absolute
     };
 
-    /// Collective over the worker. All must outlive it.
+    /// Collective over the worker. All must outlive it. `meter`: this rank's; null: there is none.
     Programs(const config::Config& config, const CommandLine& line, const comm::Group& group,
-             process::Launcher& launcher, Place place);
+             process::Launcher& launcher, Place place, energy::Meter* meter = nullptr);
 
     /// Collective over the worker. Does what `order` says. For `look` how each slot stands; else nothing.
     std::vector<Standing> obey(const ProgramOrder& order);
@@ -70,6 +71,8 @@ public:
     [[nodiscard]] bool wait(double seconds);
     /// Why the last evaluation of `slot` failed, of the lowest rank that has something to say. After `release`.
     [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
+    /// What the last evaluation of `slot` took in this start, on all ranks. After `release`.
+    [[nodiscard]] const energy::Energy& energy() const noexcept { return energy_; }
     /// Whether it was ended by a signal that came from elsewhere, on this rank.
     [[nodiscard]] bool was_signalled(std::uint32_t slot) const;
     [[nodiscard]] std::filesystem::path folder_of(search::Id id) const { return run_.evaluation(id); }
@@ -92,6 +95,8 @@ private:
         std::vector<ReportLine> reports{};
         std::string problem{};
         int signal = 0;
+        bool is_evaluated = false;  ///< from its start to its release
+        double began = 0;           ///< steady seconds
     };
 
     void start(const ProgramOrder& order);
@@ -100,7 +105,8 @@ private:
     void fail(Slot& slot, const std::string& why, Fault fault) const;
     static void answer(Slot& slot, const ProgramOrder::Answers& answers);
     [[nodiscard]] std::vector<Standing> look(const std::vector<ProgramOrder::Answers>& answers);
-    void release(Slot& slot, bool ends_program);
+    void release(std::uint32_t number, bool ends_program);
+    void count_energy(std::uint32_t number);
     void prepare_folder(const search::Individual& individual, const CommandLine::Paths& paths) const;
     [[nodiscard]] process::Program program_of(const ProgramOrder& order, const search::Individual& individual,
                                               const CommandLine::Paths& paths) const;
@@ -115,6 +121,8 @@ private:
     store::RunDirectory run_;
     ProgramEnvironment environment_;
     std::vector<Slot> slots_;
+    energy::Ledger ledger_;
+    energy::Energy energy_;
     std::string problem_;
 };
 

@@ -6,6 +6,7 @@
 #include "finch/comm/group.hpp"
 #include "finch/config/config.hpp"
 #include "finch/data/dataset.hpp"
+#include "finch/energy/ledger.hpp"
 #include "finch/evaluate/order.hpp"
 #include "finch/train/profile.hpp"
 #include "finch/train/training.hpp"
@@ -22,9 +23,11 @@ namespace finch::evaluate {
 class Slots {
 public:
     /// Collective over the worker. All must outlive it. Each slot has a stream of its own on `device`. `profile`
-    /// measures the trainings, one after another; null on all ranks: nobody does.
+    /// measures the trainings, one after another; null on all ranks: nobody does. `meter`: this rank's; null: there is
+    /// none.
     Slots(const config::Config& config, const data::Datasets& datasets, backend::Device& device,
-          const comm::Group& group, cluster::AllReduceKind communicator, train::Profile* profile = nullptr);
+          const comm::Group& group, cluster::AllReduceKind communicator, train::Profile* profile = nullptr,
+          energy::Meter* meter = nullptr);
     /// While unwinding it gives the communicator up: the trainings' ends wait for the device, which may wait for a
     /// peer.
     ~Slots();
@@ -47,6 +50,8 @@ public:
     /// What the last `snapshot` gave.
     [[nodiscard]] NamedArrays take_snapshot() { return std::move(snapshot_); }
     /// What the last `report` gave.
+    /// What the training that was last saved, or that ended last, took in this start, on all ranks.
+    [[nodiscard]] const energy::Energy& energy() const noexcept { return energy_; }
     [[nodiscard]] const train::ProfileReport& report() const noexcept { return report_; }
     [[nodiscard]] const data::Dataset& training_set() const noexcept { return datasets_.training; }
     /// Null: nobody measures.
@@ -55,7 +60,8 @@ public:
 private:
     Status start(const Order& order);
     [[nodiscard]] Order next_order(const Order& last) const;
-    Status advance(std::uint32_t slot, std::int64_t steps);
+    Status advance(const Order::Steps& steps);
+    void sum_energy(std::uint32_t slot);
     template <class Work>
     [[nodiscard]] std::pair<Status, std::string> attempt(Work&& work) const;
     void check_health(std::uint32_t slot);
@@ -72,6 +78,8 @@ private:
     std::vector<std::unique_ptr<backend::Device>> streams_;  ///< by slot
     std::unique_ptr<comm::AllReduce> all_reduce_;
     std::vector<std::unique_ptr<train::Training>> slots_;
+    energy::Ledger ledger_;
+    energy::Energy energy_;
     NamedArrays snapshot_;
     std::string problem_;
 };

@@ -16,8 +16,9 @@ struct Compared {
     const search::Space& space;
 };
 
-/// What came of each run, side by side: state, evaluations, outcomes, epochs, hours and node-hours, the best loss, its
-/// individual and genes, and how many evaluations and hours it took to be as good as the worst of their bests.
+/// What came of each run, side by side: state, evaluations, outcomes, epochs, hours, node-hours and energy, the best
+/// loss, its individual and genes, and how many evaluations and hours it took to be as good as the worst of their
+/// bests.
 [[nodiscard]] std::string comparison_table(std::span<const Compared> runs, const std::string& fitness);
 
 }  // namespace finch::report

@@ -13,7 +13,7 @@
 namespace finch::report {
 
 /// The `top` best individuals of each island: id, loss (under the name `fitness`), accuracy, epochs, generation,
-/// seconds of training, genes in words.
+/// seconds of training, energy if that is known of any, genes in words.
 [[nodiscard]] std::string best_table(const search::Space& space, const search::Population& population,
                                      const store::ArchiveFacts& facts, int top, const std::string& fitness);
 

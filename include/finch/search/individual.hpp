@@ -3,6 +3,7 @@
 #include "finch/base/bytes.hpp"
 #include "finch/base/epoch.hpp"
 #include "finch/base/metric.hpp"
+#include "finch/energy/energy.hpp"
 #include "finch/search/gene.hpp"
 
 #include <array>
@@ -145,6 +146,7 @@ struct Individual {
     double finished = 0;
     double samples_per_second = 0;
     double training_seconds = 0;
+    energy::Energy energy;
     double progress = 0;
     Attempt attempt;
     Breeding breeding;
@@ -221,6 +223,7 @@ constexpr auto fields_of(const Individual*) {
             .since(5),
         Field{"reused_run", &Individual::reused_run, "the run that reused_from is of, in /reused_runs; 0: this one"}
             .since(6),
+        Field{"energy", &Individual::energy, "what its training took"}.since(7),
     };
 }
 static_assert(lists_every_member<Individual>);
@@ -270,8 +273,8 @@ inline constexpr double least_pruned = 1e300;
 [[nodiscard]] double comparable_loss(const Individual& individual) noexcept;
 
 /// Of two records of one id, whether `a` is to be kept rather than `b`: finished before unfinished, further trained
-/// before nearer, the longer curve (a record may travel without it), the later attempt, more progress, then the smaller
-/// bytes. Equal records: false.
+/// before nearer, the longer curve (a record may travel without it), the later attempt, more progress, more seconds
+/// (of a program that was stopped and tells of no progress), then the smaller bytes. Equal records: false.
 /// A strict total order over different records.
 [[nodiscard]] bool supersedes(const Individual& a, const Individual& b);
 
@@ -284,8 +287,9 @@ inline constexpr double least_pruned = 1e300;
 
 /// Appends the individual to `out`, the curve only where `with_curve`. read_individual() reads either, and throws
 /// FileError where the bytes mean no individual. `version`: 1 has no training seconds, progress and attempt, 2 no
-/// breeding, 3 no pruning, reused_from, inherited_from and parameters, 4 no metrics and retry_of, 5 no reused_run.
-inline constexpr std::uint16_t individual_version = 6;
+/// breeding, 3 no pruning, reused_from, inherited_from and parameters, 4 no metrics and retry_of, 5 no reused_run, 6 no
+/// energy.
+inline constexpr std::uint16_t individual_version = 7;
 void write_individual(const Individual& individual, bool with_curve, Bytes& out);
 [[nodiscard]] Individual read_individual(ByteReader& reader, std::uint16_t version = individual_version);
 
