@@ -131,19 +131,40 @@ void show_progress(const comm::Session& session, std::size_t trainings) {
     }
 }
 
-/// Collective over the world. Every genome on all of them, so that all measure the same.
+/// The shorter time; nothing where there is none.
+std::optional<double> shorter(const std::optional<simulate::SampledIndividual>& before, std::optional<double> now) {
+    return before && now ? std::optional(std::min(before->seconds, *now)) : now;
+}
+
+/// Collective over the world.
+void measure_one(const comm::Session& session, std::vector<std::unique_ptr<Workers>>& all,
+                 const std::vector<search::Genome>& genomes, std::size_t which, const data::Dataset& images,
+                 std::vector<MeasuredWorkers>& measured) {
+    show_progress(session, which);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        auto& individual = measured[i].sample[which];
+        if (const auto time = shorter(individual, all[i]->seconds_of(genomes[which], images))) {
+            individual = {*time, all[i]->epochs_of(genomes[which])};
+        }
+    }
+}
+
+/// Collective over the world. Every genome on all of them, so that all measure the same; then once more, as far as
+/// there is time: of the two times the shorter counts, so that what else the machine did for a moment does not.
 void measure_sample(const comm::Session& session, std::vector<std::unique_ptr<Workers>>& all,
                     const std::vector<search::Genome>& genomes, const data::Dataset& images, double seconds,
                     std::vector<MeasuredWorkers>& measured) {
-    const Patience patience(seconds);
-    for (std::size_t done = 0; done < genomes.size() && patience.allows(done); ++done) {
-        show_progress(session, done);
-        for (std::size_t i = 0; i < all.size(); ++i) {
-            const auto time = all[i]->seconds_of(genomes[done], images);
-            measured[i].sample.push_back(
-                time ? std::optional(simulate::SampledIndividual{*time, all[i]->epochs_of(genomes[done])})
-                     : std::nullopt);
+    const Patience first_round(seconds / 2);
+    const Patience second_round(seconds);
+    std::size_t count = 0;
+    for (; count < genomes.size() && first_round.allows(count); ++count) {
+        for (MeasuredWorkers& workers : measured) {
+            workers.sample.emplace_back();
         }
+        measure_one(session, all, genomes, count, images, measured);
+    }
+    for (std::size_t genome = 0; genome < count && second_round.allows(fewest_genomes); ++genome) {
+        measure_one(session, all, genomes, genome, images, measured);
     }
 }
 
@@ -280,7 +301,7 @@ int measure_plan(const comm::Session& session, const PlanOptions& options) {
     measured.seconds_of_start = seconds_of_start;
     std::vector<std::unique_ptr<Workers>> all;
     for (const int ranks : sizes_to_measure(session.world_size(), config.workers.ranks)) {
-        all.push_back(std::make_unique<Workers>(session, config, ranks, std::min(0.5, options.measure_seconds / 200)));
+        all.push_back(std::make_unique<Workers>(session, config, ranks, std::min(0.3, options.measure_seconds / 400)));
         measured.workers.push_back({.ranks = ranks, .threads = all.back()->threads(), .sample = {}});
     }
     measured.device = all.front()->device();

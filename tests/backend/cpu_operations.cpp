@@ -1,6 +1,9 @@
 #include "backend/trial.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <doctest/doctest.h>
+#include <limits>
 #include <new>
 #include <string>
 
@@ -17,7 +20,58 @@ bool has_avx2() {
 #endif
 }
 
+/// What `activation` makes of `x`.
+std::vector<float> activated(Activation activation, const std::vector<float>& x) {
+    const auto device = make_cpu_device(1);
+    const auto operation = device->make(ActivationShape{static_cast<std::int64_t>(x.size()), activation});
+    const Buffer device_x = on_device(*device, Tensor(x.begin(), x.end()));
+    const Buffer device_y = device->allocate(x.size());
+    forward(*device, *operation, device_x, device_y);
+    return from_device(*device, device_y);
+}
+
+/// Numbers of either sign from 1e-30 to 80, where neither function leaves the range of a float.
+std::vector<float> many_numbers() {
+    std::vector<float> numbers{0};
+    for (double number = 1e-30; number < 80; number *= 1.0003) {
+        numbers.push_back(static_cast<float>(number));
+        numbers.push_back(static_cast<float>(-number));
+    }
+    return numbers;
+}
+
 }  // namespace
+
+TEST_CASE("sigmoid and tanh are those of float64 within a few units of the last place, wherever x is") {
+    const std::vector<float> x = many_numbers();
+    const std::vector<float> sigmoid = activated(Activation::sigmoid, x);
+    const std::vector<float> tanh = activated(Activation::tanh, x);
+    double worst = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        const double number = static_cast<double>(x[i]);
+        const double logistic = 1 / (1 + std::exp(-number));
+        worst = std::max(worst, std::abs(static_cast<double>(sigmoid[i]) - logistic) / logistic);
+        const double tangent = number == 0 ? 1 : std::tanh(number);  // 0 must be met exactly
+        worst = std::max(worst, std::abs(static_cast<double>(tanh[i]) - std::tanh(number)) / std::abs(tangent));
+    }
+    CHECK(worst < 4e-7);
+}
+
+TEST_CASE("sigmoid and tanh of what is infinite, huge or no number") {
+    const float infinity = std::numeric_limits<float>::infinity();
+    const std::vector<float> x{infinity, 1e30F, 200, -200, -1e30F, -infinity, std::numeric_limits<float>::quiet_NaN()};
+    const std::vector<float> sigmoid = activated(Activation::sigmoid, x);
+    const std::vector<float> tanh = activated(Activation::tanh, x);
+    for (std::size_t i = 0; i < 3; ++i) {
+        CHECK(sigmoid[i] == 1);
+        CHECK(tanh[i] == 1);
+        CHECK(sigmoid[3 + i] < 1e-37F);
+        CHECK(sigmoid[3 + i] >= std::numeric_limits<float>::min());  // processors are slow with smaller ones
+        CHECK(tanh[3 + i] == -1);
+    }
+    CHECK(std::isnan(sigmoid.back()));
+    CHECK(std::isnan(tanh.back()));
+}
 
 TEST_CASE("convolution: gradients have the same bits each time, on two threads too") {
     const auto device = make_cpu_device(2);

@@ -64,6 +64,7 @@ more=()
 case "$1 $2" in
     {cases}
 esac
+if [[ " $* " == *" --measure "* ]]; then more+=(--measure-seconds 1); fi
 exec {finch} "$@" "${{more[@]}}"
 """,
     "sbatch": """#!/bin/bash

@@ -7,7 +7,8 @@
 #include "operations.hpp"
 #include "vectorised.hpp"
 
-#include <cmath>
+#include <bit>
+#include <cstdint>
 #include <cstring>
 
 namespace finch::backend::cpu {
@@ -34,6 +35,51 @@ FINCH_VECTORISED void tanh_derivative(const float* __restrict y, float* __restri
 FINCH_VECTORISED void relu(const float* x, float* y, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
         y[i] = x[i] > 0.0F ? x[i] : 0.0F;
+    }
+}
+
+/// exp(x) = power · (1 + rest), where rest is exp(r) − 1 of the r in [−ln 2 / 2, ln 2 / 2] that whole powers of 2
+/// leave: x = n ln 2 + r, power = 2ⁿ. |x| ≤ 87; of what is no number `rest` is none. No branches and no calls, so
+/// that loops of it are vectorised; 1 unit of the last place.
+struct Exponential {
+    float power;
+    float rest;
+};
+inline Exponential exponential(float x) {
+    constexpr float per_ln2 = 1.44269504F;
+    constexpr float ln2_high = 0.693359375F;  // 9 bits, so that n · ln2_high is exact
+    constexpr float ln2_low = -2.12194440e-4F;
+    constexpr float rounds = 12582912.0F;  // 1.5 · 2²³: what is added to it is rounded to whole numbers
+    constexpr std::int32_t exponent_bias = 127;
+    constexpr int fraction_bits = 23;
+    const float shifted = x * per_ln2 + rounds;
+    const float n = shifted - rounds;
+    const float r = (x - n * ln2_high) - n * ln2_low;
+    const std::int32_t whole = std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(rounds);
+    // Taylor's series: the term after the last is below 5e-9.
+    const float tail = 1.0F / 2 + r * (1.0F / 6 + r * (1.0F / 24 + r * (1.0F / 120 + r * (1.0F / 720 + r / 5040))));
+    return {std::bit_cast<float>((whole + exponent_bias) << fraction_bits), r + r * r * tail};
+}
+
+/// `x` in [low, high]; what is no number stays so.
+inline float clamped(float x, float low, float high) {
+    const float above = x < low ? low : x;
+    return above > high ? high : above;
+}
+
+FINCH_VECTORISED void sigmoid(const float* x, float* y, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+        const Exponential e = exponential(clamped(-x[i], -87.0F, 87.0F));
+        y[i] = 1.0F / (1.0F + (e.power + e.power * e.rest));
+    }
+}
+
+/// (exp(2x) − 1) / (exp(2x) + 1), whose numerator loses nothing where x is small.
+FINCH_VECTORISED void hyperbolic_tangent(const float* x, float* y, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+        const Exponential e = exponential(clamped(2.0F * x[i], -20.0F, 20.0F));
+        const float less_one = (e.power - 1.0F) + e.power * e.rest;
+        y[i] = less_one / (less_one + 2.0F);
     }
 }
 
@@ -106,14 +152,10 @@ void apply_activation(Activation activation, const float* x, float* y, std::size
             relu(x, y, count);
             return;
         case Activation::sigmoid:
-            for (std::size_t i = 0; i < count; ++i) {
-                y[i] = 1.0F / (1.0F + std::exp(-x[i]));
-            }
+            sigmoid(x, y, count);
             return;
         case Activation::tanh:
-            for (std::size_t i = 0; i < count; ++i) {
-                y[i] = std::tanh(x[i]);
-            }
+            hyperbolic_tangent(x, y, count);
             return;
         case Activation::leaky_relu:
         case Activation::gelu:
