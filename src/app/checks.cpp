@@ -5,10 +5,13 @@
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
 #include "finch/config/trial_genomes.hpp"
+#include "finch/data/expected.hpp"
 #include "finch/data/normalisation.hpp"
 #include "finch/data/sampling.hpp"
 #include "finch/train/class_weights.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <set>
 
 namespace finch::app {
@@ -50,14 +53,17 @@ std::string untrained_classes(const data::Dataset& images, const data::Split& sp
             untrained.erase(label(sample));
         }
     }
-    return untrained.empty()
-               ? ""
-               : fmt::format("; of the classes that validate {} do not train", fmt::join(untrained, ", "));
+    constexpr std::size_t most = 10;
+    const auto some = std::next(untrained.begin(), static_cast<std::ptrdiff_t>(std::min(untrained.size(), most)));
+    const std::string more = untrained.size() > most ? fmt::format(" and {} more", untrained.size() - most) : "";
+    return untrained.empty() ? ""
+                             : fmt::format("; of the classes that validate {}{} do not train",
+                                           fmt::join(untrained.begin(), some, ", "), more);
 }
 
 /// "; normalised by mean 0.1307 and deviation 0.3081": empty where the configuration says the numbers.
 std::string normalisation_text(const data::Options& options, const data::Dataset& training) {
-    if (!data::needs_moments(options)) {
+    if (!data::needs_moments(options) || data::is_stand_in(training)) {
         return "";
     }
     const data::Normalisation used = data::normalisation_of(options, training);

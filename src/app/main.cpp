@@ -137,7 +137,9 @@ void add_reuse(CLI::App& verb, std::vector<std::string>& settings) {
                 for (const std::string& run : runs) {
                     list.items.push_back({.kind = config::Tree::Kind::scalar, .text = run, .quoted = true});
                 }
-                settings.push_back("search.reuse=" + config::emit(list));
+                std::string text = config::emit(list);
+                text.erase(text.find_last_not_of('\n') + 1);
+                settings.push_back("search.reuse=" + text);
             },
             "takes over results of that run of what would be the same evaluations; may be repeated (search.reuse)")
         ->type_name("RUN")

@@ -20,6 +20,7 @@ namespace finch::app {
 namespace {
 
 constexpr double seconds_per_hour = 3600;
+constexpr std::size_t few_genomes = 8;
 constexpr double seconds_to_stop = 180;  ///< before the time limit: --signal of jobs/evolve.sbatch
 
 /// Sorted numbers.
@@ -85,6 +86,22 @@ std::string remarks(const config::Config& config, const Measured& measured) {
         text += fmt::format("remark: {} ends trainings early, which nobody can foresee: this is the time without it\n",
                             may_stop ? "training.early_stopping" : "search.pruning");
     }
+    const auto has_configured = [&config](const MeasuredWorkers& workers) {
+        return workers.ranks == config.workers.ranks;
+    };
+    if (std::none_of(measured.workers.begin(), measured.workers.end(), has_configured)) {
+        text +=
+            fmt::format("remark: workers of {}, as configured, were not measured: start it on so many, or a multiple\n",
+                        counted(config.workers.ranks, "rank"));
+    }
+    if (!measured.base.empty() && config.recipe(measured.base, 0).training.batch_size_per_rank &&
+        measured.workers.size() > 1) {
+        text += "remark: with training.batch_size_per_rank workers of other sizes learn with other batches\n";
+    }
+    if (const std::size_t genomes = measured.workers.front().sample.size(); genomes < few_genomes) {
+        text += fmt::format("remark: {} say little of a space; --measure-seconds gives it more time\n",
+                            counted(static_cast<std::int64_t>(genomes), "genome"));
+    }
     if (config.workers.slots > 1) {
         text += "remark: individuals were measured one at a time; the slots of a worker are taken to share it\n";
     }
@@ -143,20 +160,38 @@ std::vector<Layout> layouts_of(const config::Config& config, const Question& que
     return layouts;
 }
 
+/// By more than rounding.
+bool is_better_by_time(const Layout& a, const Layout& b) {
+    constexpr double alike = 1e-6;
+    return a.forecast.hours.median < (1 - alike) * b.forecast.hours.median;
+}
+
 /// Ends first or, where time alone ends it, has most evaluations.
 bool is_better(const Layout& a, const Layout& b) {
-    const double hours = a.forecast.hours.median - b.forecast.hours.median;
-    constexpr double alike = 1e-6;
-    return std::abs(hours) > alike * b.forecast.hours.median
-               ? hours < 0
-               : a.forecast.evaluations.median > b.forecast.evaluations.median;
+    return is_better_by_time(a, b) ||
+           (!is_better_by_time(b, a) && a.forecast.evaluations.median > b.forecast.evaluations.median);
+}
+
+/// "200"; "1500 (1400 to 1600)" where it is not the same in all forecasts.
+std::string evaluations_text(const simulate::Interval& evaluations) {
+    return evaluations.low == evaluations.high ? fmt::format("{:.0f}", evaluations.median) : range_text(evaluations, 1);
+}
+
+/// What the best of these layouts has before the others.
+std::string verdict(const std::vector<Layout>& layouts) {
+    const auto ends_alike = [&layouts](const Layout& layout) {
+        return !is_better_by_time(layout, layouts.front()) && !is_better_by_time(layouts.front(), layout);
+    };
+    return layouts.size() == 1                                       ? "submit it"
+           : std::all_of(layouts.begin(), layouts.end(), ends_alike) ? "it evaluates most"
+                                                                     : "it ends first";
 }
 
 std::string row_text(const Layout& layout, const Unit& unit, int nodes, std::int64_t starts) {
     const simulate::Forecast& forecast = layout.forecast;
-    return fmt::format("{:>6} {:>8} {:>25} {:>12.3g} {:>12.0f} {:>7}\n", layout.workers->ranks,
+    return fmt::format("{:>6} {:>8} {:>25} {:>12.3g} {:>28} {:>7}\n", layout.workers->ranks,
                        layout.places.leaders.size(), range_text(forecast.hours, unit.seconds / seconds_per_hour),
-                       forecast.hours.median * nodes, forecast.evaluations.median,
+                       forecast.hours.median * nodes, evaluations_text(forecast.evaluations),
                        starts > 0 ? std::to_string(starts) : "never");
 }
 
@@ -205,7 +240,7 @@ std::string command(const PlanOptions& options, const Question& question, const 
     line += fmt::format(" --time={} {} {}", cluster::time_limit_text(time_limit), quoted(job_script()),
                         quoted(options.config.string()));
     for (const std::string& setting : options.settings) {
-        line += " --set " + quoted(setting);
+        line += setting.starts_with("workers.ranks=") ? "" : " --set " + quoted(setting);
     }
     return line + fmt::format(" --set workers.ranks={}", layout.workers->ranks);
 }
@@ -248,7 +283,8 @@ std::string measured_text(const config::Config& config, const Measured& measured
         }
         text += fmt::format("  {:<20}", gene.name);
         for (const auto& [value, seconds] : gene.seconds) {
-            text += fmt::format("  {}: {:.3g}", value, seconds / unit.seconds);
+            text += seconds ? fmt::format("  {}: {:.3g}", value, *seconds / unit.seconds)
+                            : fmt::format("  {}: no network", value);
         }
         text += "\n";
     }
@@ -262,6 +298,11 @@ std::string layouts_text(const config::Config& config, const PlanOptions& option
                          const data::Datasets& datasets, const Measured& measured, std::optional<double> time_limit) {
     if (!simulate::is_foreseeable(config.budget)) {
         return "a target loss alone ends this search: how long that takes, nobody can foresee\n";
+    }
+    if (measured.on_gpus != (question.gpus_per_node > 0)) {
+        return fmt::format("no forecast: these times are of {}, and the plan is for nodes {} GPUs; {}\n",
+                           measured.on_gpus ? "GPUs" : "CPUs", measured.on_gpus ? "without" : "with",
+                           measured.on_gpus ? "say --gpus-per-node N" : "start it where the GPUs are");
     }
     std::string refused;
     const std::vector<Layout> layouts = layouts_of(config, question, measured, refused);
@@ -279,7 +320,7 @@ std::string layouts_text(const config::Config& config, const PlanOptions& option
     std::string text = fmt::format("\nthe search on {} of {}, in starts of {}; 90 % of forecasts in brackets:\n",
                                    counted(std::ssize(question.node_of_rank), "rank"), counted(nodes, "node"),
                                    cluster::time_limit_text(limit));
-    text += fmt::format("{:>6} {:>8} {:>25} {:>12} {:>12} {:>7}\n", "ranks", "workers", unit.name, "node-hours",
+    text += fmt::format("{:>6} {:>8} {:>25} {:>12} {:>28} {:>7}\n", "ranks", "workers", unit.name, "node-hours",
                         "evaluations", "starts");
     std::int64_t starts_of_best = 0;
     for (const Layout& layout : layouts) {
@@ -295,8 +336,8 @@ std::string layouts_text(const config::Config& config, const PlanOptions& option
                           "before the limit it stops\n",
                           cluster::time_limit_text(limit), measured.seconds_of_start, seconds_to_stop);
     }
-    return text + fmt::format("{} with workers of {}:\n  {}\n", layouts.size() == 1 ? "submit it" : "it ends first",
-                              counted(best.workers->ranks, "rank"), command(options, question, datasets, best, limit));
+    return text + fmt::format("{} with workers of {}:\n  {}\n", verdict(layouts), counted(best.workers->ranks, "rank"),
+                              command(options, question, datasets, best, limit));
 }
 
 }  // namespace finch::app

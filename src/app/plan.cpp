@@ -179,13 +179,6 @@ config::Config load_to_plan(const PlanOptions& options) {
 }
 
 void print_plan(const config::Config& config, const Question& question, const data::Datasets* datasets) {
-    if (const auto* const command = std::get_if<config::CommandObjective>(&config.objective)) {
-        const auto prepared = prepare_programs(config, evaluate::read_templates(*command));
-        evaluate::check_program(prepared->line.program());
-        fmt::print("{}", reuse_text(config, prepared->fingerprint));
-    } else if (!config.trains()) {
-        fmt::print("{}", reuse_text(config, std::nullopt));
-    }
     const cluster::Layout layout = cluster::make_layout(question.node_of_rank, layout_options(config));
     const cluster::DeviceMap devices = map_devices(config, layout, question.gpus_per_node);
     std::string text = table(config, layout, devices);
@@ -202,6 +195,13 @@ void print_plan(const config::Config& config, const Question& question, const da
 
 int plan(const PlanOptions& options) {
     const config::Config config = load_to_plan(options);
+    if (const auto* const command = std::get_if<config::CommandObjective>(&config.objective)) {
+        const auto prepared = prepare_programs(config, evaluate::read_templates(*command));
+        evaluate::check_program(prepared->line.program());
+        fmt::print("{}", reuse_text(config, prepared->fingerprint));
+    } else if (!config.trains()) {
+        fmt::print("{}", reuse_text(config, std::nullopt));
+    }
     const Question question = question_of(options);
     std::optional<data::Datasets> datasets;
     if (config.trains()) {

@@ -12,6 +12,7 @@
 #include "finch/base/log.hpp"
 #include "finch/base/message.hpp"
 #include "finch/base/run_state.hpp"
+#include "finch/base/words.hpp"
 #include "finch/cluster/allocation.hpp"
 #include "finch/cluster/time_limit.hpp"
 #include "finch/comm/all_reduce.hpp"
@@ -21,6 +22,7 @@
 #include "finch/train/timing.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <limits>
 #include <numeric>
 
@@ -36,11 +38,12 @@ constexpr std::size_t most_options = 8;    ///< of a choice
 class Workers {
 public:
     /// Collective over the world.
-    Workers(const comm::Session& session, const config::Config& config, int ranks, double seconds)
+    Workers(const comm::Session& session, const config::Config& config, int ranks, int threads, double seconds)
         : seconds_(seconds),
-          config_(config::parse(config.text(), "the plan",
-                                {fmt::format("workers.ranks={}", ranks), "workers.islands=1", "workers.slots=1",
-                                 "search.islands=none", "search.exchange={kind: none}"})),
+          config_(config::parse(
+              config.text(), "the plan",
+              {fmt::format("workers.ranks={}", ranks), fmt::format("workers.threads={}", threads), "workers.islands=1",
+               "workers.slots=1", "search.islands=none", "search.exchange={kind: none}"})),
           placement_(place_ranks(session, config_, cluster::Slurm::read(cluster::Environment::of_this_process()))),
           group_(MPI_COMM_WORLD, placement_.mine(session.world_rank()).worker,
                  placement_.mine(session.world_rank()).group_rank, config_.workers.timeout_seconds),
@@ -72,6 +75,7 @@ public:
     }
     [[nodiscard]] int threads() const noexcept { return placement_.threads; }
     [[nodiscard]] const std::string& device() const noexcept { return device_.description; }
+    [[nodiscard]] bool on_gpus() const { return !device_.device->is_host(); }
 
 private:
     double seconds_;
@@ -114,20 +118,30 @@ std::vector<search::Genome> sample_of(const config::Config& config, const data::
 /// Collective over the world: whether rank 0 has time for one more.
 class Patience {
 public:
-    explicit Patience(double seconds) : end_(steady_seconds() + seconds) {}
+    explicit Patience(double seconds) : end_(steady_seconds() + seconds), last_end_(end_ + 2 * seconds) {}
     [[nodiscard]] bool allows(std::size_t measured) const {
-        const bool mine = measured < fewest_genomes || steady_seconds() < end_;
+        const double now = steady_seconds();
+        const bool mine = measured == 0 || now < (measured < fewest_genomes ? last_end_ : end_);
         return comm::broadcast(MPI_COMM_WORLD, mine ? "yes" : "no") == "yes";
     }
 
 private:
     double end_;
+    double last_end_;  ///< for the first few
 };
 
-/// Says on a terminal how far it is.
+/// Says how far it is: on a terminal at once, elsewhere now and then.
 void show_progress(const comm::Session& session, std::size_t trainings) {
+    static double last = steady_seconds();
+    constexpr double seconds_between = 10;
+    const std::string text =
+        fmt::format("measuring: {} so far", counted(static_cast<std::int64_t>(trainings), "genome"));
     if (session.world_rank() == 0 && LiveLine::available()) {
-        LiveLine::show(fmt::format("measuring: {} genomes so far", trainings));
+        LiveLine::show(text);
+    } else if (session.world_rank() == 0 && steady_seconds() - last > seconds_between) {
+        fmt::print("{}\n", text);
+        std::fflush(stdout);
+        last = steady_seconds();
     }
 }
 
@@ -190,11 +204,16 @@ std::vector<MeasuredGene> measure_bounds(const comm::Session& session, Workers& 
             continue;
         }
         MeasuredGene& measured = genes.emplace_back(MeasuredGene{gene.name, {}});
-        for (const double value : patience.allows(genes.size()) ? values_to_try(gene) : std::vector<double>()) {
+        const bool has_time = patience.allows(genes.size() - 1);
+        for (const double value : has_time ? values_to_try(gene) : std::vector<double>()) {
             search::Genome genome = base;
             genome[at] = value;
             genome = search::canonical(config.space, std::move(genome));
-            if (!can_exist(config, genome, images) || genome[at] != value) {
+            if (genome[at] != value) {
+                continue;  // the gene is not active there
+            }
+            if (!can_exist(config, genome, images)) {
+                measured.seconds.emplace_back(search::value_text(gene, value), std::nullopt);
                 continue;
             }
             show_progress(session, random_genomes + genes.size());
@@ -299,12 +318,18 @@ int measure_plan(const comm::Session& session, const PlanOptions& options) {
     const std::vector<search::Genome> genomes = sample_of(config, images);
     Measured measured;
     measured.seconds_of_start = seconds_of_start;
+    // As the memory of the plan counts them.
+    const auto slurm = cluster::Slurm::read(cluster::Environment::of_this_process());
+    const int threads =
+        config.workers.threads > 0 ? config.workers.threads : static_cast<int>(slurm.cpus_per_task.value_or(1));
     std::vector<std::unique_ptr<Workers>> all;
     for (const int ranks : sizes_to_measure(session.world_size(), config.workers.ranks)) {
-        all.push_back(std::make_unique<Workers>(session, config, ranks, std::min(0.3, options.measure_seconds / 400)));
+        all.push_back(
+            std::make_unique<Workers>(session, config, ranks, threads, std::min(0.3, options.measure_seconds / 400)));
         measured.workers.push_back({.ranks = ranks, .threads = all.back()->threads(), .sample = {}});
     }
     measured.device = all.front()->device();
+    measured.on_gpus = all.front()->on_gpus();
     const double begin = steady_seconds();
     measure_sample(session, all, genomes, images, options.measure_seconds * (1 - share_of_bounds), measured.workers);
     const auto configured = std::find_if(measured.workers.begin(), measured.workers.end(),

@@ -13,7 +13,8 @@ namespace finch::train {
 namespace {
 
 constexpr std::int64_t most_batches = 100;  ///< of an epoch that is measured
-constexpr std::size_t fewest_epochs = 3;
+constexpr std::size_t fewest_epochs = 3;    ///< that are measured
+constexpr double long_time = 1;             ///< s; where one epoch takes it, one is enough
 
 std::int64_t batches_of(std::int64_t samples, std::int64_t batch) {
     return (samples + batch - 1) / batch;
@@ -105,7 +106,9 @@ std::optional<Measurement> measure(backend::Device& device, const comm::Group& g
         }
         const double passed = now() - begin;
         measured.first_epoch = epochs == 1 ? passed : measured.first_epoch;
-        const bool is_enough_here = epochs > fewest_epochs && passed - measured.first_epoch >= seconds;
+        const double measured_for = passed - measured.first_epoch;
+        const bool is_enough_here = (epochs > fewest_epochs && measured_for >= seconds) ||
+                                    (epochs > 1 && measured_for >= std::max(seconds, long_time));
         is_enough = group.maximum(group.is_leader() && is_enough_here ? 1 : 0) != 0;
     }
     const ProfileReport report = profile.report(group);
@@ -113,6 +116,13 @@ std::optional<Measurement> measure(backend::Device& device, const comm::Group& g
         measured.epochs.push_back(seconds_of(report.epochs[i]));
     }
     return measured;
+}
+
+Timing timing_of(const Measurement& measured, const EpochBatches& batches, double start) {
+    const EpochSeconds epoch = median(measured.epochs);
+    return {.start = start,
+            .training_batch = epoch.training / static_cast<double>(batches.training),
+            .validation_batch = epoch.validation / static_cast<double>(batches.validation)};
 }
 
 }  // namespace
@@ -141,18 +151,16 @@ std::optional<Timing> measure_timing(backend::Device& device, const comm::Group&
         return std::nullopt;
     }
     const double shortest_epoch = median(first->epochs).whole();
+    const double start = std::max(0.0, first->first_epoch - shortest_epoch);
     std::array wanted{seconds / static_cast<double>(2 * fewest_epochs) / shortest_epoch};
     group.minimum(wanted);
     const auto batches = std::clamp<std::int64_t>(static_cast<std::int64_t>(wanted.front()), 1, most_batches);
+    if (batches == 1) {
+        return timing_of(*first, shortest.batches, start);
+    }
     Rehearsal longer = rehearsal(images, recipe, split, group.size(), batches);
     const auto measured = measure(device, group, all_reduce, longer, seconds, now);
-    if (!measured) {
-        return std::nullopt;
-    }
-    const EpochSeconds epoch = median(measured->epochs);
-    return Timing{.start = std::max(0.0, first->first_epoch - shortest_epoch),
-                  .training_batch = epoch.training / static_cast<double>(longer.batches.training),
-                  .validation_batch = epoch.validation / static_cast<double>(longer.batches.validation)};
+    return measured ? std::optional(timing_of(*measured, longer.batches, start)) : std::nullopt;
 }
 
 }  // namespace finch::train

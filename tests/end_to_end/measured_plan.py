@@ -22,8 +22,8 @@ def individuals(output):
 
 def layouts(output):
     """By ranks: workers, (time, low, high), node-hours, evaluations, starts."""
-    rows = re.findall(r"^ +(\d+) +(\d+) +([\d.e+-]+) \(([\d.e+-]+) to ([\d.e+-]+)\) +([\d.e+-]+) +(\d+) +(\w+)$", output, re.MULTILINE)
-    return {int(row[0]): (int(row[1]), tuple(map(number, row[2:5])), number(row[5]), int(row[6]), row[7]) for row in rows}
+    rows = re.findall(r"^ +(\d+) +(\d+) +([\d.e+-]+) \(([\d.e+-]+) to ([\d.e+-]+)\) +([\d.e+-]+) +([\d.e+]+)(?: \([^)]*\))? +(\w+)$", output, re.MULTILINE)
+    return {int(row[0]): (int(row[1]), tuple(map(number, row[2:5])), number(row[5]), number(row[6]), row[7]) for row in rows}
 
 
 def figures(folder):
@@ -33,8 +33,9 @@ def figures(folder):
     for genomes, times, _ in found.values():
         check(genomes >= 4 and times == sorted(times) and times[0] > 0, f"{genomes} genomes, {times}\n{output}")
     check(0 < found[2][2] < 2, f"efficiency of two ranks {found[2][2]}\n{output}")
-    for line in (r"  layers +1: \S+  3: \S+", r"  activation +relu: \S+  sigmoid: \S+  tanh: \S+", r"  lr +0.1: \S+  1: \S+"):
-        check(re.search(line, output), f"no line '{line}'\n{output}")
+    late = re.search(r"for want of time not: (.*) \(", output)
+    for gene, line in {"layers": r"  layers +1: \S+  3: \S+", "activation": r"  activation +relu: \S+  sigmoid: \S+  tanh: \S+", "lr": r"  lr +0.1: \S+  1: \S+"}.items():
+        check(re.search(line, output) or (gene != "layers" and late and gene in late[1].split(", ")), f"no line '{line}'\n{output}")
     unit = re.search(r"ranks +workers +(hours|minutes|seconds)", output)[1]
     found = layouts(output)
     check({ranks: row[0] for ranks, row in found.items()} == {1: 4, 2: 2}, f"{found}\n{output}")
@@ -57,6 +58,7 @@ def figures(folder):
 def limits(folder):
     output = folder.run(1, "plan", "tiny.yaml", *MEASURE, "--time", 10, "--set", "search.budget={hours: 1}", "--set", "workers.ranks=1")
     check(re.search(r"0:10:00", output) and [row[4] for row in layouts(output).values()] == ["9"], f"an hour in starts of ten minutes\n{output}")
+    check("submit it" in output and re.search(r"\d \([\d.e+]+ to [\d.e+]+\) +9$", output, re.MULTILINE), f"evaluations without their spread\n{output}")
     output = folder.run(1, "plan", "tiny.yaml", *MEASURE, "--time", "3:00", "--set", "workers.ranks=1")
     check("leaves no time to train" in output and "sbatch --nodes" not in output, f"a limit of three minutes\n{output}")
     output = folder.run(1, "plan", "tiny.yaml", *MEASURE, "--set", "search.budget={target_loss: 0.1}", "--set", "workers.ranks=1")
@@ -65,6 +67,22 @@ def limits(folder):
     check("training.early_stopping ends trainings early" in output, f"no remark\n{output}")
     output = folder.run(1, "plan", "tiny.yaml", *MEASURE, "--nodes", 1, "--ranks-per-node", 1, "--set", "workers.islands=2", "--set", "workers.ranks=1", expect=2)
     check("islands" in output, f"two islands on one worker\n{output}")
+
+
+def other_layouts(folder):
+    output = folder.run(1, "plan", "tiny.yaml", *MEASURE, "--set", "workers.ranks=2", "--nodes", 1, "--ranks-per-node", 2)
+    check("remark: workers of 2 ranks, as configured, were not measured" in output, f"no remark\n{output}")
+    line = re.search(r"^  sbatch .*$", output, re.MULTILINE)[0]
+    check(line.count("workers.ranks=") == 1 and line.endswith("--set workers.ranks=1"), line)
+    output = folder.run(1, "plan", "tiny.yaml", *MEASURE, "--set", "workers.ranks=1", "--nodes", 1, "--ranks-per-node", 2, "--gpus-per-node", 2)
+    check("no forecast: these times are of CPUs, and the plan is for nodes with GPUs" in output and "sbatch" not in output, f"GPUs by CPUs\n{output}")
+    folder.run(1, "evolve", "tiny.yaml", "--run", "earlier", "--set", "workers.ranks=1", "--set", "search.budget.evaluations=2")
+    output = folder.run(1, "plan", "tiny.yaml", *MEASURE, "--set", "workers.ranks=1", "--reuse", "earlier")
+    check(re.search(r"^  sbatch .* --set 'search.reuse=.*earlier.*' --set workers.ranks=1$", output, re.MULTILINE), f"--reuse in the line\n{output}")
+    folder.write("pools.yaml", CONFIG.replace("kernel: 2}", "kernel: $pool}").replace("    layers:", "    pool: {int: [1, 40]}\n    layers:"))
+    output = folder.run(1, "plan", "pools.yaml", *MEASURE, "--set", "workers.ranks=1")
+    check(re.search(r"  pool +1: \S+  40: no network", output), f"a bound without a network\n{output}")
+    return output
 
 
 def refusals(folder):
@@ -104,6 +122,7 @@ def main():
         folder.write("tiny.yaml", CONFIG)
         figures(folder)
         limits(folder)
+        other_layouts(folder)
         refusals(folder)
         expected(folder)
     passed("times by ranks and genes, layouts, limits, the sbatch line; data.expect in the place of data, and held against them")

@@ -64,6 +64,23 @@ TEST_CASE("who works all the time has all of it, read however often") {
     CHECK(world.joules(0) == doctest::Approx(2500));
 }
 
+TEST_CASE("work that is told of late, after a reading, is paid all the same, and no more than that") {
+    World world;
+    world.ledger.begin(0);
+    for (int i = 1; i <= 3; ++i) {
+        world.now += 1;
+        world.ledger.set_worked(0, i - 0.5);  // a follower hears of the leader's time a round later
+    }
+    world.ledger.set_worked(0, 3);
+    CHECK(world.joules(0) == doctest::Approx(300));
+    world.now += 1;  // it idles, which is not paid
+    world.ledger.begin(1);
+    world.ledger.set_worked(1, 0.5);  // of nothing before
+    world.now += 0.1;
+    CHECK(world.ledger.taken(1).joules <= 60);
+    CHECK(world.ledger.taken(0).joules == doctest::Approx(300));
+}
+
 TEST_CASE("waiting is nobody's: joules are watts times the seconds of work") {
     World world;
     world.ledger.begin(0);

@@ -12,7 +12,7 @@ import tempfile
 import time
 
 UNITS = {"hours": 3600, "minutes": 60, "seconds": 1}
-ROW = re.compile(r"^ +(\d+) +(\d+) +([\d.e+-]+) \(([\d.e+-]+) to ([\d.e+-]+)\) +([\d.e+-]+) +(\d+) +(\w+)$", re.MULTILINE)
+ROW = re.compile(r"^ +(\d+) +(\d+) +([\d.e+-]+) \(([\d.e+-]+) to ([\d.e+-]+)\) +([\d.e+-]+) +([\d.e+]+)(?: \([^)]*\))? +(\w+)$", re.MULTILINE)
 
 
 def finch(options, folder, *arguments):

@@ -21,11 +21,12 @@ struct MeasuredWorkers {
 /// Seconds of an individual with some values of a gene, as a configuration says them.
 struct MeasuredGene {
     std::string name;
-    std::vector<std::pair<std::string, double>> seconds;
+    std::vector<std::pair<std::string, std::optional<double>>> seconds;  ///< nothing: there is no such network
 };
 
 struct Measured {
-    std::string device;                    ///< of rank 0
+    std::string device;  ///< of rank 0
+    bool on_gpus = false;
     double seconds = 0;                    ///< that it took
     double seconds_of_start = 0;           ///< until a search would begin
     std::vector<MeasuredWorkers> workers;  ///< by their ranks; the genomes of all samples are the same, in one order

@@ -11,7 +11,8 @@ namespace finch::energy {
 
 /// Divides what a rank's meter counts among its slots. Of an interval between two readings each slot gets the share
 ///     worked_i / max(length, worked_1 + … + worked_n),
-/// so that slots which work at the same time share it, and waiting is nobody's.
+/// so that slots which work at the same time share it, and waiting is nobody's. Work that is told of late, after the
+/// reading behind it, is paid from what was left before it.
 class Ledger {
 public:
     /// `meter` must outlive it; null: nothing is known of any slot. `clock`: steady seconds.
@@ -35,6 +36,12 @@ private:
     Meter* meter_;
     std::function<double()> clock_;
     std::vector<Account> accounts_;
+    /// Up to the last interval, what nobody has told of working then: no more than its length.
+    struct Unclaimed {
+        double seconds = 0;
+        double watts = 0;
+    };
+    Unclaimed unclaimed_;
     double read_at_ = 0;                 ///< steady seconds
     std::optional<double> last_joules_;  ///< read then
 };
