@@ -135,7 +135,7 @@ void show_progress(const comm::Session& session, std::size_t trainings) {
     static double last = steady_seconds();
     constexpr double seconds_between = 10;
     const std::string text =
-        fmt::format("measuring: {} so far", counted(static_cast<std::int64_t>(trainings), "genome"));
+        fmt::format("measuring: {} so far", counted(static_cast<std::int64_t>(trainings), "training"));
     if (session.world_rank() == 0 && LiveLine::available()) {
         LiveLine::show(text);
     } else if (session.world_rank() == 0 && steady_seconds() - last > seconds_between) {
@@ -151,10 +151,8 @@ std::optional<double> shorter(const std::optional<simulate::SampledIndividual>& 
 }
 
 /// Collective over the world.
-void measure_one(const comm::Session& session, std::vector<std::unique_ptr<Workers>>& all,
-                 const std::vector<search::Genome>& genomes, std::size_t which, const data::Dataset& images,
-                 std::vector<MeasuredWorkers>& measured) {
-    show_progress(session, which);
+void measure_one(std::vector<std::unique_ptr<Workers>>& all, const std::vector<search::Genome>& genomes,
+                 std::size_t which, const data::Dataset& images, std::vector<MeasuredWorkers>& measured) {
     for (std::size_t i = 0; i < all.size(); ++i) {
         auto& individual = measured[i].sample[which];
         if (const auto time = shorter(individual, all[i]->seconds_of(genomes[which], images))) {
@@ -175,10 +173,12 @@ void measure_sample(const comm::Session& session, std::vector<std::unique_ptr<Wo
         for (MeasuredWorkers& workers : measured) {
             workers.sample.emplace_back();
         }
-        measure_one(session, all, genomes, count, images, measured);
+        show_progress(session, count);
+        measure_one(all, genomes, count, images, measured);
     }
     for (std::size_t genome = 0; genome < count && second_round.allows(fewest_genomes); ++genome) {
-        measure_one(session, all, genomes, genome, images, measured);
+        show_progress(session, count + genome);
+        measure_one(all, genomes, genome, images, measured);
     }
 }
 
@@ -216,7 +216,7 @@ std::vector<MeasuredGene> measure_bounds(const comm::Session& session, Workers& 
                 measured.seconds.emplace_back(search::value_text(gene, value), std::nullopt);
                 continue;
             }
-            show_progress(session, random_genomes + genes.size());
+            show_progress(session, 2 * random_genomes + genes.size());
             if (const auto time = workers.seconds_of(genome, images)) {
                 measured.seconds.emplace_back(search::value_text(gene, value), *time);
             }
