@@ -140,9 +140,9 @@ void resume(OpenedRun& run, store::Recovered recovered, const store::RunDirector
     recovered.merge_into(run.population);
     warn_of_other_batches(run.population, config);
     const std::string before = recovered.facts.config;
-    std::map<std::uint32_t, double> reported = store::seconds_of_starts(recovered.facts);
+    const std::map<std::uint32_t, double> lasted = store::seconds_of_starts(recovered.facts);
     for (store::Start& start : recovered.facts.starts) {
-        start.seconds = std::max(start.seconds, reported[start.restart]);
+        start.seconds = lasted.at(start.restart);
         run.before.earlier.push_back({start.restart, start.workers});
         run.before.hours += start.seconds / 3600;
         run.before.node_hours += start.nodes * start.seconds / 3600;

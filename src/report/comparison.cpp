@@ -47,9 +47,7 @@ double seconds_until(const store::ArchiveFacts& facts, double time, Weight weigh
     const auto lasted = store::seconds_of_starts(facts);
     double seconds = 0;
     for (const store::Start& start : facts.starts) {
-        const auto found = lasted.find(start.restart);
-        const double length = std::max(start.seconds, found == lasted.end() ? 0 : found->second);
-        seconds += weight(start) * std::clamp(time - start.began, 0.0, length);
+        seconds += weight(start) * std::clamp(time - start.began, 0.0, lasted.at(start.restart));
     }
     return seconds;
 }

@@ -43,8 +43,7 @@ public:
         origin_ = facts.starts.empty() ? 0 : facts.starts.front().began;
         const std::map<std::uint32_t, double> seconds = store::seconds_of_starts(facts);
         for (auto& [restart, start] : starts_) {
-            const auto found = seconds.find(restart);
-            start.seconds = std::max(start.seconds, found == seconds.end() ? 0 : found->second);
+            start.seconds = seconds.at(restart);
         }
         json_.begin();
         json_.member("displayTimeUnit", "ms");

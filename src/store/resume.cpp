@@ -167,6 +167,9 @@ std::optional<Recovered> recover(const RunDirectory& directory, OnDamage on_dama
 
 std::map<std::uint32_t, double> seconds_of_starts(const ArchiveFacts& facts) {
     std::map<std::uint32_t, double> longest;
+    for (const Start& start : facts.starts) {
+        longest[start.restart] = start.seconds;
+    }
     for (const auto& [key, report] : facts.reports) {
         longest[key.first] = std::max(longest[key.first], report.up_seconds);
     }

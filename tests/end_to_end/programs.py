@@ -4,13 +4,11 @@ import json
 import os
 import pathlib
 import signal
-import subprocess
 import sys
-import time
 
 import h5py
 
-from harness import FINCH, SOURCE, Folder, check, end, environment, individuals, outcome_words, passed, ranks_of, wait_for
+from harness import SOURCE, Folder, check, end, individuals, outcome_words, passed, ranks_of, wait_for
 
 CLIENT = SOURCE / "tools/python"
 SPACE = """

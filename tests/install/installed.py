@@ -1,5 +1,4 @@
 """What the tests of the installation share: the build, installed into a folder of their own."""
-import os
 import pathlib
 import re
 import shutil

@@ -138,6 +138,17 @@ TEST_CASE("events and reports of journals join the archive's, each once, the lat
     CHECK(samples::same(recovered.facts.reports.at({3, 0}), later));
 }
 
+TEST_CASE("a start lasted as long as its longest worker, or as was written with it where that is more") {
+    store::ArchiveFacts facts;
+    facts.starts = {{.restart = 0, .seconds = 40}, {.restart = 1, .seconds = 4}, {.restart = 2, .seconds = 7}};
+    facts.reports[{0, 0}].up_seconds = 50;
+    facts.reports[{0, 1}].up_seconds = 60;
+    facts.reports[{1, 0}].up_seconds = 1e-5;  // it was stopped before it told of more
+
+    const std::map<std::uint32_t, double> expected{{0, 60}, {1, 4}, {2, 7}};
+    CHECK(store::seconds_of_starts(facts) == expected);
+}
+
 TEST_CASE("a torn end of a journal is cut off without a word, and damage before it is named and skipped") {
     const Run run(0);
     run.journal(0, {search::Result{ended(1)}, search::Result{ended(2)}, search::Result{ended(3)}});
