@@ -1,19 +1,15 @@
 // finch: parses the command line, runs one verb, and turns what it throws into a message and an exit code.
 #include "finch/app/evolve.hpp"
+#include "finch/app/launch.hpp"
 #include "finch/app/manual.hpp"
 #include "finch/app/plan.hpp"
 #include "finch/app/replay.hpp"
 #include "finch/app/show.hpp"
-#include "finch/app/startup.hpp"
 #include "finch/app/test_best.hpp"
 #include "finch/app/verbs.hpp"
-#include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
-#include "finch/base/log.hpp"
 #include "finch/base/version.hpp"
 #include "finch/base/words.hpp"
-#include "finch/cluster/end_notes.hpp"
-#include "finch/cluster/environment.hpp"
 #include "finch/cluster/signals.hpp"
 #include "finch/config/tree.hpp"
 #include "finch/doctor/examine.hpp"
@@ -22,75 +18,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <csignal>
-#include <cstdio>
-#include <exception>
 #include <functional>
 
 namespace finch::app {
 namespace {
-
-constexpr int exit_fault = 1;
-
-/// Runs a verb that needs no MPI.
-int alone(const std::function<int()>& verb) {
-    try {
-        cluster::release_signals();
-        return verb();
-    } catch (const ConfigError& error) {
-        fmt::print(stderr, "finch: {}\n", error.what());
-        return exit_input;
-    } catch (const std::exception& error) {
-        fmt::print(stderr, "finch: {}\n", error.what());
-        return exit_fault;
-    }
-}
-
-/// MPI_Init waits for every rank, for ever if one of them never comes.
-void watch_start(const cluster::Environment& environment) {
-    const double seconds = start_seconds();
-    const auto ranks = cluster::ranks_expected(environment);
-    cluster::watch(
-        fmt::format("finch: a process on {}: MPI_Init did not end within {} s (FINCH_START_SECONDS): {} ranks "
-                    "were expected, and one of them never reached it",
-                    cluster::host_name(), seconds, ranks ? std::to_string(*ranks) : "all"),
-        seconds);
-}
-
-/// What becomes of a launch that MPI cannot have heard of: it is refused, or the verb itself tells of it.
-enum class BadLaunch { refuse, tell };
-
-/// Runs a verb on all ranks. A ConfigError reaches every rank and is printed by rank 0; anything else is one rank's
-/// fault, of which the others hear by MPI_Abort. Rank 0 alone returns the code.
-int on_all_ranks(int argc, char** argv, const std::function<int(comm::Session&)>& verb, BadLaunch bad_launch) {
-    const cluster::Environment environment = cluster::Environment::of_this_process();
-    const auto problem = cluster::launch_problem(environment);
-    if (problem && bad_launch == BadLaunch::refuse) {
-        if (environment.number("SLURM_PROCID").value_or(0) == 0) {
-            fmt::print(stderr, "finch: {}\n", *problem);
-        }
-        return exit_input;
-    }
-    fall_deaf("init");
-    watch_start(environment);
-    comm::Session session(argc, argv);
-    int code = exit_fault;
-    try {
-        code = verb(session);
-    } catch (const ConfigError& error) {
-        if (session.world_rank() == 0) {
-            LiveLine::clear();
-            fmt::print(stderr, "finch: {}\n", error.what());
-        }
-        code = exit_input;
-    } catch (const std::exception& error) {
-        cluster::note_end(cluster::EndKind::excused);  // unless it was a training's fault, which was noted before
-        fmt::print(stderr, "finch: rank {}: {}\n", session.world_rank(), error.what());
-        std::fflush(nullptr);
-        MPI_Abort(MPI_COMM_WORLD, exit_fault);
-    }
-    return session.world_rank() == 0 ? code : 0;
-}
 
 /// What the command line said. The callbacks of the chosen verb put it into `run`.
 struct CommandLine {

@@ -2,9 +2,9 @@
 #include "finch/app/checks.hpp"
 #include "finch/app/devices.hpp"
 #include "finch/app/load_data.hpp"
-#include "finch/app/measured_plan.hpp"
 #include "finch/app/on_every_rank.hpp"
 #include "finch/app/plan.hpp"
+#include "finch/app/plan_forecast.hpp"
 #include "finch/app/startup.hpp"
 #include "finch/base/clock.hpp"
 #include "finch/base/error.hpp"
@@ -30,7 +30,7 @@ namespace finch::app {
 namespace {
 
 constexpr std::uint32_t random_genomes = 24;
-constexpr std::size_t fewest_genomes = 4;  ///< are measured, however long it takes
+constexpr std::size_t fewest_genomes = 4;  ///< for which there may be three times the time
 constexpr double share_of_bounds = 0.3;    ///< of the time, for the genes' bounds
 constexpr std::size_t most_options = 8;    ///< of a choice
 
@@ -289,6 +289,10 @@ std::optional<double> time_limit_of(const PlanOptions& options) {
         throw ConfigError(fmt::format(
             "--time: {} is no time limit; accepted, as by sbatch: minutes, hours:minutes:seconds, days-hours",
             *options.time_limit));
+    }
+    if (*seconds <= seconds_to_stop) {
+        throw ConfigError(fmt::format("--time: {} is {}, and a job stops {} before its limit; accepted: more",
+                                      *options.time_limit, duration_text(*seconds), duration_text(seconds_to_stop)));
     }
     return seconds;
 }

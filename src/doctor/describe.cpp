@@ -2,6 +2,7 @@
 #include "finch/doctor/describe.hpp"
 
 #include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
 #include "finch/cluster/environment.hpp"
 
 #include <algorithm>
@@ -94,8 +95,7 @@ std::string cuda_text(const Facts& facts) {
 std::string energy_text(const RankFacts& rank) {
     const energy::Available& energy = rank.energy;
     std::string text = "energy\n";
-    text += row("CPUs (RAPL)", energy.packages > 0 ? fmt::format("measured, {} package{}", energy.packages,
-                                                                 energy.packages == 1 ? "" : "s")
+    text += row("CPUs (RAPL)", energy.packages > 0 ? "measured, " + counted(energy.packages, "package")
                                                    : "not measured: " + energy.rapl_problem);
     for (std::size_t i = 0; i < energy.nvml_problems.size(); ++i) {
         const std::string& problem = energy.nvml_problems[i];

@@ -11,6 +11,9 @@
 /// What finch plan --measure makes of what it measured: pure functions.
 namespace finch::app {
 
+/// That a job stops before its time limit: --signal of jobs/evolve.sbatch.
+inline constexpr double seconds_to_stop = 180;
+
 /// On workers of so many ranks.
 struct MeasuredWorkers {
     int ranks = 1;

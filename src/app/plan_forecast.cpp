@@ -1,4 +1,4 @@
-#include "finch/app/measured_plan.hpp"
+#include "finch/app/plan_forecast.hpp"
 
 #include "finch/app/devices.hpp"
 #include "finch/app/plan_memory.hpp"
@@ -21,7 +21,6 @@ namespace {
 
 constexpr double seconds_per_hour = 3600;
 constexpr std::size_t few_genomes = 8;
-constexpr double seconds_to_stop = 180;  ///< before the time limit: --signal of jobs/evolve.sbatch
 
 /// Sorted numbers.
 class Distribution {
@@ -299,7 +298,8 @@ std::string layouts_text(const config::Config& config, const PlanOptions& option
     if (!simulate::is_foreseeable(config.budget)) {
         return "a target loss alone ends this search: how long that takes, nobody can foresee\n";
     }
-    if (measured.on_gpus != (question.gpus_per_node > 0)) {
+    const bool plans_gpus = question.gpus_per_node > 0 && cluster::may_use_cuda(config.workers.device);
+    if (measured.on_gpus != plans_gpus) {
         return fmt::format("no forecast: these times are of {}, and the plan is for nodes {} GPUs; {}\n",
                            measured.on_gpus ? "GPUs" : "CPUs", measured.on_gpus ? "without" : "with",
                            measured.on_gpus ? "say --gpus-per-node N" : "start it where the GPUs are");

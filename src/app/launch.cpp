@@ -1,0 +1,76 @@
+#include "finch/app/launch.hpp"
+
+#include "finch/app/startup.hpp"
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+#include "finch/base/log.hpp"
+#include "finch/base/run_state.hpp"
+#include "finch/cluster/end_notes.hpp"
+#include "finch/cluster/environment.hpp"
+#include "finch/cluster/signals.hpp"
+
+#include <cstdio>
+#include <exception>
+
+namespace finch::app {
+namespace {
+
+constexpr int exit_fault = 1;
+
+/// MPI_Init waits for every rank, for ever if one of them never comes.
+void watch_start(const cluster::Environment& environment) {
+    const double seconds = start_seconds();
+    const auto ranks = cluster::ranks_expected(environment);
+    cluster::watch(
+        fmt::format("finch: a process on {}: MPI_Init did not end within {} s (FINCH_START_SECONDS): {} ranks "
+                    "were expected, and one of them never reached it",
+                    cluster::host_name(), seconds, ranks ? std::to_string(*ranks) : "all"),
+        seconds);
+}
+
+}  // namespace
+
+int alone(const std::function<int()>& verb) {
+    try {
+        cluster::release_signals();
+        return verb();
+    } catch (const ConfigError& error) {
+        fmt::print(stderr, "finch: {}\n", error.what());
+        return exit_input;
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "finch: {}\n", error.what());
+        return exit_fault;
+    }
+}
+
+int on_all_ranks(int argc, char** argv, const std::function<int(comm::Session&)>& verb, BadLaunch bad_launch) {
+    const cluster::Environment environment = cluster::Environment::of_this_process();
+    const auto problem = cluster::launch_problem(environment);
+    if (problem && bad_launch == BadLaunch::refuse) {
+        if (environment.number("SLURM_PROCID").value_or(0) == 0) {
+            fmt::print(stderr, "finch: {}\n", *problem);
+        }
+        return exit_input;
+    }
+    fall_deaf("init");
+    watch_start(environment);
+    comm::Session session(argc, argv);
+    int code = exit_fault;
+    try {
+        code = verb(session);
+    } catch (const ConfigError& error) {
+        if (session.world_rank() == 0) {
+            LiveLine::clear();
+            fmt::print(stderr, "finch: {}\n", error.what());
+        }
+        code = exit_input;
+    } catch (const std::exception& error) {
+        cluster::note_end(cluster::EndKind::excused);  // unless it was a training's fault, which was noted before
+        fmt::print(stderr, "finch: rank {}: {}\n", session.world_rank(), error.what());
+        std::fflush(nullptr);
+        MPI_Abort(MPI_COMM_WORLD, exit_fault);
+    }
+    return session.world_rank() == 0 ? code : 0;
+}
+
+}  // namespace finch::app
