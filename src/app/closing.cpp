@@ -5,6 +5,7 @@
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/base/message.hpp"
 #include "finch/evaluate/kept_evaluations.hpp"
 #include "finch/report/individual.hpp"
 #include "finch/report/tables.hpp"
@@ -139,7 +140,7 @@ island::ExitReason close_orderly(const RunContext& context, const island::Worker
         is_written = archive->is_current();
         print_summary(context, worker, *archive, reason);
     }
-    if (comm::broadcast(context.leaders.get(), is_written ? "yes" : "no") == "yes") {
+    if (from_message<bool>(comm::broadcast(context.leaders.get(), to_message(is_written)))) {
         journal.forget_all();
     }
     return reason;

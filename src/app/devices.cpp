@@ -2,7 +2,6 @@
 
 #include "finch/app/on_every_rank.hpp"
 #include "finch/backend/cuda.hpp"
-#include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/base/message.hpp"

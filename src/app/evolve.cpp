@@ -179,6 +179,15 @@ island::ExitReason lead(const RunContext& context, OpenedRun opened) {
     return close_orderly(context, worker, journal, archive ? &*archive : nullptr);
 }
 
+/// Throws ConfigError where srun and MPI do not speak with each other.
+cluster::Slurm read_slurm(const comm::Session& session) {
+    cluster::Slurm slurm = cluster::Slurm::read(cluster::Environment::of_this_process());
+    if (const auto problem = cluster::launch_problem(slurm, session.world_size())) {
+        throw ConfigError(*problem);
+    }
+    return slurm;
+}
+
 /// Collective over the world. The same configuration on every rank, read by world rank 0 alone, which has `notes` on
 /// it.
 config::Config load_everywhere(const RunOptions& options, const cluster::Slurm& slurm,
@@ -203,6 +212,7 @@ std::optional<LoadedData> load_data(const comm::Session& session, const config::
         check_data(config, loaded.sets);
         return std::string();
     }));
+    check_first_weights(config, loaded.sets);
     return loaded;
 } catch (const StorageError& error) {
     if (session.world_rank() == 0) {
@@ -222,10 +232,11 @@ config::Config load_checked(const RunOptions& options, const cluster::Slurm& slu
 }
 
 /// Collective over the world. World rank 0 opens the run directory, and says what it found; the others know what was
-/// before.
-OpenedRun open_run_everywhere(const store::RunDirectory& directory, const config::Config& config,
-                              const RunOptions& options, const cluster::Slurm& slurm,
-                              const std::string& data_fingerprint, const Placement& placement) {
+/// before. Nothing, on all ranks, where files fail: the run stops, to be resumed.
+std::optional<OpenedRun> open_run_everywhere(const comm::Session& session, const store::RunDirectory& directory,
+                                             const config::Config& config, const RunOptions& options,
+                                             const cluster::Slurm& slurm, const std::string& data_fingerprint,
+                                             const Placement& placement) try {
     const cluster::Layout& layout = placement.layout;
     OpenedRun opened;
     const std::string before = on_rank_zero(MPI_COMM_WORLD, [&] {
@@ -236,6 +247,43 @@ OpenedRun open_run_everywhere(const store::RunDirectory& directory, const config
     });
     opened.before = from_message<RunBefore>(before);
     return opened;
+} catch (const StorageError& error) {
+    if (session.world_rank() == 0) {
+        fmt::print(stderr, "finch: the run cannot be opened now, start it again to go on: {}\n", error.what());
+    }
+    return std::nullopt;
+}
+
+/// `notes` come first.
+void begin_log(const comm::Session& session, const config::Config& config, const cluster::Place& place,
+               const std::vector<std::string>& notes) {
+    set_up_log(config.log, session.world_rank(), place.group_rank == 0);
+    for (const std::string& note : notes) {
+        spdlog::info("{}", note);
+    }
+}
+
+/// What world rank 0 says of the data, if there are any.
+void log_data(const comm::Session& session, const config::Config& config, const data::Datasets& datasets) {
+    if (!config.trains() || session.world_rank() != 0) {
+        return;
+    }
+    spdlog::info("{}", data_text(config, datasets));
+    for (const std::string& line : systems_lines(config, datasets)) {
+        spdlog::info("{}", line);
+    }
+    if (const std::string warning = normalisation_warning(config, datasets.training); !warning.empty()) {
+        spdlog::warn("{}", warning);
+    }
+}
+
+/// From now on this process notes in the run directory how it ends.
+void keep_end_notes(const store::RunDirectory& directory, int world_rank, const RunBefore& before, int worker) {
+    try {
+        cluster::keep_end_notes(directory.end_notes(), world_rank, before.restart, worker);
+    } catch (const ApiError& error) {
+        spdlog::warn("{}: should this process die, the next start cannot tell which individual it was", error.what());
+    }
 }
 
 /// Ends this process at once, without a word to any other: its files are closed, and a peer may be dead.
@@ -256,6 +304,18 @@ int end_together(const comm::Session& session, island::ExitReason reason) {
     begin_phase(session, "the end of the run", seconds_of_files());
     const RunState state = reason == island::ExitReason::complete ? RunState::complete : RunState::stopped;
     return exit_code(from_message<RunState>(comm::broadcast(MPI_COMM_WORLD, to_message(state))));
+}
+
+/// Collective over the world. The search itself, once all is open.
+int run_search(const RunContext& context, OpenedRun opened, double timeout) {
+    begin_phase(context.session, "the roll call before the search", timeout);
+    comm::check_start(MPI_COMM_WORLD, context.placement.node_of_rank);
+    begin_phase(context.session, "handing out the run", seconds_of_sharing());
+    if (!context.group.is_leader()) {
+        follow(context);
+        return end_together(context.session, island::ExitReason::complete);
+    }
+    return end_together(context.session, lead(context, std::move(opened)));
 }
 
 /// Collective over the world. A stop that came so early that nothing has begun.
@@ -284,10 +344,7 @@ std::filesystem::path run_directory_of(const config::Config& config, const RunOp
 }
 
 int evolve(comm::Session& session, const RunOptions& options, process::Launcher launcher) {
-    const cluster::Slurm slurm = cluster::Slurm::read(cluster::Environment::of_this_process());
-    if (const auto problem = cluster::launch_problem(slurm, session.world_size())) {
-        throw ConfigError(*problem);
-    }
+    const cluster::Slurm slurm = read_slurm(session);
     cluster::catch_signals(slurm.end_time.value_or(0));
     call_roll(session);
     begin_phase(session, "reading the configuration", seconds_of_files());
@@ -300,10 +357,7 @@ int evolve(comm::Session& session, const RunOptions& options, process::Launcher 
     }
     Placement placement = place_ranks(session, config, slurm);
     const cluster::Place& place = placement.mine(session.world_rank());
-    set_up_log(config.log, session.world_rank(), place.group_rank == 0);
-    for (const std::string& note : notes) {
-        spdlog::info("{}", note);
-    }
+    begin_log(session, config, place, notes);
     comm::Group group(MPI_COMM_WORLD, place.worker, place.group_rank, config.workers.timeout_seconds);
     const comm::Communicator leaders = comm::make_leaders(MPI_COMM_WORLD, group.is_leader(), place.worker);
     comm::check_start(MPI_COMM_WORLD, placement.node_of_rank);
@@ -316,41 +370,21 @@ int evolve(comm::Session& session, const RunOptions& options, process::Launcher 
     }
     const data::Datasets& datasets = loaded->sets;
     const std::optional<PreparedPrograms> prepared = prepare_programs_everywhere(config);
-    if (config.trains()) {
-        check_first_weights(config, datasets);
-    }
     cluster::catch_signals(slurm.end_time.value_or(0));  // libraries of devices may have installed handlers
     if (stop_was_asked()) {
         return stop_at_start(session);
     }
     log_summary(session, config, placement, opened_device.description, opened_device.communicator);
     const std::unique_ptr<energy::Meter> meter = open_meter(session, config, placement, opened_device);
-    if (config.trains() && session.world_rank() == 0) {
-        spdlog::info("{}", data_text(config, datasets));
-        for (const std::string& line : systems_lines(config, datasets)) {
-            spdlog::info("{}", line);
-        }
-        if (const std::string warning = normalisation_warning(config, datasets.training); !warning.empty()) {
-            spdlog::warn("{}", warning);
-        }
-    }
+    log_data(session, config, datasets);
     begin_phase(session, "opening the run directory", seconds_of_files());
     const store::RunDirectory directory(run_directory_of(config, options));
-    OpenedRun opened;
-    try {
-        opened = open_run_everywhere(directory, config, options, slurm,
-                                     prepared ? prepared->fingerprint : datasets.fingerprint, placement);
-    } catch (const StorageError& error) {
-        if (session.world_rank() == 0) {
-            fmt::print(stderr, "finch: the run cannot be opened now, start it again to go on: {}\n", error.what());
-        }
+    std::optional<OpenedRun> opened = open_run_everywhere(
+        session, directory, config, options, slurm, prepared ? prepared->fingerprint : datasets.fingerprint, placement);
+    if (!opened) {
         return exit_stopped;
     }
-    try {
-        cluster::keep_end_notes(directory.end_notes(), session.world_rank(), opened.before.restart, place.worker);
-    } catch (const ApiError& error) {
-        spdlog::warn("{}: should this process die, the next start cannot tell which individual it was", error.what());
-    }
+    keep_end_notes(directory, session.world_rank(), opened->before, place.worker);
     std::unique_ptr<evaluate::Programs> programs;
     if (prepared) {
         group.sleep_while_waiting();
@@ -370,14 +404,7 @@ int evolve(comm::Session& session, const RunOptions& options, process::Launcher 
                              opened_device.communicator,
                              programs.get(),
                              meter.get()};
-    begin_phase(session, "the roll call before the search", timeout);
-    comm::check_start(MPI_COMM_WORLD, context.placement.node_of_rank);
-    begin_phase(session, "handing out the run", seconds_of_sharing());
-    if (!group.is_leader()) {
-        follow(context);
-        return end_together(session, island::ExitReason::complete);
-    }
-    return end_together(session, lead(context, std::move(opened)));
+    return run_search(context, *std::move(opened), timeout);
 }
 
 int train_one(comm::Session& session, RunOptions options, process::Launcher launcher) {

@@ -2,12 +2,12 @@
 
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/parsed.hpp"
 #include "finch/base/words.hpp"
 #include "finch/config/tree.hpp"
 #include "finch/store/resume.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 
@@ -16,19 +16,12 @@ namespace {
 
 using config::Tree;
 
-std::optional<double> number_in(const std::string& text) {
-    double number = 0;
-    const char* const last = text.data() + text.size();
-    const auto [end, error] = std::from_chars(text.data(), last, number);
-    return error == std::errc{} && end == last ? std::optional(number) : std::nullopt;
-}
-
 /// The option whose number is nearest; nothing where none is a number.
 std::optional<double> nearest_option(const search::ChoiceGene& gene, double number) {
     std::optional<double> best;
     double least = 0;
     for (std::size_t i = 0; i < gene.options.size(); ++i) {
-        const auto option = number_in(gene.options[i]);
+        const auto option = parsed<double>(gene.options[i]);
         if (option && (!best || std::abs(*option - number) < least)) {
             best = static_cast<double>(i);
             least = std::abs(*option - number);
@@ -43,7 +36,7 @@ std::optional<double> nearest_value(const search::Gene& gene, const std::string&
     if (const auto value = search::value_in(gene, text)) {
         return value;
     }
-    const auto number = number_in(text);
+    const auto number = parsed<double>(text);
     if (!number) {
         return std::nullopt;
     }

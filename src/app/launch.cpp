@@ -15,8 +15,6 @@
 namespace finch::app {
 namespace {
 
-constexpr int exit_fault = 1;
-
 /// MPI_Init waits for every rank, for ever if one of them never comes.
 void watch_start(const cluster::Environment& environment) {
     const double seconds = start_seconds();

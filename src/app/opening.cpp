@@ -4,7 +4,6 @@
 #include "finch/app/publish.hpp"
 #include "finch/app/reuse.hpp"
 #include "finch/base/clock.hpp"
-#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/base/replace.hpp"

@@ -116,13 +116,13 @@ std::vector<search::Genome> sample_of(const config::Config& config, const data::
 }
 
 /// Collective over the world: whether rank 0 has time for one more.
-class Patience {
+class Deadline {
 public:
-    explicit Patience(double seconds) : end_(steady_seconds() + seconds), last_end_(end_ + 2 * seconds) {}
+    explicit Deadline(double seconds) : end_(steady_seconds() + seconds), last_end_(end_ + 2 * seconds) {}
     [[nodiscard]] bool allows(std::size_t measured) const {
         const double now = steady_seconds();
         const bool mine = measured == 0 || now < (measured < fewest_genomes ? last_end_ : end_);
-        return comm::broadcast(MPI_COMM_WORLD, mine ? "yes" : "no") == "yes";
+        return from_message<bool>(comm::broadcast(MPI_COMM_WORLD, to_message(mine)));
     }
 
 private:
@@ -131,21 +131,28 @@ private:
 };
 
 /// Says how far it is: on a terminal at once, elsewhere now and then.
-void show_progress(const comm::Session& session, std::size_t trainings) {
-    static double last = steady_seconds();
-    constexpr double seconds_between = 10;
-    const std::string text =
-        fmt::format("measuring: {} so far", counted(static_cast<std::int64_t>(trainings), "training"));
-    if (session.world_rank() == 0 && LiveLine::available()) {
-        LiveLine::show(text);
-    } else if (session.world_rank() == 0 && steady_seconds() - last > seconds_between) {
-        fmt::print("{}\n", text);
-        std::fflush(stdout);
-        last = steady_seconds();
+class MeasureProgress {
+public:
+    explicit MeasureProgress(const comm::Session& session) : is_zero_(session.world_rank() == 0) {}
+    void show(std::size_t trainings) {
+        constexpr double seconds_between = 10;
+        const std::string text =
+            fmt::format("measuring: {} so far", counted(static_cast<std::int64_t>(trainings), "training"));
+        if (is_zero_ && LiveLine::available()) {
+            LiveLine::show(text);
+        } else if (is_zero_ && steady_seconds() - last_ > seconds_between) {
+            fmt::print("{}\n", text);
+            std::fflush(stdout);
+            last_ = steady_seconds();
+        }
     }
-}
 
-/// The shorter time; nothing where there is none.
+private:
+    bool is_zero_;
+    double last_ = steady_seconds();
+};
+
+/// The shorter time, if there is one.
 std::optional<double> shorter(const std::optional<simulate::SampledIndividual>& before, std::optional<double> now) {
     return before && now ? std::optional(std::min(before->seconds, *now)) : now;
 }
@@ -163,21 +170,21 @@ void measure_one(std::vector<std::unique_ptr<Workers>>& all, const std::vector<s
 
 /// Collective over the world. Every genome on all of them, so that all measure the same; then once more, as far as
 /// there is time: of the two times the shorter counts, so that what else the machine did for a moment does not.
-void measure_sample(const comm::Session& session, std::vector<std::unique_ptr<Workers>>& all,
+void measure_sample(MeasureProgress& progress, std::vector<std::unique_ptr<Workers>>& all,
                     const std::vector<search::Genome>& genomes, const data::Dataset& images, double seconds,
                     std::vector<MeasuredWorkers>& measured) {
-    const Patience first_round(seconds / 2);
-    const Patience second_round(seconds);
+    const Deadline first_round(seconds / 2);
+    const Deadline second_round(seconds);
     std::size_t count = 0;
     for (; count < genomes.size() && first_round.allows(count); ++count) {
         for (MeasuredWorkers& workers : measured) {
             workers.sample.emplace_back();
         }
-        show_progress(session, count);
+        progress.show(count);
         measure_one(all, genomes, count, images, measured);
     }
     for (std::size_t genome = 0; genome < count && second_round.allows(fewest_genomes); ++genome) {
-        show_progress(session, count + genome);
+        progress.show(count + genome);
         measure_one(all, genomes, genome, images, measured);
     }
 }
@@ -194,9 +201,9 @@ std::vector<double> values_to_try(const search::Gene& gene) {
 
 /// Collective over the world. Each gene at its bounds, the others as in `base`; genes for which there was no time have
 /// none.
-std::vector<MeasuredGene> measure_bounds(const comm::Session& session, Workers& workers, const config::Config& config,
+std::vector<MeasuredGene> measure_bounds(MeasureProgress& progress, Workers& workers, const config::Config& config,
                                          const search::Genome& base, const data::Dataset& images, double seconds) {
-    const Patience patience(seconds);
+    const Deadline deadline(seconds);
     std::vector<MeasuredGene> genes;
     for (std::size_t at = 0; at < config.space.size(); ++at) {
         const search::Gene& gene = config.space.genes[at];
@@ -204,7 +211,7 @@ std::vector<MeasuredGene> measure_bounds(const comm::Session& session, Workers& 
             continue;
         }
         MeasuredGene& measured = genes.emplace_back(MeasuredGene{gene.name, {}});
-        const bool has_time = patience.allows(genes.size() - 1);
+        const bool has_time = deadline.allows(genes.size() - 1);
         for (const double value : has_time ? values_to_try(gene) : std::vector<double>()) {
             search::Genome genome = base;
             genome[at] = value;
@@ -216,7 +223,7 @@ std::vector<MeasuredGene> measure_bounds(const comm::Session& session, Workers& 
                 measured.seconds.emplace_back(search::value_text(gene, value), std::nullopt);
                 continue;
             }
-            show_progress(session, 2 * random_genomes + genes.size());
+            progress.show(2 * random_genomes + genes.size());
             if (const auto time = workers.seconds_of(genome, images)) {
                 measured.seconds.emplace_back(search::value_text(gene, value), *time);
             }
@@ -335,14 +342,15 @@ int measure_plan(const comm::Session& session, const PlanOptions& options) {
     measured.device = all.front()->device();
     measured.on_gpus = all.front()->on_gpus();
     const double begin = steady_seconds();
-    measure_sample(session, all, genomes, images, options.measure_seconds * (1 - share_of_bounds), measured.workers);
+    MeasureProgress progress(session);
+    measure_sample(progress, all, genomes, images, options.measure_seconds * (1 - share_of_bounds), measured.workers);
     const auto configured = std::find_if(measured.workers.begin(), measured.workers.end(),
                                          [&](const auto& workers) { return workers.ranks == config.workers.ranks; });
     const auto chosen = configured == measured.workers.end() ? measured.workers.begin() : configured;
     measured.ranks_of_genes = chosen->ranks;
     if (!genomes.empty()) {
         measured.base = genomes[middle_of(*chosen)];
-        measured.genes = measure_bounds(session, *all[static_cast<std::size_t>(chosen - measured.workers.begin())],
+        measured.genes = measure_bounds(progress, *all[static_cast<std::size_t>(chosen - measured.workers.begin())],
                                         config, measured.base, images, options.measure_seconds * share_of_bounds);
     }
     measured.seconds = steady_seconds() - begin;

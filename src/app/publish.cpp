@@ -7,6 +7,7 @@
 #include "finch/comm/group.hpp"
 #include "finch/data/recorded_pixels.hpp"
 #include "finch/hdf5/file.hpp"
+#include "finch/store/model_file.hpp"
 #include "finch/train/training.hpp"
 
 #include <algorithm>

@@ -2,16 +2,15 @@
 
 #include "finch/app/comparison.hpp"
 #include "finch/app/devices.hpp"
-#include "finch/app/evolve.hpp"
 #include "finch/app/load_data.hpp"
 #include "finch/app/on_every_rank.hpp"
 #include "finch/app/replay_program.hpp"
 #include "finch/app/startup.hpp"
 #include "finch/backend/device.hpp"
-#include "finch/base/bytes.hpp"
 #include "finch/base/enum_words.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/base/message.hpp"
 #include "finch/comm/all_reduce.hpp"
 #include "finch/report/individual.hpp"
 #include "finch/search/individual.hpp"
@@ -33,14 +32,11 @@ struct Recorded {
     std::vector<search::Individual> lineage;
 };
 
-std::string pack(const std::filesystem::path& run, const std::string& id) {
-    const auto recovered = store::recover(store::RunDirectory(run), OnDamage::leave);
-    if (!recovered) {
-        throw ConfigError(fmt::format("{}: there is no run here", run.string()));
-    }
+Recorded read_recorded(const std::filesystem::path& run, const std::string& id) {
+    const store::Recovered recovered = store::recover_run(store::RunDirectory(run));
     const search::Id wanted = search::parse_id(id);
     search::Population population(search::ExchangeKind::none, 1);
-    recovered->merge_into(population);
+    recovered.merge_into(population);
     const search::Individual* individual = population.find(wanted);
     if (individual == nullptr) {
         throw ConfigError(
@@ -54,7 +50,7 @@ std::string pack(const std::filesystem::path& run, const std::string& id) {
     if (individual->is_reused()) {
         const std::string trained = to_text(individual->reused_from);
         if (individual->is_of_another_run()) {
-            const std::string other = report::directory_of(recovered->facts, individual->reused_run);
+            const std::string other = report::directory_of(recovered.facts, individual->reused_run);
             throw ConfigError(
                 fmt::format("{}: {} was not trained here: it has the result of {} of another run (search.reuse); "
                             "accepted: finch replay {} {}",
@@ -65,36 +61,19 @@ std::string pack(const std::filesystem::path& run, const std::string& id) {
             "finch replay {} {}",
             run.string(), id, trained, run.string(), trained));
     }
-    Bytes bytes;
-    bytes.reserve(recovered->facts.config.size());
-    ByteWriter writer(bytes);
-    writer.put_text(recovered->facts.config);
-    writer.put_text(recovered->facts.data_fingerprint);
-    std::vector<const search::Individual*> lineage;
+    Recorded recorded{recovered.facts.config, recovered.facts.data_fingerprint, {}};
+    std::vector<search::Individual>& lineage = recorded.lineage;
     for (; individual != nullptr; individual = population.find(individual->inherited_from)) {
-        lineage.push_back(individual);
+        lineage.push_back(*individual);
         if (lineage.size() > population.size()) {
             throw ConfigError(fmt::format("{}: {} descends from itself", run.string(), id));
         }
     }
-    if (lineage.back()->inherited_from != search::Id{}) {
+    if (lineage.back().inherited_from != search::Id{}) {
         throw ConfigError(fmt::format("{}: {} began with the weights of {}, which is not recorded", run.string(),
-                                      to_text(lineage.back()->id), to_text(lineage.back()->inherited_from)));
+                                      to_text(lineage.back().id), to_text(lineage.back().inherited_from)));
     }
-    for (auto one = lineage.rbegin(); one != lineage.rend(); ++one) {
-        search::write_individual(**one, true, bytes);
-    }
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-Recorded unpack(const std::string& packed) {
-    ByteReader reader(std::as_bytes(std::span(packed)));
-    Recorded recorded;
-    recorded.config = reader.get_text();
-    recorded.fingerprint = reader.get_text();
-    while (reader.left() > 0) {
-        recorded.lineage.push_back(search::read_individual(reader));
-    }
+    std::reverse(lineage.begin(), lineage.end());
     return recorded;
 }
 
@@ -155,7 +134,8 @@ void train_again(train::Training& training, const search::Individual& individual
 
 int replay(comm::Session& session, const std::filesystem::path& run, const std::string& id, process::Launcher launcher,
            double tolerance) {
-    const Recorded recorded = unpack(on_rank_zero(MPI_COMM_WORLD, [&] { return pack(run, id); }));
+    const auto recorded =
+        from_message<Recorded>(on_rank_zero(MPI_COMM_WORLD, [&] { return to_message(read_recorded(run, id)); }));
     const search::Individual& individual = recorded.lineage.back();
     const config::Config config = config::parse(recorded.config, (run / "config.yaml").string());
     if (std::holds_alternative<config::CommandObjective>(config.objective)) {
@@ -198,7 +178,7 @@ int replay(comm::Session& session, const std::filesystem::path& run, const std::
     }
     const Comparison comparison = compare(training->curve(), individual, session.world_size());
     fmt::print("{}", comparison.text);
-    return comparison.equal ? exit_done : 1;
+    return comparison.equal ? exit_done : exit_fault;
 }
 
 }  // namespace finch::app

@@ -106,7 +106,7 @@ int replay_program(comm::Session& session, config::Config config, const search::
     const search::Individual again = evaluate_again(config, *programs, group, recorded);
     const Comparison comparison = compare_reports(again, recorded, tolerance);
     fmt::print("{}its output: {}\n", comparison.text, place.evaluation_file(recorded.id, "output").string());
-    return comparison.equal ? exit_done : 1;
+    return comparison.equal ? exit_done : exit_fault;
 }
 
 }  // namespace finch::app

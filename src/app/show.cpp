@@ -132,16 +132,6 @@ std::string show_text(const ShowOptions& options) {
 
 }  // namespace
 
-ReadRun read_run(const std::filesystem::path& run) {
-    auto recovered = store::recover(store::RunDirectory(run), OnDamage::leave);
-    if (!recovered) {
-        throw ConfigError(fmt::format("{}: there is no run here (no population.h5)", run.string()));
-    }
-    config::Config config = config::parse(recovered->facts.config, run.string());
-    report::Competition competition{config.exchange.kind, config.costs, config.final_choice};
-    return {*std::move(recovered), std::move(config), std::move(competition)};
-}
-
 int show(const ShowOptions& options) {
     if (options.follow) {
         return follow(options);

@@ -1,7 +1,6 @@
 #include "finch/app/test_best.hpp"
 
 #include "finch/app/devices.hpp"
-#include "finch/app/evolve.hpp"
 #include "finch/app/load_data.hpp"
 #include "finch/app/on_every_rank.hpp"
 #include "finch/app/results.hpp"
@@ -48,7 +47,7 @@ bool tests_own_data(const TestOptions& options) {
                                          [](const std::string& setting) { return is_of(setting, "data"); });
 }
 
-/// Throws ConfigError where there is none of this run, or it cannot be read.
+/// Throws ConfigError if there is none of this run, or it cannot be read.
 store::ModelFile read_best(const store::RunDirectory& directory, const store::Recovered& recovered) {
     const std::string path = directory.best_model().string();
     std::vector<std::string> problems;
@@ -76,12 +75,9 @@ store::ModelFile read_best(const store::RunDirectory& directory, const store::Re
 std::string pack(const TestOptions& options) {
     check_settings(options);
     const store::RunDirectory directory(options.run);
-    const auto recovered = store::recover(directory, OnDamage::leave, store::Curves::leave);
-    if (!recovered) {
-        throw ConfigError(fmt::format("{}: there is no run here", options.run.string()));
-    }
+    const store::Recovered recovered = store::recover_run(directory, store::Curves::leave);
     const std::string source = directory.config().string();
-    if (!config::parse(recovered->facts.config, source).trains()) {
+    if (!config::parse(recovered.facts.config, source).trains()) {
         throw ConfigError(
             fmt::format("{}: finch test measures a network, and this run's objective is a function or a program",
                         options.run.string()));
@@ -93,8 +89,8 @@ std::string pack(const TestOptions& options) {
         settings.push_back("data.path=" + *options.data);  // which that kind asks for
     }
     settings.insert(settings.end(), options.settings.begin(), options.settings.end());
-    const config::Config config = config::parse(recovered->facts.config, source, settings);
-    store::ModelFile best = read_best(directory, *recovered);
+    const config::Config config = config::parse(recovered.facts.config, source, settings);
+    store::ModelFile best = read_best(directory, recovered);
     std::erase_if(best.arrays, [](const NamedArray& array) {
         return array.name.find('/') != std::string::npos && !array.name.starts_with("data/");
     });
@@ -102,7 +98,7 @@ std::string pack(const TestOptions& options) {
     bytes.reserve(config.text().size());
     ByteWriter writer(bytes);
     writer.put_text(config.text());
-    writer.put_text(recovered->facts.data_fingerprint);
+    writer.put_text(recovered.facts.data_fingerprint);
     search::write_individual(best.individual, false, bytes);
     write_arrays(best.arrays, writer);
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
+#include <sstream>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -82,6 +84,32 @@ FileDescriptor open_regular(const fs::path& path, int flags, std::string& proble
         errno = EINVAL;
     }
     return file;
+}
+
+bool write_all(int file, std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+        const ssize_t written = retry([&] { return ::write(file, bytes.data(), bytes.size()); });
+        if (written < 0) {
+            return false;
+        }
+        bytes = bytes.subspan(static_cast<std::size_t>(written));
+    }
+    return true;
+}
+
+std::optional<std::string> read_text(const fs::path& path, std::uintmax_t most_bytes) {
+    std::error_code failure;
+    const bool is_file = fs::is_regular_file(path, failure);
+    const std::uintmax_t bytes = is_file ? fs::file_size(path, failure) : 0;
+    std::ostringstream text;
+    if (!is_file || failure || bytes > most_bytes) {
+        return std::nullopt;
+    }
+    std::ifstream file(path, std::ios::binary);
+    if (!file || (bytes > 0 && !(text << file.rdbuf()))) {
+        return std::nullopt;
+    }
+    return text.str();
 }
 
 FileDescriptor make_file(const fs::path& path) {

@@ -18,23 +18,11 @@ fs::path with_suffix(const fs::path& path, const char* suffix) {
     return path.string() + suffix;
 }
 
-void write_whole(int file, std::span<const std::byte> bytes, const fs::path& path) {
-    while (!bytes.empty()) {
-        const ssize_t written = retry([&] { return ::write(file, bytes.data(), bytes.size()); });
-        if (written < 0) {
-            throw_storage("cannot write " + path.string());
-        }
-        bytes = bytes.subspan(static_cast<std::size_t>(written));
-    }
-}
-
 void write_new(const fs::path& path, std::initializer_list<std::span<const std::byte>> parts) {
     FileDescriptor file = make_file(path);
-    if (!file) {
+    if (!file ||
+        !std::ranges::all_of(parts, [&file](std::span<const std::byte> part) { return write_all(file.get(), part); })) {
         throw_storage("cannot write " + path.string());
-    }
-    for (const auto part : parts) {
-        write_whole(file.get(), part, path);
     }
     if (retry([&] { return ::fsync(file.get()); }) != 0) {
         throw_storage("cannot sync " + path.string());

@@ -2,9 +2,9 @@
 
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/parsed.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 namespace finch::cluster {
 namespace {
@@ -19,13 +19,11 @@ constexpr std::size_t shown_characters = 80;  // of a text that is refused
 }
 
 int number(const std::string& digits, const std::string& whole, const std::string& what) {
-    int value = 0;
-    const char* end = digits.data() + digits.size();
-    const auto [stopped, error] = std::from_chars(digits.data(), end, value);
-    if (digits.size() > longest_number || error != std::errc{} || stopped != end || value < 0) {
+    const auto value = parsed<int>(digits);
+    if (digits.size() > longest_number || !value || *value < 0) {
         refuse(what, whole);
     }
-    return value;
+    return *value;
 }
 
 /// Splits at the commas that are not inside brackets.

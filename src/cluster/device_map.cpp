@@ -176,8 +176,8 @@ private:
             map_.communicator = AllReduceKind::nccl;
         }
         if (wishes_.communicator == AllReduceKind::automatic && map_.communicator == AllReduceKind::staged) {
-            map_.notes.push_back(shared_ ? "ranks share devices: their sums go by way of the host (staged)"
-                                         : "built without NCCL: sums go by way of the host (staged)");
+            map_.notes.push_back(shared_ ? "ranks share devices: their sums go through the host (staged)"
+                                         : "built without NCCL: sums go through the host (staged)");
         }
     }
 

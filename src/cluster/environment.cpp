@@ -2,12 +2,12 @@
 
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/parsed.hpp"
 #include "finch/cluster/allocation.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <memory>
 #include <sched.h>
 #include <string_view>
@@ -16,15 +16,6 @@
 
 namespace finch::cluster {
 namespace {
-
-std::optional<long long> whole_number(std::string_view text) {
-    long long value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size()) {
-        return std::nullopt;
-    }
-    return value;
-}
 
 struct CpuSetDeleter {
     void operator()(cpu_set_t* set) const noexcept { CPU_FREE(set); }
@@ -51,13 +42,12 @@ std::optional<std::string> Environment::text(const std::string& name) const {
 
 std::optional<long long> Environment::number(const std::string& name) const {
     const auto found = variables_.find(name);
-    return found == variables_.end() ? std::nullopt : whole_number(found->second);
+    return found == variables_.end() ? std::nullopt : parsed<long long>(found->second);
 }
 
 Slurm Slurm::read(const Environment& environment) {
     Slurm slurm;
     slurm.job_id = environment.text("SLURM_JOB_ID");
-    slurm.procid = environment.number("SLURM_PROCID");
     slurm.localid = environment.number("SLURM_LOCALID");
     slurm.step_tasks = environment.number("SLURM_STEP_NUM_TASKS");
     slurm.cpus_per_task = environment.number("SLURM_CPUS_PER_TASK");
@@ -148,19 +138,33 @@ bool node_is_crowded(const Environment& environment, int usable_cpus) {
     return ranks > environment.number("SLURM_CPUS_ON_NODE").value_or(0);
 }
 
-int usable_cpus() {
+std::vector<int> own_cpus() {
     // A machine may have more CPUs than a plain cpu_set_t has bits; the kernel then says EINVAL.
     for (int capacity = CPU_SETSIZE; capacity <= CPU_SETSIZE * 64; capacity *= 2) {
         const std::unique_ptr<cpu_set_t, CpuSetDeleter> set(CPU_ALLOC(static_cast<std::size_t>(capacity)));
         const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(capacity));
         if (::sched_getaffinity(0, bytes, set.get()) == 0) {
-            return std::max(1, CPU_COUNT_S(bytes, set.get()));
+            std::vector<int> cpus;
+            for (int cpu = 0; cpu < capacity; ++cpu) {
+                if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, set.get())) {
+                    cpus.push_back(cpu);
+                }
+            }
+            return cpus;
         }
         if (errno != EINVAL) {
             break;
         }
     }
-    throw_errno("sched_getaffinity");
+    return {};
+}
+
+int usable_cpus() {
+    const auto count = static_cast<int>(own_cpus().size());
+    if (count == 0) {
+        throw_errno("sched_getaffinity");
+    }
+    return count;
 }
 
 std::string host_name() {

@@ -1,9 +1,9 @@
 #include "finch/cluster/machine.hpp"
 
 #include "finch/base/format.hpp"
+#include "finch/cluster/environment.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
@@ -11,8 +11,6 @@
 #include <iterator>
 #include <limits>
 #include <malloc.h>
-#include <memory>
-#include <sched.h>
 #include <set>
 #include <sstream>
 #include <sys/resource.h>
@@ -43,31 +41,6 @@ std::string value_of(const std::string& text, const std::string& key) {
         }
     }
     return "";
-}
-
-struct CpuSetDeleter {
-    void operator()(cpu_set_t* set) const noexcept { CPU_FREE(set); }
-};
-
-std::vector<int> own_cpus() {
-    // A machine may have more CPUs than a plain cpu_set_t has bits; the kernel then says EINVAL.
-    for (int capacity = CPU_SETSIZE; capacity <= CPU_SETSIZE * 64; capacity *= 2) {
-        const std::unique_ptr<cpu_set_t, CpuSetDeleter> set(CPU_ALLOC(static_cast<std::size_t>(capacity)));
-        const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(capacity));
-        if (::sched_getaffinity(0, bytes, set.get()) == 0) {
-            std::vector<int> cpus;
-            for (int cpu = 0; cpu < capacity; ++cpu) {
-                if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, set.get())) {
-                    cpus.push_back(cpu);
-                }
-            }
-            return cpus;
-        }
-        if (errno != EINVAL) {
-            break;
-        }
-    }
-    return {};
 }
 
 /// 0 where the resource has no limit.

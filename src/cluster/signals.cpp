@@ -9,7 +9,6 @@
 #include <atomic>
 #include <cmath>
 #include <csignal>
-#include <cstring>
 #include <ctime>
 #include <dlfcn.h>
 #include <pthread.h>

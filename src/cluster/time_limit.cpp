@@ -1,8 +1,8 @@
 #include "finch/cluster/time_limit.hpp"
 
 #include "finch/base/format.hpp"
+#include "finch/base/parsed.hpp"
 
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <sstream>
@@ -20,12 +20,11 @@ std::vector<double> numbers(const std::string& text) {
     std::vector<double> result;
     std::istringstream parts(text + ":");
     for (std::string part; std::getline(parts, part, ':');) {
-        std::uint32_t number = 0;
-        const char* const end = part.data() + part.size();
-        if (part.empty() || std::from_chars(part.data(), end, number).ptr != end) {
+        const auto number = parsed<std::uint32_t>(part);
+        if (!number) {
             return {};
         }
-        result.push_back(number);
+        result.push_back(*number);
     }
     return result;
 }

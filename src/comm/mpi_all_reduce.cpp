@@ -17,7 +17,6 @@ class MpiAllReduce : public AllReduce {
 public:
     MpiAllReduce(const Group& group, double timeout_seconds) : group_(group), timeout_seconds_(timeout_seconds) {}
 
-    [[nodiscard]] std::string name() const override { return group_.size() == 1 ? "none" : "mpi"; }
     /// One rank has nothing to do.
     [[nodiscard]] bool is_graph_capturable() const override { return group_.size() == 1; }
 

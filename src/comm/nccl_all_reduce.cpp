@@ -215,7 +215,6 @@ public:
         communicator_.connect();
     }
 
-    [[nodiscard]] std::string name() const override { return "nccl"; }
     [[nodiscard]] bool is_graph_capturable() const override { return true; }
 
     void start(std::span<float> bucket) override { fork(bucket); }

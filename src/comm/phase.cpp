@@ -104,12 +104,12 @@ std::vector<int> silent(std::vector<int> asked, double seconds, const std::funct
 void ask_around(const std::function<bool()>& is_done) {
     if (rank_of(MPI_COMM_WORLD) != 0) {
         // Its phase may end later, and then it has to ask the others.
-        const double patience = seconds_to_answer + std::min(seconds_to_answer, phase().seconds / 4);
-        if (!silent({0}, patience, is_done).empty()) {
+        const double extra_seconds = seconds_to_answer + std::min(seconds_to_answer, phase().seconds / 4);
+        if (!silent({0}, extra_seconds, is_done).empty()) {
             throw Error(fmt::format("{} did not end within {} s: {} does not answer", phase().what,
-                                    phase().seconds + patience, name(0)));
+                                    phase().seconds + extra_seconds, name(0)));
         }
-        phase().end = steady_seconds() + patience;
+        phase().end = steady_seconds() + extra_seconds;
         return;
     }
     const int ranks = size_of(MPI_COMM_WORLD);

@@ -34,7 +34,6 @@ public:
     StagedAllReduce(const StagedAllReduce&) = delete;
     StagedAllReduce& operator=(const StagedAllReduce&) = delete;
 
-    [[nodiscard]] std::string name() const override { return group_.size() == 1 ? "none" : "staged"; }
     [[nodiscard]] bool is_graph_capturable() const override { return group_.size() == 1; }
 
     void start(std::span<float> bucket) override {

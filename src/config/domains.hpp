@@ -27,6 +27,13 @@ inline Domain above(double low, double high) {
 inline Domain word_of(std::vector<std::string> some) {
     return {Word{std::move(some)}};
 }
+/// The words of an enumeration but for the first, which is "none".
+template <EnumWithWords Enum>
+Domain word_but_none() {
+    std::vector<std::string> some = all_words<Enum>();
+    some.erase(some.begin());
+    return word_of(std::move(some));
+}
 inline Domain or_null(Domain domain) {
     return either({{Null{}}, std::move(domain)});
 }

@@ -1,6 +1,5 @@
 #include "final_choice.hpp"
 
-#include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 
 namespace finch::config {

@@ -8,8 +8,8 @@
 #include <limits>
 
 /// Every key of a configuration, once: its name, the member that it sets (whose default is the key's), its bounds and
-/// its meaning. Those of objectives stand in objective_keys.cpp, of propagators in propagator_keys.cpp, of a recipe in
-/// recipe_keys.cpp.
+/// its meaning. Those of objectives stand in objective_keys.cpp, of propagators in propagator_keys.cpp, of data in
+/// data_keys.cpp, of model and training in recipe_keys.cpp.
 namespace finch::config {
 namespace {
 
@@ -222,7 +222,7 @@ Domain workers_section() {
         key("threads", &Workers::threads, either({word_of({"auto"}), whole(1, 4096)}),
             "of one rank; auto: the CPUs that it may use"),
         key("device", &Workers::device, "auto: a GPU where there is one"),
-        key("communicator", &Workers::communicator, word_of({"auto", "nccl", "staged", "mpi"}),
+        key("communicator", &Workers::communicator, word_but_none<cluster::AllReduceKind>(),
             "for gradients; auto: NCCL on GPUs, MPI on CPUs"),
         key("share_device", &Workers::share_device, "let several ranks use one GPU"),
         key("timeout_seconds", &Workers::timeout_seconds, real(1, 86400),

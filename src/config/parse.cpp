@@ -1,5 +1,6 @@
 #include "finch/base/enum_words.hpp"
 #include "finch/base/error.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
 #include "finch/config/config.hpp"
@@ -13,8 +14,6 @@
 #include "space.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
 namespace finch::config {
 namespace {
@@ -228,12 +227,11 @@ Config load(const fs::path& path, const std::vector<std::string>& settings) {
                                       nearest ? fmt::format("; did you mean {}?", (folder / *nearest).string()) : "",
                                       beside.empty() ? "" : fmt::format("; beside it: {}", join(beside))));
     }
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    if (fs::file_size(path) > largest_file || !file || (fs::file_size(path) > 0 && !(text << file.rdbuf()))) {
+    const auto text = read_text(path, largest_file);
+    if (!text) {
         throw ConfigError(fmt::format("{}: cannot be read, or is larger than 1 MiB", path.string()));
     }
-    return parse(text.str(), path.string(), settings);
+    return parse(*text, path.string(), settings);
 }
 
 }  // namespace finch::config

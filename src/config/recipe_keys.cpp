@@ -7,7 +7,7 @@
 #include "bind.hpp"
 #include "domains.hpp"
 
-/// The keys of data, model and training: those that a gene may stand for.
+/// The keys of model and training. A gene may stand for them, as for those of data.
 namespace finch::config {
 namespace {
 
@@ -34,7 +34,7 @@ Key pool(const std::string& name, backend::Pooling kind, const std::string& mean
 
 /// `activation: relu`, which is no section.
 Key activation_layer() {
-    const Domain domain = word_of({"relu", "sigmoid", "tanh", "leaky_relu", "gelu", "silu"});
+    const Domain domain = word_but_none<backend::Activation>();
     const auto set = [domain](const Tree& tree, const Place& layer) {
         layer.as<nn::Layer>() = nn::ActivationLayer{};
         read<backend::Activation>(

@@ -2,9 +2,9 @@
 
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/parsed.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <utility>
 
@@ -52,25 +52,16 @@ std::optional<std::int64_t> whole_number(const Tree& scalar) {
     const std::string& text = scalar.text;
     const std::size_t digits = !text.empty() && text.front() == '-' ? 1 : 0;
     const bool leading_zero = text.size() > digits + 1 && text[digits] == '0';
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (scalar.kind != Tree::Kind::scalar || scalar.quoted || leading_zero || error != std::errc{} ||
-        end != text.data() + text.size()) {
-        return {};
-    }
-    return value;
+    const bool is_plain = scalar.kind == Tree::Kind::scalar && !scalar.quoted && !leading_zero;
+    return is_plain ? parsed<std::int64_t>(text) : std::nullopt;
 }
 
 std::optional<double> real_number(const Tree& scalar) {
     const std::string& text = scalar.text;
     const bool decimal = text.find_first_not_of("0123456789+-.eE") == std::string::npos;
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (scalar.kind != Tree::Kind::scalar || scalar.quoted || !decimal || error != std::errc{} ||
-        end != text.data() + text.size() || !std::isfinite(value)) {
-        return {};
-    }
-    return value;
+    const bool is_plain = scalar.kind == Tree::Kind::scalar && !scalar.quoted && decimal;
+    const auto value = is_plain ? parsed<double>(text) : std::nullopt;
+    return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 std::optional<bool> flag(const Tree& scalar) {

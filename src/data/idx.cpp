@@ -1,6 +1,8 @@
 #include "finch/base/error.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/handle.hpp"
+#include "finch/base/replace.hpp"
 
 #include "readers.hpp"
 
@@ -10,6 +12,7 @@
 #include <cstdio>
 #include <span>
 #include <system_error>
+#include <unistd.h>
 #include <zlib.h>
 
 namespace finch::data {
@@ -189,6 +192,24 @@ Dataset read_set(const fs::path& folder, const std::string& prefix, Memory memor
     return set;
 }
 
+/// A new file that is gzip of `bytes`, synced.
+void write_packed(const fs::path& path, std::span<const std::uint8_t> bytes) {
+    const FileDescriptor file = make_file(path);
+    const gzFile packed = file ? gzdopen(::dup(file.get()), "wb6") : nullptr;
+    if (packed == nullptr) {
+        throw_errno(path.string());
+    }
+    bool written = true;
+    for (std::size_t at = 0; at < bytes.size() && written; at += chunk) {
+        const auto size = static_cast<unsigned>(std::min<std::size_t>(chunk, bytes.size() - at));
+        written = gzwrite(packed, bytes.data() + at, size) == static_cast<int>(size);
+    }
+    const bool closed = gzclose(packed) == Z_OK;
+    if (!written || !closed || ::fsync(file.get()) != 0) {
+        throw ApiError(fmt::format("{}: cannot be written; is the disk full?", path.string()));
+    }
+}
+
 void write_file(const fs::path& path, const std::vector<std::int64_t>& sizes, std::span<const std::uint8_t> elements) {
     std::vector<std::uint8_t> bytes{0, 0, unsigned_byte, static_cast<std::uint8_t>(sizes.size())};
     for (const std::int64_t size : sizes) {
@@ -197,21 +218,8 @@ void write_file(const fs::path& path, const std::vector<std::int64_t>& sizes, st
         }
     }
     bytes.insert(bytes.end(), elements.begin(), elements.end());
-    const fs::path beside = path.string() + ".new";
-    const gzFile file = gzopen(beside.c_str(), "wb6");
-    if (file == nullptr) {
-        throw_errno(beside.string());
-    }
-    bool written = true;
-    for (std::size_t at = 0; at < bytes.size() && written; at += chunk) {
-        const auto size = static_cast<unsigned>(std::min<std::size_t>(chunk, bytes.size() - at));
-        written = gzwrite(file, bytes.data() + at, size) == static_cast<int>(size);
-    }
-    if (const bool closed = gzclose(file) == Z_OK; !written || !closed) {
-        fs::remove(beside);
-        throw ApiError(fmt::format("{}: cannot be written; is the disk full?", path.string()));
-    }
-    fs::rename(beside, path);
+    replace_file(
+        path, [&bytes](const fs::path& beside) { write_packed(beside, bytes); }, Predecessor::drop);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include "finch/base/format.hpp"
 #include "finch/data/normalisation.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <variant>
 #include <vector>

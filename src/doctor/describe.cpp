@@ -23,10 +23,6 @@ std::string size_text(std::int64_t bytes) {
 std::string limit_text(std::int64_t bytes) {
     return bytes == 0 ? "unlimited" : size_text(bytes);
 }
-/// 13020 → "13.2".
-std::string cuda_version(int version) {
-    return version == 0 ? "none" : fmt::format("{}.{}", version / 1000, version % 1000 / 10);
-}
 /// 91900 → "9.19.0".
 std::string dotted(std::int64_t version) {
     return version == 0 ? "none" : fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
@@ -114,8 +110,8 @@ std::string libraries_text(const Facts& facts) {
     text += row("MPI threads", facts.mpi.threading);
     text += row("ranks", fmt::format("{}, {}", facts.mpi.ranks,
                                      is_alone   ? "started by itself, without srun or mpirun"
-                                     : has_pmix ? "started by way of PMIx"
-                                                : "not started by way of PMIx"));
+                                     : has_pmix ? "started through PMIx"
+                                                : "not started through PMIx"));
     text += row("HDF5", facts.hdf5);
     text += row("oneDNN", facts.onednn);
     return text;
@@ -190,6 +186,10 @@ std::string problems_text(const std::vector<Problem>& problems) {
 }
 
 }  // namespace
+
+std::string cuda_version(int version) {
+    return version == 0 ? "none" : fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
 
 std::string describe(const Facts& facts, const std::vector<Problem>& problems) {
     const RankFacts& zero = facts.ranks.front();

@@ -7,6 +7,7 @@
 #include "finch/cluster/device_map.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/cluster/layout.hpp"
+#include "finch/doctor/describe.hpp"
 
 #include <algorithm>
 #include <map>
@@ -36,11 +37,6 @@ std::string nodes_where(const Facts& facts, Predicate is) {
     const std::size_t count = nodes.size();
     nodes.resize(std::min(count, most));
     return fmt::format("{}{}", fmt::join(nodes, ", "), count > most ? fmt::format(" and {} more", count - most) : "");
-}
-
-/// 13020 → "13.2".
-std::string cuda_version(int version) {
-    return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
 void check_launch(const Facts& facts, Problems& problems) {
@@ -181,7 +177,7 @@ void check_binding(const Facts& facts, Problems& problems) {
         problems.push_back(
             {false,
              fmt::format("each rank sees one device only{}: the ranks of a worker cannot reach each other's memory "
-                         "directly, and NCCL goes by way of the host",
+                         "directly, and NCCL goes through the host",
                          asked ? " (--gpus-per-task)" : ""),
              "where workers.ranks is above 1: --gpus-per-node=N --ntasks-per-node=N in place of --gpus-per-task and "
              "--tres-bind"});
@@ -244,7 +240,7 @@ void check_variables(const Facts& facts, Problems& problems) {
         {"CUDA_DEVICE_MAX_CONNECTIONS", "1", "all streams share one queue: workers.slots then gains little"},
         {"NVIDIA_TF32_OVERRIDE", "0", "training.precision: tf32 has no effect in the libraries"},
         {"NVIDIA_TF32_OVERRIDE", "1", "the libraries may use TF32 where training.precision is float32"},
-        {"NCCL_P2P_DISABLE", "1", "NCCL goes by way of the host's memory between the devices of a node"},
+        {"NCCL_P2P_DISABLE", "1", "NCCL goes through the host's memory between the devices of a node"},
         {"NCCL_SHM_DISABLE", "1", "NCCL goes by the network within a node"},
         {"NCCL_IB_DISABLE", "1", "NCCL goes by TCP between nodes"},
     };
@@ -274,8 +270,7 @@ void check_libraries(const Facts& facts, Problems& problems) {
     const bool has_several = std::any_of(facts.ranks.begin(), facts.ranks.end(),
                                          [](const RankFacts& rank) { return rank.devices.size() > 1; });
     if (zero.cuda.built && facts.nccl.built == 0 && has_several) {
-        problems.push_back({false,
-                            "this program was built without NCCL: workers of several ranks sum by way of the host",
+        problems.push_back({false, "this program was built without NCCL: workers of several ranks sum through the host",
                             "install NCCL (nccl.h, libnccl.so) and build again"});
     }
 }

@@ -1,11 +1,11 @@
 // The kernel's powercap framework (Documentation/power/powercap/powercap.rst).
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/parsed.hpp"
 #include "finch/energy/meter.hpp"
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
 #include <fcntl.h>
 #include <string_view>
@@ -34,16 +34,15 @@ std::optional<std::string> read_line(const fs::path& path, std::string& problem)
 /// Exact in a double up to 2^53, which no counter comes to.
 std::optional<double> read_number(const fs::path& path, std::string& problem) {
     const auto line = read_line(path, problem);
-    std::uint64_t number = 0;
     if (!line) {
         return std::nullopt;
     }
-    const auto [end, error] = std::from_chars(line->data(), line->data() + line->size(), number);
-    if (error != std::errc{} || end != line->data() + line->size()) {
+    const auto number = parsed<std::uint64_t>(*line);
+    if (!number) {
         problem = fmt::format("{}: \"{}\" is no number of microjoules", path.string(), *line);
         return std::nullopt;
     }
-    return static_cast<double>(number);
+    return static_cast<double>(*number);
 }
 
 /// One processor's counter of microjoules.

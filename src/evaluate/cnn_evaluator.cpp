@@ -8,7 +8,6 @@
 #include "finch/store/model_file.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 namespace finch::evaluate {

@@ -176,18 +176,18 @@ void CommandEvaluator::take_report(Running& running, const ReportLine& line) {
 void CommandEvaluator::decide(std::uint32_t slot, const Programs::Standing& standing) {
     Running& running = running_[slot];
     const double seconds = steady_seconds() - running.began;
-    if (standing.fault != Programs::Fault::none && running.ending == Ending::none) {
-        end(slot, Ending::failed_elsewhere, std::min(objective_.grace_seconds, seconds_for_other_ranks));
+    if (standing.fault != Programs::Fault::none && running.end_reason == EndReason::none) {
+        end(slot, EndReason::failed_elsewhere, std::min(objective_.grace_seconds, seconds_for_other_ranks));
     } else if (objective_.timeout_seconds && seconds > *objective_.timeout_seconds &&
-               running.ending != Ending::timed_out) {
-        end(slot, Ending::timed_out, objective_.grace_seconds);
-    } else if (running.is_pruned && !objective_.interactive && running.ending == Ending::none) {
-        end(slot, Ending::pruned, objective_.grace_seconds);
+               running.end_reason != EndReason::timed_out) {
+        end(slot, EndReason::timed_out, objective_.grace_seconds);
+    } else if (running.is_pruned && !objective_.interactive && running.end_reason == EndReason::none) {
+        end(slot, EndReason::pruned, objective_.grace_seconds);
     }
 }
 
-void CommandEvaluator::end(std::uint32_t slot, Ending why, double grace_seconds) {
-    running_[slot].ending = why;
+void CommandEvaluator::end(std::uint32_t slot, EndReason why, double grace_seconds) {
+    running_[slot].end_reason = why;
     command({.kind = ProgramOrder::Kind::end, .slot = slot, .grace_seconds = grace_seconds});
 }
 
@@ -222,7 +222,8 @@ void CommandEvaluator::note_starts(std::uint32_t slot, const Programs::Standing&
 bool CommandEvaluator::begins_again(std::uint32_t slot) {
     Running& running = running_[slot];
     const bool said_nothing = objective_.persistent && running.curve.epochs().empty() && running.misreport.empty();
-    if (running.ending != Ending::none || running.is_retry || !(said_nothing || is_port_taken(programs_.problem()))) {
+    if (running.end_reason != EndReason::none || running.is_retry ||
+        !(said_nothing || is_port_taken(programs_.problem()))) {
         return false;
     }
     spdlog::info("{} begins once more: {}", to_text(running.individual.id), programs_.problem());
@@ -248,10 +249,10 @@ std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, bo
     add_time(individual, running.began);
     individual.outcome = search::Outcome::failed;
     describe(individual, running.curve);
-    if (running.ending == Ending::timed_out) {
+    if (running.end_reason == EndReason::timed_out) {
         individual.problem =
             fmt::format("it did not end within {} s (search.objective.timeout_seconds)", *objective_.timeout_seconds);
-    } else if (running.ending == Ending::pruned || running.answers.stop_from < running.answers.decided) {
+    } else if (running.end_reason == EndReason::pruned || running.answers.stop_from < running.answers.decided) {
         individual.outcome = search::Outcome::pruned;
     } else if (failed) {
         individual.problem = programs_.problem();
@@ -336,7 +337,7 @@ std::vector<search::Individual> CommandEvaluator::stop() {
     }
     for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
         if (running_[slot].used) {
-            end(slot, running_[slot].ending, seconds_of_last_grace);
+            end(slot, running_[slot].end_reason, seconds_of_last_grace);
         }
     }
     const double told = steady_seconds();

@@ -2,11 +2,11 @@
 
 #include "finch/base/bytes.hpp"
 #include "finch/base/error.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <sstream>
 #include <unistd.h>
 #include <utility>
@@ -63,15 +63,12 @@ std::string json_value(const search::Gene& gene, double value) {
 TemplateTexts read_templates(const config::CommandObjective& objective) {
     TemplateTexts texts;
     for (const auto& [name, path] : objective.files) {
-        std::error_code failed;
-        std::ifstream file(path, std::ios::binary);
-        std::ostringstream text;
-        if (!fs::is_regular_file(path, failed) || fs::file_size(path, failed) > largest_template || !file ||
-            (fs::file_size(path, failed) > 0 && !(text << file.rdbuf()))) {
+        auto text = read_text(path, largest_template);
+        if (!text) {
             throw ConfigError(
                 fmt::format("search.objective.files.{}: {} cannot be read, or is no file of up to 16 MiB", name, path));
         }
-        texts.emplace(name, text.str());
+        texts.emplace(name, std::move(*text));
     }
     return texts;
 }

@@ -54,19 +54,9 @@ std::string how_it_ended(const process::Ended& ended) {
 
 /// A new file, whatever a program has put there. Throws std::filesystem::filesystem_error.
 void write_file(const fs::path& path, const std::string& text) {
-    const auto refuse = [&path] {
-        throw fs::filesystem_error("cannot be written", path, std::error_code(errno, std::generic_category()));
-    };
     const FileDescriptor file = make_file(path);
-    if (!file) {
-        refuse();
-    }
-    for (std::size_t written = 0; written < text.size();) {
-        const auto count = retry([&] { return ::write(file.get(), text.data() + written, text.size() - written); });
-        if (count < 0) {
-            refuse();
-        }
-        written += static_cast<std::size_t>(count);
+    if (!file || !write_all(file.get(), std::as_bytes(std::span(text)))) {
+        throw fs::filesystem_error("cannot be written", path, std::error_code(errno, std::generic_category()));
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "finch/base/enum_words.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/words.hpp"
 
 #include <numeric>
 #include <vector>
@@ -39,9 +40,7 @@ std::string energy_text(const EnergyTotals& totals) {
                                         source_text(static_cast<energy::Source>(i))));
         }
     }
-    const std::string unknown = totals.unknown > 0 ? fmt::format("; not known of {} individual{}", totals.unknown,
-                                                                 totals.unknown == 1 ? "" : "s")
-                                                   : "";
+    const std::string unknown = totals.unknown > 0 ? "; not known of " + counted(totals.unknown, "individual") : "";
     return fmt::format("{}, {}{}", energy::joules_text(totals.all()), fmt::join(parts, ", "), unknown);
 }
 

@@ -4,6 +4,7 @@
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/handle.hpp"
+#include "finch/base/replace.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -69,9 +70,13 @@ private:
     FileDescriptor file_;
 };
 
-bool sync_folder(const fs::path& folder) {
-    const FileDescriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    return descriptor && ::fsync(descriptor.get()) == 0;
+bool can_sync_folder(const fs::path& folder) {
+    try {
+        sync_folder(folder);
+        return true;
+    } catch (const StorageError&) {
+        return false;
+    }
 }
 
 }  // namespace
@@ -95,7 +100,7 @@ FileSystem try_file_system(const fs::path& folder) {
         return found;
     }
     const double begin = steady_seconds();
-    found.syncs = note(probe.sync(), "fsync") && note(sync_folder(folder), "fsync of the folder");
+    found.syncs = note(probe.sync(), "fsync") && note(can_sync_folder(folder), "fsync of the folder");
     found.sync_seconds = steady_seconds() - begin;
     found.locks = note(probe.lock(), "fcntl lock");
     found.hard_links = note(probe.link(), "link");

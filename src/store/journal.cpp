@@ -4,6 +4,7 @@
 #include "finch/base/files.hpp"
 #include "finch/base/log.hpp"
 #include "finch/base/replace.hpp"
+#include "finch/search/record.hpp"
 
 #include "read_bytes.hpp"
 
@@ -63,18 +64,12 @@ void Journal::write(const Bytes& record) {
     }
     cut_torn_end();
     is_torn_ = true;
-    std::size_t written = 0;
-    while (written < record.size()) {
-        const ssize_t now =
-            retry([&] { return ::write(file_.get(), record.data() + written, record.size() - written); });
-        if (now < 0) {
-            const int code = errno;
-            // Should this fail too, it is done before the next record, and by whoever reads.
-            is_torn_ = ::ftruncate(file_.get(), static_cast<off_t>(file_bytes_)) != 0;
-            errno = code;
-            throw_storage("cannot write " + path_.string());
-        }
-        written += static_cast<std::size_t>(now);
+    if (!write_all(file_.get(), record)) {
+        const int code = errno;
+        // Should this fail too, it is done before the next record, and by whoever reads.
+        is_torn_ = ::ftruncate(file_.get(), static_cast<off_t>(file_bytes_)) != 0;
+        errno = code;
+        throw_storage("cannot write " + path_.string());
     }
     is_torn_ = false;
     kept_.push_back(record);

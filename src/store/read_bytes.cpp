@@ -2,7 +2,6 @@
 
 #include "finch/base/files.hpp"
 
-#include <algorithm>
 #include <fcntl.h>
 #include <unistd.h>
 

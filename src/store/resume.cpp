@@ -39,6 +39,15 @@ std::vector<JournalFile> read_journals(const fs::path& folder, OnDamage on_damag
     return journals;
 }
 
+template <class... Kinds>
+bool is_one_of(const search::Record& record) {
+    return (std::holds_alternative<Kinds>(record) || ...);
+}
+
+bool concerns_population(const search::Record& record) {
+    return is_one_of<search::Started, search::Result, search::Move, search::Copy>(record);
+}
+
 /// Sorts what journals say into what a Population merges and what the run's facts take in, each fact once.
 class Gathering {
 public:
@@ -59,7 +68,7 @@ public:
             }
         } else if (const auto* report = std::get_if<search::WorkerReport>(&record)) {
             recovered_.facts.merge(*report);
-        } else if (record.index() < 4) {  // Started, Result, Move, Copy
+        } else if (concerns_population(record)) {
             recovered_.records.push_back(std::move(record));
         }
     }
@@ -163,6 +172,14 @@ std::optional<Recovered> recover(const RunDirectory& directory, OnDamage on_dama
     }
     gathering.sort_events();
     return recovered;
+}
+
+Recovered recover_run(const RunDirectory& directory, Curves curves) {
+    auto recovered = recover(directory, OnDamage::leave, curves);
+    if (!recovered) {
+        throw ConfigError(fmt::format("{}: there is no run here (no population.h5)", directory.root().string()));
+    }
+    return *std::move(recovered);
 }
 
 std::map<std::uint32_t, double> seconds_of_starts(const ArchiveFacts& facts) {

@@ -4,7 +4,6 @@
 #include "finch/base/format.hpp"
 #include "finch/base/replace.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
@@ -123,7 +122,7 @@ bool RunDirectory::holds_a_run() const {
 }
 
 void RunDirectory::create(int workers) const {
-    for (const fs::path& folder : {root_, state(), best_model().parent_path(), log()}) {
+    for (const fs::path& folder : {root_, state(), best_model().parent_path()}) {
         make_folder(folder);
     }
     for (int worker = workers_per_folder; worker < workers; worker += workers_per_folder) {

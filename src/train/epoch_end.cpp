@@ -13,7 +13,7 @@
 
 namespace finch::train {
 
-/// What the leader found at an epoch's end. It travels as it is: every field has 8 bytes.
+/// What the leader found at an epoch's end. It travels as it is: it has no padding.
 struct Training::Verdict {
     Epoch epoch;
     double best = 0;

@@ -16,10 +16,6 @@ using backend::Activity;
 /// All-reduces of an epoch whose waits are told apart; 8 MB.
 constexpr std::size_t most_all_reduces = std::size_t{1} << 20;
 
-/// By alternative of OperationShape.
-constexpr std::array<const char*, std::variant_size_v<backend::OperationShape>> kinds{
-    "conv", "pool", "mean", "linear", "activation", "add", "concatenate", "batch_norm", "layer_norm", "dropout"};
-
 std::string name_of(const nn::Node& node, const nn::ModelPlan& plan) {
     for (const nn::TensorInfo& tensor : plan.tensors) {
         if (node.parameters > 0 && tensor.learns && tensor.offset == node.parameters_offset) {
@@ -106,7 +102,8 @@ Profile::Profile(std::function<double()> now) : now_(std::move(now)), last_(now_
 void Profile::set_model(const nn::ModelPlan& plan) {
     layers_.clear();
     for (const nn::Node& node : plan.nodes) {
-        layers_.push_back({.kind = kinds.at(node.operation.index()), .name = name_of(node, plan)});
+        const std::string_view kind = std::visit([](const auto& shape) { return shape.name; }, node.operation);
+        layers_.push_back({.kind = std::string(kind), .name = name_of(node, plan)});
     }
 }
 

@@ -2,11 +2,11 @@
 #include "finch/base/format.hpp"
 #include "finch/train/training.hpp"
 
+#include "epoch_arrays.hpp"
 #include "learner.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <iterator>
 #include <string>
@@ -16,8 +16,6 @@ namespace finch::train {
 namespace {
 
 constexpr std::size_t row_size = 7;  ///< of partial_sums and of curve
-/// By epoch how many ranks trained it, the epochs that have ended first, the present one last.
-constexpr const char* epoch_ranks_name = "epoch_ranks";
 
 /// One rank's row of "partial_sums". Counts are exact in a double below 2^53.
 std::array<double, row_size> to_row(const backend::LossSums& training, const backend::LossSums& validation,
@@ -27,8 +25,7 @@ std::array<double, row_size> to_row(const backend::LossSums& training, const bac
             seconds};
 }
 
-/// Calls `visit` with each column of "curve": what version 1 has of an epoch. How many ranks trained it stands in an
-/// array of its own.
+/// Calls `visit` with each column of "curve": what version 1 has of an epoch (epoch_arrays.hpp has the rest).
 template <class Visit>
 void for_each_column(Visit visit) {
     std::size_t column = 0;
@@ -82,24 +79,6 @@ const std::vector<double>& read_table(const NamedArrays& arrays, const char* nam
     return *values;
 }
 
-/// Fills in how many ranks trained each epoch of `curve`; returns it for the present one. Snapshots of format 1 do not
-/// say it: 0.
-std::int64_t read_epoch_ranks(const NamedArrays& snapshot, std::vector<Epoch>& curve) {
-    const auto array = std::find_if(snapshot.begin(), snapshot.end(),
-                                    [](const NamedArray& one) { return one.name == epoch_ranks_name; });
-    if (array == snapshot.end()) {
-        return 0;
-    }
-    const auto* ranks = std::get_if<std::vector<std::int64_t>>(&array->values);
-    if (ranks == nullptr || ranks->size() != curve.size() + 1) {
-        throw FileError(fmt::format("the snapshot's array {} is not {} numbers", epoch_ranks_name, curve.size() + 1));
-    }
-    for (std::size_t i = 0; i < curve.size(); ++i) {
-        curve[i].ranks = static_cast<std::int32_t>((*ranks)[i]);
-    }
-    return ranks->back();
-}
-
 void require_equal(const char* what, std::int64_t found, std::int64_t expected) {
     if (found != expected) {
         throw FileError(fmt::format("the snapshot's {} is {}, but this training's is {}", what, found, expected));
@@ -126,18 +105,17 @@ NamedArrays Training::snapshot() {
                        whole_number("best/epoch", stopping_.best_epoch),
                        whole_number("epochs_done", static_cast<std::int64_t>(curve_.size())),
                        table("partial_sums", std::move(rows))};
-    std::vector<std::int64_t> epoch_ranks;
     if (!curve_.empty()) {
         std::vector<double> values;
         for (const Epoch& epoch : curve_) {
             const auto columns = to_row(epoch);
             values.insert(values.end(), columns.begin(), columns.end());
-            epoch_ranks.push_back(epoch.ranks);
         }
         arrays.push_back(table("curve", std::move(values)));
     }
-    epoch_ranks.push_back(epoch_ranks_);
-    arrays.push_back({epoch_ranks_name, {static_cast<std::int64_t>(epoch_ranks.size())}, std::move(epoch_ranks)});
+    std::vector<Epoch> epochs = curve_;
+    epochs.push_back({.ranks = static_cast<std::int32_t>(epoch_ranks_)});  // the present one
+    append_later_fields<Epoch>(arrays, epochs);
     std::ranges::move(learner_->optimizer().state(), std::back_inserter(arrays));
     std::ranges::move(nn::name_tensors(plan(), learner_->state(), "weights/"), std::back_inserter(arrays));
     if (best_epoch() > 0) {
@@ -171,7 +149,10 @@ void Training::restore(const NamedArrays& snapshot) {
     const EarlyStopping stopping = judged(curve);
     // Of the epochs that have ended, only the best one's weights are there.
     require_equal("best epoch", read_scalar<std::int64_t>(snapshot, "best/epoch"), stopping.best_epoch);
-    const std::int64_t epoch_ranks = read_epoch_ranks(snapshot, curve);
+    curve.emplace_back();  // the present one
+    read_later_fields<Epoch>(snapshot, curve);
+    const std::int64_t epoch_ranks = curve.back().ranks;
+    curve.pop_back();
     if (global_batch < 1) {
         throw FileError(fmt::format("the snapshot's global batch is {}", global_batch));
     }

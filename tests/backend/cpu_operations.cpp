@@ -74,32 +74,7 @@ TEST_CASE("sigmoid and tanh of what is infinite, huge or no number") {
 }
 
 TEST_CASE("convolution: gradients have the same bits each time, on two threads too") {
-    const auto device = make_cpu_device(2);
-    const ConvolutionShape shape{.batch = 7,
-                                 .height = 12,
-                                 .width = 9,
-                                 .channels_in = 10,
-                                 .channels_out = 10,
-                                 .kernel = 3,
-                                 .padding_before = 1,
-                                 .padding_after = 1,
-                                 .activation = Activation::relu};
-    Trial trial(*device, shape, 5);
-    trial.check_forward();
-    const Tensor grad_y = normal_tensor(trial.random, trial.expected.size());
-    const auto gradient = [&] {
-        const Buffer device_grad_y = on_device(*device, grad_y);
-        const Buffer grad_x = device->allocate(trial.x.size());
-        const Buffer grad_parameters = device->allocate(trial.parameters.size());
-        backward(*device, *trial.operation, trial.device_x, trial.device_y, device_grad_y, grad_x, grad_parameters);
-        return from_device(*device, grad_parameters);
-    };
-
-    const std::vector<float> first = gradient();
-
-    for (int again = 0; again < 20; ++again) {
-        CHECK(gradient() == first);
-    }
+    check_same_gradients(*make_cpu_device(2));
 }
 
 TEST_CASE("batch_norm and dropout on two threads: the reference's output, and the bits of one thread's mask") {

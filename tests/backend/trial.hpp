@@ -136,4 +136,33 @@ void check(Device& device, const Shape& shape) {
     trial.check_backward();
 }
 
+/// A convolution's gradients, again and again.
+inline void check_same_gradients(Device& device) {
+    const ConvolutionShape shape{.batch = 7,
+                                 .height = 12,
+                                 .width = 9,
+                                 .channels_in = 10,
+                                 .channels_out = 10,
+                                 .kernel = 3,
+                                 .padding_before = 1,
+                                 .padding_after = 1,
+                                 .activation = Activation::relu};
+    Trial trial(device, shape, 5);
+    trial.check_forward();
+    const Tensor grad_y = normal_tensor(trial.random, trial.expected.size());
+    const auto gradient = [&] {
+        const Buffer device_grad_y = on_device(device, grad_y);
+        const Buffer grad_x = device.allocate(trial.x.size());
+        const Buffer grad_parameters = device.allocate(trial.parameters.size());
+        backward(device, *trial.operation, trial.device_x, trial.device_y, device_grad_y, grad_x, grad_parameters);
+        return from_device(device, grad_parameters);
+    };
+
+    const std::vector<float> first = gradient();
+
+    for (int again = 0; again < 20; ++again) {
+        CHECK(gradient() == first);
+    }
+}
+
 }  // namespace finch::test

@@ -58,7 +58,14 @@ struct Twice {
     int b = 0;
 };
 constexpr auto fields_of(const Twice*) {
-    return std::tuple{Field{"a", &Twice::a, ""}, Field{"a", &Twice::a, ""}};
+    return std::tuple{Field{"a", &Twice::a, ""}, Field{"b", &Twice::a, ""}};
+}
+struct SameName {
+    int a = 0;
+    int b = 0;
+};
+constexpr auto fields_of(const SameName*) {
+    return std::tuple{Field{"a", &SameName::a, ""}, Field{"a", &SameName::b, ""}};
 }
 
 Outer some() {
@@ -73,11 +80,12 @@ Outer read(const Bytes& bytes, std::uint16_t version) {
     return outer;
 }
 
-TEST_CASE("a list with a member too few, or one twice, is no list of every member") {
+TEST_CASE("a list with a member too few, one twice or a name twice is no list of every member") {
     CHECK(lists_every_member<Outer>);
     CHECK(lists_every_member<Inner>);
     CHECK(!lists_every_member<Short>);
     CHECK(!lists_every_member<Twice>);
+    CHECK(!lists_every_member<SameName>);
     CHECK(member_count<Outer>() == 8);
 }
 

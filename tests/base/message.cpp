@@ -33,7 +33,23 @@ struct OfTen {
     bool operator==(const OfTen&) const = default;
 };
 
+struct Listed {
+    std::string a;
+    double b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0, i = 0, j = 0, k = 0;
+    std::vector<double> l = {};
+    bool operator==(const Listed&) const = default;
+};
+constexpr auto fields_of(const Listed*) {
+    return std::tuple{Field{"a", &Listed::a, ""}, Field{"k", &Listed::k, ""}, Field{"l", &Listed::l, ""}.since(3)};
+}
+
 }  // namespace
+
+TEST_CASE("a message of recorded structs has their fields, of every version") {
+    const std::vector<Listed> two{{.a = "one", .k = 2, .l = {3, 4}}, {.a = "five"}};
+
+    CHECK(from_message<std::vector<Listed>>(to_message(two)) == two);
+}
 
 TEST_CASE("a message gives back what it was made of: texts, lists, maps and structs within structs") {
     const Outer outer{.number = -7,

@@ -32,7 +32,6 @@ TEST_CASE("Slurm: everything is absent outside a job") {
     const Slurm slurm = Slurm::read(Environment(Variables{{"PATH", "/bin"}}));
 
     CHECK_FALSE(slurm.job_id.has_value());
-    CHECK_FALSE(slurm.procid.has_value());
     CHECK_FALSE(slurm.step_tasks.has_value());
     CHECK_FALSE(slurm.end_time.has_value());
     CHECK(slurm.restart_count == 0);
@@ -49,7 +48,6 @@ TEST_CASE("Slurm: reads the variables of a job step") {
                                                           {"FINCH_DEADLINE", "5"}}));
 
     CHECK(slurm.job_id == "17");
-    CHECK(slurm.procid == 3);
     CHECK(slurm.localid == 1);
     CHECK(slurm.step_tasks == 4);
     CHECK(slurm.cpus_per_task == 8);

@@ -39,7 +39,7 @@ def kill_some(process, ranks):
 
 
 def finished(run):
-    """What the archive and the journals know, by way of `finch show --csv`: rows of finished individuals by id."""
+    """What the archive and the journals know, through `finch show --csv`: rows of finished individuals by id."""
     out = subprocess.run(folder.command(0, "show", str(run), "--csv"), cwd=folder.path, env=environment(), text=True,
                          stdout=subprocess.PIPE, check=True).stdout.splitlines()
     header = out[0].split(",")

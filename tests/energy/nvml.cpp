@@ -1,4 +1,4 @@
-// NVML by way of a library that the tests build (fake_nvml.cpp).
+// NVML through a library that the tests build (fake_nvml.cpp).
 #include "finch/energy/ledger.hpp"
 #include "finch/energy/meter.hpp"
 

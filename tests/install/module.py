@@ -1,4 +1,4 @@
-"""The module file in Environment Modules: what `module load` sets, wherever the folder is and by way of a link."""
+"""The module file in Environment Modules: what `module load` sets, wherever the folder is and through a link."""
 import re
 import shutil
 

@@ -81,4 +81,4 @@ for path in PACKAGING.glob("apptainer/*.def"):
     check(used == given, f"{path.name}: build arguments {used}, given or asked for {given}")
     for name in ("post", "environment", "test", "runscript"):
         run("sh", "-n", "-c", re.sub(r"{{ \w+ }}", "x", sections[name]))
-passed("Apptainer: all packages, by way of tools/install.sh")
+passed("Apptainer: all packages, through tools/install.sh")

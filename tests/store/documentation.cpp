@@ -35,8 +35,9 @@ std::string table_of(const std::string& name) {
             if constexpr (Recorded<Member>) {
                 self(self, Member{});
             } else if constexpr (is_several<Member>) {
-                text << "| " << field.name << "_1, " << field.name << "_2 | "
-                     << type_name<typename Member::value_type>() << " | " << field.meaning << " |\n";
+                text << "| " << field.name << (std::tuple_size_v<Member> == 2 ? "_1, " : "_1 … ") << field.name << "_"
+                     << std::tuple_size_v<Member> << " | " << type_name<typename Member::value_type>() << " | "
+                     << field.meaning << " |\n";
             } else if constexpr (!is_list<Member>) {
                 if (!field.stands_apart) {
                     text << "| " << field.name << " | " << type_name<Member>() << " | " << field.meaning << " |\n";

@@ -46,7 +46,6 @@ TEST_CASE("create makes the folders, again too, and leaves nothing else") {
 
     CHECK(fs::is_directory(directory.state()));
     CHECK(fs::is_directory(directory.best_model().parent_path()));
-    CHECK(fs::is_directory(directory.log()));
     CHECK(fs::is_empty(directory.state()));
     CHECK_FALSE(directory.holds_a_run());
 }

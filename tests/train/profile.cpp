@@ -5,6 +5,10 @@
 
 #include <iterator>
 #include <numeric>
+#include <set>
+#include <string_view>
+#include <type_traits>
+#include <variant>
 
 using namespace finch;
 using namespace finch::test;
@@ -99,6 +103,15 @@ TEST_CASE("layers have their kinds, PyTorch's names and their share of forward a
     CHECK(run.report.layers.front().kind == "conv");
     CHECK(run.report.layers.front().name == "0");
     CHECK(run.report.layers.back().kind == "linear");
+}
+
+TEST_CASE("every operation has a name of its own") {
+    const auto names = []<class... Shape>(std::type_identity<std::variant<Shape...>>) {
+        return std::set<std::string_view>{Shape::name...};
+    }(std::type_identity<backend::OperationShape>());
+
+    CHECK(names.size() == std::variant_size_v<backend::OperationShape>);
+    CHECK(!names.contains(""));
 }
 
 TEST_CASE("measuring changes no bit of a training") {

@@ -4,7 +4,6 @@
 #include "finch/config/config.hpp"
 #include "finch/data/dataset.hpp"
 #include "finch/search/population.hpp"
-#include "finch/store/model_file.hpp"
 #include "finch/store/run_directory.hpp"
 
 #include <cstdint>

@@ -40,6 +40,7 @@ enum class Regression { squared, absolute };
 /// apart from one another, each of channels_in / groups to channels_out / groups.
 /// Parameters, canonical: weight (channels_out, channels_in / groups, kernel, kernel), then bias (channels_out).
 struct ConvolutionShape {
+    static constexpr std::string_view name = "conv";
     std::int64_t batch = 1;
     std::int64_t height = 1;
     std::int64_t width = 1;
@@ -74,6 +75,7 @@ enum class Pooling { max, average };
 
 /// Pooling over x (batch, height, width, channels). No parameters. Average counts padding as PyTorch does (as zeros).
 struct PoolingShape {
+    static constexpr std::string_view name = "pool";
     Pooling kind = Pooling::max;
     std::int64_t batch = 1;
     std::int64_t height = 1;
@@ -90,6 +92,7 @@ struct PoolingShape {
 
 /// The mean of each channel over the pixels of x (batch, pixels, channels). No parameters.
 struct MeanShape {
+    static constexpr std::string_view name = "mean";
     std::int64_t batch = 1;
     std::int64_t pixels = 1;  ///< height · width
     std::int64_t channels = 1;
@@ -100,6 +103,7 @@ struct MeanShape {
 /// height = width = 1. Parameters, canonical: weight (units, channels·height·width) whose columns are in CHW order,
 /// then bias (units).
 struct LinearShape {
+    static constexpr std::string_view name = "linear";
     std::int64_t batch = 1;
     std::int64_t height = 1;
     std::int64_t width = 1;
@@ -113,6 +117,7 @@ struct LinearShape {
 
 /// An activation by itself over `count` floats per batch. No parameters.
 struct ActivationShape {
+    static constexpr std::string_view name = "activation";
     std::int64_t count = 1;  ///< batch included
     Activation activation = Activation::relu;
     auto operator<=>(const ActivationShape&) const = default;
@@ -120,6 +125,7 @@ struct ActivationShape {
 
 /// The sum of two tensors of `count` floats, with an activation. No parameters.
 struct AddShape {
+    static constexpr std::string_view name = "add";
     std::int64_t count = 1;  ///< batch included
     Activation activation = Activation::none;
     auto operator<=>(const AddShape&) const = default;
@@ -131,6 +137,7 @@ struct AddShape {
 /// Parameters, canonical: weight (channels), bias (channels). Buffers: running mean (channels), running variance
 /// (channels), which is that of a sample: divided by n − 1.
 struct BatchNormShape {
+    static constexpr std::string_view name = "batch_norm";
     std::int64_t batch = 1;
     std::int64_t pixels = 1;  ///< height · width
     std::int64_t channels = 1;
@@ -144,6 +151,7 @@ struct BatchNormShape {
 /// their number (torch.nn.GroupNorm with one group; LayerNorm with one pixel).
 /// Parameters, canonical: weight (channels), bias (channels).
 struct LayerNormShape {
+    static constexpr std::string_view name = "layer_norm";
     std::int64_t batch = 1;
     std::int64_t pixels = 1;  ///< height · width
     std::int64_t channels = 1;
@@ -153,6 +161,7 @@ struct LayerNormShape {
 
 /// Two tensors (rows, first) and (rows, second) side by side: (rows, first + second). No parameters.
 struct ConcatenateShape {
+    static constexpr std::string_view name = "concatenate";
     std::int64_t rows = 1;  ///< batch · height · width
     std::int64_t first = 1;
     std::int64_t second = 1;
@@ -163,6 +172,7 @@ struct ConcatenateShape {
 /// 1 − rate; in validation y = x. No parameters. Which values go is a function of StepScalars::random_key, the sample's
 /// place in the batch of the whole worker, `layer` and the value's index within the sample.
 struct DropoutShape {
+    static constexpr std::string_view name = "dropout";
     std::int64_t batch = 1;
     std::int64_t features = 1;
     double rate = 0.5;        ///< in [0, 1)
@@ -170,7 +180,7 @@ struct DropoutShape {
     bool operator==(const DropoutShape&) const = default;
 };
 
-/// What a device can be asked to make.
+/// What a device can be asked to make. Each has a `name`, which profiles print.
 using OperationShape = std::variant<ConvolutionShape, PoolingShape, MeanShape, LinearShape, ActivationShape, AddShape,
                                     ConcatenateShape, BatchNormShape, LayerNormShape, DropoutShape>;
 

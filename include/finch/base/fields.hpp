@@ -137,28 +137,30 @@ void for_each_column(const Visit& visit) {
 template <class T>
 [[nodiscard]] consteval std::size_t member_count();
 
-/// Whether no name stands twice in a list.
+/// Whether two entries have the same name or the same member.
+template <class A, class B>
+[[nodiscard]] constexpr bool share_name_or_member(const A& a, const B& b) {
+    if constexpr (std::same_as<A, B>) {
+        return a.name == b.name || a.member == b.member;
+    }
+    return a.name == b.name;
+}
+
+/// Whether no name and no member stands twice in a list.
 template <Recorded T>
-[[nodiscard]] consteval bool names_differ() {
+[[nodiscard]] consteval bool entries_differ() {
     return std::apply(
         [](const auto&... field) {
-            const std::array names{field.name...};
-            for (std::size_t i = 0; i < names.size(); ++i) {
-                for (std::size_t j = 0; j < i; ++j) {
-                    if (names[i] == names[j]) {
-                        return false;
-                    }
-                }
-            }
-            return true;
+            const auto alike = [&](const auto& one) { return (int{share_name_or_member(one, field)} + ...); };
+            return ((alike(field) == 1) && ...);
         },
         fields_of(static_cast<const T*>(nullptr)));
 }
 
-/// Whether a list has as many entries, of different names, as its struct has members.
+/// Whether a list has an entry, of a name of its own, for each member of its struct.
 template <Recorded T>
 inline constexpr bool lists_every_member =
-    std::tuple_size_v<decltype(fields_of(static_cast<const T*>(nullptr)))> == member_count<T>() && names_differ<T>();
+    std::tuple_size_v<decltype(fields_of(static_cast<const T*>(nullptr)))> == member_count<T>() && entries_differ<T>();
 
 /// Appends a value: text and lists behind their length, recorded structs field by field, words as a byte.
 template <class T>

@@ -4,7 +4,11 @@
 #include "finch/base/handle.hpp"
 
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,6 +55,12 @@ auto retry(Call call) -> decltype(call()) {
 /// folder, a FIFO, a device or a socket, which it never waits for. `flags` are those of open(2): O_NOFOLLOW among them
 /// refuses links too.
 [[nodiscard]] FileDescriptor open_regular(const std::filesystem::path& path, int flags, std::string& problem);
+
+/// Writes all of `bytes`. False, with the reason in errno, where that fails; a part may be written then.
+[[nodiscard]] bool write_all(int file, std::span<const std::byte> bytes);
+
+/// What stands in a file; nothing where it cannot be read, is no file, or is larger than `most_bytes`.
+[[nodiscard]] std::optional<std::string> read_text(const std::filesystem::path& path, std::uintmax_t most_bytes);
 
 /// A new file, open to read and write; what had the name is gone, and a link is not followed. None where that fails,
 /// with the reason in errno.

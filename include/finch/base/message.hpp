@@ -2,6 +2,7 @@
 
 #include "finch/base/fields.hpp"
 
+#include <limits>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -75,6 +76,8 @@ void put_message(ByteWriter& writer, const T& value) {
         for (const auto& entry : value) {
             put_message<typename T::value_type>(writer, entry);
         }
+    } else if constexpr (Recorded<T>) {
+        put_value(writer, value);
     } else {
         std::apply([&writer](const auto&... member) { (put_message(writer, member), ...); }, members_of(value));
     }
@@ -98,6 +101,8 @@ void get_message(ByteReader& reader, T& value) {
             get_message(reader, entry);
             value.push_back(std::move(entry));
         }
+    } else if constexpr (Recorded<T>) {
+        get_value(reader, value, std::numeric_limits<std::uint16_t>::max());
     } else {
         std::apply([&reader](auto&... member) { (get_message(reader, member), ...); }, members_of(value));
     }
@@ -105,7 +110,7 @@ void get_message(ByteReader& reader, T& value) {
 
 }  // namespace detail
 
-/// A number, a text, an aggregate of up to ten members, a list or a map of them, as a message.
+/// A number, a text, an aggregate of up to eleven members or a recorded one, a list or a map of them, as a message.
 template <class T>
 [[nodiscard]] std::string to_message(const T& value) {
     Bytes bytes;

@@ -13,7 +13,6 @@ enum class Purpose : std::uint32_t {
     exchange = 2,
     initial_weights = 3,
     shuffle = 4,
-    augmentation = 5,
     split = 6,
     generated_data = 7,
     pretended_duration = 8,

@@ -26,7 +26,6 @@ private:
 /// What Slurm says of this process. Everything absent outside a job.
 struct Slurm {
     std::optional<std::string> job_id;       ///< SLURM_JOB_ID
-    std::optional<long long> procid;         ///< SLURM_PROCID
     std::optional<long long> localid;        ///< SLURM_LOCALID
     std::optional<long long> step_tasks;     ///< SLURM_STEP_NUM_TASKS
     std::optional<long long> cpus_per_task;  ///< SLURM_CPUS_PER_TASK
@@ -59,7 +58,9 @@ struct Slurm {
 /// `usable_cpus`: of this process. A rank that its launcher bound to cores of its own counts as having one.
 [[nodiscard]] bool node_is_crowded(const Environment& environment, int usable_cpus);
 
-/// CPUs that this process may run on.
+/// CPUs that this process may run on, by number. Nothing, with the reason in errno, where the kernel does not say.
+[[nodiscard]] std::vector<int> own_cpus();
+/// How many they are. Throws ApiError where the kernel does not say.
 [[nodiscard]] int usable_cpus();
 [[nodiscard]] std::string host_name();
 

@@ -6,7 +6,6 @@
 
 #include <memory>
 #include <span>
-#include <string>
 
 namespace finch::comm {
 
@@ -16,9 +15,7 @@ class AllReduce {
 public:
     virtual ~AllReduce() = default;
 
-    /// For people: "nccl", "staged", "mpi", "none" where there is one rank and nothing to do.
-    [[nodiscard]] virtual std::string name() const = 0;
-    /// Whether all of it is put in line on the device, without a part for the host: a step with it can be captured as a
+    /// Whether all of it is enqueued on the device, without a part for the host: a step with it can be captured as a
     /// graph.
     [[nodiscard]] virtual bool is_graph_capturable() const = 0;
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "finch/base/log.hpp"
+#include "finch/base/log_options.hpp"
 #include "finch/cluster/device_map.hpp"
 #include "finch/config/command.hpp"
 #include "finch/island/options.hpp"

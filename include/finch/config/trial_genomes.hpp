@@ -1,3 +1,4 @@
+// Defined in check_models.cpp.
 #pragma once
 
 #include "finch/config/config.hpp"

@@ -39,11 +39,11 @@ public:
 
 private:
     /// Why a program is being ended.
-    enum class Ending { none, failed_elsewhere, pruned, timed_out };
+    enum class EndReason { none, failed_elsewhere, pruned, timed_out };
     struct Running {
         bool used = false;
         bool is_retry = false;  ///< it began once more
-        Ending ending = Ending::none;
+        EndReason end_reason = EndReason::none;
         search::Individual individual{};
         ReportedCurve curve{};
         std::string misreport{};  ///< what could not be read
@@ -62,7 +62,7 @@ private:
     void take_reports(std::uint32_t slot);
     void take_report(Running& running, const ReportLine& line);
     void decide(std::uint32_t slot, const Programs::Standing& standing);
-    void end(std::uint32_t slot, Ending why, double grace_seconds);
+    void end(std::uint32_t slot, EndReason why, double grace_seconds);
     [[nodiscard]] bool may_be_of_a_stop(std::uint32_t slot);
     [[nodiscard]] std::optional<search::Individual> ended(std::uint32_t slot, bool failed);
     [[nodiscard]] search::Individual interrupted(std::uint32_t slot);

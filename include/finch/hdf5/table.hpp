@@ -148,7 +148,6 @@ public:
     TableReader& operator=(const TableReader&) = delete;
 
     [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
-    [[nodiscard]] bool has(const std::string& column) const { return columns_.contains(column); }
 
     template <ColumnValue T>
     [[nodiscard]] std::vector<T> column(const std::string& column_name) const {

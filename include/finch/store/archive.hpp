@@ -85,7 +85,7 @@ struct ArchiveFacts {
 /// Whether learning curves are read into memory. They can be many times what the individuals take.
 enum class Curves { read, leave };
 
-/// Writes population.h5 (DESIGN, "Files of a run") in one atomic step: /individuals with the genes as typed columns (an
+/// Writes population.h5 (docs/files.md) in one atomic step: /individuals with the genes as typed columns (an
 /// enum for a choice), /curves, /problems, /memberships, /homes, /workers, /events, /reused_runs, /space, /choices,
 /// /config. Throws ApiError, StorageError among them; ConfigError where a row of so many genes and words is more than
 /// HDF5 holds. An individual without a curve in memory keeps the one that the archive which is replaced, or else its

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "finch/base/bytes.hpp"
 #include "finch/base/handle.hpp"
-#include "finch/search/record.hpp"
 
 #include <cstdint>
 #include <deque>

@@ -29,6 +29,9 @@ struct Recovered {
 [[nodiscard]] std::optional<Recovered> recover(const RunDirectory& directory, OnDamage on_damage,
                                                Curves curves = Curves::read);
 
+/// The same of a run that only is read. Throws ConfigError if there is none.
+[[nodiscard]] Recovered recover_run(const RunDirectory& directory, Curves curves = Curves::read);
+
 /// The seconds that each start lasted, as far as is known: those of its longest worker or, where it ended before they
 /// were told, those that were written with the start.
 [[nodiscard]] std::map<std::uint32_t, double> seconds_of_starts(const ArchiveFacts& facts);

@@ -43,7 +43,6 @@ public:
     [[nodiscard]] std::filesystem::path best_model() const { return root_ / "models" / "best.h5"; }
     [[nodiscard]] std::filesystem::path profile() const { return root_ / "profile.json"; }
     [[nodiscard]] std::filesystem::path lock() const { return root_ / "lock"; }
-    [[nodiscard]] std::filesystem::path log() const { return root_ / "log"; }
 
     /// Whether a run was begun here: there is an archive, a predecessor of one, or a damaged one.
     [[nodiscard]] bool holds_a_run() const;

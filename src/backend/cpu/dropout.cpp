@@ -4,7 +4,6 @@
 #include "step_context.hpp"
 #include "vectorised.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 namespace finch::backend::cpu {

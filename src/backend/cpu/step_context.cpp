@@ -8,7 +8,7 @@
 namespace finch::backend::cpu {
 namespace {
 
-/// log Σ exp(row), by way of the largest entry so that nothing overflows.
+/// log Σ exp(row), relative to the largest entry so that nothing overflows.
 double log_sum_exp(std::span<const float> row, float largest) {
     double sum = 0;
     for (const float logit : row) {

@@ -1,4 +1,3 @@
-#include "finch/base/log.hpp"
 
 #include "general_convolution.hpp"
 #include "layout.hpp"
@@ -62,7 +61,7 @@ struct ProductShape {
 };
 
 /// A matrix product with the algorithm that cuBLASLt's heuristics put first among those that give the same bits each
-/// time: sums over k in one piece or by way of the workspace.
+/// time: sums over k in one piece or through the workspace.
 class Product {
 public:
     /// `alignment`: of the matrices' places, in bytes.

@@ -8,7 +8,6 @@
 #include <cuda_fp16.h>
 #include <optional>
 #include <utility>
-#include <vector>
 
 namespace finch::backend::cuda {
 

@@ -73,7 +73,7 @@ struct ElementwiseForward {
     }
 };
 
-/// Both gradients = grad_y · f′, by way of y, or of x where needs_its_input().
+/// Both gradients = grad_y · f′, through y, or x where needs_its_input().
 struct ElementwiseBackward {
     static constexpr int max_threads = 256;
     Activation activation;

@@ -91,7 +91,7 @@ struct MoveImages {
     }
 };
 
-/// to (batch, columns, rows) = from (batch, rows, columns), by way of tiles in shared memory so that both sides are
+/// to (batch, columns, rows) = from (batch, rows, columns), through tiles in shared memory so that both sides are
 /// touched in one piece. A block per tile: of each matrix `tiles`, `tiles_across` of them side by side. 256 threads.
 /// Shared memory: tile · (tile + 1) floats.
 template <class From, class To>
