@@ -3,6 +3,7 @@
 #include "finch/island/worker.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace finch::island {
@@ -28,14 +29,16 @@ search::Stage Worker::stage() const {
     search::Stage stage;
     stage.workers = static_cast<std::int32_t>(count);
     stage.births = static_cast<std::uint64_t>((generation_ - 1) * count) + place;
-    stage.evaluations = budget.evaluations.value_or(budget.generations.value_or(0) * workers());
+    std::int64_t evaluations = budget.evaluations.value_or(budget.generations.value_or(0) * workers());
     if (options_.final_choice) {
-        stage.evaluations = std::max<std::int64_t>(1, stage.evaluations - options_.final_choice->evaluations());
+        evaluations = std::max<std::int64_t>(1, evaluations - options_.final_choice->evaluations());
     }
-    if (stage.evaluations > 0) {
+    if (evaluations > 0) {
+        const double share = static_cast<double>(evaluations * count) / workers();
         const auto settled = gossips(island()) ? static_cast<double>(stage.births)
                                                : static_cast<double>(population_.settled_on(island()));
-        stage.budget_used = settled * workers() / static_cast<double>(count * stage.evaluations);
+        stage.evaluations = std::max<std::int64_t>(1, std::llround(share));
+        stage.budget_used = settled / share;
     }
     const double hours = (hooks_.steady_seconds() - began_) / 3600;
     if (budget.hours) {

@@ -36,6 +36,8 @@ TEST_CASE("mnist.yaml is the search of Propulate's tutorial") {
     CHECK(conv.repeat == 4);
     CHECK(conv.activation == backend::Activation::tanh);
     CHECK(config.budget.evaluations == 200);
+    CHECK(std::holds_alternative<search::GeneticOptions>(config.propagator_of(0)));
+    CHECK_FALSE(config.final_choice);
     CHECK(config.workers.ranks == 2);
     CHECK(config.workers.islands == 2);
     CHECK_NOTHROW(config::check_models(config, {28, 28, 1}, 10));
@@ -46,6 +48,7 @@ TEST_CASE("quickstart.yaml trains on generated digits with 2 islands of one work
 
     CHECK(config.workers.ranks == 2);
     CHECK(config.workers.islands == 2);
+    CHECK(std::holds_alternative<search::AutomaticOptions>(config.propagator_of(0)));
     CHECK(config.trains());
     CHECK(config.recipe(search::Genome{4, 0, 0, 0.01}, 1).data.kind == data::Kind::generated);
     CHECK_NOTHROW(config::check_models(config, {28, 28, 1}, 10));

@@ -28,6 +28,24 @@ TEST_CASE("what is no number of a finite kind is still a number") {
     CHECK(std::isinf(*read_report_line("finch loss=1e999")->value("loss")));
 }
 
+TEST_CASE("a zero is 0 however it is written, and a number the nearest double") {
+    const auto loss = [](const std::string& number) {
+        const auto words = read_report_line("finch loss=" + number)->value("loss");
+        CHECK(read_report_line(R"(finch {"loss": )" + number + "}")->value("loss") == words);
+        return words;
+    };
+    for (const std::string& zero :
+         {std::string("0"), std::string("-0"), std::string("0e308"), std::string("0.0E+5"), "0." + std::string(60, '0'),
+          std::string("0.0e-310"), "0." + std::string(25, '0') + "e-300"}) {
+        CAPTURE(zero);
+        CHECK(loss(zero) == 0);
+    }
+    CHECK(loss("0.1000000000000000055511151231257827") == 0.1);
+    CHECK(loss("123456789012345678901234567890") == 123456789012345678901234567890.0);
+    CHECK(loss("5e-324") == 5e-324);
+    CHECK(loss("-18446744073709551616") == -18446744073709551616.0);
+}
+
 TEST_CASE("other lines are not for Finch, and what cannot be read is named") {
     CHECK_FALSE(read_report_line("loss=1"));
     CHECK_FALSE(read_report_line("finches loss=1"));

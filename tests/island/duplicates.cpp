@@ -93,7 +93,7 @@ TEST_CASE("reuse: a known result takes no lease, and of 100 known genomes in a r
         CHECK(counts.evaluations == 20);
         CHECK(counts.genomes.size() == 12);
         CHECK(counts.repeats_before_the_last == 0);
-        CHECK(counts.reused >= 99 * 8 / 2);
+        CHECK(counts.reused >= (workers == 1 ? 99 * 8 : 99 * 8 / 2));  // eight are trained again
         CHECK(counts.reused <= 99 * 20);
         CHECK(world.workers_[0]->population().evaluations() == 20);
         for (const auto& [id, individual] : recorded.individuals()) {

@@ -258,6 +258,26 @@ TEST_CASE("every island breeds with its own propagator, also after a resume with
     CHECK(operators[{1, 1}] == Set{Operator::simplex});
 }
 
+TEST_CASE("a propagator plans with the evaluations of its island") {
+    World world(8, 8, evaluations(160), search::ExchangeKind::none);
+    world.propagator = search::ScreenedOptions{};
+    search::Space space;
+    for (int i = 0; i < 10; ++i) {
+        space.genes.push_back({"x" + std::to_string(i), search::RealGene{0, 1}});
+    }
+    world.set_space(space);
+    CHECK(world.run(plenty));
+
+    std::map<search::Operator, int> births;
+    const search::Population recorded = world.recorded();
+    for (const auto& [id, individual] : recorded.individuals()) {
+        ++births[individual.bred_by];
+        CHECK(individual.breeding.budget_used <= 1);
+    }
+    // Of 20 evaluations a quarter, or six, come before the model; of 160 they would be 20.
+    CHECK(births[search::Operator::model_screened] > 70);
+}
+
 TEST_CASE("after kills and resumes every leader breeds as one who has read the run directory") {
     const auto check = [](search::ExchangeKind kind, const search::PropagatorOptions& options) {
         CAPTURE(options.index());

@@ -135,6 +135,43 @@ TEST_CASE("ipop doubles the samples of each start, bipop takes turns with small 
     CHECK(small > 2);
 }
 
+TEST_CASE("what a start of cmaes has in training when it ends, the next one does not take in") {
+    CmaState state({.space = reals(2), .seed = 1, .options = {.population = 8, .restarts = Restarts::ipop}});
+    std::uint32_t number = 0;
+    const auto result = [&](Offspring offspring, double loss) {
+        Individual individual;
+        individual.id = Id::make(0, 0, ++number);
+        individual.genome = std::move(offspring.genome);
+        individual.bred_by = offspring.bred_by;
+        individual.breeding = offspring.breeding;
+        individual.outcome = Outcome::evaluated;
+        individual.loss = loss;
+        return individual;
+    };
+    RandomStream random(1, Purpose::breeding);
+    const Offspring late = state.breed({}, random);
+    while (state.starts() == 1) {
+        Offspring offspring = state.breed({}, random);
+        const double loss = sphere(offspring.genome);
+        state.take(result(std::move(offspring), loss), true);
+    }
+    CHECK(state.distribution().is_between_generations());
+
+    state.take(result(late, -1), true);
+    CHECK(state.distribution().is_between_generations());
+    CHECK(state.distribution().best_loss() > 0);
+
+    Offspring elsewhere = late;  // an immigrant does
+    state.take(result(std::move(elsewhere), -1), false);
+    CHECK(state.distribution().best_loss() == -1);
+}
+
+TEST_CASE("bipop: a small start has lambda (lambda_large / 2 lambda)^(U^2) samples (Hansen 2009)") {
+    CHECK(samples_of_small_start(64, 5, 0) == 64);
+    CHECK(samples_of_small_start(64, 5, 0.5) == 128);
+    CHECK(samples_of_small_start(64, 5, 1) == 1024);
+}
+
 TEST_CASE("a margin: a sample leaves the mean's value with a probability of alpha at least") {
     constexpr double alpha = 0.02;
     const std::vector<double> thresholds{0.25, 0.5, 0.75};

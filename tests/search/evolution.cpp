@@ -91,6 +91,48 @@ TEST_CASE("evolution records what its fold must hear again") {
     CHECK(bred[Operator::random] < 200);
 }
 
+TEST_CASE("whom a child is made of are its parents: results that were known, whose genes it has") {
+    const Space space = mixed_space();
+    for (const PropagatorOptions& options :
+         {PropagatorOptions{EvolutionOptions{}}, PropagatorOptions{ScreenedOptions{}},
+          PropagatorOptions{AutomaticOptions{}}}) {
+        CAPTURE(options.index());
+        const Found found = search_for(options, space, mixed_loss, options.index() == 3 ? 150 : 800, 4, 1, 5);
+        std::map<Id, const Individual*> ended;
+        std::map<Operator, std::array<int, 3>> counts;  // children, genes, those of a parent
+        for (const Individual& child : found.all) {
+            std::vector<const Individual*> parents;
+            CHECK((child.parents[0] != Id{} || child.parents[1] == Id{}));
+            for (const Id id : child.parents) {
+                if (id != Id{}) {
+                    REQUIRE(ended.contains(id));
+                    CHECK(ended[id]->finished < child.finished);
+                    parents.push_back(ended[id]);
+                }
+            }
+            const bool is_child =
+                child.bred_by == Operator::crossover || child.bred_by == Operator::differential_evolution;
+            CHECK(
+                (parents.empty() ? !is_child : child.bred_by != Operator::random && child.bred_by != Operator::cma_es));
+            for (std::size_t i = 0; i < space.size() && !parents.empty(); ++i) {
+                ++counts[child.bred_by][1];
+                counts[child.bred_by][2] += std::any_of(parents.begin(), parents.end(), [&](const Individual* parent) {
+                    return parent->genome[i] == child.genome[i];
+                });
+            }
+            counts[child.bred_by][0] += parents.empty() ? 0 : 1;
+            ended[child.id] = &child;
+        }
+        for (const auto& [bred_by, count] : counts) {
+            CAPTURE(words_of(Operator())[static_cast<std::size_t>(bred_by)]);
+            const bool has_parents = count[0] > 0;
+            // Differential evolution moves most genes. Of anybody else's genes a child has less than a third.
+            CHECK((!has_parents || bred_by == Operator::differential_evolution || 2 * count[2] > count[1]));
+            CHECK((has_parents || bred_by == Operator::random || bred_by == Operator::cma_es));
+        }
+    }
+}
+
 TEST_CASE("screened breeding is far better than random search and the genetic chain at 60 and 200 evaluations") {
     for (const std::int64_t evaluations : {60, 200}) {
         CAPTURE(evaluations);
@@ -176,6 +218,58 @@ TEST_CASE("auto: screened for the first 500 results, evolution from then on; at 
     CHECK(std::count(costly.begin() + 510, costly.end(), Operator::differential_evolution) > 50);
     const std::vector<Operator> free = operators(1e-6);
     CHECK(std::count(free.begin() + 40, free.end(), Operator::model_screened) == 0);
+    // A hundredth of 0.2 s is what the model of 100 results costs, by the table that is passed in.
+    const std::vector<Operator> cheap = operators(0.2);
+    CHECK(std::count(cheap.begin(), cheap.begin() + 95, Operator::model_screened) > 60);
+    CHECK(std::count(cheap.begin() + 105, cheap.end(), Operator::model_screened) == 0);
+}
+
+TEST_CASE("of the members of evolution a model's best are as large a share as it bred of the budget, one at least") {
+    for (const auto& [evaluations, heirs] : {std::pair<std::int64_t, int>{9000, 1}, {400, 3}, {120, 10}}) {
+        CAPTURE(evaluations);
+        EvolutionState state(
+            {.space = reals(2), .seed = 1, .cma_share = 0, .mutation_share = 0, .evaluations = evaluations});
+        std::uint32_t number = 0;
+        std::map<Id, double> losses_of_model;
+        const auto take = [&](Operator bred_by, double loss) {
+            RandomStream random(++number, Purpose::test);
+            Individual individual;
+            individual.id = Id::make(0, 0, number);
+            individual.genome = random_genome(reals(2), random);
+            individual.bred_by = bred_by;
+            individual.outcome = Outcome::evaluated;
+            individual.loss = loss;
+            state.take(individual, true);
+            if (bred_by == Operator::model_screened) {
+                losses_of_model[individual.id] = loss;
+            }
+        };
+        for (int i = 0; i < 60; ++i) {
+            take(i % 3 == 0 ? Operator::random : Operator::model_screened, std::abs(i - 40.1));
+        }
+        for (int i = 0; i < 20; ++i) {
+            take(Operator::model_screened, 200 + i);
+            take(Operator::random, 100 + i);
+        }
+        std::set<Id> members;
+        for (std::uint64_t i = 0; i < 3000; ++i) {
+            RandomStream random(i, Purpose::breeding);
+            members.insert(state.breed({.evaluations = evaluations, .births = 500}, random).parents[0]);
+        }
+        std::vector<double> found;
+        std::vector<double> best;
+        for (const auto& [id, loss] : losses_of_model) {
+            best.push_back(loss);
+            if (members.contains(id)) {
+                found.push_back(loss);
+            }
+        }
+        std::sort(best.begin(), best.end());
+        std::sort(found.begin(), found.end());
+        best.resize(static_cast<std::size_t>(heirs));
+        CHECK(members.size() == 20);
+        CHECK(found == best);
+    }
 }
 
 TEST_CASE("individuals without a loss cost nothing but their turn") {

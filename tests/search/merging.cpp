@@ -2,7 +2,9 @@
 
 #include "search/samples.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <doctest/doctest.h>
 #include <variant>
 
@@ -152,7 +154,10 @@ void check_against_definition(const Population& population) {
 TEST_CASE("merge: order and repetition do not matter, for every kind and number of islands") {
     RandomStream random(1, Purpose::test);
 
-    for (int round = 0; round < 20; ++round) {
+    // FINCH_TEST_INTERLEAVINGS: as many of them, each for twelve kinds of population; 240 otherwise.
+    const char* const wanted = std::getenv("FINCH_TEST_INTERLEAVINGS");
+    const int rounds = wanted == nullptr ? 20 : std::max(1, std::atoi(wanted) / 12);
+    for (int round = 0; round < rounds; ++round) {
         const auto arrivals = random_arrivals(random, 12, 60);
         for (const ExchangeKind kind : kinds) {
             for (const int islands : {1, 2, 3, 5}) {

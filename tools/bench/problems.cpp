@@ -13,6 +13,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <numbers>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -164,6 +165,38 @@ Problem function_problem(const std::string& name, std::uint64_t seed) {
             [instance](const Genome& genome) { return instance->value(genome, nullptr) - instance->minimum(); }};
 }
 
+/// Two funnels of 30 genes in [-5.12, 5.12], at places drawn from [-3, 3]: the wider one ends at 30. With ripples, as
+/// rastrigin's, of the narrower one's place.
+Problem two_funnels(std::uint64_t seed, bool has_ripples) {
+    constexpr std::size_t genes = 30;
+    constexpr double wider = 0.59;
+    constexpr double depth = 30;
+    RandomStream random(seed, Purpose::generated_data, 1);
+    Problem problem;
+    std::vector<double> narrow;
+    std::vector<double> wide;
+    for (std::size_t i = 0; i < genes; ++i) {
+        problem.space.genes.push_back({fmt::format("x{}", i), RealGene{-5.12, 5.12}});
+        narrow.push_back(6 * random.uniform() - 3);
+        wide.push_back(6 * random.uniform() - 3);
+    }
+    problem.truth = [narrow, wide, has_ripples](const Genome& genome) {
+        double to_narrow = 0;
+        double to_wide = 0;
+        double ripples = 0;
+        for (std::size_t i = 0; i < genes; ++i) {
+            to_narrow += square(genome[i] - narrow[i]);
+            to_wide += square(genome[i] - wide[i]);
+            ripples += 10 * (1 - std::cos(2 * std::numbers::pi * (genome[i] - narrow[i])));
+        }
+        return std::min(to_narrow, depth + wider * to_wide) + (has_ripples ? ripples : 0);
+    };
+    problem.measured = [truth = problem.truth](const Genome& genome, RandomStream& /*noise*/) {
+        return std::vector{truth(genome)};
+    };
+    return problem;
+}
+
 double least_of(const std::vector<double>& curve) {
     return *std::min_element(curve.begin(), curve.end());
 }
@@ -244,6 +277,9 @@ Problem find_problem(const std::string& name, std::uint64_t seed) {
     constexpr std::string_view recorded = "trainings:";
     if (name.starts_with(recorded)) {
         return trainings(name.substr(recorded.size()));
+    }
+    if (name == "funnels" || name == "funnels:ripples") {
+        return two_funnels(seed, name != "funnels");
     }
     return name == "mixed" ? mixed() : name == "table" ? noisy_table(seed) : function_problem(name, seed);
 }

@@ -21,10 +21,11 @@ struct Problem {
 };
 
 /// `mixed`: 14 genes of all kinds, six of them conditional. `table`: 12 choices of 4 options, whose sums of random
-/// triples (an NK landscape, Kauffman 1993) are measured with normal noise of half their deviation. `trainings:FOLDER`:
-/// a space of choices, all of whose trainings the runs in FOLDER recorded (trainings.py): one that was recorded is
-/// measured, their mean is true. Else a benchmark function, NAME[:DIMENSIONS][:shifted|:rotated], the latter shifted,
-/// too. `seed` draws the table, the place and the rotation. Throws ConfigError.
+/// triples (an NK landscape, Kauffman 1993) are measured with normal noise of half their deviation. `funnels`,
+/// `funnels:ripples`: two funnels of 30 genes, the wider of which ends at 30. `trainings:FOLDER`: a space of choices,
+/// all of whose trainings the runs in FOLDER recorded (trainings.py): one that was recorded is measured, their mean is
+/// true. Else a benchmark function, NAME[:DIMENSIONS][:shifted|:rotated], the latter shifted, too. `seed` draws the
+/// table, the place and the rotation. Throws ConfigError.
 [[nodiscard]] Problem find_problem(const std::string& name, std::uint64_t seed);
 
 /// The genes as JSON, a list of objects, for searches that are written in other languages.

@@ -1,9 +1,10 @@
 // How good a propagator searches a problem (problems.hpp), with simulated workers: durations are lognormal around a
 // minute, and every result is known at once to all (one island, one population).
-//   bench_search PROPAGATOR[+halving|+final] PROBLEM WORKERS EVALUATIONS FIRST_SEED LAST_SEED [SIGMA]
+//   bench_search PROPAGATOR[:N][+halving|+final] PROBLEM WORKERS EVALUATIONS FIRST_SEED LAST_SEED [SIGMA]
 // Prints the median, quartiles and the worst of the best values, how many runs end below 1, and seconds a run. Of a
 // noisy problem the value is that of the best as it was measured, without its noise. `+halving` spends the epochs of so
 // many evaluations, and prunes; `+final` spends the last 24 of them on the final choice.
+// `auto:N` leaves an island to `evolution` after N results.
 //   bench_search space PROBLEM
 // Prints its genes as JSON.
 //   bench_search evaluate PROBLEM SEED
@@ -120,7 +121,8 @@ int main(int count, char** arguments) {
         } else {
             fmt::print(stderr,
                        "usage: bench_search PROPAGATOR[+halving|+final] "
-                       "mixed|table|trainings:FOLDER|FUNCTION[:DIMENSIONS][:shifted|:rotated] WORKERS EVALUATIONS "
+                       "mixed|table|funnels[:ripples]|trainings:FOLDER|FUNCTION[:DIMENSIONS][:shifted|:rotated] "
+                       "WORKERS EVALUATIONS "
                        "FIRST_SEED LAST_SEED [SIGMA]\n");
             return 2;
         }

@@ -134,6 +134,9 @@ Found run(const VirtualSearch& search) {
 }
 
 PropagatorOptions propagator_named(const std::string& name, std::int64_t workers) {
+    if (name.starts_with("auto:")) {
+        return AutomaticOptions{.most_screened = std::stoll(name.substr(5))};
+    }
     const std::map<std::string, PropagatorOptions> all{{"genetic", GeneticOptions{.population = workers}},
                                                        {"propulate", GeneticOptions{.population = 2 * workers}},
                                                        {"random", RandomSearchOptions{}},

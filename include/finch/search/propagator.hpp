@@ -23,7 +23,7 @@ struct Offspring {
 /// How far the search is, as the worker that breeds knows it.
 struct Stage {
     double budget_used = 0;        ///< the largest used share of any budget, in [0, 1]; 0 without one that is counted
-    std::int64_t evaluations = 0;  ///< that the whole run is to have; 0: not known
+    std::int64_t evaluations = 0;  ///< that the island is to have; 0: not known
     std::int32_t workers = 1;      ///< of the island
     std::uint64_t births = 0;      ///< of the island, about: what its workers bred so far if all bred alike
 };
@@ -118,10 +118,11 @@ struct ScreenedOptions {
     std::int64_t most_points = 250;  ///< that the model is fitted to
 };
 
-/// As ScreenedOptions while an island has at most 500 results and the model costs less than a hundredth of an
-/// evaluation, as EvolutionOptions from then on.
+/// As ScreenedOptions while an island has few results and the model costs less than a hundredth of an evaluation, as
+/// EvolutionOptions from then on.
 struct AutomaticOptions {
-    double model_seconds = 2e-7;  ///< of breeding one individual, per squared result that the model knows
+    double model_seconds = 2e-7;       ///< of breeding one individual, per squared result that the model knows
+    std::int64_t most_screened = 500;  ///< results of an island that the model breeds from
 };
 
 /// Whether CMA-ES begins again where it has ended: each time with twice the samples (Auger and Hansen 2005); or with

@@ -59,6 +59,10 @@ void ChoiceShares::settle() {
     }
 }
 
+int samples_of_small_start(int usual, int doublings, double uniform) {
+    return static_cast<int>(usual * std::pow(std::exp2(doublings) / 2, uniform * uniform));
+}
+
 CmaState::CmaState(CmaPlan plan)
     : plan_(std::move(plan)),
       moved_(moved_genes(plan_.space)),
@@ -100,10 +104,10 @@ UnitGenome CmaState::moved_part(const UnitGenome& point) const {
 
 void CmaState::take(const Individual& individual, bool born_here) {
     const double loss = std::min(comparable_loss(individual), std::numeric_limits<double>::max());
-    const bool is_of_start = born_here && individual.bred_by == Operator::cma_es && individual.breeding.slot == number_;
-    if (is_of_start) {
+    const bool is_sample = born_here && individual.bred_by == Operator::cma_es;
+    if (is_sample && individual.breeding.slot == number_) {
         add(individual, loss);
-    } else if (loss < cma_.best_loss() && individual.ranks_by_loss()) {
+    } else if (!is_sample && loss < cma_.best_loss() && individual.ranks_by_loss()) {
         const bool has_begun = doublings_ > 0 || is_small_ || cma_.generations() > 0;
         if (individual.bred_by == Operator::given && !has_begun) {
             ++number_;
@@ -184,10 +188,8 @@ void CmaState::restart() {
         begin(mean, plan_.options.sigma, usual << doublings_);
         return;
     }
-    const double ratio = std::exp2(doublings_) / 2;
-    const double share = random.uniform() * random.uniform();
-    begin(mean, plan_.options.sigma * std::pow(10, -2 * random.uniform()),
-          static_cast<int>(usual * std::pow(ratio, share)));
+    const int samples = samples_of_small_start(usual, doublings_, random.uniform());
+    begin(mean, plan_.options.sigma * std::pow(10, -2 * random.uniform()), samples);
 }
 
 Offspring CmaState::breed(const Stage& stage, RandomStream& random) const {

@@ -36,6 +36,9 @@ private:
     double least_;
 };
 
+/// Of BIPOP (Hansen 2009), where a large start has usual · 2^doublings: by a uniform number in [0, 1].
+[[nodiscard]] int samples_of_small_start(int usual, int doublings, double uniform);
+
 /// All that CmaEsOptions keeps: a fold over an island's results. One start of CMA-ES after the other; genes that are
 /// unordered choices have shares of their own beside it.
 class CmaState {

@@ -56,7 +56,7 @@ UnitGenome DifferentialEvolution::first_point(const EvolutionPlan& plan, RandomS
     return point;
 }
 
-Genome DifferentialEvolution::trial(const EvolutionPlan& plan, RandomStream& random, Breeding& breeding) const {
+Offspring DifferentialEvolution::trial(const EvolutionPlan& plan, RandomStream& random) const {
     const auto drawn = [&random](std::size_t count) { return static_cast<std::size_t>(random.below(count)); };
     const std::size_t count = members_.size();
     const std::size_t target = drawn(count);
@@ -69,7 +69,8 @@ Genome DifferentialEvolution::trial(const EvolutionPlan& plan, RandomStream& ran
     const double rate = std::clamp(crossover_rates_[memory] + 0.1 * random.normal(), 0.0, 1.0);
     const auto leading =
         std::max<std::size_t>(2, static_cast<std::size_t>(std::lround(best_share * static_cast<double>(count))));
-    const UnitGenome& best = members_[drawn(leading)].point;
+    const Member& leader = members_[drawn(leading)];
+    const UnitGenome& best = leader.point;
     std::size_t first = target;
     while (first == target) {
         first = drawn(count);
@@ -105,20 +106,22 @@ Genome DifferentialEvolution::trial(const EvolutionPlan& plan, RandomStream& ran
         const std::size_t i = one_of(plan.free, random);
         point[i] = mutate_unit(plan.space.genes[i], point[i], 8, 0.1, random);
     }
-    breeding.slot = members_[target].slot;
-    breeding.scale_factor = scale;
-    breeding.crossover_rate = rate;
-    return child_genome(plan.space, point, from, random);
+    return {.genome = child_genome(plan.space, point, from, random),
+            .parents = {members_[target].id, leader.id},
+            .bred_by = Operator::differential_evolution,
+            .breeding = {.slot = members_[target].slot, .scale_factor = scale, .crossover_rate = rate}};
 }
 
-Genome DifferentialEvolution::mutant(const EvolutionPlan& plan, RandomStream& random, Breeding& breeding) const {
+Offspring DifferentialEvolution::mutant(const EvolutionPlan& plan, RandomStream& random) const {
     const auto drawn = [&] { return static_cast<std::size_t>(random.below(members_.size())); };
     const Member& parent = members_[std::min(drawn(), drawn())];
     UnitGenome point = parent.point;
+    Id second;
     if (random.uniform() < 0.5) {
-        const UnitGenome& other = members_[drawn()].point;
+        const Member& other = members_[drawn()];
+        second = other.id;
         for (std::size_t i = 0; i < point.size(); ++i) {
-            point[i] = random.uniform() < 0.5 ? other[i] : point[i];
+            point[i] = random.uniform() < 0.5 ? other.point[i] : point[i];
         }
     }
     const Genome before = from_unit(plan.space, parent.point);
@@ -131,8 +134,10 @@ Genome DifferentialEvolution::mutant(const EvolutionPlan& plan, RandomStream& ra
         }
         is_changed = from_unit(plan.space, point) != before;
     }
-    breeding.slot = parent.slot;
-    return child_genome(plan.space, point, parent.point, random);
+    return {.genome = child_genome(plan.space, point, parent.point, random),
+            .parents = {parent.id, second},
+            .bred_by = Operator::crossover,
+            .breeding = {.slot = parent.slot}};
 }
 
 void DifferentialEvolution::insert(Member member) {
@@ -212,14 +217,20 @@ void DifferentialEvolution::shrink(double done) {
     }
 }
 
-void DifferentialEvolution::inject(Member member) {
-    const bool is_there =
-        std::any_of(members_.begin(), members_.end(), [&](const Member& one) { return one.point == member.point; });
-    const bool has_room = !is_filled() && members_.size() < size_;
-    if (is_there || (!has_room && member.loss >= members_.back().loss)) {
+void DifferentialEvolution::inject(Member member, Id instead) {
+    if (std::any_of(members_.begin(), members_.end(), [&](const Member& one) { return one.point == member.point; })) {
         return;
     }
-    if (!has_room) {
+    const auto left = instead == Id{} ? members_.end()
+                                      : std::find_if(members_.begin(), members_.end(),
+                                                     [&](const Member& one) { return one.id == instead; });
+    const bool has_room = !is_filled() && members_.size() < size_;
+    if (left != members_.end()) {
+        members_.erase(left);
+    } else if (!has_room) {
+        if (member.loss >= members_.back().loss) {
+            return;
+        }
         members_.pop_back();
     }
     insert(std::move(member));

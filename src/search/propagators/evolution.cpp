@@ -24,10 +24,10 @@ std::int32_t slot_of(Id id) {
 }  // namespace
 
 EvolutionState::EvolutionState(EvolutionPlan plan)
-    : plan_(std::move(plan)), best_loss_(std::numeric_limits<double>::infinity()) {
-    const double evaluations =
-        plan_.evaluations > 0 ? static_cast<double>(plan_.evaluations) : evaluations_unless_known;
-    phase_ends_ = evaluations >= two_phases_from ? std::vector{first_phase, 1.0} : std::vector{1.0};
+    : plan_(std::move(plan)),
+      evaluations_(plan_.evaluations > 0 ? static_cast<double>(plan_.evaluations) : evaluations_unless_known),
+      best_loss_(std::numeric_limits<double>::infinity()) {
+    phase_ends_ = evaluations_ >= two_phases_from ? std::vector{first_phase, 1.0} : std::vector{1.0};
     plan_.free = free_genes(plan_.space);
     for (const std::size_t i : plan_.free) {
         if (!is_choice(plan_.space.genes[i])) {
@@ -37,7 +37,7 @@ EvolutionState::EvolutionState(EvolutionPlan plan)
     if (moved_.size() < 2) {
         plan_.cma_share = 0;
     }
-    phases_.emplace_back(plan_, (1 - plan_.cma_share) * evaluations * phase_ends_.front(), UnitGenome{});
+    phases_.emplace_back(plan_, (1 - plan_.cma_share) * evaluations_ * phase_ends_.front(), UnitGenome{});
 }
 
 void EvolutionState::take(const Individual& individual, bool born_here) {
@@ -58,14 +58,37 @@ void EvolutionState::take(const Individual& individual, bool born_here) {
         const auto phase = std::min(static_cast<std::size_t>(std::max(breeding.phase, 0)), phases_.size() - 1);
         const double begin = phase == 0 ? 0 : phase_ends_[phase - 1];
         RandomStream random(plan_.seed, Purpose::breeding_state, individual.id.value);
-        phases_[phase].take({point, loss, slot_of(individual.id)}, breeding,
+        phases_[phase].take({point, loss, individual.id, slot_of(individual.id)}, breeding,
                             (budget_used_ - begin) / (phase_ends_[phase] - begin), random);
+    } else if (born_here && individual.bred_by == Operator::model_screened) {
+        take_over({point, loss, individual.id, slot_of(individual.id)});
     } else if (born_here && individual.bred_by == Operator::cma_es) {
         take_from_cma(individual, point, loss);
     } else {
-        phases_.back().inject({point, loss, slot_of(individual.id)});
+        phases_.back().inject({point, loss, individual.id, slot_of(individual.id)});
     }
     begin_starts(individual.id);
+}
+
+/// What a model has found lies close together, and leaves differences that lead nowhere else: as large a share of the
+/// members as it bred of the budget, one at least.
+void EvolutionState::take_over(DifferentialEvolution::Member member) {
+    DifferentialEvolution& phase = phases_.back();
+    const std::size_t size = phases_.front().first_size();
+    const auto place = std::upper_bound(of_model_.begin(), of_model_.end(), member,
+                                        [](const auto& a, const auto& b) { return a.loss < b.loss; });
+    const bool is_heir = static_cast<std::size_t>(place - of_model_.begin()) < heirs_;
+    of_model_.insert(place, member);
+    if (is_heir) {
+        phase.inject(std::move(member), of_model_[heirs_].id);
+    }
+    const double share = static_cast<double>(++bred_by_model_) / evaluations_;
+    const auto most =
+        std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(share * static_cast<double>(size))));
+    for (; heirs_ < std::min(most, of_model_.size()); ++heirs_) {
+        phase.inject(of_model_[heirs_]);
+    }
+    of_model_.resize(std::min(of_model_.size(), size));
 }
 
 /// The best of a start that holds the best of all enters the members now and then; a start that ends makes room.
@@ -75,13 +98,14 @@ void EvolutionState::take_from_cma(const Individual& individual, const UnitGenom
     if (start == starts_.end()) {
         return;
     }
+    start->best = loss < start->cma.best_loss() ? individual.id : start->best;
     start->cma.take(moved_part(point), std::min(loss, std::numeric_limits<double>::max()));
     if (!start->cma.is_between_generations()) {
         return;
     }
     const UnitGenome best = with_moved_part(start->others, start->cma.best_point());
     if (start->cma.generations() % 5 == 0 && start->cma.best_loss() <= best_loss_) {
-        phases_.back().inject({best, start->cma.best_loss(), slot_of(individual.id)});
+        phases_.back().inject({best, start->cma.best_loss(), start->best, slot_of(individual.id)});
     }
     if (start->cma.has_ended() || start->cma.is_hopeless(best_loss_)) {
         if (start->cma.generations() > generations_of_an_optimum) {
@@ -114,37 +138,35 @@ void EvolutionState::begin_starts(Id cause) {
         const auto number = starts_begun_++;
         RandomStream random(plan_.seed, Purpose::breeding_state, cause.value, 2 + static_cast<std::uint32_t>(number));
         const UnitGenome middle = far_point(random);
-        starts_.push_back({number, best_point_.empty() ? middle : best_point_,
+        starts_.push_back({number, best_point_.empty() ? middle : best_point_, Id{},
                            CmaEs(moved_part(middle), start_sigma, {.samples = samples})});
     }
 }
 
 Offspring EvolutionState::breed(const Stage& stage, RandomStream& random) const {
-    Offspring offspring;
+    Offspring offspring = bred(stage, random);
     offspring.breeding.budget_used = stage.budget_used;
     offspring.breeding.phase = static_cast<std::int32_t>(phases_.size()) - 1;
-    const auto give = [&](Genome genome, Operator bred_by) {
-        offspring.genome = std::move(genome);
-        offspring.bred_by = bred_by;
-        return offspring;
-    };
+    return offspring;
+}
+
+Offspring EvolutionState::bred(const Stage& stage, RandomStream& random) const {
     if (plan_.free.empty()) {
-        return give(random_genome(plan_.space, random), Operator::random);
+        return {.genome = random_genome(plan_.space, random)};
     }
     if (!starts_.empty() && random.uniform() < plan_.cma_share) {
         const Start& start = starts_[static_cast<std::size_t>(random.below(starts_.size()))];
-        offspring.breeding.slot = start.number;
-        return give(from_unit(plan_.space, with_moved_part(start.others, start.cma.sample(random))), Operator::cma_es);
+        return {.genome = from_unit(plan_.space, with_moved_part(start.others, start.cma.sample(random))),
+                .bred_by = Operator::cma_es,
+                .breeding = {.slot = start.number}};
     }
     const DifferentialEvolution& phase = phases_.back();
     const bool begins = phases_.size() == 1 ? stage.births < phase.first_size() : !phase.is_filled();
     if (begins || phase.members().size() < 4) {
-        return give(from_unit(plan_.space, phase.first_point(plan_, random)), Operator::random);
+        return {.genome = from_unit(plan_.space, phase.first_point(plan_, random))};
     }
-    if (phases_.size() == 1 && random.uniform() < plan_.mutation_share) {
-        return give(phase.mutant(plan_, random, offspring.breeding), Operator::crossover);
-    }
-    return give(phase.trial(plan_, random, offspring.breeding), Operator::differential_evolution);
+    const bool mutates = phases_.size() == 1 && random.uniform() < plan_.mutation_share;
+    return mutates ? phase.mutant(plan_, random) : phase.trial(plan_, random);
 }
 
 /// Of some random points the one that is farthest from all optima known so far.

@@ -17,7 +17,7 @@ struct EvolutionPlan {
     std::uint64_t seed = 1;
     double cma_share = 0.15;
     double mutation_share = 0.4;
-    std::int64_t evaluations = 0;  ///< of the whole run
+    std::int64_t evaluations = 0;  ///< of the island
     std::int32_t workers = 1;
     std::vector<std::size_t> free = {};  ///< genes that have more than one value; EvolutionState fills it in
 };
@@ -31,6 +31,7 @@ public:
     struct Member {
         UnitGenome point;
         double loss = 0;
+        Id id;                  ///< whose genes these are
         std::int32_t slot = 0;  ///< of the individual that founded it
     };
 
@@ -38,13 +39,14 @@ public:
     [[nodiscard]] std::size_t first_size() const noexcept { return size_; }
     [[nodiscard]] UnitGenome first_point(const EvolutionPlan& plan, RandomStream& random) const;
     /// A trial for a slot: current-to-pbest/1/bin.
-    [[nodiscard]] Genome trial(const EvolutionPlan& plan, RandomStream& random, Breeding& breeding) const;
+    [[nodiscard]] Offspring trial(const EvolutionPlan& plan, RandomStream& random) const;
     /// One member, or a uniform cross of two, with about one gene changed: for a slot, too.
-    [[nodiscard]] Genome mutant(const EvolutionPlan& plan, RandomStream& random, Breeding& breeding) const;
+    [[nodiscard]] Offspring mutant(const EvolutionPlan& plan, RandomStream& random) const;
     /// `done`: the share of the phase's budget that is used. `random` decides what leaves the archive.
     void take(Member member, const Breeding& breeding, double done, RandomStream& random);
-    /// A member from elsewhere: takes the worst one's place, unless it is there already or no better.
-    void inject(Member member);
+    /// A member from elsewhere: takes the place of the member `instead`, else the worst one's, unless it is there
+    /// already or no better.
+    void inject(Member member, Id instead = {});
     [[nodiscard]] const std::vector<Member>& members() const noexcept { return members_; }
 
 private:
@@ -82,10 +84,13 @@ private:
     struct Start {
         std::int32_t number = 0;
         UnitGenome others;  ///< gives the coordinates that CMA-ES does not move
+        Id best;            ///< who has cma.best_point()
         CmaEs cma;
     };
 
+    [[nodiscard]] Offspring bred(const Stage& stage, RandomStream& random) const;
     void take_from_cma(const Individual& individual, const UnitGenome& point, double loss);
+    void take_over(DifferentialEvolution::Member member);
     void begin_phases(Id cause);
     void begin_starts(Id cause);
     [[nodiscard]] UnitGenome far_point(RandomStream& random) const;
@@ -93,11 +98,15 @@ private:
     [[nodiscard]] UnitGenome with_moved_part(UnitGenome point, const UnitGenome& moved) const;
 
     EvolutionPlan plan_;
+    double evaluations_;              ///< of the island, as far as it is known
     std::vector<double> phase_ends_;  ///< shares of the budget
     std::vector<std::size_t> moved_;  ///< the genes that CMA-ES moves: all but choices
     std::vector<DifferentialEvolution> phases_;
     std::vector<Start> starts_;
     std::int32_t starts_begun_ = 0;
+    std::vector<DifferentialEvolution::Member> of_model_;  ///< the best that a model bred, best first
+    std::size_t heirs_ = 0;                                ///< of them, that became members
+    std::int64_t bred_by_model_ = 0;
     std::vector<UnitGenome> known_optima_;
     UnitGenome best_point_;
     double best_loss_;

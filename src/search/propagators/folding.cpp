@@ -14,8 +14,7 @@ namespace finch::search {
 namespace {
 
 constexpr std::size_t whole_history = std::size_t{1} << 30U;  ///< every copy that came to an island counts
-constexpr std::size_t most_screened_results = 500;
-constexpr double most_model_share = 0.01;  ///< of an evaluation
+constexpr double most_model_share = 0.01;                     ///< of an evaluation
 
 /// Of a `search.start` that somebody asks for.
 std::size_t usual_first_points(const Space& space) {
@@ -154,7 +153,7 @@ public:
 
     Offspring breed(const Population& population, int island, const Stage& stage, RandomStream& random) override {
         // Where not all results are told to all, births say how many there are.
-        is_screened_ = stage.births < most_screened_results + static_cast<std::uint64_t>(stage.workers) &&
+        is_screened_ = stage.births < static_cast<std::uint64_t>(options_.most_screened + stage.workers) &&
                        is_worth_a_model(population, island);
         return is_screened_ ? screened_.breed(population, island, stage, random)
                             : evolution_.breed(population, island, stage, random);
@@ -168,7 +167,7 @@ private:
         const Durations& durations = durations_.over(population, island);
         const double known = std::min(durations.results, static_cast<double>(ScreenedOptions{}.most_points));
         const double model = options_.model_seconds * known * known;
-        return population.settled_on(island) < most_screened_results &&
+        return population.settled_on(island) < static_cast<std::size_t>(options_.most_screened) &&
                (durations.timed == 0 || model < most_model_share * durations.seconds / durations.timed);
     }
 

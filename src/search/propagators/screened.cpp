@@ -58,7 +58,8 @@ UnitGenome ScreenedState::first_point(std::uint64_t number) const {
 }
 
 void ScreenedState::take(const Individual& individual, bool /*born_here*/) {
-    seen_.push_back({to_unit(plan_.space, individual.genome), comparable_loss(individual), standing(individual).rung});
+    seen_.push_back({to_unit(plan_.space, individual.genome), comparable_loss(individual), standing(individual).rung,
+                     individual.id});
     known_.insert(individual.genome);
     if (seen_.size() >= next_fit_) {
         next_fit_ =
@@ -139,24 +140,26 @@ GaussianProcess ScreenedState::model(const std::vector<const Individual*>& in_tr
 }
 
 /// Uniform ones, and children of the best fifth: half of them of two parents, with about mutated_genes changed.
-std::vector<Genome> ScreenedState::candidates(RandomStream& random) const {
+std::vector<ScreenedState::Candidate> ScreenedState::candidates(RandomStream& random) const {
     const std::vector<std::size_t> order = by_loss();
     const std::size_t parents =
         std::min(order.size(),
                  std::max<std::size_t>(5, static_cast<std::size_t>(best_share * static_cast<double>(order.size()))));
     const auto drawn = [&random](std::size_t count) { return static_cast<std::size_t>(random.below(count)); };
-    std::vector<Genome> genomes;
+    std::vector<Candidate> found;
     for (int candidate = 0; candidate < candidate_count; ++candidate) {
         if (candidate < uniform_candidates * candidate_count) {
-            genomes.push_back(random_genome(plan_.space, random));
+            found.push_back({random_genome(plan_.space, random)});
             continue;
         }
-        const UnitGenome& parent = seen_[order[std::min(drawn(parents), drawn(parents))]].point;
-        UnitGenome point = parent;
+        const Seen& parent = seen_[order[std::min(drawn(parents), drawn(parents))]];
+        UnitGenome point = parent.point;
+        Id second;
         if (random.uniform() < 0.5) {
-            const UnitGenome& other = seen_[order[drawn(parents)]].point;
+            const Seen& other = seen_[order[drawn(parents)]];
+            second = other.id;
             for (const std::size_t gene : free_) {
-                point[gene] = random.uniform() < 0.5 ? other[gene] : point[gene];
+                point[gene] = random.uniform() < 0.5 ? other.point[gene] : point[gene];
             }
         }
         bool is_changed = false;
@@ -168,9 +171,9 @@ std::vector<Genome> ScreenedState::candidates(RandomStream& random) const {
                 }
             }
         }
-        genomes.push_back(child_genome(plan_.space, point, parent, random));
+        found.push_back({child_genome(plan_.space, point, parent.point, random), {parent.id, second}});
     }
-    return genomes;
+    return found;
 }
 
 Offspring ScreenedState::breed(const Stage& stage, const std::vector<const Individual*>& in_training,
@@ -195,22 +198,23 @@ Offspring ScreenedState::breed(const Stage& stage, const std::vector<const Indiv
     for (const Individual* individual : in_training) {
         known.insert(individual->genome);
     }
-    std::vector<Genome> genomes;
+    std::vector<Candidate> unknown;
     std::vector<UnitGenome> points;
-    for (Genome& genome : candidates(random)) {
-        if (!known_.contains(genome) && !known.contains(genome)) {
-            points.push_back(to_unit(plan_.space, genome));
-            genomes.push_back(std::move(genome));
+    for (Candidate& candidate : candidates(random)) {
+        if (!known_.contains(candidate.genome) && !known.contains(candidate.genome)) {
+            points.push_back(to_unit(plan_.space, candidate.genome));
+            unknown.push_back(std::move(candidate));
         }
     }
-    if (genomes.empty()) {
+    if (unknown.empty()) {
         offspring.genome = random_genome(plan_.space, random);
         return offspring;
     }
     const auto predicted = model(in_training).predict(columns(points, plan_.space.size()));
     Eigen::Index chosen = 0;
     (predicted.mean - kappa * predicted.deviation).minCoeff(&chosen);
-    offspring.genome = std::move(genomes[static_cast<std::size_t>(chosen)]);
+    offspring.genome = std::move(unknown[static_cast<std::size_t>(chosen)].genome);
+    offspring.parents = unknown[static_cast<std::size_t>(chosen)].parents;
     offspring.bred_by = Operator::model_screened;
     return offspring;
 }

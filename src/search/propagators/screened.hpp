@@ -5,6 +5,7 @@
 #include "gaussian_process.hpp"
 #include "unit_genome.hpp"
 
+#include <array>
 #include <cstdint>
 #include <set>
 #include <vector>
@@ -16,7 +17,7 @@ struct ScreenedPlan {
     std::uint64_t seed = 1;
     int island = 0;  ///< each begins with other points
     std::int64_t most_points = 250;
-    std::int64_t evaluations = 0;  ///< of the whole run; 0: not known
+    std::int64_t evaluations = 0;  ///< of the island; 0: not known
 };
 
 /// All that ScreenedOptions keeps: the results and the model's scales, a fold over an island's results.
@@ -46,13 +47,18 @@ private:
         UnitGenome point;
         double loss = 0;  ///< as comparable_loss() gives it: +inf: none
         std::int32_t rung = top_rung;
+        Id id;
+    };
+    struct Candidate {
+        Genome genome;
+        std::array<Id, 2> parents{};  ///< none: uniform
     };
 
     /// The model of all that is known, with those in training where it expects them to end.
     [[nodiscard]] GaussianProcess model(const std::vector<const Individual*>& in_training) const;
     /// Of what the island draws: `which` below 2³².
     [[nodiscard]] RandomStream stream(std::uint64_t which, std::uint32_t purpose) const;
-    [[nodiscard]] std::vector<Genome> candidates(RandomStream& random) const;
+    [[nodiscard]] std::vector<Candidate> candidates(RandomStream& random) const;
     /// Best first, those without a loss last; of trainings that were pruned only so far down the rungs as it takes to
     /// have enough.
     [[nodiscard]] std::vector<std::size_t> by_loss() const;
