@@ -1,9 +1,16 @@
-# finch_module(NAME source… DEPENDS module… LIBRARIES target…): one module, one static library, finch_NAME.
+# finch_module(NAME DEPENDS module… LIBRARIES target… [COLD] [SOURCES source…] [EXCEPT source…]): one module, one static library,
+# finch_NAME, of all C++ sources beneath its folder but main.cpp and those excepted. COLD: it runs once, and is built quickly
+# rather than fast.
 # finch_test(NAME MODULE DEPENDS module… [RANKS n] [MPI] [OWN_MAIN] [LABELS label…] [TIMEOUT s] [SOURCES file…]): one doctest
 # program, tests/MODULE/NAME.cpp. MPI, which RANKS means too: with the main() that begins an MPI session.
+# finch_tests(MODULE test… DEPENDS module… [RANKS n] [MPI] [SOURCES file…]): the same for several, whose sources are one program,
+# test_MODULE (test_MODULE_mpi, test_MODULE_N_ranks), and compiled together: each test runs the cases of its own source.
 add_library(finch_flags INTERFACE)
 # nvcc passes what it makes of a .cu through g++ too, which finds fault with that; the tests compile those files as C++.
-target_compile_options(finch_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion>)
+target_compile_options(finch_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wconversion>)
+# What another source of the same program keeps to itself is not shadowed.
+target_compile_options(finch_flags INTERFACE
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<BOOL:$<TARGET_PROPERTY:FINCH_TESTS_TOGETHER>>>>:-Wshadow>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # The first warns of every "text" + string (GCC bug 105329), the second of vectors that grow within inlined code.
   target_compile_options(finch_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict;-Wno-stringop-overflow>)
@@ -16,18 +23,33 @@ if(FINCH_SANITIZE)
   target_link_options(finch_flags INTERFACE -fsanitize=address,undefined)
 endif()
 
+function(finch_compile_together target)
+  if(FINCH_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+    # What a source keeps to itself is no longer in a main file, which the compiler takes for a header's mistake.
+    target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>)
+  endif()
+endfunction()
+
 function(finch_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS;LIBRARIES")
-  add_library(finch_${name} STATIC ${arg_UNPARSED_ARGUMENTS})
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COLD" "" "SOURCES;EXCEPT;DEPENDS;LIBRARIES")
+  if(NOT arg_SOURCES)
+    file(GLOB_RECURSE arg_SOURCES RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS *.cpp)
+    list(REMOVE_ITEM arg_SOURCES main.cpp ${arg_EXCEPT})
+  endif()
+  add_library(finch_${name} STATIC ${arg_SOURCES})
   target_include_directories(finch_${name} PUBLIC ${CMAKE_SOURCE_DIR}/include)
   list(TRANSFORM arg_DEPENDS PREPEND finch_)
   target_link_libraries(finch_${name} PUBLIC ${arg_DEPENDS} PRIVATE finch_flags PUBLIC ${arg_LIBRARIES})
+  finch_compile_together(finch_${name})
+  if(arg_COLD)
+    target_compile_options(finch_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
 endfunction()
 
-function(finch_test name module)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "MPI;OWN_MAIN" "RANKS;TIMEOUT" "DEPENDS;LABELS;SOURCES")
-  set(target test_${module}_${name})
-  add_executable(${target} ${CMAKE_SOURCE_DIR}/tests/${module}/${name}.cpp ${arg_SOURCES})
+# The program of finch_test() and finch_tests(), which parse its arguments.
+macro(finch_test_program target module)
+  add_executable(${target} ${arg_SOURCES})
   list(TRANSFORM arg_DEPENDS PREPEND finch_)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   set(main finch_test_main)
@@ -41,22 +63,55 @@ function(finch_test name module)
   if(FINCH_SANITIZE)
     target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests/support/keep_libraries.cpp)
   endif()
+  if(arg_RANKS)
+    target_link_libraries(${target} PRIVATE finch_mpi)
+  endif()
+endmacro()
+
+# finch_add_test(NAME TARGET [RANKS n] [LABELS label…] [TIMEOUT s] [ARGUMENTS argument…] [ENVIRONMENT variable…])
+function(finch_add_test name target)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "RANKS;TIMEOUT" "LABELS;ARGUMENTS;ENVIRONMENT")
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 400)
   endif()
   if(arg_RANKS)
-    target_link_libraries(${target} PRIVATE finch_mpi)
     set(label mpi)
-    add_test(NAME ${module}.${name} COMMAND ${MPIEXEC_EXECUTABLE} --allow-run-as-root --oversubscribe -n ${arg_RANKS}
-             $<TARGET_FILE:${target}>)
-    set_tests_properties(${module}.${name} PROPERTIES PROCESSORS 2)
+    add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} --allow-run-as-root --oversubscribe -n ${arg_RANKS}
+             $<TARGET_FILE:${target}> ${arg_ARGUMENTS})
+    set_tests_properties(${name} PROPERTIES PROCESSORS 2)
   else()
     set(label unit)
-    add_test(NAME ${module}.${name} COMMAND ${target})
+    add_test(NAME ${name} COMMAND ${target} ${arg_ARGUMENTS})
   endif()
   if(arg_LABELS)
     set(label ${arg_LABELS})
   endif()
-  set_tests_properties(${module}.${name} PROPERTIES LABELS "${label}" TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77
-    ENVIRONMENT "OMPI_MCA_mpi_yield_when_idle=1;OMPI_MCA_btl_vader_single_copy_mechanism=none;PMIX_MCA_gds=hash;FINCH_SOURCE_DIR=${CMAKE_SOURCE_DIR}")
+  set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77
+    ENVIRONMENT "OMPI_MCA_mpi_yield_when_idle=1;OMPI_MCA_btl_vader_single_copy_mechanism=none;PMIX_MCA_gds=hash;FINCH_SOURCE_DIR=${CMAKE_SOURCE_DIR};${arg_ENVIRONMENT}")
+endfunction()
+
+function(finch_test name module)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "MPI;OWN_MAIN" "RANKS;TIMEOUT" "DEPENDS;LABELS;SOURCES")
+  list(PREPEND arg_SOURCES ${CMAKE_SOURCE_DIR}/tests/${module}/${name}.cpp)
+  finch_test_program(test_${module}_${name} ${module})
+  finch_add_test(${module}.${name} test_${module}_${name} RANKS ${arg_RANKS} TIMEOUT ${arg_TIMEOUT} LABELS ${arg_LABELS})
+endfunction()
+
+function(finch_tests module)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "MPI" "RANKS" "DEPENDS;SOURCES")
+  set(program test_${module})
+  if(arg_RANKS)
+    set(program test_${module}_${arg_RANKS}_ranks)
+  elseif(arg_MPI)
+    set(program test_${module}_mpi)
+  endif()
+  foreach(name ${arg_UNPARSED_ARGUMENTS})
+    list(APPEND arg_SOURCES ${CMAKE_SOURCE_DIR}/tests/${module}/${name}.cpp)
+  endforeach()
+  finch_test_program(${program} ${module})
+  finch_compile_together(${program})
+  set_target_properties(${program} PROPERTIES FINCH_TESTS_TOGETHER ON)
+  foreach(name ${arg_UNPARSED_ARGUMENTS})
+    finch_add_test(${module}.${name} ${program} RANKS ${arg_RANKS} ARGUMENTS --source-file=*tests/${module}/${name}.cpp)
+  endforeach()
 endfunction()

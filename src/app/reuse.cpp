@@ -1,5 +1,6 @@
 #include "finch/app/reuse.hpp"
 
+#include "finch/app/share_run.hpp"
 #include "finch/base/bytes.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
@@ -16,9 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
-
-store::Recovered read_run(const std::string& run) {
+store::Recovered recover_other(const std::string& run) {
     auto recovered = [&run] {
         try {
             return store::recover(store::RunDirectory(run), OnDamage::leave, store::Curves::leave);
@@ -53,7 +52,7 @@ std::string difference(const search::Individual& one, const config::Config& othe
 /// Adds what `run` has to `found`.
 void add_results(const std::string& run, const config::Config& config, const std::optional<std::string>& fingerprint,
                  OtherRuns& found) {
-    const store::Recovered recovered = read_run(run);
+    const store::Recovered recovered = recover_other(run);
     const config::Config other = config::parse(recovered.facts.config, run);
     if (const auto problem = why_unfit(recovered.facts, other, config, fingerprint)) {
         throw ConfigError(*problem);

@@ -10,8 +10,6 @@
 namespace finch::app {
 namespace {
 
-constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
-
 /// What an island needs, in chunks of about chunk_bytes; an empty one ends it.
 void send_known(const search::Population& population, const std::vector<const search::Individual*>& needed,
                 const std::function<void(Bytes&)>& send) {

@@ -27,6 +27,10 @@ double start_seconds() {
     return static_cast<double>(std::max(1LL, seconds.value_or(standard)));
 }
 
+double seconds_of_files() {
+    return 15 * start_seconds();
+}
+
 void fall_deaf(const std::string& where) {
     const auto environment = cluster::Environment::of_this_process();
     const auto rank = environment.text("OMPI_COMM_WORLD_RANK");

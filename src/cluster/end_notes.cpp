@@ -14,7 +14,7 @@
 namespace finch::cluster {
 namespace {
 
-/// One rank's place in the file.
+/// One rank's part of the file.
 struct Cell {
     std::uint32_t magic = 0;
     std::uint32_t restart = 0;
@@ -27,13 +27,13 @@ constexpr std::uint32_t magic = 0x444E4546;  // "FEND"
 constexpr std::array fatal_signals{SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 
 /// What the handlers use: written once, before they stand.
-struct Place {
+struct Note {
     int file = -1;
     off_t offset = 0;
     Cell cell;
     std::array<struct sigaction, fatal_signals.size()> before{};
 };
-Place place;
+Note note;
 std::atomic<bool> has_noted{true};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
@@ -42,7 +42,7 @@ extern "C" void finch_on_fatal_signal(int signal) {
     note_end(EndKind::guilty);
     for (std::size_t i = 0; i < fatal_signals.size(); ++i) {
         if (fatal_signals[i] == signal) {
-            ::sigaction(signal, &place.before[i], nullptr);
+            ::sigaction(signal, &note.before[i], nullptr);
         }
     }
     ::raise(signal);
@@ -51,19 +51,19 @@ extern "C" void finch_on_fatal_signal(int signal) {
 }  // namespace
 
 void keep_end_notes(const std::filesystem::path& path, int rank, std::uint32_t restart, std::int32_t worker) {
-    place.file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (place.file < 0) {
+    note.file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (note.file < 0) {
         throw_errno("cannot open " + path.string());
     }
-    place.offset = static_cast<off_t>(sizeof(Cell)) * rank;
-    place.cell = {magic, restart, worker, EndKind::none};
+    note.offset = static_cast<off_t>(sizeof(Cell)) * rank;
+    note.cell = {magic, restart, worker, EndKind::none};
     has_noted = false;
     for (std::size_t i = 0; i < fatal_signals.size(); ++i) {
         struct sigaction action {};
         action.sa_handler = finch_on_fatal_signal;
         action.sa_flags = SA_ONSTACK;
         ::sigemptyset(&action.sa_mask);
-        if (::sigaction(fatal_signals[i], &action, &place.before[i]) != 0) {
+        if (::sigaction(fatal_signals[i], &action, &note.before[i]) != 0) {
             throw_errno("sigaction");
         }
     }
@@ -74,9 +74,9 @@ void note_end(EndKind kind) noexcept {
         return;
     }
     const int code = errno;
-    Cell cell = place.cell;
+    Cell cell = note.cell;
     cell.kind = kind;
-    static_cast<void>(::pwrite(place.file, &cell, sizeof cell, place.offset));
+    static_cast<void>(::pwrite(note.file, &cell, sizeof cell, note.offset));
     errno = code;
 }
 

@@ -15,8 +15,8 @@
 namespace finch::comm {
 namespace {
 
-constexpr int waiting_tag = 31415;       // to every rank of the worker: I wait, too
-constexpr double seconds_to_answer = 2;  // ranks that wait for the same give up at nearly the same time
+constexpr int waiting_tag = 31415;      // to every rank of the worker: I wait, too
+constexpr double seconds_to_agree = 2;  // ranks that wait for the same give up at nearly the same time
 
 int int_count(std::size_t count) {
     if (count > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
@@ -44,7 +44,7 @@ std::string Group::who_is_missing() const {
         FINCH_MPI(MPI_Isend(nullptr, 0, MPI_BYTE, to, waiting_tag, get(), &request));
         FINCH_MPI(MPI_Request_free(&request));
     }
-    for (Deadline deadline(seconds_to_answer); !deadline.is_over();) {
+    for (Deadline deadline(seconds_to_agree); !deadline.is_over();) {
         int there = 0;
         MPI_Status status;
         FINCH_MPI(MPI_Iprobe(MPI_ANY_SOURCE, waiting_tag, get(), &there, &status));

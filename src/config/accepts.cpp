@@ -14,14 +14,6 @@ std::string any_of(const std::vector<std::string>& words) {
     return fmt::format("{} or {}", fmt::join(words.begin(), words.end() - 1, ", "), words.back());
 }
 
-std::vector<std::string> names_of(const std::vector<Key>& keys) {
-    std::vector<std::string> names;
-    for (const Key& key : keys) {
-        names.push_back(key.name);
-    }
-    return names;
-}
-
 struct Accepts {
     std::string operator()(const Null&) const { return "null"; }
     std::string operator()(const Whole& whole) const {
@@ -58,6 +50,14 @@ struct Accepts {
 };
 
 }  // namespace
+
+std::vector<std::string> names_of(const std::vector<Key>& keys) {
+    std::vector<std::string> names;
+    for (const Key& key : keys) {
+        names.push_back(key.name);
+    }
+    return names;
+}
 
 std::string accepts(const Domain& domain) {
     return std::visit(Accepts{}, domain.is);

@@ -117,14 +117,6 @@ bool genes_at(const Key& key, bool around) {
     return key.genes == Rule::yes || (around && key.genes == Rule::as_around);
 }
 
-std::vector<std::string> names_of(const std::vector<Key>& keys) {
-    std::vector<std::string> names;
-    for (const Key& key : keys) {
-        names.push_back(key.name);
-    }
-    return names;
-}
-
 Tree empty_map(const Tree& like) {
     return {.kind = Kind::map, .place = like.place, .gene = like.gene};
 }

@@ -49,11 +49,11 @@ search::Scale read_scale(const Tree& tree) {
 }
 
 double read_real_step(const Tree& step, const search::RealGene& gene, const std::string& path) {
-    constexpr double most_values = 1e9;
+    constexpr double most_steps = 1e9;
     constexpr double least_share = 1e-12;  // of the bounds: values are told apart by 15 digits
     const double value = real_number(step).value();
     const double range = gene.high - gene.low;
-    const double least = std::max(range / most_values, least_share * std::max(std::abs(gene.low), std::abs(gene.high)));
+    const double least = std::max(range / most_steps, least_share * std::max(std::abs(gene.low), std::abs(gene.high)));
     if (gene.scale == search::Scale::log) {
         fail(step, path, "stands beside scale log, by which values lie apart by factors; accepted: one of the two");
     }

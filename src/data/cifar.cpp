@@ -11,13 +11,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* how_to_get =
+constexpr const char* how_to_get_cifar =
     "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz unpacks to cifar-10-batches-bin, cifar-100-binary.tar.gz "
     "to "
     "cifar-100-binary";
 constexpr std::int64_t side = 32;
 constexpr std::int64_t planes = 3;
-constexpr std::int64_t pixels = planes * side * side;  // the planes red, green, blue, row by row
+constexpr std::int64_t image_bytes = planes * side * side;  // the planes red, green, blue, row by row
 constexpr std::int64_t records_at_once = 1024;
 
 /// CIFAR-10 or CIFAR-100. A record is its labels, of which the last one counts, and the pixels.
@@ -27,7 +27,7 @@ struct Version {
     std::int64_t labels = 1;
     std::int64_t classes = 10;
     std::array<std::vector<std::string>, 3> files{};  ///< by Part
-    [[nodiscard]] std::int64_t record() const { return labels + pixels; }
+    [[nodiscard]] std::int64_t record() const { return labels + image_bytes; }
 };
 
 const std::array<Version, 2>& versions() {
@@ -54,7 +54,7 @@ struct Found {
 
 /// The first version of which any file is there; CIFAR-10 where none is.
 Found find_version(const fs::path& folder) {
-    need_folder(folder, how_to_get);
+    need_folder(folder, how_to_get_cifar);
     for (const Version& version : versions()) {
         const fs::path unpacked = folder / version.folder;
         fs::path place = fs::exists(unpacked) ? unpacked : folder;
@@ -71,7 +71,8 @@ Found find_version(const fs::path& folder) {
 /// The records of a file. Throws ConfigError unless they are whole.
 std::int64_t count_records(const fs::path& path, const Version& version, Memory memory) {
     if (!fs::exists(path)) {
-        refuse(path, fmt::format("cannot be opened; expected the binary version of {}: {}", version.name, how_to_get));
+        refuse(path,
+               fmt::format("cannot be opened; expected the binary version of {}: {}", version.name, how_to_get_cifar));
     }
     const std::int64_t size = size_of(path, memory);
     if (size == 0 || size % version.record() != 0) {

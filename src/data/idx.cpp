@@ -27,7 +27,7 @@ struct GzipTraits {
 };
 using Gzip = UniqueHandle<GzipTraits>;
 
-constexpr const char* how_to_get = "tools/fetch_mnist.sh DIR fetches MNIST, finch data generate DIR draws digits";
+constexpr const char* how_to_get_mnist = "tools/fetch_mnist.sh DIR fetches MNIST, finch data generate DIR draws digits";
 constexpr std::int64_t largest_packing = 1100;  // gzip packs 1032 bytes into one at best
 constexpr std::int64_t chunk = 1 << 20;         // bytes read at once
 constexpr std::uint8_t unsigned_byte = 8;       // IDX's code of its element type
@@ -56,7 +56,7 @@ fs::path need_file(const fs::path& folder, const std::string& stem, int dimensio
     if (found.empty()) {
         const auto names = usual_names(stem, dimensions);
         refuse(folder, fmt::format("there is no {} (looked for {}, {}, and both with .gz); {}", stem, names[0],
-                                   names[1], how_to_get));
+                                   names[1], how_to_get_mnist));
     }
     return found;
 }
@@ -225,7 +225,7 @@ void write_file(const fs::path& path, const std::vector<std::int64_t>& sizes, st
 }  // namespace
 
 std::optional<Dataset> read_idx(const fs::path& folder, Memory memory, Part part) {
-    need_folder(folder, how_to_get);
+    need_folder(folder, how_to_get_mnist);
     const std::string prefix = prefixes[static_cast<std::size_t>(part)];
     const bool is_there =
         !find_file(folder, prefix + "-images", 3).empty() || !find_file(folder, prefix + "-labels", 1).empty();

@@ -15,7 +15,7 @@ namespace {
 
 /// Messages, signals and the clock are looked at this often. A device that runs ahead is asked for more at once, so
 /// that it has work while the other slots are served.
-constexpr double seconds_between_looks = 0.005;
+constexpr double seconds_between_polls = 0.005;
 constexpr double seconds_ahead = 0.02;
 constexpr double most_steps = 1000;  ///< of one Order
 
@@ -232,7 +232,7 @@ std::vector<search::Individual> CnnEvaluator::advance() {
 
 std::uint32_t CnnEvaluator::steps_wanted(const Running& running) const {
     const double seconds =
-        slots_.runs_ahead() ? seconds_ahead : seconds_between_looks / static_cast<double>(running_.size());
+        slots_.runs_ahead() ? seconds_ahead : seconds_between_polls / static_cast<double>(running_.size());
     const double wanted = running.seconds_per_step > 0 ? seconds / running.seconds_per_step : 1;
     return static_cast<std::uint32_t>(std::clamp(wanted, 1.0, most_steps));
 }

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <limits>
 #include <set>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -20,10 +19,8 @@
 namespace finch::process {
 namespace {
 
-constexpr double never = std::numeric_limits<double>::infinity();
 constexpr double outlived_grace_seconds = 2;  ///< for what outlives the program or the caller
 constexpr double give_up_seconds = 30;        ///< after KILL: another user's process, a file server that hangs
-constexpr double look_seconds = 0.01;         ///< between two walks while processes end
 
 class Attendant {
 public:

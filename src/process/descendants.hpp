@@ -5,6 +5,8 @@
 
 namespace finch::process {
 
+constexpr double look_seconds = 0.01;  ///< between two walks while processes end
+
 /// The children of a process and all that descends from them, parents first, as far as /proc shows it: what is forked
 /// or reparented meanwhile may be missing, so ask again.
 [[nodiscard]] std::vector<pid_t> descendants(pid_t process);

@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <limits>
 #include <map>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -23,10 +22,8 @@
 namespace finch::process {
 namespace {
 
-constexpr double never = std::numeric_limits<double>::infinity();
 constexpr int caller_died = SIGUSR1;      ///< sent by the kernel; believed only if there is another parent
 constexpr double attendants_seconds = 3;  ///< for the attendants to end what the caller left, before they must kill
-constexpr double look_seconds = 0.01;
 
 class Helper {
 public:

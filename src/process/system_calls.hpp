@@ -2,6 +2,7 @@
 
 #include "finch/base/handle.hpp"
 
+#include <limits>
 #include <poll.h>
 #include <span>
 
@@ -16,6 +17,8 @@ struct Pair {
 [[nodiscard]] Pair make_pipe();     ///< first is read from, second written to
 [[nodiscard]] Pair make_sockets();  ///< of SOCK_SEQPACKET
 void set_nonblocking(const FileDescriptor& descriptor);
+
+constexpr double never = std::numeric_limits<double>::infinity();  ///< as a time
 
 /// ppoll(2) for `seconds`, for ever if they are negative. Returns how many are ready, negative with errno if it failed.
 int poll_for(std::span<pollfd> descriptors, double seconds) noexcept;

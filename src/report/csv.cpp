@@ -26,7 +26,7 @@ std::string cell(const std::string& text) {
     return quoted + "\"";
 }
 
-std::string number(double value) {
+std::string exact(double value) {
     return std::isnan(value) ? "nan" : fmt::format("{}", value);
 }
 
@@ -48,7 +48,7 @@ std::string text_of(const T& value) {
     } else if constexpr (std::same_as<T, std::string>) {
         return value;
     } else if constexpr (std::same_as<T, double>) {
-        return number(value);
+        return exact(value);
     } else {
         return std::to_string(value);
     }
@@ -88,7 +88,7 @@ std::vector<std::string> line(const search::Space& space, const search::Individu
     });
     cells.push_back(one.problem);
     for (const double value : metrics_of(by_epoch(one.metrics), one.best_epoch, metrics)) {
-        cells.push_back(number(value));
+        cells.push_back(exact(value));
     }
     return cells;
 }

@@ -21,7 +21,7 @@
 namespace finch::report {
 namespace {
 
-std::string number(double value) {
+std::string rounded(double value) {
     return std::isnan(value) ? "-" : fmt::format("{:.6g}", value);
 }
 
@@ -34,11 +34,11 @@ std::string curve_table(const search::Individual& individual) {
     Grid grid(head);
     for (const Epoch& epoch : individual.curve) {
         std::vector<std::string> line{
-            std::to_string(epoch.epoch), number(epoch.validation_loss),   number(epoch.validation_accuracy),
-            number(epoch.training_loss), number(epoch.training_accuracy), number(epoch.learning_rate),
-            number(epoch.seconds)};
+            std::to_string(epoch.epoch),  rounded(epoch.validation_loss),   rounded(epoch.validation_accuracy),
+            rounded(epoch.training_loss), rounded(epoch.training_accuracy), rounded(epoch.learning_rate),
+            rounded(epoch.seconds)};
         for (const double value : metrics_of(values, epoch.epoch, metrics)) {
-            line.push_back(number(value));
+            line.push_back(rounded(value));
         }
         grid.add(std::move(line));
     }
@@ -66,7 +66,7 @@ std::string lineage_table(const search::Space& space, const search::Population& 
                 const search::Individual* const parent = population.find(id);
                 if (parent != nullptr && seen.insert(id).second) {
                     found.push_back(parent);
-                    grid.add({std::to_string(back), to_text(id), number(parent->loss),
+                    grid.add({std::to_string(back), to_text(id), rounded(parent->loss),
                               std::string(word(parent->bred_by)), search::genome_text(space, parent->genome)});
                 }
             }

@@ -38,7 +38,7 @@ std::string_view kind_of(const search::Gene& gene) {
 }
 
 /// GraphML's numbers are XML Schema's.
-std::string number(double value) {
+std::string xml_double(double value) {
     return std::isnan(value) ? "NaN" : std::isinf(value) ? (value > 0 ? "INF" : "-INF") : fmt::format("{}", value);
 }
 
@@ -58,8 +58,8 @@ std::string gene_key(const search::Gene& gene) {
 void node(std::string& out, const search::Space& space, const search::Individual& one) {
     out += fmt::format("    <node id=\"{}\">", to_text(one.id));
     out += data("outcome", std::string(word(one.outcome))) + data("operator", std::string(word(one.bred_by)));
-    out += data("loss", number(one.loss)) + data("island", std::to_string(one.island));
-    out += data("generation", std::to_string(one.generation)) + data("born", number(one.born));
+    out += data("loss", xml_double(one.loss)) + data("island", std::to_string(one.island));
+    out += data("generation", std::to_string(one.generation)) + data("born", xml_double(one.born));
     for (std::size_t i = 0; i < space.size(); ++i) {
         out += data(gene_key(space.genes[i]), search::value_text(space.genes[i], one.genome.at(i)));
     }

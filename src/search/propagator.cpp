@@ -1,8 +1,5 @@
 #include "finch/search/propagator.hpp"
 
-#include "propagators/folding.hpp"
-#include "propagators/genetic.hpp"
-
 #include <utility>
 
 namespace finch::search {
@@ -21,11 +18,11 @@ private:
     Space space_;
 };
 
+}  // namespace
+
 std::unique_ptr<Propagator> make(const RandomSearchOptions&, const Space& space, std::uint64_t) {
     return std::make_unique<RandomSearch>(space);
 }
-
-}  // namespace
 
 std::unique_ptr<Propagator> make_propagator(const PropagatorOptions& options, const Space& space, std::uint64_t seed) {
     return std::visit([&](const auto& kind) { return make(kind, space, seed); }, options);

@@ -29,7 +29,7 @@ std::string size_text(double bytes) {
     return fmt::format("{:.1f} {}", bytes / size, unit);
 }
 
-const config::FunctionObjective& function_of(const config::Config& config) {
+const config::FunctionObjective& objective_of(const config::Config& config) {
     return std::get<config::FunctionObjective>(config.objective);
 }
 
@@ -39,7 +39,7 @@ std::vector<Column> columns_of(const config::Config& config) {
     std::vector<Column> columns{
         {"evaluations", 12, [](const Result& r) { return static_cast<double>(r.evaluations); }, whole},
         {"best", 12, [](const Result& r) { return r.best; }, short_number}};
-    if (search::find_function(function_of(config).function).has_noise) {
+    if (search::find_function(objective_of(config).function).has_noise) {
         columns.push_back({"without noise", 14, [](const Result& r) { return r.best_without_noise; }, short_number});
     }
     const std::vector<Column> more{{"busy_fraction", 14, [](const Result& r) { return r.busy_fraction; },
@@ -64,7 +64,7 @@ constexpr int label_width = 8;
 }  // namespace
 
 std::string heading(const config::Config& config, const Options& options) {
-    const config::FunctionObjective& function = function_of(config);
+    const config::FunctionObjective& function = objective_of(config);
     std::string text = fmt::format("function {}, dimensions {}", function.function, function.dimensions);
     if (function.shift || function.rotate) {
         text += fmt::format(", {}{}{}, instance {}", function.shift ? "shifted" : "",
@@ -114,7 +114,7 @@ std::string csv_heading() {
 }
 
 std::string csv_row(const config::Config& config, const Options& options, const Result& result) {
-    const config::FunctionObjective& function = function_of(config);
+    const config::FunctionObjective& function = objective_of(config);
     return fmt::format("{},{},{},{},{},{},{}\n", function.function, function.dimensions, result.seed, options.workers,
                        result.evaluations, result.best, result.busy_fraction);
 }

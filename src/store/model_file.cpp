@@ -41,7 +41,7 @@ void describe(hid_t file, const search::Individual& individual) {
 }
 
 /// The individual as a record's bytes, so that it comes back to the last bit.
-NamedArray record_of(const search::Individual& individual) {
+NamedArray array_of(const search::Individual& individual) {
     Bytes bytes;
     write_individual(individual, true, bytes);
     std::vector<std::uint8_t> values(bytes.size());
@@ -87,7 +87,7 @@ void write_model(const std::filesystem::path& path, const ModelFile& model) {
         hdf5::write_unsigned_attribute(file, "run", model.run);
         describe(file, model.individual);
         hdf5::write_text(file, genome_name, model.genome);
-        hdf5::write_array(file, record_of(model.individual));
+        hdf5::write_array(file, array_of(model.individual));
         for (const NamedArray& array : model.arrays) {
             hdf5::write_array(file, array);
         }

@@ -16,7 +16,7 @@ using testing::TemporaryFolder;
 
 namespace {
 
-std::string configuration(const std::string& space, const std::string& more = "") {
+std::string configuration_of(const std::string& space, const std::string& more = "") {
     return "model: [{conv: {channels: $width, activation: $act}}, flatten, linear]\n"
            "training: {learning_rate: $lr, optimizer: {sgd: {momentum: $m}}}\n"
            "search:\n  space: " +
@@ -37,7 +37,7 @@ search::Individual trained(std::uint32_t number, double loss, search::Genome gen
 
 /// A run whose individuals are, best first, 3, 2 (the same genes), 1, 4.
 void write_run(const std::filesystem::path& folder) {
-    const config::Config config = config::parse(configuration(earlier), "earlier");
+    const config::Config config = config::parse(configuration_of(earlier), "earlier");
     store::ArchiveFacts facts;
     facts.config = config.text();
     search::Population population(search::ExchangeKind::none, 1);
@@ -61,7 +61,7 @@ RunOptions in(const std::filesystem::path& run, bool fresh = false) {
 std::vector<search::Guess> guesses(const std::string& space, const std::filesystem::path& run, int best,
                                    std::vector<std::string>& notes, const RunOptions& options = {}) {
     const std::string first = fmt::format("  first: {{run: {}, best: {}}}\n", run.string(), best);
-    return with_first_guesses(config::parse(configuration(space, first), "new"), options, 0, notes).first.guesses;
+    return with_first_guesses(config::parse(configuration_of(space, first), "new"), options, 0, notes).first.guesses;
 }
 
 }  // namespace
@@ -99,7 +99,7 @@ TEST_CASE("first: a run that goes on keeps what it found, whatever has become of
     std::vector<std::string> notes;
     const std::string first = fmt::format("  first: {{run: {}, best: 2}}\n", (folder / "run").string());
     const auto config =
-        with_first_guesses(config::parse(configuration(earlier, first), "new"), in(folder / "elsewhere"), 0, notes);
+        with_first_guesses(config::parse(configuration_of(earlier, first), "new"), in(folder / "elsewhere"), 0, notes);
     std::ofstream(store::RunDirectory(folder / "new").config()) << config.text();
     std::filesystem::remove_all(folder / "run");
 

@@ -10,7 +10,7 @@ using namespace finch::app;
 
 namespace {
 
-constexpr const char* configuration = R"(
+constexpr const char* configuration_text = R"(
 name: tiny
 data: {kind: generated, samples: 120, size: 8, validation_samples: 20}
 model: [conv: {channels: $channels, kernel: 3}, flatten, linear: {units: classes}]
@@ -21,7 +21,7 @@ search: {space: {channels: {int: [1, 8]}, lr: {real: [0.001, 1]}}, objective: va
 std::string directory_of(const std::vector<std::string>& genes) {
     RunOptions options;
     options.genes = genes;
-    return run_directory_of(config::parse(configuration, "test"), options).string();
+    return run_directory_of(config::parse(configuration_text, "test"), options).string();
 }
 
 }  // namespace
@@ -40,11 +40,11 @@ TEST_CASE("a directory that is named is taken as it is") {
     options.genes = {"channels=2", "lr=0.5"};
     options.run = "elsewhere";
 
-    CHECK(run_directory_of(config::parse(configuration, "test"), options) == "elsewhere");
+    CHECK(run_directory_of(config::parse(configuration_text, "test"), options) == "elsewhere");
 }
 
 TEST_CASE("a run that holds other genes is refused with the difference") {
-    const search::Space space = config::parse(configuration, "test").space;
+    const search::Space space = config::parse(configuration_text, "test").space;
     search::Individual known;
     known.id = search::Id::make(0, 0, 1);
     known.genome = {2, 0.01};

@@ -12,19 +12,19 @@ using namespace finch;
 
 namespace {
 
-struct Inner {
+struct Part {
     std::string name;
     std::vector<bool> flags = {};
     double size = 0;
-    bool operator==(const Inner&) const = default;
+    bool operator==(const Part&) const = default;
 };
-struct Outer {
+struct Whole {
     std::int64_t number = 0;
-    std::vector<Inner> parts = {};
+    std::vector<Part> parts = {};
     std::map<std::string, std::string> words = {};
     std::vector<double> values = {};
     bool is_set = false;
-    bool operator==(const Outer&) const = default;
+    bool operator==(const Whole&) const = default;
 };
 struct OfTen {
     std::string a;
@@ -52,22 +52,22 @@ TEST_CASE("a message of recorded structs has their fields, of every version") {
 }
 
 TEST_CASE("a message gives back what it was made of: texts, lists, maps and structs within structs") {
-    const Outer outer{.number = -7,
+    const Whole outer{.number = -7,
                       .parts = {{"a", {true, false, true}, 0.5}, {"", {}, 2}},
                       .words = {{"x", "y"}, {"", "z"}},
                       .values = {1, 2.5},
                       .is_set = true};
 
-    CHECK(from_message<Outer>(to_message(outer)) == outer);
-    CHECK(from_message<Outer>(to_message(Outer{})) == Outer{});
+    CHECK(from_message<Whole>(to_message(outer)) == outer);
+    CHECK(from_message<Whole>(to_message(Whole{})) == Whole{});
     CHECK(from_message<int>(to_message(5)) == 5);
     const OfTen ten{"first", 1, 2, 3, 4, 5, 6, 7, 8, "last"};
     CHECK(from_message<OfTen>(to_message(ten)) == ten);
 }
 
 TEST_CASE("a message that ends too early is refused wherever it is cut") {
-    const std::string whole = to_message(Inner{"a name", {true, true}, 1});
+    const std::string whole = to_message(Part{"a name", {true, true}, 1});
     for (std::size_t size = 0; size < whole.size(); ++size) {
-        CHECK_THROWS_AS(static_cast<void>(from_message<Inner>(whole.substr(0, size))), FileError);
+        CHECK_THROWS_AS(static_cast<void>(from_message<Part>(whole.substr(0, size))), FileError);
     }
 }

@@ -8,12 +8,12 @@ using namespace finch;
 using namespace finch::test;
 
 /// A search of one gene, `g`, whose specification is `gene`.
-std::string with_gene(const std::string& gene) {
+std::string with_one_gene(const std::string& gene) {
     return "training:\n  learning_rate: $g\nsearch:\n  space:\n    g: " + gene + "\n";
 }
 
 search::Gene gene_of(const std::string& gene, const std::vector<std::string>& settings = {}) {
-    return config::parse(with_gene(gene), "f", settings).space.genes.at(0);
+    return config::parse(with_one_gene(gene), "f", settings).space.genes.at(0);
 }
 
 /// Three genes, of which `momentum` stands where sgd's momentum is and `when` says when; `more` are lines of search.
@@ -102,27 +102,28 @@ TEST_CASE("steps, scales and ordered choices are read") {
 }
 
 TEST_CASE("steps that cannot be are refused") {
-    CHECK(problem_of(with_gene("{real: [0.1, 1], scale: log, step: 0.1}")) ==
+    CHECK(problem_of(with_one_gene("{real: [0.1, 1], scale: log, step: 0.1}")) ==
           "file.yaml:5: search.space.g.step: stands beside scale log, by which values lie apart by factors; accepted: "
           "one "
           "of the two");
-    CHECK(problem_of(with_gene("{real: [0, 0.5], step: 0.6}")) ==
+    CHECK(problem_of(with_one_gene("{real: [0, 0.5], step: 0.6}")) ==
           "file.yaml:5: search.space.g.step: 0.6 is too large; accepted: from 5e-10 to high - low, which is 0.5");
-    CHECK(contains(problem_of(with_gene("{real: [0, 0.5], step: 1e-12}")), "1e-12 is too small"));
-    CHECK(contains(problem_of(with_gene("{real: [0, 0.5], step: 0}")), "search.space.g.step: '0' is out of range"));
+    CHECK(contains(problem_of(with_one_gene("{real: [0, 0.5], step: 1e-12}")), "1e-12 is too small"));
+    CHECK(contains(problem_of(with_one_gene("{real: [0, 0.5], step: 0}")), "search.space.g.step: '0' is out of range"));
     CHECK(
-        problem_of(with_gene("{int: [2, 10], step: 9}")) ==
+        problem_of(with_one_gene("{int: [2, 10], step: 9}")) ==
         "file.yaml:5: search.space.g.step: 9 is no step of whole numbers from 2 to 10; accepted: a whole number from 1 "
         "to 8");
-    CHECK(contains(problem_of(with_gene("{int: [2, 10], step: 0.5}")), "0.5 is no step of whole numbers"));
-    CHECK(problem_of(with_gene("{int: [0, 10], scale: log}")) ==
+    CHECK(contains(problem_of(with_one_gene("{int: [2, 10], step: 0.5}")), "0.5 is no step of whole numbers"));
+    CHECK(problem_of(with_one_gene("{int: [0, 10], scale: log}")) ==
           "file.yaml:5: search.space.g.int: the low bound 0 has no logarithm; accepted with scale log: a low bound "
           "above 0");
-    CHECK(contains(problem_of(with_gene("{choice: [1, 2], step: 1}")), "g.step: is for real and int genes alone"));
-    CHECK(contains(problem_of(with_gene("{value: 1, scale: log}")), "g.scale: is for real and int genes alone"));
-    CHECK(contains(problem_of(with_gene("{int: [1, 2], ordered: true}")), "g.ordered: is for choices alone"));
-    CHECK(contains(problem_of(with_gene("{real: [1, 2], value: 1}")), "has 2 of the keys real, int, choice and value"));
-    CHECK(contains(problem_of(with_gene("{real: [0.5, 0.5]}")), "low < high, or {value: 0.5}"));
+    CHECK(contains(problem_of(with_one_gene("{choice: [1, 2], step: 1}")), "g.step: is for real and int genes alone"));
+    CHECK(contains(problem_of(with_one_gene("{value: 1, scale: log}")), "g.scale: is for real and int genes alone"));
+    CHECK(contains(problem_of(with_one_gene("{int: [1, 2], ordered: true}")), "g.ordered: is for choices alone"));
+    CHECK(contains(problem_of(with_one_gene("{real: [1, 2], value: 1}")),
+                   "has 2 of the keys real, int, choice and value"));
+    CHECK(contains(problem_of(with_one_gene("{real: [0.5, 0.5]}")), "low < high, or {value: 0.5}"));
 }
 
 TEST_CASE("a value alone is a gene that is fixed, also from the command line") {
@@ -131,17 +132,17 @@ TEST_CASE("a value alone is a gene that is fixed, also from the command line") {
     CHECK(gene_of("3") == search::Gene{"g", search::IntGene{3, 3}});
     CHECK(gene_of("{real: [0.1, 1], scale: log}", {"search.space.g=0.5"}) == gene_of("0.5"));
     CHECK(search::is_fixed(gene_of("0.5")));
-    CHECK(config::parse(with_gene("0.5"), "f").recipe({0.5}, 1).training.learning_rate == 0.5);
+    CHECK(config::parse(with_one_gene("0.5"), "f").recipe({0.5}, 1).training.learning_rate == 0.5);
     CHECK(config::parse("training: {optimizer: $o}\nsearch: {space: {o: adam}}", "f").space.genes[0] ==
           search::Gene{"o", search::ChoiceGene{{"adam"}}});
     CHECK(
-        problem_of(with_gene("-1")) ==
+        problem_of(with_one_gene("-1")) ==
         "file.yaml:2: training.learning_rate: '-1', which gene search.space.g (file.yaml:5) can take, is out of range; "
         "accepted: auto or a number above 0 and up to 1000");
-    CHECK(contains(problem_of(with_gene("$x")), "search.space.g: no gene can stand here"));
-    CHECK(contains(problem_of(with_gene("[1, 2]")), "search.space.g: a list is no section"));
+    CHECK(contains(problem_of(with_one_gene("$x")), "search.space.g: no gene can stand here"));
+    CHECK(contains(problem_of(with_one_gene("[1, 2]")), "search.space.g: a list is no section"));
 
-    const config::Config first = config::parse(with_gene("0.5"), "f");
+    const config::Config first = config::parse(with_one_gene("0.5"), "f");
     CHECK(config::parse(first.text(), "again").space == first.space);
 }
 

@@ -1,11 +1,11 @@
 // For tests on a real device: skipped (77) where there is none.
 #include "finch/backend/cuda.hpp"
 
+#include "support/listener.hpp"
 #include "support/rehearsal/fibers.hpp"
 
 #include <cstdio>
 #include <cstdlib>
-#include <doctest/doctest.h>
 
 namespace finch::rehearsal {
 
@@ -16,10 +16,9 @@ void set_thread_order(ThreadOrder /*order*/) {}
 
 namespace {
 
-class SkippedWithoutGpu : public doctest::IReporter {
+class SkippedWithoutGpu : public finch::test::Listener {
 public:
-    explicit SkippedWithoutGpu(const doctest::ContextOptions&) {}
-
+    using Listener::Listener;
     void test_run_start() override {
         if (const std::string problem = finch::backend::cuda_versions().problem;
             finch::backend::cuda_device_count() == 0) {
@@ -28,17 +27,6 @@ public:
             std::_Exit(77);  // MPI's ranks too, whose sessions nobody ends then
         }
     }
-    void report_query(const doctest::QueryData&) override {}
-    void test_run_end(const doctest::TestRunStats&) override {}
-    void test_case_start(const doctest::TestCaseData&) override {}
-    void test_case_reenter(const doctest::TestCaseData&) override {}
-    void test_case_end(const doctest::CurrentTestCaseStats&) override {}
-    void test_case_exception(const doctest::TestCaseException&) override {}
-    void subcase_start(const doctest::SubcaseSignature&) override {}
-    void subcase_end() override {}
-    void log_assert(const doctest::AssertData&) override {}
-    void log_message(const doctest::MessageData&) override {}
-    void test_case_skipped(const doctest::TestCaseData&) override {}
 };
 
 REGISTER_LISTENER("gpu", 0, SkippedWithoutGpu);

@@ -20,7 +20,7 @@ std::vector<std::uint8_t> record(std::uint8_t label) {
     return bytes;
 }
 
-void write_good(const fs::path& folder) {
+void write_good_cifar(const fs::path& folder) {
     for (int batch = 1; batch <= 5; ++batch) {
         write_bytes(folder / ("data_batch_" + std::to_string(batch) + ".bin"),
                     record(static_cast<std::uint8_t>(batch)));
@@ -30,7 +30,7 @@ void write_good(const fs::path& folder) {
 
 TEST_CASE("cifar: planes become channels, the batches follow each other") {
     const TemporaryFolder folder;
-    write_good(folder.path());
+    write_good_cifar(folder.path());
 
     const auto sets = data::load({.kind = data::Kind::cifar, .path = folder.path().string()}, 1);
 
@@ -86,7 +86,7 @@ TEST_CASE("cifar: of CIFAR-100 the fine labels are read, and neither test nor va
 
 TEST_CASE("cifar: a missing batch, a wrong size and a wrong label are refused by name") {
     const TemporaryFolder folder;
-    write_good(folder.path());
+    write_good_cifar(folder.path());
     const fs::path third = folder.path() / "data_batch_3.bin";
 
     fs::remove(third);

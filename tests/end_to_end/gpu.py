@@ -14,20 +14,21 @@ import time
 from harness import SKIPPED, TINY, Folder, check, curves, end, individuals, outcome_words, passed, ranks_of, wait_for
 
 REAL = "--real" in sys.argv
-GPU = TINY.replace("workers: {ranks: 2, islands: 2}", "workers: {ranks: 1, islands: 1, device: cuda, timeout_seconds: 30}")
+GPU = TINY.replace("workers: {ranks: 2, islands: 2}", "workers: {ranks: 1, islands: 1, device: cuda, timeout_seconds: 30}").replace(
+    "evaluations: 12", "evaluations: 6")
 # Rates at which rounding is not amplified, so that two devices can be compared over whole trainings.
 CALM = GPU.replace("optimizer: adadelta, learning_rate: $lr", "optimizer: {sgd: {momentum: 0}}, learning_rate: 0.001").replace(
-    "    lr: {real: [0.1, 1.0], scale: log}\n", "").replace("evaluations: 12", "evaluations: 4")
-LONG = GPU.replace("samples: 600", "samples: 2000").replace("evaluations: 12", "evaluations: 1").replace("int: [1, 3]", "int: [2, 3]")
+    "    lr: {real: [0.1, 1.0], scale: log}\n", "").replace("evaluations: 6", "evaluations: 3")
+LONG = GPU.replace("samples: 600", "samples: 2000").replace("evaluations: 6", "evaluations: 1").replace("int: [1, 3]", "int: [2, 3]")
 # Some seconds on a CPU.
 CALM_LONG = (CALM.replace("samples: 600, size: 12", "samples: 12000, size: 20").replace("epochs: 3", "epochs: 6")
-             .replace("evaluations: 4", "evaluations: 1").replace("int: [1, 3]", "int: [3, 4]"))
+             .replace("evaluations: 3", "evaluations: 1").replace("int: [1, 3]", "int: [3, 4]"))
 
 
 # Channels that are cuDNN's, and losses of one sample, whose gradient times 65536 overflows float16 where the network is quite wrong.
 FLOAT16 = CALM.replace("samples: 600, size: 12, validation_samples: 203", "samples: 160, size: 8, validation_samples: 40").replace(
     "channels: 4", "channels: 17").replace("int: [1, 3]", "int: [1, 2]").replace("relu, sigmoid, tanh", "relu, leaky_relu").replace(
-    "evaluations: 4", "evaluations: 2").replace(
+    "evaluations: 3", "evaluations: 2").replace(
     "epochs: 3, batch_size: 16, optimizer: {sgd: {momentum: 0}}, learning_rate: 0.001",
     "epochs: 2, batch_size: 1, optimizer: {sgd: {momentum: 0.9}}, learning_rate: 0.0149, precision: float16")
 
@@ -85,7 +86,7 @@ with Folder() as folder:
         print("skipped: no CUDA device")
         sys.exit(SKIPPED)
     log = folder.run(1, "evolve", "gpu.yaml", "--run", "runs/gpu")
-    check(outcomes(folder.path / "runs/gpu") == ["evaluated"] * 12, f"a search on a device: {outcomes(folder.path / 'runs/gpu')}")
+    check(outcomes(folder.path / "runs/gpu") == ["evaluated"] * 6, f"a search on a device: {outcomes(folder.path / 'runs/gpu')}")
     told = {bool(row["joules"] > 0) for row in individuals(folder.path / "runs/gpu").values()}
     check(told == {"energy: measured by the GPUs (NVML)" in log}, f"joules: {told}, but the log says otherwise: {log}")
     folder.run(1, "evolve", "gpu.yaml", "--run", "runs/again")
@@ -98,7 +99,7 @@ with Folder() as folder:
     passed("the device's curves are the CPU's within rounding")
 
     folder.run(1, "evolve", "gpu.yaml", "--run", "runs/slots", "--set", "workers.slots=4")
-    check(outcomes(folder.path / "runs/slots") == ["evaluated"] * 12, f"4 slots: {outcomes(folder.path / 'runs/slots')}")
+    check(outcomes(folder.path / "runs/slots") == ["evaluated"] * 6, f"4 slots: {outcomes(folder.path / 'runs/slots')}")
     identifier = str(next(iter(individuals(folder.path / "runs/slots"))))
     replayed = folder.run(1, "replay", "runs/slots", identifier)
     check("equal to the last bit" in replayed, f"an individual of 4 slots is not replayed alone: {replayed}")
@@ -153,7 +154,7 @@ with Folder() as folder:
     if not REAL:
         devices(1, 3 << 20)
         large = ["--set", "search.space.width={int: [4, 400]}", "--set", "model.0.conv.channels=$width"]
-        folder.run(1, "evolve", "gpu.yaml", "--run", "runs/memory", *large, "--set", "workers.slots=3")
+        folder.run(1, "evolve", "gpu.yaml", "--run", "runs/memory", *large, "--set", "workers.slots=3", "--set", "search.budget.evaluations=12")
         ends = outcomes(folder.path / "runs/memory")
         check(set(ends) == {"evaluated", "out_of_memory"}, f"with 3 MiB of memory: {ends}")
         passed(f"a device too small for {ends.count('out_of_memory')} of 12 individuals trains the others")

@@ -1,6 +1,6 @@
 """Many starts, each interrupted by USR2 at a random moment from the launch on, while busy loops take the cores: every one ends with 0 or 75,
 and every individual of a completed run has the bits that finch replay gives it without a break. A USR2 that comes before a rank's handler stands (its libraries are still
-being loaded) kills that rank, as POSIX has it: 140, which evolve.sbatch takes for a start to repeat. FINCH_TEST_STARTS=500 for a long one by hand."""
+being loaded) kills that rank, as POSIX has it: 140, which evolve.sbatch takes for a start to repeat. FINCH_TEST_STARTS=500 FINCH_TEST_BUSY=2 for a long one by hand."""
 import os
 import random
 import signal
@@ -11,7 +11,7 @@ import time
 from harness import TINY, Folder, check, curves, end, listens, passed, ranks_of, wait_for
 
 STARTS = int(os.environ.get("FINCH_TEST_STARTS", "8"))
-BUSY = int(os.environ.get("FINCH_TEST_BUSY", "2"))
+BUSY = int(os.environ.get("FINCH_TEST_BUSY", "0"))  # loops beside it; among all tests the machine is busy anyway
 SEED = int(os.environ.get("FINCH_TEST_SEED", str(random.randrange(10**6))))
 dice = random.Random(SEED)
 BASE = (TINY.replace("samples: 600", "samples: 2000").replace("evaluations: 12", "evaluations: 2").replace("size: 12", "size: 20")
@@ -20,12 +20,12 @@ LINEAR = "model:\n  - flatten\n  - linear: {units: 20, activation: $activation, 
 CONFIGS = {"convolutions": BASE, "linear": BASE[:BASE.index("model:")] + LINEAR + BASE[BASE.index("training:"):].replace("epochs: 3", "epochs: 20")}
 
 
-def interrupt(process, data_before):
-    """USR2 to every rank at a random moment: counted from the first rank's start, or (two times of three) from when the data are there, of
+def interrupt(process, data_before, seconds):
+    """USR2 to every rank at a random moment within `seconds`: counted from the first rank's start, or (two times of three) from when the data are there, of
     which the output told `data_before` times before. Returns whether all ranks were ready for it."""
     late = dice.random() < 2 / 3
     wait_for(lambda: (data_told() > data_before if late else ranks_of(process)) or process.poll() is not None, 120, "a start")
-    time.sleep(dice.uniform(0, 3))
+    time.sleep(dice.uniform(0, seconds))
     ready = True
     for pid in ranks_of(process):
         ready = listens(pid) and ready
@@ -49,7 +49,7 @@ def check_bits(run, name, ranks):
 
 
 load = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(BUSY)]
-codes, fresh, unbroken = {}, {}, {}
+codes, fresh, unbroken, seconds = {}, {}, {}, {}
 try:
     with Folder() as folder:
         for name, text in CONFIGS.items():
@@ -57,17 +57,21 @@ try:
         for start in range(STARTS):
             name, ranks = list(CONFIGS)[start % 2], 1 + start // 2 % 2
             run = folder.path / f"runs/{name}-{ranks}"
+            command = [ranks, "evolve", f"{name}.yaml", "--set", f"workers.ranks={ranks}", "--set", "workers.threads=1", "--run"]
+            if (name, ranks) not in seconds:  # of a whole run here and now
+                began = time.monotonic()
+                folder.run(*command, f"runs/whole-{name}-{ranks}")
+                seconds[name, ranks] = time.monotonic() - began
             data_before = data_told() if start else 0
-            command = [ranks, "evolve", f"{name}.yaml", "--run", run, "--set", f"workers.ranks={ranks}", "--set", "workers.threads=1"]
-            process = folder.start(*command, *(["--fresh"] if fresh.get((name, ranks)) else []))
-            ready = interrupt(process, data_before)
+            process = folder.start(*command, run, *(["--fresh"] if fresh.get((name, ranks)) else []))
+            ready = interrupt(process, data_before, seconds[name, ranks])
             code = end(process)
             check(code in (0, 75) or (code == 128 + signal.SIGUSR2 and not ready),
                   f"seed {SEED}, start {start} of {name} on {ranks} rank(s) ended with {code}\n{folder.output()[-4000:]}")
             codes[code] = codes.get(code, 0) + 1
             fresh[name, ranks] = code == 0
             if code != 0 and start + 4 >= STARTS:
-                folder.run(*command)
+                folder.run(*command, run)
             if code == 0 or start + 4 >= STARTS:
                 check_bits(run, name, ranks)
 finally:

@@ -62,10 +62,10 @@ private:
     std::shared_ptr<bool> downloads_;
 };
 
-using World = CnnWorld<FaultyDevice>;
+using FaultyWorld = CnnWorld<FaultyDevice>;
 
 /// The note that a process leaves which obeys `order` and ends.
-cluster::EndKind note_after(World& world, const Order& order) {
+cluster::EndKind note_after(FaultyWorld& world, const Order& order) {
     const std::filesystem::path path = world.folder / "notes";
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
@@ -90,7 +90,7 @@ cluster::EndKind note_after(World& world, const Order& order) {
 TEST_CASE("an individual at which a library throws its own exception ends as failed, with its text; the others go on") {
     for (const std::int64_t channels : {channels_refused, channels_failing}) {
         CAPTURE(channels);
-        World world;
+        FaultyWorld world;
 
         world.start(1, 3);
         world.start(2, channels);
@@ -107,7 +107,7 @@ TEST_CASE("an individual at which a library throws its own exception ends as fai
 }
 
 TEST_CASE("what escapes from an order is this process's own fault, and noted; an order that is obeyed notes nothing") {
-    World world;
+    FaultyWorld world;
     world.start(1, 3);
     const Order snapshot{.kind = Order::Kind::snapshot, .slot = 0};
 

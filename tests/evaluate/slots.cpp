@@ -160,17 +160,22 @@ TEST_CASE("8 slots of 2 ranks: the leader alone compares, and what it prunes end
 }
 
 TEST_CASE("joules are summed over the ranks of a worker, each by its own meter") {
-    const auto watts = energy::make_estimate(comm::rank_of(MPI_COMM_WORLD) == 0 ? 10 : 20);
-    const auto whole = train_all(2, false, {}, watts.get());
-    const auto without_one = train_all(2, false, {}, comm::rank_of(MPI_COMM_WORLD) == 0 ? watts.get() : nullptr);
-
-    for (const auto& [id, individual] : whole) {
-        CAPTURE(id);
-        CHECK(individual.energy.source == energy::Source::estimated);
-        // The leader's time, on both.
-        CHECK(individual.energy.joules / individual.training_seconds == doctest::Approx(30).epsilon(0.03));
+    const bool is_leader = comm::rank_of(MPI_COMM_WORLD) == 0;
+    for (const bool leader_takes_most : {true, false}) {
+        CAPTURE(leader_takes_most);
+        const auto watts = energy::make_estimate(is_leader == leader_takes_most ? 1000 : 1);
+        for (const auto& [id, individual] : train_all(2, false, {}, watts.get())) {
+            CAPTURE(id);
+            CHECK(individual.energy.source == energy::Source::estimated);
+            // Never more than both took in the leader's time; less where a rank began late, which is a loaded machine's.
+            const double mean_watts = individual.energy.joules / individual.training_seconds;
+            CHECK(mean_watts <= 1001 * (1 + 1e-9));
+            CHECK(mean_watts > 100);
+        }
     }
-    for (const auto& [id, individual] : without_one) {
+    const auto watts = energy::make_estimate(10);
+    for (const auto& [id, individual] : train_all(2, false, {}, is_leader ? watts.get() : nullptr)) {
+        CAPTURE(id);
         CHECK(!individual.energy.is_known());
         CHECK(std::isnan(individual.energy.joules));
     }

@@ -41,6 +41,10 @@ std::size_t open_descriptors(pid_t process) {
         std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()));
 }
 
+bool is_zombie(pid_t process) {
+    return contents("/proc/" + std::to_string(process) + "/stat").find(") Z") != std::string::npos;
+}
+
 }  // namespace
 
 TEST_CASE("descendants: both ways of asking the kernel find the same tree") {
@@ -178,7 +182,7 @@ TEST_CASE("end: one that comes too late loses no report") {
     const pid_t attendant = only_child(helper);
     ::kill(helper, SIGSTOP);  // it holds the attendant's end of the socket until it goes on
     child.close_input();
-    until([&] { return contents("/proc/" + std::to_string(attendant) + "/stat").find(") Z") != std::string::npos; });
+    until([&] { return is_zombie(attendant); });
 
     child.end(1);
     ::kill(helper, SIGCONT);
@@ -212,10 +216,12 @@ TEST_CASE("a helper that is killed: all programs are gone, and no more can be st
     Launcher launcher = new_launcher();
     const std::string marker = new_marker();
     Child child = ready(launcher.start(shell(deaf + tree + ready_text + "wait", {marker})));
-    ::kill(only_child(::getpid()), SIGKILL);
+    const pid_t helper = only_child(::getpid());
+    ::kill(helper, SIGKILL);
 
     CHECK(finish(child).signal == SIGKILL);
     CHECK(alive_with(marker) == 0);
+    until([&] { return is_zombie(helper); });  // only then has it closed its socket
     CHECK_THROWS_AS(static_cast<void>(launcher.start(program({"true"}))), ApiError);
 }
 

@@ -31,7 +31,7 @@ search::Individual trained(std::uint32_t worker, std::uint32_t sequence, double 
     return one;
 }
 
-store::Recovered run_of(const std::vector<search::Individual>& individuals) {
+store::Recovered exported_run(const std::vector<search::Individual>& individuals) {
     store::Recovered recovered;
     recovered.space = store::samples::mnist_space();
     recovered.facts.starts = {{.restart = 0, .workers = 2, .nodes = 1, .began = noon, .seconds = 100}};
@@ -77,7 +77,7 @@ std::vector<rapidjson::Document> records(const std::string& journal, int record)
 TEST_CASE("trace: a slot is a lane, on which slices follow one another with the waiting in between") {
     // Worker 1 has two slots: 1 and 2 overlap, 3 comes after both.
     const auto recovered =
-        run_of({trained(1, 1, noon + 10, 20), trained(1, 2, noon + 15, 20), trained(1, 3, noon + 40, 5)});
+        exported_run({trained(1, 1, noon + 10, 20), trained(1, 2, noon + 15, 20), trained(1, 3, noon + 40, 5)});
     const auto document = json(exported(report::Format::trace, recovered));
     std::map<int, std::vector<std::string>> lanes;
     for (const auto& event : document["traceEvents"].GetArray()) {
@@ -95,7 +95,7 @@ TEST_CASE("trace: a slot is a lane, on which slices follow one another with the 
 
 TEST_CASE("trace: epochs lie within an evaluation, and are left out where a stop was in between") {
     const auto count_epochs = [](const search::Individual& one) {
-        const auto document = json(exported(report::Format::trace, run_of({one})));
+        const auto document = json(exported(report::Format::trace, exported_run({one})));
         int epochs = 0;
         for (const auto& event : document["traceEvents"].GetArray()) {
             epochs += event.HasMember("cat") && text(event["cat"]) == "epoch" ? 1 : 0;
@@ -113,7 +113,7 @@ TEST_CASE("trace: epochs lie within an evaluation, and are left out where a stop
 }
 
 TEST_CASE("trace: words of any kind are no harm") {
-    const auto document = json(exported(report::Format::trace, run_of({trained(0, 1, noon, 1)})));
+    const auto document = json(exported(report::Format::trace, exported_run({trained(0, 1, noon, 1)})));
     bool found = false;
     for (const auto& event : document["traceEvents"].GetArray()) {
         found = found || (text(event["ph"]) == "i" && text(event["args"]["text"]) == "a \"quoted\" \x01 word");
@@ -132,7 +132,7 @@ TEST_CASE("optuna: a trial has its genes with their distributions, its curve, an
     open.outcome = search::Outcome::unfinished;
     open.parameters = 7;
     const std::string journal =
-        exported(report::Format::optuna, run_of({good, pruned, lost, open}), {search::Cost::parameters});
+        exported(report::Format::optuna, exported_run({good, pruned, lost, open}), {search::Cost::parameters});
 
     const auto study = records(journal, 0);
     REQUIRE(study.size() == 1);
@@ -166,7 +166,8 @@ TEST_CASE("optuna: a trial has its genes with their distributions, its curve, an
 }
 
 TEST_CASE("optuna: trials are numbered in the order in which they began") {
-    const auto recovered = run_of({trained(0, 1, noon + 9, 1), trained(0, 2, noon, 1), trained(1, 1, noon + 4, 1)});
+    const auto recovered =
+        exported_run({trained(0, 1, noon + 9, 1), trained(0, 2, noon, 1), trained(1, 1, noon + 4, 1)});
     std::vector<std::string> ids;
     for (const auto& attribute : records(exported(report::Format::optuna, recovered), 8)) {
         if (attribute["user_attr"].HasMember("id")) {
@@ -181,7 +182,7 @@ TEST_CASE("graphml: an edge for each parent that is known, none for others") {
     search::Individual child = trained(1, 2, noon, 1);
     child.parents = {parent.id, search::Id::make(0, 7, 7)};
     child.retry_of = parent.id;
-    const std::string text = exported(report::Format::graphml, run_of({parent, child}));
+    const std::string text = exported(report::Format::graphml, exported_run({parent, child}));
     CHECK(text.find("<edge source=\"0.0.1\" target=\"0.1.2\"><data key=\"kind\">parent</data></edge>") !=
           std::string::npos);
     CHECK(text.find("<edge source=\"0.0.1\" target=\"0.1.2\"><data key=\"kind\">retry</data></edge>") !=
@@ -192,6 +193,6 @@ TEST_CASE("graphml: an edge for each parent that is known, none for others") {
 
 TEST_CASE("exports of a run that found nothing yet") {
     for (const std::string_view name : words_of(report::Format{})) {
-        CHECK_FALSE(exported(*enumerator<report::Format>(name), run_of({})).empty());
+        CHECK_FALSE(exported(*enumerator<report::Format>(name), exported_run({})).empty());
     }
 }

@@ -23,7 +23,7 @@ search::Individual evaluated(std::uint32_t number, double loss) {
     return one;
 }
 
-store::Recovered run_of(const std::vector<search::Individual>& individuals) {
+store::Recovered run_of_json(const std::vector<search::Individual>& individuals) {
     store::Recovered recovered;
     recovered.space = store::samples::mnist_space();
     recovered.facts.state = RunState::complete;
@@ -49,7 +49,7 @@ rapidjson::Document parsed(const std::string& text) {
 TEST_CASE("json: the energy of a run in all and by source, null where none is known") {
     std::vector<search::Individual> all{evaluated(1, 0.5), evaluated(2, 1.0 / 3), evaluated(3, 2)};
     const auto energy_of = [&] {
-        const auto recovered = run_of(all);
+        const auto recovered = run_of_json(all);
         return parsed(report::run_json(recovered, recovered.space, {search::ExchangeKind::none}, "runs/a", 2));
     };
     CHECK(energy_of()["energy"]["joules"].IsNull());
@@ -70,7 +70,7 @@ TEST_CASE("json: the energy of a run in all and by source, null where none is kn
 }
 
 TEST_CASE("json: a run with its best, in words and to the last bit; what was not measured is null") {
-    const auto recovered = run_of({evaluated(1, 0.5), evaluated(2, 1.0 / 3), evaluated(3, 2)});
+    const auto recovered = run_of_json({evaluated(1, 0.5), evaluated(2, 1.0 / 3), evaluated(3, 2)});
     const auto run =
         parsed(report::run_json(recovered, recovered.space, {search::ExchangeKind::none}, "runs/a \"b\"", 2));
     CHECK(std::string(run["run"].GetString()) == "runs/a \"b\"");
@@ -92,7 +92,7 @@ TEST_CASE("json: a run with its best, in words and to the last bit; what was not
 TEST_CASE("json: an individual with its curve") {
     search::Individual one = evaluated(1, 0.25);
     one.curve = {{.epoch = 1, .validation_loss = 0.5}, {.epoch = 2, .validation_loss = 0.25}};
-    const auto recovered = run_of({one});
+    const auto recovered = run_of_json({one});
     const auto read = parsed(report::individual_json(recovered, recovered.space, one.id));
     REQUIRE(read["curve"].Size() == 2);
     CHECK(read["curve"][1]["epoch"].GetInt() == 2);
@@ -109,7 +109,7 @@ TEST_CASE("an individual's text: its curve as bars, and its ancestors, each once
         line.back().parents = {line[number - 2].id, number > 2 ? line[number - 3].id : search::Id{}};
     }
     line.back().curve = {{.validation_loss = 8}, {.validation_loss = 1}, {.validation_loss = 4.5}};
-    const auto recovered = run_of(line);
+    const auto recovered = run_of_json(line);
     const std::string text = report::individual_text(recovered, store::RunDirectory("none"), line.back().id, "loss");
     CHECK(text.find("learning curve  █▁▅\n") != std::string::npos);
     std::istringstream lineage(text.substr(text.find("lineage")));

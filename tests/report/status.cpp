@@ -27,7 +27,7 @@ search::Individual bred(std::uint32_t number) {
     return individual;
 }
 
-search::Individual evaluated(std::uint32_t number, double loss) {
+search::Individual evaluated_at(std::uint32_t number, double loss) {
     search::Individual individual = bred(number);
     individual.outcome = search::Outcome::evaluated;
     individual.loss = loss;
@@ -119,7 +119,7 @@ TEST_CASE("a run whose first start ended before it wrote an archive is interrupt
 
 TEST_CASE("the progress line names the run and its last start") {
     Run run;
-    run.population.merge(evaluated(1, 0.5));
+    run.population.merge(evaluated_at(1, 0.5));
     run.write(RunState::complete);
 
     const report::Status status = report::status(run.directory);
@@ -158,12 +158,12 @@ TEST_CASE("no snapshot is opened, and nothing is written, renamed or removed") {
 
 TEST_CASE("results in a journal count as those in the archive do") {
     Run run;
-    run.population.merge(evaluated(1, 0.5));
+    run.population.merge(evaluated_at(1, 0.5));
     run.population.merge(bred(2));
     run.write(RunState::running);
     const std::uint64_t number = store::samples::facts().run;
     store::Journal journal(run.directory.journal(0), number);
-    journal.write(search::encode(search::Result{evaluated(3, 0.25)}, number));
+    journal.write(search::encode(search::Result{evaluated_at(3, 0.25)}, number));
 
     const report::Status status = report::status(run.directory);
 
@@ -178,7 +178,7 @@ TEST_CASE("results in a journal count as those in the archive do") {
 
 TEST_CASE("a budget of epochs is named with the epochs that all have trained, unfinished ones too") {
     Run run;
-    search::Individual ended = evaluated(1, 0.5);
+    search::Individual ended = evaluated_at(1, 0.5);
     ended.epochs = 10;
     search::Individual unfinished = bred(2);
     unfinished.epochs = 4;
@@ -217,7 +217,7 @@ TEST_CASE("progress grows with every saved step of a training, and with its resu
     seen.push_back(run.progress());
     save_training(1, 1.0);
     seen.push_back(run.progress());
-    journal.write(search::encode(search::Result{evaluated(1, 0.5)}, number));
+    journal.write(search::encode(search::Result{evaluated_at(1, 0.5)}, number));
     seen.push_back(run.progress());
 
     for (std::size_t i = 1; i < seen.size(); ++i) {

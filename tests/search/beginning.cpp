@@ -10,14 +10,14 @@ using namespace finch::search;
 
 namespace {
 
-const Space space{{{"x", RealGene{0, 1}},
+const Space begun{{{"x", RealGene{0, 1}},
                    {"optimizer", ChoiceGene{{"sgd", "adam"}}},
                    {"momentum", RealGene{0, 0.9, Scale::linear, 0.3}, {{1, {0}}}},
                    {"frozen", IntGene{7, 7}}}};
 
 Beginning with(Start start, std::uint32_t points, std::vector<Guess> guesses = {}) {
     Beginning beginning;
-    beginning.space = space;
+    beginning.space = begun;
     beginning.guesses = std::move(guesses);
     beginning.start = start;
     beginning.points = points;
@@ -55,8 +55,8 @@ TEST_CASE("the points of the start come after the guesses, in the genes that are
             RandomStream random(1, Purpose::breeding, opening);
             const Offspring one = beginning.open(opening, 0, random);
             CHECK(one.bred_by == Operator::random);
-            CHECK(space.contains(one.genome));
-            CHECK(one.genome == canonical(space, one.genome));
+            CHECK(begun.contains(one.genome));
+            CHECK(one.genome == canonical(begun, one.genome));
             shares.insert(static_cast<int>(one.genome[0] * 16));
             sgd += one.genome[1] == 0 ? 1 : 0;
 

@@ -14,19 +14,19 @@ namespace {
 
 constexpr int genes = 10;
 
-using Function = std::function<double(const Eigen::VectorXd&)>;
+using VectorFunction = std::function<double(const Eigen::VectorXd&)>;
 
-double sphere(const Eigen::VectorXd& x) {
+double vector_sphere(const Eigen::VectorXd& x) {
     return x.squaredNorm();
 }
-double ellipsoid(const Eigen::VectorXd& x) {
+double vector_ellipsoid(const Eigen::VectorXd& x) {
     double sum = 0;
     for (int i = 0; i < genes; ++i) {
         sum += std::pow(10, 6.0 * i / (genes - 1)) * x[i] * x[i];
     }
     return sum;
 }
-double rosenbrock(const Eigen::VectorXd& x) {
+double vector_rosenbrock(const Eigen::VectorXd& x) {
     double sum = 0;
     for (int i = 0; i + 1 < genes; ++i) {
         sum += 100 * std::pow(x[i + 1] - x[i] * x[i], 2) + std::pow(1 - x[i], 2);
@@ -48,7 +48,7 @@ Eigen::VectorXd scaled(const UnitGenome& point) {
 }
 
 /// Evaluations to 1e-8 from a random start.
-int evaluations(const Function& function, std::uint64_t seed) {
+int evaluations(const VectorFunction& function, std::uint64_t seed) {
     RandomStream random(seed, Purpose::test);
     CmaEs cma(random_point(genes, random), 0.2);
     for (int count = 1; count < 100'000; ++count) {
@@ -62,7 +62,7 @@ int evaluations(const Function& function, std::uint64_t seed) {
     return 100'000;
 }
 
-int median_of_evaluations(const Function& function) {
+int median_of_evaluations(const VectorFunction& function) {
     std::vector<int> counts;
     for (std::uint64_t seed = 1; seed <= 11; ++seed) {
         counts.push_back(evaluations(function, seed));
@@ -76,10 +76,10 @@ int median_of_evaluations(const Function& function) {
 // tools/fixtures/cmaes_evaluations.py
 TEST_CASE("CMA-ES needs no more evaluations than the package cmaes does, within 10 %") {
     const Eigen::MatrixXd turned = rotation();
-    CHECK(median_of_evaluations(sphere) < 1.1 * 1474);
-    CHECK(median_of_evaluations(ellipsoid) < 1.1 * 4211);
-    CHECK(median_of_evaluations([&](const Eigen::VectorXd& x) { return ellipsoid(turned * x); }) < 1.1 * 4231);
-    CHECK(median_of_evaluations(rosenbrock) < 1.1 * 5458);
+    CHECK(median_of_evaluations(vector_sphere) < 1.1 * 1474);
+    CHECK(median_of_evaluations(vector_ellipsoid) < 1.1 * 4211);
+    CHECK(median_of_evaluations([&](const Eigen::VectorXd& x) { return vector_ellipsoid(turned * x); }) < 1.1 * 4231);
+    CHECK(median_of_evaluations(vector_rosenbrock) < 1.1 * 5458);
 }
 
 TEST_CASE("CMA-ES sees the order of losses alone") {
@@ -89,7 +89,7 @@ TEST_CASE("CMA-ES sees the order of losses alone") {
         std::vector<double> all;
         for (int i = 0; i < 500; ++i) {
             const UnitGenome point = cma.sample(random);
-            cma.take(point, transform(ellipsoid(scaled(point))));
+            cma.take(point, transform(vector_ellipsoid(scaled(point))));
             all.insert(all.end(), point.begin(), point.end());
         }
         return all;
@@ -132,12 +132,13 @@ TEST_CASE("CMA-ES takes points of older distributions and of nowhere, losses tha
     for (int i = 0; i < 6000; ++i) {
         late.push_back(cma.sample(random));
         if (late.size() > 40) {  // results come 40 samples late
-            cma.take(late.front(), i % 97 == 0 ? std::numeric_limits<double>::max() : sphere(scaled(late.front())));
+            cma.take(late.front(),
+                     i % 97 == 0 ? std::numeric_limits<double>::max() : vector_sphere(scaled(late.front())));
             late.erase(late.begin());
         }
         if (i % 50 == 0) {
             const UnitGenome elsewhere = random_point(genes, random);
-            cma.take(elsewhere, sphere(scaled(elsewhere)));
+            cma.take(elsewhere, vector_sphere(scaled(elsewhere)));
         }
     }
     CHECK(cma.covariance().allFinite());
@@ -152,12 +153,12 @@ TEST_CASE("CMA-ES ends where nothing changes any more, and is hopeless where it 
     for (int i = 0; i < 3000 && !flat.has_ended(); ++i) {
         flat.take(flat.sample(random), 1);
         const UnitGenome point = stuck.sample(random);
-        stuck.take(point, 30 + sphere(scaled(point)));
+        stuck.take(point, 30 + vector_sphere(scaled(point)));
     }
     CHECK(flat.has_ended());
     for (int i = 0; i < 3000; ++i) {
         const UnitGenome point = stuck.sample(random);
-        stuck.take(point, 30 + sphere(scaled(point)));
+        stuck.take(point, 30 + vector_sphere(scaled(point)));
     }
     CHECK(stuck.is_hopeless(1));
     CHECK_FALSE(stuck.is_hopeless(stuck.best_loss()));

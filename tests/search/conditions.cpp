@@ -14,11 +14,11 @@ using namespace finch::search::samples;
 namespace {
 
 /// look_ahead hangs on momentum, which hangs on an optimizer that stands behind them both.
-const Space space{{{"look_ahead", ChoiceGene{{"no", "yes"}}, {{1, {0.5, 0.9}}}},
-                   {"momentum", RealGene{0.1, 0.9, Scale::linear, 0.4}, {{2, {0}}}},
-                   {"optimizer", ChoiceGene{{"sgd", "adam", "adadelta"}}},
-                   {"beta", RealGene{0.8, 0.99}, {{2, {1, 2}}, {4, {2, 3}}}},
-                   {"layers", IntGene{1, 3}}}};
+const Space conditional{{{"look_ahead", ChoiceGene{{"no", "yes"}}, {{1, {0.5, 0.9}}}},
+                         {"momentum", RealGene{0.1, 0.9, Scale::linear, 0.4}, {{2, {0}}}},
+                         {"optimizer", ChoiceGene{{"sgd", "adam", "adadelta"}}},
+                         {"beta", RealGene{0.8, 0.99}, {{2, {1, 2}}, {4, {2, 3}}}},
+                         {"layers", IntGene{1, 3}}}};
 
 std::vector<Genome> bred_from(const std::vector<Genome>& parents, GeneticOptions options, const Space& of_space,
                               int count = 4000) {
@@ -40,20 +40,20 @@ std::vector<Genome> bred_from(const std::vector<Genome>& parents, GeneticOptions
 TEST_CASE("a gene is active where all its conditions hold, of genes that are active themselves") {
     using Active = std::vector<bool>;
 
-    CHECK(active_genes(space, {1, 0.9, 0, 0.9, 2}) == Active{true, true, true, false, true});
-    CHECK(active_genes(space, {1, 0.1, 0, 0.9, 2}) == Active{false, true, true, false, true});
-    CHECK(active_genes(space, {1, 0.9, 1, 0.9, 2}) == Active{false, false, true, true, true});
-    CHECK(active_genes(space, {1, 0.9, 1, 0.9, 1}) == Active{false, false, true, false, true});
+    CHECK(active_genes(conditional, {1, 0.9, 0, 0.9, 2}) == Active{true, true, true, false, true});
+    CHECK(active_genes(conditional, {1, 0.1, 0, 0.9, 2}) == Active{false, true, true, false, true});
+    CHECK(active_genes(conditional, {1, 0.9, 1, 0.9, 2}) == Active{false, false, true, true, true});
+    CHECK(active_genes(conditional, {1, 0.9, 1, 0.9, 1}) == Active{false, false, true, false, true});
 }
 
 TEST_CASE("two genomes that mean the same training have one canonical genome, which is its own") {
-    const Genome one = canonical(space, {1, 0.9, 1, 0.95, 3});
+    const Genome one = canonical(conditional, {1, 0.9, 1, 0.95, 3});
 
     CHECK(one == Genome{0, 0.1, 1, 0.95, 3});
-    CHECK(canonical(space, {0, 0.5, 1, 0.95, 3}) == one);
-    CHECK(canonical(space, one) == one);
-    CHECK(canonical(space, {0, 0.5, 2, 0.95, 3}) != one);
-    CHECK(genome_text(space, one) == "optimizer = adam, beta = 0.95, layers = 3");
+    CHECK(canonical(conditional, {0, 0.5, 1, 0.95, 3}) == one);
+    CHECK(canonical(conditional, one) == one);
+    CHECK(canonical(conditional, {0, 0.5, 2, 0.95, 3}) != one);
+    CHECK(genome_text(conditional, one) == "optimizer = adam, beta = 0.95, layers = 3");
 }
 
 TEST_CASE("a gene is active only where something that it stands for has an effect") {
@@ -90,15 +90,15 @@ TEST_CASE("random genomes are canonical, and each active gene is as random as al
     std::vector<double> betas;
 
     for (int i = 0; i < 20000; ++i) {
-        const Genome genome = random_genome(space, random);
-        const std::vector<bool> active = active_genes(space, genome);
-        CHECK(genome == canonical(space, genome));
+        const Genome genome = random_genome(conditional, random);
+        const std::vector<bool> active = active_genes(conditional, genome);
+        CHECK(genome == canonical(conditional, genome));
         ++optimizers[genome[2]];
         if (active[1]) {
             ++momenta[genome[1]];
         }
         if (active[3]) {
-            betas.push_back(to_unit(space.genes[3], genome[3]));
+            betas.push_back(to_unit(conditional.genes[3], genome[3]));
         }
     }
 
@@ -111,7 +111,7 @@ TEST_CASE("draw_missing draws what is active and was not chosen, along the chain
     RandomStream random(3, Purpose::test);
     std::map<double, int> momenta;
     for (int i = 0; i < 5000; ++i) {
-        const Genome genome = draw_missing(space, {0, 0, 0, 0, 2}, {false, false, true, false, true}, random);
+        const Genome genome = draw_missing(conditional, {0, 0, 0, 0, 2}, {false, false, true, false, true}, random);
         CHECK(genome[2] == 0);
         CHECK(genome[3] == 0.8);
         CHECK(genome[4] == 2);
@@ -125,7 +125,7 @@ TEST_CASE("crossover: what one parent does not use comes from the one that does"
     const Genome sgd{1, 0.9, 0, 0.8, 3};
     const Genome adam{0, 0.1, 1, 0.95, 3};
 
-    for (const Genome& genome : bred_from({sgd, adam}, {2, 0.5, 0, 0, 0}, space)) {
+    for (const Genome& genome : bred_from({sgd, adam}, {2, 0.5, 0, 0, 0}, conditional)) {
         CHECK((genome == sgd || genome == adam));
     }
 }

@@ -9,14 +9,14 @@ using namespace finch::search;
 
 namespace {
 
-const Space space{{{"a", RealGene{0, 10}},
-                   {"b", RealGene{0, 10}},
-                   {"width", ChoiceGene{{"16", "32", "64"}}},
-                   {"act", ChoiceGene{{"relu", "tanh", "leaky relu"}}},
-                   {"rate", RealGene{0, 1}, {{3, {0}}}}}};
+const Space constrained{{{"a", RealGene{0, 10}},
+                         {"b", RealGene{0, 10}},
+                         {"width", ChoiceGene{{"16", "32", "64"}}},
+                         {"act", ChoiceGene{{"relu", "tanh", "leaky relu"}}},
+                         {"rate", RealGene{0, 1}, {{3, {0}}}}}};
 
 bool holds(const std::string& text, const Genome& genome) {
-    return Constraint(text, space).holds(genome, active_genes(space, genome));
+    return Constraint(text, constrained).holds(genome, active_genes(constrained, genome));
 }
 
 /// With a = 2, b = 3, width = 32, act = tanh (so that rate is not active).
@@ -26,7 +26,7 @@ bool holds(const std::string& text) {
 
 std::string problem_of(const std::string& text) {
     try {
-        (void)Constraint(text, space);
+        (void)Constraint(text, constrained);
     } catch (const ConfigError& error) {
         return error.what();
     }
@@ -78,12 +78,12 @@ TEST_CASE("a constraint that names a gene which is not active holds") {
 }
 
 TEST_CASE("all_hold: each of them") {
-    const std::vector<Constraint> both{{"a < b", space}, {"a < 1", space}};
+    const std::vector<Constraint> both{{"a < b", constrained}, {"a < 1", constrained}};
 
-    CHECK(all_hold(both, space, {0.5, 1, 0, 0, 0}));
-    CHECK_FALSE(all_hold(both, space, {2, 3, 0, 0, 0}));
-    CHECK_FALSE(all_hold(both, space, {0.5, 0.1, 0, 0, 0}));
-    CHECK(all_hold({}, space, {2, 3, 0, 0, 0}));
+    CHECK(all_hold(both, constrained, {0.5, 1, 0, 0, 0}));
+    CHECK_FALSE(all_hold(both, constrained, {2, 3, 0, 0, 0}));
+    CHECK_FALSE(all_hold(both, constrained, {0.5, 0.1, 0, 0, 0}));
+    CHECK(all_hold({}, constrained, {2, 3, 0, 0, 0}));
 }
 
 TEST_CASE("what is no constraint is refused by column, with what is accepted") {

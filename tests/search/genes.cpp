@@ -17,7 +17,7 @@ const Gene units{"units", IntGene{-2, 3}};
 const Gene rate{"rate", RealGene{1e-4, 1e-2, Scale::log}};
 const Gene share{"share", RealGene{-1, 3, Scale::linear}};
 const Gene activation{"activation", ChoiceGene{{"relu", "sigmoid", "tanh"}}};
-const Space space{{units, rate, share, activation}};
+const Space four_kinds{{units, rate, share, activation}};
 constexpr int draws = 20000;
 
 }  // namespace
@@ -72,30 +72,30 @@ TEST_CASE("random genomes lie in their space") {
     RandomStream random(4, Purpose::test);
 
     for (int i = 0; i < 1000; ++i) {
-        CHECK(space.contains(random_genome(space, random)));
+        CHECK(four_kinds.contains(random_genome(four_kinds, random)));
     }
 }
 
 TEST_CASE("a space refuses what is outside, not whole, NaN or of another length") {
     const double nan = std::numeric_limits<double>::quiet_NaN();
 
-    CHECK(space.contains({3, 1e-2, -1, 2}));
-    CHECK_FALSE(space.contains({4, 1e-3, 0, 0}));
-    CHECK_FALSE(space.contains({0.5, 1e-3, 0, 0}));
-    CHECK_FALSE(space.contains({0, 1e-5, 0, 0}));
-    CHECK_FALSE(space.contains({0, nan, 0, 0}));
-    CHECK_FALSE(space.contains({nan, 1e-3, 0, 0}));
-    CHECK_FALSE(space.contains({0, 1e-3, 3.01, 0}));
-    CHECK_FALSE(space.contains({0, 1e-3, 0, 3}));
-    CHECK_FALSE(space.contains({0, 1e-3, 0, -1}));
-    CHECK_FALSE(space.contains({0, 1e-3, 0, 1.5}));
-    CHECK_FALSE(space.contains({0, 1e-3, 0}));
+    CHECK(four_kinds.contains({3, 1e-2, -1, 2}));
+    CHECK_FALSE(four_kinds.contains({4, 1e-3, 0, 0}));
+    CHECK_FALSE(four_kinds.contains({0.5, 1e-3, 0, 0}));
+    CHECK_FALSE(four_kinds.contains({0, 1e-5, 0, 0}));
+    CHECK_FALSE(four_kinds.contains({0, nan, 0, 0}));
+    CHECK_FALSE(four_kinds.contains({nan, 1e-3, 0, 0}));
+    CHECK_FALSE(four_kinds.contains({0, 1e-3, 3.01, 0}));
+    CHECK_FALSE(four_kinds.contains({0, 1e-3, 0, 3}));
+    CHECK_FALSE(four_kinds.contains({0, 1e-3, 0, -1}));
+    CHECK_FALSE(four_kinds.contains({0, 1e-3, 0, 1.5}));
+    CHECK_FALSE(four_kinds.contains({0, 1e-3, 0}));
 }
 
 TEST_CASE("genes are found by name") {
-    CHECK(space.index_of("units") == 0);
-    CHECK(space.index_of("activation") == 3);
-    CHECK(space.index_of("momentum") == -1);
+    CHECK(four_kinds.index_of("units") == 0);
+    CHECK(four_kinds.index_of("activation") == 3);
+    CHECK(four_kinds.index_of("momentum") == -1);
 }
 
 TEST_CASE("values read as in a configuration") {
@@ -103,14 +103,14 @@ TEST_CASE("values read as in a configuration") {
     CHECK(value_text(rate, 0.00316) == "0.00316");
     CHECK(value_text(share, 1) == "1");
     CHECK(value_text(activation, 1) == "sigmoid");
-    CHECK(genome_text(space, {3, 0.001, 0.5, 0}) == "units = 3, rate = 0.001, share = 0.5, activation = relu");
+    CHECK(genome_text(four_kinds, {3, 0.001, 0.5, 0}) == "units = 3, rate = 0.001, share = 0.5, activation = relu");
 }
 
 TEST_CASE("the text of a random value reads back to the same bits") {
     RandomStream random(5, Purpose::test);
 
     for (int i = 0; i < 1000; ++i) {
-        for (const Gene& gene : space.genes) {
+        for (const Gene& gene : four_kinds.genes) {
             const double value = random_value(gene, random);
             CHECK(parse_value(gene, value_text(gene, value)) == value);
         }

@@ -19,10 +19,10 @@ constexpr int workers = 4;
 constexpr int islands = 2;
 
 /// Four leaders on two islands (0, 1 | 2, 3) that search for the minimum of a function.
-class Search {
+class SearchOfIslands {
 public:
     /// `delay`: how likely a message waits for another round.
-    Search(const std::string& function, const ExchangeOptions& exchange, std::uint64_t seed, double delay)
+    SearchOfIslands(const std::string& function, const ExchangeOptions& exchange, std::uint64_t seed, double delay)
         : function_(find_function(function)),
           exchange_(exchange),
           seed_(seed),
@@ -112,7 +112,7 @@ private:
 double median_loss(const std::string& function) {
     std::vector<double> losses;
     for (std::uint64_t seed = 1; seed <= 15; ++seed) {
-        Search search(function, {ExchangeKind::pollination, Topology::all, 0.9, 1}, seed, 0.2);
+        SearchOfIslands search(function, {ExchangeKind::pollination, Topology::all, 0.9, 1}, seed, 0.2);
         search.run(256);
         losses.push_back(search.archive().best()->loss);
     }
@@ -124,7 +124,7 @@ double median_loss(const std::string& function) {
 TEST_CASE("once all messages are in, the leaders of an island and the archive know the same active individuals") {
     for (const ExchangeKind kind : {ExchangeKind::none, ExchangeKind::migration, ExchangeKind::pollination}) {
         for (const std::uint64_t seed : {1, 2, 3}) {
-            Search search("rastrigin", {kind, Topology::all, 0.9, 2}, seed, 0.6);
+            SearchOfIslands search("rastrigin", {kind, Topology::all, 0.9, 2}, seed, 0.6);
             search.run(100);
 
             for (const int island : {0, 1}) {

@@ -14,24 +14,24 @@ namespace {
 
 const Gene tenths{"tenths", RealGene{0, 0.5, Scale::linear, 0.1}};
 const Gene odd{"odd", RealGene{-1, 1, Scale::linear, 0.3}};
-const Gene rate{"rate", RealGene{1e-4, 1e-2, Scale::log}};
-const Gene share{"share", RealGene{-1, 3}};
+const Gene log_rate{"rate", RealGene{1e-4, 1e-2, Scale::log}};
+const Gene real_share{"share", RealGene{-1, 3}};
 const Gene eights{"eights", IntGene{8, 30, Scale::linear, 8}};
 const Gene channels{"channels", IntGene{1, 64, Scale::log}};
 const Gene wide{"wide", IntGene{4, 64, Scale::log, 4}};
 const Gene size_word{"size", ChoiceGene{{"s", "m", "l", "xl"}, true}};
-const Gene word{"word", ChoiceGene{{"a", "b", "c"}}};
+const Gene word_gene{"word", ChoiceGene{{"a", "b", "c"}}};
 const Gene frozen{"frozen", RealGene{0.9, 0.9}};
 const Gene frozen_whole{"frozen_whole", IntGene{3, 3}};
 const Gene frozen_word{"frozen_word", ChoiceGene{{"relu"}}};
-const std::vector<Gene> all{tenths, odd,       rate, share,  eights,       channels,
-                            wide,   size_word, word, frozen, frozen_whole, frozen_word};
-constexpr int draws = 20000;
+const std::vector<Gene> all_kinds{tenths, odd,       log_rate,  real_share, eights,       channels,
+                                  wide,   size_word, word_gene, frozen,     frozen_whole, frozen_word};
+constexpr int many = 20000;
 
 template <class Draw>
 std::map<double, int> counted(const Draw& draw) {
     std::map<double, int> counts;
-    for (int i = 0; i < draws; ++i) {
+    for (int i = 0; i < many; ++i) {
         ++counts[draw()];
     }
     return counts;
@@ -90,10 +90,10 @@ TEST_CASE("uniform numbers become random values of every kind, and real ones are
     CHECK(misfit(drawn(tenths), evenly(values_of_tenths)) < 1);
     CHECK(misfit(drawn(eights), evenly({8, 16, 24})) < 1);
     CHECK(misfit(drawn(channels), evenly_in_logarithm(1, 64, 1)) < 1);
-    CHECK(misfit(drawn(word), evenly({0, 1, 2})) < 1);
-    for (const Gene& gene : {rate, share}) {
+    CHECK(misfit(drawn(word_gene), evenly({0, 1, 2})) < 1);
+    for (const Gene& gene : {log_rate, real_share}) {
         std::vector<double> encoded;
-        for (int i = 0; i < draws; ++i) {
+        for (int i = 0; i < many; ++i) {
             encoded.push_back(to_unit(gene, random_value(gene, random)));
         }
         CHECK(distance_from_uniform(encoded) < 1);
@@ -103,7 +103,7 @@ TEST_CASE("uniform numbers become random values of every kind, and real ones are
 TEST_CASE("what is encoded in [0, 1] comes back, and what lies beyond is the nearest bound") {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     RandomStream random(5, Purpose::test);
-    for (const Gene& gene : all) {
+    for (const Gene& gene : all_kinds) {
         for (int i = 0; i < 500; ++i) {
             const double value = random_value(gene, random);
             const double u = to_unit(gene, value);
@@ -117,12 +117,12 @@ TEST_CASE("what is encoded in [0, 1] comes back, and what lies beyond is the nea
         }
         CHECK(Space{{gene}}.contains({from_unit(gene, 7)}));
     }
-    CHECK(to_unit(rate, 1e-3) == doctest::Approx(0.5));
-    CHECK(to_unit(share, 1) == 0.5);
-    CHECK(to_unit(word, 1) == 0.5);
+    CHECK(to_unit(log_rate, 1e-3) == doctest::Approx(0.5));
+    CHECK(to_unit(real_share, 1) == 0.5);
+    CHECK(to_unit(word_gene, 1) == 0.5);
     CHECK(to_unit(eights, 8) == doctest::Approx(1.0 / 6));
     CHECK(to_unit(frozen, 0.9) == 0.5);
-    CHECK(from_unit(share, 1) == 3);
+    CHECK(from_unit(real_share, 1) == 3);
     CHECK(from_unit(channels, 1) == 64);
 }
 
@@ -130,13 +130,13 @@ TEST_CASE("snap: the nearest value, and the first for what is no number") {
     CHECK(snap(tenths, 0.26) == 0.3);
     CHECK(snap(tenths, 9) == 0.5);
     CHECK(snap(odd, 0.9) == 0.8);
-    CHECK(snap(share, 4) == 3);
-    CHECK(snap(share, 0.123) == 0.123);
+    CHECK(snap(real_share, 4) == 3);
+    CHECK(snap(real_share, 0.123) == 0.123);
     CHECK(snap(eights, 19) == 16);
     CHECK(snap(eights, 21) == 24);
     CHECK(snap(eights, 30) == 24);
-    CHECK(snap(word, 1.4) == 1);
-    CHECK(snap(word, -3) == 0);
+    CHECK(snap(word_gene, 1.4) == 1);
+    CHECK(snap(word_gene, -3) == 0);
     CHECK(snap(eights, std::numeric_limits<double>::quiet_NaN()) == 8);
     CHECK(snap(eights, std::numeric_limits<double>::infinity()) == 24);
 }
@@ -160,7 +160,7 @@ TEST_CASE("a gene with one value is fixed, and always has it") {
         CHECK(mutate_value(gene, first_value(gene), random) == first_value(gene));
         CHECK(move_value(gene, first_value(gene), 0.5) == first_value(gene));
     }
-    for (const Gene& gene : {tenths, rate, eights, channels, word}) {
+    for (const Gene& gene : {tenths, log_rate, eights, channels, word_gene}) {
         CHECK_FALSE(is_fixed(gene));
     }
 }
@@ -172,13 +172,13 @@ TEST_CASE("mutation of an ordered choice goes to a neighbour every other time, e
                  {{0, 0.125 + 0.25}, {1, 0.125}, {2, 0.125 + 0.25}, {3, 0.125}}) < 1);
     CHECK(misfit(counted([&] { return mutate_value(size_word, 3, random); }),
                  {{0, 0.125}, {1, 0.125}, {2, 0.125 + 0.5}, {3, 0.125}}) < 1);
-    CHECK(misfit(counted([&] { return mutate_value(word, 1, random); }), evenly({0, 1, 2})) < 1);
+    CHECK(misfit(counted([&] { return mutate_value(word_gene, 1, random); }), evenly({0, 1, 2})) < 1);
 }
 
 TEST_CASE("a move goes by shares of the range, in the logarithm where that is the scale, and by one value at least") {
-    CHECK(move_value(share, 0, 0.25) == 1);
-    CHECK(move_value(share, 0, 5) == 3);
-    CHECK(move_value(rate, 1e-3, 0.25) == doctest::Approx(std::pow(10, -2.5)));
+    CHECK(move_value(real_share, 0, 0.25) == 1);
+    CHECK(move_value(real_share, 0, 5) == 3);
+    CHECK(move_value(log_rate, 1e-3, 0.25) == doctest::Approx(std::pow(10, -2.5)));
     CHECK(move_value(tenths, 0.2, 0.4) == 0.4);
     CHECK(move_value(tenths, 0.2, 0.001) == 0.3);
     CHECK(move_value(tenths, 0.2, -0.001) == 0.1);
@@ -188,7 +188,7 @@ TEST_CASE("a move goes by shares of the range, in the logarithm where that is th
     CHECK(move_value(channels, 2, 0.17) == 4);
     CHECK(move_value(eights, 8, 0.01) == 16);
     CHECK(move_value(size_word, 1, 0.01) == 2);
-    CHECK(move_value(word, 1, 0.9) == 1);
+    CHECK(move_value(word_gene, 1, 0.9) == 1);
 }
 
 TEST_CASE("a value between the steps is no value; one that is rounded in print is") {
@@ -208,7 +208,7 @@ TEST_CASE("a value between the steps is no value; one that is rounded in print i
 
 TEST_CASE("random values of every kind are values, and are written so that they come back") {
     RandomStream random(8, Purpose::test);
-    for (const Gene& gene : all) {
+    for (const Gene& gene : all_kinds) {
         for (int i = 0; i < 300; ++i) {
             const double value = random_value(gene, random);
             CHECK(Space{{gene}}.contains({value}));

@@ -16,6 +16,8 @@
 namespace finch::search {
 namespace {
 
+using samples::ids;
+
 const std::vector<Cost> one_cost{Cost::parameters};
 const std::vector<Cost> two_costs{Cost::parameters, Cost::seconds};
 
@@ -104,14 +106,6 @@ double naive_crowding(const Individual& one, const std::vector<Individual>& fron
         distance += extent > 0 ? (std::next(at)->first - std::prev(at)->first) / extent : 0;
     }
     return distance;
-}
-
-std::vector<Id> ids(const std::vector<const Individual*>& individuals) {
-    std::vector<Id> found;
-    for (const Individual* one : individuals) {
-        found.push_back(one->id);
-    }
-    return found;
 }
 
 }  // namespace

@@ -14,13 +14,13 @@ using namespace finch::search::samples;
 
 namespace {
 
-constexpr int islands = 3;
+constexpr int island_count = 3;
 constexpr std::uint32_t individuals = 300;
 
 /// What a run of three islands (of five before) knew: some unfinished, some failed, many moved or copied.
 Population everything(ExchangeKind kind) {
     RandomStream random(3, Purpose::test);
-    Population population(kind, islands);
+    Population population(kind, island_count);
     for (std::uint32_t number = 1; number <= individuals; ++number) {
         const auto island = static_cast<std::int32_t>(random.below(5));
         Individual one = number % 30 == 7   ? bred(number, static_cast<std::int32_t>(number / 30 % 5))
@@ -37,14 +37,14 @@ Population everything(ExchangeKind kind) {
     return population;
 }
 
-constexpr ExchangeKind kinds[] = {ExchangeKind::none, ExchangeKind::migration, ExchangeKind::pollination};
+constexpr ExchangeKind exchange_kinds[] = {ExchangeKind::none, ExchangeKind::migration, ExchangeKind::pollination};
 
 }  // namespace
 
 TEST_CASE("a leader is told all that its island breeds from, all that is unfinished there, and the best of all") {
-    for (const ExchangeKind kind : kinds) {
+    for (const ExchangeKind kind : exchange_kinds) {
         const Population all = everything(kind);
-        for (int island = 0; island < islands; ++island) {
+        for (int island = 0; island < island_count; ++island) {
             const Population known = known_on(all, island);
 
             CHECK(known.active(island) == all.active(island));
@@ -57,7 +57,7 @@ TEST_CASE("a leader is told all that its island breeds from, all that is unfinis
             CHECK(known.best()->id == all.best()->id);
             for (const Individual* member : known.best(island, individuals)) {
                 CHECK(known.home(member->id) == all.home(member->id));
-                for (int other = 0; other < islands; ++other) {
+                for (int other = 0; other < island_count; ++other) {
                     CHECK(known.is_member(member->id, other) == all.is_member(member->id, other));
                 }
             }
@@ -66,7 +66,7 @@ TEST_CASE("a leader is told all that its island breeds from, all that is unfinis
 }
 
 TEST_CASE("it is told no more: other islands' individuals and learning curves stay where they are") {
-    for (const ExchangeKind kind : kinds) {
+    for (const ExchangeKind kind : exchange_kinds) {
         const Population all = everything(kind);
 
         const Population known = known_on(all, 1);
@@ -79,7 +79,7 @@ TEST_CASE("it is told no more: other islands' individuals and learning curves st
 }
 
 TEST_CASE("what comes again later changes an island that knows a part as it changes one that knows all") {
-    for (const ExchangeKind kind : kinds) {
+    for (const ExchangeKind kind : exchange_kinds) {
         Population all = everything(kind);
         Population known = known_on(all, 0);
         const Population before = all;

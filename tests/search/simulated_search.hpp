@@ -43,6 +43,24 @@ inline double rosenbrock(const Genome& x) {
     return sum;
 }
 
+/// Ten genes of all kinds, with one optimum of value 0.
+inline Space mixed_space() {
+    return {{{"optimizer", ChoiceGene{{"sgd", "adam", "adadelta", "adamw"}}},
+             {"activation", ChoiceGene{{"relu", "tanh", "sigmoid"}}},
+             {"layers", IntGene{1, 8}},
+             {"lr", RealGene{1e-5, 1, Scale::log}},
+             {"momentum", RealGene{0, 1}},
+             {"decay", RealGene{1e-6, 1e-1, Scale::log}},
+             {"dropout", RealGene{0, 0.8}},
+             {"width", IntGene{4, 64}}}};
+}
+inline double mixed_loss(const Genome& g) {
+    const double rate = std::log10(g[3]) + 2.5 - 0.3 * g[0];
+    return 0.4 * std::fmod(g[0] + 3, 4) + 0.5 * std::abs(g[1] - 1) + 0.03 * std::pow(g[2] - 5, 2) + rate * rate +
+           std::pow(g[4] - 0.9, 2) + 0.1 * std::pow(std::log10(g[5]) + 4, 2) + std::pow(g[6] - 0.2, 2) +
+           0.001 * std::pow(g[7] - 40, 2);
+}
+
 struct Found {
     double best = std::numeric_limits<double>::infinity();
     std::vector<Individual> all;
@@ -98,6 +116,16 @@ double median_over_seeds(std::uint64_t count, const Of& of) {
     }
     std::nth_element(all.begin(), all.begin() + std::ssize(all) / 2, all.end());
     return all[all.size() / 2];
+}
+
+/// The median of seven searches of it.
+inline double median_best(const PropagatorOptions& options, std::int64_t evaluations, std::int32_t in_flight) {
+    std::vector<double> best;
+    for (std::uint64_t seed = 1; seed <= 7; ++seed) {
+        best.push_back(search_for(options, mixed_space(), mixed_loss, evaluations, in_flight, seed).best);
+    }
+    std::sort(best.begin(), best.end());
+    return best[3];
 }
 
 /// How many evaluations it took to come to `target`; infinity where none did.

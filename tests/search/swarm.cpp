@@ -12,7 +12,7 @@ using namespace finch::search;
 
 namespace {
 
-constexpr std::size_t genes = 6;
+constexpr std::size_t swarm_genes = 6;
 
 /// The textbook's loop over particles in arrays, on [0, 1]: evaluations to `target`.
 double reference(const Loss& loss, double inertia, double weight, double fastest, std::size_t count, double target,
@@ -35,15 +35,15 @@ double reference(const Loss& loss, double inertia, double weight, double fastest
     for (int evaluations = 1; evaluations < 200'000; ++evaluations) {
         const std::size_t k = static_cast<std::size_t>(evaluations - 1) % count;
         if (swarm.size() < count) {
-            Particle particle{random_point(genes, random), random_point(genes, random), {}, 0};
-            for (std::size_t i = 0; i < genes; ++i) {
+            Particle particle{random_point(swarm_genes, random), random_point(swarm_genes, random), {}, 0};
+            for (std::size_t i = 0; i < swarm_genes; ++i) {
                 particle.v[i] = std::clamp((particle.v[i] - particle.x[i]) / 2, -fastest, fastest);
             }
             particle.best = particle.x;
             particle.best_loss = std::numeric_limits<double>::infinity();
             swarm.push_back(particle);
         } else {
-            for (std::size_t i = 0; i < genes; ++i) {
+            for (std::size_t i = 0; i < swarm_genes; ++i) {
                 double& x = swarm[k].x[i];
                 double& v = swarm[k].v[i];
                 v = inertia * v + weight * random.uniform() * (swarm[k].best[i] - x) +
@@ -85,9 +85,9 @@ TEST_CASE("swarm, one after the other, needs as many evaluations as the textbook
           Case{SwarmVariant::canonical, 0.72984, 0.72984 * 2.05, 1}}) {
         CAPTURE(words_of(SwarmVariant())[static_cast<std::size_t>(one.variant)]);
         const double median = median_over_seeds(41, [&](std::uint64_t seed) {
-            return evaluations_to(
-                search_for(SwarmOptions{.variant = one.variant, .particles = 15}, reals(genes), sphere, 4000, 1, seed),
-                1e-4);
+            return evaluations_to(search_for(SwarmOptions{.variant = one.variant, .particles = 15}, reals(swarm_genes),
+                                             sphere, 4000, 1, seed),
+                                  1e-4);
         });
         const double expected = median_over_seeds(401, [&](std::uint64_t seed) {
             return reference(sphere, one.inertia, one.weight, one.fastest, 15, 1e-4, seed);
@@ -138,9 +138,9 @@ TEST_CASE("swarm: no clamped particle is faster than its limit, and a constricti
     const auto fastest = [](const SwarmOptions& options) {
         double most = 0;
         std::map<Id, Genome> known;
-        for (const Individual& individual : search_for(options, reals(genes), rosenbrock, 2000, 5, 1).all) {
+        for (const Individual& individual : search_for(options, reals(swarm_genes), rosenbrock, 2000, 5, 1).all) {
             if (known.contains(individual.parents[0])) {
-                for (std::size_t i = 0; i < genes; ++i) {
+                for (std::size_t i = 0; i < swarm_genes; ++i) {
                     most = std::max(most, std::abs(individual.genome[i] - known[individual.parents[0]][i]) / 10);
                 }
             }
@@ -157,7 +157,7 @@ TEST_CASE("swarm: no clamped particle is faster than its limit, and a constricti
 TEST_CASE("swarm: particles move alike, however many are in flight") {
     for (const std::int32_t in_flight : {1, 7, 100}) {
         CAPTURE(in_flight);
-        const Found found = search_for(SwarmOptions{.particles = 20}, reals(genes), sphere, 4000, in_flight, 3);
+        const Found found = search_for(SwarmOptions{.particles = 20}, reals(swarm_genes), sphere, 4000, in_flight, 3);
         std::map<std::int32_t, int> results;
         for (const Individual& individual : found.all) {
             ++results[individual.breeding.slot];

@@ -20,13 +20,13 @@ using namespace finch::search::samples;
 
 namespace {
 
-constexpr int draws = 20000;
+constexpr int variations = 20000;
 
 /// The distance from a distribution: `cumulative` makes its samples uniform.
 double misses(const std::function<double(RandomStream&)>& draw, const std::function<double(double)>& cumulative) {
     RandomStream random(4, Purpose::test);
     std::vector<double> shares;
-    for (int i = 0; i < draws; ++i) {
+    for (int i = 0; i < variations; ++i) {
         const double u = draw(random);
         CHECK((0 <= u && u <= 1));
         shares.push_back(cumulative(u));
@@ -41,7 +41,7 @@ double normal(double z) {
 const GeneticOptions two_equal{.population = 2, .crossover = 1, .random = 0};
 
 std::vector<Offspring> bred_from(const std::vector<Genome>& parents, const GeneticOptions& options, const Space& space,
-                                 int count = draws) {
+                                 int count = variations) {
     const auto propagator = make_propagator(options, space, 1);
     const Population population = of_genomes(parents);
     std::vector<Offspring> offspring;
@@ -183,7 +183,7 @@ TEST_CASE("genetic: sbx crosses each gene with its rate, near the first parent, 
         }
     }
 
-    CHECK(crossed == doctest::Approx(draws * 0.5).epsilon(0.03));
+    CHECK(crossed == doctest::Approx(variations * 0.5).epsilon(0.03));
     CHECK(together < crossed * 0.52);
     CHECK(together > crossed * 0.4);  // a whole number may come out where it was
     CHECK(distance_from_uniform(spreads) < 1);
@@ -230,7 +230,8 @@ TEST_CASE("genetic: each mutation changes each active gene with its rate, and on
             const double expected = rate.value_or(0.25);
 
             for (const std::size_t gene : {0U, 1U, 2U, 3U}) {
-                CHECK(misfit({{0, draws - changed[gene]}, {1, changed[gene]}}, {{0, 1 - expected}, {1, expected}}) < 1);
+                CHECK(misfit({{0, variations - changed[gene]}, {1, changed[gene]}},
+                             {{0, 1 - expected}, {1, expected}}) < 1);
             }
             CHECK(changed[4] + changed[5] == 0);
             CHECK(misfit(words, {{0, expected / 2}, {1, 1 - expected}, {2, expected / 2}}) < 1);

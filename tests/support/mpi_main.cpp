@@ -4,6 +4,8 @@
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "finch/comm/mpi.hpp"
 
+#include "support/has_run_some.hpp"
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -37,25 +39,19 @@ extern "C" void finch_test_hangs(int) {
 }
 
 /// Names the rank with each failure, at once: a rank that failed often lets the others hang.
-class RankReporter : public doctest::IReporter {
+class RankReporter : public finch::test::Listener {
 public:
-    explicit RankReporter(const doctest::ContextOptions&) {}
+    using Listener::Listener;
 
-    void report_query(const doctest::QueryData&) override {}
-    void test_run_start() override {}
     void test_run_end(const doctest::TestRunStats&) override { watch("the end of the run"); }
     void test_case_start(const doctest::TestCaseData& data) override {
         name_ = data.m_name;
         watch(data.m_name);
     }
-    void test_case_reenter(const doctest::TestCaseData&) override {}
-    void test_case_end(const doctest::CurrentTestCaseStats&) override {}
     void test_case_exception(const doctest::TestCaseException& exception) override {
         std::fprintf(stderr, "[rank %d] EXCEPTION in: %s\n    %s\n", world_rank, name_.c_str(),
                      exception.error_string.c_str());
     }
-    void subcase_start(const doctest::SubcaseSignature&) override {}
-    void subcase_end() override {}
     void log_assert(const doctest::AssertData& data) override {
         if (!data.m_failed) {
             return;
@@ -77,7 +73,6 @@ public:
             std::fprintf(stderr, "%s\n", data.m_string.c_str());
         }
     }
-    void test_case_skipped(const doctest::TestCaseData&) override {}
 
 private:
     std::string name_;
@@ -98,7 +93,10 @@ int main(int argc, char** argv) {
     if (world_rank != 0) {
         context.setCout(&quiet);
     }
-    const int result = context.run();
+    int result = context.run();
+    if (result == 0 && !context.shouldExit() && !finch::test::has_run_some()) {
+        result = 1;
+    }
 
     int worst = 0;
     FINCH_MPI(MPI_Allreduce(&result, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""What a free evaluation costs beside Propulate: processor time of the whole search over evaluations, after the first 500.
+"""What a free evaluation costs beside Propulate: processor time of the whole search over evaluations, after the first 500. And what is found.
 
-    python3 -m venv peers && peers/bin/pip install propulate mpi4py h5py && peers/bin/python tools/bench/beside_propulate.py [FINCH] [REPETITIONS] [RANKS,…] [GENERATIONS]
+    python3 -m venv peers && peers/bin/pip install propulate mpi4py h5py && peers/bin/python tools/bench/beside_propulate.py [FINCH] [REPETITIONS] [RANKS,…|best] [GENERATIONS]
 
 The 2-dimensional sphere, one island, both with the chain of Propulate's defaults and a population of twice the ranks, both recording every result.
 Each rank of Propulate makes GENERATIONS (300; one 1 500, two 750, four 375) evaluations, and adds up its processor time since it had done its share of the first 500. Finch
 makes 10 000: of its ranks the kernel is asked every few milliseconds, and the individuals say when the same evaluations ended. Prints medians
 [least … most].
+
+`best`: real searches on 4 ranks, two islands that pollinate with probability 0.9, 256 evaluations a rank, of Propulate's functions: the best losses above the least there
+is. Propulate breeds from a population of 8, as Finch's `genetic` does; beside it `auto`.
 """
 import os
 import pathlib
@@ -25,6 +28,20 @@ search:
   propagator: {{genetic: {{population: {population}}}}}
   budget: {{evaluations: {evaluations}}}
 workers: {{islands: 1}}
+log: {{level: warning}}
+"""
+# Of Propulate, with Finch's name and the least value where they differ from ours or from 0.
+FUNCTIONS = {"sphere": {}, "rosenbrock": {}, "step": {"least": -25}, "rastrigin": {}, "griewank": {}, "schwefel": {}, "bisphere": {}, "birastrigin": {},
+             "himmelblau": {}, "eggcrate": {}, "leon": {}, "bukin": {"name": "bukin_n6"}, "keane": {"least": -0.673667521146855}}
+SEARCH = """
+name: best
+search:
+  objective: {{function: {function}}}
+  propagator: {propagator}
+  exchange: {{kind: pollination, probability: 0.9}}
+  budget: {{evaluations: 1024}}
+seed: {seed}
+workers: {{islands: 2}}
 log: {{level: warning}}
 """
 
@@ -50,6 +67,22 @@ def be_a_rank_of_propulate(generations):
     seconds = comm.reduce(times[-1] - times[skipped])
     if comm.rank == 0:
         print(seconds / ((generations - 1 - skipped) * comm.size) * 1e6)
+
+
+def search_as_a_rank_of_propulate(function, seed):
+    """Prints the best loss of 4 ranks."""
+    import random
+    from mpi4py import MPI
+    import propulate
+    from propulate.utils.benchmark_functions import get_function_search_space
+    loss, limits = get_function_search_space(function)
+    rng = random.Random(1000 * seed + MPI.COMM_WORLD.rank)
+    propagator = propulate.get_default_propagator(pop_size=8, limits=limits, rng=rng)
+    islands = propulate.Islands(loss, propagator, rng, generations=256, num_islands=2, migration_probability=0.9, pollination=True, checkpoint_path="checkpoints")
+    islands.propulate(logging_interval=1024)
+    best = MPI.COMM_WORLD.reduce(min(individual.loss for individual in islands.propulator.population), op=MPI.MIN)
+    if MPI.COMM_WORLD.rank == 0:
+        print(best)
 
 
 def mpirun(folder, ranks, *command):
@@ -95,6 +128,33 @@ def finch_microseconds(finch, ranks, evaluations):
     return (end - begin) / (evaluations - SKIPPED) * 1e6
 
 
+def best_of_propulate(function, seed):
+    with tempfile.TemporaryDirectory(prefix="finch-bench-") as folder:
+        output, _ = mpirun(folder, 4, sys.executable, os.path.abspath(__file__), "--search", function, seed).communicate()
+    return float(output.split()[-1])
+
+
+def best_of_finch(finch, function, propagator, seed):
+    import h5py
+    import numpy
+    with tempfile.TemporaryDirectory(prefix="finch-bench-") as folder:
+        (pathlib.Path(folder) / "best.yaml").write_text(SEARCH.format(function=function, propagator=propagator, seed=seed))
+        mpirun(folder, 4, finch, "evolve", "best.yaml").communicate()
+        with h5py.File(pathlib.Path(folder) / "runs/best/population.h5", "r") as file:
+            return float(numpy.min(file["individuals"]["loss"]))
+
+
+def compare_best(finch, repetitions):
+    print("| function | Propulate | `genetic` | `auto` |\n| --- | --- | --- | --- |")
+    for theirs, of in FUNCTIONS.items():
+        least = of.get("least", 0)
+        seeds = range(1, repetitions + 1)
+        rows = [[best_of_propulate(theirs, seed) for seed in seeds]]
+        for propagator in ("{genetic: {population: 8}}", "auto"):
+            rows.append([best_of_finch(finch, of.get("name", theirs), propagator, seed) for seed in seeds])
+        print(f"| {theirs} | " + " | ".join(spread([value - least for value in row], ".2g") for row in rows) + " |", flush=True)
+
+
 def spread(values, form):
     return f"{statistics.median(values):{form}} [{min(values):{form}} … {max(values):{form}}]"
 
@@ -102,6 +162,9 @@ def spread(values, form):
 def main():
     finch = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build/finch")
     repetitions = int(sys.argv[2]) if len(sys.argv) > 2 else 3
+    if sys.argv[3:4] == ["best"]:
+        compare_best(finch, repetitions)
+        return
     many_ranks = [int(word) for word in (sys.argv[3] if len(sys.argv) > 3 else "1,2,4,8,16").split(",")]
     print("| ranks | evaluations | µs an evaluation, Propulate | Finch | ratio |\n| --- | --- | --- | --- | --- |")
     for ranks in many_ranks:
@@ -117,5 +180,7 @@ def main():
 
 if sys.argv[1:2] == ["--rank"]:
     be_a_rank_of_propulate(int(sys.argv[2]))
+elif sys.argv[1:2] == ["--search"]:
+    search_as_a_rank_of_propulate(sys.argv[2], int(sys.argv[3]))
 else:
     main()

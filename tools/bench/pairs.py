@@ -1,19 +1,76 @@
 #!/usr/bin/env python3
-"""Whether a change made training steps slower: two builds of bench_step, one after the other, again and again.
+"""Whether a change made training steps or whole runs slower: two builds, one after the other, again and again.
 
     tools/bench/pairs.py OLD/bench_step NEW/bench_step [--pairs 30] [--case "6 8 400"] ...
+    tools/bench/pairs.py OLD/finch NEW/finch [--pairs 30] [--case evaluations|ranks|start] ...
 
-A case is "LAYERS BATCH STEPS" (tools/bench/step.cpp). Prints for each the median of old ÷ new seconds of processor time a
-step (above 1: the new one is faster), its 95 % interval by resampling the pairs, and the least and the most. One thread each.
+A case of bench_step is "LAYERS BATCH STEPS" (tools/bench/step.cpp), in seconds of processor time a step, one thread each. `evaluations`: 24 000 free ones on 2 ranks,
+between the first result and the last. `ranks`: a training on 2 ranks, by what it records as its speed. `start`: a run of one evaluation. Prints for each the median of
+old ÷ new (above 1: the new one is faster), its 95 % interval by resampling the pairs, and the least and the most.
 """
 import argparse
 import os
+import pathlib
 import random
+import shutil
 import statistics
 import subprocess
+import tempfile
 import time
 
 CASES = ["2 8 400", "6 8 200", "6 64 40", "6 256 10"]
+
+
+FUNCTION = """
+name: run
+search:
+  objective: {function: sphere}
+  propagator: {genetic: {population: 8}}
+  exchange: {kind: pollination, probability: 0.9}
+  budget: {evaluations: %d}
+workers: {islands: %d}
+log: {level: warning}
+"""
+TRAINING = """
+name: run
+data: {kind: generated, samples: 6000, validation_samples: 500}
+model:
+  - conv: {channels: 10, kernel: 3, padding: same, activation: relu, repeat: 6}
+  - flatten
+  - linear: {units: classes}
+training: {epochs: 1, optimizer: adadelta, batch_size: 64}
+workers: {threads: 1}
+log: {level: warning}
+"""
+RUNS = {"evaluations": ("evolve", 2, FUNCTION % (24_000, 2)), "ranks": ("train", 2, TRAINING), "start": ("evolve", 1, FUNCTION % (1, 1))}
+
+
+class Finch:
+    """Whole runs."""
+
+    def __init__(self, path):
+        self.path = os.path.abspath(path)
+
+    def seconds(self, case):
+        import h5py
+        import numpy
+        verb, ranks, config = RUNS[case]
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="finch-bench-"))
+        (folder / "run.yaml").write_text(config)
+        environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        begin = time.monotonic()
+        subprocess.run(["mpirun", "-n", str(ranks), "--oversubscribe", "--bind-to", "none", self.path, verb, "run.yaml", "--run", "run"], cwd=folder, env=environment,
+                       check=True, stdout=subprocess.DEVNULL)
+        seconds = time.monotonic() - begin
+        with h5py.File(folder / "run/population.h5", "r") as file:
+            individuals = file["individuals"]
+            if case == "evaluations":
+                finished = numpy.sort(individuals["finished"])
+                seconds = (finished[-1] - finished[0]) / (len(finished) - 1)
+            elif case == "ranks":
+                seconds = 1 / float(individuals["samples_per_second"][0])
+        shutil.rmtree(folder)
+        return seconds
 
 
 class Program:
@@ -43,8 +100,10 @@ def main():
     parser.add_argument("--pairs", type=int, default=30)
     parser.add_argument("--case", action="append")
     arguments = parser.parse_args()
-    old, new = Program(arguments.old), Program(arguments.new)
-    for case in arguments.case or CASES:
+    whole = os.path.basename(arguments.new) == "finch"
+    kind = Finch if whole else Program
+    old, new = kind(arguments.old), kind(arguments.new)
+    for case in arguments.case or (RUNS if whole else CASES):
         old.seconds(case), new.seconds(case)  # warm
         ratios, spent = [], []
         for pair in range(arguments.pairs):
@@ -55,7 +114,7 @@ def main():
         low, high = interval(ratios)
         print(f"{case:>12}: old/new {statistics.median(ratios):.3f} [{low:.3f} ... {high:.3f}], "
               f"all {min(ratios):.3f} ... {max(ratios):.3f}, "
-              f"{1e6 * statistics.median(spent):.0f} us a step", flush=True)
+              f"{1e6 * statistics.median(spent):.3g} us, new", flush=True)
 
 
 if __name__ == "__main__":

@@ -120,10 +120,9 @@ int main(int count, char** arguments) {
             print_searches(words);
         } else {
             fmt::print(stderr,
-                       "usage: bench_search PROPAGATOR[+halving|+final] "
+                       "usage: bench_search PROPAGATOR[:N][+halving|+final] "
                        "mixed|table|funnels[:ripples]|trainings:FOLDER|FUNCTION[:DIMENSIONS][:shifted|:rotated] "
-                       "WORKERS EVALUATIONS "
-                       "FIRST_SEED LAST_SEED [SIGMA]\n");
+                       "WORKERS EVALUATIONS FIRST_SEED LAST_SEED [SIGMA]\n");
             return 2;
         }
     } catch (const std::exception& error) {

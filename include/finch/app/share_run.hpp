@@ -3,10 +3,14 @@
 #include "finch/app/opening.hpp"
 #include "finch/comm/mpi.hpp"
 
+#include <cstddef>
 #include <span>
 #include <vector>
 
 namespace finch::app {
+
+/// Of a message that is part of a longer one, about.
+constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
 
 /// Collective over `leaders` (rank = worker). The population of the run that world rank 0 opened, on every leader: the
 /// whole there, and elsewhere what the leaders of the own island need, without learning curves. It travels in chunks:

@@ -14,6 +14,9 @@ namespace finch::app {
 
 /// How long a start waits in MPI_Init for ranks that never come: FINCH_START_SECONDS, 120 if that is not set.
 [[nodiscard]] double start_seconds();
+/// How long the others wait for what one rank does with files, at the start and at the end: half an hour, unless
+/// FINCH_START_SECONDS is set.
+[[nodiscard]] double seconds_of_files();
 
 /// Fault injection for the tests: where FINCH_TEST_DEAF is "RANK:WHERE" and names this rank of mpirun and `where`,
 /// says so and sleeps for ever.

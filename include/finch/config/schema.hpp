@@ -96,6 +96,7 @@ struct Key {
 
 /// "a whole number from 1 to 100", "relu, sigmoid or tanh": for messages and for the reference.
 [[nodiscard]] std::string accepts(const Domain& domain);
+[[nodiscard]] std::vector<std::string> names_of(const std::vector<Key>& keys);
 
 /// Checks `tree` strictly and fills in every default. Where `genes`, a `$name` stays as it is. Throws ConfigError with
 /// place, path, what is wrong and what is accepted; for an unknown key the nearest known one.

@@ -44,6 +44,9 @@ public:
     [[nodiscard]] virtual bool looks_at_training() const noexcept { return false; }
 };
 
+// make() follows the options of each propagator. `seed` of the run: what propagators keep follows from it and the
+// results.
+
 /// Which parents, of the best `population`; always two different ones.
 struct UniformBest {};
 struct Tournament {
@@ -103,7 +106,12 @@ struct GeneticOptions {
     CrossoverOperator crossover_operator = {};
     MutationOperator mutation_operator = {};
 };
+/// Throws ConfigError where an option is out of its bounds.
+[[nodiscard]] std::unique_ptr<Propagator> make(const GeneticOptions& options, const Space& space, std::uint64_t seed);
+
 struct RandomSearchOptions {};
+[[nodiscard]] std::unique_ptr<Propagator> make(const RandomSearchOptions& options, const Space& space,
+                                               std::uint64_t seed);
 
 /// L-SHADE (Tanabe and Fukunaga 2014) without generations, and a share of CMA-ES beside it. With 10 000 evaluations or
 /// more in two phases, the second far from what the first found. For many evaluations.
@@ -111,12 +119,14 @@ struct EvolutionOptions {
     double cma_share = 0.15;      ///< of the births that go to CMA-ES
     double mutation_share = 0.4;  ///< of the others in the first phase that go to crossover and mutation of few genes
 };
+[[nodiscard]] std::unique_ptr<Propagator> make(const EvolutionOptions& options, const Space& space, std::uint64_t seed);
 
 /// Breeding that a Gaussian process screens: of 200 candidates the one with the least μ − κσ (Jones et al. 1998). For
 /// few evaluations.
 struct ScreenedOptions {
     std::int64_t most_points = 250;  ///< that the model is fitted to
 };
+[[nodiscard]] std::unique_ptr<Propagator> make(const ScreenedOptions& options, const Space& space, std::uint64_t seed);
 
 /// As ScreenedOptions while an island has few results and the model costs less than a hundredth of an evaluation, as
 /// EvolutionOptions from then on.
@@ -124,6 +134,7 @@ struct AutomaticOptions {
     double model_seconds = 2e-7;       ///< of breeding one individual, per squared result that the model knows
     std::int64_t most_screened = 500;  ///< results of an island that the model breeds from
 };
+[[nodiscard]] std::unique_ptr<Propagator> make(const AutomaticOptions& options, const Space& space, std::uint64_t seed);
 
 /// Whether CMA-ES begins again where it has ended: each time with twice the samples (Auger and Hansen 2005); or with
 /// few, too, as long as those have used less (Hansen 2009).
@@ -139,6 +150,7 @@ struct CmaEsOptions {
     double sigma = 0.2;           ///< first deviation, in ranges
     Restarts restarts = Restarts::bipop;
 };
+[[nodiscard]] std::unique_ptr<Propagator> make(const CmaEsOptions& options, const Space& space, std::uint64_t seed);
 
 /// Which velocities a particle swarm has: with inertia; these clamped, too; with a constriction factor in its place; or
 /// that clamped, too.
@@ -156,6 +168,7 @@ struct SwarmOptions {
     std::optional<double> social = {};     ///< towards the best of all; the same
     std::optional<double> clamping = {};   ///< largest velocity in ranges; nothing: clamped 0.6, canonical 1
 };
+[[nodiscard]] std::unique_ptr<Propagator> make(const SwarmOptions& options, const Space& space, std::uint64_t seed);
 
 /// A tree-structured Parzen estimator (Bergstra et al. 2011) with kernels of all genes together (Watanabe 2023,
 /// arXiv:2304.11127): of `candidates` draws from the density of the best share `gamma`, at most 25, the one that is
@@ -167,6 +180,7 @@ struct TpeOptions {
     double gamma = 0.1;               ///< in (0, 1)
     std::int64_t most_points = 1000;  ///< results that it knows: the best and the newest
 };
+[[nodiscard]] std::unique_ptr<Propagator> make(const TpeOptions& options, const Space& space, std::uint64_t seed);
 
 /// Nelder and Mead's simplex of 1965, of which several vertices move at once (Lee and Wiswall 2007), and as many
 /// simplices as keep the workers busy. A simplex that has ended begins again. For real and whole numbers and ordered
@@ -176,11 +190,13 @@ struct NelderMeadOptions {
         0;              ///< vertices that move at once, at most half of the genes; 0: a third, at most one a worker
     double size = 0.2;  ///< of a first simplex, in ranges
 };
+[[nodiscard]] std::unique_ptr<Propagator> make(const NelderMeadOptions& options, const Space& space,
+                                               std::uint64_t seed);
 
 using PropagatorOptions = std::variant<GeneticOptions, RandomSearchOptions, EvolutionOptions, ScreenedOptions,
                                        AutomaticOptions, CmaEsOptions, SwarmOptions, TpeOptions, NelderMeadOptions>;
 
-/// `seed` of the run: what propagators keep follows from it and the results.
+/// make() of the options that these are.
 [[nodiscard]] std::unique_ptr<Propagator> make_propagator(const PropagatorOptions& options, const Space& space,
                                                           std::uint64_t seed);
 

@@ -96,9 +96,9 @@ FINCH_VECTORISED void add_to(const float* __restrict from, float* __restrict to,
     }
 }
 
-class ActivationOperation : public Operation {
+class ElementwiseActivation : public Operation {
 public:
-    explicit ActivationOperation(const ActivationShape& shape)
+    explicit ElementwiseActivation(const ActivationShape& shape)
         : activation_(shape.activation), count_(static_cast<std::size_t>(shape.count)) {}
     void forward(const Pass& /*pass*/, std::span<const float* const> x, float* y) override {
         apply_activation(activation_, x[0], y, count_);
@@ -191,7 +191,7 @@ void accumulate(const float* from, float* to, std::size_t count) {
 }
 
 std::unique_ptr<Operation> make_activation_loop(const ActivationShape& shape) {
-    return std::make_unique<ActivationOperation>(shape);
+    return std::make_unique<ElementwiseActivation>(shape);
 }
 
 template <>

@@ -19,15 +19,15 @@ namespace {
 constexpr std::int64_t least = 1 << 15;  ///< numbers that are worth a thread
 
 __attribute__((target("avx512f,avx512bw,avx512bf16"))) void round(const float* from, Bfloat16* to, std::size_t count) {
-    constexpr std::size_t lanes = 32;
-    for (; count >= lanes; count -= lanes, from += lanes, to += lanes) {
-        const __m512bh both = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + lanes / 2), _mm512_loadu_ps(from));
+    constexpr std::size_t at_once = 32;
+    for (; count >= at_once; count -= at_once, from += at_once, to += at_once) {
+        const __m512bh both = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + at_once / 2), _mm512_loadu_ps(from));
         _mm512_storeu_si512(to, reinterpret_cast<const __m512i&>(both));
     }
     if (count > 0) {
         const std::uint32_t rest = (std::uint32_t{1} << count) - 1;
         const __m512bh both =
-            _mm512_cvtne2ps_pbh(_mm512_maskz_loadu_ps(static_cast<__mmask16>(rest >> lanes / 2), from + lanes / 2),
+            _mm512_cvtne2ps_pbh(_mm512_maskz_loadu_ps(static_cast<__mmask16>(rest >> at_once / 2), from + at_once / 2),
                                 _mm512_maskz_loadu_ps(static_cast<__mmask16>(rest), from));
         _mm512_mask_storeu_epi16(to, rest, reinterpret_cast<const __m512i&>(both));
     }

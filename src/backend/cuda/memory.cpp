@@ -12,13 +12,6 @@ namespace {
 
 constexpr std::size_t smallest_pinned = 4096;
 
-void log_failure(cudaError_t code, const char* call) noexcept {
-    if (code != cudaSuccess && code != cudaErrorCudartUnloading) {
-        spdlog::warn("{}: {}", call, cudaGetErrorString(code));
-        static_cast<void>(cudaGetLastError());
-    }
-}
-
 std::uint64_t attribute(cudaMemPool_t pool, cudaMemPoolAttr which) {
     std::uint64_t value = 0;
     FINCH_CUDA(cudaMemPoolGetAttribute(pool, which, &value));

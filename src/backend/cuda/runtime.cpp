@@ -7,9 +7,6 @@
 #include <new>
 
 namespace finch::backend::cuda {
-namespace {
-
-/// For destructors: says what went wrong and goes on.
 void log_failure(cudaError_t code, const char* call) noexcept {
     // A driver that is shutting down has freed everything itself.
     if (code != cudaSuccess && code != cudaErrorCudartUnloading) {
@@ -17,8 +14,6 @@ void log_failure(cudaError_t code, const char* call) noexcept {
         static_cast<void>(cudaGetLastError());
     }
 }
-
-}  // namespace
 
 void check(cudaError_t code, const char* call, std::source_location where) {
     if (code == cudaSuccess) {

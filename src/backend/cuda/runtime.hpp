@@ -60,6 +60,9 @@ struct PinnedMemoryTraits {
 };
 using PinnedMemory = UniqueHandle<PinnedMemoryTraits>;
 
+/// For what cannot throw: warns unless `call` succeeded, and forgets the error.
+void log_failure(cudaError_t code, const char* call) noexcept;
+
 /// Device memory, not zeroed. Throws std::bad_alloc.
 [[nodiscard]] DeviceMemory allocate_device(std::size_t bytes);
 /// Host memory that the device copies from and to by itself. Throws std::bad_alloc.

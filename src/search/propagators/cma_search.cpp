@@ -1,5 +1,7 @@
 #include "cma_search.hpp"
 
+#include "folding_propagator.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -212,6 +214,10 @@ Offspring CmaState::breed(const Stage& stage, RandomStream& random) const {
     offspring.bred_by = Operator::cma_es;
     offspring.breeding.slot = number_;
     return offspring;
+}
+
+std::unique_ptr<Propagator> make(const CmaEsOptions& options, const Space& space, std::uint64_t seed) {
+    return std::make_unique<FoldingPropagator<CmaState, CmaEsOptions>>(options, space, seed);
 }
 
 }  // namespace finch::search

@@ -3,6 +3,7 @@
 #include "finch/search/propagator.hpp"
 
 #include "cma_es.hpp"
+#include "fold_plan.hpp"
 
 #include <cstdint>
 #include <limits>
@@ -10,13 +11,7 @@
 
 namespace finch::search {
 
-struct CmaPlan {
-    Space space;
-    std::uint64_t seed = 1;
-    CmaEsOptions options = {};
-    int island = 0;
-    std::int32_t workers = 1;  ///< of the island
-};
+using CmaPlan = FoldPlan<CmaEsOptions>;
 
 /// How often each option of a choice is drawn (Hamano et al., "CatCMA", 2024, arXiv:2405.09962, with a fixed rate of
 /// learning): none less than a margin.

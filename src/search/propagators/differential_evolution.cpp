@@ -36,17 +36,18 @@ std::size_t one_of(const std::vector<std::size_t>& genes, RandomStream& random) 
 
 }  // namespace
 
-DifferentialEvolution::DifferentialEvolution(const EvolutionPlan& plan, double evaluations, UnitGenome centre)
+DifferentialEvolution::DifferentialEvolution(const Space& space, double evaluations, UnitGenome centre)
     : scale_factors_(memory_size, 0.5),
       crossover_rates_(memory_size, 0.5),
-      size_(size_for(evaluations, plan.free.size())),
+      free_(free_genes(space)),
+      size_(size_for(evaluations, free_.size())),
       centre_(std::move(centre)) {}
 
-UnitGenome DifferentialEvolution::first_point(const EvolutionPlan& plan, RandomStream& random) const {
-    UnitGenome point = random_point(plan.space.size(), random);
+UnitGenome DifferentialEvolution::first_point(const Space& space, RandomStream& random) const {
+    UnitGenome point = random_point(space.size(), random);
     if (!centre_.empty()) {
         for (std::size_t i = 0; i < point.size(); ++i) {
-            if (!is_choice(plan.space.genes[i])) {
+            if (!is_choice(space.genes[i])) {
                 point[i] = reflect(centre_[i] + spread * (2 * point[i] - 1));
             } else if (random.uniform() < 0.5) {
                 point[i] = centre_[i];
@@ -56,7 +57,7 @@ UnitGenome DifferentialEvolution::first_point(const EvolutionPlan& plan, RandomS
     return point;
 }
 
-Offspring DifferentialEvolution::trial(const EvolutionPlan& plan, RandomStream& random) const {
+Offspring DifferentialEvolution::trial(const Space& space, RandomStream& random) const {
     const auto drawn = [&random](std::size_t count) { return static_cast<std::size_t>(random.below(count)); };
     const std::size_t count = members_.size();
     const std::size_t target = drawn(count);
@@ -84,14 +85,14 @@ Offspring DifferentialEvolution::trial(const EvolutionPlan& plan, RandomStream& 
     const UnitGenome& minus = second < count ? members_[second].point : archive_[second - count];
 
     UnitGenome point = from;
-    const std::size_t always = one_of(plan.free, random);
+    const std::size_t always = one_of(free_, random);
     bool has_discrete = false;
     for (std::size_t i = 0; i < point.size(); ++i) {
-        has_discrete = has_discrete || value_count(plan.space.genes[i]).has_value();
+        has_discrete = has_discrete || value_count(space.genes[i]).has_value();
         if (i != always && random.uniform() >= rate) {
             continue;
         }
-        if (is_choice(plan.space.genes[i])) {
+        if (is_choice(space.genes[i])) {
             const double which = random.uniform();
             point[i] = which < scale / 2 ? best[i] : which < scale ? plus[i] : from[i];
             continue;
@@ -100,19 +101,18 @@ Offspring DifferentialEvolution::trial(const EvolutionPlan& plan, RandomStream& 
         // Out of bounds: uniformly between the parent and the bound.
         point[i] = moved < 0 ? from[i] * random.uniform() : moved > 1 ? 1 - (1 - from[i]) * random.uniform() : moved;
     }
-    if (has_discrete && std::any_of(members_.begin(), members_.end(), [&](const Member& member) {
-            return same_values(plan.space, member.point, point);
-        })) {
-        const std::size_t i = one_of(plan.free, random);
-        point[i] = mutate_unit(plan.space.genes[i], point[i], 8, 0.1, random);
+    if (has_discrete && std::any_of(members_.begin(), members_.end(),
+                                    [&](const Member& member) { return same_values(space, member.point, point); })) {
+        const std::size_t i = one_of(free_, random);
+        point[i] = mutate_unit(space.genes[i], point[i], 8, 0.1, random);
     }
-    return {.genome = child_genome(plan.space, point, from, random),
+    return {.genome = child_genome(space, point, from, random),
             .parents = {members_[target].id, leader.id},
             .bred_by = Operator::differential_evolution,
             .breeding = {.slot = members_[target].slot, .scale_factor = scale, .crossover_rate = rate}};
 }
 
-Offspring DifferentialEvolution::mutant(const EvolutionPlan& plan, RandomStream& random) const {
+Offspring DifferentialEvolution::mutant(const Space& space, RandomStream& random) const {
     const auto drawn = [&] { return static_cast<std::size_t>(random.below(members_.size())); };
     const Member& parent = members_[std::min(drawn(), drawn())];
     UnitGenome point = parent.point;
@@ -124,17 +124,17 @@ Offspring DifferentialEvolution::mutant(const EvolutionPlan& plan, RandomStream&
             point[i] = random.uniform() < 0.5 ? other.point[i] : point[i];
         }
     }
-    const Genome before = from_unit(plan.space, parent.point);
+    const Genome before = from_unit(space, parent.point);
     bool is_changed = false;  // by a gene that is active
     for (int attempt = 0; attempt < 20 && !is_changed; ++attempt) {
-        for (const std::size_t i : plan.free) {
-            if (random.uniform() * static_cast<double>(plan.free.size()) < 1) {
-                point[i] = mutate_unit(plan.space.genes[i], point[i], 16, 0.1, random);
+        for (const std::size_t i : free_) {
+            if (random.uniform() * static_cast<double>(free_.size()) < 1) {
+                point[i] = mutate_unit(space.genes[i], point[i], 16, 0.1, random);
             }
         }
-        is_changed = from_unit(plan.space, point) != before;
+        is_changed = from_unit(space, point) != before;
     }
-    return {.genome = child_genome(plan.space, point, parent.point, random),
+    return {.genome = child_genome(space, point, parent.point, random),
             .parents = {parent.id, second},
             .bred_by = Operator::crossover,
             .breeding = {.slot = parent.slot}};

@@ -1,5 +1,7 @@
 #include "evolution.hpp"
 
+#include "folding_propagator.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -25,19 +27,20 @@ std::int32_t slot_of(Id id) {
 
 EvolutionState::EvolutionState(EvolutionPlan plan)
     : plan_(std::move(plan)),
+      cma_share_(plan_.options.cma_share),
+      free_(free_genes(plan_.space)),
       evaluations_(plan_.evaluations > 0 ? static_cast<double>(plan_.evaluations) : evaluations_unless_known),
       best_loss_(std::numeric_limits<double>::infinity()) {
     phase_ends_ = evaluations_ >= two_phases_from ? std::vector{first_phase, 1.0} : std::vector{1.0};
-    plan_.free = free_genes(plan_.space);
-    for (const std::size_t i : plan_.free) {
+    for (const std::size_t i : free_) {
         if (!is_choice(plan_.space.genes[i])) {
             moved_.push_back(i);
         }
     }
     if (moved_.size() < 2) {
-        plan_.cma_share = 0;
+        cma_share_ = 0;
     }
-    phases_.emplace_back(plan_, (1 - plan_.cma_share) * evaluations_ * phase_ends_.front(), UnitGenome{});
+    phases_.emplace_back(plan_.space, (1 - cma_share_) * evaluations_ * phase_ends_.front(), UnitGenome{});
 }
 
 void EvolutionState::take(const Individual& individual, bool born_here) {
@@ -80,13 +83,13 @@ void EvolutionState::take_over(DifferentialEvolution::Member member) {
     const bool is_heir = static_cast<std::size_t>(place - of_model_.begin()) < heirs_;
     of_model_.insert(place, member);
     if (is_heir) {
-        phase.inject(std::move(member), of_model_[heirs_].id);
+        phase.inject(std::move(member), of_model_.at(heirs_).id);
     }
-    const double share = static_cast<double>(++bred_by_model_) / evaluations_;
-    const auto most =
-        std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(share * static_cast<double>(size))));
+    const auto members = static_cast<double>(size);
+    const double share = std::clamp(static_cast<double>(++bred_by_model_) / evaluations_, 1 / members, 1.0);
+    const auto most = static_cast<std::size_t>(std::lround(share * members));
     for (; heirs_ < std::min(most, of_model_.size()); ++heirs_) {
-        phase.inject(of_model_[heirs_]);
+        phase.inject(of_model_.at(heirs_));
     }
     of_model_.resize(std::min(of_model_.size(), size));
 }
@@ -120,20 +123,20 @@ void EvolutionState::begin_phases(Id cause) {
         if (!phases_.back().members().empty()) {
             known_optima_.push_back(phases_.back().members().front().point);
         }
-        const double evaluations = (1 - plan_.cma_share) * static_cast<double>(plan_.evaluations) *
+        const double evaluations = (1 - cma_share_) * static_cast<double>(plan_.evaluations) *
                                    (phase_ends_[phases_.size()] - phase_ends_[phases_.size() - 1]);
         RandomStream random(plan_.seed, Purpose::breeding_state, cause.value, 1);
-        phases_.emplace_back(plan_, evaluations, far_point(random));
+        phases_.emplace_back(plan_.space, evaluations, far_point(random));
     }
 }
 
 void EvolutionState::begin_starts(Id cause) {
-    if (plan_.cma_share <= 0 || 2 * taken_ < plan_.workers) {
+    if (cma_share_ <= 0 || 2 * taken_ < plan_.workers) {
         return;
     }
     const auto genes = static_cast<double>(moved_.size());
     const int samples =
-        std::max(4 + static_cast<int>(3 * std::log(genes)), static_cast<int>(plan_.cma_share * plan_.workers / 2));
+        std::max(4 + static_cast<int>(3 * std::log(genes)), static_cast<int>(cma_share_ * plan_.workers / 2));
     while (starts_.size() < live_starts) {
         const auto number = starts_begun_++;
         RandomStream random(plan_.seed, Purpose::breeding_state, cause.value, 2 + static_cast<std::uint32_t>(number));
@@ -151,10 +154,10 @@ Offspring EvolutionState::breed(const Stage& stage, RandomStream& random) const 
 }
 
 Offspring EvolutionState::bred(const Stage& stage, RandomStream& random) const {
-    if (plan_.free.empty()) {
+    if (free_.empty()) {
         return {.genome = random_genome(plan_.space, random)};
     }
-    if (!starts_.empty() && random.uniform() < plan_.cma_share) {
+    if (!starts_.empty() && random.uniform() < cma_share_) {
         const Start& start = starts_[static_cast<std::size_t>(random.below(starts_.size()))];
         return {.genome = from_unit(plan_.space, with_moved_part(start.others, start.cma.sample(random))),
                 .bred_by = Operator::cma_es,
@@ -163,10 +166,10 @@ Offspring EvolutionState::bred(const Stage& stage, RandomStream& random) const {
     const DifferentialEvolution& phase = phases_.back();
     const bool begins = phases_.size() == 1 ? stage.births < phase.first_size() : !phase.is_filled();
     if (begins || phase.members().size() < 4) {
-        return {.genome = from_unit(plan_.space, phase.first_point(plan_, random))};
+        return {.genome = from_unit(plan_.space, phase.first_point(plan_.space, random))};
     }
-    const bool mutates = phases_.size() == 1 && random.uniform() < plan_.mutation_share;
-    return mutates ? phase.mutant(plan_, random) : phase.trial(plan_, random);
+    const bool mutates = phases_.size() == 1 && random.uniform() < plan_.options.mutation_share;
+    return mutates ? phase.mutant(plan_.space, random) : phase.trial(plan_.space, random);
 }
 
 /// Of some random points the one that is farthest from all optima known so far.
@@ -200,6 +203,10 @@ UnitGenome EvolutionState::with_moved_part(UnitGenome point, const UnitGenome& m
         point[moved_[i]] = moved[i];
     }
     return point;
+}
+
+std::unique_ptr<Propagator> make(const EvolutionOptions& options, const Space& space, std::uint64_t seed) {
+    return std::make_unique<FoldingPropagator<EvolutionState, EvolutionOptions>>(options, space, seed);
 }
 
 }  // namespace finch::search

@@ -3,7 +3,7 @@
 #include "finch/search/propagator.hpp"
 
 #include "cma_es.hpp"
-#include "fold.hpp"
+#include "fold_plan.hpp"
 #include "unit_genome.hpp"
 
 #include <cstdint>
@@ -12,21 +12,13 @@
 namespace finch::search {
 
 /// What a run of EvolutionOptions looks like, known at its start.
-struct EvolutionPlan {
-    Space space;
-    std::uint64_t seed = 1;
-    double cma_share = 0.15;
-    double mutation_share = 0.4;
-    std::int64_t evaluations = 0;  ///< of the island
-    std::int32_t workers = 1;
-    std::vector<std::size_t> free = {};  ///< genes that have more than one value; EvolutionState fills it in
-};
+using EvolutionPlan = FoldPlan<EvolutionOptions>;
 
 /// One population of differential evolution, of one phase.
 class DifferentialEvolution {
 public:
     /// Of about `evaluations`. Starts over the whole cube, or, with a `centre`, around it.
-    DifferentialEvolution(const EvolutionPlan& plan, double evaluations, UnitGenome centre);
+    DifferentialEvolution(const Space& space, double evaluations, UnitGenome centre);
 
     struct Member {
         UnitGenome point;
@@ -37,11 +29,11 @@ public:
 
     [[nodiscard]] bool is_filled() const noexcept { return is_filled_; }
     [[nodiscard]] std::size_t first_size() const noexcept { return size_; }
-    [[nodiscard]] UnitGenome first_point(const EvolutionPlan& plan, RandomStream& random) const;
+    [[nodiscard]] UnitGenome first_point(const Space& space, RandomStream& random) const;
     /// A trial for a slot: current-to-pbest/1/bin.
-    [[nodiscard]] Offspring trial(const EvolutionPlan& plan, RandomStream& random) const;
+    [[nodiscard]] Offspring trial(const Space& space, RandomStream& random) const;
     /// One member, or a uniform cross of two, with about one gene changed: for a slot, too.
-    [[nodiscard]] Offspring mutant(const EvolutionPlan& plan, RandomStream& random) const;
+    [[nodiscard]] Offspring mutant(const Space& space, RandomStream& random) const;
     /// `done`: the share of the phase's budget that is used. `random` decides what leaves the archive.
     void take(Member member, const Breeding& breeding, double done, RandomStream& random);
     /// A member from elsewhere: takes the place of the member `instead`, else the worst one's, unless it is there
@@ -67,8 +59,9 @@ private:
     std::size_t memory_at_ = 0;
     std::vector<Success> successes_;
     std::size_t since_learning_ = 0;
-    bool is_filled_ = false;  ///< whether there were ever as many members as at the beginning
-    std::size_t size_;        ///< NP at the beginning
+    bool is_filled_ = false;         ///< whether there were ever as many members as at the beginning
+    std::vector<std::size_t> free_;  ///< genes that have more than one value
+    std::size_t size_;               ///< NP at the beginning
     UnitGenome centre_;
 };
 
@@ -98,6 +91,8 @@ private:
     [[nodiscard]] UnitGenome with_moved_part(UnitGenome point, const UnitGenome& moved) const;
 
     EvolutionPlan plan_;
+    double cma_share_;                ///< 0 where there is nothing that CMA-ES could move
+    std::vector<std::size_t> free_;   ///< genes that have more than one value
     double evaluations_;              ///< of the island, as far as it is known
     std::vector<double> phase_ends_;  ///< shares of the budget
     std::vector<std::size_t> moved_;  ///< the genes that CMA-ES moves: all but choices

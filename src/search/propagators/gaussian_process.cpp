@@ -17,10 +17,6 @@ constexpr double noise_spread = 1.5;
 constexpr double least_log_noise = -9;
 constexpr double jitter = 1e-6;
 
-double squared(double x) {
-    return x * x;
-}
-
 }  // namespace
 
 GaussianProcess::GaussianProcess(const Space& space)
@@ -64,7 +60,8 @@ double GaussianProcess::log_posterior(const Eigen::MatrixXd& points, const Eigen
     const double fit = -0.5 * values.dot(factor.solve(values));
     const double complexity = -factor.matrixLLT().diagonal().array().log().sum();
     const double of_lengths = -0.5 * ((log_lengths.array() - std::log(usual_length)) / length_spread).square().sum();
-    const double of_noise = -0.5 * squared((log_noise - std::log(usual_noise)) / noise_spread);
+    const double noise = (log_noise - std::log(usual_noise)) / noise_spread;
+    const double of_noise = -0.5 * noise * noise;
     return fit + complexity + of_lengths + of_noise;
 }
 

@@ -1,7 +1,6 @@
-#include "genetic.hpp"
-
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/search/propagator.hpp"
 
 #include "unit_genome.hpp"
 #include "variation.hpp"

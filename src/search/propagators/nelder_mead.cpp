@@ -3,6 +3,8 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 
+#include "folding_propagator.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,14 +16,13 @@ namespace finch::search {
 namespace {
 
 constexpr std::size_t most_slots = 100'000;
-constexpr double rounding = 1e-12;  ///< of a coordinate that went through its gene's value
 
 /// Whether `genome`, at `place`, is what the point `wanted` means.
 bool means(const Space& space, const UnitGenome& wanted, const Genome& genome, const UnitGenome& place) {
     const Genome bred = from_unit(space, wanted);
     for (std::size_t i = 0; i < genome.size(); ++i) {
-        if (bred[i] != genome[i] &&
-            (value_count(space.genes[i]) || !(std::abs(to_unit(space.genes[i], bred[i]) - place[i]) <= rounding))) {
+        if (bred[i] != genome[i] && (value_count(space.genes[i]) ||
+                                     !(std::abs(to_unit(space.genes[i], bred[i]) - place[i]) <= coordinate_rounding))) {
             return false;
         }
     }
@@ -169,6 +170,11 @@ Offspring NelderMeadState::breed(const Stage& stage, const std::vector<const Ind
     offspring.bred_by = Operator::simplex;
     offspring.breeding.slot = chosen.first;
     return offspring;
+}
+
+std::unique_ptr<Propagator> make(const NelderMeadOptions& options, const Space& space, std::uint64_t seed) {
+    static_cast<void>(NelderMeadState({.space = space, .options = options}));  // refuses what it cannot search
+    return std::make_unique<FoldingPropagator<NelderMeadState, NelderMeadOptions>>(options, space, seed);
 }
 
 }  // namespace finch::search

@@ -2,6 +2,7 @@
 
 #include "finch/search/propagator.hpp"
 
+#include "fold_plan.hpp"
 #include "unit_genome.hpp"
 
 #include <cstdint>
@@ -12,13 +13,10 @@
 
 namespace finch::search {
 
-struct NelderMeadPlan {
-    Space space;
-    std::uint64_t seed = 1;
-    NelderMeadOptions options = {};
-    int island = 0;
-    std::int32_t workers = 1;  ///< of the island
-};
+/// Of a coordinate that went through its gene's value.
+constexpr double coordinate_rounding = 1e-12;
+
+using NelderMeadPlan = FoldPlan<NelderMeadOptions>;
 
 /// One simplex on the unit cube, of which the worst `parallel` vertices move at once (Lee and Wiswall, "A parallel
 /// implementation of the simplex function minimization routine", 2007; with one vertex it is Nelder and Mead's of

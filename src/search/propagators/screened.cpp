@@ -1,5 +1,6 @@
 #include "screened.hpp"
 
+#include "folding_propagator.hpp"
 #include "normal.hpp"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ namespace {
 constexpr double at_random = 0.05;  ///< of the births
 constexpr int candidate_count = 200;
 constexpr double uniform_candidates = 0.3;
-constexpr double best_share = 0.2;                ///< that the other candidates are bred from
+constexpr double bred_from_share = 0.2;           ///< that the other candidates are bred from
 constexpr double mutated_genes = 1.5;             ///< about, of a candidate
 constexpr std::size_t enough_of_high_rungs = 10;  ///< lower ones are then left out
 constexpr double fit_again_after = 0.125;         ///< of the results
@@ -89,7 +90,7 @@ std::vector<std::size_t> ScreenedState::by_loss() const {
 
 ScreenedState::Data ScreenedState::data() const {
     const std::vector<std::size_t> order = by_loss();
-    const auto most = static_cast<std::size_t>(plan_.most_points);
+    const auto most = static_cast<std::size_t>(plan_.options.most_points);
     std::vector<char> is_used(seen_.size(), order.size() <= most ? 1 : 0);
     if (order.size() > most) {
         std::vector<char> is_left_out(seen_.size(), 1);
@@ -142,9 +143,9 @@ GaussianProcess ScreenedState::model(const std::vector<const Individual*>& in_tr
 /// Uniform ones, and children of the best fifth: half of them of two parents, with about mutated_genes changed.
 std::vector<ScreenedState::Candidate> ScreenedState::candidates(RandomStream& random) const {
     const std::vector<std::size_t> order = by_loss();
-    const std::size_t parents =
-        std::min(order.size(),
-                 std::max<std::size_t>(5, static_cast<std::size_t>(best_share * static_cast<double>(order.size()))));
+    const std::size_t parents = std::min(
+        order.size(),
+        std::max<std::size_t>(5, static_cast<std::size_t>(bred_from_share * static_cast<double>(order.size()))));
     const auto drawn = [&random](std::size_t count) { return static_cast<std::size_t>(random.below(count)); };
     std::vector<Candidate> found;
     for (int candidate = 0; candidate < candidate_count; ++candidate) {
@@ -217,6 +218,10 @@ Offspring ScreenedState::breed(const Stage& stage, const std::vector<const Indiv
     offspring.parents = unknown[static_cast<std::size_t>(chosen)].parents;
     offspring.bred_by = Operator::model_screened;
     return offspring;
+}
+
+std::unique_ptr<Propagator> make(const ScreenedOptions& options, const Space& space, std::uint64_t seed) {
+    return std::make_unique<FoldingPropagator<ScreenedState, ScreenedOptions>>(options, space, seed);
 }
 
 }  // namespace finch::search

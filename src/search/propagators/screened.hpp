@@ -2,6 +2,7 @@
 
 #include "finch/search/propagator.hpp"
 
+#include "fold_plan.hpp"
 #include "gaussian_process.hpp"
 #include "unit_genome.hpp"
 
@@ -12,13 +13,7 @@
 
 namespace finch::search {
 
-struct ScreenedPlan {
-    Space space;
-    std::uint64_t seed = 1;
-    int island = 0;  ///< each begins with other points
-    std::int64_t most_points = 250;
-    std::int64_t evaluations = 0;  ///< of the island; 0: not known
-};
+using ScreenedPlan = FoldPlan<ScreenedOptions>;
 
 /// All that ScreenedOptions keeps: the results and the model's scales, a fold over an island's results.
 class ScreenedState {

@@ -7,7 +7,6 @@
 namespace finch::search {
 namespace {
 
-constexpr double rounding = 1e-12;         ///< of a coordinate that went through its gene's value
 constexpr double smallest = 1e-9;          ///< simplex, in ranges
 constexpr std::size_t patience_each = 20;  ///< results without a gain, per vertex
 
@@ -53,7 +52,7 @@ bool Simplex::take(const UnitGenome& point, double loss, const std::function<boo
         }
         // Of a real gene what was evaluated, so that rounding does not add up.
         for (const std::size_t gene : free_) {
-            if (std::abs(point[gene] - vertex.point[gene]) <= rounding) {
+            if (std::abs(point[gene] - vertex.point[gene]) <= coordinate_rounding) {
                 vertex.point[gene] = point[gene];
             }
         }

@@ -1,5 +1,7 @@
 #include "swarm.hpp"
 
+#include "folding_propagator.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -176,6 +178,10 @@ Offspring SwarmState::breed(const Stage& stage, const std::vector<const Individu
     offspring.parents = {particle.now, best_id_};
     offspring.bred_by = Operator::swarm;
     return offspring;
+}
+
+std::unique_ptr<Propagator> make(const SwarmOptions& options, const Space& space, std::uint64_t seed) {
+    return std::make_unique<FoldingPropagator<SwarmState, SwarmOptions>>(options, space, seed);
 }
 
 }  // namespace finch::search

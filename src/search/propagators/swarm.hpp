@@ -3,6 +3,7 @@
 #include "finch/search/propagator.hpp"
 
 #include "coordinates.hpp"
+#include "fold_plan.hpp"
 
 #include <cstdint>
 #include <limits>
@@ -10,12 +11,7 @@
 
 namespace finch::search {
 
-struct SwarmPlan {
-    Space space;
-    std::uint64_t seed = 1;
-    SwarmOptions options = {};
-    std::int32_t workers = 1;  ///< of the island
-};
+using SwarmPlan = FoldPlan<SwarmOptions>;
 
 /// All that SwarmOptions keeps: a fold over an island's results. A particle is a slot. Its position is its newest
 /// result's, its velocity the way from the one before; which that was, the result's first parent says. A result of a
@@ -23,6 +19,8 @@ struct SwarmPlan {
 class SwarmState {
 public:
     explicit SwarmState(SwarmPlan plan);
+
+    [[nodiscard]] static std::size_t first_points(const SwarmOptions& options) { return size(options, 1); }
 
     void take(const Individual& individual, bool born_here);
     /// `in_training`: on the island. Moves one of the particles of which the fewest are in training.

@@ -1,7 +1,9 @@
 #include "tpe.hpp"
 
+#include "finch/search/propagator.hpp"
+
 #include "fold.hpp"
-#include "folding.hpp"
+#include "in_training.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,197 @@
+#include "finch/app/run_search.hpp"
+
+#include "finch/app/closing.hpp"
+#include "finch/app/given.hpp"
+#include "finch/app/profile.hpp"
+#include "finch/app/progress.hpp"
+#include "finch/app/reuse.hpp"
+#include "finch/app/share_run.hpp"
+#include "finch/app/startup.hpp"
+#include "finch/app/storage.hpp"
+#include "finch/base/clock.hpp"
+#include "finch/base/format.hpp"
+#include "finch/base/message.hpp"
+#include "finch/cluster/signals.hpp"
+#include "finch/comm/mpi_mailbox.hpp"
+#include "finch/comm/phase.hpp"
+#include "finch/evaluate/cnn_evaluator.hpp"
+#include "finch/evaluate/command_evaluator.hpp"
+#include "finch/evaluate/function_evaluator.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+namespace finch::app {
+namespace {
+
+/// A million individuals take some seconds.
+double seconds_of_sharing() {
+    return 5 * start_seconds();
+}
+
+island::WorkerOptions worker_options(const RunContext& context, const OpenedRun& run,
+                                     const island::IslandMap& islands) {
+    island::WorkerOptions options;
+    options.run = run.before.run;
+    options.seed = context.config.seed;
+    options.restart = run.before.restart;
+    options.self = context.place().worker;
+    options.islands = &islands;
+    options.earlier = run.before.earlier;
+    const auto self = static_cast<std::size_t>(options.self);
+    options.bred_before = self < run.before.bred.size() ? run.before.bred[self] : 0;
+    options.hours_before = run.before.hours;
+    options.node_hours_before = run.before.node_hours;
+    options.nodes = context.placement.nodes();
+    options.one_at_a_time = run.before.one_at_a_time;
+    options.budget = context.config.budget;
+    options.final_choice = context.config.final_choice;
+    options.duplicates = context.config.duplicates;
+    options.other_results = run.other_results.all().empty() ? nullptr : &run.other_results;
+    options.retries = context.config.retries;
+    options.exchange = context.config.exchange;
+    options.exchange.node_of_island = cluster::node_of_island(context.placement.layout);
+    if (!context.options.genes) {
+        const config::Config::Needs needs = context.config.needs();
+        options.beginning = context.config.beginning(needs.first_points);
+        options.bred_from = needs.population;
+        options.openings_left = run.before.openings_left;
+    }
+    options.archive_seconds = context.config.checkpoint.archive_seconds;
+    options.training_seconds = context.config.checkpoint.training_seconds;
+    options.node = context.place().node;
+    options.device = context.device.name();
+    options.ranks = context.group.size();
+    options.threads = context.placement.threads;
+    options.timeout_seconds = context.config.workers.timeout_seconds;
+    for (const int leader : context.placement.layout.leaders) {
+        const cluster::Place& place = context.placement.mine(leader);
+        options.leader_names.push_back(fmt::format("rank {} on {}", leader, place.node));
+    }
+    return options;
+}
+
+/// Followers: no more than obedience.
+void follow(const RunContext& context) {
+    end_phases();
+    if (context.programs != nullptr) {
+        context.programs->follow();
+    } else if (context.config.trains()) {
+        std::optional<train::Profile> profile = begin_profile(context.options);
+        evaluate::Slots(context.config, context.datasets, context.device, context.group, context.communicator,
+                        profile ? &*profile : nullptr, context.meter)
+            .follow();
+    } else {
+        evaluate::follow_without_trainings(context.group);
+    }
+}
+
+/// `population`: what the leader knows, once it points at something.
+std::unique_ptr<island::Evaluator> make_evaluator(const RunContext& context, std::uint64_t run, evaluate::Slots& slots,
+                                                  const search::Population* const& population) {
+    if (const auto* function = std::get_if<config::FunctionObjective>(&context.config.objective)) {
+        return std::make_unique<evaluate::FunctionEvaluator>(*function, context.config.seed,
+                                                             context.config.workers.slots, context.group);
+    }
+    if (context.programs != nullptr) {
+        return std::make_unique<evaluate::CommandEvaluator>(
+            context.config, *context.programs, context.group,
+            [&population]() -> const search::Population& { return *population; }, cluster::seconds_left_to_stop);
+    }
+    const evaluate::CnnEvaluator::Place place{context.place().worker, context.placement.threads, context.place().node,
+                                              run};
+    auto evaluator = std::make_unique<evaluate::CnnEvaluator>(
+        context.config, slots, context.group, context.directory, place, context.device.name(), [&population] {
+            const search::Individual* best = population->best_trained();
+            return best != nullptr ? std::optional(search::standing(*best)) : std::nullopt;
+        });
+    evaluator->set_population([&population]() -> const search::Population& { return *population; });
+    const data::Dataset& images = context.datasets.training;
+    evaluator->set_sample_shape({images.height, images.width, images.channels}, images.outputs());
+    return evaluator;
+}
+
+/// Leaders: the search itself. Collective over the leaders at its beginning and its orderly end.
+island::ExitReason lead(const RunContext& context, OpenedRun opened) {
+    const bool is_zero = context.session.world_rank() == 0;
+    OpenedRun run = share_run(context.leaders.get(), std::move(opened), context.placement.layout.island_of_worker,
+                              context.config.exchange.kind, context.placement.layout.islands, context.config.costs);
+    share_results(context.leaders.get(), run.other_results);
+    FileJournal journal(context.directory.journal(context.place().worker), run.before.run);
+    std::optional<FileArchive> archive;
+    if (is_zero) {
+        archive.emplace(context.directory, context.config.space, run.facts, *run.lock,
+                        publisher(context, run.before.run));
+    }
+    const auto mailbox = comm::make_mpi_mailbox(context.leaders.get());
+    std::optional<train::Profile> profile = begin_profile(context.options);
+    std::optional<evaluate::Slots> slots;
+    slots.emplace(context.config, context.datasets, context.device, context.group, context.communicator,
+                  profile ? &*profile : nullptr, context.meter);
+    const search::Population* population = nullptr;
+    const auto evaluator = make_evaluator(context, run.before.run, *slots, population);
+    const island::IslandMap islands(context.placement.layout.island_of_worker, context.placement.layout.islands);
+    const auto propagator =
+        context.options.genes
+            ? fixed_genome_propagator(given_genome(context.config.space, *context.options.genes))
+            : search::make_propagator(context.config.propagator_of(islands.island_of(context.place().worker)),
+                                      context.config.space, context.config.seed);
+    Progress progress(context.config, is_zero, run.population.evaluations(), run.before.hours);
+    island::Worker worker(worker_options(context, run, islands), std::move(run.population), *propagator, *evaluator,
+                          journal, *mailbox, is_zero ? &*archive : nullptr, progress,
+                          {unix_seconds, steady_seconds, cluster::stop_request, context.slurm.end_time.value_or(0),
+                           cluster::request_orderly_stop});
+    population = &worker.population();
+    end_phases();
+    const island::ExitReason reason = worker.run();
+    begin_phase(context.session, "the end of the search", seconds_of_files());
+    if (reason == island::ExitReason::urgent) {
+        if (archive) {
+            close_urgently(context, worker, *archive);
+        }
+        evaluator->dismiss();
+        return reason;
+    }
+    if (profile) {
+        tell_profile(context, *slots);
+    }
+    evaluator->dismiss();
+    return close_orderly(context, worker, journal, archive ? &*archive : nullptr);
+}
+
+/// Ends this process at once, without a word to any other: its files are closed, and a peer may be dead.
+[[noreturn]] void leave_at_once(int code) {
+    std::fflush(nullptr);
+    std::_Exit(code);
+}
+
+/// Collective over the world, but after TERM.
+int end_together(const comm::Session& session, island::ExitReason reason) {
+    // A follower that was dismissed after TERM leaves as its leader does, without a word to other workers.
+    if (reason == island::ExitReason::urgent || cluster::stop_request() == StopRequest::urgent) {
+        // A launcher ends the others when the first one leaves, so each waits for those that still save.
+        comm::wait_for_all(MPI_COMM_WORLD, cluster::seconds_left_to_stop() - 2);
+        leave_at_once(exit_stopped);
+    }
+    cluster::ignore_signals();
+    begin_phase(session, "the end of the run", seconds_of_files());
+    const RunState state = reason == island::ExitReason::complete ? RunState::complete : RunState::stopped;
+    return exit_code(from_message<RunState>(comm::broadcast(MPI_COMM_WORLD, to_message(state))));
+}
+
+}  // namespace
+
+int run_search(const RunContext& context, OpenedRun opened, double timeout) {
+    begin_phase(context.session, "the roll call before the search", timeout);
+    comm::check_start(MPI_COMM_WORLD, context.placement.node_of_rank);
+    begin_phase(context.session, "handing out the run", seconds_of_sharing());
+    if (!context.group.is_leader()) {
+        follow(context);
+        return end_together(context.session, island::ExitReason::complete);
+    }
+    return end_together(context.session, lead(context, std::move(opened)));
+}
+
+}  // namespace finch::app

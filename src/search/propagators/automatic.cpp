@@ -1,0 +1,65 @@
+#include "evolution.hpp"
+#include "folding_propagator.hpp"
+#include "screened.hpp"
+
+#include <algorithm>
+
+namespace finch::search {
+namespace {
+
+constexpr double most_model_share = 0.01;  ///< of an evaluation
+
+/// How long an island's evaluations took.
+struct Durations {
+    double results = 0;
+    double timed = 0;
+    double seconds = 0;  ///< of the timed ones, in all
+
+    void take(const Individual& one, bool /*born_here*/) {
+        ++results;
+        if (one.started > 0 && one.finished >= one.started) {
+            seconds += one.finished - one.started;
+            ++timed;
+        }
+    }
+};
+
+class Automatic final : public Propagator {
+public:
+    Automatic(const AutomaticOptions& options, const Space& space, std::uint64_t seed)
+        : options_(options), screened_({}, space, seed), evolution_({}, space, seed) {}
+
+    Offspring breed(const Population& population, int island, const Stage& stage, RandomStream& random) override {
+        // Where not all results are told to all, births say how many there are.
+        is_screened_ = stage.births < static_cast<std::uint64_t>(options_.most_screened + stage.workers) &&
+                       is_worth_a_model(population, island);
+        return is_screened_ ? screened_.breed(population, island, stage, random)
+                            : evolution_.breed(population, island, stage, random);
+    }
+    std::size_t population() const noexcept override { return screened_.population(); }
+    std::size_t first_points() const noexcept override { return screened_.first_points(); }
+    bool looks_at_training() const noexcept override { return is_screened_; }
+
+private:
+    [[nodiscard]] bool is_worth_a_model(const Population& population, int island) {
+        const Durations& durations = durations_.over(population, island);
+        const double known = std::min(durations.results, static_cast<double>(ScreenedOptions{}.most_points));
+        const double model = options_.model_seconds * known * known;
+        return population.settled_on(island) < static_cast<std::size_t>(options_.most_screened) &&
+               (durations.timed == 0 || model < most_model_share * durations.seconds / durations.timed);
+    }
+
+    AutomaticOptions options_;
+    FoldingPropagator<ScreenedState, ScreenedOptions> screened_;
+    FoldingPropagator<EvolutionState, EvolutionOptions> evolution_;
+    bool is_screened_ = true;
+    Fold<Durations> durations_{Durations{}};
+};
+
+}  // namespace
+
+std::unique_ptr<Propagator> make(const AutomaticOptions& options, const Space& space, std::uint64_t seed) {
+    return std::make_unique<Automatic>(options, space, seed);
+}
+
+}  // namespace finch::search

@@ -1,0 +1,60 @@
+#pragma once
+
+#include "finch/search/propagator.hpp"
+
+#include "fold.hpp"
+#include "fold_plan.hpp"
+#include "in_training.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+
+namespace finch::search {
+
+/// Breeds from a State that folds over an island's results: `state.breed(stage, random)`, or, where it looks at what is
+/// in training, `state.breed(stage, in_training, random)`. A State that wants another number of first points than usual
+/// says it by `State::first_points(options)`.
+template <class State, class Options>
+class FoldingPropagator final : public Propagator {
+public:
+    FoldingPropagator(const Options& options, const Space& space, std::uint64_t seed)
+        : plan_{.space = space, .seed = seed, .options = options} {}
+
+    Offspring breed(const Population& population, int island, const Stage& stage, RandomStream& random) override {
+        if (!state_) {
+            plan_.island = island;
+            plan_.workers = stage.workers;
+            plan_.evaluations = stage.evaluations;
+            state_.emplace(State(plan_));
+        }
+        const State& state = state_->over(population, island);
+        if constexpr (is_told_of_training) {
+            return state.breed(stage, in_training_on(population, island), random);
+        } else {
+            return state.breed(stage, random);
+        }
+    }
+    std::size_t population() const noexcept override {
+        return std::size_t{1} << 30U;  // every copy that came to an island counts
+    }
+    std::size_t first_points() const noexcept override {
+        if constexpr (requires { State::first_points(plan_.options); }) {
+            return State::first_points(plan_.options);
+        }
+        return std::max<std::size_t>(6, 2 * plan_.space.size());
+    }
+    bool looks_at_training() const noexcept override { return is_told_of_training; }
+
+private:
+    static constexpr bool is_told_of_training =
+        requires(const State& state, const Stage& stage, const std::vector<const Individual*>& in_training,
+                 RandomStream& random) {
+        state.breed(stage, in_training, random);
+    };
+
+    FoldPlan<Options> plan_;
+    std::optional<Fold<State>> state_;
+};
+
+}  // namespace finch::search
