@@ -167,7 +167,7 @@ TEST_CASE("joules are summed over the ranks of a worker, each by its own meter")
         for (const auto& [id, individual] : train_all(2, false, {}, watts.get())) {
             CAPTURE(id);
             CHECK(individual.energy.source == energy::Source::estimated);
-            // Never more than both took in the leader's time; less where a rank began late, which is a loaded machine's.
+            // No more than both took in the leader's time; less where a rank began late, as on a loaded machine.
             const double mean_watts = individual.energy.joules / individual.training_seconds;
             CHECK(mean_watts <= 1001 * (1 + 1e-9));
             CHECK(mean_watts > 100);
