@@ -171,8 +171,8 @@ void add_simulation(CLI::App& app, CommandLine& line) {
         ->check(CLI::Range(1, 1 << 20));
     simulating->add_option(
         "--durations", options.durations,
-        "of evaluations: lognormal:MEDIAN,SPREAD or constant:SECONDS (default: the objective's seconds "
-        "and spread, or lognormal:60,0.5)");
+        "of evaluations: lognormal:MEDIAN,SPREAD, constant:SECONDS or recorded:RUN (default: the objective's "
+        "seconds and spread, or lognormal:60,0.5)");
     simulating->add_option("--seeds", options.seeds, "1..10, 3 or 1,5,9 (default: the configuration's)");
     simulating->add_option("--message-seconds", options.message_seconds, "that a message between two leaders takes")
         ->check(CLI::Range(0.0, 3600.0));

@@ -27,6 +27,20 @@ std::filesystem::path directory_asked_about(const RunOptions& options) {
 
 constexpr const char* default_durations = "lognormal:60,0.5";
 
+/// What each evaluation of a run took, in seconds; what was reused took nothing.
+std::vector<double> recorded_seconds(const std::string& run) {
+    search::Population population(search::ExchangeKind::none, 1);
+    read_run(run).recovered.merge_into(population);
+    std::vector<double> all;
+    for (const auto& [id, one] : population.individuals()) {
+        const double seconds = one.training_seconds > 0 ? one.training_seconds : one.finished - one.started;
+        if (one.outcome != search::Outcome::unfinished && !one.is_reused() && seconds > 0) {
+            all.push_back(seconds);
+        }
+    }
+    return all;
+}
+
 /// Throws ConfigError where it cannot be written.
 void write_line(std::ofstream& file, const std::filesystem::path& path, const std::string& line) {
     if (!(file << line << std::flush)) {
@@ -73,7 +87,8 @@ int simulate_runs(const SimulateOptions& options) {
     const bool configured = function != nullptr && function->seconds > 0 && options.durations.empty();
     simulation.duration =
         configured ? function->duration()
-                   : simulate::parse_durations(options.durations.empty() ? default_durations : options.durations);
+                   : simulate::parse_durations(options.durations.empty() ? default_durations : options.durations,
+                                               recorded_seconds);
     const std::vector<std::uint64_t> seeds =
         options.seeds.empty() ? std::vector{config.seed} : simulate::parse_seeds(options.seeds);
     simulate::check(config, simulation);

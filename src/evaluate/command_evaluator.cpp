@@ -16,7 +16,9 @@
 namespace finch::evaluate {
 namespace {
 
-constexpr double seconds_of_wait = 0.005;        // leader, for its own programs
+constexpr double longest_wait = 0.005;           // s: leader, for its own programs; other leaders' messages wait for it
+constexpr double shortest_wait = 0.0005;         // s
+constexpr double share_of_wait = 0.001;          // of what an evaluation takes
 constexpr double seconds_between_looks = 0.05;   // of all ranks of a worker
 constexpr double seconds_to_hear_of_a_stop = 2;  // Slurm signals programs and Finch at nearly the same time
 constexpr double seconds_for_other_ranks = 5;    // once one has failed
@@ -117,7 +119,7 @@ std::vector<Programs::Standing> CommandEvaluator::look() {
 }
 
 std::vector<search::Individual> CommandEvaluator::advance() {
-    const bool has_something = programs_.wait(seconds_of_wait);
+    const bool has_something = programs_.wait(std::clamp(share_of_wait * last_seconds_, shortest_wait, longest_wait));
     std::vector<search::Individual> done;
     if (!has_something && group_.size() > 1 && steady_seconds() - last_look_ < seconds_between_looks) {
         return done;
@@ -247,6 +249,7 @@ std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, bo
     search::Individual individual = std::move(running.individual);
     individual.finished = unix_seconds();
     add_time(individual, running.began);
+    last_seconds_ = steady_seconds() - running.began;
     individual.outcome = search::Outcome::failed;
     describe(individual, running.curve);
     if (running.end_reason == EndReason::timed_out) {

@@ -113,6 +113,9 @@ void evaluate(const FunctionInstance& instance, std::uint64_t seed, Individual& 
 
 double PretendedDuration::seconds(std::uint64_t seed, Id individual) const {
     RandomStream random(seed, Purpose::pretended_duration, individual.value);
+    if (!recorded_seconds.empty()) {
+        return recorded_seconds[random.below(recorded_seconds.size())];
+    }
     return median_seconds > 0 ? median_seconds * std::exp(spread * random.normal()) : 0;
 }
 

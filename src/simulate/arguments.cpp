@@ -37,7 +37,16 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
 
 }  // namespace
 
-search::PretendedDuration parse_durations(const std::string& text) {
+search::PretendedDuration parse_durations(
+    const std::string& text, const std::function<std::vector<double>(const std::string& run)>& seconds_of) {
+    constexpr std::string_view recorded = "recorded:";
+    if (text.starts_with(recorded) && text.size() > recorded.size()) {
+        search::PretendedDuration duration{.recorded_seconds = seconds_of(text.substr(recorded.size()))};
+        if (duration.recorded_seconds.empty()) {
+            throw ConfigError(fmt::format("--durations: no evaluation has ended in the run of '{}'", text));
+        }
+        return duration;
+    }
     const auto kind = split(text, ":");
     const auto values = kind.size() == 2 ? split(kind[1], ",") : std::vector<std::string_view>();
     const bool is_constant = kind[0] == "constant" && values.size() == 1;
@@ -47,7 +56,8 @@ search::PretendedDuration parse_durations(const std::string& text) {
     if (!(seconds > 0 && seconds <= longest_seconds && spread >= 0 && spread <= widest_spread)) {
         throw ConfigError(
             fmt::format("--durations: '{}'; accepted: lognormal:MEDIAN,SPREAD or constant:SECONDS, with seconds "
-                        "above 0 up to {} and a spread (of the logarithm) from 0 to {}: lognormal:60,0.5",
+                        "above 0 up to {} and a spread (of the logarithm) from 0 to {}: lognormal:60,0.5; or "
+                        "recorded:RUN, a run directory",
                         text, longest_seconds, widest_spread));
     }
     return {seconds, spread};

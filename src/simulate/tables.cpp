@@ -61,6 +61,15 @@ std::vector<Column> columns_of(const config::Config& config) {
 
 constexpr int label_width = 8;
 
+std::string text_of(const search::PretendedDuration& duration) {
+    if (const std::vector<double>& recorded = duration.recorded_seconds; !recorded.empty()) {
+        return fmt::format("{:.4g} s (median of {} recorded: {:.4g} to {:.4g})", quantile(recorded, 0.5),
+                           recorded.size(), std::ranges::min(recorded), std::ranges::max(recorded));
+    }
+    return fmt::format("{} s{}", duration.median_seconds,
+                       duration.spread > 0 ? fmt::format(" (median; log-normal, deviation {})", duration.spread) : "");
+}
+
 }  // namespace
 
 std::string heading(const config::Config& config, const Options& options) {
@@ -75,11 +84,9 @@ std::string heading(const config::Config& config, const Options& options) {
     text += fmt::format("; workers {}, islands {}\n", options.workers,
                         islands > 0 ? islands : cluster::automatic_islands(options.workers));
     text += fmt::format(
-        "an evaluation lasts {} s{}, a message {:.4g} ms; memory is estimated from the sizes of what a leader's "
+        "an evaluation lasts {}, a message {:.4g} ms; memory is estimated from the sizes of what a leader's "
         "population holds\n",
-        options.duration.median_seconds,
-        options.duration.spread > 0 ? fmt::format(" (median; log-normal, deviation {})", options.duration.spread) : "",
-        1e3 * options.message_seconds);
+        text_of(options.duration), 1e3 * options.message_seconds);
     text += fmt::format("{:<{}}", "seed", label_width);
     for (const Column& column : columns_of(config)) {
         text += fmt::format("{:>{}}", column.name, column.width);

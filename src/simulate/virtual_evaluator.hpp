@@ -11,7 +11,7 @@ namespace finch::simulate {
 /// Evaluates a function. An evaluation ends when the clock has gone on by its pretended duration.
 class VirtualEvaluator : public island::Evaluator {
 public:
-    /// `now`, in seconds, and `function` outlive it.
+    /// `now`, in seconds, `function` and `duration` outlive it.
     VirtualEvaluator(const search::FunctionInstance& function, const search::PretendedDuration& duration,
                      std::uint64_t seed, int slots, const double& now);
 
@@ -41,7 +41,7 @@ private:
     };
 
     const search::FunctionInstance& function_;
-    search::PretendedDuration duration_;
+    const search::PretendedDuration& duration_;
     std::uint64_t seed_;
     std::size_t slots_;
     const double& now_;

@@ -15,6 +15,7 @@ workers: {islands: 3}
 """
 REFUSED = {
     "a bad duration": (("--durations", "lognormal:60"), "--durations: 'lognormal:60'"),
+    "no run": (("--durations", "recorded:runs/none"), "runs/none"),
     "no seeds": (("--seeds", "5..1"), "--seeds: '5..1'"),
     "too few workers": (("--set", "workers.islands=12"), "--workers: 9 are too few for 12 islands"),
     "other island sizes": (("--set", "workers.islands=[3, 4]"), "--workers: 9 where workers.islands asks for 7"),
@@ -49,6 +50,7 @@ with Folder() as folder:
     check(not (folder.path / "runs").exists(), "a simulation made a run directory")
     passed("4 seeds: a table with quartiles and a file with a row each, the same when asked again")
 
+    folder.write("tiny.yaml", TINY)
     # One worker breeds in one order, whatever the evaluations last.
     folder.run(1, "evolve", "rastrigin.yaml", "--set", "workers.islands=1", "--set", "search.budget.evaluations=150")
     real = min(row["loss"] for row in individuals(folder.path / "runs/rastrigin").values())
@@ -58,11 +60,20 @@ with Folder() as folder:
     check(float(simulated[0]["best"]) == real and simulated[0]["seed"] == "5", f"one real worker found {real}, simulated {simulated}")
     passed("one simulated worker finds what one real worker finds, to the last bit")
 
+    folder.run(1, "evolve", "tiny.yaml", "--run", "runs/trained", "--set", "workers.ranks=1", "--set", "workers.islands=1")
+    seconds = sorted(row["training_seconds"] for row in individuals(folder.path / "runs/trained").values())
+    output = folder.run(0, *simulate, "--durations", "recorded:runs/trained", "--set", "search.budget.evaluations=3000")
+    described = re.search(r"lasts (\S+) s \(median of 12 recorded: (\S+) to (\S+)\)", output)
+    expected = ((seconds[5] + seconds[6]) / 2, seconds[0], seconds[-1])
+    check(described and all(abs(float(told) / one - 1) < 1e-3 for told, one in zip(described.groups(), expected)), f"{expected}\n{output}")
+    hours = float(output.splitlines()[-1].split()[output.splitlines()[-2].split().index("hours")])
+    check(abs(hours * 3600 * 9 / (3000 * sum(seconds) / 12) - 1) < 0.1, f"3 000 trainings like {seconds} on 9 workers last {hours} hours\n{output}")
+    passed("evaluations last as long as the recorded trainings of a run of networks")
+
     for name, (arguments, text) in REFUSED.items():
         output = folder.run(0, *simulate, *arguments, expect=2)
         messages = [line for line in output.splitlines() if line.startswith("finch: ")]
         check(len(messages) == 1 and text in messages[0], f"{name}\n{output}")
-    folder.write("tiny.yaml", TINY)
     output = folder.run(0, "simulate", "tiny.yaml", "--workers", "4", expect=2)
     check(re.fullmatch(r"finch: .*trains networks.*benchmark functions only.*\n", output), f"a training is not refused\n{output}")
     check("--workers" in folder.run(0, "simulate", "rastrigin.yaml", expect=2), "no workers are accepted")

@@ -3,16 +3,46 @@
 #include "finch/base/error.hpp"
 
 #include <doctest/doctest.h>
+#include <map>
 
 using namespace finch;
 using namespace finch::simulate;
 
+namespace {
+
+std::vector<double> none_recorded(const std::string& run) {
+    throw ConfigError("asked for " + run);
+}
+
+search::PretendedDuration durations(const std::string& text) {
+    return parse_durations(text, none_recorded);
+}
+
+}  // namespace
+
 TEST_CASE("durations are log-normal with a median and a spread, or constant") {
-    CHECK(parse_durations("lognormal:60,0.5").median_seconds == 60);
-    CHECK(parse_durations("lognormal:60,0.5").spread == 0.5);
-    CHECK(parse_durations("lognormal:0.25,0").spread == 0);
-    CHECK(parse_durations("constant:1e3").median_seconds == 1000);
-    CHECK(parse_durations("constant:1e3").spread == 0);
+    CHECK(durations("lognormal:60,0.5").median_seconds == 60);
+    CHECK(durations("lognormal:60,0.5").spread == 0.5);
+    CHECK(durations("lognormal:0.25,0").spread == 0);
+    CHECK(durations("constant:1e3").median_seconds == 1000);
+    CHECK(durations("constant:1e3").spread == 0);
+}
+
+TEST_CASE("durations are those of a recorded run, drawn alike") {
+    const auto drawn = parse_durations("recorded:runs/a:b", [](const std::string& run) {
+        CHECK(run == "runs/a:b");
+        return std::vector<double>{1, 2, 4};
+    });
+    std::map<double, int> counts;
+    for (std::uint64_t id = 0; id < 3000; ++id) {
+        ++counts[drawn.seconds(7, {id})];
+    }
+    REQUIRE(counts.size() == 3);
+    for (const double seconds : {1.0, 2.0, 4.0}) {
+        CHECK(counts[seconds] == doctest::Approx(1000).epsilon(0.12));  // 4.6 standard deviations
+    }
+    CHECK_THROWS_WITH_AS((void)parse_durations("recorded:a", [](const std::string&) { return std::vector<double>(); }),
+                         doctest::Contains("no evaluation has ended"), ConfigError);
 }
 
 TEST_CASE("what is no duration is named, with what is accepted") {
@@ -35,10 +65,14 @@ TEST_CASE("what is no duration is named, with what is accepted") {
                              "constant:1:2",
                              " constant:1",
                              "constant:2e9",
-                             "lognormal:1,11"}) {
+                             "lognormal:1,11",
+                             "recorded",
+                             "recorded:"}) {
         CAPTURE(text);
-        CHECK_THROWS_WITH_AS((void)parse_durations(text), doctest::Contains("--durations: '"), ConfigError);
-        CHECK_THROWS_WITH_AS((void)parse_durations(text), doctest::Contains("lognormal:MEDIAN,SPREAD"), ConfigError);
+        CHECK_THROWS_WITH_AS((void)parse_durations(text, none_recorded), doctest::Contains("--durations: '"),
+                             ConfigError);
+        CHECK_THROWS_WITH_AS((void)parse_durations(text, none_recorded), doctest::Contains("lognormal:MEDIAN,SPREAD"),
+                             ConfigError);
     }
 }
 

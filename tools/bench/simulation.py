@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """How near a simulation comes to a real run: rastrigin whose evaluations pretend to last, on 2 to 16 ranks, and simulated; and how busy workers are without generations.
 
-    tools/bench/simulation.py [FINCH] [REPETITIONS] [pairs|busy|large]
+    tools/bench/simulation.py [FINCH] [REPETITIONS] [pairs|busy|large|networks]
 
 A real run does not compute while it pretends, so 16 ranks may share 2 cores. Busy is the share of the workers' time, until the last
 evaluation ended, in which they evaluated. `pairs`: prints the medians of both and simulated ÷ real, [least … most] of the repetitions. `busy`: 4 real ranks, 400
 evaluations each, beside what is left of it if each generation (one evaluation of each worker) waited for its slowest, by the same durations. `large`: the same of half
-an hour of 10 000 simulated workers in a ring of 1 000 islands, beside generations of durations of the same distribution.
+an hour of 10 000 simulated workers in a ring of 1 000 islands, beside generations of durations of the same distribution. `networks`: 4 real ranks whose programs sleep as long
+as 1 to 10 passes of a network of 1 to 10 layers take, some 400 evaluations each, beside a barrier and beside a simulation with the recorded durations; and 10 000 simulated workers with them.
 """
 import os
 import pathlib
@@ -20,10 +21,11 @@ import h5py
 
 FINCH = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build/finch")
 REPETITIONS = int(sys.argv[2]) if len(sys.argv) > 2 else 3
-PART = sys.argv[3] if len(sys.argv) > 3 else "pairs busy large"
+PART = sys.argv[3] if len(sys.argv) > 3 else "pairs busy large networks"
 EVALUATIONS_PER_RANK = 100
 CASES = [(2, 0.02), (2, 0.1), (4, 0.02), (4, 0.1), (8, 0.1), (16, 0.1)]
 MEDIAN, SPREAD = 60, 0.5  # of simulated durations
+LARGE_GENERATIONS = 25
 CONFIG = """
 name: rastrigin
 search:
@@ -33,6 +35,26 @@ search:
   budget: {budget}
 workers: {{islands: {islands}}}
 log: {{level: warning}}
+"""
+# Sleeps as a training of the tutorial's network of so many 3 x 3 convolutions of 10 channels on 28 x 28 pixels, and a linear layer takes, some passes over the data.
+SLEEPER = """import json, sys, time
+for line in sys.stdin:
+    genes = json.loads(line)["genes"]
+    operations = 2 * 28 * 28 * 9 * (10 + 100 * (genes["layers"] - 1)) + 2 * 28 * 28 * 10 * 10
+    time.sleep(operations * genes["passes"] * 11.2e-9)
+    sys.stdout.write(f"finch loss={genes['x'] ** 2}\\nfinch done\\n")
+    sys.stdout.flush()
+"""
+NETWORKS = """
+name: rastrigin
+search:
+  objective: {command: "/usr/bin/python3 %s/sleeper.py", persistent: true, keep: none}
+  space: {x: {real: [-5, 5]}, layers: {int: [1, 10]}, passes: {int: [1, 10]}}
+  propagator: {genetic: {population: 8}}
+  exchange: {kind: pollination, probability: 0.9}
+  budget: {evaluations: 1600}
+workers: {islands: 2}
+log: {level: warning}
 """
 
 
@@ -101,11 +123,30 @@ def print_large(folder):
     write_config(folder, 0.1, "{hours: 0.5}", 1000, "ring")
     busy, _ = simulated(folder, 10_000, 1, "--durations", f"lognormal:{MEDIAN},{SPREAD}")
     durations = random.Random(1)
-    generations = [[MEDIAN * durations.lognormvariate(0, SPREAD) for _ in range(10_000)] for _ in range(25)]
+    generations = [[MEDIAN * durations.lognormvariate(0, SPREAD) for _ in range(10_000)] for _ in range(LARGE_GENERATIONS)]
     print(f"10 000 simulated workers: busy {busy:.4f}, with a barrier {busy_with_a_barrier(generations):.3f}")
 
 
+def print_networks(folder):
+    (folder / "sleeper.py").write_text(SLEEPER)
+    recorded, rows = "runs/rastrigin", []
+    for seed in range(1, REPETITIONS + 1):
+        (folder / "config.yaml").write_text(NETWORKS % folder)
+        busy, with_barrier = real_busy(folder, seed)
+        write_config(folder, 0.1, "{evaluations: 1600}", 2)
+        rows.append((busy, with_barrier, simulated(folder, 4, seed, "--durations", f"recorded:{recorded}")[0]))
+    print("networks, 4 real ranks: busy, with a barrier after each generation, simulated: " + ", ".join(map(spread, zip(*rows))))
+    with h5py.File(folder / recorded / "population.h5", "r") as file:
+        seconds = sorted(file["individuals"]["training_seconds"])
+    print(f"durations: least {seconds[0]:.4f}, median {statistics.median(seconds):.4f}, mean {statistics.mean(seconds):.4f}, most {seconds[-1]:.4f} s")
+    write_config(folder, 0.1, "{hours: %f}" % (LARGE_GENERATIONS * statistics.mean(seconds) / 3600), 1000, "ring")
+    busy, _ = simulated(folder, 10_000, 1, "--durations", f"recorded:{recorded}")
+    dice = random.Random(1)
+    generations = [dice.choices(seconds, k=10_000) for _ in range(LARGE_GENERATIONS)]
+    print(f"networks, 10 000 simulated workers: busy {busy:.4f}, with a barrier {busy_with_a_barrier(generations):.3f}")
+
+
 with tempfile.TemporaryDirectory(prefix="finch-bench-") as name:
-    for part, print_part in (("pairs", print_pairs), ("busy", print_busy), ("large", print_large)):
+    for part, print_part in (("pairs", print_pairs), ("busy", print_busy), ("large", print_large), ("networks", print_networks)):
         if part in PART:
             print_part(pathlib.Path(name))

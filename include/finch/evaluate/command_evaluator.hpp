@@ -7,6 +7,7 @@
 #include "finch/search/population.hpp"
 
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -81,7 +82,8 @@ private:
     std::optional<search::Standing> kept_;  ///< whose folder is kept as the best
     double last_order_ = 0;                 ///< steady seconds
     double last_look_ = 0;
-    int not_started_ = 0;  ///< programs, in a row
+    double last_seconds_ = std::numeric_limits<double>::infinity();  ///< that the evaluation which ended last took
+    int not_started_ = 0;                                            ///< programs, in a row
 };
 
 }  // namespace finch::evaluate

@@ -52,10 +52,11 @@ private:
 /// Sets the loss and the outcome of `individual`. Its noise depends on `seed` and its id alone.
 void evaluate(const FunctionInstance& instance, std::uint64_t seed, Individual& individual);
 
-/// How long an evaluation pretends to last: log-normal, as trainings of different sizes do.
+/// How long an evaluation pretends to last: log-normal, as trainings of different sizes do, or one of those recorded.
 struct PretendedDuration {
     double median_seconds = 0;
-    double spread = 0;  ///< deviation of the logarithm; 0: always the median
+    double spread = 0;                       ///< deviation of the logarithm; 0: always the median
+    std::vector<double> recorded_seconds{};  ///< drawn from with replacement; empty: log-normal
 
     /// Depends on `seed` and the individual alone.
     [[nodiscard]] double seconds(std::uint64_t seed, Id individual) const;
