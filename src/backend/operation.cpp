@@ -3,10 +3,7 @@
 namespace finch::backend {
 
 bool backward_reads_input(const OperationShape& shape) noexcept {
-    const auto* const activation = std::get_if<ActivationShape>(&shape);
-    return std::holds_alternative<ConvolutionShape>(shape) || std::holds_alternative<LinearShape>(shape) ||
-           std::holds_alternative<BatchNormShape>(shape) || std::holds_alternative<LayerNormShape>(shape) ||
-           (activation != nullptr && needs_its_input(activation->activation));
+    return std::visit([](const auto& known) { return known.backward_reads_input(); }, shape);
 }
 
 bool backward_reads_output(const OperationShape& shape) noexcept {
@@ -22,15 +19,15 @@ bool backward_reads_output(const OperationShape& shape) noexcept {
 }
 
 std::int64_t kept_floats(const OperationShape& shape) noexcept {
-    if (const auto* pooling = std::get_if<PoolingShape>(&shape)) {
-        const std::int64_t outputs = pooling->batch * pooling->height_out() * pooling->width_out() * pooling->channels;
-        return pooling->kind == Pooling::max ? outputs : 0;
-    }
-    if (const auto* norm = std::get_if<LayerNormShape>(&shape)) {
-        return 4 * norm->batch;  // mean and deviation in double
-    }
-    const auto* norm = std::get_if<BatchNormShape>(&shape);
-    return norm == nullptr ? 0 : 16 * norm->channels;  // sums, mean and deviation in double, four factors
+    return std::visit(
+        [](const auto& known) -> std::int64_t {
+            if constexpr (requires { known.kept_floats(); }) {
+                return known.kept_floats();
+            } else {
+                return 0;
+            }
+        },
+        shape);
 }
 
 }  // namespace finch::backend

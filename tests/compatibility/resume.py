@@ -55,14 +55,15 @@ def examine(name, source, folder):
     passed(f"{name}: {len(finished)} finished individuals read as they were recorded")
 
     unfinished = len(before) - len(finished)
-    output = folder.run(2, "evolve", folder.path / name / "tiny.yaml", "--run", run)
+    budget = len(before) + 2
+    output = folder.run(2, "evolve", folder.path / name / "tiny.yaml", "--run", run, "--set", f"search.budget.evaluations={budget}")
     check("begins anew" not in output, f"{name}: a training did not go on from its snapshot\n{output}")
     check("goes on from its snapshot" in output, f"{name}: world rank 0 tells of no training that went on\n{output}")
     check_went_on(name, run, source)
     words = outcome_words(run)
     after = individuals(run)
-    check(len(after) == 20 and {words[row["outcome"]] for row in after.values()} == {"evaluated"},
-          f"{name}: not 20 evaluated individuals after the resume\n{output}")
+    check(len(after) == budget and {words[row["outcome"]] for row in after.values()} == {"evaluated"},
+          f"{name}: not {budget} evaluated individuals after the resume\n{output}")
     kept = rows(folder.run(0, "show", run, "--csv"))
     changed = {(id, column): (before[id][column], kept[id][column]) for id in finished
                for column in set(before[id]) & set(kept[id]) - {"islands"}  # where it is active now: the search went on

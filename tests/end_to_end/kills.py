@@ -38,15 +38,19 @@ def kill_some(process, ranks):
     kinds[kind] = kinds.get(kind, 0) + 1
 
 
-def finished(run):
-    """What the archive and the journals know, through `finch show --csv`: rows of finished individuals by id."""
+def shown(run):
+    """What the archive and the journals know, through `finch show --csv`: a row for each individual."""
     out = subprocess.run(folder.command(0, "show", str(run), "--csv"), cwd=folder.path, env=environment(), text=True,
                          stdout=subprocess.PIPE, check=True).stdout.splitlines()
     header = out[0].split(",")
     rows = [dict(zip(header, line.split(","))) for line in out[1:]]
     ids = [row["id"] for row in rows]
     check(len(set(ids)) == len(ids), "an id stands twice")
-    return {row["id"]: (row["outcome"], row["loss"], row["epochs"]) for row in rows if row["outcome"] != "unfinished"}
+    return rows
+
+
+def finished(run):
+    return {row["id"]: (row["outcome"], row["loss"], row["epochs"]) for row in shown(run) if row["outcome"] != "unfinished"}
 
 
 def unfinished_trainings(run, since=0):
@@ -95,6 +99,7 @@ with Folder() as folder:
         for key, value in known.items():
             check(now.get(key) == value, f"kill {kills}: {key} was {value}, is {now.get(key)}")
         known = now
+    budget = min(budget, len(shown(run)) + 4)  # enough to see whether it is exact
     last = folder.run(4, "evolve", "tiny.yaml", "--set", f"search.budget.evaluations={budget}", "--set", "log.ranks=workers")
     rows = individuals(run)
     words = outcome_words(run)

@@ -58,6 +58,7 @@ struct ConvolutionShape {
     bool deterministic = true;  ///< the same bits each time
     auto operator<=>(const ConvolutionShape&) const = default;
 
+    [[nodiscard]] static constexpr bool backward_reads_input() noexcept { return true; }
     /// Pixels that the kernel reaches over.
     [[nodiscard]] std::int64_t reach() const noexcept { return dilation * (kernel - 1) + 1; }
     [[nodiscard]] std::int64_t height_out() const noexcept {
@@ -86,8 +87,13 @@ struct PoolingShape {
     std::int64_t padding = 0;
     auto operator<=>(const PoolingShape&) const = default;
 
+    [[nodiscard]] static constexpr bool backward_reads_input() noexcept { return false; }
     [[nodiscard]] std::int64_t height_out() const noexcept { return (height + 2 * padding - kernel) / stride + 1; }
     [[nodiscard]] std::int64_t width_out() const noexcept { return (width + 2 * padding - kernel) / stride + 1; }
+    /// Which input each maximum came from.
+    [[nodiscard]] std::int64_t kept_floats() const noexcept {
+        return kind == Pooling::max ? batch * height_out() * width_out() * channels : 0;
+    }
 };
 
 /// The mean of each channel over the pixels of x (batch, pixels, channels). No parameters.
@@ -97,6 +103,8 @@ struct MeanShape {
     std::int64_t pixels = 1;  ///< height · width
     std::int64_t channels = 1;
     auto operator<=>(const MeanShape&) const = default;
+
+    [[nodiscard]] static constexpr bool backward_reads_input() noexcept { return false; }
 };
 
 /// A linear layer with bias and activation over x (batch, height, width, channels) in NHWC, or (batch, features) with
@@ -113,6 +121,8 @@ struct LinearShape {
     bool needs_input_grad = true;
     Precision precision = Precision::float32;
     auto operator<=>(const LinearShape&) const = default;
+
+    [[nodiscard]] static constexpr bool backward_reads_input() noexcept { return true; }
 };
 
 /// An activation by itself over `count` floats per batch. No parameters.
@@ -121,6 +131,8 @@ struct ActivationShape {
     std::int64_t count = 1;  ///< batch included
     Activation activation = Activation::relu;
     auto operator<=>(const ActivationShape&) const = default;
+
+    [[nodiscard]] bool backward_reads_input() const noexcept { return needs_its_input(activation); }
 };
 
 /// The sum of two tensors of `count` floats, with an activation. No parameters.
@@ -129,6 +141,8 @@ struct AddShape {
     std::int64_t count = 1;  ///< batch included
     Activation activation = Activation::none;
     auto operator<=>(const AddShape&) const = default;
+
+    [[nodiscard]] static constexpr bool backward_reads_input() noexcept { return false; }
 };
 
 /// Batch normalisation over x (batch, pixels, channels), with an activation (torch.nn.BatchNorm2d; BatchNorm1d with one
@@ -145,6 +159,10 @@ struct BatchNormShape {
     double epsilon = 1e-5;
     Activation activation = Activation::none;
     bool operator==(const BatchNormShape&) const = default;
+
+    [[nodiscard]] static constexpr bool backward_reads_input() noexcept { return true; }
+    /// Sums, mean and deviation in double, four factors.
+    [[nodiscard]] std::int64_t kept_floats() const noexcept { return 16 * channels; }
 };
 
 /// Layer normalisation of each sample of x (batch, pixels, channels) over all its values, whose variance is divided by
@@ -157,6 +175,10 @@ struct LayerNormShape {
     std::int64_t channels = 1;
     double epsilon = 1e-5;
     bool operator==(const LayerNormShape&) const = default;
+
+    [[nodiscard]] static constexpr bool backward_reads_input() noexcept { return true; }
+    /// Mean and deviation in double.
+    [[nodiscard]] std::int64_t kept_floats() const noexcept { return 4 * batch; }
 };
 
 /// Two tensors (rows, first) and (rows, second) side by side: (rows, first + second). No parameters.
@@ -166,6 +188,8 @@ struct ConcatenateShape {
     std::int64_t first = 1;
     std::int64_t second = 1;
     auto operator<=>(const ConcatenateShape&) const = default;
+
+    [[nodiscard]] static constexpr bool backward_reads_input() noexcept { return false; }
 };
 
 /// Dropout over x (batch, features): in training a value becomes 0 with probability `rate`, else it is divided by
@@ -178,17 +202,19 @@ struct DropoutShape {
     double rate = 0.5;        ///< in [0, 1)
     std::uint32_t layer = 0;  ///< which dropout of the model
     bool operator==(const DropoutShape&) const = default;
+
+    [[nodiscard]] static constexpr bool backward_reads_input() noexcept { return false; }
 };
 
-/// What a device can be asked to make. Each has a `name`, which profiles print.
+/// What a device can be asked to make. Each has a `name`, which profiles print, and says with `backward_reads_input()`
+/// and, where it does, `kept_floats()` what must stay from forward() to backward().
 using OperationShape = std::variant<ConvolutionShape, PoolingShape, MeanShape, LinearShape, ActivationShape, AddShape,
                                     ConcatenateShape, BatchNormShape, LayerNormShape, DropoutShape>;
 
 /// Whether backward() reads the input x; and the output y. What it does not read may be overwritten after forward().
 [[nodiscard]] bool backward_reads_input(const OperationShape& shape) noexcept;
 [[nodiscard]] bool backward_reads_output(const OperationShape& shape) noexcept;
-/// Floats that an operation keeps from forward() to backward() beside its input and output, about: which input a
-/// maximum came from, statistics of the batch.
+/// Floats that an operation keeps from forward() to backward() beside its input and output, about.
 [[nodiscard]] std::int64_t kept_floats(const OperationShape& shape) noexcept;
 
 /// Whether forward() learns from the batch and follows it with running statistics, or uses what was learnt.
