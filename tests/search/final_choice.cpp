@@ -148,7 +148,8 @@ TEST_CASE("the choice does not depend on the order in which things came to be kn
     }
     const FinalChoice choice{4, 3};
     std::uint32_t number = 0;
-    for (const Candidate& one : final_candidates(population_of(all), 4)) {
+    const Population evaluated_once = population_of(all);
+    for (const Candidate& one : final_candidates(evaluated_once, 4)) {
         for (int i = 0; i < 3; ++i, ++number) {
             all.push_back(repeat(number, *one.individual, 0.01 * (number * 5 % 7)));
         }
