@@ -27,18 +27,10 @@ std::filesystem::path directory_asked_about(const RunOptions& options) {
 
 constexpr const char* default_durations = "lognormal:60,0.5";
 
-/// What each evaluation of a run took, in seconds; what was reused took nothing.
 std::vector<double> recorded_seconds(const std::string& run) {
     search::Population population(search::ExchangeKind::none, 1);
     read_run(run).recovered.merge_into(population);
-    std::vector<double> all;
-    for (const auto& [id, one] : population.individuals()) {
-        const double seconds = one.training_seconds > 0 ? one.training_seconds : one.finished - one.started;
-        if (one.outcome != search::Outcome::unfinished && !one.is_reused() && seconds > 0) {
-            all.push_back(seconds);
-        }
-    }
-    return all;
+    return simulate::recorded_seconds(population);
 }
 
 /// Throws ConfigError where it cannot be written.

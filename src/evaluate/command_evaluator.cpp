@@ -46,6 +46,10 @@ bool is_port_taken(const std::string& problem) {
 
 }  // namespace
 
+double wait_for_programs(double last_evaluation, double youngest_running) {
+    return std::clamp(share_of_wait * std::max(last_evaluation, youngest_running), shortest_wait, longest_wait);
+}
+
 CommandEvaluator::CommandEvaluator(const config::Config& config, Programs& programs, const comm::Group& group,
                                    std::function<const search::Population&()> population,
                                    std::function<double()> seconds_left)
@@ -118,8 +122,16 @@ std::vector<Programs::Standing> CommandEvaluator::look() {
     return command(order);
 }
 
+double CommandEvaluator::youngest() const {
+    double began = 0;
+    for (const Running& running : running_) {
+        began = running.used ? std::max(began, running.began) : began;
+    }
+    return began > 0 ? steady_seconds() - began : 0;
+}
+
 std::vector<search::Individual> CommandEvaluator::advance() {
-    const bool has_something = programs_.wait(std::clamp(share_of_wait * last_seconds_, shortest_wait, longest_wait));
+    const bool has_something = programs_.wait(wait_for_programs(last_seconds_, youngest()));
     std::vector<search::Individual> done;
     if (!has_something && group_.size() > 1 && steady_seconds() - last_look_ < seconds_between_looks) {
         return done;

@@ -37,13 +37,26 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
 
 }  // namespace
 
+std::vector<double> recorded_seconds(const search::Population& population) {
+    std::vector<double> all;
+    for (const auto& [id, one] : population.individuals()) {
+        const bool in_one_start = one.attempt.worker >= 0 && one.attempt.restart == id.restart();
+        const double seconds = in_one_start ? one.finished - one.started : one.training_seconds;
+        if (one.finished_training() && !one.is_reused() && one.started > 0 && seconds > 0) {
+            all.push_back(seconds);
+        }
+    }
+    return all;
+}
+
 search::PretendedDuration parse_durations(
     const std::string& text, const std::function<std::vector<double>(const std::string& run)>& seconds_of) {
     constexpr std::string_view recorded = "recorded:";
     if (text.starts_with(recorded) && text.size() > recorded.size()) {
-        search::PretendedDuration duration{.recorded_seconds = seconds_of(text.substr(recorded.size()))};
+        const std::string run = text.substr(recorded.size());
+        search::PretendedDuration duration{.recorded_seconds = seconds_of(run)};
         if (duration.recorded_seconds.empty()) {
-            throw ConfigError(fmt::format("--durations: no evaluation has ended in the run of '{}'", text));
+            throw ConfigError(fmt::format("--durations: {}: no evaluation of this run took any time", run));
         }
         return duration;
     }
@@ -55,9 +68,9 @@ search::PretendedDuration parse_durations(
     const double spread = is_lognormal ? number<double>(values[1]).value_or(NAN) : 0;
     if (!(seconds > 0 && seconds <= longest_seconds && spread >= 0 && spread <= widest_spread)) {
         throw ConfigError(
-            fmt::format("--durations: '{}'; accepted: lognormal:MEDIAN,SPREAD or constant:SECONDS, with seconds "
-                        "above 0 up to {} and a spread (of the logarithm) from 0 to {}: lognormal:60,0.5; or "
-                        "recorded:RUN, a run directory",
+            fmt::format("--durations: '{}'; accepted: lognormal:MEDIAN,SPREAD, as lognormal:60,0.5, or "
+                        "constant:SECONDS, with seconds above 0 up to {} and a spread (of the logarithm) from 0 to {}; "
+                        "or recorded:RUN, a run directory",
                         text, longest_seconds, widest_spread));
     }
     return {seconds, spread};

@@ -1,7 +1,9 @@
 #include "finch/base/clock.hpp"
 #include "finch/base/random.hpp"
+#include "finch/comm/mpi.hpp"
 #include "finch/comm/mpi_mailbox.hpp"
 
+#include <atomic>
 #include <doctest/doctest.h>
 #include <functional>
 #include <thread>
@@ -124,6 +126,47 @@ TEST_CASE("mailbox: a sender's order holds for any mixture of sizes, counted and
     for (const auto& numbers : received.numbers) {
         CHECK(numbers == first_numbers(count));
     }
+}
+
+TEST_CASE("mailbox: what has come is taken at the first look") {
+    const auto mailbox = make_mpi_mailbox(MPI_COMM_WORLD);
+    Received received(mailbox->leaders());
+    // Ranks 0 and 1 tell each other by memory how far they are, since each call of MPI would let messages in.
+    int* told = nullptr;
+    MPI_Win window = MPI_WIN_NULL;
+    FINCH_MPI(MPI_Win_allocate_shared(world_rank() == 0 ? 2 * sizeof(int) : 0, sizeof(int), MPI_INFO_NULL,
+                                      MPI_COMM_WORLD, &told, &window));
+    MPI_Aint size = 0;
+    int unit = 0;
+    FINCH_MPI(MPI_Win_shared_query(window, 0, &size, &unit, &told));
+    std::atomic_ref<int> sent(told[0]);
+    std::atomic_ref<int> seen(told[1]);
+    constexpr std::uint32_t rounds = 40;
+    std::size_t at_first = 0;
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+        const int next = static_cast<int>(round) + 1;
+        if (world_rank() == 0) {
+            mailbox->send(1, numbered(0, round, 400), true);
+            sent = next;
+            until([&] { return seen == next; });
+        } else if (world_rank() == 1) {
+            until([&] { return sent == next; });
+            at_first += received.add(mailbox->take());
+            until([&] {
+                received.add(mailbox->take());
+                return received.numbers[0].size() == round + 1;
+            });
+            seen = next;
+        }
+    }
+
+    close(*mailbox, received);
+
+    if (world_rank() == 1) {
+        CHECK(received.numbers[0] == first_numbers(rounds));
+        CHECK(at_first > rounds / 2);  // the first messages set up what they go through
+    }
+    FINCH_MPI(MPI_Win_free(&window));
 }
 
 TEST_CASE("mailbox: messages to oneself come with the next take, in order") {

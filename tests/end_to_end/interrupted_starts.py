@@ -1,4 +1,4 @@
-"""Many starts, each interrupted by USR2 at a random moment from the launch on, while busy loops take the cores: every one ends with 0 or 75,
+"""Many starts, each interrupted by USR2 at a random moment from the launch on: every one ends with 0 or 75,
 and every individual of a completed run has the bits that finch replay gives it without a break. A USR2 that comes before a rank's handler stands (its libraries are still
 being loaded) kills that rank, as POSIX has it: 140, which evolve.sbatch takes for a start to repeat. FINCH_TEST_STARTS=500 FINCH_TEST_BUSY=2 for a long one by hand."""
 import os
@@ -78,4 +78,5 @@ finally:
     for process in load:
         process.kill()
         process.wait()
+check(75 in codes, f"seed {SEED}: no start was interrupted: {codes}")
 passed(f"{STARTS} starts (seed {SEED}) ended with {codes}; {len(unbroken)} individuals, trained again in one piece, have the same bits")

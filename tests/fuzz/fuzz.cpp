@@ -54,6 +54,7 @@ namespace {
 
 constexpr timeval processor_time{2, 0};
 constexpr timeval processor_time_in_library{0, 300'000};  // inputs that keep libhdf5 busy for ever are not rare
+constexpr timeval rest_outside_library{1, 700'000};
 constexpr std::size_t slack_bytes = std::size_t{64} << 20;
 constexpr int in_library = 42;  // exit code of a child that ended inside libhdf5
 constexpr int by_signal = 43;   // of one that ended elsewhere
@@ -90,9 +91,17 @@ bool is_inside_library() {
     return false;
 }
 
+volatile std::sig_atomic_t has_more_time = 0;  // the case that is read, outside libhdf5
+
 void on_signal(int number) {
     if (is_inside_library()) {
         ::_exit(in_library);
+    }
+    if (number == SIGPROF && has_more_time != 0) {
+        has_more_time = 0;
+        const itimerval rest{{0, 0}, rest_outside_library};
+        ::setitimer(ITIMER_PROF, &rest, nullptr);
+        return;
     }
     std::fprintf(stderr, "fuzz: %s: case %llu ended by signal %d\n", current_target,
                  static_cast<unsigned long long>(shared->next), number);
@@ -153,6 +162,7 @@ void read_cases(const Target& target, std::uint64_t end) {
     for (; shared->next < end; ++shared->next) {
         const Bytes bytes = mutated(target, shared->next);
         const itimerval limit{{0, 0}, target.uses_hdf5 ? processor_time_in_library : processor_time};
+        has_more_time = target.uses_hdf5 ? 1 : 0;
         ::setitimer(ITIMER_PROF, &limit, nullptr);
         most_allocated = allocated;
         const std::size_t before = allocated;

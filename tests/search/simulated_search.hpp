@@ -43,7 +43,7 @@ inline double rosenbrock(const Genome& x) {
     return sum;
 }
 
-/// Ten genes of all kinds, with one optimum of value 0.
+/// Eight genes of all kinds, with one optimum of value 0.
 inline Space mixed_space() {
     return {{{"optimizer", ChoiceGene{{"sgd", "adam", "adadelta", "adamw"}}},
              {"activation", ChoiceGene{{"relu", "tanh", "sigmoid"}}},

@@ -42,7 +42,37 @@ TEST_CASE("durations are those of a recorded run, drawn alike") {
         CHECK(counts[seconds] == doctest::Approx(1000).epsilon(0.12));  // 4.6 standard deviations
     }
     CHECK_THROWS_WITH_AS((void)parse_durations("recorded:a", [](const std::string&) { return std::vector<double>(); }),
-                         doctest::Contains("no evaluation has ended"), ConfigError);
+                         doctest::Contains("--durations: a: no evaluation"), ConfigError);
+}
+
+TEST_CASE("what a run recorded counts from beginning to end, or the training alone where it went on in a later start") {
+    search::Population population(search::ExchangeKind::none, 1);
+    const auto add = [&](std::uint32_t number, double started, double finished, double trained) -> search::Individual {
+        search::Individual one;
+        one.id = search::Id::make(1, 0, number);
+        one.outcome = search::Outcome::evaluated;
+        one.loss = 1;
+        one.started = started;
+        one.finished = finished;
+        one.training_seconds = trained;
+        one.attempt = {.restart = 1, .worker = 0};
+        return one;
+    };
+    search::Individual stopped = add(2, 1e9, 1e9 + 5000, 7);
+    stopped.attempt.restart = 2;
+    search::Individual old = add(3, 1e9, 1e9 + 5000, 8);  // of a version that recorded no attempts
+    old.attempt = {};
+    search::Individual impossible = add(4, 0, 1e9, 0);  // no network can be made of it
+    impossible.outcome = search::Outcome::failed;
+    search::Individual reused = add(5, 1e9, 1e9 + 1, 1);
+    reused.reused_from = search::Id::make(1, 0, 1);
+    search::Individual running = add(6, 1e9, 0, 3);
+    running.outcome = search::Outcome::unfinished;
+    for (const search::Individual& one : {add(1, 1e9, 1e9 + 4, 3), stopped, old, impossible, reused, running}) {
+        population.merge(one);
+    }
+
+    CHECK(recorded_seconds(population) == std::vector<double>{4, 7, 8});
 }
 
 TEST_CASE("what is no duration is named, with what is accepted") {

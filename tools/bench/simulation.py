@@ -137,7 +137,7 @@ def print_networks(folder):
         rows.append((busy, with_barrier, simulated(folder, 4, seed, "--durations", f"recorded:{recorded}")[0]))
     print("networks, 4 real ranks: busy, with a barrier after each generation, simulated: " + ", ".join(map(spread, zip(*rows))))
     with h5py.File(folder / recorded / "population.h5", "r") as file:
-        seconds = sorted(file["individuals"]["training_seconds"])
+        seconds = sorted(file["individuals"]["finished"] - file["individuals"]["started"])
     print(f"durations: least {seconds[0]:.4f}, median {statistics.median(seconds):.4f}, mean {statistics.mean(seconds):.4f}, most {seconds[-1]:.4f} s")
     write_config(folder, 0.1, "{hours: %f}" % (LARGE_GENERATIONS * statistics.mean(seconds) / 3600), 1000, "ring")
     busy, _ = simulated(folder, 10_000, 1, "--durations", f"recorded:{recorded}")

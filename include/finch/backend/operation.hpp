@@ -206,8 +206,9 @@ struct DropoutShape {
     [[nodiscard]] static constexpr bool backward_reads_input() noexcept { return false; }
 };
 
-/// What a device can be asked to make. Each has a `name`, which profiles print, and says with `backward_reads_input()`
-/// and, where it does, `kept_floats()` what must stay from forward() to backward().
+/// What a device can be asked to make. Each has a `name`, which profiles print, and says what must stay from forward()
+/// to backward(): `backward_reads_input()`; `kept_floats()`, if it keeps anything else; its output, if it has an
+/// `activation` whose derivative is taken there.
 using OperationShape = std::variant<ConvolutionShape, PoolingShape, MeanShape, LinearShape, ActivationShape, AddShape,
                                     ConcatenateShape, BatchNormShape, LayerNormShape, DropoutShape>;
 

@@ -14,6 +14,11 @@
 
 namespace finch::evaluate {
 
+/// How long a leader waits for its own programs before it looks for other leaders' messages: a thousandth of what an
+/// evaluation takes, which is as long as the last one or as the youngest that runs has taken, whichever is more;
+/// between 0.5 and 5 ms. All in seconds.
+[[nodiscard]] double wait_for_programs(double last_evaluation, double youngest_running);
+
 /// Evaluates individuals with programs (docs/programs.md), one on each rank of the worker. Leader only; the followers
 /// run Programs::follow().
 class CommandEvaluator : public island::Evaluator {
@@ -60,6 +65,8 @@ private:
     std::vector<Programs::Standing> command(const ProgramOrder& order);
     void begin(std::uint32_t slot, bool is_retry);
     [[nodiscard]] std::vector<Programs::Standing> look();
+    /// Seconds since the last evaluation of those that run began; 0 if none runs.
+    [[nodiscard]] double youngest() const;
     void take_reports(std::uint32_t slot);
     void take_report(Running& running, const ReportLine& line);
     void decide(std::uint32_t slot, const Programs::Standing& standing);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "finch/search/function_instance.hpp"
+#include "finch/search/population.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -9,8 +10,12 @@
 
 namespace finch::simulate {
 
-/// "lognormal:60,0.5" (median in seconds, deviation of the logarithm), "constant:60" or "recorded:RUN": what the
-/// evaluations of an earlier run took, which `seconds_of` tells. Throws ConfigError that names --durations.
+/// What each evaluation that ended took, in seconds: from its beginning to its end, or, where it was stopped and went
+/// on later, its training alone. Not of those that were reused, or failed before they began.
+[[nodiscard]] std::vector<double> recorded_seconds(const search::Population& population);
+
+/// "lognormal:60,0.5" (median in seconds, deviation of the logarithm), "constant:60" or "recorded:RUN": as the
+/// evaluations of an earlier run, which `seconds_of` tells. Throws ConfigError that names --durations.
 [[nodiscard]] search::PretendedDuration parse_durations(
     const std::string& text, const std::function<std::vector<double>(const std::string& run)>& seconds_of);
 
