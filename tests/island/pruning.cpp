@@ -106,8 +106,9 @@ TEST_CASE("a leader hears of the rungs of its island while trainings go on, and 
     world.slots = 1;
     CHECK_FALSE(world.run(22));
 
+    const search::Population recorded = world.recorded();
     for (std::size_t worker = 0; worker < 4; ++worker) {
-        for (const search::Individual* individual : world.recorded().unfinished()) {
+        for (const search::Individual* individual : recorded.unfinished()) {
             const search::Individual* known = world.workers_[worker]->population().find(individual->id);
             const bool is_of_island = individual->island == static_cast<int>(worker) % 2;
             CHECK((known != nullptr && known->pruning.rung > 0) == (is_of_island || worker == 0));

@@ -1,5 +1,5 @@
 // The main() of every MPI test. A failure on any rank fails the run and says on which rank; a test case that hangs is
-// ended by an alarm, which says on which ranks and in which test case (FINCH_TEST_SECONDS, 300 where unset: a loaded
+// ended by an alarm, which says on which ranks and in which test case (FINCH_TEST_SECONDS, 900 where unset: a loaded
 // machine is no hang).
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "finch/comm/mpi.hpp"
@@ -23,7 +23,7 @@ char hang_text[512];  // made beforehand, since a signal handler cannot format
 
 unsigned seconds_per_test_case() {
     const char* text = std::getenv("FINCH_TEST_SECONDS");
-    return text != nullptr ? static_cast<unsigned>(std::atoi(text)) : 300U;
+    return text != nullptr ? static_cast<unsigned>(std::atoi(text)) : 900U;
 }
 
 void watch(const char* test_case) {
