@@ -27,7 +27,7 @@ std::filesystem::path directory_asked_about(const RunOptions& options) {
 
 constexpr const char* default_durations = "lognormal:60,0.5";
 
-std::vector<double> recorded_seconds(const std::string& run) {
+std::vector<double> seconds_recorded_in(const std::string& run) {
     search::Population population(search::ExchangeKind::none, 1);
     read_run(run).recovered.merge_into(population);
     return simulate::recorded_seconds(population);
@@ -80,7 +80,7 @@ int simulate_runs(const SimulateOptions& options) {
     simulation.duration =
         configured ? function->duration()
                    : simulate::parse_durations(options.durations.empty() ? default_durations : options.durations,
-                                               recorded_seconds);
+                                               seconds_recorded_in);
     const std::vector<std::uint64_t> seeds =
         options.seeds.empty() ? std::vector{config.seed} : simulate::parse_seeds(options.seeds);
     simulate::check(config, simulation);

@@ -185,6 +185,9 @@ void Simulation::run() {
         if (wake.time != seat(wake.worker).wake) {
             continue;
         }
+        if (wake.time < now_) {
+            throw Error(fmt::format("worker {} of the simulation goes back in time", wake.worker));
+        }
         now_ = wake.time;
         seat(wake.worker).wake = never;
         if (seat(wake.worker).worker->step()) {

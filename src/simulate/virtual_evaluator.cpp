@@ -47,7 +47,9 @@ std::vector<search::Individual> VirtualEvaluator::advance() {
 double VirtualEvaluator::next_event() const {
     double next = std::numeric_limits<double>::infinity();
     for (const Running& running : running_) {
-        next = std::min(next, running.asks_at() > now_ ? running.asks_at() : running.due);
+        if (running.due > now_) {  // else its worker searches no more
+            next = std::min(next, running.asks_at() > now_ ? running.asks_at() : running.due);
+        }
     }
     return next;
 }

@@ -28,7 +28,7 @@ public:
 
     /// Whether an evaluation has ended since this was asked last.
     [[nodiscard]] bool take_has_ended() noexcept { return std::exchange(has_ended_, false); }
-    /// When an evaluation ends or wants_soon() becomes true; infinity where nothing runs.
+    /// When from now on an evaluation ends or wants_soon() becomes true; infinity if none does.
     [[nodiscard]] double next_event() const;
     /// When the last evaluation ended.
     [[nodiscard]] double last_end() const noexcept { return last_end_; }

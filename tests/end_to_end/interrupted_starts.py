@@ -20,10 +20,11 @@ LINEAR = "model:\n  - flatten\n  - linear: {units: 20, activation: $activation, 
 CONFIGS = {"convolutions": BASE, "linear": BASE[:BASE.index("model:")] + LINEAR + BASE[BASE.index("training:"):].replace("epochs: 3", "epochs: 20")}
 
 
-def interrupt(process, data_before, seconds):
-    """USR2 to every rank at a random moment within `seconds`: counted from the first rank's start, or (two times of three) from when the data are there, of
-    which the output told `data_before` times before. Returns whether all ranks were ready for it."""
+def interrupt(process, data_before, whole, without_data):
+    """USR2 to every rank at a random moment of a run, which takes `whole` seconds, `without_data` of them before the data are there: counted from the first
+    rank's start, or (two times of three) from the data, of which the output told `data_before` times before. Returns whether all ranks were ready for it."""
     late = dice.random() < 2 / 3
+    seconds = whole - without_data if late else whole
     wait_for(lambda: (data_told() > data_before if late else ranks_of(process)) or process.poll() is not None, 120, "a start")
     time.sleep(dice.uniform(0, seconds))
     ready = True
@@ -59,12 +60,15 @@ try:
             run = folder.path / f"runs/{name}-{ranks}"
             command = [ranks, "evolve", f"{name}.yaml", "--set", f"workers.ranks={ranks}", "--set", "workers.threads=1", "--run"]
             if (name, ranks) not in seconds:  # of a whole run here and now
-                began = time.monotonic()
-                folder.run(*command, f"runs/whole-{name}-{ranks}")
-                seconds[name, ranks] = time.monotonic() - began
-            data_before = data_told() if start else 0
+                began, data_before = time.monotonic(), data_told() if start else 0
+                process = folder.start(*command, f"runs/whole-{name}-{ranks}")
+                wait_for(lambda: data_told() > data_before or process.poll() is not None, 120, "the data")
+                without_data = time.monotonic() - began
+                check(end(process) == 0, f"a run without interruption ended with {process.returncode}\n{folder.output()[-4000:]}")
+                seconds[name, ranks] = time.monotonic() - began, without_data
+            data_before = data_told()
             process = folder.start(*command, run, *(["--fresh"] if fresh.get((name, ranks)) else []))
-            ready = interrupt(process, data_before, seconds[name, ranks])
+            ready = interrupt(process, data_before, *seconds[name, ranks])
             code = end(process)
             check(code in (0, 75) or (code == 128 + signal.SIGUSR2 and not ready),
                   f"seed {SEED}, start {start} of {name} on {ranks} rank(s) ended with {code}\n{folder.output()[-4000:]}")

@@ -129,6 +129,17 @@ TEST_CASE("a budget of hours and a target loss end a run") {
     CHECK(target.evaluations < 100000);
 }
 
+TEST_CASE("evaluations that come due after the end of the hours do not hold it up") {
+    const config::Config config = rastrigin("budget: {hours: 0.01}", "{islands: 2}");
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+        // The end takes some messages, each as long as an evaluation.
+        const Result result = run(config, {10, {0.5, 0.5}, 0.5}, seed);
+
+        CHECK(result.hours <= 0.01);
+        CHECK(result.evaluations > 0);
+    }
+}
+
 TEST_CASE("what a leader holds is estimated by what it knows: its island's part, world rank 0 all of it") {
     const Result result =
         run(rastrigin("exchange: {kind: none}, budget: {generations: 40}", "{islands: 4}"), lognormal_20, 1);
