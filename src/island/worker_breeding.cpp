@@ -115,7 +115,7 @@ bool Worker::is_left_alone(const search::Individual& known) const {
 
 bool Worker::start_bred() {
     search::Individual individual = newborn();
-    const search::Stage now = stage();
+    search::Stage now = stage();
     if (looks_for_duplicates_) {
         known_genomes_.update(population_, island(), tells_of_starts_);
     }
@@ -124,7 +124,8 @@ bool Worker::start_bred() {
     std::uint32_t known = 0;
     std::uint32_t violations = 0;
     while (!exists && attempt - known - violations < breeding_attempts && violations < most_violations) {
-        search::Offspring offspring = breed(attempt++, individual.id, now);
+        now.attempt = attempt++;
+        search::Offspring offspring = breed(individual.id, now);
         individual.genome = std::move(offspring.genome);
         individual.parents = offspring.parents;
         individual.bred_by = offspring.bred_by;
@@ -173,14 +174,14 @@ void Worker::reuse(search::Individual individual, const search::Individual& twin
 }
 
 /// From what the run begins with, else by the propagator; canonical.
-search::Offspring Worker::breed(std::uint32_t attempt, search::Id id, const search::Stage& now) {
-    RandomStream random(options_.seed, Purpose::breeding, id.value, attempt);
+search::Offspring Worker::breed(search::Id id, const search::Stage& now) {
+    RandomStream random(options_.seed, Purpose::breeding, id.value, now.attempt);
     const search::Beginning& beginning = options_.beginning;
     if (known_in_a_row_ >= search::most_known_in_a_row / 2) {
         return {search::random_genome(beginning.space, random)};  // chance finds what is not known yet
     }
     if (const auto opening = opening_of(options_.openings_left, id.sequence() - 1, id.worker(), workers())) {
-        return beginning.open(*opening, attempt, random);
+        return beginning.open(*opening, now.attempt, random);
     }
     search::Offspring offspring = propagator_.breed(population_, island(), now, random);
     if (beginning.space.size() > 0) {

@@ -141,6 +141,27 @@ TEST_CASE("no genome that violates a constraint is trained, and all are canonica
     }
 }
 
+TEST_CASE("first points of screened and auto that are ruled out are drawn anew and cost no evaluation") {
+    for (const search::PropagatorOptions& propagator : {search::PropagatorOptions{search::ScreenedOptions{}},
+                                                        search::PropagatorOptions{search::AutomaticOptions{}}}) {
+        World world(3, 1, evaluations(60), search::ExchangeKind::none);
+        world.propagator = propagator;
+        world.set_space(plane());
+        world.beginning.space = plane();
+        world.beginning.constraints.emplace_back("x <= 0", plane());
+        world.exists = [](const search::Genome& genome) { return genome[1] > 0; };
+
+        CHECK(world.run(plenty));
+
+        const search::Population recorded = world.recorded();
+        CHECK(recorded.settled() == 60);
+        for (const auto& [id, individual] : recorded.individuals()) {
+            CHECK(individual.outcome == search::Outcome::evaluated);
+            CHECK((individual.genome[0] <= 0 && individual.genome[1] > 0));
+        }
+    }
+}
+
 TEST_CASE("where no genome obeys the constraints, individuals fail and say so") {
     World world(1, 1, evaluations(2), search::ExchangeKind::none);
     world.beginning.space = plane();

@@ -126,7 +126,7 @@ private:
     void start_repeat(search::Repeat repeat);
     void reuse(search::Individual individual, const search::Individual& twin);
     [[nodiscard]] search::Individual newborn();
-    [[nodiscard]] search::Offspring breed(std::uint32_t attempt, search::Id id, const search::Stage& now);
+    [[nodiscard]] search::Offspring breed(search::Id id, const search::Stage& now);
     [[nodiscard]] search::Stage stage() const;
     [[nodiscard]] const search::Individual* known_as(const search::Genome& genome) const;
     [[nodiscard]] const search::Individual* known_elsewhere(const search::Genome& genome) const;

@@ -26,6 +26,7 @@ struct Stage {
     std::int64_t evaluations = 0;  ///< that the island is to have; 0: not known
     std::int32_t workers = 1;      ///< of the island
     std::uint64_t births = 0;      ///< of the island, about: what its workers bred so far if all bred alike
+    std::uint32_t attempt = 0;     ///< genomes that were bred for this birth before and ruled out
 };
 
 /// Breeds one individual from what is known on an island. What it breeds depends on the population, the stage and the

@@ -186,7 +186,8 @@ Offspring ScreenedState::breed(const Stage& stage, const std::vector<const Indiv
         return offspring;
     }
     if (stage.births < first_points_) {
-        offspring.genome = from_unit(plan_.space, first_point(stage.births));
+        offspring.genome =
+            stage.attempt == 0 ? from_unit(plan_.space, first_point(stage.births)) : random_genome(plan_.space, random);
         return offspring;
     }
     const std::size_t enough = std::min(first_points_, std::max<std::size_t>(4, first_points_ / 2));
