@@ -171,7 +171,9 @@ def programs(folder):
     check(len(rows) == 4 and all(seconds >= 1 and source == "estimated" and near(joules, 50 * seconds, 0.1) for _, seconds, joules, source in rows), f"{rows}")
     folder.run(2, "evolve", "program.yaml", "--run", "runs/slots", "--set", "workers.slots=2", "--set", "workers.ranks=2")
     rows = joules_of(folder.path / "runs/slots")
-    check(len(rows) == 4 and all(near(joules, 2 * 50 / 2 * seconds, 0.25) for _, seconds, joules, _ in rows), f"two at once on two ranks: {rows}")
+    # All 100 W while the other slot rests, which on a busy machine it may for long; half of them while both run.
+    watts = [joules / seconds for _, seconds, joules, _ in rows]
+    check(len(rows) == 4 and min(watts) < 90 and all(45 <= one <= 110 for one in watts), f"two at once on two ranks: {rows}")
     passed("a program takes the watts of its worker's ranks while it runs; two at once share them")
 
     folder.write("program.py", "import time\ntime.sleep(3)\nprint('finch loss=1')\n")
