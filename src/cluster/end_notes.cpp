@@ -1,6 +1,8 @@
 #include "finch/cluster/end_notes.hpp"
 
 #include "finch/base/error.hpp"
+#include "finch/base/files.hpp"
+#include "finch/base/format.hpp"
 #include "finch/base/handle.hpp"
 
 #include <array>
@@ -51,10 +53,12 @@ extern "C" void finch_on_fatal_signal(int signal) {
 }  // namespace
 
 void keep_end_notes(const std::filesystem::path& path, int rank, std::uint32_t restart, std::int32_t worker) {
-    note.file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (note.file < 0) {
-        throw_errno("cannot open " + path.string());
+    std::string problem;
+    FileDescriptor file = open_regular(path, O_WRONLY | O_CREAT | O_NOFOLLOW, problem);
+    if (!file) {
+        throw ApiError(fmt::format("cannot open {}: {}", path.string(), problem));
     }
+    note.file = file.release();
     note.offset = static_cast<off_t>(sizeof(Cell)) * rank;
     note.cell = {magic, restart, worker, EndKind::none};
     has_noted = false;

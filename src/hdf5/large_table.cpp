@@ -1,4 +1,8 @@
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
 #include "finch/hdf5/table.hpp"
+
+#include "stored.hpp"
 
 #include <algorithm>
 
@@ -13,12 +17,16 @@ bool has_table(hid_t at, const std::string& name) {
     return H5Lexists(at, name.c_str(), H5P_DEFAULT) > 0;
 }
 
-LargeTable::LargeTable(hid_t at, std::string name) : name_(std::move(name)) {
-    dataset_ = Hid(check_reading(H5Dopen2(at, name_.c_str(), H5P_DEFAULT), "there is no table " + name_));
+LargeTable::LargeTable(hid_t at, std::string name, std::string key) : name_(std::move(name)), key_(std::move(key)) {
+    dataset_ = open_dataset(at, name_);
     space_ = Hid(check_reading(H5Dget_space(dataset_.get()), "H5Dget_space"));
     const Hid type(check_reading(H5Dget_type(dataset_.get()), "H5Dget_type"));
     if (H5Sget_simple_extent_ndims(space_.get()) != 1 || H5Tget_class(type.get()) != H5T_COMPOUND) {
         throw FileError(name_ + " is no table");
+    }
+    const int column = H5Tget_member_index(type.get(), key_.c_str());
+    if (column < 0 || H5Tget_member_class(type.get(), static_cast<unsigned>(column)) != H5T_INTEGER) {
+        throw FileError(fmt::format("{} has no column {} of whole numbers", name_, key_));
     }
     rows_ = static_cast<std::size_t>(check_reading(H5Sget_simple_extent_npoints(space_.get()), "H5Sget_simple_extent"));
 }
@@ -33,14 +41,9 @@ void LargeTable::read(RowRange rows, hid_t type, std::byte* out) const {
                   "table " + name_ + " cannot be read");
 }
 
-void LargeTable::visit(const std::string& column,
-                       const std::function<void(std::span<const std::uint64_t>)>& visit) const {
-    const Hid whole(check_reading(H5Dget_type(dataset_.get()), "H5Dget_type"));
-    if (H5Tget_member_index(whole.get(), column.c_str()) < 0) {
-        throw FileError(name_ + " has no column " + column);
-    }
+void LargeTable::visit(const std::function<void(std::span<const std::uint64_t>)>& visit) const {
     const Hid type(check_reading(H5Tcreate(H5T_COMPOUND, sizeof(std::uint64_t)), "H5Tcreate"));
-    check_reading(H5Tinsert(type.get(), column.c_str(), 0, H5T_NATIVE_UINT64), "H5Tinsert");
+    check_reading(H5Tinsert(type.get(), key_.c_str(), 0, H5T_NATIVE_UINT64), "H5Tinsert");
     std::vector<std::uint64_t> values(std::min(rows_at_once, rows_));
     for (std::size_t first = 0; first < rows_; first += rows_at_once) {
         const std::size_t count = std::min(rows_at_once, rows_ - first);

@@ -111,10 +111,11 @@ void read_details(hid_t file, std::int64_t version, std::vector<Individual>& ind
     for (std::size_t i = 0; i < problems.rows(); ++i) {
         owner(troubled[i], "problems").problem = texts[i];
     }
-    if (wanted == Curves::leave) {
-        return;
-    }
     const auto read_lines = [&]<class Line>(const char* name, std::vector<Line> Individual::*lines) {
+        if (wanted == Curves::leave) {
+            static_cast<void>(hdf5::LargeTable(file, name, "individual"));  // the next archive copies what it holds
+            return;
+        }
         const hdf5::TableReader table(file, name);
         const auto ids = table.column<std::uint64_t>("individual");
         auto rows = hdf5::read_rows<Line>(table, version);

@@ -105,7 +105,7 @@ std::vector<hdf5::RowRange> rows_to_keep(const hdf5::LargeTable& lines, const se
     std::size_t row = 0;
     std::uint64_t last = 0;  // no individual has this id
     bool is_kept = false;
-    lines.visit("individual", [&](std::span<const std::uint64_t> ids) {
+    lines.visit([&](std::span<const std::uint64_t> ids) {
         for (const std::uint64_t id : ids) {
             if (id != last) {
                 const Individual* owner = population.find(search::Id{id});
@@ -145,7 +145,7 @@ void write_lines(hid_t file, const std::string& name, const search::Population& 
         table.write(file, name);
         return;
     }
-    const hdf5::LargeTable before(earlier, name);
+    const hdf5::LargeTable before(earlier, name, "individual");
     table.write(file, name, &before, rows_to_keep(before, population));
 }
 

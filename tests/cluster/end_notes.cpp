@@ -97,3 +97,14 @@ TEST_CASE("what is no file of notes says nothing") {
         CHECK(read_end_notes(folder / name, 7).empty());
     }
 }
+
+TEST_CASE("where the place of the notes is no file, that is said, and nobody waits for a reader") {
+    const TemporaryFolder folder;
+    std::filesystem::create_directory(folder / "folder");
+    std::filesystem::create_symlink("/dev/zero", folder / "link");
+    REQUIRE(::mkfifo((folder / "fifo").c_str(), 0600) == 0);
+
+    for (const char* name : {"folder", "link", "fifo"}) {
+        CHECK_THROWS_WITH_AS(keep_end_notes(folder / name, 0, 7, 1), doctest::Contains(name), ApiError);
+    }
+}

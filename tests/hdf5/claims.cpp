@@ -144,6 +144,54 @@ TEST_CASE("elements that are not in the file are refused: external, virtual, lin
           }).find("there is no images in this file") == 0);
 }
 
+TEST_CASE(
+    "a large table is refused as any other: from elsewhere, never written, of impossible length, without its key") {
+    const auto problem_of_table = [](const std::function<void(hid_t, const TemporaryFolder&)>& fill) {
+        const TemporaryFolder folder;
+        fill(new_file(folder / "a.h5").get(), folder);
+        const hdf5::Hid file = hdf5::open_plain_file(folder / "a.h5");
+        try {
+            static_cast<void>(hdf5::LargeTable(file.get(), "curves", "individual"));
+        } catch (const FileError& error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    const auto put_table = [](hid_t file, hsize_t rows, const char* key, hid_t type, bool is_written) {
+        const hdf5::Hid row(H5Tcreate(H5T_COMPOUND, 8));
+        H5Tinsert(row.get(), key, 0, type);
+        const hdf5::Hid dataset(
+            H5Dcreate2(file, "curves", row.get(), space_of({rows}).get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+        const std::vector<std::uint64_t> keys(is_written ? rows : 0);
+        if (is_written) {
+            H5Dwrite(dataset.get(), row.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, keys.data());
+        }
+    };
+
+    CHECK(problem_of_table([&](hid_t file, const TemporaryFolder&) {
+              put_table(file, 3, "individual", H5T_NATIVE_UINT64, true);
+          }).empty());
+    CHECK(problem_of_table([&](hid_t file, const TemporaryFolder& folder) {
+              put_table(new_file(folder / "other.h5").get(), 3, "individual", H5T_NATIVE_UINT64, true);
+              H5Lcreate_external((folder / "other.h5").c_str(), "curves", file, "curves", H5P_DEFAULT, H5P_DEFAULT);
+          }).find("there is no curves in this file") == 0);
+    CHECK(problem_of_table([&](hid_t file, const TemporaryFolder&) {
+              put_table(file, 3, "individual", H5T_NATIVE_UINT64, false);
+          }) == "curves was never written, or not all of it");
+    CHECK(problem_of_table([&](hid_t file, const TemporaryFolder&) {
+              put_table(file, hsize_t{1} << 59, "individual", H5T_NATIVE_UINT64, false);
+          }).find("curves claims the shape") == 0);
+    CHECK(problem_of_table([&](hid_t file, const TemporaryFolder&) {
+              put_table(file, 3, "epoch", H5T_NATIVE_UINT64, true);
+          }) == "curves has no column individual of whole numbers");
+    CHECK(problem_of_table([&](hid_t file, const TemporaryFolder&) {
+              put_table(file, 3, "individual", H5T_NATIVE_DOUBLE, true);
+          }) == "curves has no column individual of whole numbers");
+    CHECK(problem_of_table([&](hid_t file, const TemporaryFolder&) {
+              put_bytes(file, "curves", {3}, H5P_DEFAULT, {1, 2, 3});
+          }) == "curves is no table");
+}
+
 TEST_CASE("a link within the file is followed") {
     CHECK(problem_of([](hid_t file, const TemporaryFolder&) {
               put_bytes(file, "there", {3}, H5P_DEFAULT, {1, 2, 3});

@@ -248,6 +248,49 @@ TEST_CASE("a damaged archive is replaced by its predecessor, and said so") {
     CHECK(problems.size() == 2);
 }
 
+TEST_CASE("curves that are no table of this file are refused at the start, also where they are left on the disk") {
+    const TemporaryFolder folder;
+    const auto path = folder / "population.h5";
+    const search::Space space = samples::mnist_space();
+    for (const std::string name : {"curves", "metrics"}) {
+        write_archive(folder / "whole.h5", space, samples::population(20, space), samples::facts());
+        hdf5::write_file(path, [&](hid_t file) {
+            const hdf5::Hid whole = hdf5::open_file(folder / "whole.h5");
+            hsize_t objects = 0;
+            H5Gget_num_objs(whole.get(), &objects);
+            for (hsize_t i = 0; i < objects; ++i) {
+                std::array<char, 64> object{};
+                H5Gget_objname_by_idx(whole.get(), i, object.data(), object.size());
+                if (object.data() != name) {
+                    H5Ocopy(whole.get(), object.data(), file, object.data(), H5P_DEFAULT, H5P_DEFAULT);
+                }
+            }
+            H5Aiterate2(
+                whole.get(), H5_INDEX_NAME, H5_ITER_INC, nullptr,
+                [](hid_t from, const char* attribute, const H5A_info_t*, void* to) -> herr_t {
+                    const hdf5::Hid one(H5Aopen(from, attribute, H5P_DEFAULT));
+                    const hdf5::Hid type(H5Aget_type(one.get()));
+                    const hdf5::Hid shape(H5Aget_space(one.get()));
+                    std::vector<std::byte> value(H5Tget_size(type.get()));
+                    H5Aread(one.get(), type.get(), value.data());
+                    const hdf5::Hid copy(H5Acreate2(*static_cast<hid_t*>(to), attribute, type.get(), shape.get(),
+                                                    H5P_DEFAULT, H5P_DEFAULT));
+                    const herr_t written = H5Awrite(copy.get(), type.get(), value.data());
+                    H5Dvlen_reclaim(type.get(), shape.get(), H5P_DEFAULT, value.data());
+                    return written;
+                },
+                &file);
+            H5Lcreate_external((folder / "whole.h5").c_str(), name.c_str(), file, name.c_str(), H5P_DEFAULT,
+                               H5P_DEFAULT);
+        });
+        for (const Curves curves : {Curves::read, Curves::leave}) {
+            std::vector<std::string> problems;
+            CHECK_THROWS_WITH_AS(static_cast<void>(read_archive(path, problems, OnDamage::leave, curves)),
+                                 doctest::Contains(("there is no " + name + " in this file").c_str()), FileError);
+        }
+    }
+}
+
 TEST_CASE("an archive that is lost for good is an error at every start, never a new run") {
     const TemporaryFolder folder;
     const auto path = folder / "population.h5";

@@ -43,21 +43,22 @@ struct RowRange {
 /// Whether something of that name stands there.
 [[nodiscard]] bool has_table(hid_t at, const std::string& name);
 
-/// A table that may be too large for memory, read in blocks. Every function throws FileError where the file cannot be
-/// read or has no such column.
+/// A table that may be too large for memory, read in blocks. `key` is its column of whole numbers that says whose a row
+/// is. Every function throws FileError where the file cannot be read; the first one where it has no such table.
 class LargeTable {
 public:
-    LargeTable(hid_t at, std::string name);
+    LargeTable(hid_t at, std::string name, std::string key);
 
     [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
-    /// Calls `visit` with a column of whole numbers, a block of rows at a time, from the first row on.
-    void visit(const std::string& column, const std::function<void(std::span<const std::uint64_t>)>& visit) const;
+    /// Calls `visit` with the keys, a block of rows at a time, from the first row on.
+    void visit(const std::function<void(std::span<const std::uint64_t>)>& visit) const;
     /// Reads `rows` as elements of the compound `type`: by the columns' names; what the table does not have stays as it
     /// is in `out`.
     void read(RowRange rows, hid_t type, std::byte* out) const;
 
 private:
     std::string name_;
+    std::string key_;
     Hid dataset_;
     Hid space_;
     std::size_t rows_ = 0;
