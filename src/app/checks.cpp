@@ -8,6 +8,7 @@
 #include "finch/data/expected.hpp"
 #include "finch/data/normalisation.hpp"
 #include "finch/data/sampling.hpp"
+#include "finch/store/archive.hpp"
 #include "finch/train/class_weights.hpp"
 
 #include <algorithm>
@@ -21,6 +22,7 @@ void check_search(const config::Config& config, const std::optional<std::vector<
         throw ConfigError(
             "search.space: a search needs at least one gene; finch train trains one individual without a search");
     }
+    store::check_archivable(config.space);
     if (genes) {
         static_cast<void>(given_genome(config.space, *genes));  // says what is wrong with the genes
     }

@@ -57,6 +57,7 @@ search::Stage Worker::stage() const {
             stage.budget_used, epochs * workers() / static_cast<double>(count) / static_cast<double>(*budget.epochs));
     }
     stage.budget_used = std::min(stage.budget_used, 1.0);
+    stage.constraints = options_.beginning.constraints;
     return stage;
 }
 

@@ -32,7 +32,7 @@ RunState state_of(const store::RunDirectory& directory, RunState recorded) {
 Status status(const store::RunDirectory& directory) {
     Status status;
     status.run = directory.root().string();
-    const auto recovered = store::recover(directory, OnDamage::leave);
+    const auto recovered = store::recover(directory, OnDamage::leave, store::Curves::leave);
     if (!recovered) {
         std::error_code none;
         if (!std::filesystem::is_directory(directory.state(), none)) {

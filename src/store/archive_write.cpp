@@ -44,13 +44,8 @@ void add_genes(hdf5::TableWriter& table, const search::Space& space, const Indiv
     }
 }
 
-void write_individuals(hid_t file, const search::Space& space, const Individuals& all) {
-    for (const Individual* individual : all) {
-        if (individual->genome.size() != space.size()) {
-            throw Error(fmt::format("individual {} has {} genes, the search has {}", to_text(individual->id),
-                                    individual->genome.size(), space.size()));
-        }
-    }
+/// The table of `all`, which outlives it.
+hdf5::TableWriter table_of(const search::Space& space, const Individuals& all) {
     hdf5::TableWriter table(all.size());
     table.column("restart", [&all](std::size_t row) { return all[row]->id.restart(); });
     table.column("worker", [&all](std::size_t row) { return all[row]->id.worker(); });
@@ -63,7 +58,17 @@ void write_individuals(hid_t file, const search::Space& space, const Individuals
             "use fewer genes, fewer choices or shorter words",
             space.size(), bytes, most_type_bytes));
     }
-    table.write(file, "individuals");
+    return table;
+}
+
+void write_individuals(hid_t file, const search::Space& space, const Individuals& all) {
+    for (const Individual* individual : all) {
+        if (individual->genome.size() != space.size()) {
+            throw Error(fmt::format("individual {} has {} genes, the search has {}", to_text(individual->id),
+                                    individual->genome.size(), space.size()));
+        }
+    }
+    table_of(space, all).write(file, "individuals");
 }
 
 /// Why an individual failed: only those that did, as these texts may be long.
@@ -253,6 +258,10 @@ void write_facts(hid_t file, const search::Population& population, const Archive
 }
 
 }  // namespace
+
+void check_archivable(const search::Space& space) {
+    static_cast<void>(table_of(space, {}));
+}
 
 void write_archive(const std::filesystem::path& path, const search::Space& space, const search::Population& population,
                    const ArchiveFacts& facts) {

@@ -124,7 +124,8 @@ std::string why_foreign(const ModelFile& model, std::uint64_t run, const search:
 void remove_model(const std::filesystem::path& path) {
     const std::filesystem::path previous = path.string() + previous_suffix;
     std::error_code ignored;
-    for (const auto& name : {path, unfinished_name(path), previous, unfinished_name(previous)}) {
+    // The file itself goes last: where this is interrupted, what is left is found by its name.
+    for (const auto& name : {unfinished_name(previous), previous, unfinished_name(path), path}) {
         std::filesystem::remove(name, ignored);
     }
 }

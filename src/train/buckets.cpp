@@ -5,11 +5,16 @@
 namespace finch::train {
 
 BucketSchedule::BucketSchedule(const nn::ModelPlan& plan, BucketSizes sizes) {
+    constexpr auto float_bytes = static_cast<std::int64_t>(sizeof(float));
+    const std::int64_t most = sizes.most_bytes / float_bytes;
     Bucket bucket;
     for (auto node = plan.nodes.rbegin(); node != plan.nodes.rend(); ++node) {
         bucket.end += node->parameters;
         const std::int64_t enough = buckets_.empty() ? sizes.first_bytes : sizes.later_bytes;
-        if ((bucket.end - bucket.begin) * static_cast<std::int64_t>(sizeof(float)) >= enough) {
+        for (; bucket.end - bucket.begin > most; bucket.begin += most) {
+            buckets_.push_back({bucket.begin, bucket.begin + most});
+        }
+        if ((bucket.end - bucket.begin) * float_bytes >= enough) {
             buckets_.push_back(bucket);
             bucket.begin = bucket.end;
         }

@@ -1,5 +1,9 @@
 #include "finch/app/opening.hpp"
 
+#include "finch/app/checks.hpp"
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+
 #include "support/temporary_folder.hpp"
 
 #include <doctest/doctest.h>
@@ -50,6 +54,35 @@ TEST_CASE("hours and node hours of all earlier starts are summed; a start lasted
 
     CHECK(third.before.hours == doctest::Approx(0.5 + 1));
     CHECK(third.before.node_hours == doctest::Approx(2 * 0.5 + 3 * 1));
+}
+
+TEST_CASE("a published model of which there is no archive is set aside before a new run begins") {
+    const testing::TemporaryFolder folder;
+    const store::RunDirectory directory(folder / "run");
+    const config::Config config = config::parse(configuration, "test");
+    directory.create(2);
+    testing::put_contents(directory.best_model(), "an earlier run's");
+
+    static_cast<void>(open_on(directory, config, 1));
+
+    CHECK_FALSE(std::filesystem::exists(directory.best_model()));
+    CHECK(testing::contents(directory.best_model().parent_path() / "best-of-an-earlier-run.h5") == "an earlier run's");
+}
+
+TEST_CASE("a space of more words than an archive's rows hold is refused before anything runs, by plan too") {
+    const auto with_words = [](int words) {
+        std::string text;
+        for (int i = 0; i < words; ++i) {
+            text += fmt::format("{}an-alternative-of-fifty-letters-and-a-number-at-end-{}", i == 0 ? "" : ", ", i);
+        }
+        return config::parse(std::string(configuration) + "\n", "test",
+                             {"search.objective={command: 'true {g}'}",
+                              fmt::format("search.space={{g: {{choice: [{}]}}}}", text)});
+    };
+
+    CHECK_NOTHROW(check_search(with_words(900), std::nullopt));
+    CHECK_THROWS_WITH_AS(check_search(with_words(1300), std::nullopt),
+                         doctest::Contains("use fewer genes, fewer choices or shorter words"), ConfigError);
 }
 
 }  // namespace finch::app

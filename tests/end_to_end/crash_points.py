@@ -79,7 +79,7 @@ def check_complete(folder, budget, before, trains, where):
     check(len(now) == budget, f"{where}: {len(now)} of {budget} evaluations")
     check(len(individuals(folder.path / "run")) == budget, f"{where}: population.h5 does not hold the budget")
     check(status(folder) == 0, f"{where}: finch status says {status(folder)}")
-    left = [path.name for path in folder.path.glob("run/state/**/training-*.h5")]
+    left = [path.name for path in folder.path.glob("run/state/**/training-*")]
     check(not left, f"{where}: {left} left behind")
     for name, value in before.items():
         check(now.get(name) == value, f"{where}: {name} was {value}, is {now.get(name)}")

@@ -214,7 +214,7 @@ Target numbers(const fs::path& folder) {
 }
 
 Target archive(const fs::path& folder, bool sealed) {
-    const fs::path path = folder / "population.h5";
+    const fs::path path = folder / (sealed ? "sealed-population.h5" : "population.h5");  // neither has a predecessor
     store::ArchiveFacts facts = store::samples::facts();
     facts.config = "name: a";
     store::write_archive(path, mnist_space(), store::samples::population(12, mnist_space()), facts);
@@ -231,7 +231,7 @@ Target archive(const fs::path& folder, bool sealed) {
 }
 
 Target model(const fs::path& folder, bool sealed) {
-    const fs::path path = folder / "model.h5";
+    const fs::path path = folder / (sealed ? "sealed-model.h5" : "model.h5");
     store::write_model(path,
                        {store::samples::individual(8, mnist_space()),
                         "lr = 1",
@@ -297,7 +297,7 @@ Target command() {
 Target environment() {
     return {"environment",
             {bytes_of("n[1-3,07],gpu4\n2(x3),1\n0"), bytes_of("rack[08-10]-a\n4(x3)\n2"),
-             bytes_of("n[1-99999]\n9(x9999)\n1")},
+             bytes_of("n[1-9999]\n9(x9999)\n1")},
             [](const Bytes& bytes) {
                 const std::string text = text_of(bytes);
                 const std::size_t first = std::min(text.find('\n'), text.size());

@@ -78,6 +78,22 @@ TEST_CASE("screened breeding repeats no genome, known or in training, while ther
     CHECK(genomes[Operator::model_screened].size() == bred[Operator::model_screened]);
 }
 
+TEST_CASE("models propose nothing that breaks a constraint, although one in forty genomes obeys it") {
+    const Space space = reals(4, 0, 1);
+    const std::vector<Constraint> constraints{{"x0 + x1 <= 0.3", space}, {"x2 <= x3 / 2", space}};
+    for (const auto& [options, by_model] : {std::pair{PropagatorOptions{ScreenedOptions{}}, Operator::model_screened},
+                                            std::pair{PropagatorOptions{TpeOptions{}}, Operator::parzen}}) {
+        CAPTURE(options.index());
+        // The optimum without constraints is where they forbid it.
+        Found found = search_for(options, space, sphere, 80, 4, 1, 0, constraints);
+        const auto by_chance = std::count_if(found.all.begin(), found.all.end(),
+                                             [&](const Individual& individual) { return individual.bred_by != by_model; });
+        CHECK(by_chance < 50);
+        CHECK(found.ruled_out[by_model] == 0);
+        CHECK(found.ruled_out[Operator::random] > by_chance);  // the region is a narrow one
+    }
+}
+
 TEST_CASE("for the model all that failed are equally bad, and worse than all others") {
     ScreenedState state(
         {.space = {{{"a", RealGene{0, 1}}}}, .seed = 1, .options = {.most_points = 20}, .evaluations = 100});

@@ -9,6 +9,8 @@
 #include <doctest/doctest.h>
 #include <functional>
 #include <limits>
+#include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,11 +66,13 @@ inline double mixed_loss(const Genome& g) {
 struct Found {
     double best = std::numeric_limits<double>::infinity();
     std::vector<Individual> all;
+    std::map<Operator, int> ruled_out = {};  ///< by a constraint
 };
 
-/// A search in which every result comes `in_flight` births late.
+/// A search in which every result comes `in_flight` births late, and what breaks a constraint is bred again.
 inline Found search_for(const PropagatorOptions& options, const Space& space, const Loss& loss,
-                        std::int64_t evaluations, std::int32_t in_flight, std::uint64_t seed, double seconds = 0) {
+                        std::int64_t evaluations, std::int32_t in_flight, std::uint64_t seed, double seconds = 0,
+                        std::span<const Constraint> constraints = {}) {
     const auto propagator = make_propagator(options, space, seed);
     Population population(ExchangeKind::none, 1);
     std::deque<Individual> running;
@@ -88,13 +92,20 @@ inline Found search_for(const PropagatorOptions& options, const Space& space, co
         if (born < evaluations) {
             Individual individual;
             individual.id = Id::make(0, 0, static_cast<std::uint32_t>(born + 1));
-            RandomStream random(seed, Purpose::breeding, individual.id.value);
-            const Stage stage{
+            Stage stage{
                 .budget_used = static_cast<double>(population.settled()) / static_cast<double>(evaluations),
                 .evaluations = evaluations,
                 .workers = in_flight,
-                .births = static_cast<std::uint64_t>(born)};
-            Offspring offspring = propagator->breed(population, 0, stage, random);
+                .births = static_cast<std::uint64_t>(born),
+                .constraints = constraints};
+            const auto breed = [&] {
+                RandomStream random(seed, Purpose::breeding, individual.id.value, stage.attempt++);
+                return propagator->breed(population, 0, stage, random);
+            };
+            Offspring offspring = breed();
+            for (; !all_hold(constraints, space, offspring.genome); offspring = breed()) {
+                ++found.ruled_out[offspring.bred_by];
+            }
             REQUIRE(space.contains(offspring.genome));
             individual.genome = std::move(offspring.genome);
             individual.bred_by = offspring.bred_by;

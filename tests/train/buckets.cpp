@@ -44,6 +44,18 @@ TEST_CASE("buckets: whole layers up to the size, without a gap, the rest last") 
     CHECK(schedule.all()[3] == Bucket{550, 660});
 }
 
+TEST_CASE("buckets: a layer of over a GiB goes in several messages") {
+    const nn::ModelPlan plan = nn::plan_model({nn::FlattenLayer{}, nn::LinearLayer{}}, {1, 1, 1 << 18}, 2500, 1);
+    const BucketSchedule schedule(plan);
+
+    constexpr std::int64_t most = std::int64_t{1} << 28;
+    const std::int64_t parameters = (std::int64_t{1 << 18} + 1) * 2500;
+    REQUIRE(schedule.all().size() == 3);
+    CHECK(schedule.all()[0] == Bucket{0, most});
+    CHECK(schedule.all()[1] == Bucket{most, 2 * most});
+    CHECK(schedule.all()[2] == Bucket{2 * most, parameters});
+}
+
 TEST_CASE("buckets: each is handed out once, as soon as it is complete, in every step") {
     BucketSchedule schedule(equal_layers(4), {.first_bytes = 1, .later_bytes = 2 * 110 * 4});
 

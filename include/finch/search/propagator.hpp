@@ -1,5 +1,6 @@
 #pragma once
 
+#include "finch/search/constraint.hpp"
 #include "finch/search/population.hpp"
 
 #include <array>
@@ -7,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <variant>
 
@@ -27,6 +29,7 @@ struct Stage {
     std::int32_t workers = 1;      ///< of the island
     std::uint64_t births = 0;      ///< of the island, about: what its workers bred so far if all bred alike
     std::uint32_t attempt = 0;     ///< genomes that were bred for this birth before and ruled out
+    std::span<const Constraint> constraints = {};  ///< a genome that breaks one is ruled out
 };
 
 /// Breeds one individual from what is known on an island. What it breeds depends on the population, the stage and the

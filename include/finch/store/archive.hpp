@@ -93,6 +93,9 @@ enum class Curves { read, leave };
 void write_archive(const std::filesystem::path& path, const search::Space& space, const search::Population& population,
                    const ArchiveFacts& facts);
 
+/// Throws write_archive's ConfigError before anything is written.
+void check_archivable(const search::Space& space);
+
 struct Archive {
     ArchiveFacts facts;
     search::Space space;

@@ -203,7 +203,8 @@ Offspring ScreenedState::breed(const Stage& stage, const std::vector<const Indiv
     std::vector<Candidate> unknown;
     std::vector<UnitGenome> points;
     for (Candidate& candidate : candidates(random)) {
-        if (!known_.contains(candidate.genome) && !known.contains(candidate.genome)) {
+        if (!known_.contains(candidate.genome) && !known.contains(candidate.genome) &&
+            all_hold(stage.constraints, plan_.space, candidate.genome)) {
             points.push_back(to_unit(plan_.space, candidate.genome));
             unknown.push_back(std::move(candidate));
         }

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t most_below = 25;
 constexpr int redraws = 20;  ///< of a genome that is known
+constexpr int most_violations = 500;
 
 /// The free genes of `space`, together where their conditions are the same, after those that these name.
 std::vector<std::vector<std::size_t>> grouped(const Space& space) {
@@ -49,7 +50,8 @@ public:
         : startup_(static_cast<std::size_t>(options.startup)), state_(TpeState(options, space)) {}
 
     Offspring breed(const Population& population, int island, const Stage& stage, RandomStream& random) override {
-        Offspring offspring = state_.over(population, island).breed(in_training_on(population, island), random);
+        Offspring offspring =
+            state_.over(population, island).breed(in_training_on(population, island), stage.constraints, random);
         offspring.breeding.budget_used = stage.budget_used;
         return offspring;
     }
@@ -175,7 +177,8 @@ Genome TpeState::draw(const std::vector<Model>& models, RandomStream& random) co
     return canonical(space_, std::move(genome));
 }
 
-Offspring TpeState::breed(const std::vector<const Individual*>& in_training, RandomStream& random) const {
+Offspring TpeState::breed(const std::vector<const Individual*>& in_training, std::span<const Constraint> constraints,
+                          RandomStream& random) const {
     if (groups_.empty() || std::ssize(seen_) < options_.startup) {
         return {random_genome(space_, random), {}, Operator::random};
     }
@@ -189,9 +192,15 @@ Offspring TpeState::breed(const std::vector<const Individual*>& in_training, Ran
         known.insert(individual->genome);
     }
     const std::vector<Model> group_models = models(waiting);
-    for (int i = 0; i < redraws; ++i) {
+    int known_draws = 0;
+    int violations = 0;
+    while (known_draws < redraws && violations < most_violations) {
         Genome genome = draw(group_models, random);
-        if (!known.contains(genome)) {
+        if (!all_hold(constraints, space_, genome)) {
+            ++violations;
+        } else if (known.contains(genome)) {
+            ++known_draws;
+        } else {
             return {std::move(genome), {}, Operator::parzen};
         }
     }

@@ -17,7 +17,8 @@ public:
     void take(const Individual& individual, bool born_here);
     /// `in_training`: on the island. It counts among the worse ones (the constant liar of Ginsbourger, Le Riche and
     /// Carraro 2010, with the worst loss).
-    [[nodiscard]] Offspring breed(const std::vector<const Individual*>& in_training, RandomStream& random) const;
+    [[nodiscard]] Offspring breed(const std::vector<const Individual*>& in_training,
+                                  std::span<const Constraint> constraints, RandomStream& random) const;
 
     /// Genes that are active together; those that decide whether they are stand in earlier groups.
     [[nodiscard]] const std::vector<std::vector<std::size_t>>& groups() const noexcept { return groups_; }
