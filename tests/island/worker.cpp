@@ -279,16 +279,16 @@ TEST_CASE("a propagator plans with the evaluations of its island") {
 }
 
 TEST_CASE("after kills and resumes every leader breeds as one who has read the run directory") {
-    const auto check = [](search::ExchangeKind kind, const search::PropagatorOptions& options) {
+    const auto check = [](search::ExchangeKind kind, const search::PropagatorOptions& options, int budget = 400) {
         CAPTURE(options.index());
-        World world(4, 2, evaluations(400), kind);
+        World world(4, 2, evaluations(budget), kind);
         world.propagator = options;
         for (const int rounds : {40, 90, 200}) {
             world.run(rounds, rounds == 90 ? 3 : 4);
         }
         CHECK(world.run(plenty));
         const search::Population recorded = world.recorded();
-        CHECK(recorded.settled() == 400);
+        CHECK(static_cast<int>(recorded.settled()) == budget);
         for (std::size_t worker = 0; worker < world.workers_.size(); ++worker) {
             const int island = static_cast<int>(worker) % 2;
             const auto bred_from = [&](const search::Population& population) {
@@ -296,7 +296,10 @@ TEST_CASE("after kills and resumes every leader breeds as one who has read the r
                 std::vector<search::Genome> genomes;
                 for (std::uint64_t i = 0; i < 20; ++i) {
                     RandomStream random(1, Purpose::test, i);
-                    const search::Stage stage{.budget_used = 0.5, .evaluations = 400, .workers = 2, .births = 200};
+                    const search::Stage stage{.budget_used = 0.5,
+                                              .evaluations = budget,
+                                              .workers = 2,
+                                              .births = static_cast<std::uint64_t>(budget) / 2};
                     genomes.push_back(propagator->breed(population, island, stage, random).genome);
                 }
                 return genomes;
@@ -310,6 +313,12 @@ TEST_CASE("after kills and resumes every leader breeds as one who has read the r
     check(search::ExchangeKind::pollination, search::CmaEsOptions{});
     check(search::ExchangeKind::pollination, search::SwarmOptions{.particles = 7});
     check(search::ExchangeKind::pollination, search::NelderMeadOptions{});
+    for (const search::PropagatorOptions& by_model :
+         {search::PropagatorOptions{search::ScreenedOptions{}}, search::PropagatorOptions{search::AutomaticOptions{}},
+          search::PropagatorOptions{search::TpeOptions{}}}) {
+        check(search::ExchangeKind::pollination, by_model, 160);
+        check(search::ExchangeKind::migration, by_model, 160);
+    }
 }
 
 }  // namespace finch::island
