@@ -5,6 +5,7 @@
 #include "finch/base/parsed.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace finch::cluster {
 namespace {
@@ -61,13 +62,21 @@ std::vector<std::string> expand_range(const std::string& range, const std::strin
 
 std::vector<std::string> expand_host_list(const std::string& list) {
     std::vector<std::string> hosts;
+    std::size_t name_bytes = 0;
+    const auto add = [&](std::string name) {
+        name_bytes += name.size();
+        if (name_bytes > most_name_bytes) {
+            refuse(fmt::format("host list whose names take at most {} MiB", most_name_bytes >> 20), list);
+        }
+        hosts.push_back(std::move(name));
+    };
     for (const std::string& part : split(list)) {
         if (hosts.size() >= most_nodes) {
             refuse(fmt::format("host list of at most {} nodes", most_nodes), list);
         }
         const std::size_t open = part.find('[');
         if (open == std::string::npos) {
-            hosts.push_back(part);
+            add(part);
             continue;
         }
         const std::size_t close = part.find(']', open);
@@ -83,7 +92,7 @@ std::vector<std::string> expand_host_list(const std::string& list) {
                 refuse(fmt::format("host list of at most {} nodes", most_nodes), list);
             }
             for (const std::string& digits : numbers) {
-                hosts.push_back(part.substr(0, open) + digits + part.substr(close + 1));
+                add(part.substr(0, open) + digits + part.substr(close + 1));
             }
         }
     }
@@ -123,6 +132,18 @@ std::vector<std::string> ranks_of_allocation(const Environment& environment) {
     }
     const std::vector<std::string> hosts = expand_host_list(*list);
     const std::vector<int> counts = expand_counts(*tasks);
+    std::size_t ranks = 0;
+    std::size_t name_bytes = 0;
+    for (std::size_t i = 0; i < hosts.size() && i < counts.size(); ++i) {
+        ranks += static_cast<std::size_t>(counts[i]);
+        name_bytes += static_cast<std::size_t>(counts[i]) * hosts[i].size();
+    }
+    if (name_bytes > most_name_bytes) {
+        throw ConfigError(
+            fmt::format("SLURM_JOB_NODELIST: the names of the nodes of {} ranks take {} bytes, more than {}", ranks,
+                        name_bytes, most_name_bytes));
+    }
+    node_of_rank.reserve(ranks);
     for (std::size_t i = 0; i < hosts.size() && i < counts.size(); ++i) {
         node_of_rank.insert(node_of_rank.end(), static_cast<std::size_t>(counts[i]), hosts[i]);
     }

@@ -75,9 +75,9 @@ TEST_CASE("a space of more words than an archive's rows hold is refused before a
         for (int i = 0; i < words; ++i) {
             text += fmt::format("{}an-alternative-of-fifty-letters-and-a-number-at-end-{}", i == 0 ? "" : ", ", i);
         }
-        return config::parse(std::string(configuration) + "\n", "test",
-                             {"search.objective={command: 'true {g}'}",
-                              fmt::format("search.space={{g: {{choice: [{}]}}}}", text)});
+        return config::parse(
+            std::string(configuration) + "\n", "test",
+            {"search.objective={command: 'true {g}'}", fmt::format("search.space={{g: {{choice: [{}]}}}}", text)});
     };
 
     CHECK_NOTHROW(check_search(with_words(900), std::nullopt));

@@ -35,6 +35,15 @@ TEST_CASE("lists that stand for more than a cluster can have are refused before 
     CHECK_THROWS_AS(nodes("n[-3]"), ConfigError);
     CHECK_THROWS_AS(nodes("n[" + std::string(100000, '0') + "1-9]"), ConfigError);
     CHECK_THROWS_AS(nodes(std::string(300, 'n') + "[1-9]"), ConfigError);
+    const std::string long_name(240, 'n');
+    CHECK(nodes(long_name + "[1-50000]").size() == 50000);
+    CHECK_THROWS_WITH_AS(nodes(long_name + "[1-60000]"), doctest::Contains("names take at most 12 MiB"), ConfigError);
+    const auto ranks = [](const std::string& list, const std::string& tasks) {
+        return ranks_of_allocation(Environment({{"SLURM_JOB_NODELIST", list}, {"SLURM_TASKS_PER_NODE", tasks}}));
+    };
+    CHECK(ranks("node[00001-10000]", "100(x10000)").size() == 1000000);
+    CHECK_THROWS_WITH_AS(ranks(long_name + "[1-4096]", "256(x4096)"), doctest::Contains("nodes of 1048576 ranks"),
+                         ConfigError);
     CHECK(expand_counts("1024(x1024)").size() == 1024);
     CHECK_THROWS_AS(expand_counts("1024(x1024),1"), ConfigError);
     CHECK_THROWS_AS(expand_counts("2(x1000000000)"), ConfigError);

@@ -86,8 +86,9 @@ TEST_CASE("models propose nothing that breaks a constraint, although one in fort
         CAPTURE(options.index());
         // The optimum without constraints is where they forbid it.
         Found found = search_for(options, space, sphere, 80, 4, 1, 0, constraints);
-        const auto by_chance = std::count_if(found.all.begin(), found.all.end(),
-                                             [&](const Individual& individual) { return individual.bred_by != by_model; });
+        const auto by_chance = std::count_if(found.all.begin(), found.all.end(), [&](const Individual& individual) {
+            return individual.bred_by != by_model;
+        });
         CHECK(by_chance < 50);
         CHECK(found.ruled_out[by_model] == 0);
         CHECK(found.ruled_out[Operator::random] > by_chance);  // the region is a narrow one

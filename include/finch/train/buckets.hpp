@@ -22,16 +22,16 @@ struct Bucket {
 /// would go in one message after backward, beside nothing. At 128 KiB the linear layer's gradient (314 KB of the
 /// tutorial's 332 KB, and the first to be ready) goes at once and travels beside the convolutions' backward, and the
 /// small rest goes in one message, of which little more than the latency shows. Below that size a message costs more
-/// latency than it hides. The later ones are DDP's 25 MiB, where bandwidth counts. No message is over 1 GiB: a larger node
-/// is cut.
+/// latency than it hides. The later ones are DDP's 25 MiB, where bandwidth counts. No message is over 1 GiB: a larger
+/// node is cut.
 struct BucketSizes {
     std::int64_t first_bytes = std::int64_t{128} << 10;
     std::int64_t later_bytes = std::int64_t{25} << 20;
     std::int64_t most_bytes = std::int64_t{1} << 30;
 };
 
-/// The gradient arena cut into buckets of whole nodes, as far as these fit. A function of the plan alone, so that all ranks cut alike, and
-/// can send a bucket whose computation failed.
+/// The gradient arena cut into buckets of whole nodes, as far as these fit. A function of the plan alone, so that all
+/// ranks cut alike, and can send a bucket whose computation failed.
 class BucketSchedule {
 public:
     explicit BucketSchedule(const nn::ModelPlan& plan, BucketSizes sizes = {});
