@@ -214,10 +214,10 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     run.facts.budget_epochs = config.budget.epochs.value_or(-1);
     run.facts.events.push_back({unix_seconds(), 0, run.facts.restarts == 0 ? "start" : "restart", run.greeting});
     take_other_runs(run, std::move(other));
-    // Synced before anybody breeds: no number of this start can be given out again. Written twice, so that the
-    // predecessor holds all of it too: the journals begin anew.
+    // Synced before anybody breeds: no number of this start can be given out again. The predecessor holds all of it
+    // too, since the journals begin anew.
     store::write_archive(directory.archive(), config.space, run.population, run.facts);
-    store::write_archive(directory.archive(), config.space, run.population, run.facts);
+    copy_to_previous(directory.archive());
     for (const auto& [id, individual] : run.population.individuals()) {
         if (!individual.curve.empty()) {
             run.population.forget_curve(id);

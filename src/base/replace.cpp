@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <unistd.h>
+#include <vector>
 
 namespace finch {
 namespace {
@@ -18,10 +19,10 @@ fs::path with_suffix(const fs::path& path, const char* suffix) {
     return path.string() + suffix;
 }
 
-void write_new(const fs::path& path, std::initializer_list<std::span<const std::byte>> parts) {
+/// Makes the file `path` of what `write` writes to it, which says whether it could, and syncs it.
+void write_new(const fs::path& path, const std::function<bool(int)>& write) {
     FileDescriptor file = make_file(path);
-    if (!file ||
-        !std::ranges::all_of(parts, [&file](std::span<const std::byte> part) { return write_all(file.get(), part); })) {
+    if (!file || !write(file.get())) {
         throw_storage("cannot write " + path.string());
     }
     if (retry([&] { return ::fsync(file.get()); }) != 0) {
@@ -38,6 +39,29 @@ void rename_file(const fs::path& from, const fs::path& to) {
     }
 }
 
+void copy_synced(const fs::path& from, const fs::path& to) {
+    std::string problem;
+    const FileDescriptor source = open_regular(from, O_RDONLY, problem);
+    if (!source) {
+        throw_storage("cannot read " + from.string());
+    }
+    write_new(to, [&](int file) {
+        std::vector<std::byte> some(std::size_t{1} << 20);
+        while (true) {
+            const ssize_t size = retry([&] { return ::read(source.get(), some.data(), some.size()); });
+            if (size < 0) {
+                throw_storage("cannot read " + from.string());
+            }
+            if (size == 0) {
+                return true;
+            }
+            if (!write_all(file, std::span(some).first(static_cast<std::size_t>(size)))) {
+                return false;
+            }
+        }
+    });
+}
+
 /// Gives the file `path`, where there is one, the second name `path.previous`. A file system without hard links gets a
 /// copy.
 void keep_as_previous(const fs::path& path) {
@@ -45,16 +69,10 @@ void keep_as_previous(const fs::path& path) {
     const fs::path beside = unfinished_name(previous);
     ::unlink(beside.c_str());
     if (retry([&] { return ::link(path.c_str(), beside.c_str()); }) != 0) {
-        if (errno == ENOENT) {
+        if (!is_there(path)) {
             return;
         }
-        std::error_code failure;
-        if (!fs::copy_file(path, beside, failure)) {
-            if (failure == std::errc::no_such_file_or_directory) {
-                return;  // nor was there anything to link
-            }
-            throw StorageError("cannot keep " + path.string() + " as its predecessor: " + failure.message());
-        }
+        copy_synced(path, beside);
     }
     rename_file(beside, previous);
     ::unlink(beside.c_str());  // rename does nothing where both names were the same file already
@@ -88,7 +106,14 @@ void sync_folder(const fs::path& folder) {
 void replace_file(const fs::path& path, std::initializer_list<std::span<const std::byte>> parts,
                   Predecessor predecessor) {
     replace_file(
-        path, [&parts](const fs::path& beside) { write_new(beside, parts); }, predecessor);
+        path,
+        [&parts](const fs::path& beside) {
+            write_new(beside, [&parts](int file) {
+                return std::ranges::all_of(parts,
+                                           [file](std::span<const std::byte> part) { return write_all(file, part); });
+            });
+        },
+        predecessor);
 }
 
 void replace_file(const fs::path& path, const std::function<void(const fs::path&)>& write, Predecessor predecessor) {
@@ -99,6 +124,19 @@ void replace_file(const fs::path& path, const std::function<void(const fs::path&
             keep_as_previous(path);
         }
         rename_file(beside, path);
+    } catch (const std::exception&) {
+        ::unlink(beside.c_str());
+        throw;
+    }
+    sync_folder(path.parent_path());
+}
+
+void copy_to_previous(const fs::path& path) {
+    const fs::path previous = with_suffix(path, previous_suffix);
+    const fs::path beside = unfinished_name(previous);
+    try {
+        copy_synced(path, beside);
+        rename_file(beside, previous);
     } catch (const std::exception&) {
         ::unlink(beside.c_str());
         throw;

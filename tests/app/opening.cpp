@@ -56,6 +56,19 @@ TEST_CASE("hours and node hours of all earlier starts are summed; a start lasted
     CHECK(third.before.node_hours == doctest::Approx(2 * 0.5 + 3 * 1));
 }
 
+TEST_CASE("once a run is open its archive and a predecessor of the same content stand apart") {
+    const testing::TemporaryFolder folder;
+    const store::RunDirectory directory(folder / "run");
+    const config::Config config = config::parse(configuration, "test");
+    const std::filesystem::path previous = directory.archive().string() + previous_suffix;
+    for (int start = 0; start < 2; ++start) {
+        static_cast<void>(open_on(directory, config, 1));
+
+        CHECK(testing::contents(directory.archive()) == testing::contents(previous));
+        CHECK_FALSE(std::filesystem::equivalent(directory.archive(), previous));
+    }
+}
+
 TEST_CASE("a published model of which there is no archive is set aside before a new run begins") {
     const testing::TemporaryFolder folder;
     const store::RunDirectory directory(folder / "run");

@@ -1,5 +1,7 @@
 #include "finch/base/files.hpp"
 
+#include "finch/base/replace.hpp"
+
 #include "support/temporary_folder.hpp"
 
 #include <doctest/doctest.h>
@@ -54,6 +56,24 @@ TEST_CASE("a new file takes the place of a link, and what the link leads to is l
     CHECK(::write(file.get(), "x", 1) == 1);
     CHECK(testing::contents(folder / "precious") == "do not empty me");
     CHECK(testing::contents(folder / "new") == "x");
+}
+
+TEST_CASE("a copy becomes the predecessor in one step; where it cannot be made, what was there stays") {
+    const TemporaryFolder folder;
+    const auto file = folder / "file";
+    const auto previous = folder / "file.previous";
+    const std::string large(3'000'000, 'x');
+    testing::put_contents(file, large);
+    testing::put_contents(previous, "old");
+
+    copy_to_previous(file);
+    CHECK(testing::contents(previous) == large);
+    CHECK_FALSE(std::filesystem::equivalent(file, previous));
+
+    std::filesystem::remove(file);
+    CHECK_THROWS_AS(copy_to_previous(file), StorageError);
+    CHECK(testing::contents(previous) == large);
+    CHECK_FALSE(std::filesystem::exists(unfinished_name(previous)));
 }
 
 TEST_CASE("what is no file is not opened, and said so, without waiting for anybody") {

@@ -30,6 +30,9 @@ void replace_file(const std::filesystem::path& path, std::initializer_list<std::
 void replace_file(const std::filesystem::path& path, const std::function<void(const std::filesystem::path&)>& write,
                   Predecessor predecessor);
 
+/// Makes or replaces `path.previous` by a copy of the file `path`, in one step. Throws StorageError.
+void copy_to_previous(const std::filesystem::path& path);
+
 /// The name under which replace_file() writes; a kill can leave such a file, and the next write takes it over.
 [[nodiscard]] std::filesystem::path unfinished_name(const std::filesystem::path& path);
 

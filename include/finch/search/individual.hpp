@@ -127,15 +127,18 @@ static_assert(lists_every_member<Pruning>);
 struct Individual {
     static constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();
 
+    // What better() looks at, side by side: ordering a large island reads little else, of individuals far apart.
     Id id;
+    Outcome outcome = Outcome::unfinished;
+    Operator bred_by = Operator::random;
+    double loss = not_measured;
+    Id reused_from;
+
     std::int32_t island = 0;
     std::int32_t generation = 0;
     std::array<Id, 2> parents{};
-    Operator bred_by = Operator::random;
     Genome genome;
 
-    Outcome outcome = Outcome::unfinished;
-    double loss = not_measured;
     double accuracy = not_measured;
     std::int32_t epochs = 0;
     std::int32_t best_epoch = 0;
@@ -151,7 +154,6 @@ struct Individual {
     Attempt attempt;
     Breeding breeding;
     Pruning pruning;
-    Id reused_from;
     std::uint64_t reused_run = 0;
     Id inherited_from;
     Id retry_of;
