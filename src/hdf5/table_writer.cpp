@@ -57,6 +57,10 @@ Hid enum_type(std::span<const std::string> words) {
     return type;
 }
 
+TableWriter::TableWriter(std::size_t rows) : rows_(rows) {
+    prepare();
+}
+
 Hid TableWriter::fixed_text(std::size_t width) {
     Hid type = text_of_size(width);
     check(H5Tset_strpad(type.get(), H5T_STR_NULLPAD), "H5Tset_strpad");

@@ -8,6 +8,7 @@ CONFIG = TINY.replace("islands: 2", "islands: 1")
 FOLDER = "kind: idx, path: data/digits"
 EXPECT = "expect: {shape: [12, 12, 1], classes: 10, samples: 600}"
 MEASURE = ("--measure", "--measure-seconds", "1")
+LONGER = (10, 100, 1000)  # seconds, where a busy machine came to too few genomes
 
 
 def number(text):
@@ -28,6 +29,10 @@ def layouts(output):
 
 def figures(folder):
     output = folder.run(2, "plan", "tiny.yaml", *MEASURE, "--nodes", 2, "--ranks-per-node", 2)
+    for seconds in LONGER:
+        if all(genomes >= 4 for genomes, _, _ in individuals(output).values()):
+            break
+        output = folder.run(2, "plan", "tiny.yaml", "--measure", "--measure-seconds", seconds, "--nodes", 2, "--ranks-per-node", 2)
     found = individuals(output)
     check(sorted(found) == [1, 2], f"individuals on {sorted(found)} ranks\n{output}")
     for genomes, times, _ in found.values():
@@ -40,7 +45,7 @@ def figures(folder):
     found = layouts(output)
     check({ranks: row[0] for ranks, row in found.items()} == {1: 4, 2: 2}, f"{found}\n{output}")
     for _, (middle, low, high), node_hours, evaluations, starts in found.values():
-        check(low <= middle <= high and evaluations == 12 and starts == "1", f"{found}")
+        check(low <= middle <= high and evaluations == 12 and int(starts) >= 1, f"{found}")
         hours = middle / {"hours": 1, "minutes": 60, "seconds": 3600}[unit]
         check(abs(node_hours - 2 * hours) < 0.02 * node_hours, f"{node_hours} node-hours, {hours} hours on 2 nodes")
     submit = re.search(r"sbatch --nodes=2 --ntasks-per-node=2 --cpus-per-task=(\d+) --mem-per-cpu=(\d+)M --time=\d+:\d\d:00 jobs/evolve.sbatch "

@@ -156,21 +156,26 @@ print("finch loss=%r" % genes["layers"])
     check(f"again after 0.0.{int(tries[1][0][0]) & 0xFFFFFFFF} failed" in shown, shown)
 passed("what failed is tried again as often as it may, as another individual of the budget, and then left alone")
 
-ENDINGS = {
+QUICK = {
     "sys.exit(3)": "exit code 3: a last word",
     "os.kill(os.getpid(), signal.SIGSEGV)": "ended by signal 11",
     "pass": "it ended without a loss",
     "print('finch loss=abc')": "it said what cannot be read: 'loss=abc'",
     "print('finch {\"loss\": 1')": "it said what cannot be read: Missing a comma",
-    "print('finch loss=1', flush=True); time.sleep(1000)": "it did not end within 1 s",
-    "signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(1000)": "it did not end within 1 s",
     "os.close(1); sys.stdout = None": "it ended without a loss",
     "os.setsid() if os.fork() == 0 else sys.exit(4); time.sleep(1000)": "exit code 4",
 }
-with Folder() as folder:
+ENDLESS = {
+    "print('finch loss=1', flush=True); time.sleep(1000)": "it did not end within 1 s",
+    "signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(1000)": "it did not end within 1 s",
+}
+
+
+def check_endings(folder, endings, seconds):
+    """A search of programs that end as `endings` say, each within `seconds`."""
     marker = f"FINCH_TEST_LEFT={os.getpid()}"
     os.environ["LEFT_BEHIND"] = marker
-    cases = "\n".join(f"    lambda: exec({text!r})," for text in ENDINGS)
+    cases = "\n".join(f"    lambda: exec({text!r})," for text in endings)
     program = script(folder, f"""
 endings = [
 {cases}
@@ -178,16 +183,21 @@ endings = [
 print("a last word", file=sys.stderr, flush=True)
 endings[(json.loads(sys.stdin.readline())["genes"]["layers"] - 1) % len(endings)]()
 """)
-    guesses = ", ".join(f"{{layers: {number + 1}}}" for number in range(len(ENDINGS)))
-    folder.write("run.yaml", config(program, "timeout_seconds: 1\n    grace_seconds: 0.5", budget=len(ENDINGS), search=f"first: [{guesses}]"))
+    guesses = ", ".join(f"{{layers: {number + 1}}}" for number in range(len(endings)))
+    folder.write("run.yaml", config(program, f"timeout_seconds: {seconds}\n    grace_seconds: 0.5", budget=len(endings), search=f"first: [{guesses}]"))
     folder.run(1, "evolve", "run.yaml")
     run = folder.path / "runs/run"
     found = problems(run)
-    for expected in ENDINGS.values():
+    for expected in endings.values():
         check(any(text.startswith(expected) for text in found), f"no problem says '{expected}': {found}")
-    check(outcomes(run) == ["failed"] * len(ENDINGS), f"{outcomes(run)}")
+    check(outcomes(run) == ["failed"] * len(endings), f"{outcomes(run)}")
     check(not left_behind(marker), f"left behind: {left_behind(marker)}")
-    check(len(list(run.glob("evaluations/*/*.errors"))) == len(ENDINGS), "the folders of what failed are not kept")
+    check(len(list(run.glob("evaluations/*/*.errors"))) == len(endings), "the folders of what failed are not kept")
+
+
+for endings, seconds in ((QUICK, 300), (ENDLESS, 1)):
+    with Folder() as folder:
+        check_endings(folder, endings, seconds)
 passed("a program that fails in whatever way is failed, says why, and leaves nothing behind; the others go on")
 
 with Folder() as folder:

@@ -68,7 +68,7 @@ private:
 /// The rows are packed, contiguous, and one compound element each. What the functions look at must live until write().
 class TableWriter {
 public:
-    explicit TableWriter(std::size_t rows) : rows_(rows) {}
+    explicit TableWriter(std::size_t rows);
 
     /// `value(row)` is a ColumnValue.
     template <class Value>

@@ -20,6 +20,7 @@ constexpr double uniform_candidates = 0.3;
 constexpr double bred_from_share = 0.2;           ///< that the other candidates are bred from
 constexpr double mutated_genes = 1.5;             ///< about, of a candidate
 constexpr std::size_t enough_of_high_rungs = 10;  ///< lower ones are then left out
+constexpr std::uint32_t most_predictions = 10;    ///< for one birth; then chance finds what is not ruled out
 constexpr double fit_again_after = 0.125;         ///< of the results
 
 Eigen::MatrixXd columns(const std::vector<UnitGenome>& points, std::size_t genes) {
@@ -211,6 +212,13 @@ Offspring ScreenedState::breed(const Stage& stage, const std::vector<const Indiv
     }
     if (unknown.empty()) {
         offspring.genome = random_genome(plan_.space, random);
+        return offspring;
+    }
+    if (stage.attempt >= most_predictions) {
+        const std::size_t drawn = random.below(unknown.size());  // the model knows nothing of what is ruled out
+        offspring.genome = std::move(unknown[drawn].genome);
+        offspring.parents = unknown[drawn].parents;
+        offspring.bred_by = offspring.parents[0] == Id{} ? Operator::random : Operator::crossover;
         return offspring;
     }
     const auto predicted = model(in_training).predict(columns(points, plan_.space.size()));
