@@ -1,4 +1,5 @@
 """Bad input gives one message with key path and line, and exit code 2, printed once whatever the number of ranks."""
+import os
 import re
 
 from harness import TINY, Folder, check, passed
@@ -41,4 +42,10 @@ with Folder() as folder:
     check(output.startswith("finch: shwo: there is no such verb (did you mean 'show'?); accepted: evolve, train, ") and output.count("\n") == 1, output)
     check("did you mean" not in folder.run(0, "zebra", expect=2), "a verb is guessed for zebra")
     check("bad.yml" in folder.run(4, "evolve", "bad.yml", expect=2), "a missing file is not named")
-    passed(f"{len(CASES) + 4} kinds of bad input, one message each, exit code 2")
+    folder.write("tiny.yaml", TINY)
+    for rank, messages in (("0", 1), ("1", 0)):  # of what srun without MPI starts, four separate programs
+        os.environ.update(SLURM_STEP_NUM_TASKS="4", SLURM_PROCID=rank)
+        output = folder.run(0, "evolve", "tiny.yaml", expect=2)
+        check(output.count("finch: ") == messages == output.count("--mpi=pmix"), f"task {rank} of srun without MPI says\n{output}")
+    check(not (folder.path / "runs").exists(), "srun without MPI made a run directory")
+    passed(f"{len(CASES) + 5} kinds of bad input, one message each, exit code 2")
