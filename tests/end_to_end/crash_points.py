@@ -137,7 +137,7 @@ def points(kind):
             if modes[0] in ERRORS:
                 syncs = [number for number, name in enumerate(calls, 1) if name == "fdatasync"]
                 inside = [number for number, name in enumerate(calls, 1) if name == "pwrite"]  # HDF5's own, in an archive
-                foremost += [(kind, rank, modes[0], 0, inside[0])] if inside else []  # the first archive can never be written, nor closed
+                foremost += [(kind, rank, modes[0], 0, number) for number in inside[1:2]]  # the first archive: made, never written nor closed
                 foremost += [(kind, rank, modes[0], 1, number) for number in syncs[:1] + syncs[-1:] + inside[7::max(1, len(inside) // 5)]]
                 foremost += [(kind, rank, modes[0], 0, number) for number in (len(calls) - 9, len(calls) - 1)]
     if SAMPLE == "all":

@@ -45,8 +45,10 @@ def figures(folder):
     found = layouts(output)
     check({ranks: row[0] for ranks, row in found.items()} == {1: 4, 2: 2}, f"{found}\n{output}")
     for _, (middle, low, high), node_hours, evaluations, starts in found.values():
-        check(low <= middle <= high and evaluations == 12 and int(starts) >= 1, f"{found}")
+        check(low <= middle <= high and evaluations == 12, f"{found}")
         hours = middle / {"hours": 1, "minutes": 60, "seconds": 3600}[unit]
+        # A start has five minutes, and stops three before its limit; on a busy machine one may be too few.
+        check(starts == "1" or 3600 * hours > 30, f"{starts} starts for {3600 * hours} s")
         check(abs(node_hours - 2 * hours) < 0.02 * node_hours, f"{node_hours} node-hours, {hours} hours on 2 nodes")
     submit = re.search(r"sbatch --nodes=2 --ntasks-per-node=2 --cpus-per-task=(\d+) --mem-per-cpu=(\d+)M --time=\d+:\d\d:00 jobs/evolve.sbatch "
                        r"tiny.yaml --set workers.ranks=(\d)", output)

@@ -53,8 +53,8 @@ namespace finch::fuzz {
 namespace {
 
 constexpr timeval processor_time{2, 0};
-constexpr timeval processor_time_in_library{0, 100'000};  // inputs that keep libhdf5 busy for ever are not rare
-constexpr timeval rest_outside_library{1, 900'000};
+constexpr timeval processor_time_in_library{0, 300'000};  // inputs that keep libhdf5 busy for ever are not rare
+constexpr timeval rest_outside_library{1, 700'000};
 constexpr std::size_t slack_bytes = std::size_t{64} << 20;
 constexpr int in_library = 42;  // exit code of a child that ended inside libhdf5
 constexpr int by_signal = 43;   // of one that ended elsewhere

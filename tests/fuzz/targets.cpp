@@ -297,7 +297,7 @@ Target command() {
 Target environment() {
     return {"environment",
             {bytes_of("n[1-3,07],gpu4\n2(x3),1\n0"), bytes_of("rack[08-10]-a\n4(x3)\n2"),
-             bytes_of("n[1-9999]\n9(x9999)\n1")},
+             bytes_of("n[1-9999]\n9(x9999)\n1"), bytes_of("n[1-99999]\n9(x9999)\n1")},
             [](const Bytes& bytes) {
                 const std::string text = text_of(bytes);
                 const std::size_t first = std::min(text.find('\n'), text.size());

@@ -63,6 +63,8 @@ inline double mixed_loss(const Genome& g) {
            0.001 * std::pow(g[7] - 40, 2);
 }
 
+inline constexpr std::uint32_t most_breedings = 2000;  ///< of one that obeys the constraints
+
 struct Found {
     double best = std::numeric_limits<double>::infinity();
     std::vector<Individual> all;
@@ -104,6 +106,7 @@ inline Found search_for(const PropagatorOptions& options, const Space& space, co
             Offspring offspring = breed();
             for (; !all_hold(constraints, space, offspring.genome); offspring = breed()) {
                 ++found.ruled_out[offspring.bred_by];
+                REQUIRE(stage.attempt < most_breedings);
             }
             REQUIRE(space.contains(offspring.genome));
             individual.genome = std::move(offspring.genome);

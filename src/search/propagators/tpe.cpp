@@ -14,8 +14,8 @@ namespace finch::search {
 namespace {
 
 constexpr std::size_t most_below = 25;
-constexpr int redraws = 20;  ///< of a genome that is known
-constexpr int most_violations = 500;
+constexpr int redraws = 20;           ///< of a genome that is known
+constexpr int most_violations = 500;  ///< of constraints, in one breeding
 
 /// The free genes of `space`, together where their conditions are the same, after those that these name.
 std::vector<std::vector<std::size_t>> grouped(const Space& space) {
