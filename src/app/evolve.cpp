@@ -11,6 +11,7 @@
 #include "finch/app/programs.hpp"
 #include "finch/app/run_context.hpp"
 #include "finch/app/run_search.hpp"
+#include "finch/app/share_run.hpp"
 #include "finch/app/startup.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
@@ -84,11 +85,13 @@ config::Config load_checked(const RunOptions& options, const cluster::Slurm& slu
 }
 
 /// Collective over the world. World rank 0 opens the run directory, and says what it found; the others know what was
-/// before. Nothing, on all ranks, where files fail: the run stops, to be resumed.
+/// before, and the leaders what their islands need, which they merge while the start is recorded. Nothing, on all
+/// ranks, where files fail: the run stops, to be resumed.
 std::optional<OpenedRun> open_run_everywhere(const comm::Session& session, const store::RunDirectory& directory,
                                              const config::Config& config, const RunOptions& options,
                                              const cluster::Slurm& slurm, const std::string& data_fingerprint,
-                                             const Placement& placement) try {
+                                             const Placement& placement, MPI_Comm leaders) try {
+    begin_phase(session, "opening the run directory", seconds_of_files());
     const cluster::Layout& layout = placement.layout;
     OpenedRun opened;
     const std::string before = on_rank_zero(MPI_COMM_WORLD, [&] {
@@ -98,6 +101,16 @@ std::optional<OpenedRun> open_run_everywhere(const comm::Session& session, const
         return to_message(opened.before);
     });
     opened.before = from_message<RunBefore>(before);
+    begin_phase(session, "handing out the run", seconds_of_sharing());
+    if (leaders != MPI_COMM_NULL) {
+        opened = share_run(leaders, std::move(opened), layout.island_of_worker, config.exchange.kind, layout.islands,
+                           config.costs);
+    }
+    begin_phase(session, "recording the start", seconds_of_files());
+    static_cast<void>(on_rank_zero(MPI_COMM_WORLD, [&] {
+        record_start(opened, directory, config);
+        return std::string();
+    }));
     return opened;
 } catch (const StorageError& error) {
     if (session.world_rank() == 0) {
@@ -197,10 +210,10 @@ int evolve(comm::Session& session, const RunOptions& options, process::Launcher 
     log_summary(session, config, placement, opened_device.description, opened_device.communicator);
     const std::unique_ptr<energy::Meter> meter = open_meter(session, config, placement, opened_device);
     log_data(session, config, datasets);
-    begin_phase(session, "opening the run directory", seconds_of_files());
     const store::RunDirectory directory(run_directory_of(config, options));
-    std::optional<OpenedRun> opened = open_run_everywhere(
-        session, directory, config, options, slurm, prepared ? prepared->fingerprint : datasets.fingerprint, placement);
+    std::optional<OpenedRun> opened =
+        open_run_everywhere(session, directory, config, options, slurm,
+                            prepared ? prepared->fingerprint : datasets.fingerprint, placement, leaders.get());
     if (!opened) {
         return exit_stopped;
     }

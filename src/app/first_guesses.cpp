@@ -94,7 +94,7 @@ Tree guesses_of_run(const std::string& run, int count, const search::Space& spac
     }
     const search::Space its_space = config::parse(recovered->facts.config, run).space;
     search::Population population(search::ExchangeKind::none, 1);
-    recovered->merge_into(population);
+    recovered->move_into(population);
     Tree guesses{.kind = Tree::Kind::list};
     for (const search::Individual* one : best_of(population, count)) {
         Tree guess = guess_of(*one, its_space, space, fmt::format("individual {} of {}", to_text(one->id), run), notes);

@@ -109,11 +109,14 @@ int look_at_last_end(search::Population& population, const store::ArchiveFacts& 
 /// Where a batch is so many samples per rank, other ranks make it another batch, whose losses are not those of the same
 /// search.
 void warn_of_other_batches(const search::Population& population, const config::Config& config) {
+    if (!config.trains()) {
+        return;
+    }
     const auto& all = population.individuals();
     const auto other = std::find_if(all.begin(), all.end(), [&config](const auto& entry) {
         return entry.second.ranks > 0 && entry.second.ranks != config.workers.ranks;
     });
-    if (!config.trains() || other == all.end()) {
+    if (other == all.end()) {
         return;
     }
     const search::Individual& individual = other->second;
@@ -132,11 +135,7 @@ void resume(OpenedRun& run, store::Recovered recovered, const store::RunDirector
     for (const std::string& problem : recovered.problems) {
         spdlog::warn("{}", problem);
     }
-    for (search::Record& record : recovered.records) {
-        run.population.merge(std::move(record));
-    }
-    recovered.records = {};
-    recovered.merge_into(run.population);
+    recovered.move_into(run.population);
     warn_of_other_batches(run.population, config);
     const std::string before = recovered.facts.config;
     const std::map<std::uint32_t, double> lasted = store::seconds_of_starts(recovered.facts);
@@ -214,8 +213,18 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     run.facts.budget_epochs = config.budget.epochs.value_or(-1);
     run.facts.events.push_back({unix_seconds(), 0, run.facts.restarts == 0 ? "start" : "restart", run.greeting});
     take_other_runs(run, std::move(other));
-    // Synced before anybody breeds: no number of this start can be given out again. The predecessor holds all of it
-    // too, since the journals begin anew.
+    run.before.run = run.facts.run;
+    run.before.restart = run.facts.restarts;
+    run.before.bred = bred_by_workers(run.population);
+    if (!options.genes) {
+        run.before.openings_left = island::openings_left(run.population, run.before.earlier,
+                                                         config.beginning(config.needs().first_points).openings());
+    }
+    return run;
+}
+
+void record_start(OpenedRun& run, const store::RunDirectory& directory, const config::Config& config) {
+    // The predecessor holds all of it too, since the journals begin anew.
     store::write_archive(directory.archive(), config.space, run.population, run.facts);
     copy_to_previous(directory.archive());
     for (const auto& [id, individual] : run.population.individuals()) {
@@ -223,18 +232,10 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
             run.population.forget_curve(id);
         }
     }
-    run.before.bred = bred_by_workers(run.population);
-    if (!options.genes) {
-        run.before.openings_left = island::openings_left(run.population, run.before.earlier,
-                                                         config.beginning(config.needs().first_points).openings());
-    }
-    remove_other_journals(directory, workers);
+    remove_other_journals(directory, run.facts.workers);
     remove_settled_trainings(directory, run.population);
     evaluate::remove_unused_weights(directory, run.population);
-    run.before.run = run.facts.run;
-    run.before.restart = run.facts.restarts;
     write_config(directory, config);
-    return run;
 }
 
 }  // namespace finch::app

@@ -52,13 +52,13 @@ std::string difference(const search::Individual& one, const config::Config& othe
 /// Adds what `run` has to `found`.
 void add_results(const std::string& run, const config::Config& config, const std::optional<std::string>& fingerprint,
                  OtherRuns& found) {
-    const store::Recovered recovered = recover_other(run);
+    store::Recovered recovered = recover_other(run);
     const config::Config other = config::parse(recovered.facts.config, run);
     if (const auto problem = why_unfit(recovered.facts, other, config, fingerprint)) {
         throw ConfigError(*problem);
     }
     search::Population population(search::ExchangeKind::none, 1);
-    recovered.merge_into(population);
+    recovered.move_into(population);
     std::vector<const search::Individual*> settled;
     for (const auto& [id, one] : population.individuals()) {
         if (search::is_reusable(one)) {

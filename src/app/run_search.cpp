@@ -5,7 +5,6 @@
 #include "finch/app/profile.hpp"
 #include "finch/app/progress.hpp"
 #include "finch/app/reuse.hpp"
-#include "finch/app/share_run.hpp"
 #include "finch/app/startup.hpp"
 #include "finch/app/storage.hpp"
 #include "finch/base/clock.hpp"
@@ -25,11 +24,6 @@
 
 namespace finch::app {
 namespace {
-
-/// A million individuals take some seconds.
-double seconds_of_sharing() {
-    return 5 * start_seconds();
-}
 
 island::WorkerOptions worker_options(const RunContext& context, const OpenedRun& run,
                                      const island::IslandMap& islands) {
@@ -116,8 +110,7 @@ std::unique_ptr<island::Evaluator> make_evaluator(const RunContext& context, std
 /// Leaders: the search itself. Collective over the leaders at its beginning and its orderly end.
 island::ExitReason lead(const RunContext& context, OpenedRun opened) {
     const bool is_zero = context.session.world_rank() == 0;
-    OpenedRun run = share_run(context.leaders.get(), std::move(opened), context.placement.layout.island_of_worker,
-                              context.config.exchange.kind, context.placement.layout.islands, context.config.costs);
+    OpenedRun run = std::move(opened);  // its lock is given back here: the process may be left at once
     share_results(context.leaders.get(), run.other_results);
     FileJournal journal(context.directory.journal(context.place().worker), run.before.run);
     std::optional<FileArchive> archive;
@@ -186,7 +179,7 @@ int end_together(const comm::Session& session, island::ExitReason reason) {
 int run_search(const RunContext& context, OpenedRun opened, double timeout) {
     begin_phase(context.session, "the roll call before the search", timeout);
     comm::check_start(MPI_COMM_WORLD, context.placement.node_of_rank);
-    begin_phase(context.session, "handing out the run", seconds_of_sharing());
+    begin_phase(context.session, "handing out the results of other runs", seconds_of_sharing());
     if (!context.group.is_leader()) {
         follow(context);
         return end_together(context.session, island::ExitReason::complete);

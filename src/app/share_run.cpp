@@ -5,33 +5,48 @@
 
 #include <algorithm>
 #include <functional>
+#include <span>
 #include <utility>
+#include <vector>
 
 namespace finch::app {
 namespace {
 
-/// What an island needs, in chunks of about chunk_bytes; an empty one ends it.
-void send_known(const search::Population& population, const std::vector<const search::Individual*>& needed,
-                const std::function<void(Bytes&)>& send) {
+/// What goes to one island.
+struct Delivery {
+    int leader = 0;  ///< its first, by rank among the leaders
+    std::span<const search::Individual* const> left;
+};
+
+/// Sends what each island needs in chunks of about chunk_bytes, an empty one at its end: to one after the other in
+/// turn, so that all islands merge at the same time.
+void send_known(const search::Population& population, std::vector<Delivery> deliveries,
+                const std::function<void(int leader, Bytes&)>& send) {
     Bytes chunk;
-    for (const search::Individual* individual : needed) {
-        search::write_known(population, *individual, chunk);
-        if (chunk.size() >= chunk_bytes) {
-            send(chunk);
+    chunk.reserve(chunk_bytes + chunk_bytes / 4);
+    while (!deliveries.empty()) {
+        for (Delivery& delivery : deliveries) {
             chunk.clear();
+            for (; !delivery.left.empty() && chunk.size() < chunk_bytes; delivery.left = delivery.left.subspan(1)) {
+                search::write_known(population, *delivery.left.front(), chunk);
+            }
+            const bool is_end = chunk.empty();
+            send(delivery.leader, chunk);
+            delivery.leader = is_end ? -1 : delivery.leader;
         }
+        std::erase_if(deliveries, [](const Delivery& delivery) { return delivery.leader < 0; });
     }
-    if (!chunk.empty()) {
-        send(chunk);
-    }
-    Bytes end;
-    send(end);
 }
 
-/// The island's own leader passes on what it receives.
+/// All that is sent first, so that world rank 0 goes on while it is merged. The island's first leader passes it on.
 void receive_known(search::Population& population, const std::function<Bytes()>& receive) {
-    for (Bytes chunk = receive(); !chunk.empty(); chunk = receive()) {
-        ByteReader reader(chunk);
+    std::vector<Bytes> chunks;
+    do {
+        chunks.push_back(receive());
+    } while (!chunks.back().empty());
+    for (Bytes& chunk : chunks) {
+        const Bytes known = std::exchange(chunk, {});
+        ByteReader reader(known);
         while (reader.left() > 0) {
             search::merge_known(reader, population);
         }
@@ -46,16 +61,17 @@ OpenedRun share_run(MPI_Comm leaders, OpenedRun opened, std::span<const int> isl
     const comm::Communicator island = comm::split(leaders, island_of_worker[self]);
     if (self == 0) {
         const auto needed = search::needed_by_islands(opened.population);
+        std::vector<Delivery> deliveries;
         for (int to = 0; to < islands; ++to) {
             const auto first = std::find(island_of_worker.begin(), island_of_worker.end(), to);
-            if (first == island_of_worker.end()) {
-                continue;
+            if (first != island_of_worker.end()) {
+                deliveries.push_back(
+                    {static_cast<int>(first - island_of_worker.begin()), needed[static_cast<std::size_t>(to)]});
             }
-            const auto leader = static_cast<int>(first - island_of_worker.begin());
-            send_known(opened.population, needed[static_cast<std::size_t>(to)], [&](Bytes& chunk) {
-                leader == 0 ? comm::broadcast(island.get(), chunk) : comm::send_bytes(leaders, leader, chunk);
-            });
         }
+        send_known(opened.population, std::move(deliveries), [&](int leader, Bytes& chunk) {
+            leader == 0 ? comm::broadcast(island.get(), chunk) : comm::send_bytes(leaders, leader, chunk);
+        });
         return opened;
     }
     opened.population = search::Population(kind, islands, std::move(costs));

@@ -31,6 +31,10 @@ double seconds_of_files() {
     return 15 * start_seconds();
 }
 
+double seconds_of_sharing() {
+    return 5 * start_seconds();
+}
+
 void fall_deaf(const std::string& where) {
     const auto environment = cluster::Environment::of_this_process();
     const auto rank = environment.text("OMPI_COMM_WORLD_RANK");

@@ -29,7 +29,7 @@ constexpr const char* default_durations = "lognormal:60,0.5";
 
 std::vector<double> seconds_recorded_in(const std::string& run) {
     search::Population population(search::ExchangeKind::none, 1);
-    read_run(run).recovered.merge_into(population);
+    read_run(run).recovered.move_into(population);
     return simulate::recorded_seconds(population);
 }
 

@@ -33,6 +33,14 @@ void give_cores_away_when_idle() {
 
 }  // namespace
 
+bool yields_when_idle() {
+    static const bool yields = [] {
+        const auto set = cluster::Environment::of_this_process().text(yield_variable);
+        return set && *set != "0" && *set != "false";
+    }();
+    return yields;
+}
+
 void check(int code, const char* call, std::source_location where) {
     if (code == MPI_SUCCESS) {
         return;

@@ -2,12 +2,16 @@
 
 #include "finch/hdf5/file.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 /// What is checked of a file's objects before anything is read or allocated: a file may say anything.
 namespace finch::hdf5 {
+
+/// As many rows of a table as are made or taken apart at a time: few enough to stay in a processor's cache.
+inline constexpr std::size_t block_bytes = std::size_t{1} << 18;
 
 /// An access list for links: following one into another file fails.
 [[nodiscard]] Hid within_this_file();

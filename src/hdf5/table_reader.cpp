@@ -33,15 +33,20 @@ std::map<std::int32_t, std::int32_t> places(hid_t type, std::span<const std::str
 
 }  // namespace
 
-TableReader::TableReader(hid_t at, std::string name) : name_(std::move(name)) {
-    const Hid dataset = open_dataset(at, name_);
-    type_ = Hid(check_reading(H5Dget_type(dataset.get()), "H5Dget_type"));
-    const Hid space(check_reading(H5Dget_space(dataset.get()), "H5Dget_space"));
+TableReader::TableReader(hid_t at, std::string name) : TableReader(at, std::move(name), NothingYet{}) {
+    read({0, all_rows_});
+}
+
+TableReader::TableReader(hid_t at, std::string name, NothingYet)
+    : name_(std::move(name)), dataset_(open_dataset(at, name_)) {
+    type_ = Hid(check_reading(H5Dget_type(dataset_.get()), "H5Dget_type"));
+    const Hid space(check_reading(H5Dget_space(dataset_.get()), "H5Dget_space"));
     if (H5Tget_class(type_.get()) != H5T_COMPOUND || H5Sget_simple_extent_ndims(space.get()) != 1) {
         throw FileError(name_ + " is not a table");
     }
-    rows_ = static_cast<std::size_t>(product(shape_of(dataset.get()), name_));
+    all_rows_ = static_cast<std::size_t>(product(shape_of(dataset_.get()), name_));
     row_bytes_ = H5Tget_size(type_.get());
+    file_bytes_ = file_bytes(at);
     const int members = H5Tget_nmembers(type_.get());
     for (int i = 0; i < members; ++i) {
         const auto member = static_cast<unsigned>(i);
@@ -53,19 +58,45 @@ TableReader::TableReader(hid_t at, std::string name) : name_(std::move(name)) {
         }
         columns_.emplace(column, Column{offset, std::move(type)});
     }
-    bytes_ = std::make_unique<std::byte[]>(rows_ * row_bytes_);
+}
+
+void TableReader::read_in_blocks(hid_t at, const std::string& name,
+                                 const std::function<void(const TableReader& block, std::size_t first)>& visit) {
+    TableReader block(at, name, NothingYet{});
+    const std::size_t most = std::max<std::size_t>(1, block_bytes / block.row_bytes_);
+    std::size_t first = 0;
+    do {
+        block.read({first, std::min(most, block.all_rows_ - first)});
+        visit(block, first);
+        first += block.rows_;
+    } while (first < block.all_rows_);
+}
+
+void TableReader::read(RowRange rows) {
+    if (rows.count > rows_ || bytes_ == nullptr) {
+        bytes_ = std::make_unique<std::byte[]>(rows.count * row_bytes_);
+    }
+    rows_ = rows.count;
     if (rows_ == 0) {
         return;
     }
-    texts_.bytes_left = file_bytes(at);
+    texts_.memory.release();
+    texts_.bytes_left = file_bytes_;
     const Hid transfer(check(H5Pcreate(H5P_DATASET_XFER), "H5Pcreate"));
     check(H5Pset_vlen_mem_manager(transfer.get(), Texts::allocate, &texts_, Texts::keep, nullptr),
           "H5Pset_vlen_mem_manager");
     // libhdf5 clears a megabyte for each table, however small, unless it is told. A text takes 8 bytes here, 16 there.
     const std::size_t rows_at_once = std::clamp<std::size_t>(conversion_bytes / (2 * row_bytes_), 1, rows_);
     check(H5Pset_buffer(transfer.get(), rows_at_once * 2 * row_bytes_, nullptr, nullptr), "H5Pset_buffer");
-    check_reading(H5Dread(dataset.get(), type_.get(), H5S_ALL, H5S_ALL, transfer.get(), bytes_.get()),
-                  "table " + name_ + " cannot be read");
+    const hsize_t first = rows.first;
+    const hsize_t count = rows.count;
+    const Hid file_space(check_reading(H5Dget_space(dataset_.get()), "H5Dget_space"));
+    check(H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, &first, nullptr, &count, nullptr),
+          "H5Sselect_hyperslab");
+    const Hid memory_space(check(H5Screate_simple(1, &count, nullptr), "H5Screate_simple"));
+    check_reading(
+        H5Dread(dataset_.get(), type_.get(), memory_space.get(), file_space.get(), transfer.get(), bytes_.get()),
+        "table " + name_ + " cannot be read");
 }
 
 void* TableReader::Texts::allocate(std::size_t size, void* texts) {

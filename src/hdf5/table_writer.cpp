@@ -1,12 +1,11 @@
 #include "finch/hdf5/table.hpp"
 
+#include "stored.hpp"
+
 #include <algorithm>
 
 namespace finch::hdf5 {
 namespace {
-
-/// As many rows as are made at a time: few enough to stay in a processor's cache.
-constexpr std::size_t block_bytes = std::size_t{1} << 18;
 
 Hid copy(hid_t type) {
     return Hid(check(H5Tcopy(type), "H5Tcopy"));

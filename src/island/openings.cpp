@@ -20,18 +20,21 @@ std::vector<std::uint32_t> openings_left(const search::Population& population, s
     for (const EarlierStart& start : earlier) {
         workers[start.restart] = start.workers;
     }
+    const auto& all = population.individuals();
     for (const auto& [restart, count] : workers) {
         std::set<std::uint32_t> taken;
-        const auto& all = population.individuals();
-        for (auto one = all.lower_bound(search::Id::make(restart, 0, 0));
-             one != all.end() && one->first.restart() == restart; ++one) {
+        auto one = all.lower_bound(search::Id::make(restart, 0, 0));
+        while (one != all.end() && one->first.restart() == restart) {
             const search::Id id = one->first;
-            if (one->second.is_repeat()) {
+            const auto opening = opening_of(left, id.sequence() - 1, id.worker(), count);
+            if (!opening) {  // nor for any that this worker bred later
+                one = all.lower_bound(search::Id{(id.value | 0xFFFFFFFF) + 1});
                 continue;
             }
-            if (const auto opening = opening_of(left, id.sequence() - 1, id.worker(), count)) {
+            if (!one->second.is_repeat()) {
                 taken.insert(*opening);
             }
+            ++one;
         }
         std::erase_if(left, [&](std::uint32_t opening) { return taken.contains(opening); });
     }

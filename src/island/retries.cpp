@@ -19,6 +19,9 @@ bool Retries::is_due(const search::Individual& individual, const search::Populat
 }
 
 void Retries::recall(const search::Population& population, int island, std::size_t place, std::size_t count) {
+    if (most_ == 0) {
+        return;
+    }
     std::set<search::Id> tried;
     for (const auto& [id, individual] : population.individuals()) {
         tried.insert(individual.retry_of);

@@ -62,6 +62,9 @@ const Individual* OtherResults::find(const Genome& genome) const {
 
 void KnownGenomes::update(const Population& population, int island, bool with_training) {
     const auto& changes = population.changes(island);
+    if (ended_.empty()) {
+        ended_.reserve(changes.size());
+    }
     for (; seen_ < changes.size(); ++seen_) {
         const Individual* change = changes[seen_];
         const auto [known, is_new] = ended_.insert(change);

@@ -143,13 +143,13 @@ std::vector<const Individual*> Population::best(int island, std::size_t count) c
         const Island& here = at(island);
         const std::size_t wanted = std::min(count, active(island));
         if (here.ranked.size() < wanted) {
-            here.ranked = ranked_by_objectives({here.members.begin(), here.members.end()}, costs_, wanted);
+            here.ranked = ranked_by_objectives({here.members().begin(), here.members().end()}, costs_, wanted);
         }
         return {here.ranked.begin(), here.ranked.begin() + static_cast<std::ptrdiff_t>(wanted)};
     }
     std::vector<const Individual*> found;
     found.reserve(std::min(count, active(island)));
-    for (auto member = at(island).members.begin(); found.size() < found.capacity(); ++member) {
+    for (auto member = at(island).members().begin(); found.size() < found.capacity(); ++member) {
         found.push_back(*member);
     }
     return found;
@@ -157,15 +157,15 @@ std::vector<const Individual*> Population::best(int island, std::size_t count) c
 
 // Under pollination those born there are members too, so there are always enough to fill the capacity.
 std::size_t Population::active(int island) const {
-    return kind_ == ExchangeKind::pollination ? at(island).born : at(island).members.size();
+    return kind_ == ExchangeKind::pollination ? at(island).born : at(island).members().size();
 }
 
 // Everyone that ranks by loss, but for repeats, is a member of some island.
 const Individual* Population::best() const {
     const Individual* found = nullptr;
     for (const Island& island : islands_) {
-        if (!island.members.empty()) {
-            const Individual* first = *island.members.begin();
+        if (!island.members().empty()) {
+            const Individual* first = *island.members().begin();
             found = found == nullptr || better(*first, *found) ? first : found;
         }
     }
@@ -175,9 +175,9 @@ const Individual* Population::best() const {
 const Individual* Population::best_trained() const {
     const Individual* found = nullptr;
     for (const Island& island : islands_) {
-        const auto first = std::find_if(island.members.begin(), island.members.end(),
+        const auto first = std::find_if(island.members().begin(), island.members().end(),
                                         [](const Individual* member) { return !member->is_reused(); });
-        if (first != island.members.end() && (found == nullptr || better(**first, *found))) {
+        if (first != island.members().end() && (found == nullptr || better(**first, *found))) {
             found = *first;
         }
     }
@@ -233,7 +233,7 @@ bool Population::operator==(const Population& other) const {
     const auto same_place = [](const auto& a, const auto& b) { return a->id == b->id; };
     const auto same_island = [&](const Island& a, const Island& b) {
         return a.born == b.born &&
-               std::equal(a.members.begin(), a.members.end(), b.members.begin(), b.members.end(), same_place);
+               std::equal(a.members().begin(), a.members().end(), b.members().begin(), b.members().end(), same_place);
     };
     return kind_ == other.kind_ && homes_ == other.homes_ && memberships_ == other.memberships_ &&
            settled_ == other.settled_ && unfinished_ == other.unfinished_ &&
@@ -250,6 +250,24 @@ Population::Island& Population::at(int island) {
     return islands_.at(static_cast<std::size_t>(island));
 }
 
+void Population::Island::put_in_order() const {
+    if (new_.empty()) {
+        return;
+    }
+    // By copies of what the order looks at: the individuals themselves lie far apart.
+    std::vector<std::pair<Standing, const Individual*>> ordered;
+    ordered.reserve(new_.size());
+    for (const Individual* individual : new_) {
+        ordered.emplace_back(standing(*individual), individual);
+    }
+    new_ = {};
+    std::sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) { return better(a.first, b.first); });
+    auto next = members_.end();
+    for (const auto& [place, individual] : ordered) {
+        next = std::next(members_.insert(next, individual));
+    }
+}
+
 template <class Visitor>
 void Population::for_each_membership(Id id, const Visitor& visit) const {
     auto membership = memberships_.lower_bound({id, std::numeric_limits<std::int32_t>::min()});
@@ -259,7 +277,7 @@ void Population::for_each_membership(Id id, const Visitor& visit) const {
 }
 
 void Population::add_used_memberships(int island, std::set<std::pair<Id, std::int32_t>>& used) const {
-    const auto& members = at(island).members;
+    const auto& members = at(island).members();
     std::size_t rank = 0;
     for (auto member = members.begin();
          member != members.end() && rank < std::max(membership_use_->breeding, membership_use_->exchange);
@@ -280,7 +298,7 @@ void Population::drop_unused_memberships() {
         }
     }
     // What is better than the last that is sent goes out once it comes here, which may be later than to others.
-    const auto& members = at(membership_use_->island).members;
+    const auto& members = at(membership_use_->island).members();
     const Individual* last_sent = nullptr;
     if (membership_use_->exchange > 0 && membership_use_->exchange <= members.size()) {
         last_sent = *std::next(members.begin(), static_cast<std::ptrdiff_t>(membership_use_->exchange) - 1);

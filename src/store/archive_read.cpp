@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <unordered_map>
 
 namespace finch::store {
@@ -53,7 +54,8 @@ search::Space read_space(hid_t file) {
     return space;
 }
 
-void read_genes(const hdf5::TableReader& table, const search::Space& space, std::vector<Individual>& individuals) {
+/// The genes of a block of rows.
+void read_genes(const hdf5::TableReader& block, const search::Space& space, std::span<Individual> individuals) {
     for (Individual& individual : individuals) {
         individual.genome.resize(space.size());
     }
@@ -65,30 +67,34 @@ void read_genes(const hdf5::TableReader& table, const search::Space& space, std:
         };
         const std::string& name = space.genes[gene].name;
         if (const auto* choice = std::get_if<search::ChoiceGene>(&space.genes[gene].kind)) {
-            take(table.enumeration(name, choice->options));
+            take(block.enumeration(name, choice->options));
         } else if (std::holds_alternative<search::IntGene>(space.genes[gene].kind)) {
-            take(table.column<std::int64_t>(name));
+            take(block.column<std::int64_t>(name));
         } else {
-            take(table.column<double>(name));
+            take(block.column<double>(name));
         }
     }
 }
 
 /// Version 1 had both parents in one column.
 std::vector<Individual> read_individuals(hid_t file, std::int64_t version, const search::Space& space) {
-    const hdf5::TableReader table(file, "individuals");
-    std::vector<Individual> all(table.rows());
     const std::vector<std::string> absent =
         version < 2 ? std::vector<std::string>{"parent_1", "parent_2"} : std::vector<std::string>();
-    hdf5::read_columns<Individual>(
-        table, [&](std::size_t row) -> Individual& { return all[row]; }, version, absent);
-    read_genes(table, space, all);
-    if (version < 2) {
-        const auto parents = table.column<hdf5::Pair>("parents");
-        for (std::size_t i = 0; i < all.size(); ++i) {
-            all[i].parents = {search::Id{parents[i][0]}, search::Id{parents[i][1]}};
+    std::vector<Individual> all;
+    hdf5::TableReader::read_in_blocks(file, "individuals", [&](const hdf5::TableReader& block, std::size_t first) {
+        all.resize(first + block.rows());
+        const std::span<Individual> some = std::span(all).subspan(first);
+        hdf5::read_columns<Individual>(
+            block, [&](std::size_t row) -> Individual& { return some[row]; }, version, absent);
+        read_genes(block, space, some);
+        if (version < 2) {
+            const auto parents = block.column<hdf5::Pair>("parents");
+            for (std::size_t i = 0; i < some.size(); ++i) {
+                some[i].parents = {search::Id{parents[i][0]}, search::Id{parents[i][1]}};
+            }
         }
-    }
+        all.reserve(block.all_rows());  // once the first block has shown that there are such rows
+    });
     return all;
 }
 

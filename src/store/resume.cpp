@@ -58,6 +58,17 @@ public:
         }
     }
 
+    /// Leaves out what cannot be true, and names it.
+    void check_individuals(const std::string& source) {
+        std::erase_if(recovered_.individuals, [&](const search::Individual& individual) {
+            const auto problem = problem_of(individual);
+            if (problem) {
+                recovered_.problems.push_back(fmt::format("{}: {}, skipped", source, *problem));
+            }
+            return problem.has_value();
+        });
+    }
+
     /// `source` names the file that `record` is from. What cannot be true is named and left out.
     void take(search::Record record, const std::string& source) {
         if (const auto problem = problem_of(record)) {
@@ -98,13 +109,16 @@ private:
         return std::visit(
             [&](const auto& kind) -> std::optional<std::string> {
                 if constexpr (requires { kind.individual; }) {
-                    if (const auto problem = search::problem_of(kind.individual, recovered_.space)) {
-                        return fmt::format("the individual {} {}", to_text(kind.individual.id), *problem);
-                    }
+                    return problem_of(kind.individual);
                 }
                 return std::nullopt;
             },
             record);
+    }
+    [[nodiscard]] std::optional<std::string> problem_of(const search::Individual& individual) const {
+        const auto problem = search::problem_of(individual, recovered_.space);
+        return problem ? std::optional(fmt::format("the individual {} {}", to_text(individual.id), *problem))
+                       : std::nullopt;
     }
 
     using EventKey = std::tuple<double, std::int32_t, std::string, std::string>;
@@ -114,30 +128,42 @@ private:
     std::set<EventKey> known_events_;
 };
 
-search::Record record_of(search::Individual individual) {
-    if (individual.finished_training()) {
-        return search::Result{std::move(individual)};
+/// Where an individual is nowhere its places have nothing to say.
+void merge_places(const Recovered& recovered, search::Population& population) {
+    for (const auto& [id, home] : recovered.homes) {
+        if (population.find(id) != nullptr && home.island >= 0 && home.writer >= 0) {
+            population.merge(id, home);
+        }
     }
-    return search::Started{std::move(individual)};
+    for (const auto& [id, island] : recovered.memberships) {
+        if (population.find(id) != nullptr && island >= 0) {
+            population.merge_membership(id, island);
+        }
+    }
 }
 
 }  // namespace
 
 void Recovered::merge_into(search::Population& population) const {
+    for (const search::Individual& individual : individuals) {
+        population.merge(individual);
+    }
     for (const search::Record& record : records) {
         population.merge(record);
     }
-    // Where an individual is nowhere its places have nothing to say.
-    for (const auto& [id, home] : homes) {
-        if (population.find(id) != nullptr && home.island >= 0 && home.writer >= 0) {
-            population.merge(id, home);
-        }
+    merge_places(*this, population);
+}
+
+void Recovered::move_into(search::Population& population) {
+    for (search::Individual& individual : individuals) {
+        population.merge(std::move(individual));
     }
-    for (const auto& [id, island] : memberships) {
-        if (population.find(id) != nullptr && island >= 0) {
-            population.merge_membership(id, island);
-        }
+    individuals = {};
+    for (search::Record& record : records) {
+        population.merge(std::move(record));
     }
+    records = {};
+    merge_places(*this, population);
 }
 
 std::optional<Recovered> recover(const RunDirectory& directory, OnDamage on_damage, Curves curves) {
@@ -157,12 +183,9 @@ std::optional<Recovered> recover(const RunDirectory& directory, OnDamage on_dama
     recovered.space = std::move(archive->space);
     recovered.homes = std::move(archive->homes);
     recovered.memberships = std::move(archive->memberships);
-    recovered.records.reserve(archive->individuals.size());
+    recovered.individuals = std::move(archive->individuals);
     Gathering gathering(recovered);
-    for (search::Individual& individual : archive->individuals) {
-        gathering.take(record_of(std::move(individual)), directory.archive().string());
-    }
-    archive.reset();
+    gathering.check_individuals(directory.archive().string());
     for (const JournalFile& journal : journals) {
         search::RecordReader reader(journal.bytes, recovered.facts.run, journal.name);
         while (auto record = reader.next()) {

@@ -16,8 +16,11 @@ name: opening
 search: {objective: {function: sphere}, budget: {hours: 3}}
 )";
 
+/// A start, up to where its leaders breed.
 OpenedRun open_on(const store::RunDirectory& directory, const config::Config& config, int nodes) {
-    return open_run(directory, config, {}, {}, "", 2, 1, nodes);
+    OpenedRun run = open_run(directory, config, {}, {}, "", 2, 1, nodes);
+    record_start(run, directory, config);
+    return run;
 }
 
 }  // namespace
@@ -56,7 +59,7 @@ TEST_CASE("hours and node hours of all earlier starts are summed; a start lasted
     CHECK(third.before.node_hours == doctest::Approx(2 * 0.5 + 3 * 1));
 }
 
-TEST_CASE("once a run is open its archive and a predecessor of the same content stand apart") {
+TEST_CASE("once a start is recorded its archive and a predecessor of the same content stand apart") {
     const testing::TemporaryFolder folder;
     const store::RunDirectory directory(folder / "run");
     const config::Config config = config::parse(configuration, "test");

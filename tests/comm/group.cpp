@@ -4,6 +4,7 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <doctest/doctest.h>
 #include <limits>
 #include <numeric>
@@ -197,4 +198,21 @@ TEST_CASE("broadcast: followers whose leader does not come throw within the time
     FINCH_MPI(MPI_Barrier(MPI_COMM_WORLD));
 
     CHECK((world_rank() == 0 || said.find("there does not answer: rank 0 on ") != std::string::npos));
+}
+
+TEST_CASE("Group: a rank that waits long gives its core away where MPI does") {
+    const Group group(MPI_COMM_WORLD, 0, world_rank());
+    constexpr double late_seconds = 1;
+    for (const bool at_a_broadcast : {true, false}) {
+        static_cast<void>(group.maximum(0));
+        const std::clock_t before = std::clock();
+        if (group.is_leader()) {
+            std::this_thread::sleep_for(std::chrono::duration<double>(late_seconds));
+        }
+        Bytes order(3);
+        at_a_broadcast ? group.broadcast(order) : static_cast<void>(group.maximum(0));
+        const double busy_seconds = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
+
+        CHECK(busy_seconds < late_seconds / 4);
+    }
 }

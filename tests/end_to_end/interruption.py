@@ -65,6 +65,7 @@ with Folder() as folder:
         os.kill(pid, signal.SIGTERM)
     end(process)  # within 10 s by its own alarm
     check(len(individuals(folder.path / "runs/term")) == 1, "TERM lost the individual")
+    check((folder.path / "runs/term/lock").stat().st_size == 0, "TERM left the lock: another host would wait for a minute of silence")
     folder.run(2, "evolve", "tiny.yaml", "--run", "runs/term", *settings)
     check(curves(folder.path / "runs/term") == straight, "after TERM and a resume the bits differ")
     passed("TERM ends the program, and the run goes on to the same bits")

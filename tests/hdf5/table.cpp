@@ -56,9 +56,32 @@ void write(const std::filesystem::path& path, const std::vector<Row>& all) {
     hdf5::write_file(path, [&](hid_t file) { table.write(file, "group/table"); });
 }
 
+/// How many of the rows that `table` has read are those of `all` from `first` on.
+std::size_t equal_rows(const hdf5::TableReader& table, const std::vector<Row>& all, std::size_t first) {
+    const auto small = table.column<std::int32_t>("small");
+    const auto natural = table.column<std::uint32_t>("natural");
+    const auto large = table.column<std::int64_t>("large");
+    const auto huge = table.column<std::uint64_t>("huge");
+    const auto real = table.column<double>("real");
+    const auto pair = table.column<hdf5::Pair>("pair");
+    const auto colour = table.enumeration("colour", colours);
+    const auto word = table.text("word");
+    const auto story = table.text("story");
+    std::size_t equal = 0;
+    for (std::size_t i = 0; i < table.rows(); ++i) {
+        const Row& row = all[first + i];
+        equal += small[i] == row.small && natural[i] == row.natural && large[i] == row.large && huge[i] == row.huge &&
+                         real[i] == row.real && pair[i] == row.pair && colour[i] == row.colour && word[i] == row.word &&
+                         story[i] == row.story
+                     ? 1U
+                     : 0U;
+    }
+    return equal;
+}
+
 }  // namespace
 
-TEST_CASE("a table of every type comes back, with 0, 1 and many blocks of rows") {
+TEST_CASE("a table of every type comes back, with 0, 1 and many blocks of rows, as a whole and block by block") {
     for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{10000}}) {
         const TemporaryFolder folder;
         const std::vector<Row> all = rows(count);
@@ -68,25 +91,18 @@ TEST_CASE("a table of every type comes back, with 0, 1 and many blocks of rows")
         const hdf5::TableReader table(file.get(), "group/table");
 
         REQUIRE(table.rows() == count);
-        const auto small = table.column<std::int32_t>("small");
-        const auto natural = table.column<std::uint32_t>("natural");
-        const auto large = table.column<std::int64_t>("large");
-        const auto huge = table.column<std::uint64_t>("huge");
-        const auto real = table.column<double>("real");
-        const auto pair = table.column<hdf5::Pair>("pair");
-        const auto colour = table.enumeration("colour", colours);
-        const auto word = table.text("word");
-        const auto story = table.text("story");
+        CHECK(equal_rows(table, all, 0) == count);
         std::size_t equal = 0;
-        for (std::size_t i = 0; i < count; ++i) {
-            const Row& row = all[i];
-            equal += small[i] == row.small && natural[i] == row.natural && large[i] == row.large &&
-                             huge[i] == row.huge && real[i] == row.real && pair[i] == row.pair &&
-                             colour[i] == row.colour && word[i] == row.word && story[i] == row.story
-                         ? 1U
-                         : 0U;
-        }
+        std::size_t blocks = 0;
+        hdf5::TableReader::read_in_blocks(file.get(), "group/table",
+                                          [&](const hdf5::TableReader& block, std::size_t first) {
+                                              REQUIRE(first + block.rows() <= count);
+                                              CHECK(block.all_rows() == count);
+                                              equal += equal_rows(block, all, first);
+                                              ++blocks;
+                                          });
         CHECK(equal == count);
+        CHECK((count == 10000 ? blocks > 2 : blocks == 1));
     }
 }
 

@@ -27,7 +27,7 @@ struct RunBefore {
     std::vector<std::uint32_t> openings_left = {};  ///< island::WorkerOptions has it
 };
 
-/// A run directory that was opened for a start: locked, everything in it merged, the restart number raised and synced.
+/// A run directory that was opened for a start: locked, everything in it merged, the restart number raised.
 struct OpenedRun {
     std::unique_ptr<store::RunLock> lock;
     store::ArchiveFacts facts;  ///< of this start, on world rank 0
@@ -43,5 +43,9 @@ struct OpenedRun {
 [[nodiscard]] OpenedRun open_run(const store::RunDirectory& directory, const config::Config& config,
                                  const RunOptions& options, const cluster::Slurm& slurm,
                                  const std::string& data_fingerprint, int workers, int islands, int nodes);
+
+/// World rank 0 only, before anybody breeds: writes the opened run, so that no number of this start can be given out
+/// again, and clears what it no longer needs. Throws StorageError.
+void record_start(OpenedRun& run, const store::RunDirectory& directory, const config::Config& config);
 
 }  // namespace finch::app

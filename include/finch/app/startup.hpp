@@ -17,6 +17,8 @@ namespace finch::app {
 /// How long the others wait for what one rank does with files, at the start and at the end: half an hour, unless
 /// FINCH_START_SECONDS is set.
 [[nodiscard]] double seconds_of_files();
+/// The same for what world rank 0 hands out: a million individuals take some seconds.
+[[nodiscard]] double seconds_of_sharing();
 
 /// Fault injection for the tests: where FINCH_TEST_DEAF is "RANK:WHERE" and names this rank of mpirun and `where`,
 /// says so and sleeps for ever.

@@ -18,6 +18,11 @@ using Bytes = std::vector<std::byte>;
 /// CRC-32C (Castagnoli, iSCSI polynomial) of `bytes`, continuing from `crc` (0 to begin).
 [[nodiscard]] std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t crc = 0) noexcept;
 
+namespace detail {
+/// The same on a processor that has no instruction for it.
+[[nodiscard]] std::uint32_t crc32c_by_tables(std::span<const std::byte> bytes, std::uint32_t crc = 0) noexcept;
+}  // namespace detail
+
 /// Appends plain values to a byte string, little-endian as on every machine that Finch runs on.
 class ByteWriter {
 public:

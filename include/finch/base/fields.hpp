@@ -68,10 +68,14 @@ concept Recorded = requires(const T* object) {
     fields_of(object);
 };
 
+/// The list of T's Fields, made by the compiler: a message of each individual goes through it.
+template <Recorded T>
+inline constexpr auto field_list = fields_of(static_cast<const T*>(nullptr));
+
 /// Calls `visit` with each Field of T.
 template <Recorded T, class Visit>
 constexpr void for_each_field(Visit visit) {
-    std::apply([&visit](const auto&... field) { (visit(field), ...); }, fields_of(static_cast<const T*>(nullptr)));
+    std::apply([&visit](const auto&... field) { (visit(field), ...); }, field_list<T>);
 }
 
 template <class T>
@@ -154,7 +158,7 @@ template <Recorded T>
             const auto alike = [&](const auto& one) { return (int{share_name_or_member(one, field)} + ...); };
             return ((alike(field) == 1) && ...);
         },
-        fields_of(static_cast<const T*>(nullptr)));
+        field_list<T>);
 }
 
 /// Whether a list has an entry, of a name of its own, for each member of its struct.

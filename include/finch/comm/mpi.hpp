@@ -33,8 +33,9 @@ using Communicator = UniqueHandle<CommunicatorTraits>;
 [[nodiscard]] Communicator split(MPI_Comm communicator, int color);
 
 /// MPI_Init_thread (FUNNELED) and MPI_Finalize. Sets OMPI_MCA_mpi_yield_when_idle=1 before where the node has more
-/// ranks than usable cores (cluster::node_is_crowded) and the user has not set it. While unwinding from an exception it
-/// aborts rather than finalizes, so what is to be printed of the exception is printed inside of the Session's scope.
+/// ranks than usable cores (cluster::node_is_crowded) and the user has not set it; with it long waits sleep. While
+/// unwinding from an exception it aborts rather than finalizes, so what is to be printed of the exception is printed
+/// inside of the Session's scope.
 class Session {
 public:
     Session(int& argc, char**& argv);

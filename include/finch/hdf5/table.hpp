@@ -147,8 +147,14 @@ public:
     TableReader(hid_t at, std::string name);
     TableReader(const TableReader&) = delete;
     TableReader& operator=(const TableReader&) = delete;
+    /// Reads a large table in blocks that stay in a processor's cache: calls `visit` with each, and the row that it
+    /// begins with; once where there are no rows.
+    static void read_in_blocks(hid_t at, const std::string& name,
+                               const std::function<void(const TableReader& block, std::size_t first)>& visit);
 
+    /// That it has read, and that the table has.
     [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
+    [[nodiscard]] std::size_t all_rows() const noexcept { return all_rows_; }
 
     template <ColumnValue T>
     [[nodiscard]] std::vector<T> column(const std::string& column_name) const {
@@ -180,15 +186,22 @@ private:
         static void keep(void*, void*) {}                      ///< HDF5's; the reader frees them all
     };
 
+    struct NothingYet {};
+    TableReader(hid_t at, std::string name, NothingYet);
+
+    void read(RowRange rows);
     [[nodiscard]] const Column& find(const std::string& column_name) const;
     /// The first cell of a column whose type must be `type`.
     [[nodiscard]] const std::byte* cells(const std::string& column_name, hid_t type) const;
     [[noreturn]] void refuse(const std::string& column_name, const std::string& why) const;
 
     std::string name_;
+    Hid dataset_;
+    Hid type_;
+    std::size_t all_rows_ = 0;
     std::size_t rows_ = 0;
     std::size_t row_bytes_ = 0;
-    Hid type_;
+    std::uint64_t file_bytes_ = 0;
     Texts texts_;
     std::unique_ptr<std::byte[]> bytes_;
     std::map<std::string, Column> columns_;

@@ -121,8 +121,8 @@ private:
         bool operator()(const Individual* a, const Individual* b) const noexcept { return better(*a, *b); }
     };
     /// What may be active on one island, best first, and how many of the ranking ones were born there.
-    struct Island {
-        std::set<const Individual*, Better> members;
+    class Island {
+    public:
         std::size_t born = 0;
         std::size_t settled = 0;  ///< evaluations of those born there
         std::int64_t epochs = 0;  ///< of the settled
@@ -130,14 +130,26 @@ private:
         mutable std::vector<const Individual*>
             ranked;  ///< the first members by all objectives, as far as anybody asked
 
+        [[nodiscard]] const std::set<const Individual*, Better>& members() const {
+            put_in_order();
+            return members_;
+        }
         void insert(const Individual* individual) {
-            members.insert(individual);
+            new_.push_back(individual);
             ranked.clear();
         }
         void erase(const Individual* individual) {
-            members.erase(individual);
+            put_in_order();
+            members_.erase(individual);
             ranked.clear();
         }
+
+    private:
+        void put_in_order() const;
+
+        mutable std::set<const Individual*, Better> members_;
+        /// Members that nobody has asked for yet: many are sorted at once, as a start brings them.
+        mutable std::vector<const Individual*> new_;
     };
 
     [[nodiscard]] const Island& at(int island) const;

@@ -14,13 +14,16 @@ namespace finch::store {
 struct Recovered {
     ArchiveFacts facts;  ///< of the archive, events and reports of the journals added
     search::Space space;
-    std::vector<search::Record> records;  ///< Started, Result, Move, Copy
+    std::vector<search::Individual> individuals;  ///< of the archive
+    std::vector<search::Record> records;          ///< of the journals: Started, Result, Move, Copy
     std::vector<std::pair<search::Id, search::Home>> homes;
     std::vector<std::pair<search::Id, std::int32_t>> memberships;
     std::vector<std::string> problems;  ///< damaged files and records, in words
 
-    /// Merges records, homes and memberships into a population of any kind and layout.
+    /// Merges individuals, records, homes and memberships into a population of any kind and layout.
     void merge_into(search::Population& population) const;
+    /// The same, and keeps no individual and no record.
+    void move_into(search::Population& population);
 };
 
 /// Reads, and changes nothing but for damaged files where `on_damage` says so: the holder of the run's lock alone may.
