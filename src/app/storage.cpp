@@ -60,7 +60,8 @@ bool FileArchive::write(const search::Population& population) {
         if (!facts_.starts.empty()) {
             facts_.starts.back().seconds = steady_seconds() - began_;
         }
-        store::write_archive(directory_.archive(), space_, population, facts_);
+        // A large one takes longer than a sign of life lasts.
+        store::write_archive(directory_.archive(), space_, population, facts_, [this] { lock_.renew(); });
         curves_kept_ = std::exchange(curves_in_newest_, {});
         for (const auto& [id, individual] : population.individuals()) {
             if (!individual.curve.empty()) {

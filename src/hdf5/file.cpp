@@ -222,13 +222,17 @@ void write_file(const fs::path& path, const std::function<void(hid_t file)>& fil
     replace_file(path, {sealed(rest), rest}, Predecessor::keep);
 }
 
-void write_large_file(const fs::path& path, const std::function<void(hid_t file)>& fill) {
+void write_large_file(const fs::path& path, const std::function<void(hid_t file)>& fill,
+                      const std::function<void()>& before_replacing) {
     prepare();
     replace_file(
         path,
-        [&fill](const fs::path& beside) {
+        [&](const fs::path& beside) {
             fill_file(beside, fill);
             seal(beside);
+            if (before_replacing) {
+                before_replacing();
+            }
         },
         Predecessor::keep);
 }

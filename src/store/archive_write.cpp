@@ -264,14 +264,14 @@ void check_archivable(const search::Space& space) {
 }
 
 void write_archive(const std::filesystem::path& path, const search::Space& space, const search::Population& population,
-                   const ArchiveFacts& facts) {
+                   const ArchiveFacts& facts, const std::function<void()>& before_replacing) {
     Individuals all;
     all.reserve(population.size());
     for (const auto& [id, individual] : population.individuals()) {
         all.push_back(&individual);
     }
     const std::optional<hdf5::Hid> earlier = open_earlier(path, facts.run, all);
-    hdf5::write_large_file(path, [&](hid_t file) {
+    const auto fill = [&](hid_t file) {
         write_facts(file, population, facts);
         write_individuals(file, space, all);
         const hid_t before = earlier ? earlier->get() : -1;
@@ -284,7 +284,8 @@ void write_archive(const std::filesystem::path& path, const search::Space& space
         write_rows(file, "events", facts.events);
         write_rows(file, "reused_runs", facts.reused_runs);
         write_space(file, space);
-    });
+    };
+    hdf5::write_large_file(path, fill, before_replacing);
 }
 
 }  // namespace finch::store

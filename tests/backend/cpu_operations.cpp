@@ -156,6 +156,30 @@ TEST_CASE("convolutions of the tutorial's network run on neither gemm nor refere
             }
 }
 
+TEST_CASE("a strided 1 x 1 convolution's gradient is the reference's, on one thread and on two") {
+    for (const int threads : {1, 2}) {
+        const auto device = make_cpu_device(threads);
+        for (const std::int64_t stride : {2, 3}) {
+            for (const std::int64_t channels : {1, 2, 3, 6, 8, 20}) {
+                ConvolutionShape shape;
+                shape.batch = 6;
+                shape.height = 28;
+                shape.width = 26;
+                shape.channels_in = channels;
+                shape.channels_out = 16;
+                shape.kernel = 1;
+                shape.stride = stride;
+                shape.needs_input_grad = true;
+                check(*device, shape);
+                const std::string implementation = device->make(shape)->implementation();
+                CAPTURE(implementation);
+                const std::string of_weights = implementation.substr(implementation.find(", ") + 2);
+                CHECK_FALSE(of_weights.starts_with("jit_1x1"));  // it writes beyond its scratch
+            }
+        }
+    }
+}
+
 TEST_CASE("what operations keep beside their buffers is counted") {
     CHECK(kept_floats(BatchNormShape{.batch = 8, .pixels = 49, .channels = 10}) >= 4 * 10 + 2 * 2 * 10);
     CHECK(kept_floats(ConvolutionShape{.batch = 8, .height = 7, .width = 7}) == 0);

@@ -192,7 +192,9 @@ TEST_CASE("a disk that fills up at any place of a file leaves the old one, and l
             hdf5::write_array(file, {"array" + std::to_string(array), {500}, std::vector<double>(500, 1.0)});
         }
     };
-    for (const auto write : {hdf5::write_file, hdf5::write_large_file}) {
+    using Write = void (*)(const std::filesystem::path&, const std::function<void(hid_t)>&);
+    const Write large = [](const auto& path, const auto& filling) { hdf5::write_large_file(path, filling); };
+    for (const Write write : {Write{hdf5::write_file}, large}) {
         const TemporaryFolder folder;
         write_number(folder / "a.h5", 1);
 

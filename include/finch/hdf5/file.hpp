@@ -38,8 +38,10 @@ void write_file(const std::filesystem::path& path, const std::function<void(hid_
 
 /// The same for a file that may be too large for memory: made on the disk, under the name of an unfinished file, and
 /// read once more for its checksum. Where the disk fills up HDF5 keeps the unfinished file, a descriptor and its
-/// caches, open until the process ends.
-void write_large_file(const std::filesystem::path& path, const std::function<void(hid_t file)>& fill);
+/// caches, open until the process ends. `before_replacing` is called once the new file is whole; where it throws the
+/// old one stays.
+void write_large_file(const std::filesystem::path& path, const std::function<void(hid_t file)>& fill,
+                      const std::function<void()>& before_replacing = {});
 
 /// Opens a file read-only after its user block's CRC was checked. Throws FileError that names what is wrong: missing,
 /// truncated, not HDF5, the checksum does not fit.

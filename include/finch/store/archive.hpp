@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -89,9 +90,9 @@ enum class Curves { read, leave };
 /// enum for a choice), /curves, /problems, /memberships, /homes, /workers, /events, /reused_runs, /space, /choices,
 /// /config. Throws ApiError, StorageError among them; ConfigError where a row of so many genes and words is more than
 /// HDF5 holds. An individual without a curve in memory keeps the one that the archive which is replaced, or else its
-/// predecessor, holds. The file is never in memory as a whole.
+/// predecessor, holds. The file is never in memory as a whole. What `before_replacing` throws leaves the old archive.
 void write_archive(const std::filesystem::path& path, const search::Space& space, const search::Population& population,
-                   const ArchiveFacts& facts);
+                   const ArchiveFacts& facts, const std::function<void()>& before_replacing = {});
 
 /// Throws write_archive's ConfigError before anything is written.
 void check_archivable(const search::Space& space);

@@ -55,7 +55,11 @@ std::int64_t cudnn_version() noexcept {
     return static_cast<std::int64_t>(cudnnGetVersion());
 }
 std::int64_t cublas_version() noexcept {
-    return static_cast<std::int64_t>(cublasLtGetVersion());
+    try {
+        return static_cast<std::int64_t>(cublasLtGetVersion());
+    } catch (const Error&) {
+        return 0;
+    }
 }
 
 }  // namespace finch::backend::cuda
