@@ -22,7 +22,7 @@ cluster::SeenDevices seen_devices(const std::vector<backend::DeviceDescription>&
     for (const backend::DeviceDescription& device : devices) {
         seen.uuids.push_back(device.uuid);
     }
-    seen.problem = devices.empty() ? backend::cuda_versions().problem : "";
+    seen.problem = devices.empty() ? backend::cuda_problem() : "";
     seen.has_nccl = comm::has_nccl();
     seen.nccl_host_id = cluster::Environment::of_this_process().text("NCCL_HOSTID").value_or("");
     return seen;

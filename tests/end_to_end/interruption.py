@@ -1,6 +1,7 @@
 """USR2 in the middle of an epoch: saved, resumed, and the same bits as without; TERM; a second job on the same run."""
 import csv
 import os
+import pathlib
 import signal
 import time
 
@@ -62,6 +63,8 @@ with Folder() as folder:
     wait_for(lambda: training_begun(folder.path / "runs/term"), 120, "the training")
     time.sleep(0.5)
     for pid in ranks_of(process):
+        maps = pathlib.Path(f"/proc/{pid}/maps").read_text()
+        check(pathlib.Path("/dev/nvidiactl").exists() or "libcublasLt" not in maps, "a training on CPUs loaded cuBLASLt: 150 MB")
         os.kill(pid, signal.SIGTERM)
     end(process)  # within 10 s by its own alarm
     check(len(individuals(folder.path / "runs/term")) == 1, "TERM lost the individual")

@@ -22,6 +22,8 @@ struct DeviceDescription {
 
 /// The devices that this process sees; empty without a driver, without a device, or where the backend is not built.
 [[nodiscard]] std::vector<DeviceDescription> cuda_devices();
+/// Why there are none, in CUDA's words; empty where there is one.
+[[nodiscard]] std::string cuda_problem();
 
 /// Versions as their libraries tell them, 1000 · major + 10 · minor or the library's own; 0 where there is none.
 struct CudaVersions {
@@ -31,9 +33,10 @@ struct CudaVersions {
     std::int64_t cudnn = 0;        ///< 91900 for 9.19.0
     std::int64_t cudnn_built = 0;  ///< that of the headers
     std::int64_t cublas = 0;
-    std::string problem = {};  ///< CUDA's words where it finds no device
+    std::string problem = {};  ///< cuda_problem()
     bool operator==(const CudaVersions&) const = default;
 };
+/// Loads the libraries, which take 150 MB, to ask them.
 [[nodiscard]] CudaVersions cuda_versions();
 
 /// Which kernels a device uses: for measurements and tests.

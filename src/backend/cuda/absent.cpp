@@ -16,8 +16,11 @@ int cuda_device_count() {
 std::vector<DeviceDescription> cuda_devices() {
     return {};
 }
+std::string cuda_problem() {
+    return "this program was built without CUDA";
+}
 CudaVersions cuda_versions() {
-    return {.problem = "this program was built without CUDA"};
+    return {.problem = cuda_problem()};
 }
 
 }  // namespace finch::backend

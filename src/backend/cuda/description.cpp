@@ -69,6 +69,12 @@ std::vector<DeviceDescription> cuda_devices() {
     return devices;
 }
 
+std::string cuda_problem() {
+    std::string problem;
+    static_cast<void>(count_devices(problem));
+    return problem;
+}
+
 CudaVersions cuda_versions() {
     cuda::ask_for_queues();
     CudaVersions versions{.built = true};
@@ -77,7 +83,7 @@ CudaVersions cuda_versions() {
     versions.cudnn = cuda::cudnn_version();
     versions.cudnn_built = CUDNN_VERSION;
     versions.cublas = cuda::cublas_version();
-    static_cast<void>(count_devices(versions.problem));
+    versions.problem = cuda_problem();
     return versions;
 }
 
