@@ -45,8 +45,8 @@ TableReader::TableReader(hid_t at, std::string name, NothingYet)
         throw FileError(name_ + " is not a table");
     }
     all_rows_ = static_cast<std::size_t>(product(shape_of(dataset_.get()), name_));
-    row_bytes_ = H5Tget_size(type_.get());
-    file_bytes_ = file_bytes(at);
+    row_bytes_ = std::max<std::size_t>(1, H5Tget_size(type_.get()));
+    texts_.bytes_left = file_bytes(at);
     const int members = H5Tget_nmembers(type_.get());
     for (int i = 0; i < members; ++i) {
         const auto member = static_cast<unsigned>(i);
@@ -81,7 +81,6 @@ void TableReader::read(RowRange rows) {
         return;
     }
     texts_.memory.release();
-    texts_.bytes_left = file_bytes_;
     const Hid transfer(check(H5Pcreate(H5P_DATASET_XFER), "H5Pcreate"));
     check(H5Pset_vlen_mem_manager(transfer.get(), Texts::allocate, &texts_, Texts::keep, nullptr),
           "H5Pset_vlen_mem_manager");

@@ -7,6 +7,7 @@
 namespace finch::hdf5 {
 namespace {
 
+/// As many rows as are made of one column after the other: few enough for the nearest cache.
 constexpr std::size_t rows_near = 32;
 
 Hid copy(hid_t type) {
@@ -132,7 +133,6 @@ void TableWriter::write(hid_t at, const std::string& name, const LargeTable* ear
     }
     for (std::size_t first = 0; first < rows_; first += most) {
         const std::size_t count = std::min(most, rows_ - first);
-        // A few rows of all columns at a time: what their functions look at is near then.
         for (std::size_t done = 0; done < count; done += rows_near) {
             std::byte* cell = block.data() + done * stride;
             for (std::size_t i = 0; i < columns_.size(); ++i) {

@@ -67,4 +67,23 @@ TEST_CASE("a lock that cannot be renewed for now ends nothing: reports are kept,
     CHECK(store::read_archive(directory.archive(), problems, OnDamage::leave));
 }
 
+TEST_CASE("the last sign of life comes right before an archive takes its name, however long it was written") {
+    const testing::TemporaryFolder folder;
+    const store::RunDirectory directory(folder / "run");
+    directory.create();
+    store::RunLock lock(directory, "");
+    const search::Space space;
+    FileArchive archive(directory, space, {}, lock, [](const search::Population&) {});
+    search::Population population(search::ExchangeKind::none, 1);
+    for (std::uint32_t number = 1; number <= 20000; ++number) {
+        search::Individual one;
+        one.id = search::Id::make(0, 0, number);
+        population.merge(one);
+    }
+
+    CHECK(archive.write(population));
+
+    CHECK(std::filesystem::last_write_time(directory.lock()) >= std::filesystem::last_write_time(directory.archive()));
+}
+
 }  // namespace finch::app

@@ -94,6 +94,7 @@ with contextlib.ExitStack() as folders:  # all at once: they wait most of the ti
                                             ("forming the groups", 3, MISSING, ()),
                                             ("opening the run directory", 3, MISSING, ()),
                                             ("handing out the run", 3, f"on {HOST}: handing out the run did not end within", LEADERS),
+                                            ("recording the start", 3, MISSING, LEADERS),
                                             ("the end of the search", 3, f"on {HOST}: the end of the ", LEADERS)):
         folder = folders.enter_context(Folder())
         folder.write("tiny.yaml", CONFIG)

@@ -280,6 +280,40 @@ TEST_CASE("arrays that are many names of one take no more memory than the file c
                          FileError);
 }
 
+TEST_CASE("a text that all rows of a table name takes no more memory than the file could fill, block by block too") {
+    const TemporaryFolder folder;
+    constexpr std::size_t rows = 200000;
+    const std::vector<std::string> texts{std::string(90, 'a'), ""};
+    haddr_t begin = 0;
+    std::size_t row_bytes = 0;
+    {
+        const hdf5::Hid made = new_file(folder / "a.h5");
+        hdf5::TableWriter table(rows);
+        table.long_text("text", [&](std::size_t row) -> const std::string& { return texts[row == 0 ? 0 : 1]; });
+        table.write(made.get(), "table");
+        const hdf5::Hid dataset(H5Dopen2(made.get(), "table", H5P_DEFAULT));
+        begin = H5Dget_offset(dataset.get());
+        row_bytes = static_cast<std::size_t>(H5Dget_storage_size(dataset.get())) / rows;
+    }
+    std::string bytes = testing::contents(folder / "a.h5");
+    for (std::size_t row = 1; row < rows; ++row) {
+        bytes.replace(begin + row * row_bytes, row_bytes, bytes, begin, row_bytes);
+    }
+    testing::put_contents(folder / "a.h5", bytes);
+    const hdf5::Hid file = hdf5::open_plain_file(folder / "a.h5");
+
+    CHECK_THROWS_WITH_AS(hdf5::TableReader(file.get(), "table"), Contains("table cannot be read"), FileError);
+    std::size_t visited = 0;
+    CHECK_THROWS_WITH_AS(hdf5::TableReader::read_in_blocks(file.get(), "table",
+                                                           [&](const hdf5::TableReader& block, std::size_t) {
+                                                               visited += block.rows();
+                                                               CHECK(block.text("text").front() == texts.front());
+                                                           }),
+                         Contains("table cannot be read"), FileError);
+    CHECK(visited > 0);
+    CHECK(visited < rows);
+}
+
 TEST_CASE("groups nested without end are refused before they use up the stack") {
     const TemporaryFolder folder;
     hdf5::write_file(folder / "a.h5", [](hid_t file) {

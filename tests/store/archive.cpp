@@ -5,7 +5,6 @@
 #include "finch/base/format.hpp"
 #include "finch/hdf5/table.hpp"
 #include "finch/search/columns.hpp"
-#include "finch/store/run_directory.hpp"
 
 #include "store/samples.hpp"
 #include "support/temporary_folder.hpp"
@@ -322,29 +321,6 @@ TEST_CASE("a full disk is an ApiError and leaves the old archive") {
     ::setrlimit(RLIMIT_FSIZE, &unlimited);
 
     check_equal(read(path), before);
-}
-
-TEST_CASE("an archive whose run was taken over while it was written replaces nothing") {
-    const TemporaryFolder folder;
-    const auto path = folder / "population.h5";
-    const search::Space space = samples::mnist_space();
-    const search::Population before = samples::population(10, space);
-    const search::Population after = samples::population(20, space);
-    write_archive(path, space, before, samples::facts());
-
-    const auto is_another_s = [&] {
-        CHECK(std::filesystem::exists(folder / "population.h5.new"));
-        throw LockLost("taken over");
-    };
-    CHECK_THROWS_AS(write_archive(path, space, after, samples::facts(), is_another_s), LockLost);
-
-    CHECK_FALSE(std::filesystem::exists(folder / "population.h5.new"));
-    CHECK_FALSE(std::filesystem::exists(folder / "population.h5.previous"));
-    check_equal(read(path), before);
-    bool was_asked = false;
-    write_archive(path, space, after, samples::facts(), [&] { was_asked = true; });
-    CHECK(was_asked);
-    check_equal(read(path), after);
 }
 
 TEST_CASE("a link in the place of the file beside the archive is replaced, and what it leads to is left alone") {

@@ -1,6 +1,7 @@
 #include "finch/base/clock.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
+#include "finch/store/archive.hpp"
 #include "finch/store/run_directory.hpp"
 
 #include "support/temporary_folder.hpp"
@@ -233,6 +234,27 @@ TEST_CASE("who lost the lock hears of it at the next sign of life, and its end d
         CHECK_THROWS_WITH_AS(lock.renew(), doctest::Contains("job 2"), LockLost);
     }
     CHECK(testing::contents(directory.lock()).find("job 2") == 0);
+}
+
+TEST_CASE("an archive whose run is taken over while it is written replaces nothing") {
+    const TemporaryFolder folder;
+    const RunDirectory directory(folder.path());
+    const search::Space space;
+    const search::Population population(search::ExchangeKind::none, 1);
+    RunLock lock(directory, "1");
+    write_archive(directory.archive(), space, population, {}, [&] { lock.renew(); });
+    const std::string before = testing::contents(directory.archive());
+
+    const auto confirm = [&] {
+        CHECK(std::filesystem::exists(directory.archive().string() + ".new"));
+        leave_foreign_lock(directory, "2", 0);
+        lock.renew();
+    };
+    CHECK_THROWS_AS(write_archive(directory.archive(), space, population, {}, confirm), LockLost);
+
+    CHECK_FALSE(std::filesystem::exists(directory.archive().string() + ".new"));
+    CHECK_FALSE(std::filesystem::exists(directory.archive().string() + previous_suffix));
+    CHECK(testing::contents(directory.archive()) == before);
 }
 
 TEST_CASE("a lock whose file is gone is a failure of the storage, not another's run") {

@@ -201,7 +201,6 @@ private:
     std::size_t all_rows_ = 0;
     std::size_t rows_ = 0;
     std::size_t row_bytes_ = 0;
-    std::uint64_t file_bytes_ = 0;
     Texts texts_;
     std::unique_ptr<std::byte[]> bytes_;
     std::map<std::string, Column> columns_;
