@@ -7,9 +7,6 @@
 namespace finch::hdf5 {
 namespace {
 
-/// As many rows as are made of one column after the other: few enough for the nearest cache.
-constexpr std::size_t rows_near = 32;
-
 Hid copy(hid_t type) {
     return Hid(check(H5Tcopy(type), "H5Tcopy"));
 }
@@ -127,18 +124,12 @@ void TableWriter::write(hid_t at, const std::string& name, const LargeTable* ear
             write_block(count);
         }
     }
-    std::vector<std::size_t> widths;
-    for (const Column& column : columns_) {
-        widths.push_back(H5Tget_size(column.type.get()));
-    }
     for (std::size_t first = 0; first < rows_; first += most) {
         const std::size_t count = std::min(most, rows_ - first);
-        for (std::size_t done = 0; done < count; done += rows_near) {
-            std::byte* cell = block.data() + done * stride;
-            for (std::size_t i = 0; i < columns_.size(); ++i) {
-                columns_[i].fill(first + done, std::min(rows_near, count - done), cell, stride);
-                cell += widths[i];
-            }
+        std::size_t offset = 0;
+        for (const Column& column : columns_) {
+            column.fill(first, count, block.data() + offset, stride);
+            offset += H5Tget_size(column.type.get());
         }
         write_block(count);
     }
