@@ -123,10 +123,13 @@ std::string why_foreign(const ModelFile& model, std::uint64_t run, const search:
 
 void remove_model(const std::filesystem::path& path) {
     const std::filesystem::path previous = path.string() + previous_suffix;
-    std::error_code ignored;
+    std::error_code problem;
     // The file itself goes last: where this is interrupted, what is left is found by its name.
     for (const auto& name : {unfinished_name(previous), previous, unfinished_name(path), path}) {
-        std::filesystem::remove(name, ignored);
+        std::filesystem::remove(name, problem);
+        if (problem) {
+            return;
+        }
     }
 }
 

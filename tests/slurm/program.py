@@ -1,5 +1,5 @@
 """An objective of 8 epochs on all ranks of a worker, which meet first as torchrun's do: rank 0 saves each, reports it, and leaves a trail; USR2 ends
-all of them between two epochs."""
+all of them between two epochs. The individuals that HELD_INDIVIDUALS names wait for that signal after epoch 3."""
 import os
 import pathlib
 import signal
@@ -37,11 +37,13 @@ trail = pathlib.Path(os.environ["FINCH_RUN"] + ".trails", os.environ["FINCH_ID"]
 stop = []
 signal.signal(signal.SIGUSR2, lambda *_: stop.append(True))
 nodes = nodes_that_meet()
+goes_on = bool(os.environ.get("FINCH_RESUME"))
+held = os.environ["FINCH_ID"] in os.environ.get("HELD_INDIVIDUALS", "").split() and not goes_on
 done = int(saved.read_text()) if saved.exists() else 0
 if rank == 0:
     trail.parent.mkdir(exist_ok=True)
     with trail.open("a") as file:
-        print("goes on" if os.environ.get("FINCH_RESUME") else "begins", "after", done, "as one of", size, "on", len(nodes), file=file)
+        print("goes on" if goes_on else "begins", "after", done, "as one of", size, "on", len(nodes), file=file)
 for epoch in range(done + 1, 9):
     time.sleep(0.25)
     if rank == 0:
@@ -51,5 +53,7 @@ for epoch in range(done + 1, 9):
         with trail.open("a") as file:
             print(epoch, file=file)
         print(f"finch loss={rate / epoch} epoch={epoch}", flush=True)
+    while epoch == 3 and held and not stop:
+        time.sleep(0.05)
     if stop:
         sys.exit(0)

@@ -125,16 +125,23 @@ stops_and_resumes() {
     check_run --earlier "$work/stopped.h5" --carried
 }
 
+has_reached() { [ "$(tail -n 1 "$run.trails/$2" 2>/dev/null)" = "$1" ]; }  # EPOCH INDIVIDUAL
+
 # Programs on two ranks each get the signal, save, and go on at their epoch after the requeue; none trains one twice.
 programs_stop_and_resume() {
-    local id trail
+    local id held trail
+    export HELD_INDIVIDUALS="0.0.2 0.1.2"
     id=$(config=program.yaml submit)
-    wait_until "two evaluations are done" has_results 2
+    for held in $HELD_INDIVIDUALS; do
+        wait_until "$held is at epoch 3" has_reached 3 "$held"
+    done
     on_head scancel --signal=USR2 "$id"
     start_again "$id" 75
     wait_for_completion "$id"
     check_run --earlier "$work/stopped.h5" --carried
-    grep -q '^goes on after [1-7] as one of 2 on 1$' "$run".trails/* || fail "no program went on at its epoch"
+    for held in $HELD_INDIVIDUALS; do
+        grep -q '^goes on after 3 as one of 2 on 1$' "$run.trails/$held" || fail "$held did not go on at its epoch"
+    done
     for trail in "$run".trails/*; do
         [ "$(grep -E '^[0-9]' "$trail" | tr '\n' ' ')" = "1 2 3 4 5 6 7 8 " ] || fail "$trail: $(cat "$trail")"
     done

@@ -92,6 +92,20 @@ TEST_CASE("removing a model leaves nothing of it") {
     CHECK(fs::is_empty(folder.path()));
 }
 
+TEST_CASE("a model whose predecessor cannot be removed stays, so that it is found again") {
+    const TemporaryFolder folder;
+    write_model(folder / "a.h5", model(1));
+    fs::create_directory(folder / "a.h5.previous");
+    testing::put_contents(folder / "a.h5.previous" / "in the way", "");
+
+    remove_model(folder / "a.h5");
+    CHECK(fs::exists(folder / "a.h5"));
+
+    fs::remove(folder / "a.h5.previous" / "in the way");
+    remove_model(folder / "a.h5");
+    CHECK(fs::is_empty(folder.path()));
+}
+
 TEST_CASE("an array with a name of our own is refused") {
     const TemporaryFolder folder;
     ModelFile wrong = model(1);

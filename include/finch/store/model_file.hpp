@@ -30,7 +30,8 @@ void write_model(const std::filesystem::path& path, const ModelFile& model);
 /// it is to be. Ids begin anew with every run, so that files of another one can have the same names.
 [[nodiscard]] std::string why_foreign(const ModelFile& model, std::uint64_t run, const search::Individual& individual);
 
-/// Removes a file, its predecessor and what an interrupted write left of it.
+/// Removes a file, its predecessor and what an interrupted write left of it. Where one of these cannot be removed, the
+/// file itself stays, so that what is left is found by its name.
 void remove_model(const std::filesystem::path& path);
 
 }  // namespace finch::store
