@@ -170,7 +170,7 @@ void CnnEvaluator::start(search::Individual individual) {
     free->used = true;
     free->individual = std::move(individual);
     free->progress = slots_.training(order.slot).progress();
-    free->rung = free->individual.pruning.rung;
+    free->rung = free->individual.pruning->rung;
     free->epochs = free->individual.epochs;
     free->energy_before = order.snapshot.empty() ? energy::nothing : saved->individual.energy;
     set_pruner(order.slot);
@@ -196,9 +196,9 @@ std::vector<search::Individual> CnnEvaluator::take_progress() {
     std::vector<search::Individual> told;
     for (Running& running : running_) {
         const bool is_at_rung =
-            search::compares_at_rungs(config_.pruning) && running.individual.pruning.rung > running.rung;
+            search::compares_at_rungs(config_.pruning) && running.individual.pruning->rung > running.rung;
         if (running.used && (is_at_rung || (config_.budget.epochs && running.individual.epochs > running.epochs))) {
-            running.rung = running.individual.pruning.rung;
+            running.rung = running.individual.pruning->rung;
             running.epochs = running.individual.epochs;
             told.push_back(running.individual);
         }

@@ -95,7 +95,7 @@ void CommandEvaluator::begin(std::uint32_t slot, bool is_retry) {
                       .curve = ReportedCurve(group_.size()),
                       .began = steady_seconds()};
     search::Individual& individual = running.individual;
-    running.rung = individual.pruning.rung;
+    running.rung = individual.pruning->rung;
     running.epochs = individual.epochs;
     running.tell_at = running.began + config_.checkpoint.training_seconds;
     ProgramOrder order{.kind = ProgramOrder::Kind::start, .slot = slot, .port = free_port()};
@@ -289,9 +289,9 @@ std::vector<search::Individual> CommandEvaluator::take_progress() {
     for (Running& running : running_) {
         const bool is_further = running.used && running.individual.epochs > running.epochs;
         const bool is_at_rung = running.used && search::compares_at_rungs(config_.pruning) &&
-                                running.individual.pruning.rung > running.rung;
+                                running.individual.pruning->rung > running.rung;
         if (is_at_rung || (is_further && (config_.budget.epochs || now >= running.tell_at))) {
-            running.rung = running.individual.pruning.rung;
+            running.rung = running.individual.pruning->rung;
             running.epochs = running.individual.epochs;
             running.tell_at = now + config_.checkpoint.training_seconds;
             describe_progress(running.individual);

@@ -218,7 +218,7 @@ void Worker::settle(search::Individual individual) {
 void Worker::tell_progress() {
     for (search::Individual& individual : evaluator_.take_progress()) {
         const search::Individual* known = population_.find(individual.id);
-        const bool is_at_rung = known == nullptr || known->pruning.rung < individual.pruning.rung;
+        const bool is_at_rung = known == nullptr || known->pruning->rung < individual.pruning->rung;
         const int island = population_.island_now(individual.island);
         const bool is_told = is_at_rung && leaders_of(island).size() <= most_told;
         publish(search::Started{std::move(individual)}, is_told ? leaders_of(island) : std::vector<std::int32_t>());

@@ -82,7 +82,7 @@ double comparable_loss(const Individual& individual) noexcept {
     constexpr std::uint64_t sign = std::uint64_t{1} << 63U;
     const auto bits = std::bit_cast<std::uint64_t>(individual.loss);
     const std::uint64_t place = ((bits & sign) != 0 ? ~bits : bits | sign) >> 16U;
-    const auto below_top = static_cast<std::int32_t>(most_rungs) - individual.pruning.rung;
+    const auto below_top = static_cast<std::int32_t>(most_rungs) - individual.pruning->rung;
     return least_pruned * (1 + below_top + std::ldexp(static_cast<double>(place), -48));
 }
 
@@ -118,8 +118,8 @@ std::optional<std::string> problem_of(const Individual& individual, const Space&
     }
     if (std::min({individual.generation, individual.epochs, individual.best_epoch, individual.ranks,
                   individual.threads}) < 0 ||
-        individual.batch_size < 0 || individual.attempt.deaths < 0 || individual.pruning.rung < 0 ||
-        individual.pruning.rung > static_cast<std::int32_t>(most_rungs) || individual.parameters < 0 ||
+        individual.batch_size < 0 || individual.attempt.deaths < 0 || individual.pruning->rung < 0 ||
+        individual.pruning->rung > static_cast<std::int32_t>(most_rungs) || individual.parameters < 0 ||
         !(individual.progress >= 0)) {
         return "has counts that cannot be";
     }

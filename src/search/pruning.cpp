@@ -21,7 +21,7 @@ Rungs rungs_of(const CurveOptions&) {
 
 /// The loss of `other` at `rung`; nothing where it has not come so far.
 std::optional<double> loss_at(const Individual& other, std::int32_t rung) {
-    const double loss = other.pruning.losses.at(static_cast<std::size_t>(rung) - 1);
+    const double loss = other.pruning->losses.at(static_cast<std::size_t>(rung) - 1);
     if (std::isfinite(loss)) {
         return loss;
     }
@@ -61,12 +61,12 @@ bool ends(const NoPruning&, std::span<const double>, std::int64_t, const Populat
 template <class AtRungs>
 bool ends(const AtRungs& options, std::span<const double> values, std::int64_t, const Population& population,
           Individual& individual) {
-    Pruning& pruning = individual.pruning;
     const Rungs rungs = rungs_of(options);
     const std::int32_t rung = rungs.passed(std::ssize(values));
-    if (!rungs.contains(std::ssize(values)) || rung <= pruning.rung) {
+    if (!rungs.contains(std::ssize(values)) || rung <= individual.pruning->rung) {
         return false;
     }
+    Pruning& pruning = individual.pruning.edit();
     const double own = *std::min_element(values.begin(), values.end());
     pruning.rung = rung;
     pruning.losses.at(static_cast<std::size_t>(rung) - 1) = own;
@@ -78,8 +78,9 @@ bool ends(const AtRungs& options, std::span<const double> values, std::int64_t, 
 
 bool ends(const CurveOptions& options, std::span<const double> values, std::int64_t epochs,
           const Population& population, Individual& individual) {
-    Pruning& pruning = individual.pruning;
-    pruning.rung = std::max(pruning.rung, rungs_of(options).passed(std::ssize(values)));
+    if (const std::int32_t rung = rungs_of(options).passed(std::ssize(values)); rung > individual.pruning->rung) {
+        individual.pruning.edit().rung = rung;
+    }
     const auto optimistic = optimistic_end(values, epochs);
     if (std::ssize(values) < options.first_epoch || !optimistic) {
         return false;
@@ -90,8 +91,9 @@ bool ends(const CurveOptions& options, std::span<const double> values, std::int6
     if (std::ssize(complete) < options.least) {
         return false;
     }
-    pruning.threshold = median_of(complete);
-    return *optimistic > pruning.threshold;
+    const double median = median_of(complete);
+    individual.pruning.edit().threshold = median;
+    return *optimistic > median;
 }
 
 /// The 90 % quantile of Student's t.

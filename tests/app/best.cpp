@@ -89,7 +89,7 @@ TEST_CASE("a training that was pruned keeps no weights, and nothing is published
     world.config.pruning = search::HalvingOptions{};
     CnnEvaluator evaluator = world.evaluator(0, this_run);
     search::Individual good = evaluated(9, -1);
-    good.pruning.losses[0] = -1;
+    good.pruning.edit().losses[0] = -1;
     const search::Population better_one = population_of({good});
     const search::Population nobody = population_of({});
     bool compares = true;
@@ -99,8 +99,8 @@ TEST_CASE("a training that was pruned keeps no weights, and nothing is published
     CHECK(pruned.outcome == search::Outcome::pruned);
     CHECK(pruned.epochs == 1);
     CHECK(pruned.curve.size() == 1);
-    CHECK(pruned.loss == pruned.pruning.losses[0]);
-    CHECK(pruned.pruning.threshold == -1);
+    CHECK(pruned.loss == pruned.pruning->losses[0]);
+    CHECK(pruned.pruning->threshold == -1);
     CHECK(world.kept(0) == 0);
     const search::Population without = population_of({pruned});
     const search::Individual* const nothing = search::chosen(without, std::nullopt);

@@ -46,6 +46,14 @@ constexpr auto fields_of(const Outer*) {
     };
 }
 
+struct WithBox {
+    std::uint64_t number = 0;
+    Boxed<Inner> inner;
+};
+constexpr auto fields_of(const WithBox*) {
+    return std::tuple{Field{"number", &WithBox::number, ""}, Field{"inner", &WithBox::inner, ""}.since(2)};
+}
+
 struct Short {
     int a = 0;
     int b = 0;
@@ -124,6 +132,41 @@ TEST_CASE("bytes: a word that there is not, and bytes that end too early, are re
 
     CHECK_THROWS_AS(static_cast<void>(read(odd, 2)), FileError);
     CHECK_THROWS_AS(static_cast<void>(read(torn, 2)), FileError);
+}
+
+TEST_CASE("a box has the bytes and columns of what it holds, and holds nothing where that is as it was made") {
+    WithBox plain{1, {}};
+    WithBox changed{2, Inner{3, -0.0}};
+    Bytes bytes;
+    ByteWriter writer(bytes);
+    put_value(writer, plain);
+    put_value(writer, changed);
+    CHECK(bytes.size() == 2 * (8 + 4 + 8));
+
+    WithBox first;
+    WithBox second;
+    ByteReader reader(bytes);
+    get_value(reader, first, 2);
+    get_value(reader, second, 2);
+    CHECK(!first.inner.is_held());
+    CHECK(same_bits(*second.inner, *changed.inner));
+    CHECK(!same_bits(*second.inner, Inner{3, 0.0}));
+
+    CHECK(!plain.inner.is_held());
+    std::vector<std::string> names;
+    for_each_column<WithBox>([&](const Column& column, const auto& get) {
+        names.push_back(column.name);
+        CHECK(get(std::as_const(changed)) == get(std::as_const(second)));
+        get(plain) = get(std::as_const(first));
+    });
+    CHECK(names == std::vector<std::string>{"number", "a", "b"});
+    CHECK(plain.inner.is_held());
+    shrink(plain);
+    CHECK(!plain.inner.is_held());
+
+    const WithBox copy = changed;
+    changed.inner.edit().a = 4;
+    CHECK(copy.inner->a == 3);
 }
 
 TEST_CASE("columns: of structs within and of several, none of lists and of what stands apart") {

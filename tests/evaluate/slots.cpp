@@ -88,7 +88,7 @@ std::map<std::uint64_t, search::Individual> train_all(int slot_count, bool hesit
     search::Individual unbeaten;
     unbeaten.id.value = 100;
     unbeaten.outcome = search::Outcome::diverged;
-    unbeaten.pruning.losses.front() = -1;
+    unbeaten.pruning.edit().losses.front() = -1;
     known.merge(unbeaten);
     evaluator.set_population([&known]() -> const search::Population& { return known; });
     for (std::uint64_t next = 1; next <= individuals || !evaluator.idle();) {
@@ -149,7 +149,7 @@ TEST_CASE("8 slots of 2 ranks: the leader alone compares, and what it prunes end
         CHECK((is_pruned || individual.outcome == search::Outcome::evaluated));
         REQUIRE(individual.curve.size() == static_cast<std::size_t>(individual.epochs));
         CHECK((is_pruned ? search::Rungs{1, 3}.contains(individual.epochs) : individual.epochs == 20));
-        CHECK(is_pruned == (individual.loss > individual.pruning.threshold && individual.epochs < 20));
+        CHECK(is_pruned == (individual.loss > individual.pruning->threshold && individual.epochs < 20));
         for (std::size_t epoch = 0; epoch < individual.curve.size(); ++epoch) {
             CHECK(individual.curve[epoch].validation_loss == whole.at(id).curve[epoch].validation_loss);
         }

@@ -36,14 +36,14 @@ void check_rungs(const search::Population& population, const search::Rungs& rung
     for (const auto& [id, individual] : population.individuals()) {
         std::int32_t rung = 0;
         for (std::size_t epoch = 1; epoch < epochs; ++epoch) {
-            if (rungs.contains(static_cast<std::int64_t>(epoch)) && ++rung <= individual.pruning.rung) {
-                CHECK(individual.pruning.losses[static_cast<std::size_t>(rung) - 1] == least_loss(individual, epoch));
+            if (rungs.contains(static_cast<std::int64_t>(epoch)) && ++rung <= individual.pruning->rung) {
+                CHECK(individual.pruning->losses[static_cast<std::size_t>(rung) - 1] == least_loss(individual, epoch));
             }
         }
         if (individual.outcome == search::Outcome::pruned) {
             CHECK(rungs.contains(individual.epochs));
-            CHECK(rungs.passed(individual.epochs) == individual.pruning.rung);
-            CHECK(individual.loss > individual.pruning.threshold);
+            CHECK(rungs.passed(individual.epochs) == individual.pruning->rung);
+            CHECK(individual.loss > individual.pruning->threshold);
         } else if (individual.outcome == search::Outcome::evaluated) {
             CHECK(individual.epochs == epochs);
         }
@@ -72,7 +72,7 @@ TEST_CASE("halving on several workers: one in three goes on, the budget is exact
     check_rungs(population, {1, 3});
     std::size_t at_first = 0;
     for (const auto& [id, individual] : population.individuals()) {
-        at_first += individual.pruning.rung == 1 ? 1 : 0;
+        at_first += individual.pruning->rung == 1 ? 1 : 0;
     }
     CHECK(at_first > 120);
     CHECK(at_first < 190);
@@ -111,7 +111,7 @@ TEST_CASE("a leader hears of the rungs of its island while trainings go on, and 
         for (const search::Individual* individual : recorded.unfinished()) {
             const search::Individual* known = world.workers_[worker]->population().find(individual->id);
             const bool is_of_island = individual->island == static_cast<int>(worker) % 2;
-            CHECK((known != nullptr && known->pruning.rung > 0) == (is_of_island || worker == 0));
+            CHECK((known != nullptr && known->pruning->rung > 0) == (is_of_island || worker == 0));
         }
     }
     CHECK(world.run(plenty));
@@ -132,7 +132,7 @@ TEST_CASE("a run that is killed again and again compares with all that came to a
     CHECK_FALSE(world.run(1));
     for (const auto& worker : world.workers_) {
         for (const auto& [id, individual] : before.individuals()) {
-            CHECK(worker->population().find(id)->pruning.rung >= individual.pruning.rung);
+            CHECK(worker->population().find(id)->pruning->rung >= individual.pruning->rung);
         }
     }
 

@@ -226,7 +226,7 @@ TEST_CASE("the overview names the run and its state, and lists damaged files") {
 TEST_CASE("what was pruned stands behind complete trainings, marked") {
     search::Individual pruned = evaluated(1, 0, 0.1);
     pruned.outcome = search::Outcome::pruned;
-    pruned.pruning.rung = 2;
+    pruned.pruning.edit().rung = 2;
     pruned.epochs = 3;
     search::Population population(search::ExchangeKind::none, 1);
     population.merge(pruned);

@@ -71,7 +71,7 @@ TEST_CASE("a result that is taken over is that of the one who was trained, and t
     Individual trained = complete(1);
     trained.genome = {7, 7};
     trained.parameters = 1000;
-    trained.pruning = {2, 0.5};
+    trained.pruning = Pruning{2, 0.5};
     Individual next = with_genome(bred(2), {7, 7});
     next.bred_by = Operator::crossover;
     next.born = 90;
@@ -86,7 +86,7 @@ TEST_CASE("a result that is taken over is that of the one who was trained, and t
     CHECK(reused.accuracy == trained.accuracy);
     CHECK(reused.epochs == trained.epochs);
     CHECK(reused.parameters == 1000);
-    CHECK(reused.pruning.rung == 2);
+    CHECK(reused.pruning->rung == 2);
     CHECK(reused.bred_by == Operator::crossover);
     CHECK(reused.born == 90);
     CHECK(reused.finished == 100);
@@ -139,7 +139,7 @@ TEST_CASE("a result of another run says whose it is, also where that run has it 
     far.reused_from = bred(7).id;
     far.reused_run = 99;
     Individual near = with_genome(evaluated(2, 0.5), {2, 2});
-    near.pruning = {3, 0.5};
+    near.pruning = Pruning{3, 0.5};
     near.curve.resize(2);
     OtherResults known;
     known.add({5, 5}, near, 42);
@@ -155,7 +155,7 @@ TEST_CASE("a result of another run says whose it is, also where that run has it 
     CHECK(reused.reused_run == 42);
     CHECK(reused.loss == 0.5);
     CHECK(reused.curve.empty());
-    CHECK(reused.pruning.rung == 0);
+    CHECK(reused.pruning->rung == 0);
     CHECK(problem_of(reused, {{{"a", RealGene{0, 9}}, {"b", RealGene{0, 9}}}}) == std::nullopt);
     CHECK(known.find({6, 0})->reused_from == bred(7).id);
     CHECK(known.find({6, 0})->reused_run == 99);

@@ -114,8 +114,8 @@ double best_complete(const PropagatorOptions& options, bool prunes) {
             best = std::min(best, individual.loss);
         } else if (prunes) {
             individual.outcome = Outcome::pruned;
-            individual.pruning.rung = 1;
-            individual.pruning.losses[0] = individual.loss;
+            individual.pruning.edit().rung = 1;
+            individual.pruning.edit().losses[0] = individual.loss;
             individual.loss /= 1000;
         }
         population.merge(individual);

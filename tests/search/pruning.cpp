@@ -112,9 +112,9 @@ TEST_CASE("halving: a training goes on if fewer are better than a third of those
             const auto better_ones =
                 std::count_if(losses.begin(), losses.end(), [&](double one) { return one < loss; });
             CHECK(is_ended == (better_ones >= std::max<std::int64_t>(1, std::ssize(losses) / factor)));
-            CHECK(individual.pruning.rung == 1);
-            CHECK(individual.pruning.losses[0] == loss);
-            CHECK(is_ended == (loss > individual.pruning.threshold));
+            CHECK(individual.pruning->rung == 1);
+            CHECK(individual.pruning->losses[0] == loss);
+            CHECK(is_ended == (loss > individual.pruning->threshold));
             individual.outcome = is_ended ? Outcome::pruned : Outcome::unfinished;
             individual.loss = loss;
             population.merge(individual);
@@ -130,17 +130,17 @@ TEST_CASE("halving compares at rungs alone, with the least loss by then, and wit
     const HalvingOptions halving;
     Individual individual = bred(9);
 
-    individual.pruning.rung = 1;
+    individual.pruning.edit().rung = 1;
     CHECK_FALSE(ends(halving, {9, 9}, population, individual));
-    CHECK(individual.pruning.rung == 1);
+    CHECK(individual.pruning->rung == 1);
     CHECK_FALSE(ends(halving, {0.4, 9, 9}, population, individual));
-    CHECK(individual.pruning.rung == 2);
-    CHECK(individual.pruning.losses[1] == 0.4);
+    CHECK(individual.pruning->rung == 2);
+    CHECK(individual.pruning->losses[1] == 0.4);
     CHECK_FALSE(ends(halving, {0.4, 9, 9, 9}, population, individual));
 
     Individual worse = bred(10);
     CHECK(ends(halving, {0.6, 0.7, 0.8}, population, worse));
-    CHECK(worse.pruning.threshold == 0.5);
+    CHECK(worse.pruning->threshold == 0.5);
 }
 
 TEST_CASE("a complete training stands at every rung; one that failed only where it came to") {
@@ -159,7 +159,7 @@ TEST_CASE("a complete training stands at every rung; one that failed only where 
     CHECK_FALSE(ends(HalvingOptions{}, epochs(9, 0.4), population, individual));
     individual.pruning = {};
     CHECK(ends(HalvingOptions{}, epochs(1, 0.4), population, individual));
-    CHECK(individual.pruning.threshold == 0.1);
+    CHECK(individual.pruning->threshold == 0.1);
 }
 
 TEST_CASE("at a rung that it passed in an earlier start a training is not compared again") {
@@ -187,8 +187,8 @@ TEST_CASE("median: a training ends that is worse than the median of the others, 
         for (const double loss : {median - 1e-9, median + 1e-9}) {
             Individual individual = bred(100);
             CHECK(ends(MedianOptions{}, {7, loss}, population, individual) == (others >= 5 && loss > median));
-            CHECK(individual.pruning.losses[0] == loss);
-            CHECK((others < 5 || individual.pruning.threshold == median));
+            CHECK(individual.pruning->losses[0] == loss);
+            CHECK((others < 5 || individual.pruning->threshold == median));
         }
     }
 }
@@ -257,8 +257,8 @@ TEST_CASE("curve: a training ends whose optimistic end is worse than the median 
     population.merge(evaluated(5, 0.5));
 
     CHECK(ends(curve, bad, population, individual));
-    CHECK(individual.pruning.threshold == doctest::Approx(0.3));
-    CHECK(individual.pruning.rung == 2);  // past epoch 3
+    CHECK(individual.pruning->threshold == doctest::Approx(0.3));
+    CHECK(individual.pruning->rung == 2);  // past epoch 3
     CHECK_FALSE(ends(curve, power_law(0.2, 1, 1, 6), population, individual));
     CHECK_FALSE(ends(curve, {bad.begin(), bad.begin() + 4}, population, individual));
 }
@@ -269,12 +269,12 @@ TEST_CASE("what is decided depends on what is known, not on how it came to be kn
     for (std::uint32_t number = 1; number <= 60; ++number) {
         Individual individual = at_rung(number, 1, random.uniform());
         records.push_back(individual);
-        individual.pruning.rung = 2;
+        individual.pruning.edit().rung = 2;
         individual.epochs = 3;
-        individual.pruning.losses[1] = individual.pruning.losses[0] * random.uniform();
+        individual.pruning.edit().losses[1] = individual.pruning->losses[0] * random.uniform();
         records.push_back(individual);
         individual.outcome = number % 3 == 0 ? Outcome::evaluated : Outcome::pruned;
-        individual.loss = individual.pruning.losses[1];
+        individual.loss = individual.pruning->losses[1];
         records.push_back(individual);
     }
     for (const PruningOptions& options :
@@ -288,8 +288,8 @@ TEST_CASE("what is decided depends on what is known, not on how it came to be kn
             }
             Individual individual = bred(100);
             static_cast<void>(ends(options, power_law(0.2, 1, 1, 9), population, individual));
-            CHECK(individual.pruning.threshold == threshold.value_or(individual.pruning.threshold));
-            threshold = individual.pruning.threshold;
+            CHECK(individual.pruning->threshold == threshold.value_or(individual.pruning->threshold));
+            threshold = individual.pruning->threshold;
         }
         CHECK(std::isfinite(threshold.value()));
     }

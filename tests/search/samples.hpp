@@ -31,8 +31,8 @@ inline Individual evaluated(std::uint32_t number, double loss, std::int32_t isla
 /// Ended at `rung`, at which its least loss was `loss`.
 inline Individual pruned(std::uint32_t number, std::int32_t rung, double loss, std::int32_t island = 0) {
     Individual individual = ended(number, Outcome::pruned, loss, island);
-    individual.pruning.rung = rung;
-    individual.pruning.losses.at(static_cast<std::size_t>(rung) - 1) = loss;
+    individual.pruning.edit().rung = rung;
+    individual.pruning.edit().losses.at(static_cast<std::size_t>(rung) - 1) = loss;
     return individual;
 }
 
@@ -67,7 +67,7 @@ inline Individual complete(std::uint32_t number) {
     individual.energy = {162.5, energy::Source::measured_gpu};
     individual.progress = 0.5;
     individual.attempt = {3, 1, 1, 0.25};
-    individual.pruning = {2, 0.5, {1.5, 0.75, 0, 0, 0, 0, 0, 0}};
+    individual.pruning = Pruning{2, 0.5, {1.5, 0.75, 0, 0, 0, 0, 0, 0}};
     individual.ranks = 2;
     individual.threads = 4;
     individual.batch_size = 16;

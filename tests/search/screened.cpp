@@ -135,7 +135,7 @@ TEST_CASE("the model knows higher rungs first, and lower ones only where fewer t
         individual.id = Id::make(0, 0, ++number);
         individual.genome = {number / 100.0};
         individual.outcome = outcome;
-        individual.pruning.rung = rung;
+        individual.pruning.edit().rung = rung;
         individual.loss = loss;
         state.take(individual, true);
     };

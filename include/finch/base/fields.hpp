@@ -1,10 +1,12 @@
 #pragma once
 
+#include "finch/base/boxed.hpp"
 #include "finch/base/bytes.hpp"
 #include "finch/base/enum_words.hpp"
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -93,6 +95,19 @@ inline constexpr bool is_several = false;
 template <class T, std::size_t count>
 inline constexpr bool is_several<std::array<T, count>> = true;
 
+template <class T>
+inline constexpr bool is_boxed = false;
+template <class T>
+inline constexpr bool is_boxed<Boxed<T>> = true;
+template <class T>
+[[nodiscard]] const T& unboxed(const Boxed<T>& box) {
+    return *box;
+}
+template <class T>
+[[nodiscard]] T& unboxed(Boxed<T>& box) {
+    return box.edit();
+}
+
 /// A column of a table, as its Field says it.
 struct Column {
     std::string name;
@@ -115,6 +130,9 @@ void for_each_column(const Column& column, Get get, const Visit& visit) {
                     [ get, member = field.member ](auto& object) -> auto& { return get(object).*member; }, visit);
             }
         });
+    } else if constexpr (is_boxed<T>) {
+        for_each_column<std::remove_cvref_t<decltype(*std::declval<const T&>())>>(
+            column, [get](auto& object) -> auto& { return unboxed(get(object)); }, visit);
     } else if constexpr (is_several<T>) {
         for (std::size_t i = 0; i < std::tuple_size_v<T>; ++i) {
             for_each_column<typename T::value_type>(
@@ -166,11 +184,40 @@ template <Recorded T>
 inline constexpr bool lists_every_member =
     std::tuple_size_v<decltype(fields_of(static_cast<const T*>(nullptr)))> == member_count<T>() && entries_differ<T>();
 
+/// Whether two values of recorded types are the same to the last bit, NaN included.
+template <class T>
+[[nodiscard]] bool same_bits(const T& a, const T& b) {
+    if constexpr (Recorded<T>) {
+        return std::apply([&](const auto&... field) { return (same_bits(a.*field.member, b.*field.member) && ...); },
+                          field_list<T>);
+    } else if constexpr (is_several<T>) {
+        return std::equal(a.begin(), a.end(), b.begin(), [](const auto& x, const auto& y) { return same_bits(x, y); });
+    } else if constexpr (std::same_as<T, double>) {
+        return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+    } else {
+        return a == b;
+    }
+}
+
+/// Lets go of a box around T{}, as reading leaves them.
+template <class T>
+void shrink(T& value) {
+    if constexpr (Recorded<T>) {
+        for_each_field<T>([&](const auto& field) { shrink(value.*field.member); });
+    } else if constexpr (is_boxed<T>) {
+        if (value.is_held() && same_bits(*value, *T())) {
+            value = T();
+        }
+    }
+}
+
 /// Appends a value: text and lists behind their length, recorded structs field by field, words as a byte.
 template <class T>
 void put_value(ByteWriter& writer, const T& value) {
     if constexpr (Recorded<T>) {
         for_each_field<T>([&](const auto& field) { put_value(writer, value.*field.member); });
+    } else if constexpr (is_boxed<T>) {
+        put_value(writer, *value);
     } else if constexpr (std::same_as<T, std::string>) {
         writer.put_text(value);
     } else if constexpr (is_plain_list<T>) {
@@ -196,6 +243,9 @@ void get_value(ByteReader& reader, T& value, std::uint16_t version) {
                 get_value(reader, value.*field.member, version);
             }
         });
+    } else if constexpr (is_boxed<T>) {
+        get_value(reader, value.edit(), version);
+        shrink(value);
     } else if constexpr (std::same_as<T, std::string>) {
         value = reader.get_text();
     } else if constexpr (is_plain_list<T>) {

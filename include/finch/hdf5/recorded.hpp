@@ -64,6 +64,9 @@ void read_columns(const TableReader& table, At at, std::int64_t version, const s
             take(table.column<Cell>(name));
         }
     });
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+        shrink(at(row));
+    }
 }
 
 /// All rows of a table of Rows that was written in `version`.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "finch/base/boxed.hpp"
 #include "finch/base/bytes.hpp"
 #include "finch/base/epoch.hpp"
 #include "finch/base/metric.hpp"
@@ -153,7 +154,7 @@ struct Individual {
     double progress = 0;
     Attempt attempt;
     Breeding breeding;
-    Pruning pruning;
+    Boxed<Pruning> pruning;
     std::uint64_t reused_run = 0;
     Id inherited_from;
     Id retry_of;
@@ -243,7 +244,7 @@ struct Standing {
 };
 [[nodiscard]] inline Standing standing(const Individual& individual) noexcept {
     return {individual.ranks_by_loss(), individual.loss, individual.id,
-            individual.outcome == Outcome::pruned ? individual.pruning.rung : top_rung, individual.is_reused()};
+            individual.outcome == Outcome::pruned ? individual.pruning->rung : top_rung, individual.is_reused()};
 }
 
 /// The one order of individuals: those with a comparable fitness first, the higher rung first, smaller loss first, then

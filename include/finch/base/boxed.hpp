@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+
+namespace finch {
+
+/// A T that is mostly T{}, and takes the room of a pointer then. A value: copies share nothing.
+template <class T>
+class Boxed {
+public:
+    Boxed() = default;
+    Boxed(T value) : value_(std::make_unique<T>(std::move(value))) {}
+    Boxed(const Boxed& other) : value_(other.value_ ? std::make_unique<T>(*other.value_) : nullptr) {}
+    Boxed(Boxed&&) noexcept = default;
+    Boxed& operator=(const Boxed& other) {
+        value_ = other.value_ ? std::make_unique<T>(*other.value_) : nullptr;
+        return *this;
+    }
+    Boxed& operator=(Boxed&&) noexcept = default;
+    ~Boxed() = default;
+
+    [[nodiscard]] const T& operator*() const noexcept { return value_ ? *value_ : absent; }
+    [[nodiscard]] const T* operator->() const noexcept { return &**this; }
+    /// Its value, to be changed: of its own from now on.
+    [[nodiscard]] T& edit() {
+        if (!value_) {
+            value_ = std::make_unique<T>();
+        }
+        return *value_;
+    }
+    /// Whether a T of its own is held, which may be T{} all the same.
+    [[nodiscard]] bool is_held() const noexcept { return value_ != nullptr; }
+
+private:
+    static inline const T absent{};
+    std::unique_ptr<T> value_;
+};
+
+}  // namespace finch
