@@ -288,6 +288,31 @@ TEST_CASE("tpe: an order-preserving transformation of the losses changes nothing
     }
 }
 
+TEST_CASE("tpe: constraints rule out candidates, within a group of genes and between one and a later one") {
+    const Space space{{{"kind", ChoiceGene{{"a", "b"}}},
+                       {"x", RealGene{0, 1}},
+                       {"y", RealGene{0, 1}},
+                       {"z", RealGene{0, 1}, {{0, {1}}}}}};
+    // The second is of the later group, and one draw in fifty obeys it; the model's best are where the first forbids.
+    const std::vector<Constraint> constraints{{"x + y >= 0.5", space}, {"z >= x + 0.49 and z <= x + 0.51", space}};
+    RandomStream random(3, Purpose::test);
+    TpeState state({}, space);
+    for (std::uint32_t i = 1; i <= 60; ++i) {
+        const Genome genome =
+            canonical(space, {i % 4 == 0 ? 0.0 : 1.0, random.uniform(), random.uniform(), random.uniform()});
+        state.take(known(i, genome[1] + genome[2], genome), true);
+    }
+
+    int conditional = 0;
+    for (int i = 0; i < 200; ++i) {
+        const Offspring one = state.breed({}, constraints, random);
+        CHECK(one.bred_by == Operator::parzen);
+        CHECK(all_hold(constraints, space, one.genome));
+        conditional += one.genome[0] == 1 ? 1 : 0;
+    }
+    CHECK(conditional > 20);
+}
+
 TEST_CASE("tpe: a small space is gone through without a repetition") {
     const Space space{{{"a", ChoiceGene{{"x", "y", "z"}}}, {"b", IntGene{1, 8}}}};
     Population population(ExchangeKind::none, 1);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -14,8 +15,9 @@ namespace finch::search {
 namespace {
 
 constexpr std::size_t most_below = 25;
-constexpr int redraws = 20;           ///< of a genome that is known
-constexpr int most_violations = 500;  ///< of constraints, in one breeding
+constexpr int redraws = 20;            ///< of a genome that is known
+constexpr int candidate_redraws = 50;  ///< of a candidate that breaks a constraint
+constexpr int most_violations = 20;    ///< of constraints by all candidates, in one breeding
 
 /// The free genes of `space`, together where their conditions are the same, after those that these name.
 std::vector<std::vector<std::size_t>> grouped(const Space& space) {
@@ -152,23 +154,51 @@ std::vector<TpeState::Model> TpeState::models(const std::vector<Seen>& in_traini
     return found;
 }
 
-Genome TpeState::draw(const std::vector<Model>& models, RandomStream& random) const {
+Genome TpeState::draw(const std::vector<Model>& models, std::span<const Constraint> constraints,
+                      RandomStream& random) const {
     Genome genome;
-    std::transform(space_.genes.begin(), space_.genes.end(), std::back_inserter(genome), first_value);
+    std::vector<bool> is_drawn;
+    for (const Gene& gene : space_.genes) {
+        genome.push_back(first_value(gene));
+        is_drawn.push_back(is_fixed(gene));
+    }
     UnitGenome point(space_.size());
     for (std::size_t group = 0; group < groups_.size(); ++group) {
-        if (!active_genes(space_, genome)[groups_[group].front()]) {
+        std::vector<bool> known = active_genes(space_, genome);
+        if (!known[groups_[group].front()]) {
             continue;
         }
+        for (const std::size_t gene : groups_[group]) {
+            is_drawn[gene] = true;
+        }
+        std::transform(known.begin(), known.end(), is_drawn.begin(), known.begin(), std::logical_and<>());
+        // A constraint holds as long as a gene of it is missing.
+        const auto is_ruled_out = [&] {
+            for (const std::size_t gene : groups_[group]) {
+                genome[gene] = from_unit(space_.genes[gene], point[gene]);
+            }
+            return std::any_of(constraints.begin(), constraints.end(),
+                               [&](const Constraint& one) { return !one.holds(genome, known); });
+        };
         UnitGenome best;
         double most = 0;
         for (std::int64_t candidate = 0; candidate < options_.candidates; ++candidate) {
             models[group].below.draw(point, random);
+            int redraws_left = candidate_redraws;
+            while (!constraints.empty() && is_ruled_out() && redraws_left-- > 0) {
+                models[group].below.draw(point, random);
+            }
+            if (redraws_left < 0) {
+                continue;
+            }
             const double ratio = models[group].below.log_density(point) - models[group].above.log_density(point);
             if (best.empty() || ratio > most) {
                 best = point;
                 most = ratio;
             }
+        }
+        if (best.empty()) {
+            best = point;
         }
         for (const std::size_t gene : groups_[group]) {
             genome[gene] = from_unit(space_.genes[gene], best[gene]);
@@ -195,7 +225,7 @@ Offspring TpeState::breed(const std::vector<const Individual*>& in_training, std
     int known_draws = 0;
     int violations = 0;
     while (known_draws < redraws && violations < most_violations) {
-        Genome genome = draw(group_models, random);
+        Genome genome = draw(group_models, constraints, random);
         if (!all_hold(constraints, space_, genome)) {
             ++violations;
         } else if (known.contains(genome)) {

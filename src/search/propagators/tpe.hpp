@@ -45,7 +45,9 @@ private:
     [[nodiscard]] Seen seen(const Individual& individual) const;
     /// Those in which a group is active, best first.
     [[nodiscard]] std::vector<std::size_t> ranking(std::size_t group) const;
-    [[nodiscard]] Genome draw(const std::vector<Model>& models, RandomStream& random) const;
+    /// Of the candidates that obey the constraints, gene group by gene group, where there are such.
+    [[nodiscard]] Genome draw(const std::vector<Model>& models, std::span<const Constraint> constraints,
+                              RandomStream& random) const;
     /// Leaves the newest and the best of each group.
     void forget();
 
