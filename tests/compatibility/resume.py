@@ -55,7 +55,7 @@ def examine(name, source, folder):
     passed(f"{name}: {len(finished)} finished individuals read as they were recorded")
 
     unfinished = len(before) - len(finished)
-    budget = len(before) + 2
+    budget = len(before) + 1
     output = folder.run(2, "evolve", folder.path / name / "tiny.yaml", "--run", run, "--set", f"search.budget.evaluations={budget}")
     check("begins anew" not in output, f"{name}: a training did not go on from its snapshot\n{output}")
     check("goes on from its snapshot" in output, f"{name}: world rank 0 tells of no training that went on\n{output}")

@@ -16,7 +16,7 @@ from harness import SOURCE, TINY, Folder, check, end, individuals, outcome_words
 
 ALONE = TINY.replace("workers: {ranks: 2, islands: 2}", "workers: {ranks: 1, islands: 1, watts: 25}").replace("evaluations: 12", "evaluations: 5")
 LONG = (ALONE.replace("samples: 600", "samples: 8000").replace("evaluations: 5", "evaluations: 1").replace("size: 12", "size: 20")
-        .replace("epochs: 3", "epochs: 40"))
+        .replace("epochs: 3", "epochs: 20"))
 FORMAT_6 = SOURCE / "tests/compatibility/7beb9fd"
 NO_COUNTERS = "/there/are/no/counters"
 
@@ -140,8 +140,9 @@ def measured(folder):
     folder.write("alone.yaml", ALONE)
     with Counters(folder.path) as counters:
         os.environ["FINCH_TEST_RAPL"] = str(counters.path)
-        output = folder.run(1, "evolve", "alone.yaml", "--run", "runs/measured", "--set", "training.epochs=30")
-        shared = folder.run(2, "evolve", "alone.yaml", "--run", "runs/shared", "--set", "training.epochs=30", "--set", "workers.ranks=2")
+        longer = ("--set", "training.epochs=30", "--set", "search.budget.evaluations=2")
+        output = folder.run(1, "evolve", "alone.yaml", "--run", "runs/measured", *longer)
+        shared = folder.run(2, "evolve", "alone.yaml", "--run", "runs/shared", *longer, "--set", "workers.ranks=2")
         doctor = folder.run(1, "doctor")
     check("energy: measured by the CPUs (RAPL)\n" in output and "energy: measured by the CPUs (RAPL)\n" in shared, output + shared)
     for name in ("measured", "shared"):
@@ -217,7 +218,8 @@ def of_before(folder):
     check("energy" not in folder.run(0, "show", run), "a run of format 6 tells of energy")
     check(json.loads(folder.run(0, "show", run, "--json"))["energy"]["joules"] is None, "a run of format 6 has joules")
     before = {row["id"]: row["outcome"] for row in csv.DictReader(io.StringIO(folder.run(0, "show", run, "--csv")))}
-    folder.run(2, "evolve", folder.path / "old/tiny.yaml", "--run", run, "--set", "workers.watts=10")
+    folder.run(2, "evolve", folder.path / "old/tiny.yaml", "--run", run, "--set", "workers.watts=10",
+               "--set", f"search.budget.evaluations={len(before) + 1}")
     rows = list(csv.DictReader(io.StringIO(folder.run(0, "show", run, "--csv"))))
     sources = {source: [row for row in rows if row["energy_source"] == source] for source in {row["energy_source"] for row in rows}}
     check(set(sources) == {"unknown", "estimated"}, f"{set(sources)}")
