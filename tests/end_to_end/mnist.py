@@ -12,7 +12,7 @@ with Folder() as folder:
     (folder.path / "mnist.yaml").write_text((SOURCE / "configs/mnist.yaml").read_text())
     folder.run(4, "evolve", "mnist.yaml", "--set", f"data.path={os.environ['FINCH_MNIST']}", "--set",
                "data.training_samples=10000", "--set", "training.epochs=2", "--set", "search.budget.evaluations=12", "--set",
-               "search.space.lr={real: [0.1, 1.0], scale: log}", "--set", "search.space.conv_layers={int: [2, 6]}")
+               "search.space.lr={real: [0.1, 1.0], scale: log}", "--set", "search.space.conv_layers={int: [2, 4]}")
     rows = individuals(folder.path / "runs/mnist")
     check(len(rows) == 12, f"12 evaluations were asked for, {len(rows)} are there")
     best = max(row["accuracy"] for row in rows.values())
