@@ -224,9 +224,13 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
 }
 
 void record_start(OpenedRun& run, const store::RunDirectory& directory, const config::Config& config) {
+    // Since the lock was taken all of the run was read and handed out: another job may have taken the run over.
+    const auto renew = [&] { run.lock->renew(); };
+    renew();
     // The predecessor holds all of it too, since the journals begin anew.
-    store::write_archive(directory.archive(), config.space, run.population, run.facts);
+    store::write_archive(directory.archive(), config.space, run.population, run.facts, renew);
     copy_to_previous(directory.archive());
+    renew();
     for (const auto& [id, individual] : run.population.individuals()) {
         if (!individual.curve.empty()) {
             run.population.forget_curve(id);

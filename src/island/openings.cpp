@@ -1,5 +1,6 @@
 #include "finch/island/openings.hpp"
 
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -28,6 +29,9 @@ std::vector<std::uint32_t> openings_left(const search::Population& population, s
             const search::Id id = one->first;
             const auto opening = opening_of(left, id.sequence() - 1, id.worker(), count);
             if (!opening) {  // nor for any that this worker bred later
+                if ((id.value | 0xFFFFFFFF) == std::numeric_limits<std::uint64_t>::max()) {
+                    break;
+                }
                 one = all.lower_bound(search::Id{(id.value | 0xFFFFFFFF) + 1});
                 continue;
             }

@@ -11,7 +11,7 @@ bool Retries::is_due(const search::Individual& individual, const search::Populat
         return false;
     }
     int before = 0;
-    for (search::Id id = individual.retry_of; id != search::Id{}; ++before) {
+    for (search::Id id = individual.retry_of; before < most_ && id != search::Id{}; ++before) {
         const search::Individual* const earlier = population.find(id);
         id = earlier != nullptr ? earlier->retry_of : search::Id{};
     }

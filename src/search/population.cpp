@@ -260,7 +260,7 @@ void Population::Island::put_in_order() const {
     for (const Individual* individual : new_) {
         ordered.emplace_back(standing(*individual), individual);
     }
-    new_ = {};
+    std::vector<const Individual*>().swap(new_);
     std::sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) { return better(a.first, b.first); });
     auto next = members_.end();
     for (const auto& [place, individual] : ordered) {

@@ -158,11 +158,11 @@ void Recovered::move_into(search::Population& population) {
     for (search::Individual& individual : individuals) {
         population.merge(std::move(individual));
     }
-    individuals = {};
+    std::vector<search::Individual>().swap(individuals);
     for (search::Record& record : records) {
         population.merge(std::move(record));
     }
-    records = {};
+    std::vector<search::Record>().swap(records);
     merge_places(*this, population);
 }
 

@@ -72,6 +72,24 @@ TEST_CASE("once a start is recorded its archive and a predecessor of the same co
     }
 }
 
+TEST_CASE("a start whose run another job took over while it was opened replaces and removes nothing") {
+    const testing::TemporaryFolder folder;
+    const store::RunDirectory directory(folder / "run");
+    const config::Config config = config::parse(configuration, "test");
+    static_cast<void>(open_on(directory, config, 1));
+    OpenedRun run = open_run(directory, config, {}, {}, "", 1, 1, 1);
+    const std::string before = testing::contents(directory.archive());
+    const std::filesystem::path journal = folder / "run/state/worker-00001.journal";
+    testing::put_contents(journal, "of the other job");
+    testing::put_contents(folder / "foreign", "job 2\nhost elsewhere\nprocess 12\nheartbeat abc\n");
+    std::filesystem::rename(folder / "foreign", directory.lock());
+
+    CHECK_THROWS_WITH_AS(record_start(run, directory, config), doctest::Contains("job 2"), store::LockLost);
+
+    CHECK(testing::contents(directory.archive()) == before);
+    CHECK(testing::contents(journal) == "of the other job");
+}
+
 TEST_CASE("a published model of which there is no archive is set aside before a new run begins") {
     const testing::TemporaryFolder folder;
     const store::RunDirectory directory(folder / "run");

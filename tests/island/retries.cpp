@@ -78,6 +78,21 @@ TEST_CASE("what fails is tried again as often as it may, within the budget; what
     }
 }
 
+TEST_CASE("records that name each other as what failed before them end as tried often enough") {
+    search::Population population(search::ExchangeKind::none, 1);
+    for (const auto& [number, before] : {std::pair{1U, 2U}, {2U, 1U}, {3U, 1U}}) {
+        Individual one;
+        one.id = Id::make(0, 0, number);
+        one.outcome = Outcome::failed;
+        one.started = 1;
+        one.retry_of = Id::make(0, 0, before);
+        population.merge(one);
+    }
+    Retries retries(2);
+    retries.recall(population, 0, 0, 1);
+    CHECK_FALSE(retries.take().has_value());
+}
+
 TEST_CASE("without retries nothing is tried again; nor is what never began") {
     World world(2, 1, evaluations(40), search::ExchangeKind::none);
     world.fails = is_on_the_right;

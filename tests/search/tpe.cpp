@@ -313,6 +313,33 @@ TEST_CASE("tpe: constraints rule out candidates, within a group of genes and bet
     CHECK(conditional > 20);
 }
 
+TEST_CASE("tpe: a gene that is used at times only, declared before what decides that, hides no other") {
+    Space space{{{"momentum", RealGene{0, 1}}, {"optimizer", ChoiceGene{{"adam", "sgd"}}}, {"rate", RealGene{0, 1}}}};
+    space.genes[0].uses = {{{1, {1}}}};
+    CHECK(TpeState({}, space).groups() == std::vector<std::vector<std::size_t>>{{1, 2}, {0}});
+    RandomStream random(5, Purpose::test);
+    TpeState state({}, space);
+    for (std::uint32_t i = 1; i <= 100; ++i) {
+        const Genome genome = random_genome(space, random);
+        state.take(known(i, std::abs(genome[2] - 0.3) + std::abs(genome[0] - 0.6), genome), true);
+    }
+
+    const std::vector<Constraint> constraints{{"momentum >= rate", space}};
+    int sgd = 0;
+    int near = 0;
+    for (int i = 0; i < 100; ++i) {
+        const Genome genome = state.breed({}, constraints, random).genome;
+        CHECK(all_hold(constraints, space, genome));
+        sgd += genome[1] == 1 ? 1 : 0;
+        near += std::abs(genome[2] - 0.3) < 0.15 && (genome[1] == 0 || std::abs(genome[0] - 0.6) < 0.2) ? 1 : 0;
+    }
+    CHECK(sgd > 50);
+    CHECK(near > 70);
+
+    space.genes[1].uses = {{{0, {1}}}};  // each asks for the other
+    CHECK(TpeState({}, space).groups() == std::vector<std::vector<std::size_t>>{{2}, {0}, {1}});
+}
+
 TEST_CASE("tpe: a small space is gone through without a repetition") {
     const Space space{{{"a", ChoiceGene{{"x", "y", "z"}}}, {"b", IntGene{1, 8}}}};
     Population population(ExchangeKind::none, 1);

@@ -19,7 +19,12 @@ constexpr int redraws = 20;            ///< of a genome that is known
 constexpr int candidate_redraws = 50;  ///< of a candidate that breaks a constraint
 constexpr int most_violations = 20;    ///< of constraints by all candidates, in one breeding
 
-/// The free genes of `space`, together where their conditions are the same, after those that these name.
+bool asks_alike(const Gene& a, const Gene& b) {
+    return a.when == b.when && a.uses == b.uses;
+}
+
+/// The free genes of `space`, together where their conditions and uses are the same, after those that these name; where
+/// uses name each other, after those that their conditions name.
 std::vector<std::vector<std::size_t>> grouped(const Space& space) {
     std::vector<bool> is_placed(space.size());
     for (std::size_t i = 0; i < space.size(); ++i) {
@@ -28,18 +33,23 @@ std::vector<std::vector<std::size_t>> grouped(const Space& space) {
     std::vector<std::vector<std::size_t>> groups;
     const std::vector<std::size_t> free = free_genes(space);
     while (true) {
-        const auto is_next = [&](std::size_t i) {
-            const auto& when = space.genes[i].when;
-            return !is_placed[i] &&
-                   std::all_of(when.begin(), when.end(), [&](const Condition& one) { return is_placed[one.gene]; });
+        const auto are_placed = [&](const std::vector<Condition>& asked) {
+            return std::all_of(asked.begin(), asked.end(), [&](const Condition& one) { return is_placed[one.gene]; });
         };
-        const auto first = std::find_if(free.begin(), free.end(), is_next);
+        const auto is_next = [&](std::size_t i) { return !is_placed[i] && are_placed(space.genes[i].when); };
+        const auto is_decided = [&](std::size_t i) {
+            return is_next(i) && std::all_of(space.genes[i].uses.begin(), space.genes[i].uses.end(), are_placed);
+        };
+        auto first = std::find_if(free.begin(), free.end(), is_decided);
+        if (first == free.end()) {
+            first = std::find_if(free.begin(), free.end(), is_next);
+        }
         if (first == free.end()) {
             return groups;
         }
         std::vector<std::size_t>& group = groups.emplace_back();
         std::copy_if(first, free.end(), std::back_inserter(group),
-                     [&](std::size_t i) { return space.genes[i].when == space.genes[*first].when; });
+                     [&](std::size_t i) { return !is_placed[i] && asks_alike(space.genes[i], space.genes[*first]); });
         for (const std::size_t i : group) {
             is_placed[i] = true;
         }
@@ -204,7 +214,7 @@ Genome TpeState::draw(const std::vector<Model>& models, std::span<const Constrai
             genome[gene] = from_unit(space_.genes[gene], best[gene]);
         }
     }
-    return canonical(space_, std::move(genome));
+    return draw_missing(space_, std::move(genome), std::move(is_drawn), random);
 }
 
 Offspring TpeState::breed(const std::vector<const Individual*>& in_training, std::span<const Constraint> constraints,
