@@ -18,7 +18,7 @@ bool has_table(hid_t at, const std::string& name) {
 }
 
 LargeTable::LargeTable(hid_t at, std::string name, std::string key) : name_(std::move(name)), key_(std::move(key)) {
-    dataset_ = open_dataset(at, name_);
+    dataset_ = open_table(at, name_);
     space_ = Hid(check_reading(H5Dget_space(dataset_.get()), "H5Dget_space"));
     const Hid type(check_reading(H5Dget_type(dataset_.get()), "H5Dget_type"));
     if (H5Sget_simple_extent_ndims(space_.get()) != 1 || H5Tget_class(type.get()) != H5T_COMPOUND) {

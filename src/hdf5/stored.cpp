@@ -119,6 +119,15 @@ Hid open_dataset(hid_t at, const std::string& name) {
     return dataset;
 }
 
+Hid open_table(hid_t at, const std::string& name) {
+    Hid dataset = open_dataset(at, name);
+    const Hid creation(check_reading(H5Dget_create_plist(dataset.get()), "H5Dget_create_plist"));
+    if (H5Pget_layout(creation.get()) == H5D_CHUNKED) {
+        refuse(name, "is stored in chunks, as no table of Finch is");
+    }
+    return dataset;
+}
+
 std::uint64_t file_bytes(hid_t object) {
     const Hid file(check_reading(H5Iget_file_id(object), "H5Iget_file_id"));
     hsize_t bytes = 0;

@@ -21,6 +21,10 @@ inline constexpr std::size_t block_bytes = std::size_t{1} << 18;
 /// larger than so long a file can hold.
 [[nodiscard]] Hid open_dataset(hid_t at, const std::string& name);
 
+/// The same of a table, which is read a block of rows at a time: Finch stores none in chunks. One that is larger than
+/// libhdf5's cache would be unpacked again for each block, so such a table is a FileError.
+[[nodiscard]] Hid open_table(hid_t at, const std::string& name);
+
 /// The bytes of the file that holds `object`.
 [[nodiscard]] std::uint64_t file_bytes(hid_t object);
 

@@ -38,7 +38,7 @@ TableReader::TableReader(hid_t at, std::string name) : TableReader(at, std::move
 }
 
 TableReader::TableReader(hid_t at, std::string name, NothingYet)
-    : name_(std::move(name)), dataset_(open_dataset(at, name_)) {
+    : name_(std::move(name)), dataset_(open_table(at, name_)) {
     type_ = Hid(check_reading(H5Dget_type(dataset_.get()), "H5Dget_type"));
     const Hid space(check_reading(H5Dget_space(dataset_.get()), "H5Dget_space"));
     if (H5Tget_class(type_.get()) != H5T_COMPOUND || H5Sget_simple_extent_ndims(space.get()) != 1) {
@@ -63,10 +63,7 @@ TableReader::TableReader(hid_t at, std::string name, NothingYet)
 void TableReader::read_in_blocks(hid_t at, const std::string& name,
                                  const std::function<void(const TableReader& block, std::size_t first)>& visit) {
     TableReader block(at, name, NothingYet{});
-    // A chunk that is larger than libhdf5's cache would be read and inflated again for each block.
-    const Hid creation(check_reading(H5Dget_create_plist(block.dataset_.get()), "H5Dget_create_plist"));
-    const bool is_in_chunks = H5Pget_layout(creation.get()) == H5D_CHUNKED;
-    const std::size_t most = is_in_chunks ? block.all_rows_ : std::max<std::size_t>(1, block_bytes / block.row_bytes_);
+    const std::size_t most = std::max<std::size_t>(1, block_bytes / block.row_bytes_);
     std::size_t first = 0;
     do {
         block.read({first, std::min(most, block.all_rows_ - first)});

@@ -24,15 +24,6 @@ std::string type_name() {
     }
 }
 
-template <class T>
-const T& content(const T& value) {
-    return value;
-}
-template <class T>
-const T& content(const Boxed<T>& box) {
-    return *box;
-}
-
 /// The columns of a table of Rows as a table in Markdown.
 template <class Row>
 std::string table_of(const std::string& name) {
@@ -40,9 +31,11 @@ std::string table_of(const std::string& name) {
     text << "\n`" << name << "`\n\n| column | type | meaning |\n| --- | --- | --- |\n";
     const auto add = [&text]<class Struct>(const auto& self, const Struct&) -> void {
         for_each_field<Struct>([&](const auto& field) {
-            using Member = std::remove_cvref_t<decltype(content(std::declval<Struct&>().*field.member))>;
+            using Member = std::remove_cvref_t<decltype(std::declval<Struct&>().*field.member)>;
             if constexpr (Recorded<Member>) {
                 self(self, Member{});
+            } else if constexpr (is_boxed<Member>) {
+                self(self, typename Member::value_type{});
             } else if constexpr (is_several<Member>) {
                 text << "| " << field.name << (std::tuple_size_v<Member> == 2 ? "_1, " : "_1 … ") << field.name << "_"
                      << std::tuple_size_v<Member> << " | " << type_name<typename Member::value_type>() << " | "

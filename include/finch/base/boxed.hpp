@@ -9,6 +9,8 @@ namespace finch {
 template <class T>
 class Boxed {
 public:
+    using value_type = T;
+
     Boxed() = default;
     Boxed(T value) : value_(std::make_unique<T>(std::move(value))) {}
     Boxed(const Boxed& other) : value_(other.value_ ? std::make_unique<T>(*other.value_) : nullptr) {}

@@ -99,6 +99,7 @@ template <class T>
 inline constexpr bool is_boxed = false;
 template <class T>
 inline constexpr bool is_boxed<Boxed<T>> = true;
+/// What a box holds; of a box that can be changed, to be changed.
 template <class T>
 [[nodiscard]] const T& unboxed(const Boxed<T>& box) {
     return *box;
@@ -131,7 +132,7 @@ void for_each_column(const Column& column, Get get, const Visit& visit) {
             }
         });
     } else if constexpr (is_boxed<T>) {
-        for_each_column<std::remove_cvref_t<decltype(*std::declval<const T&>())>>(
+        for_each_column<typename T::value_type>(
             column, [get](auto& object) -> auto& { return unboxed(get(object)); }, visit);
     } else if constexpr (is_several<T>) {
         for (std::size_t i = 0; i < std::tuple_size_v<T>; ++i) {

@@ -182,23 +182,26 @@ Genome TpeState::draw(const std::vector<Model>& models, std::span<const Constrai
             is_drawn[gene] = true;
         }
         std::transform(known.begin(), known.end(), is_drawn.begin(), known.begin(), std::logical_and<>());
-        // A constraint holds as long as a gene of it is missing.
-        const auto is_ruled_out = [&] {
+        const auto place = [&](const UnitGenome& values) {
             for (const std::size_t gene : groups_[group]) {
-                genome[gene] = from_unit(space_.genes[gene], point[gene]);
+                genome[gene] = from_unit(space_.genes[gene], values[gene]);
             }
-            return std::any_of(constraints.begin(), constraints.end(),
-                               [&](const Constraint& one) { return !one.holds(genome, known); });
+        };
+        // A constraint holds as long as a gene of it is missing.
+        const auto obeys = [&](const Constraint& constraint) { return constraint.holds(genome, known); };
+        const auto is_allowed = [&] {
+            place(point);
+            return std::all_of(constraints.begin(), constraints.end(), obeys);
         };
         UnitGenome best;
         double most = 0;
         for (std::int64_t candidate = 0; candidate < options_.candidates; ++candidate) {
-            models[group].below.draw(point, random);
-            int redraws_left = candidate_redraws;
-            while (!constraints.empty() && is_ruled_out() && redraws_left-- > 0) {
+            bool found = false;
+            for (int attempt = 0; attempt <= candidate_redraws && !found; ++attempt) {
                 models[group].below.draw(point, random);
+                found = is_allowed();
             }
-            if (redraws_left < 0) {
+            if (!found) {
                 continue;
             }
             const double ratio = models[group].below.log_density(point) - models[group].above.log_density(point);
@@ -207,12 +210,7 @@ Genome TpeState::draw(const std::vector<Model>& models, std::span<const Constrai
                 most = ratio;
             }
         }
-        if (best.empty()) {
-            best = point;
-        }
-        for (const std::size_t gene : groups_[group]) {
-            genome[gene] = from_unit(space_.genes[gene], best[gene]);
-        }
+        place(best.empty() ? point : best);
     }
     return draw_missing(space_, std::move(genome), std::move(is_drawn), random);
 }
