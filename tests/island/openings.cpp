@@ -97,9 +97,17 @@ TEST_CASE("openings_left: what no individual of an earlier start took, by worker
     const std::vector<EarlierStart> both{{0, 3}, {1, 2}};
     CHECK(openings_left(population, both, 10) == std::vector<std::uint32_t>{1, 4, 6, 7, 8, 9});
     CHECK(openings_left(population, both, 0).empty());
-    bred(4095, 0xFFFFF, 100);  // none, of the last worker that there can be
-    CHECK(openings_left(population, std::vector<EarlierStart>{{4095, 2}}, 2) == std::vector<std::uint32_t>{0, 1});
     CHECK(openings_left(search::Population(search::ExchangeKind::none, 1), {}, 2) == std::vector<std::uint32_t>{0, 1});
+}
+
+TEST_CASE("openings_left ends at the last worker of the last start that there can be") {
+    search::Population population(search::ExchangeKind::none, 1);
+    search::Individual last;
+    last.id = search::Id::make(4095, 0xFFFFF, 100);
+    population.merge(last);
+
+    const std::vector<EarlierStart> earlier{{4095, 2}};
+    CHECK(openings_left(population, earlier, 2) == std::vector<std::uint32_t>{0, 1});
 }
 
 TEST_CASE("a start's points are the first births of the run") {
