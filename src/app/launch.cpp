@@ -17,7 +17,7 @@ namespace {
 
 /// MPI_Init waits for every rank, for ever if one of them never comes.
 void watch_start(const cluster::Environment& environment) {
-    const double seconds = start_seconds();
+    const double seconds = hang_for_test("init", start_seconds());
     const auto ranks = cluster::ranks_expected(environment);
     cluster::watch(
         fmt::format("finch: a process on {}: MPI_Init did not end within {} s (FINCH_START_SECONDS): {} ranks "
@@ -50,7 +50,6 @@ int on_all_ranks(int argc, char** argv, const std::function<int(comm::Session&)>
         }
         return exit_input;
     }
-    fall_deaf("init");
     watch_start(environment);
     comm::Session session(argc, argv);
     int code = exit_fault;

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -35,17 +36,41 @@ double seconds_of_sharing() {
     return 5 * start_seconds();
 }
 
-void fall_deaf(const std::string& where) {
-    const auto environment = cluster::Environment::of_this_process();
-    const auto rank = environment.text("OMPI_COMM_WORLD_RANK");
-    const auto text = environment.text("FINCH_TEST_DEAF");
-    if (!text || !rank || *text != *rank + ":" + where) {
-        return;
+namespace {
+
+/// FINCH_TEST_HANG, "RANK:PHASE:SECONDS".
+struct HangTest {
+    std::string rank;
+    std::string phase;
+    double seconds = 0;
+};
+
+std::optional<HangTest> hang_test(const std::string& phase) {
+    const auto text = cluster::Environment::of_this_process().text("FINCH_TEST_HANG");
+    if (!text) {
+        return std::nullopt;
     }
-    fmt::print(stderr, "finch: rank {} is deaf at {}\n", *rank, where);
-    while (true) {
-        std::this_thread::sleep_for(std::chrono::seconds(1));
+    const std::size_t first = text->find(':');
+    const std::size_t last = text->rfind(':');
+    HangTest test{text->substr(0, first), text->substr(first + 1, last - first - 1), std::stod(text->substr(last + 1))};
+    return phase.starts_with(test.phase) ? std::optional(test) : std::nullopt;
+}
+
+}  // namespace
+
+double hang_for_test(const std::string& phase, double seconds) {
+    const auto test = hang_test(phase);
+    if (!test) {
+        return seconds;
     }
+    const auto rank = cluster::Environment::of_this_process().text("OMPI_COMM_WORLD_RANK");
+    if (rank && *rank == test->rank) {
+        fmt::print(stderr, "finch: rank {} hangs at {}\n", *rank, phase);
+        while (true) {
+            std::this_thread::sleep_for(std::chrono::seconds(1));
+        }
+    }
+    return test->seconds;
 }
 
 void call_roll(const comm::Session& session) {
@@ -56,11 +81,11 @@ void call_roll(const comm::Session& session) {
 
 void begin_phase(const comm::Session& session, const std::string& what, double seconds) {
     constexpr double seconds_to_tell = 30;  // a wait tells who is missing; the alarm is for what is none
+    seconds = hang_for_test(what, seconds);
     comm::begin_phase(what, seconds);
     cluster::watch(fmt::format("finch: rank {} on {}: {} did not end within {} s", session.world_rank(),
                                cluster::host_name(), what, seconds + seconds_to_tell),
                    seconds + seconds_to_tell);
-    fall_deaf(what);
 }
 
 void end_phases() {

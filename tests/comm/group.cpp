@@ -164,18 +164,35 @@ TEST_CASE("a group of one: everything is what it was") {
     CHECK(group.gather(values) == values);
 }
 
+namespace {
+
+void say_gave_up(int late_rank) {
+    if (world_rank() != late_rank) {
+        FINCH_MPI(MPI_Send(nullptr, 0, MPI_BYTE, late_rank, 0, MPI_COMM_WORLD));
+    }
+}
+
+void wait_until_others_gave_up() {
+    for (int others = 1; others < size_of(MPI_COMM_WORLD); ++others) {
+        FINCH_MPI(MPI_Recv(nullptr, 0, MPI_BYTE, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    }
+}
+
+}  // namespace
+
 TEST_CASE("maximum: where a rank does not come, the others throw within the timeout and name it") {
     const Group group(MPI_COMM_WORLD, 0, world_rank(), 0.5);
     std::string said;
 
     if (world_rank() == 1) {
-        std::this_thread::sleep_for(std::chrono::seconds(4));  // comes too late; its own call then ends at once
+        wait_until_others_gave_up();  // its own call then ends at once
     }
     try {
         static_cast<void>(group.maximum(world_rank()));
     } catch (const Error& error) {
         said = error.what();
     }
+    say_gave_up(1);
     FINCH_MPI(MPI_Barrier(MPI_COMM_WORLD));
 
     CHECK((world_rank() == 1 || said.find("workers.timeout_seconds") != std::string::npos));
@@ -188,13 +205,14 @@ TEST_CASE("broadcast: followers whose leader does not come throw within the time
     Bytes bytes(10);
 
     if (world_rank() == 0) {
-        std::this_thread::sleep_for(std::chrono::seconds(4));
+        wait_until_others_gave_up();
     }
     try {
         group.broadcast(bytes);
     } catch (const Error& error) {
         said = error.what();
     }
+    say_gave_up(0);
     FINCH_MPI(MPI_Barrier(MPI_COMM_WORLD));
 
     CHECK((world_rank() == 0 || said.find("there does not answer: rank 0 on ") != std::string::npos));

@@ -72,7 +72,7 @@ with Folder() as folder:
 
     folder.run(2, "evolve", "run.yaml", "--run", "straight", *data, *SMALL, *one)
     process = folder.start(2, "evolve", "run.yaml", "--run", "broken", *data, *SMALL, *one)
-    wait_for(lambda: list(folder.path.glob("broken/state/training-*.h5")) or process.poll() is not None, 300, "a snapshot")
+    wait_for(lambda: list(folder.path.glob("broken/state/training-*.h5")) or process.poll() is not None, "a snapshot")
     for pid in ranks_of(process) if process.poll() is None else []:
         os.kill(pid, signal.SIGUSR2)
     check(end(process) == 75, f"USR2 ended with {process.returncode}\n{folder.output()}")

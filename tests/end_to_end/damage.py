@@ -45,7 +45,7 @@ def kill_in_the_middle(folder, at_least):
     run = folder.path / "runs/tiny"
     wait_for(lambda: process.poll() is not None or len(ranks_of(process)) == 4 and (run / "lock").exists()
              and (run / "lock").stat().st_size > 0 and len(finished(folder)) >= at_least
-             and list((run / "state").glob("training-*.h5")), 1200, f"{at_least} results and a snapshot")
+             and list((run / "state").glob("training-*.h5")), f"{at_least} results and a snapshot")
     check(process.poll() is None, f"finch ended by itself\n{folder.output()[-3000:]}")
     for pid in ranks_of(process):
         os.kill(pid, signal.SIGKILL)
@@ -97,8 +97,7 @@ with Folder() as folder:
     folder.write("sphere.yaml", SPHERE)
     run = folder.path / "runs/sphere"
     process = folder.start(2, "evolve", "sphere.yaml")
-    wait_for(lambda: process.poll() is not None or sum(path.stat().st_size > 0 for path in (run / "state").glob("*.journal")) == 2, 120,
-             "results of two workers")
+    wait_for(lambda: process.poll() is not None or sum(path.stat().st_size > 0 for path in (run / "state").glob("*.journal")) == 2, "results of two workers")
     run.rename(folder.path / "gone")  # in one step, so that nothing is written while it goes
     shutil.rmtree(folder.path / "gone")
     code = end(process)

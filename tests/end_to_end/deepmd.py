@@ -33,7 +33,7 @@ with Folder() as folder:
         return [path.read_text() for path in run.glob(f"evaluations/*/*.{kind}")]
 
     process = folder.start(*command)
-    wait_for(lambda: is_in_the_middle() or process.poll() is not None, 600, "an epoch")
+    wait_for(lambda: is_in_the_middle() or process.poll() is not None, "an epoch")
     for pid in ranks_of(process):
         os.kill(pid, signal.SIGUSR2)
     check(end(process) == 75, f"USR2 ended with {process.returncode}\n{folder.output()}")

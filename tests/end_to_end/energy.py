@@ -193,7 +193,7 @@ def programs(folder):
     folder.write("program.py", "import os, time\ntime.sleep(3 if os.path.exists(os.path.dirname(__file__) + '/again') else 600)\nprint('finch loss=1')\n")
     process = folder.start(1, "evolve", "program.yaml", "--run", "runs/stopped", "--set", "search.budget.evaluations=1")
     journal = folder.path / "runs/stopped/state/worker-00000.journal"
-    wait_for(lambda: journal.exists() and journal.stat().st_size > 0, 120, "the program")
+    wait_for(lambda: journal.exists() and journal.stat().st_size > 0, "the program")
     time.sleep(1)
     for pid in ranks_of(process):
         os.kill(pid, signal.SIGUSR2)

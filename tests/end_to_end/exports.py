@@ -92,7 +92,7 @@ def main():
 
         other = folder.start(4, "evolve", "tiny.yaml", "--set", "name=other", "--set", "search.budget.evaluations=16")
         archive = folder.path / "runs" / "other" / "population.h5"
-        wait_for(lambda: archive.exists() or other.poll() is not None, 300, "no archive")
+        wait_for(lambda: archive.exists() or other.poll() is not None, "no archive")
         followed = folder.run(0, "show", "runs/other", "--follow").splitlines()
         other.wait()
         check("complete: runs/other, 16 of 16 evaluations" in followed[-1], f"--follow ends with {followed}")

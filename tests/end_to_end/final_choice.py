@@ -57,7 +57,7 @@ with Folder() as folder:
     passed("the best are trained again within the budget, and the winner's best repeat is published")
 
     process = folder.start(4, "evolve", "final.yaml", "--run", "runs/killed")
-    wait_for(lambda: "final choice" in folder.output() or "again, " in folder.output(), 120, "the final choice")
+    wait_for(lambda: "final choice" in folder.output() or "again, " in folder.output(), "the final choice")
     for rank in ranks_of(process):
         os.kill(rank, signal.SIGKILL)
     end(process)

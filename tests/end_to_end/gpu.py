@@ -58,7 +58,7 @@ def interrupted(folder, config, run, after, *settings):
     """Begins `run` and sends USR2 when its training is under way; whether it had not ended by itself before."""
     process = folder.start(1, "evolve", config, "--run", run, *settings)
     journal = folder.path / run / "state/worker-00000.journal"
-    wait_for(lambda: process.poll() is not None or (journal.exists() and journal.stat().st_size > 0), 60, "the training")
+    wait_for(lambda: process.poll() is not None or (journal.exists() and journal.stat().st_size > 0), "the training")
     time.sleep(after)
     for pid in ranks_of(process) if process.poll() is None else []:
         os.kill(pid, signal.SIGUSR2)

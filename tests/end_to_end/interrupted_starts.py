@@ -25,7 +25,7 @@ def interrupt(process, data_before, whole, without_data):
     rank's start, or (two times of three) from the data, of which the output told `data_before` times before. Returns whether all ranks were ready for it."""
     late = dice.random() < 2 / 3
     seconds = whole - without_data if late else whole
-    wait_for(lambda: (data_told() > data_before if late else ranks_of(process)) or process.poll() is not None, 120, "a start")
+    wait_for(lambda: (data_told() > data_before if late else ranks_of(process)) or process.poll() is not None, "a start")
     time.sleep(dice.uniform(0, seconds))
     ready = True
     for pid in ranks_of(process):
@@ -62,7 +62,7 @@ try:
             if (name, ranks) not in seconds:  # of a whole run here and now
                 began, data_before = time.monotonic(), data_told() if start else 0
                 process = folder.start(*command, f"runs/whole-{name}-{ranks}")
-                wait_for(lambda: data_told() > data_before or process.poll() is not None, 120, "the data")
+                wait_for(lambda: data_told() > data_before or process.poll() is not None, "the data")
                 without_data = time.monotonic() - began
                 check(end(process) == 0, f"a run without interruption ended with {process.returncode}\n{folder.output()[-4000:]}")
                 seconds[name, ranks] = time.monotonic() - began, without_data

@@ -34,7 +34,7 @@ def kill_some(process, ranks):
         except ProcessLookupError:
             pass
     end(process)
-    wait_for(lambda: not any(alive(pid) for pid in ranks), 60, f"the end of the ranks after a kill of {kind}")
+    wait_for(lambda: not any(alive(pid) for pid in ranks), f"the end of the ranks after a kill of {kind}")
     kinds[kind] = kinds.get(kind, 0) + 1
 
 
@@ -77,7 +77,7 @@ with Folder() as folder:
         since = time.time_ns()
         process = folder.start(ranks, "evolve", "tiny.yaml", *settings, "--set", f"search.budget.evaluations={budget}")
         if kills % 2 == 0:  # these let the run get on, however slow the machine is; the others hit anything
-            wait_for(lambda: unfinished_trainings(run, since) or process.poll() is not None, 300, "a snapshot")
+            wait_for(lambda: unfinished_trainings(run, since) or process.poll() is not None, "a snapshot")
         time.sleep(dice.uniform(0.3, 2.5))
         victims = ranks_of(process)
         if process.poll() is not None or not victims:

@@ -103,7 +103,7 @@ with Folder() as folder:
 
     process = folder.start(2, "evolve", "own.yaml", "--run", "runs/killed", "--set", "search.budget.evaluations=100000")
     best = folder.path / "runs/killed/models/best.h5"
-    wait_for(lambda: best.exists() or process.poll() is not None, 300, "a best network")
+    wait_for(lambda: best.exists() or process.poll() is not None, "a best network")
     kill(process)
     process.wait()
     with h5py.File(best) as model:

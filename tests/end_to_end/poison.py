@@ -90,7 +90,7 @@ with Folder() as folder:
     for _ in range(2):
         since = time.time_ns()
         process = start(folder, 8)
-        wait_for(lambda: begun(folder, 8, since) or process.poll() is not None, 120, "eight trainings")
+        wait_for(lambda: begun(folder, 8, since) or process.poll() is not None, "eight trainings")
         for pid in ranks_of(process):
             os.kill(pid, signal.SIGTERM)
         end(process)

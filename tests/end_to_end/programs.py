@@ -276,7 +276,7 @@ with Folder() as folder:
     folder.write("run.yaml", config(script(folder, SAVES), "grace_seconds: 20\n    epochs: 40", budget=4))
     process = folder.start(2, "evolve", "run.yaml")
     begun = folder.path / "runs/begun"
-    wait_for(lambda: len(list(folder.path.glob("runs/run/evaluations/*/*/checkpoints/epoch-0"))) >= 2, 60, "the first epochs")
+    wait_for(lambda: len(list(folder.path.glob("runs/run/evaluations/*/*/checkpoints/epoch-0"))) >= 2, "the first epochs")
     for pid in ranks_of(process):
         os.kill(pid, signal.SIGUSR2)
     check(end(process) == 75, f"USR2 ended with {process.returncode}\n{folder.output()}")
@@ -297,10 +297,10 @@ for victim in (0, 1):
         os.environ["LEFT_BEHIND"] = marker
         folder.write("run.yaml", config(script(folder, SAVES), budget=4))
         process = folder.start(2, "evolve", "run.yaml")
-        wait_for(lambda: len(list(folder.path.glob("runs/run/evaluations/*/*/checkpoints/epoch-0"))) >= 2, 60, "the first epochs")
+        wait_for(lambda: len(list(folder.path.glob("runs/run/evaluations/*/*/checkpoints/epoch-0"))) >= 2, "the first epochs")
         os.kill(ranks_of(process)[victim], signal.SIGKILL)
         end(process)
-        wait_for(lambda: not left_behind(marker), 30, "the end of all programs")
+        wait_for(lambda: not left_behind(marker), "the end of all programs")
         folder.run(2, "evolve", "run.yaml")
         check(outcomes(folder.path / "runs/run") == ["evaluated"] * 4, f"{outcomes(folder.path / 'runs/run')} {problems(folder.path / 'runs/run')}")
 passed("SIGKILL of a rank ends its programs too, and the next start completes the budget")
@@ -379,7 +379,7 @@ with Folder() as folder:
     (folder.path / "wrapper.sh").chmod(0o755)
     folder.write("run.yaml", config("./wrapper.sh", "grace_seconds: 30\n    epochs: 40", budget=4, workers="{ranks: 2, islands: 1}"))
     process = folder.start(4, "evolve", "run.yaml")
-    wait_for(lambda: len(list(folder.path.glob("runs/run/evaluations/*/*/checkpoints/epoch-[01]"))) >= 4, 60, "the first epochs")
+    wait_for(lambda: len(list(folder.path.glob("runs/run/evaluations/*/*/checkpoints/epoch-[01]"))) >= 4, "the first epochs")
     by_rank = {next(entry.split(b"=")[1] for entry in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0") if entry.startswith(b"OMPI_COMM_WORLD_RANK=")): pid
                for pid in ranks_of(process)}
     os.kill(by_rank[b"3"], signal.SIGUSR2)

@@ -30,7 +30,7 @@ with Folder() as folder:
         return any(0 < path.read_text().count("finch ") < 3 for path in run.glob("evaluations/*/*.reports"))
 
     process = folder.start(*command)
-    wait_for(lambda: is_between_epochs() or process.poll() is not None, 600, "an epoch")
+    wait_for(lambda: is_between_epochs() or process.poll() is not None, "an epoch")
     for pid in ranks_of(process):
         os.kill(pid, signal.SIGUSR2)
     check(end(process) == 75, f"USR2 ended with {process.returncode}\n{folder.output()}")

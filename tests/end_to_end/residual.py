@@ -77,7 +77,7 @@ with Folder() as folder:
     folder.run(0, "data", "generate", "data", "--samples", 1200, "--size", 14)
     run = folder.path / "runs/residual"
     process = folder.start(2, "evolve", "residual.yaml")
-    wait_for(lambda: list(run.glob("state/**/training-*.h5")) or process.poll() is not None, 120, "a snapshot")
+    wait_for(lambda: list(run.glob("state/**/training-*.h5")) or process.poll() is not None, "a snapshot")
     for rank in ranks_of(process):
         os.kill(rank, signal.SIGUSR2)
     code = end(process)

@@ -58,7 +58,7 @@ def stopped_at_once(folder, name, stop):
     os.environ["FINCH_TEST_SNAPSHOT_DELAY"] = "1:3"  # so that rank 0 is done long before rank 1
     process = folder.start(2, "evolve", "long.yaml", "--run", f"runs/{name}")
     del os.environ["FINCH_TEST_SNAPSHOT_DELAY"]
-    wait_for(lambda: settled(folder) >= before + 3 or process.poll() is not None, 120, "three results")
+    wait_for(lambda: settled(folder) >= before + 3 or process.poll() is not None, "three results")
     stop(process)
     end(process)
     output = folder.output()

@@ -104,7 +104,7 @@ with Folder() as folder:
         earlier, later = runs / f"networks-{ranks}", runs / f"networks-{ranks}-later"
         folder.run(ranks, "evolve", "networks.yaml", "--run", earlier)
         process = folder.start(ranks, "evolve", "narrowed.yaml", "--run", later, "--reuse", earlier)
-        wait_for(lambda: has_reused(later) or process.poll() is not None, 120, "a result that is taken over")
+        wait_for(lambda: has_reused(later) or process.poll() is not None, "a result that is taken over")
         for pid in ranks_of(process):
             os.kill(pid, signal.SIGUSR2)
         stopped = end(process)

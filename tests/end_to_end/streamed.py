@@ -51,7 +51,7 @@ def equal(one, other):
 
 def begin(folder, run, *settings):
     process = folder.start(2, "evolve", "two.yaml", "--run", run, *STREAMED, *settings)
-    wait_for(lambda: list((folder.path / run).glob("state/training-*.h5")) or process.poll() is not None, 200, "a snapshot")
+    wait_for(lambda: list((folder.path / run).glob("state/training-*.h5")) or process.poll() is not None, "a snapshot")
     check(process.poll() is None, f"the training ended too soon\n{folder.output()}")
     return process
 

@@ -45,7 +45,7 @@ job() { on_head scontrol show job --oneliner "$1" | grep -o " $2=[^ ]*" | cut -d
 
 # Waits as long as it takes on a busy machine; what never comes fails before the test's own limit.
 wait_until() {  # CLAIM COMMAND…
-    local end=$((SECONDS + 240)) claim=$1
+    local end=$((SECONDS + 900)) claim=$1
     shift
     until "$@"; do
         [ $SECONDS -lt $end ] || fail "never: $claim"

@@ -20,15 +20,16 @@ namespace finch::app {
 /// The same for what world rank 0 hands out: a million individuals take some seconds.
 [[nodiscard]] double seconds_of_sharing();
 
-/// Fault injection for the tests: where FINCH_TEST_DEAF is "RANK:WHERE" and names this rank of mpirun and `where`,
-/// says so and sleeps for ever.
-void fall_deaf(const std::string& where);
+/// Fault injection for the tests. If FINCH_TEST_HANG is "RANK:PHASE:SECONDS" and `phase` begins with PHASE, that rank
+/// of mpirun says so and sleeps forever, and the phase's deadline is SECONDS on the others. Returns the deadline:
+/// `seconds` otherwise.
+double hang_for_test(const std::string& phase, double seconds);
 
 /// Collective over the world. The first thing after MPI_Init: all ranks are there, or Error names those that are not.
 void call_roll(const comm::Session& session);
 
 /// Unless the next phase begins within `seconds`, ends this process, with a message that names `what` and, where it
-/// waits for others, those that are silent. The tests name the phase in FINCH_TEST_DEAF.
+/// waits for others, those that are silent. The tests name the phase in FINCH_TEST_HANG.
 void begin_phase(const comm::Session& session, const std::string& what, double seconds);
 /// From now on waits have deadlines of their own.
 void end_phases();
