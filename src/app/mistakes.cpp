@@ -1,4 +1,5 @@
 #include "finch/app/results.hpp"
+#include "finch/base/loss_order.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -25,7 +26,8 @@ std::vector<Mistake> surest(const Results& results, std::int64_t most) {
             found.push_back({row, results.measured.scores[row * classes + static_cast<std::size_t>(guess)]});
         }
     }
-    std::stable_sort(found.begin(), found.end(), [](const Mistake& a, const Mistake& b) { return a.score > b.score; });
+    std::stable_sort(found.begin(), found.end(),
+                     [](const Mistake& a, const Mistake& b) { return is_better_loss(-a.score, -b.score); });
     found.resize(std::min(found.size(), static_cast<std::size_t>(most)));
     return found;
 }

@@ -1,5 +1,6 @@
 // Why a worker stops, and what it keeps of its work: signals, the deadline, budgets, snapshots, the archive.
 #include "finch/base/format.hpp"
+#include "finch/base/loss_order.hpp"
 #include "finch/base/words.hpp"
 #include "finch/island/worker.hpp"
 
@@ -38,7 +39,7 @@ void Worker::check_stop() {
 std::optional<std::string> Worker::used_budget() const {
     const Budget& budget = options_.budget;
     const search::Individual* best = budget.target_loss ? population_.best() : nullptr;
-    if (best != nullptr && best->is_complete() && best->loss <= *budget.target_loss) {
+    if (best != nullptr && best->is_complete() && !is_better_loss(*budget.target_loss, best->loss)) {
         return fmt::format("the target loss is reached: {}", best->loss);
     }
     if (budget.epochs && population_.epochs() >= *budget.epochs) {

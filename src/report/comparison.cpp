@@ -2,6 +2,7 @@
 
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/loss_order.hpp"
 #include "finch/base/words.hpp"
 #include "finch/report/energy.hpp"
 #include "finch/report/status.hpp"
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
 namespace finch::report {
@@ -61,7 +63,7 @@ std::string number(double value) {
 /// "37 evaluations, 12 min": until the first that was as good as `loss`.
 std::string reached(const Findings& one, double loss) {
     const auto first = std::find_if(one.complete.begin(), one.complete.end(),
-                                    [&](const auto* individual) { return individual->loss <= loss; });
+                                    [&](const auto* individual) { return !is_better_loss(loss, individual->loss); });
     if (first == one.complete.end()) {
         return "-";
     }
@@ -79,11 +81,13 @@ std::string reached(const Findings& one, double loss) {
 std::string comparison_table(std::span<const Compared> runs, const std::string& fitness) {
     std::vector<Findings> found;
     std::vector<std::string> head{""};
-    double worst = -std::numeric_limits<double>::infinity();
+    std::optional<double> worst;
     for (const Compared& run : runs) {
-        worst = std::max(worst, found.emplace_back(run).best_loss());
+        const double best = found.emplace_back(run).best_loss();
+        worst = worst && !is_better_loss(*worst, best) ? *worst : best;
         head.push_back(run.name);
     }
+    const double shared = worst.value_or(std::numeric_limits<double>::infinity());  // reached by all of them
     Grid grid(head, Grid::Numbers::left);
     const auto row = [&](const std::string& title, const auto& cell) {
         std::vector<std::string> line{title};
@@ -119,7 +123,7 @@ std::string comparison_table(std::span<const Compared> runs, const std::string& 
         const search::Individual* const best = one.population.best();
         return best != nullptr && best->is_complete() ? search::genome_text(one.run.space, best->genome) : "-";
     });
-    row(fmt::format("until {} {}", fitness, number(worst)), [&](const Findings& one) { return reached(one, worst); });
+    row(fmt::format("until {} {}", fitness, number(shared)), [&](const Findings& one) { return reached(one, shared); });
     return grid.text();
 }
 

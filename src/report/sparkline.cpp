@@ -21,8 +21,8 @@ std::string sparkline(std::span<const double> values, std::size_t width) {
     const std::size_t every = (values.size() + width - 1) / std::max<std::size_t>(1, width);
     std::string text;
     for (std::size_t i = 0; i < values.size(); i += std::max<std::size_t>(1, every)) {
-        const double range = place(high) - place(low);
-        const double share = range > 0 ? (place(values[i]) - place(low)) / range : 0;
+        const double range = place(high) / 2 - place(low) / 2;  // halves: the range of huge values is not infinite
+        const double share = range > 0 ? (place(values[i]) / 2 - place(low) / 2) / range : 0;
         text += std::isfinite(values[i]) ? bars.at(static_cast<std::size_t>(std::lround(share * 7))) : "×";
     }
     return text;

@@ -1,5 +1,7 @@
 #include "finch/search/final_choice.hpp"
 
+#include "finch/base/loss_order.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -80,9 +82,7 @@ const Candidate* winner_of(std::span<const Candidate> candidates, const FinalCho
         return nullptr;
     }
     // Comparable means: NaN, where all repeats failed, comes with the most failures, and counts as infinite.
-    const auto key = [](const Candidate& one) {
-        return std::tuple(one.failed, std::isnan(one.mean) ? std::numeric_limits<double>::infinity() : one.mean);
-    };
+    const auto key = [](const Candidate& one) { return std::tuple(one.failed, orderable_loss(one.mean)); };
     const Candidate& winner = *std::min_element(
         candidates.begin(), candidates.end(), [&](const Candidate& a, const Candidate& b) { return key(a) < key(b); });
     return std::isnan(winner.mean) ? nullptr : &winner;

@@ -1,6 +1,7 @@
 #include "finch/search/objectives.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <numeric>
@@ -107,7 +108,7 @@ std::vector<double> crowding_distances(const Points& points, const Front& front)
             return at(a) != at(b) ? at(a) < at(b) : points.individual(front[a])->id < points.individual(front[b])->id;
         });
         const double extent = at(places.back()) - at(places.front());
-        for (std::size_t k = 1; extent > 0 && k + 1 < places.size(); ++k) {
+        for (std::size_t k = 1; extent > 0 && std::isfinite(extent) && k + 1 < places.size(); ++k) {
             distances[places[k]] += (at(places[k + 1]) - at(places[k - 1])) / extent;
         }
         distances[places.front()] = std::numeric_limits<double>::infinity();

@@ -1,9 +1,13 @@
 #include "finch/search/pruning.hpp"
 
+#include "finch/base/loss_order.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <utility>
 
 namespace finch::search {
 namespace {
@@ -19,11 +23,11 @@ Rungs rungs_of(const CurveOptions&) {
     return {};
 }
 
-/// The loss of `other` at `rung`; nothing where it has not come so far.
+/// The loss of `other` at `rung`, infinity if none was finite by then; nothing where it has not come so far.
 std::optional<double> loss_at(const Individual& other, std::int32_t rung) {
     const double loss = other.pruning->losses.at(static_cast<std::size_t>(rung) - 1);
-    if (std::isfinite(loss)) {
-        return loss;
+    if (!std::isnan(loss)) {
+        return orderable_loss(loss);
     }
     return other.is_complete() ? std::optional(other.loss) : std::nullopt;
 }
@@ -67,13 +71,13 @@ bool ends(const AtRungs& options, std::span<const double> values, std::int64_t, 
         return false;
     }
     Pruning& pruning = individual.pruning.edit();
-    const double own = *std::min_element(values.begin(), values.end());
+    const double own = smallest_loss(values);
     pruning.rung = rung;
     pruning.losses.at(static_cast<std::size_t>(rung) - 1) = own;
     const auto at_rung = [rung](const Individual& other) { return loss_at(other, rung); };
     const auto limit = threshold(options, losses_of_others(population, individual, at_rung), own);
     pruning.threshold = limit.value_or(pruning.threshold);
-    return limit && own > *limit;
+    return limit && is_better_loss(*limit, own);
 }
 
 bool ends(const CurveOptions& options, std::span<const double> values, std::int64_t epochs,
@@ -93,7 +97,7 @@ bool ends(const CurveOptions& options, std::span<const double> values, std::int6
     }
     const double median = median_of(complete);
     individual.pruning.edit().threshold = median;
-    return *optimistic > median;
+    return is_better_loss(median, *optimistic);
 }
 
 /// The 90 % quantile of Student's t.
@@ -123,6 +127,22 @@ double f_quantile(std::int64_t degrees) {
     return std::pow(z + first / n + second / (n * n), 2);
 }
 
+/// A finite value of a learning curve.
+struct Point {
+    double epoch = 0;
+    double value = 0;
+};
+
+std::vector<Point> finite_points(std::span<const double> values) {
+    std::vector<Point> points;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        if (std::isfinite(values[i])) {
+            points.push_back({static_cast<double>(i + 1), values[i]});
+        }
+    }
+    return points;
+}
+
 /// values = a + b·x with x = epoch^−exponent.
 struct Line {
     double exponent = 0;
@@ -133,23 +153,23 @@ struct Line {
     double squares = 0;  ///< of what is left
 };
 
-Line fit_line(std::span<const double> values, double exponent) {
+Line fit_line(std::span<const Point> points, double exponent) {
     Line line{.exponent = exponent};
-    const auto n = static_cast<double>(values.size());
+    const auto n = static_cast<double>(points.size());
     std::vector<double> x;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        x.push_back(std::pow(static_cast<double>(i + 1), -exponent));
-        line.mean_x += x[i] / n;
-        line.mean += values[i] / n;
+    for (const Point& point : points) {
+        x.push_back(std::pow(point.epoch, -exponent));
+        line.mean_x += x.back() / n;
+        line.mean += point.value / n;
     }
     double product = 0;
-    for (std::size_t i = 0; i < values.size(); ++i) {
+    for (std::size_t i = 0; i < points.size(); ++i) {
         line.spread_x += (x[i] - line.mean_x) * (x[i] - line.mean_x);
-        product += (x[i] - line.mean_x) * (values[i] - line.mean);
+        product += (x[i] - line.mean_x) * (points[i].value - line.mean);
     }
     line.slope = product / line.spread_x;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        const double rest = values[i] - line.mean - line.slope * (x[i] - line.mean_x);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        const double rest = points[i].value - line.mean - line.slope * (x[i] - line.mean_x);
         line.squares += rest * rest;
     }
     return line;
@@ -174,41 +194,44 @@ bool ends_early(const PruningOptions& options, std::span<const double> values, s
 }
 
 double halving_threshold(std::vector<double> losses, std::int64_t factor) {
-    const auto promoted = std::max<std::ptrdiff_t>(1, std::ssize(losses) / factor);
-    const auto last = losses.begin() + promoted - 1;
-    std::nth_element(losses.begin(), last, losses.end());
-    return *last;
+    const auto promoted = std::max<std::size_t>(1, losses.size() / static_cast<std::size_t>(factor));
+    return loss_at_place(std::move(losses), promoted - 1);
 }
 
 double median_of(std::vector<double> losses) {
-    const auto middle = losses.begin() + std::ssize(losses) / 2;
-    std::nth_element(losses.begin(), middle, losses.end());
-    return losses.size() % 2 == 1 ? *middle : (*std::max_element(losses.begin(), middle) + *middle) / 2;
+    const std::size_t middle = losses.size() / 2;
+    const double upper = loss_at_place(losses, middle);
+    return losses.size() % 2 == 1 ? upper : std::midpoint(loss_at_place(std::move(losses), middle - 1), upper);
 }
 
 std::optional<double> optimistic_end(std::span<const double> values, std::int64_t epoch) {
     constexpr int exponents = 40;
     constexpr double least_exponent = 0.05;
     constexpr double most_exponent = 4;
-    const std::int64_t degrees = std::ssize(values) - 3;
+    const std::vector<Point> points = finite_points(values);
+    const std::int64_t degrees = std::ssize(points) - 3;
     if (degrees < 1) {
-        return std::nullopt;
+        const bool has_no_hope = points.empty() && std::ssize(values) > 3;
+        return has_no_hope ? std::optional(std::numeric_limits<double>::infinity()) : std::nullopt;
     }
     std::vector<Line> lines;
     double least_squares = std::numeric_limits<double>::infinity();
     for (int i = 0; i < exponents; ++i) {
         const double exponent = least_exponent * std::pow(most_exponent / least_exponent, i / (exponents - 1.0));
-        lines.push_back(fit_line(values, exponent));
+        lines.push_back(fit_line(points, exponent));
         least_squares = std::min(least_squares, lines.back().squares);
     }
+    if (!std::isfinite(least_squares)) {
+        return std::nullopt;  // squares of huge values
+    }
     const double variance = least_squares / static_cast<double>(degrees);
-    double lowest = *std::min_element(values.begin(), values.end());
+    double lowest = smallest_loss(values);
     for (const Line& line : lines) {
         if (line.squares > least_squares + variance * f_quantile(degrees)) {
             continue;
         }
         const double x = std::pow(static_cast<double>(epoch), -line.exponent) - line.mean_x;
-        const double spread = 1 + 1 / static_cast<double>(values.size()) + x * x / line.spread_x;
+        const double spread = 1 + 1 / static_cast<double>(points.size()) + x * x / line.spread_x;
         lowest = std::min(lowest, line.mean + line.slope * x - t_quantile(degrees) * std::sqrt(variance * spread));
     }
     return lowest;

@@ -1,5 +1,7 @@
 #include "findings.hpp"
 
+#include "finch/base/loss_order.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -47,7 +49,9 @@ void Findings::add(std::size_t sample, std::span<const float> outputs, std::int3
         std::copy_n(outputs.begin(), scores.size(), scores.begin());
         return;
     }
-    predictions_[sample] = std::max_element(outputs.begin(), outputs.end()) - outputs.begin();
+    predictions_[sample] =
+        std::max_element(outputs.begin(), outputs.end(), [](float a, float b) { return is_better_loss(-b, -a); }) -
+        outputs.begin();
     places_[sample] = place_of(static_cast<std::size_t>(label), outputs);
     if (!scores.empty()) {
         write_scores(outputs, scores);

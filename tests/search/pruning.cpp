@@ -1,6 +1,7 @@
 // Which trainings end early, and where they stand then.
 #include "finch/search/pruning.hpp"
 
+#include "finch/base/loss_order.hpp"
 #include "finch/base/random.hpp"
 #include "finch/search/propagator.hpp"
 
@@ -329,4 +330,106 @@ TEST_CASE("genetic and evolution breed from higher rungs first, then from smalle
             CHECK(one->breed(by_rung, 0, stage, first).genome == other->breed(by_place, 0, stage, second).genome);
         }
     }
+}
+
+namespace {
+
+const std::vector<double> not_finite{std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
+                                     -std::numeric_limits<double>::infinity()};
+
+/// `values` with `bad` first, in the middle, last, and always.
+std::vector<std::vector<double>> spoilt(const std::vector<double>& values, double bad) {
+    std::vector<std::vector<double>> all(4, values);
+    all[0].front() = bad;
+    all[1][values.size() / 2] = bad;
+    all[2].back() = bad;
+    all[3].assign(values.size(), bad);
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("losses have one order, in which those that are not finite are the worst") {
+    std::vector<double> losses{0.5, -3, 1e308, -1e308, 0, 7};
+    losses.insert(losses.end(), not_finite.begin(), not_finite.end());
+    RandomStream random(3, Purpose::test);
+    for (int round = 0; round < 200; ++round) {
+        for (std::size_t left = losses.size(); left > 1; --left) {
+            std::swap(losses[left - 1], losses[random.below(left)]);
+        }
+        CHECK(smallest_loss(losses) == -1e308);
+        CHECK(loss_at_place(losses, 5) == 1e308);
+        CHECK(std::isinf(loss_at_place(losses, 6)));
+        CHECK(median_of(losses) == 7);
+        CHECK(halving_threshold(losses, 3) == 0);
+    }
+    CHECK(median_of({1e308, 1e308}) == 1e308);
+    CHECK(std::isinf(smallest_loss(not_finite)));
+    for (const double bad : not_finite) {
+        CHECK(is_better_loss(1e308, bad));
+        CHECK_FALSE(is_better_loss(bad, 1e308));
+        CHECK_FALSE(is_better_loss(bad, bad));
+    }
+}
+
+TEST_CASE("a loss that is not finite protects no training from pruning, and ends no good one") {
+    Population population(ExchangeKind::none, 1);
+    for (std::uint32_t number = 1; number <= 9; ++number) {
+        Individual other = evaluated(number, 0.1 * number);
+        other.epochs = 9;
+        population.merge(other);
+    }
+    const std::vector<double> bad_losses{100, 100, 100, 100, 100, 100, 100, 100, 100};
+    const std::vector<double> good_losses(9, 0.01);
+    for (const PruningOptions& rule :
+         std::vector<PruningOptions>{HalvingOptions{9, 3}, MedianOptions{9, 2, 5}, CurveOptions{5, 5}}) {
+        CAPTURE(rule.index());
+        for (const double bad : not_finite) {
+            CAPTURE(bad);
+            for (const auto& values : spoilt(bad_losses, bad)) {
+                Individual individual = bred(100);
+                CHECK(ends(rule, values, population, individual));
+            }
+            auto of_good = spoilt(good_losses, bad);
+            of_good.pop_back();
+            for (const auto& values : of_good) {
+                Individual individual = bred(100);
+                CHECK_FALSE(ends(rule, values, population, individual));
+            }
+        }
+    }
+}
+
+TEST_CASE("others without a finite loss at a rung came there, as the worst") {
+    for (const double bad : not_finite) {
+        Population population(ExchangeKind::none, 1);
+        for (std::uint32_t number = 1; number <= 5; ++number) {
+            Individual other = bred(number);
+            CHECK_FALSE(ends(MedianOptions{1, 2, 5}, {bad}, population, other));
+            CHECK(std::isinf(other.pruning->losses[0]));
+            population.merge(other);
+        }
+        population.merge(at_rung(6, 1, 0.5));
+        population.merge(at_rung(7, 1, 0.6));
+        Individual one = bred(8);
+
+        CHECK_FALSE(ends(MedianOptions{1, 2, 5}, {0.7}, population, one));
+        CHECK(std::isinf(one.pruning->threshold));
+    }
+}
+
+TEST_CASE("the optimistic end leaves out what is not finite") {
+    const double exponent = 0.05 * std::pow(80, 20 / 39.0);  // one that is tried
+    const std::vector<double> law = power_law(0.5, 2, exponent, 12);
+    for (const double bad : not_finite) {
+        auto some = spoilt(law, bad);
+        some.pop_back();
+        for (const auto& values : some) {
+            CHECK(optimistic_end(values, 100).value() == doctest::Approx(optimistic_end(law, 100).value()));
+        }
+        CHECK(std::isinf(optimistic_end(std::vector(6, bad), 100).value()));
+        CHECK_FALSE(optimistic_end(std::vector(3, bad), 100));
+        CHECK_FALSE(optimistic_end(std::vector{bad, 3.0, 2.0, 1.0, bad}, 100));
+    }
+    CHECK_FALSE(optimistic_end(std::vector{1e200, 9e199, 8e199, 7e199, 6e199}, 100));
 }

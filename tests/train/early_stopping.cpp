@@ -28,6 +28,22 @@ TEST_CASE("early stopping: an improvement resets the patience") {
     CHECK(stopping.best_epoch == 9);
 }
 
+TEST_CASE("early stopping: what is not finite is never the best, wherever it stands") {
+    for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
+                             -std::numeric_limits<double>::infinity()}) {
+        EarlyStopping stopping{.patience = 2};
+
+        CHECK_FALSE(stopping.improved(1, bad));
+        CHECK(stopping.improved(2, 0.5));
+        CHECK_FALSE(stopping.improved(3, bad));
+        CHECK(stopping.improved(4, 0.25));
+        CHECK_FALSE(stopping.improved(5, bad));
+        CHECK_FALSE(stopping.improved(6, bad));
+        CHECK(stopping.exhausted());
+        CHECK(stopping.best_epoch == 4);
+    }
+}
+
 TEST_CASE("early stopping: without patience it never ends, and a NaN is no improvement") {
     EarlyStopping stopping;
 

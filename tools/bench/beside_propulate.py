@@ -72,6 +72,7 @@ def be_a_rank_of_propulate(generations):
 def search_as_a_rank_of_propulate(function, seed):
     """Prints the best loss of 4 ranks."""
     import random
+    import numpy
     from mpi4py import MPI
     import propulate
     from propulate.utils.benchmark_functions import get_function_search_space
@@ -80,7 +81,7 @@ def search_as_a_rank_of_propulate(function, seed):
     propagator = propulate.get_default_propagator(pop_size=8, limits=limits, rng=rng)
     islands = propulate.Islands(loss, propagator, rng, generations=256, num_islands=2, migration_probability=0.9, pollination=True, checkpoint_path="checkpoints")
     islands.propulate(logging_interval=1024)
-    best = MPI.COMM_WORLD.reduce(min(individual.loss for individual in islands.propulator.population), op=MPI.MIN)
+    best = MPI.COMM_WORLD.reduce(numpy.nanmin([individual.loss for individual in islands.propulator.population]), op=MPI.MIN)
     if MPI.COMM_WORLD.rank == 0:
         print(best)
 
@@ -141,7 +142,7 @@ def best_of_finch(finch, function, propagator, seed):
         (pathlib.Path(folder) / "best.yaml").write_text(SEARCH.format(function=function, propagator=propagator, seed=seed))
         mpirun(folder, 4, finch, "evolve", "best.yaml").communicate()
         with h5py.File(pathlib.Path(folder) / "runs/best/population.h5", "r") as file:
-            return float(numpy.min(file["individuals"]["loss"]))
+            return float(numpy.nanmin(file["individuals"]["loss"]))
 
 
 def compare_best(finch, repetitions):

@@ -57,7 +57,8 @@ def panel(run, rule):
         words = {number: word for word, number in h5py.check_enum_dtype(file["individuals"].dtype["outcome"]).items()}
     epochs = int(individuals["epochs"].sum())
     lines, pruned = [], 0
-    best = min((one for one in individuals if words[one["outcome"]] == "evaluated"), key=lambda one: one["loss"])["id"]
+    complete = [one for one in individuals if words[one["outcome"]] == "evaluated"]
+    best = complete[np.nanargmin([one["loss"] for one in complete])]["id"]
     for one in individuals:
         rows = np.sort(curves[curves["individual"] == one["id"]], order="epoch")
         points = [(int(row["epoch"]), float(row["validation_loss"])) for row in rows if 0 < row["validation_loss"] < 3]

@@ -60,7 +60,8 @@ struct Rungs {
 /// Whether the training of `individual`, which is to have `epochs` and whose objective was `values` after each so far,
 /// ends now; a repeat never does. Compares with those born on the same island, as `population` knows them; a complete
 /// training stands at every rung that it did not come to with its loss. Notes in `individual` which rung it came to and
-/// what it was compared with. At a rung that it passed in an earlier start it is not compared again.
+/// what it was compared with. At a rung that it passed in an earlier start it is not compared again. Values that are
+/// not finite are worse than all others (base/loss_order.hpp), so a training that has no other ends as a bad one does.
 [[nodiscard]] bool ends_early(const PruningOptions& options, std::span<const double> values, std::int64_t epochs,
                               const Population& population, Individual& individual);
 
@@ -70,7 +71,8 @@ struct Rungs {
 [[nodiscard]] double median_of(std::vector<double> losses);
 /// The lower end of a one-sided 90 % prediction interval for the value after `epoch`, of a power law a + b·epoch^−c,
 /// fitted by least squares to `values` after epochs 1, 2, …, over all c that a likelihood ratio does not refuse at
-/// 90 %; never above the least value so far. Nothing for fewer than 4 values.
+/// 90 %; never above the least value so far. Values that are not finite are left out: nothing for fewer than 4 others
+/// or if the squares of the others are too large for a number, infinity if there are no others among 4 or more.
 [[nodiscard]] std::optional<double> optimistic_end(std::span<const double> values, std::int64_t epoch);
 
 }  // namespace finch::search

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "finch/base/loss_order.hpp"
+
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -16,7 +18,7 @@ struct EarlyStopping {
 
     /// Takes in the objective's value after `epoch`; returns whether it is the best so far.
     bool improved(std::int64_t epoch, double value) noexcept {
-        if (!(value < best)) {
+        if (!is_better_loss(value, best)) {
             ++epochs_without_improvement;
             return false;
         }
