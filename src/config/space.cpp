@@ -191,7 +191,9 @@ search::Gene read_gene(const std::string& name, const Tree& tree) {
                                      [&](const char* kind) { return tree.find(kind) != nullptr; });
     const Tree* const value = tree.find("value");
     if (kinds > 1 || (kinds == 0 && value == nullptr)) {
-        fail(tree, path, fmt::format("has {} of the keys real, int and choice; accepted: {}", kinds, shapes));
+        fail(tree, path,
+             fmt::format("has {} of the keys {}; accepted: {}", kinds,
+                         kinds == 0 ? "real, int, choice and value" : "real, int and choice", shapes));
     }
     check_beside(tree, path, "scale", {"real", "int"}, "real and int genes");
     check_beside(tree, path, "step", {"real", "int"}, "real and int genes");

@@ -49,19 +49,19 @@ elif kind == "flood":
         print("a line of a hundred letters".ljust(100, "x"))
     print("y" * 1000000, end="", flush=True)
     print()
-    report(27, x)
+    report(27, x / 27)
 elif kind == "bytes":
     sys.stdout.buffer.write(bytes(range(256)) * 50 + b"\n")
     sys.stderr.buffer.write(bytes(range(256)) * 50 + b"\n")
-    report(27, x)
+    report(27, x / 27)
 elif kind == "unreadable":
     print("finch loss=abc", flush=True)
 """
 TRAINS = {"evaluated", "pruned"}
 # What a program of each kind may become, if it has the time that it needs.
 KINDS = {"good": TRAINS, "bad": TRAINS, "flat_3": TRAINS, "flat_9": TRAINS, "nan_first": TRAINS, "nan_last": {"diverged", "pruned"}, "nan": {"diverged", "pruned"},
-         "inf": {"diverged", "pruned"}, "minus_inf": {"diverged", "pruned"}, "huge": TRAINS, "exit": {"failed"}, "SIGKILL": {"failed"}, "SIGSEGV": {"failed"},
-         "SIGTERM": {"failed"}, "silence": {"failed"}, "flood": {"evaluated"}, "bytes": {"evaluated"}, "unreadable": {"failed"}, "none": {"failed"}}
+         "inf": {"diverged", "pruned"}, "minus_inf": {"diverged", "pruned"}, "huge": TRAINS, "exit": {"failed", "pruned"}, "SIGKILL": {"failed", "pruned"}, "SIGSEGV": {"failed", "pruned"},
+         "SIGTERM": {"failed", "pruned"}, "silence": {"failed"}, "flood": {"evaluated"}, "bytes": {"evaluated"}, "unreadable": {"failed"}, "none": {"failed"}}
 TOO_LATE = ("did not end within", "died")  # on a busy machine; at one kill after another
 
 CONFIG = f"""
@@ -100,9 +100,11 @@ def journaled(run):
 
 def explanation(row):
     """Why the individual has its outcome, in one line."""
+    if row["problem"]:
+        return row["problem"].splitlines()[0]
     if row["outcome"] == "pruned":
         return f"loss {row['loss']} at rung {row['rung']}, where {row['pruning_threshold']} was allowed"
-    return f"loss {row['loss']}" if row["outcome"] == "evaluated" else row["problem"].splitlines()[0] if row["problem"] else ""
+    return f"loss {row['loss']}" if row["outcome"] == "evaluated" else ""
 
 
 with Folder() as folder:
@@ -116,7 +118,7 @@ with Folder() as folder:
         wait_for(lambda: len(ranks_of(process)) == 2 or process.poll() is not None, 120, "two ranks")
         begun = journaled(run) if run.exists() else 0
         wait_for(lambda: process.poll() is not None or journaled(run) not in (0, begun), 120, "a record")
-        time.sleep(dice.uniform(0, 2))
+        time.sleep(dice.uniform(0, 3))
         if process.poll() is not None:
             check(process.returncode == 0, f"finch ended with {process.returncode}\n{folder.output()[-3000:]}")
             break  # a fast machine
@@ -146,7 +148,7 @@ with Folder() as folder:
         check(has_loss or row["problem"], f"{name} is {row['outcome']} with the loss {row['loss']} and without a reason")
         too_late = row["outcome"] == "failed" and any(words in reason for words in TOO_LATE)
         check(row["outcome"] in KINDS[row["kind"]] or too_late, f"{name}, {row['kind']}, is {row['outcome']}: {reason}")
-        reasons[row["kind"], row["outcome"], reason if not has_loss else ""] += 1
+        reasons[row["kind"], row["outcome"], row["problem"] and reason] += 1
     rungs = {row["rung"] for row in rows.values() if row["outcome"] == "pruned"}
     check(PROGRAMS < 200 or rungs == {"1", "2", "3"}, f"pruned at the rungs {rungs}")
     for (kind, outcome, reason), count in sorted(reasons.items()):

@@ -108,7 +108,7 @@ void check_message(const Individual& made) {
     CHECK(reader.problems().empty());
 }
 
-rapidjson::Document json(const std::string& text) {
+rapidjson::Document parsed_json(const std::string& text) {
     rapidjson::Document document;
     document.Parse<rapidjson::kParseNanAndInfFlag>(text.c_str());
     REQUIRE_MESSAGE(!document.HasParseError(), text.substr(0, 2000));
@@ -122,18 +122,18 @@ void check_exports(const store::Recovered& recovered, const std::vector<Individu
         found += table.find("\n" + to_text(one.id) + ",") != std::string::npos ? 1 : 0;
     }
     CHECK(found == all.size());
-    static_cast<void>(json(report::run_json(recovered, recovered.space, {}, "run", 20)));
+    static_cast<void>(parsed_json(report::run_json(recovered, recovered.space, {}, "run", 20)));
     for (std::size_t i = 0; i < all.size(); i += 50) {
-        const auto shown = json(report::individual_json(recovered, recovered.space, all[i].id));
+        const auto shown = parsed_json(report::individual_json(recovered, recovered.space, all[i].id));
         CHECK(std::string_view(shown["outcome"].GetString()) == word(all[i].outcome));
     }
     std::istringstream journal(report::exported(report::Format::optuna, recovered, recovered.space, {}, "a run"));
     std::size_t trials = 0;
     for (std::string line; std::getline(journal, line);) {
-        trials += json(line)["op_code"].GetInt() == 4 ? 1 : 0;
+        trials += parsed_json(line)["op_code"].GetInt() == 4 ? 1 : 0;
     }
     CHECK(trials == all.size());
-    static_cast<void>(json(report::exported(report::Format::trace, recovered, recovered.space, {}, "a run")));
+    static_cast<void>(parsed_json(report::exported(report::Format::trace, recovered, recovered.space, {}, "a run")));
     CHECK(report::exported(report::Format::graphml, recovered, recovered.space, {}, "a run").find("</graphml>") !=
           std::string::npos);
 }
