@@ -1,59 +1,267 @@
 #!/usr/bin/env python3
 """images_to_hdf5.py FOLDER FILE [--size HEIGHT WIDTH] [--grey]: one HDF5 file for `data: {kind: hdf5, path: FILE}`.
 
-FOLDER/training/CLASS/*.png (or .jpg, .tif … whatever Pillow reads), and likewise FOLDER/test and FOLDER/validation where they are
-there; or FOLDER/CLASS/* alone, which all train. Classes are numbered in the order of their names, which stand in the attribute
-`classes`; the names of the files, in the order of the images, stand in GROUP/files. The images are contiguous, for `data.memory: streamed`.
+FOLDER/training/CLASS/*.png (or .jpg, .tif … whatever Pillow reads, also in folders below CLASS), and if they are there likewise
+FOLDER/validation and FOLDER/test; `train`, `val` and `valid` are taken as well. Or FOLDER/CLASS/* alone, which all train. Classes are
+numbered in the order of their names, which stand in the attribute `classes`; the names of the files, in the order of the images, stand
+in GROUP/files. The images are contiguous, for `data.memory: streamed`.
+
+Images are turned as their EXIF orientation says. What would change an image otherwise is refused with the file's name: more than 8 bits
+(see --floats), transparent pixels (see --background), several pages or frames, a broken file. The number of skipped files is reported:
+hidden ones, names that are no image's, dead links.
 Needs h5py, numpy and Pillow.
 """
 import argparse
+import os
 import pathlib
+import re
 import sys
+import warnings
 
 try:
     import h5py
     import numpy as np
-    from PIL import Image, UnidentifiedImageError
-except ModuleNotFoundError as error:
-    sys.exit(f"images_to_hdf5.py needs the Python package {error.name}: tools/install.sh --report installs all that it needs, for /usr/bin/python3")
+    from PIL import Image, ImageOps
+except ImportError as error:
+    sys.exit(f"images_to_hdf5.py needs the Python package {error.name or error}: tools/install.sh --report installs all that it needs, for /usr/bin/python3")
 
-GROUPS = ("training", "validation", "test")
+GROUPS = {"training": "training", "train": "training", "validation": "validation", "valid": "validation", "val": "validation", "test": "test"}
+LITTER = ("__macosx", "thumbs.db", "desktop.ini", "@eadir")
+UNREADABLE = ("BUFR", "GRIB", "HDF5", "MPEG", "WMF")  # formats that Pillow recognises, but does not read
+Image.init()
+EXTENSIONS = {extension for extension, name in Image.registered_extensions().items() if name in Image.OPEN and name not in UNREADABLE}
+
+
+class Refused(Exception):
+    """What is wrong with a file or folder, and what would be right."""
+
+
+class Notes:
+    """How often something happened, with the first example."""
+
+    def __init__(self):
+        self.counts, self.examples = {}, {}
+
+    def add(self, what, path, count=1):
+        if count:
+            self.counts[what] = self.counts.get(what, 0) + count
+            self.examples.setdefault(what, path)
+
+    def report(self, folder):
+        for what, count in self.counts.items():
+            print(f"{what}: {count}, for example {text_of(self.examples[what].relative_to(folder))}", flush=True)
+
+
+def text_of(path):
+    """As UTF-8, also if the file's name is not, without control characters."""
+    return re.sub("[\0-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", "?", str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+
+
+def is_hidden(path):
+    return path.name.startswith(".") or path.name.lower() in LITTER
 
 
 def folders_in(folder):
-    return sorted(path for path in folder.iterdir() if path.is_dir())
+    return sorted(path for path in folder.iterdir() if path.is_dir() and not is_hidden(path))
 
 
-def pixels_of(path, size, grey):
-    """(height, width, channels) of bytes."""
+def has_image_name(path):
+    """Whether its extension is an image's, or without one its content."""
+    if path.suffix:
+        return path.suffix.lower() in EXTENSIONS
     try:
-        with Image.open(path) as image:
-            image = image.convert("L" if grey else "RGB")
-            return np.asarray(image.resize((size[1], size[0])) if size else image).reshape(image.height if not size else size[0], -1, 1 if grey else 3)
-    except UnidentifiedImageError:
-        sys.exit(f"{path}: is no image that Pillow reads; move it away")
+        with Image.open(path):
+            return True
+    except Exception:  # no image
+        return False
 
 
-def write_group(file, group, folder, classes, size, grey):
-    paths = [(label, path) for label, name in enumerate(classes) for path in sorted((folder / name).glob("*")) if path.is_file() and not path.name.startswith(".")]
+def skip(path, why, notes):
+    files = [one for one in path.rglob("*") if not one.is_dir()] if path.is_dir() else [path]
+    why = "hidden files" if is_hidden(path) else why if path.exists() else "dead links"
+    notes.add(f"skipped {why}", files[0] if files else path, len(files))
+
+
+def images_below(folder, around, notes):
+    """The images in `folder` and the folders below it, in the order of their names. `around`: the folders that `folder` lies in."""
+    around = (*around, folder.resolve())
+    for path in sorted(folder.iterdir()):
+        if is_hidden(path) or not path.exists():
+            skip(path, "", notes)
+        elif path.is_dir() and path.resolve() in around:
+            notes.add("skipped links to a folder around them", path)
+        elif path.is_dir():
+            yield from images_below(path, around, notes)
+        elif not path.is_file():
+            skip(path, "what is no regular file", notes)
+        elif not has_image_name(path):
+            skip(path, "files without an image's extension", notes)
+        else:
+            yield path
+
+
+def is_number(image):
+    """Whether Pillow reads more than 8 bits of its pixels."""
+    return image.mode[0] in "IF" and "transparency" not in image.info
+
+
+def bits_above_8(image):
+    """Whether `image`, which is not loaded yet, has channels of more than 8 bits."""
+    arguments = [part for tile in image.tile for part in (tile[3] if isinstance(tile[3], tuple) else (tile[3],))]
+    bits = image.tag_v2.get(258, (8,)) if image.format == "TIFF" else (8,)
+    largest = max((one for one in arguments if isinstance(one, int)), default=0) if image.format == "PPM" else 0
+    return image.mode[0] in "IF" or max(bits) > 8 or largest > 255 or any(isinstance(one, str) and ";16" in one for one in arguments)
+
+
+def numbers_of(image, size, path):
+    """The pixels of a grey image of more than 8 bits: (height, width) of float32."""
+    pixels = np.asarray(image, np.float32)
+    if not np.isfinite(pixels).all():
+        raise Refused(f"{path}: holds infinite numbers or NaN; expected finite ones")
+    return np.asarray(Image.fromarray(pixels).resize((size[1], size[0]))) if size else pixels
+
+
+def without_alpha(image, path, background):
+    """`image` without transparency, which must cover nothing unless a background is given."""
+    if "transparency" not in image.info and image.mode not in ("LA", "La", "PA", "RGBA", "RGBa"):
+        return image
+    image = image.convert({"La": "LA", "PA": "RGBA"}.get(image.mode, image.mode)).convert("RGBA")
+    if image.getchannel("A").getextrema()[0] == 255:
+        return image.convert("RGB")
+    if background is None:
+        raise Refused(f"{path}: has transparent pixels; give --background RED GREEN BLUE, the colour behind them")
+    return Image.alpha_composite(Image.new("RGBA", image.size, (*background, 255)), image).convert("RGB")
+
+
+def convert(image, path, given, notes):
+    """(height, width, channels) of bytes, or of float32 if given.floats; and whether it has more than 8 bits."""
+    frames = 1 if image.format == "MPO" else getattr(image, "n_frames", 1)  # behind an MPO's photo are its previews
+    if frames > 1:
+        raise Refused(f"{path}: holds {frames} pages or frames; save each as a file of its own")
+    is_deep = bits_above_8(image)
+    if is_deep and not (given.floats and is_number(image)):
+        remedy = "give --floats to store its numbers as they are, or save it with 8" if is_number(image) else "save it with 8, or in grey"
+        raise Refused(f"{path}: has more than 8 bits in each channel, which would be cut off (mode {image.mode}); {remedy}")
+    image.load()
+    if image.getexif().get(0x0112, 1) in range(2, 9):
+        image = ImageOps.exif_transpose(image)
+        notes.add("turned as EXIF says", path)
+    if is_deep:
+        pixels = numbers_of(image, given.size, path)
+        return np.repeat(pixels[..., None], 1 if given.grey else 3, axis=2), True
+    image = without_alpha(image, path, given.background)
+    if image.mode == "LAB":
+        raise Refused(f"{path}: has colours of CIELAB, which Pillow does not convert; save it as RGB")
+    image = image.convert("RGB" if image.mode == "P" else image.mode).convert("L" if given.grey else "RGB")
+    image = image.resize((given.size[1], given.size[0])) if given.size else image
+    return np.asarray(image, np.float32 if given.floats else np.uint8).reshape(image.height, image.width, -1), False
+
+
+def pixels_of(path, given, notes):
+    """What convert() gives. Raises Refused, which names the file, for what Pillow cannot read."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            with Image.open(path) as image:
+                result = convert(image, path, given, notes)
+        except Refused:
+            raise
+        except Exception as error:  # Pillow's readers raise anything at broken files
+            size = path.stat().st_size
+            raise Refused(f"{path}: cannot be read as an image ({' '.join(str(error).split()) or type(error).__name__}; {size} bytes); "
+                          "replace it, or move it away") from error
+    for warning in said:
+        print(f"{path}: {warning.message}", file=sys.stderr)
+    return result
+
+
+def write_group(file, group, folder, classes, given, notes):
+    around = (given.folder.resolve(), folder.resolve())
+    paths = [(label, path) for label, name in enumerate(classes) if (folder / name).is_dir() for path in images_below(folder / name, around, notes)]
+    for path in sorted(folder.iterdir()):
+        if path.name not in classes:
+            skip(path, "files in no class's folder", notes)
     if not paths:
-        sys.exit(f"{folder}: holds no images; expected {folder}/{classes[0]}/*.png and so on")
-    empty = [name for label, name in enumerate(classes) if label not in {label for label, _ in paths}]
+        raise Refused(f"{folder}: holds no images in folders of classes; expected {folder}/{classes[0]}/*.png and so on")
+    filled = {label for label, _ in paths}
+    empty = [name for label, name in enumerate(classes) if label not in filled]
     if empty and group == "training":
-        sys.exit(f"{folder / empty[0]}: holds no images, so nothing would train this class; put some there, or remove the folder")
+        raise Refused(f"{folder / empty[0]}: holds no images, so nothing would train this class; put some there, or remove the folder")
     if empty:
-        print(f"{group}: no images of {', '.join(empty)}", file=sys.stderr)
-    first = pixels_of(paths[0][1], size, grey)
-    images = file.create_dataset(f"{group}/images", (len(paths), *first.shape), np.uint8)
+        print(f"{group}: no images of {', '.join(map(text_of, empty))}", file=sys.stderr)
+    first, is_deep = pixels_of(paths[0][1], given, Notes())
+    images = file.create_dataset(f"{group}/images", (len(paths), *first.shape), first.dtype)
     images.attrs["axes"] = "NHWC"
     for row, (_, path) in enumerate(paths):
-        pixels = pixels_of(path, size, grey)
+        pixels, deep = pixels_of(path, given, notes)
+        if deep != is_deep:
+            raise Refused(f"{path}: has {'more than ' if deep else ''}8 bits, {paths[0][1]} has {'more than ' if is_deep else ''}8; expected the same of all")
         if pixels.shape != first.shape:
-            sys.exit(f"{path}: is {pixels.shape[0]} x {pixels.shape[1]}, {paths[0][1]} is {first.shape[0]} x {first.shape[1]}; give --size HEIGHT WIDTH")
+            raise Refused(f"{path}: is {pixels.shape[0]} x {pixels.shape[1]}, {paths[0][1]} is {first.shape[0]} x {first.shape[1]}; give --size HEIGHT WIDTH")
         images[row] = pixels
     file[f"{group}/labels"] = np.array([label for label, _ in paths], np.int64)
-    file.create_dataset(f"{group}/files", data=[str(path.relative_to(folder)) for _, path in paths], dtype=h5py.string_dtype())
-    print(f"{group}: {len(paths)} images of {' x '.join(map(str, first.shape))} in {len(classes)} classes")
+    file.create_dataset(f"{group}/files", data=[text_of(path.relative_to(folder)) for _, path in paths], dtype=h5py.string_dtype())
+    source = "" if folder in (given.folder, given.folder / group) else f", from {text_of(folder)}"
+    print(f"{group}: {len(paths)} images of {' x '.join(map(str, first.shape))} in {len(classes)} classes{source}")
+
+
+def find_groups(folder, notes):
+    """The folders of the sets. Without one to train on, `folder` itself is that."""
+    folders = folders_in(folder)
+    named = [path for path in folders if path.name.lower() in GROUPS]
+    if len(named) < len(folders):  # a class may be called `train`
+        named = [path for path in named if folders_in(path)]
+    found = {}
+    for path in named:
+        group = GROUPS[path.name.lower()]
+        if group in found:
+            raise Refused(f"{path}: is a {group} set, and so is {found[group]}; keep one of them")
+        found[group] = path
+    if found and "training" not in found:
+        raise Refused(f"{folder}: has {', '.join(path.name for path in found.values())}, but no training set; expected {folder / 'training'} or {folder / 'train'}")
+    for path in sorted(folder.iterdir()) if found else ():
+        if path not in found.values():
+            skip(path, "files outside of the sets", notes)
+    return {group: found[group] for group in ("training", "validation", "test") if group in found} or {"training": folder}
+
+
+def find_classes(parts):
+    classes = [path.name for path in folders_in(parts["training"])]
+    if len(classes) < 2:
+        raise Refused(f"{parts['training']}: has {len(classes)} folders; expected one for each of two classes or more")
+    for folder in parts.values():
+        unknown = [path.name for path in folders_in(folder) if path.name not in classes]
+        if unknown:
+            raise Refused(f"{folder / unknown[0]}: is a class of which {parts['training']} has no image")
+    return classes
+
+
+def write(given, notes):
+    if not given.folder.is_dir():
+        raise Refused(f"{given.folder}: is no folder")
+    if given.file.is_dir():
+        raise Refused(f"{given.file}: is a folder; expected the name of a file")
+    parts = find_groups(given.folder, notes)
+    classes = find_classes(parts)
+    if given.file.parent.exists() and not given.file.parent.is_dir():
+        raise Refused(f"{given.file.parent}: is no folder")
+    given.file.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = given.file.with_name(given.file.name + ".new")
+    try:
+        with h5py.File(unfinished, "w", libver=("v108", "latest")) as file:  # formats before 1.8 have room for 4000 classes
+            file.attrs["classes"] = [text_of(name) for name in classes]
+            for group, folder in parts.items():
+                write_group(file, group, folder, classes, given, notes)
+        unfinished.replace(given.file)
+    finally:
+        unfinished.unlink(missing_ok=True)
+        notes.report(given.folder)
+
+
+def colour(text):
+    if not 0 <= int(text) <= 255:
+        raise ValueError
+    return int(text)
 
 
 def main():
@@ -62,27 +270,19 @@ def main():
     parser.add_argument("file", type=pathlib.Path)
     parser.add_argument("--size", type=int, nargs=2, metavar=("HEIGHT", "WIDTH"), help="resizes every image")
     parser.add_argument("--grey", action="store_true", help="one channel; otherwise red, green and blue")
+    parser.add_argument("--floats", action="store_true", help="stores float32, and takes grey images of 16 or 32 bits or floats with their numbers as they are")
+    parser.add_argument("--background", type=colour, nargs=3, metavar=("RED", "GREEN", "BLUE"), help="the colour behind transparent pixels, 0 to 255 each")
     given = parser.parse_args()
-    if not given.folder.is_dir():
-        sys.exit(f"{given.folder}: is no folder")
-    parts = {name: given.folder / name for name in GROUPS if (given.folder / name).is_dir()}
-    parts = parts if "training" in parts else {"training": given.folder}
-    classes = [path.name for path in folders_in(parts["training"])]
-    if len(classes) < 2:
-        sys.exit(f"{parts['training']}: has {len(classes)} folders; expected one for each of two classes or more")
-    for folder in parts.values():
-        unknown = [path.name for path in folders_in(folder) if path.name not in classes]
-        if unknown:
-            sys.exit(f"{folder / unknown[0]}: is a class of which {parts['training']} has no image")
-    unfinished = given.file.with_name(given.file.name + ".new")
+    if given.size and min(given.size) < 1:
+        parser.error("--size: expected two numbers of 1 or more")
     try:
-        with h5py.File(unfinished, "w") as file:
-            file.attrs["classes"] = classes
-            for group, folder in parts.items():
-                write_group(file, group, folder, classes, given.size, given.grey)
-        unfinished.replace(given.file)
-    finally:
-        unfinished.unlink(missing_ok=True)
+        write(given, Notes())
+    except Refused as problem:
+        sys.exit(text_of(problem))
+    except OSError as problem:  # a folder that cannot be read, or a file that cannot be written
+        sys.exit(f"{text_of(problem.filename or given.file)}: cannot be read or written ({os.strerror(problem.errno) if problem.errno else problem})")
+    except KeyboardInterrupt:
+        sys.exit("interrupted: nothing was written")
 
 
 if __name__ == "__main__":

@@ -131,7 +131,7 @@ def add_best_model(page, run):
     images = run.best.get("test/mistakes/images")
     if images is not None and len(images):
         page.heading("The surest mistakes")
-        captions = [f"#{index}: {truth}, taken for {guess} ({100 * score:.0f} %)" for index, truth, guess, score in
+        captions = [f"#{index}: {run.class_text(truth)}, taken for {run.class_text(guess)} ({100 * score:.0f} %)" for index, truth, guess, score in
                     zip(*(run.best[f"test/mistakes/{name}"] for name in ("index", "truth", "guess", "score")))]
         page.pictures(images, captions)
 

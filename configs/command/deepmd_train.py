@@ -1,6 +1,7 @@
 """Runs `dp train input.json` in an evaluation's folder and hands its learning curve on to Finch; goes on from its last checkpoint.
 
-The loss is the root mean square error of the forces on the validation set (eV/Angstrom); lcurve.out's other columns come with it.
+The loss is the root mean square error of the forces (eV/Angstrom) on the validation set, or without validation data on the training set;
+lcurve.out's other columns come with it.
 Needs DeePMD-kit 3 (`pip install deepmd-kit[cpu]`), whose `dp` is on PATH.
 """
 import json
@@ -14,21 +15,32 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/python"))
 import finch_objective as finch  # noqa: E402
 
-CURVE = pathlib.Path("lcurve.out")
 SAVED = pathlib.Path("checkpoint")  # TensorFlow's list of what it has saved, the newest last: all_model_checkpoint_paths: "model.ckpt-300"
+LOSSES = ("rmse_f_val", "rmse_f_trn")  # the first that is there
 
 
-def report_new_lines(seen, interval):
+def training_options():
+    try:
+        return json.loads(pathlib.Path("input.json").read_text())["training"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        sys.exit(f"input.json: expected DeePMD-kit's input with a section `training` ({type(error).__name__}: {error})")
+
+
+def report_new_lines(curve, seen, interval):
     """Reports the lines of the learning curve behind the first `seen`; returns how many complete ones there are."""
-    lines = CURVE.read_text().split("\n")[:-1] if CURVE.exists() else []  # the last one may not be complete yet
+    lines = curve.read_text().split("\n")[:-1] if curve.exists() else []  # the last one may not be complete yet
     names = []
     for number, line in enumerate(lines):
+        words = line.lstrip("#").split()
         if line.startswith("#"):
-            names = line[1:].split() if "rmse_f_val" in line else names
-        elif number >= seen and int(line.split()[0]) > 0:
-            row = dict(zip(names, map(float, line.split())))
+            names = words if words[:1] == ["step"] else names
+        elif number >= seen and words and int(words[0]) > 0 and int(words[0]) % interval == 0:
+            row = dict(zip(names, map(float, words)))
+            loss = next((name for name in LOSSES if name in row), None)
+            if loss is None:
+                sys.exit(f"{curve}: expected a column {' or '.join(LOSSES)}; its columns are {' '.join(names) or 'not named'}")
             step = row.pop("step")
-            finch.report(loss=row["rmse_f_val"], epoch=int(step) // interval, learning_rate=row.pop("lr"), **row)
+            finch.report(loss=row[loss], epoch=int(step) // interval, learning_rate=row.pop("lr"), **row)
     return len(lines)
 
 
@@ -40,21 +52,32 @@ def newest_whole():
 
 
 def main():
-    interval = json.loads(pathlib.Path("input.json").read_text())["training"]["disp_freq"]
+    options = training_options()
+    interval, curve = options.get("disp_freq", 1000), pathlib.Path(options.get("disp_file", "lcurve.out"))
     threads = os.environ.get("OMP_NUM_THREADS", "1")
     os.environ.update(DP_INTRA_OP_PARALLELISM_THREADS=threads, DP_INTER_OP_PARALLELISM_THREADS="1")
+    if "validation_data" not in options:
+        print("input.json has no validation_data: the loss is the error on the training set", file=sys.stderr)
     newest = newest_whole()
     command = ["dp", "train", "input.json", *(["--restart", newest] if newest else [])]
     print(*command, flush=True)
-    training = subprocess.Popen(command, stdout=sys.stderr)
+    try:
+        training = subprocess.Popen(command, stdout=sys.stderr)
+    except OSError as error:
+        sys.exit(f"dp: cannot be started ({error.strerror}); expected DeePMD-kit on PATH: pip install deepmd-kit[cpu]")
     # What it saved last stands: it may end at once.
     signal.signal(signal.SIGUSR2, lambda *_: training.terminate())
 
-    seen = report_new_lines(0, interval) if newest else 0
-    while training.poll() is None:
-        time.sleep(0.2)
-        seen = report_new_lines(seen, interval)
-    report_new_lines(seen, interval)
+    try:
+        seen = report_new_lines(curve, 0, interval) if newest else 0
+        while training.poll() is None:
+            time.sleep(0.2)
+            seen = report_new_lines(curve, seen, interval)
+        seen = report_new_lines(curve, seen, interval)
+    finally:
+        training.terminate()  # if it still runs, its learning curve was refused
+    if training.returncode == 0 and seen == 0:
+        sys.exit(f"{curve}: dp has written no learning curve; expected a line each {interval} steps (training.disp_freq)")
     sys.exit(max(training.returncode, 128 - training.returncode) if training.returncode < 0 else training.returncode)
 
 

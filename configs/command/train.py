@@ -20,7 +20,9 @@ import finch_objective as finch  # noqa: E402
 
 
 def read_idx(folder, name):
-    path = next(path for path in (pathlib.Path(folder) / name, pathlib.Path(folder) / (name + ".gz")) if path.exists())
+    path = next((path for path in (pathlib.Path(folder) / name, pathlib.Path(folder) / (name + ".gz")) if path.exists()), None)
+    if path is None:
+        sys.exit(f"{folder}: holds no {name} or {name}.gz; tools/fetch_mnist.sh fetches MNIST")
     with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
         data = file.read()
     dimensions = data[3]
@@ -47,6 +49,8 @@ def main():
     parser.add_argument("--samples", type=int, default=6000)
     parser.add_argument("--batch", type=int, default=64)
     options = parser.parse_args()
+    if not options.data:
+        parser.error("--data: expected the folder with MNIST's files, or FINCH_MNIST")
 
     for name, value in {"RANK": 0, "WORLD_SIZE": 1, "LOCAL_RANK": 0, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": 29500}.items():
         os.environ.setdefault(name, str(value))  # by hand, without Finch and torchrun
@@ -57,6 +61,8 @@ def main():
     torch.manual_seed(finch.seed())
     images = read_idx(options.data, "train-images-idx3-ubyte")[:options.samples + 2000, None].float().to(device) / 255
     labels = read_idx(options.data, "train-labels-idx1-ubyte")[:options.samples + 2000].long().to(device)
+    if len(images) <= options.samples or len(images) != len(labels):
+        sys.exit(f"{options.data}: has {len(images)} images and {len(labels)} labels; expected as many of both, and more than --samples {options.samples}, to validate on")
     model = nn.parallel.DistributedDataParallel(network(options.layers, options.activation).to(device))
     optimizer = torch.optim.Adadelta(model.parameters(), lr=options.lr)
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=options.gamma)
@@ -73,7 +79,7 @@ def main():
 
     for epoch in range(first, options.epochs + 1):
         order = torch.randperm(options.samples, generator=torch.Generator().manual_seed(epoch))[rank::ranks]
-        for batch in order.split(options.batch // ranks):
+        for batch in order.split(max(1, options.batch // ranks)):
             optimizer.zero_grad()
             loss_of(model(images[batch]), labels[batch]).backward()
             optimizer.step()

@@ -6,14 +6,13 @@
 #include "finch/base/words.hpp"
 #include "finch/config/trial_genomes.hpp"
 #include "finch/data/expected.hpp"
+#include "finch/data/labels.hpp"
 #include "finch/data/normalisation.hpp"
 #include "finch/data/sampling.hpp"
 #include "finch/store/archive.hpp"
 #include "finch/train/class_weights.hpp"
 
 #include <algorithm>
-#include <iterator>
-#include <set>
 
 namespace finch::app {
 
@@ -43,26 +42,6 @@ void check_data(const config::Config& config, const data::Datasets& datasets) {
 
 namespace {
 
-/// "; of the classes that validate 3, 4 do not train": empty where all do.
-std::string untrained_classes(const data::Dataset& images, const data::Split& split) {
-    std::set<std::int32_t> untrained;
-    const auto label = [&images](std::int64_t sample) { return images.labels[static_cast<std::size_t>(sample)]; };
-    if (images.targets.empty()) {
-        for (const std::int64_t sample : split.validation) {
-            untrained.insert(label(sample));
-        }
-        for (const std::int64_t sample : split.training) {
-            untrained.erase(label(sample));
-        }
-    }
-    constexpr std::size_t most = 10;
-    const auto some = std::next(untrained.begin(), static_cast<std::ptrdiff_t>(std::min(untrained.size(), most)));
-    const std::string more = untrained.size() > most ? fmt::format(" and {} more", untrained.size() - most) : "";
-    return untrained.empty() ? ""
-                             : fmt::format("; of the classes that validate {}{} do not train",
-                                           fmt::join(untrained.begin(), some, ", "), more);
-}
-
 /// "; normalised by mean 0.1307 and deviation 0.3081": empty where the configuration says the numbers.
 std::string normalisation_text(const data::Options& options, const data::Dataset& training) {
     if (!data::needs_moments(options) || data::is_stand_in(training)) {
@@ -82,12 +61,12 @@ std::string data_text(const config::Config& config, const data::Datasets& datase
     const std::string answers = images.targets.empty() ? fmt::format("in {} classes", images.classes)
                                                        : fmt::format("with targets of size {}", images.target_size);
     const std::int64_t tests = datasets.test.samples();
-    const std::string untrained = untrained_classes(images, split);
+    const std::string names = data::class_names_text(images);
     return fmt::format("{} of {} x {} x {} {}: {} train, {} validate; {}", counted(images.samples(), "image"),
                        images.height, images.width, images.channels, answers, split.training.size(),
                        split.validation.size(),
                        tests > 0 ? fmt::format("{} more test the best model", tests) : "there is no test set") +
-           normalisation_text(options, images) + untrained;
+           normalisation_text(options, images) + (names.empty() ? "" : "; classes: " + names);
 }
 
 std::vector<std::string> systems_lines(const config::Config& config, const data::Datasets& datasets) {
@@ -108,9 +87,14 @@ std::vector<std::string> systems_lines(const config::Config& config, const data:
     return lines;
 }
 
-std::string normalisation_warning(const config::Config& config, const data::Dataset& training) {
-    if (!data_options(config).deviation.empty()) {
-        return "";
+std::vector<std::string> data_warnings(const config::Config& config, const data::Datasets& datasets) {
+    const data::Dataset& training = datasets.training;
+    const data::Options options = data_options(config);
+    std::vector<std::string> warnings;
+    const data::Split split = data::split(options, training, config.seed);
+    std::string labels = data::untrained_labels_text(training, datasets.test, split);
+    if (!labels.empty() && !data::is_stand_in(training)) {
+        warnings.push_back("labels: " + std::move(labels));
     }
     std::vector<std::size_t> constant;
     for (std::size_t channel = 0; channel < training.measured_deviation.size(); ++channel) {
@@ -118,11 +102,13 @@ std::string normalisation_warning(const config::Config& config, const data::Data
             constant.push_back(channel);
         }
     }
-    return constant.empty() ? ""
-                            : fmt::format(
-                                  "data.normalize.deviation: auto: channel {} is the same in all pixels that "
-                                  "train, and is divided by 1",
-                                  fmt::join(constant, ", "));
+    if (options.deviation.empty() && !constant.empty()) {
+        warnings.push_back(
+            fmt::format("data.normalize.deviation: auto: channel {} is the same in all pixels that train, and is "
+                        "divided by 1",
+                        fmt::join(constant, ", ")));
+    }
+    return warnings;
 }
 
 }  // namespace finch::app

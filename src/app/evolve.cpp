@@ -137,7 +137,7 @@ void log_data(const comm::Session& session, const config::Config& config, const 
     for (const std::string& line : systems_lines(config, datasets)) {
         spdlog::info("{}", line);
     }
-    if (const std::string warning = normalisation_warning(config, datasets.training); !warning.empty()) {
+    for (const std::string& warning : data_warnings(config, datasets)) {
         spdlog::warn("{}", warning);
     }
 }

@@ -122,7 +122,7 @@ std::string training_text(const config::Config& config, const cluster::Layout& l
     for (const std::string& line : systems_lines(config, *datasets)) {
         text += line + "\n";
     }
-    if (const std::string warning = normalisation_warning(config, datasets->training); !warning.empty()) {
+    for (const std::string& warning : data_warnings(config, *datasets)) {
         text += fmt::format("warning: {}\n", warning);
     }
     text += fmt::format("networks: {} to {} parameters ({} of {} genomes tried give a network)\n",

@@ -145,6 +145,7 @@ std::optional<std::string> publish_best(const store::RunDirectory& directory, st
         measure("test", datasets.test, {});
     }
     data::record_pixels(file->arrays, training, recipe.data);  // files of before have none
+    file->classes = training.class_names;
     measure("validation", training, data::split(recipe.data, training, recipe.seed).validation);
     write(directory, run, *best, *file);
     const std::string whose = best->is_repeat() ? fmt::format(", a repeat of {}", to_text(best->parents[0])) : "";

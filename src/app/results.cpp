@@ -3,6 +3,7 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
+#include "finch/report/csv.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -61,16 +62,27 @@ std::string names(const char* name, std::int64_t columns) {
 std::string head_of(const Results& results) {
     const bool has_scores = !results.measured.scores.empty();
     if (results.classification) {
-        return "index,truth,guess" + names("score", has_scores ? results.classification->classes : 0);
+        return "index,truth,guess" + names("score", has_scores ? results.classification->classes : 0) +
+               (results.classification->names.empty() ? "" : ",truth_name,guess_name");
     }
     return "index" + names("truth", results.target_size) + names("guess", has_scores ? results.target_size : 0);
+}
+
+/// The names of a line's truth and guess, as further columns.
+std::string name_cells(const report::Classification& found, std::int32_t truth, std::int32_t guess) {
+    return found.names.empty() ? ""
+                               : fmt::format(",{},{}", report::csv_cell(report::name_of(found, truth)),
+                                             report::csv_cell(report::name_of(found, guess)));
 }
 
 std::string line_of(const Results& results, std::size_t row) {
     const std::vector<float>& scores = results.measured.scores;
     if (results.classification) {
-        return fmt::format("{},{},{}{}", results.samples[row], results.labels[row], results.measured.predictions[row],
-                           cells(scores, row, results.classification->classes));
+        const std::int32_t truth = results.labels[row];
+        const std::int32_t guess = results.measured.predictions[row];
+        return fmt::format("{},{},{}{}{}", results.samples[row], truth, guess,
+                           cells(scores, row, results.classification->classes),
+                           name_cells(*results.classification, truth, guess));
     }
     return fmt::format("{}{}{}", results.samples[row], cells(results.targets, row, results.target_size),
                        cells(scores, row, results.target_size));
@@ -119,8 +131,8 @@ Results measure_results(backend::Device& device, const comm::Group& group, const
         results.targets.insert(results.targets.end(), first, first + set.target_size);
     }
     if (set.targets.empty()) {
-        results.classification =
-            report::classify({set.classes, results.labels, results.measured.predictions, results.measured.places});
+        results.classification = report::classify(
+            {set.classes, results.labels, results.measured.predictions, results.measured.places, set.class_names});
     }
     return results;
 }

@@ -12,8 +12,8 @@ namespace finch::data {
 namespace {
 
 /// What stands at the beginning of a block: height, width, channels, classes, target_size, float_pixels, and the size
-/// of each list and of a message. The lists follow, and the message, which says where streamed pixels are.
-using Head = std::array<std::int64_t, 14>;
+/// of each list and of two messages. The lists follow, then the messages: where streamed pixels are, names of classes.
+using Head = std::array<std::int64_t, 15>;
 constexpr std::size_t sizes_at = 6;
 
 /// Calls visit(list) for each list of elements of a data set; those of larger elements come first.
@@ -33,15 +33,19 @@ std::size_t bytes_of(const Elements<T>& list) {
     return list.size() * sizeof(T);
 }
 
-/// Empty: they are not streamed.
-std::string message_of(const Dataset& set) {
-    return set.store ? to_message(set.store->pieces()) : "";
+/// The first is empty if pixels are not streamed, the second if classes have no names.
+std::array<std::string, 2> messages_of(const Dataset& set) {
+    return {set.store ? to_message(set.store->pieces()) : "",
+            set.class_names.empty() ? "" : to_message(set.class_names)};
 }
 
 }  // namespace
 
 std::size_t block_bytes(const Dataset& set) {
-    std::size_t bytes = sizeof(Head) + message_of(set).size();
+    std::size_t bytes = sizeof(Head);
+    for (const std::string& message : messages_of(set)) {
+        bytes += message.size();
+    }
     each_list(set, [&bytes](const auto& list) { bytes += bytes_of(list); });
     return bytes;
 }
@@ -58,9 +62,11 @@ void write_block(const Dataset& set, std::span<std::byte> block) {
         std::memcpy(block.data() + place, list.data(), bytes_of(list));
         place += bytes_of(list);
     });
-    const std::string message = message_of(set);
-    head.at(lists) = static_cast<std::int64_t>(message.size());
-    std::memcpy(block.data() + place, message.data(), message.size());
+    for (const std::string& message : messages_of(set)) {
+        head.at(lists++) = static_cast<std::int64_t>(message.size());
+        std::memcpy(block.data() + place, message.data(), message.size());
+        place += message.size();
+    }
     std::memcpy(block.data(), head.data(), sizeof head);
 }
 
@@ -79,10 +85,16 @@ Dataset view_block(std::span<const std::byte> block) {
         list = Elements<T>(std::span(reinterpret_cast<const T*>(place), static_cast<std::size_t>(head.at(lists++))));
         place += bytes_of(list);
     });
-    if (const std::int64_t size = head.at(lists); size > 0) {
-        const std::string message(reinterpret_cast<const char*>(place), static_cast<std::size_t>(size));
-        set.store =
-            std::make_shared<pixels::Store>(set.image_size(), from_message<std::vector<pixels::Piece>>(message));
+    const auto next_message = [&] {
+        const auto size = static_cast<std::size_t>(head.at(lists++));
+        place += size;
+        return std::string(reinterpret_cast<const char*>(place - size), size);
+    };
+    if (const std::string pieces = next_message(); !pieces.empty()) {
+        set.store = std::make_shared<pixels::Store>(set.image_size(), from_message<std::vector<pixels::Piece>>(pieces));
+    }
+    if (const std::string names = next_message(); !names.empty()) {
+        set.class_names = from_message<std::vector<std::string>>(names);
     }
     return set;
 }

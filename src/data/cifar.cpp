@@ -26,6 +26,7 @@ struct Version {
     std::string folder;  ///< that the archive unpacks to
     std::int64_t labels = 1;
     std::int64_t classes = 10;
+    std::string names;                                ///< the file with a class's name in each line
     std::array<std::vector<std::string>, 3> files{};  ///< by Part
     [[nodiscard]] std::int64_t record() const { return labels + image_bytes; }
 };
@@ -34,6 +35,7 @@ const std::array<Version, 2>& versions() {
     static const std::array<Version, 2> both{
         Version{.name = "CIFAR-10",
                 .folder = "cifar-10-batches-bin",
+                .names = "batches.meta.txt",
                 .files = {{{"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin",
                             "data_batch_5.bin"},
                            {"validation_batch.bin"},
@@ -42,6 +44,7 @@ const std::array<Version, 2>& versions() {
                 .folder = "cifar-100-binary",
                 .labels = 2,
                 .classes = 100,
+                .names = "fine_label_names.txt",
                 .files = {{{"train.bin"}, {"validation.bin"}, {"test.bin"}}}}};
     return both;
 }
@@ -117,6 +120,24 @@ void read_file(Dataset& set, const fs::path& path, const Version& version, Memor
     }
 }
 
+/// Empty if the archive's file of them is not there.
+std::vector<std::string> read_names(const fs::path& folder, const Version& version) {
+    const fs::path path = folder / version.names;
+    std::ifstream file(path);
+    std::vector<std::string> names;
+    for (std::string line; std::getline(file, line);) {
+        line.erase(line.find_last_not_of(" \r") + 1);
+        if (!line.empty()) {
+            names.push_back(std::move(line));
+        }
+    }
+    if (!names.empty() && std::ssize(names) != version.classes) {
+        refuse(path,
+               fmt::format("has {} names of classes; expected {}, one in each line", names.size(), version.classes));
+    }
+    return class_names(std::move(names));
+}
+
 }  // namespace
 
 std::optional<Dataset> read_cifar(const fs::path& folder, Memory memory, Part part) {
@@ -129,6 +150,7 @@ std::optional<Dataset> read_cifar(const fs::path& folder, Memory memory, Part pa
     for (const std::string& file : files) {
         read_file(set, place / file, version, memory);
     }
+    set.class_names = read_names(place, version);
     return set;
 }
 

@@ -1,5 +1,6 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/log.hpp"
 #include "finch/hdf5/file.hpp"
 
 #include "readers.hpp"
@@ -155,6 +156,18 @@ void read_answers(const fs::path& path, hid_t file, const std::string& name, std
     }
 }
 
+/// Those of the file's attribute `classes`; none if it is no list of texts, and so another program's.
+std::vector<std::string> read_class_names(const fs::path& path, hid_t file, const std::string& group) {
+    try {
+        return class_names(hdf5::read_texts_attribute(file, "classes"));
+    } catch (const FileError& error) {
+        if (group == "training") {  // once for all sets
+            spdlog::warn("{}: {}; classes have no names", path.string(), error.what());
+        }
+        return {};
+    }
+}
+
 void read_pixels(const fs::path& path, NamedArray images, bool channels_first, Dataset& set) {
     auto* const bytes = std::get_if<std::vector<std::uint8_t>>(&images.values);
     if (bytes != nullptr) {
@@ -213,6 +226,9 @@ Dataset read_set(const fs::path& path, hid_t file, const std::string& group, con
         set.width = shape[3];
     }
     read_answers(path, file, group + "/labels", shape[0], options.answer, set);
+    if (options.answer == Answer::label && hdf5::has_attribute(file, "classes")) {
+        set.class_names = read_class_names(path, file, group);
+    }
     if (options.memory == Memory::streamed) {
         place_pixels(path, file, name, shape[0], first, set);
     } else {

@@ -87,6 +87,7 @@ void set_apart(const Options& options, const OwnValidation& own, Dataset& traini
                    "is `own`");
         }
         check_shape(path, training, *set, "validation");
+        join_class_names(training, places_text(options), *set, path);
         set->validation.own().resize(static_cast<std::size_t>(set->samples()));
         std::iota(set->validation.own().begin(), set->validation.own().end(), 0);
         append(training, *set);
@@ -251,6 +252,7 @@ Datasets load(const Options& options, std::uint64_t seed) try {
     Sets sets = read_sets(options, seed);
     count_classes(sets);
     check_size(options, sets.training);
+    check_class_names(options, sets);
     check_expected(options, sets.training, sets.test);
     measure_pixels(options, seed, sets);
     check_normalisation(options, sets.training);
@@ -263,6 +265,7 @@ Datasets load(const Options& options, std::uint64_t seed) try {
 Datasets load_test(const Options& options, std::uint64_t seed) try {
     Sets sets{.training = {}, .test = read_test(options, seed)};
     count_classes(sets);
+    check_class_names(options, sets);
     std::string mark = fingerprint(sets);
     return {{}, std::move(sets.test), std::move(mark)};
 } catch (const std::bad_alloc&) {

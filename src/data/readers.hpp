@@ -45,6 +45,13 @@ enum class Part { training, validation, test };
 using ReadSystem = std::function<std::optional<Dataset>(const std::string& path)>;
 [[nodiscard]] std::optional<Dataset> join_systems(const Options& options, const ReadSystem& read);
 
+/// Names as they are shown: in one line, without control characters.
+[[nodiscard]] std::vector<std::string> class_names(std::vector<std::string> names);
+/// `to` gets the names of `from` if it has none. Throws ConfigError if both have some, and they differ.
+void join_class_names(Dataset& to, const std::string& to_path, const Dataset& from, const std::string& path);
+/// Both sets get the training set's names. Throws ConfigError if their number is not that of the classes.
+void check_class_names(const Options& options, Sets& sets);
+
 /// Draws `options.generated_samples` training images and a sixth of that number of test images.
 [[nodiscard]] Sets generate_sets(const Options& options, std::uint64_t seed);
 [[nodiscard]] Dataset generate_test(const Options& options, std::uint64_t seed);

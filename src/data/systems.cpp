@@ -68,6 +68,7 @@ std::optional<Dataset> join_systems(const Options& options, const ReadSystem& re
                 refuse(path, fmt::format("images are {}, those of {} {}; expected the same in all systems",
                                          shape_text(*set), first, shape_text(*all)));
             }
+            join_class_names(*all, first, *set, path);
             append(*all, *set);
         }
         ends.push_back(all ? all->samples() : 0);

@@ -44,6 +44,7 @@ void CnnEvaluator::keep_best(const search::Individual& individual, train::Traini
                           place_.run};
     data::record_pixels(file.arrays, slots_.training_set(),
                         config_.recipe(individual.genome, individual.id.value).data);
+    file.classes = slots_.training_set().class_names;
     try {
         if (individual.is_repeat()) {
             store::write_model(directory_.repeat(individual.id), file);  // any of them may be published

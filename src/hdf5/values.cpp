@@ -4,6 +4,9 @@
 
 #include "stored.hpp"
 
+#include <algorithm>
+#include <utility>
+
 namespace finch::hdf5 {
 namespace {
 
@@ -18,8 +21,8 @@ Hid scalar() {
     return Hid(check(H5Screate(H5S_SCALAR), "H5Screate"));
 }
 
-void write_value(hid_t at, const std::string& name, hid_t type, const void* value) {
-    const Hid attribute(check(H5Acreate2(at, name.c_str(), type, scalar().get(), H5P_DEFAULT, H5P_DEFAULT),
+void write_value(hid_t at, const std::string& name, hid_t type, const void* value, const Hid& space = scalar()) {
+    const Hid attribute(check(H5Acreate2(at, name.c_str(), type, space.get(), H5P_DEFAULT, H5P_DEFAULT),
                               "attribute " + name + " cannot be made"));
     check(H5Awrite(attribute.get(), type, value), "attribute " + name + " cannot be written");
 }
@@ -53,6 +56,12 @@ Number read_number(hid_t at, const std::string& name, H5T_class_t wanted, hid_t 
     return value;
 }
 
+/// `text` of the fixed length of `type` without what pads it.
+std::string without_padding(std::string text, hid_t type) {
+    text.resize(text.find_last_not_of(H5Tget_strpad(type) == H5T_STR_SPACEPAD ? ' ' : '\0') + 1);
+    return text.substr(0, text.find('\0'));
+}
+
 /// One text of fixed or variable length, at most `most` bytes; `read(type, to)` fetches it.
 template <class Read>
 std::string read_one_text(hid_t type, std::uint64_t most, const std::string& what, Read read) {
@@ -69,8 +78,7 @@ std::string read_one_text(hid_t type, std::uint64_t most, const std::string& wha
     }
     std::string text(size, '\0');
     check_reading(read(type, static_cast<void*>(text.data())), what + " cannot be read");
-    text.resize(text.find_last_not_of(H5Tget_strpad(type) == H5T_STR_SPACEPAD ? ' ' : '\0') + 1);
-    return text.substr(0, text.find('\0'));
+    return without_padding(std::move(text), type);
 }
 
 }  // namespace
@@ -90,6 +98,43 @@ void write_attribute(hid_t at, const std::string& name, double value) {
 
 void write_unsigned_attribute(hid_t at, const std::string& name, std::uint64_t value) {
     write_value(at, name, H5T_NATIVE_UINT64, &value);
+}
+
+void write_texts_attribute(hid_t at, const std::string& name, const std::vector<std::string>& values) {
+    std::vector<const char*> texts(values.size());
+    std::transform(values.begin(), values.end(), texts.begin(), [](const std::string& text) { return text.c_str(); });
+    const hsize_t count = texts.size();
+    const Hid space(check(H5Screate_simple(1, &count, nullptr), "H5Screate_simple"));
+    write_value(at, name, text_type().get(), texts.data(), space);
+}
+
+std::vector<std::string> read_texts_attribute(hid_t at, const std::string& name) {
+    const std::string what = "attribute " + name;
+    const Hid attribute(check_reading(H5Aopen(at, name.c_str(), H5P_DEFAULT), "there is no " + what));
+    const Hid space(check_reading(H5Aget_space(attribute.get()), "H5Aget_space"));
+    const Hid type(check_reading(H5Aget_type(attribute.get()), "H5Aget_type"));
+    if (H5Sget_simple_extent_ndims(space.get()) != 1 || H5Tget_class(type.get()) != H5T_STRING) {
+        throw FileError(what + " is no list of texts");
+    }
+    const auto count = static_cast<std::size_t>(check_reading(H5Sget_simple_extent_npoints(space.get()), what));
+    const std::size_t size = H5Tget_size(type.get());
+    if (count > file_bytes(at) / size) {
+        throw FileError(what + " is longer than the file can hold");
+    }
+    std::vector<std::string> texts(count);
+    if (H5Tis_variable_str(type.get()) > 0) {
+        std::vector<char*> read(count);
+        check_reading(H5Aread(attribute.get(), type.get(), read.data()), what + " cannot be read");
+        std::transform(read.begin(), read.end(), texts.begin(), [](char* text) { return text == nullptr ? "" : text; });
+        H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, read.data());
+        return texts;
+    }
+    std::string all(count * size, '\0');
+    check_reading(H5Aread(attribute.get(), type.get(), all.data()), what + " cannot be read");
+    for (std::size_t i = 0; i < count; ++i) {
+        texts[i] = without_padding(all.substr(i * size, size), type.get());
+    }
+    return texts;
 }
 
 std::string read_text_attribute(hid_t at, const std::string& name) {

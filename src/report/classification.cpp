@@ -48,6 +48,12 @@ double macro_f1(const Classification& found) {
     return sum / static_cast<double>(classes);
 }
 
+/// "3 dog", or without a name "3".
+std::string numbered_name(const Classification& found, std::int64_t one) {
+    const std::string name = name_of(found, one);
+    return fmt::format("{}{}{}", one, name.empty() ? "" : " ", name);
+}
+
 std::string matrix_text(const Classification& found) {
     std::vector<std::string> head{"truth"};
     for (std::int64_t guess = 0; guess < found.classes; ++guess) {
@@ -55,7 +61,7 @@ std::string matrix_text(const Classification& found) {
     }
     Grid grid(head);
     for (std::int64_t truth = 0; truth < found.classes; ++truth) {
-        std::vector<std::string> line{std::to_string(truth)};
+        std::vector<std::string> line{numbered_name(found, truth)};
         for (std::int64_t guess = 0; guess < found.classes; ++guess) {
             line.push_back(std::to_string(at(found, truth, guess)));
         }
@@ -83,7 +89,7 @@ std::string commonest_text(const Classification& found, std::int64_t most) {
                      [](const Confusion& one, const Confusion& other) { return one.samples > other.samples; });
     Grid grid({"truth", "guess", "samples", "share of the class"});
     for (const Confusion& one : std::span(all).first(std::min(all.size(), static_cast<std::size_t>(most)))) {
-        grid.add({std::to_string(one.truth), std::to_string(one.guess), std::to_string(one.samples),
+        grid.add({numbered_name(found, one.truth), numbered_name(found, one.guess), std::to_string(one.samples),
                   fmt::format("{:.4f}", share(one.samples, counts_of(found, one.truth).samples))});
     }
     return fmt::format("the commonest confusions of {} classes\n{}", found.classes, grid.text());
@@ -92,7 +98,9 @@ std::string commonest_text(const Classification& found, std::int64_t most) {
 }  // namespace
 
 Classification classify(const Guesses& guesses) {
-    Classification found{.classes = guesses.classes, .samples = static_cast<std::int64_t>(guesses.truths.size())};
+    Classification found{.classes = guesses.classes,
+                         .names = {guesses.names.begin(), guesses.names.end()},
+                         .samples = static_cast<std::int64_t>(guesses.truths.size())};
     found.confusion.resize(static_cast<std::size_t>(found.classes * found.classes));
     for (std::size_t i = 0; i < guesses.truths.size(); ++i) {
         ++found.confusion[static_cast<std::size_t>(guesses.truths[i] * found.classes + guesses.guesses[i])];
@@ -114,6 +122,11 @@ Classification classify(const Guesses& guesses) {
 std::string figures_text(const Classification& found) {
     return fmt::format("accuracy {:.2f} %{}, macro F1 {:.4f}", 100 * found.accuracy,
                        found.top_5 ? fmt::format(", top 5 {:.2f} %", 100 * *found.top_5) : "", found.macro_f1);
+}
+
+std::string name_of(const Classification& found, std::int64_t one) {
+    const auto place = static_cast<std::size_t>(one);
+    return place < found.names.size() ? found.names[place] : "";
 }
 
 std::string confusion_text(const Classification& found, std::int64_t most) {

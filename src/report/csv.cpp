@@ -9,10 +9,8 @@
 #include <map>
 
 namespace finch::report {
-namespace {
 
-/// A cell as RFC 4180 has it: in quotes where it holds what would end it.
-std::string cell(const std::string& text) {
+std::string csv_cell(const std::string& text) {
     if (text.find_first_of(",\"\r\n") == std::string::npos) {
         return text;
     }
@@ -26,6 +24,8 @@ std::string cell(const std::string& text) {
     return quoted + "\"";
 }
 
+namespace {
+
 std::string exact(double value) {
     return std::isnan(value) ? "nan" : fmt::format("{}", value);
 }
@@ -33,7 +33,7 @@ std::string exact(double value) {
 void append(std::string& out, const std::vector<std::string>& cells) {
     for (std::size_t i = 0; i < cells.size(); ++i) {
         out += i > 0 ? "," : "";
-        out += cell(cells[i]);
+        out += csv_cell(cells[i]);
     }
     out += "\n";
 }

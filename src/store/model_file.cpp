@@ -16,6 +16,7 @@ constexpr std::int64_t oldest_version = 1;
 constexpr const char* own_group = "finch/";
 constexpr const char* record_name = "finch/individual";
 constexpr const char* genome_name = "finch/genome";
+constexpr const char* classes_name = "classes";
 
 bool is_own(const NamedArray& array) {
     return array.name.starts_with(own_group);
@@ -67,6 +68,9 @@ ModelFile read(hid_t file) {
     }
     ModelFile model;
     model.run = hdf5::has_attribute(file, "run") ? hdf5::read_unsigned_attribute(file, "run") : 0;
+    if (hdf5::has_attribute(file, classes_name)) {
+        model.classes = hdf5::read_texts_attribute(file, classes_name);
+    }
     model.individual = individual_of(hdf5::read_array(file, record_name), version);
     model.genome = hdf5::read_text(file, genome_name);
     model.arrays = hdf5::read_arrays(file);
@@ -86,6 +90,9 @@ void write_model(const std::filesystem::path& path, const ModelFile& model) {
         hdf5::write_attribute(file, "program_version", program_version());
         hdf5::write_unsigned_attribute(file, "run", model.run);
         describe(file, model.individual);
+        if (!model.classes.empty()) {
+            hdf5::write_texts_attribute(file, classes_name, model.classes);
+        }
         hdf5::write_text(file, genome_name, model.genome);
         hdf5::write_array(file, array_of(model.individual));
         for (const NamedArray& array : model.arrays) {

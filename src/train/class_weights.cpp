@@ -2,8 +2,10 @@
 
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/data/labels.hpp"
 
 #include <cstddef>
+#include <iterator>
 
 namespace finch::train {
 
@@ -30,7 +32,7 @@ std::vector<float> class_weights(const Options& options, const data::Dataset& da
             throw ConfigError(
                 fmt::format("training.balanced_classes: no sample that trains has the label {}; give the "
                             "weights in training.class_weights",
-                            weights.size()));
+                            data::label_text(dataset, std::ssize(weights))));
         }
         weights.push_back(
             static_cast<float>(static_cast<double>(training.size()) / (count * static_cast<double>(classes))));

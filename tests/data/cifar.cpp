@@ -46,6 +46,23 @@ TEST_CASE("cifar: planes become channels, the batches follow each other") {
     CHECK(sets.training.pixels[second_image_pixel_7 + 2] == 207);
 }
 
+TEST_CASE("cifar: the archive's names of classes are those of the labels that occur, and as many as its version has") {
+    const TemporaryFolder folder;
+    write_good_cifar(folder.path());
+    std::ofstream names(folder.path() / "batches.meta.txt");
+    names << "airplane\r\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n\n" << std::flush;
+
+    auto sets = data::load({.kind = data::Kind::cifar, .path = folder.path().string()}, 1);
+    CHECK(sets.training.class_names.size() == 10);
+    CHECK(sets.training.class_names[0] == "airplane");
+    write_bytes(folder.path() / "test_batch.bin", record(3));
+    sets = data::load({.kind = data::Kind::cifar, .path = folder.path().string()}, 1);
+    CHECK(sets.training.class_names.size() == 6);
+    names << "wagon\n" << std::flush;
+    CHECK(contains(problem_of(data::Kind::cifar, folder.path()),
+                   "batches.meta.txt: has 11 names of classes; expected 10"));
+}
+
 TEST_CASE("cifar: a test set is read where there is no other") {
     const TemporaryFolder folder;
     write_bytes(folder.path() / "test_batch.bin", record(9));

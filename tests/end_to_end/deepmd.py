@@ -1,4 +1,5 @@
-"""configs/command/deepmd.yaml: DeePMD-kit models on a generated data set, stopped by USR2 in the middle, resumed with the budget
+"""configs/command/deepmd_train.py follows the learning curve of a `dp` that is played: with and without validation data, with nothing to
+follow. Then configs/command/deepmd.yaml: DeePMD-kit models on a generated data set, stopped by USR2 in the middle, resumed with the budget
 exact; what had a checkpoint goes on there. Skipped where `dp` is not on PATH or belongs to another DeePMD-kit than 3."""
 import json
 import os
@@ -8,6 +9,37 @@ import subprocess
 import sys
 
 from harness import SKIPPED, SOURCE, Folder, check, end, individuals, outcome_words, passed, ranks_of, wait_for
+
+
+
+def train(folder, curve, options='{"training": {"disp_freq": 100}}'):
+    """What deepmd_train.py prints where dp writes this learning curve, and how it ends."""
+    folder.write("input.json", options)
+    folder.write("written", curve)
+    folder.write("dp", "#!/bin/sh\ncp written lcurve.out\n").chmod(0o755)
+    done = subprocess.run([sys.executable, SOURCE / "configs/command/deepmd_train.py"], cwd=folder.path, capture_output=True, text=True,
+                          env=dict(os.environ, PATH=f"{folder.path}:{os.environ['PATH']}"))
+    check("Traceback" not in done.stderr, done.stderr)
+    return done
+
+
+NOTE = "# If there is no available reference data, rmse_*_{val,trn} will print nan\n"
+with Folder() as folder:
+    def refused(text, *arguments):
+        done = train(folder, *arguments)
+        check(done.returncode != 0 and text in done.stderr, f"'{text}' is not in\n{done.stderr}")
+
+    done = train(folder, f"#  step rmse_val rmse_trn rmse_f_val rmse_f_trn lr\n{NOTE}1 9 9 9 9 1e-3\n100 1 2 0.5 0.25 1e-3\n", '{"training": {"disp_freq": 100, "validation_data": {}}}')
+    lines = [line for line in done.stdout.splitlines() if line.startswith("finch ")]
+    check(done.returncode == 0 and len(lines) == 1 and lines[0].startswith("finch loss=0.5 epoch=1 ") and "no validation_data" not in done.stderr, f"{done}")
+    done = train(folder, f"#  step rmse_trn rmse_f_trn lr\n{NOTE}100 2 0.25 1e-3\n200 1 0.125 1e-4\n")
+    lines = [line for line in done.stdout.splitlines() if line.startswith("finch ")]
+    check(done.returncode == 0 and len(lines) == 2 and lines[1].startswith("finch loss=0.125 epoch=2 "), f"{done}")
+    check("the loss is the error on the training set" in done.stderr, done.stderr)
+    refused("expected a column rmse_f_val or rmse_f_trn; its columns are step rmse_trn lr", "# step rmse_trn lr\n100 2 1e-3\n")
+    refused("dp has written no learning curve", "")
+    refused("input.json: expected", "", "{}")
+    passed("the loss is the validation error, or the training error and said so; a curve without either is one line")
 
 if shutil.which("dp") is None or not subprocess.run(["dp", "--version"], capture_output=True, text=True).stdout.startswith("DeePMD-kit v3."):
     print("skipped: DeePMD-kit 3 is not installed (pip install deepmd-kit[cpu])")

@@ -100,6 +100,34 @@ TEST_CASE("attributes and texts come back, long and empty ones too") {
     CHECK(hdf5::read_text(file.get(), "none").empty());
 }
 
+TEST_CASE("attributes of several texts come back, those of a fixed length and thousands of them too") {
+    const TemporaryFolder folder;
+    const std::vector<std::string> few{"größe", "", "a,b"};
+    const std::vector<std::string> many(20000, "some words");
+    hdf5::write_file(folder / "a.h5", [&](hid_t file) {
+        hdf5::write_texts_attribute(file, "few", few);
+        hdf5::write_texts_attribute(file, "many", many);
+        hdf5::write_attribute(file, "one", "text");
+        hdf5::write_attribute(file, "number", 0.5);
+        const hdf5::Hid type(H5Tcopy(H5T_C_S1));
+        H5Tset_size(type.get(), 3);
+        const hsize_t count = 2;
+        const hdf5::Hid space(H5Screate_simple(1, &count, nullptr));
+        const hdf5::Hid fixed(H5Acreate2(file, "fixed", type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT));
+        H5Awrite(fixed.get(), type.get(), "ab\0cde");
+    });
+
+    const hdf5::Hid file = hdf5::open_file(folder / "a.h5");
+
+    CHECK(hdf5::read_texts_attribute(file.get(), "few") == few);
+    CHECK(hdf5::read_texts_attribute(file.get(), "many") == many);
+    CHECK(hdf5::read_texts_attribute(file.get(), "fixed") == std::vector<std::string>{"ab", "cde"});
+    for (const char* name : {"one", "number", "none"}) {
+        CHECK_THROWS_WITH_AS(static_cast<void>(hdf5::read_texts_attribute(file.get(), name)), doctest::Contains(name),
+                             FileError);
+    }
+}
+
 TEST_CASE("what is missing or of another kind is a FileError that names it") {
     const TemporaryFolder folder;
     hdf5::write_file(folder / "a.h5", [&](hid_t file) { hdf5::write_text(file, "text", "words"); });

@@ -97,6 +97,12 @@ TEST_CASE("the figures are a sentence, the confusions a table, of many classes t
           "  truth  0  1\n"
           "      0  1  0\n"
           "      1  1  1\n");
+    const std::vector<std::string> names{"a cat", "größe"};
+    CHECK(confusion_text(classify({2, Classes{0, 1, 1}, Classes{0, 1, 0}, Classes{0, 0, 1}, names})) ==
+          "confusion matrix: a row for each true class, a column for each guess\n"
+          "  truth    0  1\n"
+          "  0 a cat  1  0\n"
+          "  1 größe  1  1\n");
     CHECK(confusion_text(found, 2) ==
           "the commonest confusions of 8 classes\n"
           "  truth  guess  samples  share of the class\n"

@@ -27,7 +27,8 @@ ModelFile model(std::uint32_t number) {
 
 TEST_CASE("an individual and its arrays come back to the last bit, under the names that they were given") {
     const TemporaryFolder folder;
-    const ModelFile written = model(3);
+    ModelFile written = model(3);
+    written.classes = {"a cat", "größe"};
     std::vector<std::string> problems;
 
     write_model(folder / "best.h5", written);
@@ -37,6 +38,7 @@ TEST_CASE("an individual and its arrays come back to the last bit, under the nam
     CHECK(problems.empty());
     CHECK(search::identical(read->individual, written.individual));
     CHECK(read->genome == written.genome);
+    CHECK(read->classes == written.classes);
     REQUIRE(read->arrays.size() == 3);
     for (const NamedArray& array : written.arrays) {
         const NamedArray& found = find_array(read->arrays, array.name);

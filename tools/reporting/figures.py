@@ -1,4 +1,6 @@
 """The figures of a report. Each function returns a plotly figure, or a sentence that says why there is none."""
+import html
+
 import numpy as np
 import pandas
 import plotly.graph_objects as go
@@ -316,8 +318,8 @@ def counts_by(colours, counts, names, across, down, meaning):
         x, y, text = zip(*((column, row, str(count)) for row, line in zip(names, counts) for column, count in zip(names, line)))
         shade = (np.asarray(colours) / max(1e-300, np.max(colours))).ravel()
         made.add_scatter(x=x, y=y, text=text, mode="text", hoverinfo="skip", textfont={"color": ["white" if one > 0.5 else "#2d3748" for one in shade]})
-    made.update_xaxes(title=across, type="category", constrain="domain")
-    made.update_yaxes(title=down, type="category", autorange="reversed", scaleanchor="x")
+    made.update_xaxes(title=across, type="category", constrain="domain", automargin=True)
+    made.update_yaxes(title=down, type="category", automargin=True, autorange="reversed", scaleanchor="x")
     return made
 
 
@@ -338,4 +340,4 @@ def confusion(run):
         return "models/best.h5 has no results on a test set."
     counts = np.asarray(run.best["test/confusion"])
     share = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
-    return counts_by(share, counts, [str(number) for number in range(len(counts))], "guess", "truth", "share of<br>the class")
+    return counts_by(share, counts, [html.escape(run.class_text(number), quote=False) for number in range(len(counts))], "guess", "truth", "share of<br>the class")

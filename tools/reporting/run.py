@@ -43,6 +43,11 @@ class Run:
     homes: pandas.DataFrame
     best: dict  # of models/best.h5: name: array; empty where there is none
 
+    def class_text(self, number):
+        """Its number, and its name if the data have names."""
+        names = self.best.get("classes", [])
+        return f"{number} {names[number]}" if number < len(names) else str(number)
+
     @property
     def settings(self):
         return yaml.safe_load(self.config)
@@ -170,6 +175,7 @@ def read_best(path):
             best = {}
             file.visititems(lambda name, item: best.update({name: item[()]}) if isinstance(item, h5py.Dataset) else None)
             best["id"] = file.attrs["id"]
+            best["classes"] = words(file.attrs.get("classes", []))
             return best
     except OSError:
         return {}

@@ -45,8 +45,8 @@ void set_mistakes(NamedArrays& arrays, const std::string& name, const Results& r
 /// "test loss 0.0912, test accuracy 97.10 %, … (100 images)"
 [[nodiscard]] std::string results_text(const std::string& set, const Results& results);
 
-/// A line for each sample: index, truth, guess, score_0 …; of targets: index, truth_0 …, guess_0 …. Throws ConfigError
-/// where `path` cannot be written.
+/// A line for each sample: index, truth, guess, score_0 …, and if classes have names truth_name, guess_name; of
+/// targets: index, truth_0 …, guess_0 …. Throws ConfigError where `path` cannot be written.
 void write_predictions(const std::filesystem::path& path, const Results& results);
 
 }  // namespace finch::app

@@ -67,6 +67,7 @@ struct Dataset {
     Elements<double> measured_deviation{};
     /// Samples that the user set apart to validate on, ascending; empty: split() draws them.
     Elements<std::int64_t> validation{};
+    std::vector<std::string> class_names{};  ///< by label, each printable in one line; empty: the data have none
 
     [[nodiscard]] std::int64_t samples() const noexcept {
         return static_cast<std::int64_t>(targets.empty() ? labels.size()

@@ -64,10 +64,13 @@ void write_attribute(hid_t at, const std::string& name, const std::string& value
 void write_attribute(hid_t at, const std::string& name, std::int64_t value);
 void write_attribute(hid_t at, const std::string& name, double value);
 void write_unsigned_attribute(hid_t at, const std::string& name, std::uint64_t value);
+void write_texts_attribute(hid_t at, const std::string& name, const std::vector<std::string>& values);
 [[nodiscard]] std::string read_text_attribute(hid_t at, const std::string& name);
 [[nodiscard]] std::int64_t read_int_attribute(hid_t at, const std::string& name);
 [[nodiscard]] double read_double_attribute(hid_t at, const std::string& name);
 [[nodiscard]] std::uint64_t read_unsigned_attribute(hid_t at, const std::string& name);
+/// Of one dimension.
+[[nodiscard]] std::vector<std::string> read_texts_attribute(hid_t at, const std::string& name);
 [[nodiscard]] bool has_attribute(hid_t at, const std::string& name);
 /// Throws Error where the shape does not fit the number of values.
 void write_array(hid_t at, const NamedArray& array);

@@ -8,17 +8,19 @@
 
 namespace finch::report {
 
-/// What a network said of some samples, and what they are. Spans of equal length.
+/// What a network said of some samples, and what they are. Spans of equal length but `names`.
 struct Guesses {
     std::int64_t classes = 0;
     std::span<const std::int32_t> truths;   ///< each in [0, classes)
     std::span<const std::int32_t> guesses;  ///< each in [0, classes)
     std::span<const std::int32_t> places;   ///< of the truth among the classes by their scores; 0: it has the largest
+    std::span<const std::string> names{};   ///< of the classes
 };
 
 /// What the guesses are worth: a count of every sample, and what follows from it.
 struct Classification {
     std::int64_t classes = 0;
+    std::vector<std::string> names{};  ///< of the classes; empty: they have none
     std::int64_t samples = 0;
     std::vector<std::int64_t> confusion{};  ///< (classes, classes): samples of the row's class, taken for the column's
     double accuracy = 0;
@@ -33,6 +35,9 @@ struct Classification {
 
 /// "accuracy 97.10 %, top 5 99.90 %, macro F1 0.9705".
 [[nodiscard]] std::string figures_text(const Classification& found);
+
+/// The name of class `one`; empty if it has none.
+[[nodiscard]] std::string name_of(const Classification& found, std::int64_t one);
 
 /// The confusion matrix as a table; of more than `most` classes, so many of the commonest confusions.
 [[nodiscard]] std::string confusion_text(const Classification& found, std::int64_t most = 20);

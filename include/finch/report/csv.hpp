@@ -7,6 +7,9 @@
 
 namespace finch::report {
 
+/// A text as a cell of RFC 4180: in quotes if it holds what would end it.
+[[nodiscard]] std::string csv_cell(const std::string& text);
+
 /// Every individual as comma-separated values (RFC 4180) with a line of names first: id, the genes, then the columns of
 /// /individuals, and `islands`: those on which it is active now by `competition`, with spaces between, as the tables of
 /// the best have it; last, metric.NAME for each metric, at the individual's best epoch. Ids read

@@ -17,7 +17,8 @@ struct ModelFile {
     search::Individual individual;
     std::string genome;  ///< in words
     NamedArrays arrays;
-    std::uint64_t run = 0;  ///< the run's number; 0: not recorded (format 1)
+    std::uint64_t run = 0;               ///< the run's number; 0: not recorded (format 1)
+    std::vector<std::string> classes{};  ///< their names; empty: the data have none
 };
 
 void write_model(const std::filesystem::path& path, const ModelFile& model);

@@ -1,0 +1,210 @@
+"""tools/images_to_hdf5.py: each mode of an image is stored as Pillow's own pixels say, or refused by the file's name; what is skipped is counted.
+Then the names of classes: from the folders through a training, models/best.h5, `finch test`, its table and the report."""
+import csv
+import itertools
+import os
+import re
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+from PIL import Image
+
+from harness import SOURCE, Folder, check, passed
+
+GENERATOR = np.random.default_rng(4)
+COLOURS = GENERATOR.integers(0, 256, (8, 6, 3)).astype(np.uint8)
+GREY = COLOURS[..., 0]
+DEEP = (np.arange(48).reshape(8, 6) * 1365).astype(np.uint16)
+RGB, L = Image.fromarray(COLOURS), Image.fromarray(GREY)
+CONFIG = """
+name: named
+data: {kind: hdf5, path: made/data.h5, validation: own}
+model: [flatten, {linear: {units: classes}}]
+training: {epochs: 3, batch_size: 8, learning_rate: $lr}
+workers: {ranks: 1, threads: 1}
+search: {propagator: random, budget: {evaluations: 1}, space: {lr: {real: [0.01, 0.1]}}}
+"""
+ODD = ['a,"quoted"', "<b>bold<!--<script>", "größe 猫", "two\nlines\x1b[31m"]
+
+
+class Images:
+    def __init__(self, folder):
+        self.folder, self.path, self.number = folder, folder.path / "images0", 0
+
+    def begin(self, *classes):
+        """A new folder of images, with a good image in each class."""
+        self.number += 1
+        self.path = self.folder.path / f"images{self.number}"
+        for name in classes or ("a", "b"):
+            (self.path / name).mkdir(parents=True)
+            L.save(self.path / name / "good.png")
+        return self.path
+
+    def convert(self, *words, file="made/data.h5", refused=None):
+        """What the tool prints. `refused`: what its last line says of a file."""
+        done = subprocess.run([sys.executable, SOURCE / "tools/images_to_hdf5.py", self.path, file, *words], cwd=self.folder.path, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        check("Traceback" not in done.stdout, done.stdout)
+        check((done.returncode != 0) == (refused is not None), done.stdout)
+        check(refused is None or re.search(refused, done.stdout.splitlines()[-1]), f"'{refused}' is not in\n{done.stdout}")
+        return done.stdout
+
+    def first(self):
+        with h5py.File(self.folder.path / "made/data.h5") as file:
+            return file["training/images"][0]
+
+
+def modes(images):
+    def stored(expected, name, *words, image=None, **options):
+        (image or RGB).save(images.begin() / f"a/{name}", **options)
+        (images.path / "a/good.png").unlink()
+        if "--floats" in words:
+            (image or RGB).save(images.path / f"b/{name}", **options)
+            (images.path / "b/good.png").unlink()
+        said = images.convert(*words)
+        check(np.array_equal(images.first(), expected), f"{name} {words}:\n{images.first()}\nexpected\n{expected}")
+        return said
+
+    def refused(text, name, *words, image=None, **options):
+        (image or RGB).save(images.begin() / f"a/{name}", **options)
+        images.convert(*words, refused=rf"a/{name}: .*{text}")
+
+    grey = np.repeat(GREY[..., None], 3, axis=2)
+    half = RGB.copy()
+    half.putalpha(Image.fromarray(np.where(GREY > 128, 255, 0).astype(np.uint8)))
+    indexed = RGB.quantize(16)
+    stored(COLOURS, "a.png")
+    stored(COLOURS, "a.BMP")
+    stored(COLOURS, "opaque.png", image=RGB.convert("RGBA"))
+    stored(grey, "a.gif", image=L)
+    stored(grey, "opaque.png", image=L.convert("LA"))
+    stored(GREY[..., None], "a.png", "--grey", image=L)
+    stored(np.repeat(255 * (np.asarray(L.convert("1"))[..., None]), 3, axis=2), "a.png", image=L.convert("1"))
+    stored(np.asarray(indexed.convert("RGB")), "a.png", image=indexed)
+    stored(255 - np.asarray(RGB.convert("CMYK"))[..., :3], "a.tif", image=RGB.convert("CMYK"))
+    refused("transparent", "half.png", image=half)
+    refused("transparent", "half.png", image=indexed, transparency=0)
+    stored(np.where(GREY[..., None] > 128, COLOURS, (9, 8, 7)), "half.png", "--background", "9", "8", "7", image=half)
+    refused("CIELAB", "a.tif", image=Image.fromarray(COLOURS, "LAB"))
+    for name, image, number in (("a.png", Image.fromarray(DEEP), DEEP), ("a.tif", Image.fromarray(DEEP), DEEP),
+                                ("a.tif", Image.fromarray(DEEP.astype(np.int32)), DEEP), ("a.tif", Image.fromarray(DEEP / np.float32(7)), DEEP / np.float32(7))):
+        refused("more than 8 bits", name, image=image)
+        image.save(images.begin() / f"a/{name}")
+        images.convert("--floats", refused="good.png: has 8 bits, .* expected the same of all")
+        stored(number[..., None], name, "--grey", "--floats", image=image)
+    (images.begin() / "a/a.ppm").write_bytes(b"P6 2 1 65535\n" + bytes(12))
+    images.convert("--floats", refused="a/a.ppm: has more than 8 bits")
+    refused("2 pages or frames", "a.tif", save_all=True, append_images=[L])
+    refused("2 pages or frames", "a.gif", save_all=True, append_images=[L])
+    turned = {2: COLOURS[:, ::-1], 3: COLOURS[::-1, ::-1], 4: COLOURS[::-1], 5: COLOURS.swapaxes(0, 1), 6: np.rot90(COLOURS, -1),
+              7: COLOURS[::-1, ::-1].swapaxes(0, 1), 8: np.rot90(COLOURS)}
+    for orientation, expected in turned.items():
+        exif = Image.Exif()
+        exif[0x0112] = orientation
+        said = stored(expected, "a.png", *(("--size", *map(str, expected.shape[:2])) if orientation > 4 else ()), exif=exif)
+        check("turned as EXIF says: 1, for example a/a.png" in said, said)
+    for name, part in itertools.product(("a.png", "a.jpg", "a.tif", "a.gif", "a.bmp", "a.webp"), (0, 0.5)):
+        Image.fromarray(GENERATOR.integers(0, 256, (40, 40, 3)).astype(np.uint8)).save(images.begin() / f"a/{name}")
+        data = (images.path / f"a/{name}").read_bytes()
+        (images.path / f"a/{name}").write_bytes(data[:int(len(data) * part)])
+        images.convert(refused=f"a/{name}: cannot be read as an image")
+    passed("images of all modes are stored as they are, or refused by name; so are broken ones and those of several pages")
+
+
+def folders(images):
+    path = images.begin("a", "b", ".ipynb_checkpoints", "__MACOSX")
+    (path / "a/more/deep").mkdir(parents=True)
+    L.save(path / "a/more/deep/1.PNG")
+    L.save(path / "a/Thumbs.db", "PNG")
+    L.save(path / "a/without", "PNG")
+    for name in ("a/.DS_Store", "a/notes.txt", "a/README", "b/list.csv", "outside.txt"):
+        (path / name).write_text("no image")
+    (path / "b/dead.png").symlink_to("nowhere.png")
+    (path / "a/loop").symlink_to(path)
+    said = images.convert()
+    for text in ("training: 4 images of 8 x 6 x 3 in 2 classes", "skipped hidden files: 4, for example", "skipped dead links: 1, for example b/dead.png",
+                 "without an image's extension: 3, for example a/README", "skipped files in no class's folder: 1, for example outside.txt",
+                 "skipped links to a folder around them: 1, for example a/loop"):
+        check(text in said, f"'{text}' is not in\n{said}")
+    for training, validation in (("train", "val"), ("training", "validation"), ("Train", "Valid")):
+        path = images.begin(f"{training}/a", f"{training}/b", f"{validation}/a", f"{validation}/b", "test/a", "extra/a")
+        said = images.convert()
+        with h5py.File(images.folder.path / "made/data.h5") as file:
+            check([len(file[f"{name}/labels"]) for name in ("training", "validation", "test")] == [2, 2, 1] and list(file.attrs["classes"]) == ["a", "b"], said)
+        check("test: no images of b" in said and "skipped files outside of the sets: 1, for example extra/a/good.png" in said, said)
+    images.begin("car", "plane", "train")
+    check("3 images of 8 x 6 x 3 in 3 classes" in images.convert(), "a class may be called train")
+    images.begin("val/a", "val/b", "valid/a", "train/a", "train/b")
+    images.convert(refused="valid: is a validation set, and so is .*val; keep one")
+    images.begin("val/a", "val/b")
+    images.convert(refused="has val, but no training set; expected .*train")
+    images.begin()
+    (images.path / "file").write_text("")
+    images.convert(file=images.path / "file/data.h5", refused="file: is no folder")
+    images.convert(file=images.path, refused="is a folder; expected the name of a file")
+    images.convert(file="/proc/data.h5", refused="/proc/data.h5: cannot be read or written")
+    check(not list(images.folder.path.glob("made/*.new")), "an unfinished file is left")
+    passed("sets by their usual names, folders within classes; hidden files, dead links and what is no image are counted")
+
+
+def names(folder, images):
+    images.begin(*(f"{group}/{name}" for group in ("train", "val", "test") for name in ODD))
+    images.convert()
+    with h5py.File(folder.path / "made/data.h5") as file:
+        expected = list(file.attrs["classes"])
+    check(sorted(expected) == sorted([*ODD[:3], "two?lines?[31m"]), expected)
+    folder.write("named.yaml", CONFIG)
+    plan = folder.run(0, "plan", "named.yaml", "--nodes", "1", "--ranks-per-node", "1")
+    check(f"classes: {', '.join(f'{i} {name}' for i, name in enumerate(expected))}" in plan and "warning" not in plan, plan)
+    folder.run(1, "evolve", "named.yaml", "--run", "run")
+    with h5py.File(folder.path / "run/models/best.h5") as best:
+        check(list(best.attrs["classes"]) == expected, f"best.h5 has the classes {list(best.attrs['classes'])}")
+    said = folder.run(1, "test", "run", "--csv", "table.csv")
+    rows = said[said.index("confusion matrix"):].splitlines()[2:]
+    check(len(rows) == 4 and all(row.startswith(f"  {i} {name} ") for i, (row, name) in enumerate(zip(rows, expected))), said)
+    with open(folder.path / "table.csv", newline="") as file:
+        table = list(csv.DictReader(file))
+    check(len(table) == 4 and all(row[f"{one}_name"] == expected[int(row[one])] for row in table for one in ("truth", "guess")), f"{table}")
+    made = subprocess.run([sys.executable, SOURCE / "tools/report.py", "run"], cwd=folder.path, capture_output=True, text=True)
+    check(made.returncode == 0, made.stderr)
+    page = (folder.path / "report.html").read_text()
+    check("&lt;b&gt;bold&lt;!--" in page and "größe 猫" in page and "<b>bold" not in page, "names in the report")
+    with h5py.File(folder.path / "made/data.h5", "a") as file:
+        file.attrs["classes"] = expected[::-1]
+    check("but the network was trained with" in (said := folder.run(1, "test", "run", "--data", "made/data.h5", expect=2)), said)
+    with h5py.File(folder.path / "made/data.h5", "a") as file:
+        file.attrs["classes"] = expected[:3]
+    said = folder.run(0, "plan", "named.yaml", "--nodes", "1", "--ranks-per-node", "1", expect=2)
+    check("has 3 names of classes" in said and "labels are 0 to 3" in said, said)
+    passed("names of classes reach the log, best.h5, finch test, its table and the report; those of another order are refused")
+
+
+def labels(folder):
+    """Labels that start at 1, and one that occurs among the tested images alone."""
+    def write(shift, more):
+        with h5py.File(folder.path / "made/data.h5", "w") as file:
+            for group, count in (("training", 52), ("validation", 26), ("test", 26)):
+                file[f"{group}/images"] = GENERATOR.integers(0, 256, (count, 4, 4)).astype(np.uint8)
+                file[f"{group}/labels"] = np.where(np.arange(count) < more.get(group, 0), 27, np.arange(count) % 26 + shift)
+
+    def warned(text):
+        for said in (folder.run(0, "plan", "named.yaml", "--nodes", "1", "--ranks-per-node", "1"), folder.run(1, "evolve", "named.yaml", "--run", "run", "--fresh")):
+            check(text in said if text else "labels:" not in said, f"'{text}' is not in\n{said}")
+
+    write(0, {})
+    warned("")
+    write(1, {})
+    warned("labels: no image has label 0 (labels 1 to 26: does counting start at 1? It must start at 0); networks get 27 classes")
+    write(0, {"test": 1, "validation": 2})
+    warned("no image has label 26; networks get 28 classes; no image that trains has label 27, only the validation set and the test set")
+    passed("plan and start say which labels no image has, or none that trains")
+
+
+with Folder() as folder:
+    images = Images(folder)
+    modes(images)
+    folders(images)
+    names(folder, images)
+    labels(folder)
