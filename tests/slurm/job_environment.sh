@@ -47,6 +47,8 @@ arrange; answers 2 0:12; heterogeneous >"$scratch/two"; during "scontrol-show *"
 check "all components of a heterogeneous job take part, each with its tasks and CPUs" called "srun --mpi=pmix --kill-on-bad-exit=1\
  --het-group=0 --ntasks-per-node=1 --nodes=1 --ntasks=1 --cpus-per-task=4 $scratch/repository/build/finch evolve $scratch/repository/configs/mnist.yaml\
  : --mpi=pmix --kill-on-bad-exit=1 --het-group=1 --ntasks-per-node=3 --nodes=2 --ntasks=6 --cpus-per-task=2 $scratch/repository/build/finch"
+arrange; answers 2 0:12; during "scontrol-show *" 'exit 1'; act SLURM_HET_SIZE=2
+check "all of them take part if Slurm does not describe them" called "srun --mpi=pmix --kill-on-bad-exit=1 --het-group=0-1 --cpus-per-task=3"
 arrange; answers 2 0:12; record_of 1 2 1 2 >"$scratch/record"; act SLURM_HET_SIZE=2
 check "a job that a heterogeneous one has submitted is none" not_called --het-group
 
@@ -128,7 +130,7 @@ for name in 'my repo' $'tab\there' 'jörg (1) [a] *' 'a  b --run'; do
 done
 
 # A job script of the user's own, in which this one is called by its own path.
-for how in 'exec bash' bash source; do
+for how in 'exec bash' bash sh source; do
     printf '#!/bin/bash\nset -e\ncd "$HOME"\n%s "$scratch/repository/jobs/evolve.sbatch" own.yaml --set seed=3\necho "after: $-"\n' "$how" \
         >"$scratch/project/job.sh"
     cp "$scratch/project/job.sh" "$scratch/own"; mkdir -p "$scratch/home"; touch "$scratch/home/own.yaml"
