@@ -38,6 +38,7 @@ struct CommandLine {
     std::string id;
     double tolerance = 1e-6;  ///< of a replay
     bool progress = false;
+    bool directory = false;
     std::filesystem::path folder;
     std::int64_t samples = 12000;
     std::int64_t size = 28;
@@ -260,7 +261,10 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
     asking->add_flag(
         "--progress", line.progress,
         "before the line, print a number that grows as the run gets further, and the name of its last start");
-    by_itself(asking, [&line] { return status(line.options, line.progress); });
+    asking->add_flag("--directory", line.directory, "print the run directory alone, which need not exist");
+    by_itself(asking, [&line] {
+        return line.directory ? print_run_directory(line.options) : status(line.options, line.progress);
+    });
 
     CLI::App* keys = app.add_subcommand("config", "every key of a configuration with its default and meaning");
     by_itself(keys, print_config);

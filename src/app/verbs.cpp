@@ -72,6 +72,11 @@ int status(const RunOptions& options, bool progress) {
     return exit_code(now.state);
 }
 
+int print_run_directory(const RunOptions& options) {
+    fmt::print("{}\n", directory_asked_about(options).string());
+    return exit_done;
+}
+
 int simulate_runs(const SimulateOptions& options) {
     const config::Config config = config::load(options.config, options.settings);
     simulate::Options simulation{options.workers, {}, options.message_seconds};

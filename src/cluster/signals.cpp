@@ -28,7 +28,7 @@ constexpr unsigned orderly_seconds_least = 5;
 constexpr unsigned orderly_seconds_most = 120;
 constexpr long long reserve_seconds = 5;
 constexpr std::size_t handler_bytes = std::size_t{64} << 10U;
-constexpr std::array stop_signals{SIGUSR2, SIGTERM, SIGINT};
+constexpr std::array stop_signals{SIGUSR2, SIGTERM, SIGINT, SIGUSR1, SIGHUP};
 constexpr std::array synchronous_signals{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
 
 /// What a handler reads and writes. The deadlines are seconds of the monotonic clock; 0: none.
@@ -97,6 +97,25 @@ extern "C" void finch_on_alarm(int signal) {
     ::raise(signal);  // takes effect when this handler returns
 }
 
+struct sigaction action_of(int signal) noexcept {
+    struct sigaction action {};
+    ::sigaction(signal, nullptr, &action);
+    return action;
+}
+
+/// Whether the process was started to ignore HUP, as by nohup. Asked before a library can install a handler.
+bool ignores_hangup() noexcept {
+    static const bool ignored = action_of(SIGHUP).sa_handler == SIG_IGN;
+    return ignored;
+}
+
+/// HUP that nohup ignores stays ignored, and USR1 stays a library's that uses it, as early versions of NCCL did.
+bool is_caught_here(int signal) noexcept {
+    const auto handler = action_of(signal).sa_handler;
+    return !(signal == SIGHUP && ignores_hangup()) &&
+           !(signal == SIGUSR1 && handler != SIG_DFL && handler != finch_on_stop_signal);
+}
+
 sigset_t set_of(std::span<const int> signals) noexcept {
     sigset_t set;
     ::sigemptyset(&set);
@@ -129,9 +148,8 @@ void make_alternate_stack() {
 /// Handlers that others have installed (Open MPI, profilers) run on this thread too.
 void move_handlers_to_alternate_stack() {
     for (int signal = 1; signal <= SIGRTMAX; ++signal) {
-        struct sigaction action {};
-        if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_DFL &&
-            action.sa_handler != SIG_IGN && (action.sa_flags & SA_ONSTACK) == 0) {
+        struct sigaction action = action_of(signal);
+        if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN && (action.sa_flags & SA_ONSTACK) == 0) {
             action.sa_flags |= SA_ONSTACK;
             ::sigaction(signal, &action, nullptr);
         }
@@ -165,7 +183,12 @@ void catch_signals(double end_time) {
     move_handlers_to_alternate_stack();
     set_handler(SIGALRM, finch_on_alarm);
     for (const int signal : stop_signals) {
-        set_handler(signal, finch_on_stop_signal);
+        if (is_caught_here(signal)) {
+            set_handler(signal, finch_on_stop_signal);
+        }
+    }
+    if (ignores_hangup()) {
+        ::signal(SIGHUP, SIG_IGN);  // UCX listens to it
     }
     ::signal(SIGXFSZ, SIG_IGN);
     sigset_t ours = set_of(stop_signals);
@@ -178,12 +201,18 @@ void catch_signals(double end_time) {
 void release_signals() {
     ::alarm(0);
     for (const int signal : stop_signals) {
-        ::signal(signal, SIG_DFL);
+        if (is_caught_here(signal)) {
+            ::signal(signal, SIG_DFL);
+        }
     }
     ::signal(SIGALRM, SIG_DFL);
     if (const int signal = state.taken.load(); signal != 0) {
         ::raise(signal);
     }
+}
+
+bool is_stop_signal(int signal) noexcept {
+    return std::find(stop_signals.begin(), stop_signals.end(), signal) != stop_signals.end();
 }
 
 StopRequest stop_request() noexcept {

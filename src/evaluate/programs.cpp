@@ -334,7 +334,7 @@ bool Programs::wait(double seconds) {
 
 bool Programs::was_signalled(std::uint32_t slot) const {
     const Slot& one = slots_.at(slot);
-    return !one.was_told && (one.signal == SIGTERM || one.signal == SIGUSR2 || one.signal == SIGINT);
+    return !one.was_told && cluster::is_stop_signal(one.signal);
 }
 
 }  // namespace finch::evaluate

@@ -87,7 +87,10 @@ void drain_signals(const FileDescriptor& signals) noexcept {
 
 FileDescriptor detach(FileDescriptor& kept, std::span<const int> signals) {
     for (int signal = 1; signal <= SIGRTMAX; ++signal) {
-        ::signal(signal, SIG_DFL);
+        const auto before = ::signal(signal, SIG_DFL);
+        if (signal == SIGHUP && before == SIG_IGN) {
+            ::signal(signal, SIG_IGN);  // nohup is meant for the programs too
+        }
     }
     if (kept.get() <= STDERR_FILENO) {
         kept.reset(::fcntl(kept.get(), F_DUPFD, STDERR_FILENO + 1));

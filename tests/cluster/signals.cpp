@@ -63,6 +63,10 @@ TEST_CASE("catch_signals: each signal becomes the request that it stands for") {
     const std::vector<Row> rows{
         {{}, StopRequest::none},
         {{SIGUSR2}, StopRequest::orderly},
+        {{SIGUSR1}, StopRequest::orderly},
+        {{SIGHUP}, StopRequest::orderly},
+        {{SIGHUP, SIGHUP, SIGUSR1}, StopRequest::orderly},
+        {{SIGTERM, SIGUSR1}, StopRequest::urgent},
         {{SIGINT}, StopRequest::orderly},
         {{SIGTERM}, StopRequest::urgent},
         {{SIGINT, SIGINT}, StopRequest::urgent},
@@ -80,6 +84,45 @@ TEST_CASE("catch_signals: each signal becomes the request that it stands for") {
             return static_cast<int>(stop_request());
         });
         CHECK(code == static_cast<int>(rows[row].request));
+    }
+}
+
+TEST_CASE("catch_signals: HUP that nohup ignores stays ignored, whatever a library or release_signals() does later") {
+    const int code = exit_code([] {
+        ::signal(SIGHUP, SIG_IGN);
+        catch_signals(0);
+        ::signal(SIGHUP, [](int) { std::_Exit(9); });
+        catch_signals(0);
+        std::raise(SIGHUP);
+        release_signals();
+        std::raise(SIGHUP);
+        return static_cast<int>(stop_request());
+    });
+
+    CHECK(code == static_cast<int>(StopRequest::none));
+}
+
+TEST_CASE("catch_signals: USR1 is left to a library that uses it, HUP is not") {
+    const int code = exit_code([] {
+        catch_signals(0);
+        for (const int signal : {SIGUSR1, SIGHUP}) {
+            ::signal(signal, [](int) {});
+        }
+        catch_signals(0);
+        std::raise(SIGUSR1);
+        const bool left = stop_request() == StopRequest::none;
+        std::raise(SIGHUP);
+        return left && stop_request() == StopRequest::orderly ? 0 : 1;
+    });
+
+    CHECK(code == 0);
+}
+
+TEST_CASE("is_stop_signal: of each that catch_signals() makes a request of") {
+    for (int signal = 1; signal < SIGRTMIN; ++signal) {
+        const bool is_one =
+            signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGHUP || signal == SIGTERM || signal == SIGINT;
+        CHECK(is_stop_signal(signal) == is_one);
     }
 }
 
@@ -146,8 +189,9 @@ TEST_CASE("ignore_signals: later signals change nothing and the alarm is off") {
         catch_signals(0);
         std::raise(SIGUSR2);
         ignore_signals();
-        std::raise(SIGTERM);
-        std::raise(SIGUSR2);
+        for (const int signal : {SIGTERM, SIGUSR2, SIGUSR1, SIGHUP}) {
+            std::raise(signal);
+        }
         return stop_request() == StopRequest::orderly && ::alarm(0) == 0 ? 0 : 1;
     });
 

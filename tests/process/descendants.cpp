@@ -175,6 +175,19 @@ TEST_CASE("Launcher: signals to the caller's process group end neither the helpe
     CHECK(status == 0);
 }
 
+TEST_CASE("Launcher: HUP that nohup ignores is ignored by the programs too") {
+    for (const auto& [action, expected] :
+         {std::pair{SIG_IGN, Ended{3, 0, ""}}, std::pair{SIG_DFL, Ended{0, SIGHUP, ""}}}) {
+        const auto before = ::signal(SIGHUP, action);
+        Launcher launcher = new_launcher();
+        ::signal(SIGHUP, before);
+
+        Child child = launcher.start(shell("kill -HUP $$; exit 3"));
+
+        CHECK(finish(child) == expected);
+    }
+}
+
 TEST_CASE("end: one that comes too late loses no report") {
     Launcher launcher = new_launcher();
     Child child = ready(launcher.start(shell("echo ready; read line; exit 7")));

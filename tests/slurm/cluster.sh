@@ -56,7 +56,7 @@ SlurmdParameters=config_overrides
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 DefMemPerCPU=200
-SchedulerParameters=sched_min_interval=0,batch_sched_delay=0
+SchedulerParameters=sched_min_interval=0,batch_sched_delay=0,bf_interval=1
 ReturnToService=2
 KillWait=15
 NodeName=n[1-$nodes] NodeAddr=$network.[1-$nodes] CPUs=$cpus RealMemory=4000 State=UNKNOWN

@@ -107,11 +107,51 @@ kill_rank() {  # RANK
         exit 1' || fail "rank $1 does not run"
 }
 
+# The job bears the run's name, and its comment says how far it is.
 completes() {
     local id
-    id=$(submit)
+    id=$(FINCH_COMMENT_SECONDS=1 submit)
     wait_for_completion "$id"
     check_run
+    [ "$(job "$id" JobName)" = run ] || fail "the job is called $(job "$id" JobName)"
+    on_head scontrol show job "$id" | grep -qE "^ *Comment=[0-9]+/$budget( best 0\.[0-9]+)? *$" || fail "the comment"
+}
+
+has_all_ranks() { grep -q ': 4 ranks on 2 nodes' "$work/output" || fail "not 4 ranks on 2 nodes"; }
+
+# A job that a step of an array's task submits has that task's variables, and none of its limits.
+a_job_within_a_job() {
+    local outer id
+    outer=$(on_head sbatch --parsable --array=5 --nodes=1 --ntasks=1 --mem=200M --distribution=cyclic --output="$work/outer" --wrap "
+        srun sbatch --parsable --nodes=2 --ntasks-per-node=2 --cpus-per-task=1 --mem-per-cpu=500M --time=20 --export=ALL \
+            --output='$work/output' '$work/jobs/evolve.sbatch' tiny.yaml --run '$run-%a' --set search.budget.evaluations=$budget >'$work/id'")
+    wait_for_end "${outer}_5"
+    id=$(cat "$work/id")
+    run=$run-%a
+    wait_for_completion "$id"
+    check_run
+    has_all_ranks
+    grep -q "start 0 of job $id in $work:" "$work/output" || fail "it takes itself for another job"
+}
+
+# A shell of srun --pty holds the allocation's CPUs, and has the variables of a step of one task.
+a_shell_within_an_allocation() {
+    on_head salloc --nodes=2 --ntasks-per-node=2 --cpus-per-task=1 --mem-per-cpu=500M --time=20 srun --nodes=1 --ntasks=1 \
+        bash "$work/jobs/evolve.sbatch" tiny.yaml --run "$run" --set search.budget.evaluations=$budget >"$work/output" 2>&1 ||
+        fail "the shell's exit code is not 0"
+    check_run
+    has_all_ranks
+}
+
+# All components of a heterogeneous job take part, and what the job script sets under --export=NONE reaches the ranks.
+a_heterogeneous_job() {
+    printf '#!/bin/bash\nexport %s %s %s\nexec bash "%s" "$@"\n' OMPI_MCA_mpi_yield_when_idle=1 PMIX_MCA_gds=hash \
+        OMPI_MCA_btl_vader_single_copy_mechanism=none "$work/jobs/evolve.sbatch" >"$work/my job.sh"
+    on_head sbatch --wait --export=NONE --time=20 --output="$work/output" --ntasks=1 --cpus-per-task=2 --mem-per-cpu=400M : \
+        --ntasks=3 --cpus-per-task=1 --mem-per-cpu=500M "$work/my job.sh" tiny.yaml --run "$run" --set search.budget.evaluations=$budget ||
+        fail "the job"
+    check_run
+    has_all_ranks
 }
 
 # A job that is told to stop in the middle requeues, resumes without being told to, and completes.

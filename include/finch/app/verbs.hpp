@@ -20,6 +20,9 @@ struct ExportOptions {
 /// further, and the name of its last start, before the line.
 [[nodiscard]] int status(const RunOptions& options, bool progress);
 
+/// Prints the run directory that status() would read, which need not exist.
+[[nodiscard]] int print_run_directory(const RunOptions& options);
+
 struct SimulateOptions {
     std::filesystem::path config;
     std::vector<std::string> settings;  ///< --set

@@ -6,10 +6,11 @@
 
 namespace finch::cluster {
 
-/// Catches USR2, TERM and INT; the handler only sets a flag and arms the alarm. TERM arms alarm(10), USR2 and INT arm
-/// alarm(max(5, min(seconds left − 5, 120))): a stop that hangs ends itself, by SIGALRM. A repeated signal never puts
-/// the alarm off. `end_time`: Unix seconds, 0 if there is none or it is not known yet. Ignores SIGXFSZ, so that a write
-/// beyond the limit fails with EFBIG.
+/// Catches USR2, USR1, HUP, INT and TERM; the handler only sets a flag and arms the alarm. TERM arms alarm(10), the
+/// others arm alarm(max(5, min(seconds left − 5, 120))): a stop that hangs ends itself, by SIGALRM. A repeated signal
+/// never puts the alarm off. HUP stays ignored if the process was started so (nohup), and USR1 stays the signal of a
+/// library that has a handler for it. `end_time`: Unix seconds, 0 if there is none or it is not known yet. Ignores
+/// SIGXFSZ, so that a write beyond the limit fails with EFBIG.
 ///
 /// The calling thread takes all signals, on an alternate stack: oneDNN's generated GEMM kernels use the stack pointer
 /// as a data pointer, so a handler on the thread's own stack would write into the tensors. Every other thread blocks
@@ -25,6 +26,9 @@ void release_signals();
 
 /// Installs `handler` as catch_signals() does: on the alternate stack of the thread that called it.
 void set_handler(int signal, void (*handler)(int));
+
+/// Whether catch_signals() makes a request of it: a program that dies of one may have got it together with Finch.
+[[nodiscard]] bool is_stop_signal(int signal) noexcept;
 
 /// The strongest request so far, in this process.
 [[nodiscard]] StopRequest stop_request() noexcept;
@@ -44,7 +48,8 @@ void unwatch() noexcept;
 /// Seconds until the alarm that ends a stop; 0 if none was asked for.
 [[nodiscard]] double seconds_left_to_stop() noexcept;
 
-/// Ignores USR2, TERM and INT from now on and disarms the alarm: the files are closed and only MPI_Finalize is left.
+/// Ignores USR2, USR1, HUP, INT and TERM from now on and disarms the alarm: the files are closed and only MPI_Finalize
+/// is left.
 void ignore_signals() noexcept;
 
 /// Seconds from an orderly request to the alarm: max(5, min(end_time − now − 5, 120)); 120 if `end_time` is 0.
