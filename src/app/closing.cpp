@@ -9,17 +9,31 @@
 #include "finch/evaluate/kept_evaluations.hpp"
 #include "finch/report/individual.hpp"
 #include "finch/report/tables.hpp"
+#include "finch/search/outcomes.hpp"
 
+#include <algorithm>
 #include <exception>
 
 namespace finch::app {
 namespace {
 
 std::string closing_line(const RunContext& context, const island::Worker& worker, island::ExitReason reason) {
-    return fmt::format("{}: {} evaluated, {} unfinished; look at {} with h5dump or finch show",
-                       reason == island::ExitReason::complete ? "complete" : "stopped early, to be resumed",
-                       worker.population().evaluations(), worker.population().size() - worker.population().settled(),
-                       context.directory.archive().string());
+    const search::Population& population = worker.population();
+    const search::Outcomes outcomes(population);
+    const bool gave_up = reason == island::ExitReason::gave_up;
+    const bool is_complete = reason == island::ExitReason::complete;
+    const bool is_in_vain = gave_up || (is_complete && !search::has_result(population));
+    const std::string more =
+        gave_up ? "the rest of the budget is kept: mend the cause and start it again to go on, with --fresh if that "
+                  "changes the configuration"
+        : is_in_vain ? "mend what failed, then raise search.budget, or begin anew with --fresh"
+                     : fmt::format("look at {} with h5dump or finch show", context.directory.archive().string());
+    return fmt::format("{}{}: {}, {} unfinished{}; {}",
+                       gave_up       ? "gave up"
+                       : is_complete ? "complete"
+                                     : "stopped early, to be resumed",
+                       is_in_vain ? " without a result" : "", outcomes.counts(),
+                       population.size() - population.settled(), outcomes.problems(), more);
 }
 
 /// World rank 0. False where models/best.h5 should be there and is not.
@@ -42,6 +56,15 @@ void tell_of_best(const search::Population& population, const store::ArchiveFact
                  published != nullptr ? fmt::format("models/best.h5 is the best that was trained here, {}, loss {:.5g}",
                                                     to_text(published->id), published->loss)
                                       : "there is no models/best.h5, as nothing was trained here");
+}
+
+/// World rank 0. Whether all repeats of a final choice failed.
+bool has_no_winner(const search::Population& population, const std::optional<search::FinalChoice>& choice) {
+    const auto candidates =
+        choice ? search::final_candidates(population, choice->candidates) : std::vector<search::Candidate>();
+    return !candidates.empty() && std::all_of(candidates.begin(), candidates.end(), [](const search::Candidate& one) {
+        return one.settled > 0 && one.failed == one.settled;
+    });
 }
 
 /// World rank 0. Twice, so that the predecessor holds all of it too; where there is no room for that, the journals stay
@@ -76,7 +99,8 @@ island::ExitReason close_run(const RunContext& context, const island::Worker& wo
             write_last_archive(archive, population, is_published ? RunState::complete : RunState::stopped);
         return is_published && is_written ? island::ExitReason::complete : island::ExitReason::storage;
     }
-    if (!write_last_archive(archive, population, RunState::stopped)) {
+    const bool gave_up = worker.exit_reason() == island::ExitReason::gave_up;
+    if (!write_last_archive(archive, population, gave_up ? RunState::gave_up : RunState::stopped)) {
         return island::ExitReason::storage;
     }
     static_cast<void>(publish(context, archive.facts().run, population));
@@ -85,16 +109,24 @@ island::ExitReason close_run(const RunContext& context, const island::Worker& wo
 
 void print_summary(const RunContext& context, const island::Worker& worker, const FileArchive& archive,
                    island::ExitReason reason) {
+    if (context.options.is_trial) {
+        return;
+    }
     const search::Population& population = worker.population();
     const std::string where = context.directory.root().string();
     const std::size_t unfinished = population.size() - population.settled();
     if (reason == island::ExitReason::storage) {
         spdlog::warn(
             "stopped: files fail (see above), but no result of {} is lost: mend that, then start it again to go on. "
-            "{} evaluated, {} unfinished",
-            where, population.evaluations(), unfinished);
+            "{}, {} unfinished",
+            where, search::Outcomes(population).counts(), unfinished);
     } else {
-        spdlog::info("{}", closing_line(context, worker, reason));
+        const bool is_in_vain = !search::has_result(population) && (reason == island::ExitReason::complete ||
+                                                                    search::Outcomes(population).without_result() > 0);
+        spdlog::log(is_in_vain ? spdlog::level::err : spdlog::level::info, "{}", closing_line(context, worker, reason));
+    }
+    if (has_no_winner(population, context.config.final_choice)) {
+        spdlog::warn("the final choice has no winner, as all its repeats failed: the best is that of the search");
     }
     if (context.config.trains()) {
         tell_of_best(population, archive.facts(), context.config.final_choice);
@@ -131,8 +163,7 @@ void close_urgently(const RunContext& context, const island::Worker& worker, Fil
     spdlog::info("{}", closing_line(context, worker, worker.exit_reason()));
 }
 
-island::ExitReason close_orderly(const RunContext& context, const island::Worker& worker, FileJournal& journal,
-                                 FileArchive* archive) {
+int close_orderly(const RunContext& context, const island::Worker& worker, FileJournal& journal, FileArchive* archive) {
     island::ExitReason reason = worker.exit_reason();
     bool is_written = false;
     if (archive != nullptr) {
@@ -143,7 +174,10 @@ island::ExitReason close_orderly(const RunContext& context, const island::Worker
     if (from_message<bool>(comm::broadcast(context.leaders.get(), to_message(is_written)))) {
         journal.forget_all();
     }
-    return reason;
+    if (reason != island::ExitReason::complete) {
+        return exit_stopped;
+    }
+    return search::has_result(worker.population()) ? exit_done : exit_fault;
 }
 
 }  // namespace finch::app

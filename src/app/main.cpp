@@ -184,7 +184,8 @@ void add_simulation(CLI::App& app, CommandLine& line) {
 
 void add_planning(CLI::App& app, CommandLine& line) {
     PlanOptions& options = line.plan;
-    CLI::App* planning = app.add_subcommand("plan", "who would run where; trains nothing, unless it is to measure");
+    CLI::App* planning =
+        app.add_subcommand("plan", "who would run where; trains nothing, unless it is to measure or to try");
     planning->add_option("config", options.config, "the configuration (YAML)")->required()->type_name("CONFIG");
     add_settings(*planning, options.settings);
     add_reuse(*planning, options.settings);
@@ -198,6 +199,11 @@ void add_planning(CLI::App& app, CommandLine& line) {
         "--measure", options.measure,
         "train some genomes for some steps here, and say how long individuals and the search take, in which layout it "
         "ends first, and what to submit (start it on as many ranks as a worker may have: srun, mpirun)");
+    planning
+        ->add_flag("--try", options.tries,
+                   "evaluate the first individual once, on all ranks together, and print what it reported or why it "
+                   "failed; nothing is kept; exit code 1 if it gave no result")
+        ->excludes(measure);
     planning->add_option("--measure-seconds", options.measure_seconds, "that measuring may take, about")
         ->check(CLI::Range(1.0, 86400.0))
         ->needs(measure);
@@ -206,6 +212,13 @@ void add_planning(CLI::App& app, CommandLine& line) {
         ->needs(measure);
     planning->callback([&line] {
         line.run = [&line] {
+            if (line.plan.tries) {
+                process::Launcher launcher = process::Launcher::fork();  // before MPI_Init
+                return on_all_ranks(
+                    line.argc, line.argv,
+                    [&](comm::Session& session) { return try_plan(session, line.plan, std::move(launcher)); },
+                    BadLaunch::refuse);
+            }
             return line.plan.measure ? on_all_ranks(
                                            line.argc, line.argv,
                                            [&line](comm::Session& session) {
@@ -253,9 +266,10 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
     exporting->add_option("-o,--output", line.exported.output, "a file (default: standard output)")->type_name("FILE");
     by_itself(exporting, [&line] { return export_run(line.exported); });
 
-    CLI::App* asking = app.add_subcommand(
-        "status",
-        "complete (exit code 0), stopped early (75), interrupted (76) or running (77), from the run directory alone");
+    CLI::App* asking =
+        app.add_subcommand("status",
+                           "complete (exit code 0), stopped early (75), interrupted (76), running (77), complete or "
+                           "given up without a result (78), from the run directory alone");
     add_run_options(*asking, line.options);
     add_reuse(*asking, line.options.settings);
     asking->add_flag(
@@ -328,7 +342,8 @@ int main(int argc, char** argv) {
     finch::app::add_simulation(app, line);
     finch::app::add_descriptions(app);
     app.footer(
-        "Exit codes: 0 done; 2 the input is wrong; 75 stopped early, start it again to go on; anything else a fault.");
+        "Exit codes: 0 done; 1 a search without a result; 2 the input is wrong; 75 stopped early, start it again to go "
+        "on; anything else a fault.");
     if (!finch::app::knows_verb(app, argc, argv)) {
         return finch::exit_input;
     }

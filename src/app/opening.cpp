@@ -11,6 +11,7 @@
 #include "finch/evaluate/parent_weights.hpp"
 #include "finch/island/openings.hpp"
 #include "finch/search/attempts.hpp"
+#include "finch/search/outcomes.hpp"
 #include "finch/store/resume.hpp"
 
 #include <algorithm>
@@ -32,8 +33,9 @@ void check_same_search(const config::Config& config, const store::ArchiveFacts& 
     const config::Config before = config::parse(facts.config, (directory.archive() / "config").string());
     const std::string changes = config::difference(before.fixed_text(), config.fixed_text());
     const std::string advice =
-        "only budget, final, propagator, islands, duplicates, reuse, retries, exchange, workers, checkpoint, log "
-        "and where the data lie (data.path, memory, prefetch) may change between two starts of a run; go on with the "
+        "only budget, final, propagator, islands, duplicates, reuse, retries, give_up_after, exchange, workers, "
+        "checkpoint, log and where the data lie (data.path, memory, prefetch) may change between two starts of a run; "
+        "go on with the "
         "old values, or begin another run with --run DIR, or set "
         "the old one aside with --fresh";
     if (!changes.empty()) {
@@ -151,9 +153,9 @@ void resume(OpenedRun& run, store::Recovered recovered, const store::RunDirector
     run.facts = std::move(recovered.facts);
     ++run.facts.restarts;
     run.facts.starts.push_back({.restart = run.facts.restarts, .silent_ends = silent_ends});
-    run.greeting = fmt::format("resuming {}: {} evaluated, {} unfinished, start number {}", directory.root().string(),
-                               run.population.evaluations(), run.population.size() - run.population.settled(),
-                               run.facts.restarts + 1);
+    run.greeting = fmt::format("resuming {}: {}, {} unfinished, start number {}", directory.root().string(),
+                               search::Outcomes(run.population).counts(),
+                               run.population.size() - run.population.settled(), run.facts.restarts + 1);
     const std::string changed = before == config.text() ? "" : config::difference(before, config.text());
     if (!changed.empty()) {
         run.greeting += "; changed since: " + changed;

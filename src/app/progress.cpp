@@ -8,20 +8,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace finch::app {
 namespace {
 
 constexpr double live_seconds = 0.2;  ///< between two pictures of the live line
 constexpr double line_seconds = 0.1;  ///< individuals that end faster than this are told of in summaries
-
-/// The first and the last line of a problem; finch show has all of it.
-std::string one_line(const std::string& problem) {
-    const std::size_t first_end = problem.find('\n');
-    return first_end == std::string::npos
-               ? problem
-               : problem.substr(0, first_end) + " … " + problem.substr(problem.rfind('\n') + 1);
-}
 
 std::string score_text(const search::Individual& individual, const std::string& fitness) {
     std::string text = fmt::format("{}", word(individual.outcome));
@@ -37,7 +30,7 @@ std::string score_text(const search::Individual& individual, const std::string& 
         text +=
             fmt::format(", {} in {}", counted(individual.epochs, "epoch"), duration_text(individual.training_seconds));
     }
-    return individual.problem.empty() ? text : text + ": " + one_line(individual.problem);
+    return individual.problem.empty() ? text : text + ": " + search::one_line(individual.problem);
 }
 
 }  // namespace
@@ -47,13 +40,15 @@ std::string fitness_name(const config::Objective& objective) {
     return measured != nullptr && *measured == train::Objective::validation_error ? "error" : "loss";
 }
 
-Progress::Progress(const config::Config& config, bool is_rank_zero, std::size_t settled_before, double hours_before)
+Progress::Progress(const config::Config& config, bool is_rank_zero, const search::Population& before,
+                   double hours_before)
     : config_(config),
       speaks_(is_rank_zero),
-      settled_before_(settled_before),
+      settled_before_(before.evaluations()),
       hours_before_(hours_before),
       began_(steady_seconds()),
-      last_line_(began_) {}
+      last_line_(began_),
+      outcomes_(is_rank_zero ? search::Outcomes(before) : search::Outcomes()) {}
 
 std::string Progress::time_left(std::size_t settled) const {
     const double passed = steady_seconds() - began_;
@@ -74,32 +69,36 @@ std::string Progress::summary(const search::Population& population) const {
     const double hourly = static_cast<double>(settled - settled_before_) * 3600 / passed;
     const search::Individual* best = population.best();
     return fmt::format(
-        "{}{}{}{}, {:.0f} evaluations/h{}", settled,
+        "{}{}{}{}{}, {:.0f} evaluations/h{}", settled,
         config_.budget.evaluations ? fmt::format("/{}", *config_.budget.evaluations) : "",
         config_.budget.epochs ? fmt::format(", {}/{} epochs", population.epochs(), *config_.budget.epochs) : "",
         best != nullptr && best->is_complete()
             ? fmt::format(", best {} {:.5g} ({})", fitness_name(config_.objective), best->loss, to_text(best->id))
             : "",
-        hourly, time_left(settled));
+        outcomes_.failure_counts(), hourly, time_left(settled));
 }
 
 void Progress::settled(const search::Individual& individual, const search::Population& population) {
     if (!speaks_) {
         return;
     }
+    outcomes_.add(individual);
+    const bool is_failure = search::has_failed(individual);
     const double now = steady_seconds();
     if (now - last_line_ < line_seconds) {
         ++unsaid_;
+        unsaid_failures_ += is_failure ? 1 : 0;
         return;
     }
+    tell_failures();
     last_line_ = now;
     const std::string more = unsaid_ > 0 ? fmt::format(" (and {} more)", unsaid_) : "";
     unsaid_ = 0;
     const std::string what = individual.is_repeat() ? fmt::format("repeats {}", to_text(individual.parents[0]))
                                                     : fmt::format("on island {}", individual.island);
-    spdlog::info("{} {}: {} [{}]{} | {}", to_text(individual.id), what,
-                 score_text(individual, fitness_name(config_.objective)),
-                 search::genome_text(config_.space, individual.genome), more, summary(population));
+    spdlog::log(is_failure ? spdlog::level::warn : spdlog::level::info, "{} {}: {} [{}]{} | {}", to_text(individual.id),
+                what, score_text(individual, fitness_name(config_.objective)),
+                search::genome_text(config_.space, individual.genome), more, summary(population));
 }
 
 void Progress::tick(const search::Population& population) {
@@ -107,6 +106,9 @@ void Progress::tick(const search::Population& population) {
         return;
     }
     const double now = steady_seconds();
+    if (now - last_line_ >= line_seconds) {
+        tell_failures();
+    }
     if (LiveLine::available() && now - last_live_ >= live_seconds) {
         last_live_ = now;
         LiveLine::show(
@@ -115,6 +117,14 @@ void Progress::tick(const search::Population& population) {
     if (!LiveLine::available() && now - last_line_ >= config_.log.interval_seconds) {
         last_line_ = now;
         spdlog::info("{}, {} in training", summary(population), population.size() - population.settled());
+    }
+}
+
+void Progress::tell_failures() {
+    if (unsaid_failures_ > 0) {
+        last_line_ = steady_seconds();
+        spdlog::warn("{} failed since the last line; in all {}",
+                     counted(std::exchange(unsaid_failures_, 0), "evaluation"), outcomes_.text());
     }
 }
 

@@ -17,6 +17,7 @@
 #include "finch/evaluate/command_evaluator.hpp"
 #include "finch/evaluate/function_evaluator.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -45,6 +46,10 @@ island::WorkerOptions worker_options(const RunContext& context, const OpenedRun&
     options.duplicates = context.config.duplicates;
     options.other_results = run.other_results.all().empty() ? nullptr : &run.other_results;
     options.retries = context.config.retries;
+    options.give_up_after = context.config.give_up_after;
+    if (options.give_up_after == 0) {
+        options.give_up_after = std::max<std::int64_t>(8, 2 * std::int64_t{islands.workers()});
+    }
     options.exchange = context.config.exchange;
     options.exchange.node_of_island = cluster::node_of_island(context.placement.layout);
     if (!context.options.genes) {
@@ -107,8 +112,9 @@ std::unique_ptr<island::Evaluator> make_evaluator(const RunContext& context, std
     return evaluator;
 }
 
-/// Leaders: the search itself. Collective over the leaders at its beginning and its orderly end.
-island::ExitReason lead(const RunContext& context, OpenedRun opened) {
+/// Leaders: the search itself. Collective over the leaders at its beginning and its orderly end. Returns the exit code,
+/// on world rank 0.
+int lead(const RunContext& context, OpenedRun opened) {
     const bool is_zero = context.session.world_rank() == 0;
     OpenedRun run = std::move(opened);  // its lock is given back here: the process may be left at once
     share_results(context.leaders.get(), run.other_results);
@@ -131,7 +137,7 @@ island::ExitReason lead(const RunContext& context, OpenedRun opened) {
             ? fixed_genome_propagator(given_genome(context.config.space, *context.options.genes))
             : search::make_propagator(context.config.propagator_of(islands.island_of(context.place().worker)),
                                       context.config.space, context.config.seed);
-    Progress progress(context.config, is_zero, run.population.evaluations(), run.before.hours);
+    Progress progress(context.config, is_zero, run.population, run.before.hours);
     island::Worker worker(worker_options(context, run, islands), std::move(run.population), *propagator, *evaluator,
                           journal, *mailbox, is_zero ? &*archive : nullptr, progress,
                           {unix_seconds, steady_seconds, cluster::stop_request, context.slurm.end_time.value_or(0),
@@ -140,12 +146,13 @@ island::ExitReason lead(const RunContext& context, OpenedRun opened) {
     end_phases();
     const island::ExitReason reason = worker.run();
     begin_phase(context.session, "the end of the search", seconds_of_files());
+    progress.tell_failures();
     if (reason == island::ExitReason::urgent) {
         if (archive) {
             close_urgently(context, worker, *archive);
         }
         evaluator->dismiss();
-        return reason;
+        return exit_stopped;
     }
     if (profile) {
         tell_profile(context, *slots);
@@ -160,18 +167,17 @@ island::ExitReason lead(const RunContext& context, OpenedRun opened) {
     std::_Exit(code);
 }
 
-/// Collective over the world, but after TERM.
-int end_together(const comm::Session& session, island::ExitReason reason) {
+/// Collective over the world, but after TERM. Returns the `code` of world rank 0.
+int end_together(const comm::Session& session, int code) {
     // A follower that was dismissed after TERM leaves as its leader does, without a word to other workers.
-    if (reason == island::ExitReason::urgent || cluster::stop_request() == StopRequest::urgent) {
+    if (cluster::stop_request() == StopRequest::urgent) {
         // A launcher ends the others when the first one leaves, so each waits for those that still save.
         comm::wait_for_all(MPI_COMM_WORLD, cluster::seconds_left_to_stop() - 2);
         leave_at_once(exit_stopped);
     }
     cluster::ignore_signals();
     begin_phase(session, "the end of the run", seconds_of_files());
-    const RunState state = reason == island::ExitReason::complete ? RunState::complete : RunState::stopped;
-    return exit_code(from_message<RunState>(comm::broadcast(MPI_COMM_WORLD, to_message(state))));
+    return from_message<int>(comm::broadcast(MPI_COMM_WORLD, to_message(code)));
 }
 
 }  // namespace
@@ -182,7 +188,7 @@ int run_search(const RunContext& context, OpenedRun opened, double timeout) {
     begin_phase(context.session, "handing out the results of other runs", seconds_of_sharing());
     if (!context.group.is_leader()) {
         follow(context);
-        return end_together(context.session, island::ExitReason::complete);
+        return end_together(context.session, exit_done);
     }
     return end_together(context.session, lead(context, std::move(opened)));
 }

@@ -11,6 +11,7 @@
 #include "finch/base/message.hpp"
 #include "finch/data/recorded_pixels.hpp"
 #include "finch/nn/model.hpp"
+#include "finch/search/outcomes.hpp"
 #include "finch/store/model_file.hpp"
 #include "finch/store/resume.hpp"
 
@@ -53,16 +54,17 @@ bool tests_own_data(const TestOptions& options) {
 store::ModelFile read_best(const store::RunDirectory& directory, const store::Recovered& recovered) {
     const std::string path = directory.best_model().string();
     std::vector<std::string> problems;
+    search::Population population(search::ExchangeKind::none, 1);
+    recovered.merge_into(population);
     auto file = store::read_model(path, problems, OnDamage::leave);
     if (!file) {
-        throw ConfigError(problems.empty() ? fmt::format("{} is not there: the run has no trained network yet", path)
+        throw ConfigError(problems.empty() ? fmt::format("{} is not there: the run has no trained network yet ({})",
+                                                         path, search::Outcomes(population).text())
                                            : fmt::format("{} cannot be read: {}", path, fmt::join(problems, "; ")));
     }
     for (const std::string& problem : problems) {
         spdlog::warn("{}", problem);
     }
-    search::Population population(search::ExchangeKind::none, 1);
-    recovered.merge_into(population);
     const search::Individual* individual = population.find(file->individual.id);
     const std::string why = individual == nullptr
                                 ? fmt::format("it is of {}, whom the run does not know", to_text(file->individual.id))

@@ -69,7 +69,7 @@ int status(const RunOptions& options, bool progress) {
     const store::RunDirectory directory(directory_asked_about(options));
     const report::Status now = report::status(directory);
     fmt::print("{}\n", progress ? report::progress_text(now) : report::status_text(now));
-    return exit_code(now.state);
+    return report::exit_code(now);
 }
 
 int print_run_directory(const RunOptions& options) {

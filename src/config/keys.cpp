@@ -149,6 +149,21 @@ Domain final_choice() {
                             key("repeats", &FinalChoice::repeats, whole(1, 1000), "evaluations of each")})});
 }
 
+/// `auto` is 0.
+Key give_up_after() {
+    const auto set = [](const Tree& tree, const Place& config) {
+        auto& after = config.as<Config>().give_up_after;
+        after = whole_number(tree).value_or(0);
+        if (tree.text == "none") {
+            after.reset();
+        }
+    };
+    return {"give_up_after", "auto", either({word_of({"auto", "none"}), whole(1, 4000 * million)}),
+            "a start in which the first so many evaluations all fail, are out of memory or diverge ends with exit code "
+            "75, as long as the run has no result; auto: 8, or twice the workers if that is more; none: never",
+            set};
+}
+
 /// A list of run directories.
 Key reused_runs() {
     const auto set = [](const Tree& tree, const Place& config) {
@@ -193,6 +208,7 @@ Domain search_section() {
         key("retries", &Config::retries, whole(0, 10),
             "how often an evaluation that failed is tried again, each time as another individual of the budget; after "
             "that its genes are not evaluated any more"),
+        give_up_after(),
         islands_apart(),
         key("exchange", &Config::exchange, exchange_section(), "between islands"),
         key("pruning", &Config::pruning, pruning(), "ends unpromising trainings early; not those of a function")

@@ -2,6 +2,7 @@
 
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/out_of_memory.hpp"
 #include "finch/cluster/end_notes.hpp"
 
 #include <algorithm>
@@ -117,8 +118,10 @@ template <class Work>
 std::pair<Status, std::string> Slots::attempt(Work&& work) const {
     try {
         return {work(), ""};
-    } catch (const std::bad_alloc&) {
-        return {Status::out_of_memory, fmt::format("out of memory on rank {} of the worker", group_.rank())};
+    } catch (const std::bad_alloc& error) {
+        const bool is_known = dynamic_cast<const OutOfMemory*>(&error) != nullptr;
+        return {Status::out_of_memory, fmt::format("out of memory on rank {} of the worker{}", group_.rank(),
+                                                   is_known ? std::string(": ") + error.what() : "")};
     } catch (const StorageError& error) {
         return {Status::storage, error.what()};
     } catch (const std::exception& error) {

@@ -77,6 +77,7 @@ Worker::Worker(WorkerOptions options, search::Population population, search::Pro
         archivist_.emplace(
             *archive, LeaseServer(options_.budget, population_, options_.earlier, dealt.counts, options_.final_choice),
             workers(), options_.archive_seconds, hooks_.steady_seconds);
+        failures_left_ = population_.best() == nullptr ? options_.give_up_after : std::nullopt;
     }
     unfinished_ = std::move(dealt.mine);
     const auto [place, count] = place_on_island();
@@ -193,7 +194,8 @@ void Worker::start(search::Individual individual) {
 /// Write first, then tell; then maybe exchange.
 void Worker::settle(search::Individual individual) {
     const double seconds = individual.finished - individual.started;
-    if (individual.started > 0 && seconds >= 0) {
+    // A failure says nothing about it: else many leases would be held, and used up by as many failures.
+    if (individual.started > 0 && seconds >= 0 && individual.ranks_by_loss()) {
         seconds_per_evaluation_ = std::max(seconds, 1e-9);
     }
     if (alone_ == individual.id) {

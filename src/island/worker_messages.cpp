@@ -130,6 +130,11 @@ bool Worker::merge(const search::Record& record, int from) {
     }
     const bool is_new = population_.merge(record);
     if (const auto* result = std::get_if<search::Result>(&record); result != nullptr && is_new) {
+        if (failures_left_ && result->individual.ranks_by_loss()) {
+            failures_left_.reset();
+        } else if (failures_left_ && !result->individual.is_reused()) {
+            --*failures_left_;
+        }
         observer_.settled(result->individual, population_);
     }
     return is_new;

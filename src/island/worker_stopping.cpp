@@ -3,6 +3,7 @@
 #include "finch/base/loss_order.hpp"
 #include "finch/base/words.hpp"
 #include "finch/island/worker.hpp"
+#include "finch/search/outcomes.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -32,6 +33,29 @@ void Worker::check_stop() {
     const bool can_stop = state_ == State::searching || (archivist_ && state_ == State::waiting);
     if ((stop == StopRequest::orderly || time_is_up) && exit_reason_ == ExitReason::complete && can_stop) {
         halt({false, stop == StopRequest::orderly ? "a signal asked to stop" : "the job's time is nearly over"});
+    } else if (exit_reason_ == ExitReason::complete && can_stop && gives_up()) {
+        give_up();
+    }
+}
+
+/// With the last evaluation of the budget the search is complete, whatever came of it.
+bool Worker::gives_up() const {
+    if (!failures_left_ || *failures_left_ > 0 || archivist_->leases().is_closed()) {
+        return false;
+    }
+    const auto ended = static_cast<std::int64_t>(population_.evaluations());
+    const Budget& budget = options_.budget;
+    return (!budget.evaluations || ended < *budget.evaluations) &&
+           (!budget.generations || ended < *budget.generations * workers());
+}
+
+/// World rank 0: what fails now fails for every individual, and the rest of the budget is worth more later.
+void Worker::give_up() {
+    halt({false, fmt::format("given up, as {} ended without a result and none with one (search.give_up_after): {}",
+                             counted(*options_.give_up_after - *failures_left_, "evaluation"),
+                             search::Outcomes(population_).text())});
+    if (exit_reason_ == ExitReason::stopped) {
+        exit_reason_ = ExitReason::gave_up;
     }
 }
 

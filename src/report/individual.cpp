@@ -5,18 +5,22 @@
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
 #include "finch/report/energy.hpp"
+#include "finch/search/outcomes.hpp"
 
 #include "grid.hpp"
 #include "metrics.hpp"
 #include "population_of.hpp"
 #include "sparkline.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <deque>
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <utility>
+#include <vector>
 
 namespace finch::report {
 namespace {
@@ -76,8 +80,13 @@ std::string lineage_table(const search::Space& space, const search::Population& 
     return grid.empty() ? "" : fmt::format("lineage, up to {} generations back\n{}", generations, grid.text());
 }
 
-/// The last lines of a file.
-std::string tail(const std::filesystem::path& path, std::size_t lines) {
+/// The last lines of a file, indented.
+struct Tail {
+    std::string heading;
+    std::string text;
+};
+
+Tail tail(const std::filesystem::path& path, std::size_t lines) {
     std::ifstream file(path, std::ios::binary);
     std::deque<std::string> last;
     std::size_t count = 0;
@@ -87,23 +96,30 @@ std::string tail(const std::filesystem::path& path, std::size_t lines) {
             last.pop_front();
         }
     }
-    std::string text = fmt::format("{}{}\n", path.string(),
-                                   count > lines ? fmt::format(", the last {} of {} lines", lines, count) : "");
+    Tail tail{path.string() + (count > lines ? fmt::format(", the last {} of {} lines", lines, count) : ""), {}};
     for (const std::string& line : last) {
-        text += "  " + line + "\n";
+        tail.text += "  " + line + "\n";
     }
-    return text;
+    return tail;
 }
 
-/// Of each rank.
+/// Of each rank; what differs from that of an earlier one in numbers alone, or was cut short, is not repeated.
 std::string outputs(const store::RunDirectory& directory, const search::Individual& individual, std::size_t lines) {
     std::string text;
+    std::vector<std::pair<std::string, std::string>> shown;  // texts without numbers, and their files
     for (const char* what : {"output", "errors"}) {
         for (std::int32_t rank = 0; rank < individual.ranks; ++rank) {
             const std::filesystem::path path = directory.evaluation_file(
                 individual.id, individual.ranks > 1 ? fmt::format("{}-{}", what, rank) : std::string(what));
             std::error_code none;
-            text += std::filesystem::is_regular_file(path, none) ? tail(path, lines) : "";
+            if (std::filesystem::is_regular_file(path, none)) {
+                const Tail found = tail(path, lines);
+                const std::string key = search::without_numbers(found.text);
+                const auto same = std::find_if(shown.begin(), shown.end(),
+                                               [&key](const auto& earlier) { return earlier.first.starts_with(key); });
+                text += found.heading + (same == shown.end() ? "\n" + found.text : ": as " + same->second + "\n");
+                shown.emplace_back(key, path.filename());
+            }
         }
     }
     return text;
@@ -150,9 +166,14 @@ std::string individual_text(const store::Recovered& recovered, const store::RunD
     text += one->is_reused()
                 ? fmt::format("not trained: this is the result of {}\n", reused_from_text(*one, recovered.facts))
                 : "";
-    text += one->problem.empty() ? "" : fmt::format("problem: {}\n", one->problem);
-    return text + curve_table(*one) + lineage_table(recovered.space, population, *one, fitness) +
-           outputs(directory, *one, lines);
+    const std::string said = outputs(directory, *one, lines);
+    // What its output ends with stands there.
+    const bool is_said =
+        said.find("  " + one->problem.substr(one->problem.rfind('\n') + 1) + "\n") != std::string::npos;
+    text += one->problem.empty()
+                ? ""
+                : fmt::format("problem: {}\n", is_said ? search::one_line(one->problem) : one->problem);
+    return text + curve_table(*one) + lineage_table(recovered.space, population, *one, fitness) + said;
 }
 
 }  // namespace finch::report

@@ -79,7 +79,7 @@ std::string run_json(const store::Recovered& recovered, const search::Space& spa
     json.begin();
     json.member("run", std::string_view(run));
     json.member("number", std::string_view(fmt::format("{:016x}", facts.run)));
-    json.member("state", std::string_view(to_text(facts.state)));
+    json.member("state", std::string_view(state_text(facts.state, population)));
     json.member("seed", std::string_view(std::to_string(facts.seed)));
     json.member("starts", facts.restarts + 1);
     json.member("evaluations", static_cast<std::int64_t>(population.evaluations()));

@@ -12,12 +12,17 @@
 namespace finch::report {
 namespace {
 
+constexpr const char* without_result = " without a result";
+
+/// Failures are no progress as long as the run has no result: a job in which everything fails is not to be requeued.
 /// In a run whose starts die, the search for the individual that kills them takes several starts, and goes on although
 /// none is settled: ends without a note are counted, until the unfinished go on one at a time and deaths are charged.
 double progress_of(const search::Population& population, const store::ArchiveFacts& facts) {
     constexpr double of_silent_end = 1e-6;
     const int silent_ends = facts.starts.empty() ? 0 : facts.starts.back().silent_ends;
-    return search::progress_of(population) + of_silent_end * std::min(silent_ends, search::most_silent_ends);
+    const std::size_t in_vain = search::has_result(population) ? 0 : search::Outcomes(population).without_result();
+    return search::progress_of(population) - static_cast<double>(in_vain) +
+           of_silent_end * std::min(silent_ends, search::most_silent_ends);
 }
 
 RunState state_of(const store::RunDirectory& directory, RunState recorded) {
@@ -48,9 +53,10 @@ Status status(const store::RunDirectory& directory) {
     status.budget_evaluations = recovered->facts.budget_evaluations;
     status.epochs = population.epochs();
     status.budget_epochs = recovered->facts.budget_epochs;
-    if (const search::Individual* best = population.best(); best != nullptr && best->is_complete()) {
-        status.best = *best;
+    if (search::has_result(population)) {
+        status.best = *population.best();
     }
+    status.outcomes = search::Outcomes(population);
     status.start = fmt::format("{:016x}/{}", recovered->facts.run, recovered->facts.restarts + 1);
     status.progress = progress_of(population, recovered->facts);
     return status;
@@ -60,15 +66,25 @@ std::string to_text(RunState state) {
     return state == RunState::stopped || state == RunState::terminated ? "stopped early" : std::string(word(state));
 }
 
+std::string state_text(RunState state, const search::Population& population) {
+    return to_text(state) + (state == RunState::complete && !search::has_result(population) ? without_result : "");
+}
+
+int exit_code(const Status& status) {
+    return status.state == RunState::complete && !status.best ? exit_no_result : finch::exit_code(status.state);
+}
+
 std::string status_text(const Status& status) {
     const std::string epochs =
         status.budget_epochs >= 0 ? ", " + counted_of(status.epochs, status.budget_epochs, "epoch") : "";
     const std::string unfinished = status.unfinished > 0 ? fmt::format(", {} unfinished", status.unfinished) : "";
     const std::string best =
         status.best ? fmt::format(", best loss {:.6g} ({})", status.best->loss, search::to_text(status.best->id)) : "";
-    return fmt::format("{}: {}, {}{}{}{}", to_text(status.state), status.run,
+    const std::string outcomes = status.outcomes.without_result() > 0 ? ", " + status.outcomes.text() : "";
+    const bool is_in_vain = status.state == RunState::complete && !status.best;
+    return fmt::format("{}{}: {}, {}{}{}{}{}", to_text(status.state), is_in_vain ? without_result : "", status.run,
                        counted_of(static_cast<std::int64_t>(status.settled), status.budget_evaluations, "evaluation"),
-                       epochs, unfinished, best);
+                       epochs, unfinished, best, outcomes);
 }
 
 std::string progress_text(const Status& status) {

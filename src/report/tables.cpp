@@ -51,8 +51,9 @@ std::string joules_cell(const search::Individual& individual) {
 
 std::string heading(const store::Recovered& recovered, const search::Population& population, const std::string& run) {
     const store::ArchiveFacts& facts = recovered.facts;
-    std::string text = fmt::format("run {}: {}\n", run,
-                                   facts.state == RunState::running ? "running or interrupted" : to_text(facts.state));
+    std::string text =
+        fmt::format("run {}: {}\n", run,
+                    facts.state == RunState::running ? "running or interrupted" : state_text(facts.state, population));
     const std::size_t reused = population.settled() - population.evaluations();
     const std::string trained =
         population.epochs() > 0 ? ", " + counted_of(population.epochs(), facts.budget_epochs, "epoch") : "";
@@ -247,7 +248,8 @@ std::string overview(const store::Recovered& recovered, const std::string& run, 
     const search::Population population = population_of(recovered, competition);
     const std::string beside = front_table(recovered.space, population, competition.costs, fitness) +
                                final_table(recovered.space, population, competition.final_choice, fitness);
-    std::string text = heading(recovered, population, run) + "outcomes: " + outcome_words(population) + "\n\n" +
+    std::string text = heading(recovered, population, run) + "outcomes: " + outcome_words(population) +
+                       search::Outcomes(population).problems() + "\n\n" +
                        best_table(recovered.space, population, recovered.facts, top, fitness) +
                        (beside.empty() ? "" : "\n" + beside) + "\n" + worker_table(recovered.facts) + "\n" +
                        event_list(recovered.facts, shown_events);

@@ -4,6 +4,7 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/base/out_of_memory.hpp"
 #include "finch/nn/initialization.hpp"
 #include "finch/train/class_weights.hpp"
 
@@ -134,8 +135,8 @@ void Training::check_memory(const nn::ModelPlan& plan) const {
         needed += std::max(plan.snapshot_bytes, memory_.reserved) - memory_.returning;
         needed += data::prefetch_bytes(recipe_.data, dataset_, plan.batch);
     }
-    if (needed > device_.free_bytes()) {
-        throw std::bad_alloc();
+    if (const std::int64_t free = device_.free_bytes(); needed > free) {
+        throw OutOfMemory(needed, free);
     }
 }
 

@@ -118,6 +118,17 @@ TEST_CASE("the final choice: a budget of evaluations alone that leaves something
           2);
 }
 
+TEST_CASE("when a search gives up: a number of evaluations, auto by the workers, or never") {
+    const auto after = [](const std::string& value) {
+        return config::parse("search: {give_up_after: " + value + "}", "file.yaml").give_up_after;
+    };
+    CHECK(after("12") == 12);
+    CHECK(after("auto") == 0);
+    CHECK(config::parse("{}", "file.yaml").give_up_after == 0);
+    CHECK_FALSE(after("none"));
+    CHECK(contains(with("give_up_after: 0"), "search.give_up_after"));
+}
+
 TEST_CASE("several objectives: a loss, then costs, each once; what knows one objective refuses and names what does") {
     const auto with = [](const std::string& search) { return problem_of("search: {" + search + "}"); };
     const std::string two = "objective: [validation_error, parameters], ";

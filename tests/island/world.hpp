@@ -145,6 +145,7 @@ public:
     std::function<bool(const search::Genome&)> exists = [](const search::Genome&) { return true; };
     std::function<bool(const search::Individual&)> fails = [](const search::Individual&) { return false; };
     int retries = 0;
+    std::optional<std::int64_t> give_up_after;
     SilentObserver observer_;
 
 private:
@@ -184,6 +185,7 @@ private:
             options.duplicates = duplicates;
             options.other_results = other_results;
             options.retries = retries;
+            options.give_up_after = give_up_after;
             options.openings_left = openings_left(population, earlier_, beginning.openings());
             options.timeout_seconds = timeout_seconds;
             options.leader_names = {"rank 0 on n1", "rank 1 on n1", "rank 2 on n2"};

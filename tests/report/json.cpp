@@ -3,8 +3,11 @@
 #include "finch/report/individual.hpp"
 
 #include "store/samples.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <doctest/doctest.h>
+#include <filesystem>
+#include <fstream>
 #include <rapidjson/document.h>
 #include <sstream>
 
@@ -100,6 +103,31 @@ TEST_CASE("json: an individual with its curve") {
     CHECK(std::string(read["problem"].GetString()) == "said \"no\"");
     CHECK(std::string(read["reused_run"].GetString()) == "c0ffee00c0ffeeff");
     CHECK_THROWS_AS((void)report::individual_json(recovered, recovered.space, search::Id::make(9, 9, 9)), ConfigError);
+}
+
+TEST_CASE("an individual's text: what all ranks and the problem say alike stands there once") {
+    const testing::TemporaryFolder folder;
+    const store::RunDirectory directory(folder / "run");
+    search::Individual one = evaluated(1, 7);
+    one.outcome = search::Outcome::failed;
+    one.ranks = 2;
+    const std::string traceback = "Traceback:\n  File a, line 3\nOSError: no x.h5";
+    one.problem = "rank 0: exit code 1: " + traceback;
+    const auto file = [&](const std::string& what, const std::string& text) {
+        const std::filesystem::path path = directory.evaluation_file(one.id, what);
+        std::filesystem::create_directories(path.parent_path());
+        std::ofstream(path) << text << "\n";
+    };
+    const auto recovered = run_of_json({one});
+
+    CHECK(report::individual_text(recovered, directory, one.id, "loss").find("line 3") != std::string::npos);
+    file("errors-0", "rank 0: " + traceback);
+    file("errors-1", "rank 1: " + traceback);
+    const std::string text = report::individual_text(recovered, directory, one.id, "loss");
+
+    CHECK(text.find("problem: rank 0: exit code 1: Traceback: … OSError: no x.h5\n") != std::string::npos);
+    CHECK(text.find("line 3") == text.rfind("line 3"));
+    CHECK(text.ends_with("errors-1: as 1.errors-0\n"));
 }
 
 TEST_CASE("an individual's text: its curve as bars, and its ancestors, each once, five generations back") {

@@ -98,6 +98,34 @@ TEST_CASE("the state of a run is complete, stopped early or interrupted by its a
     CHECK(run.state_after(RunState::complete) == RunState::complete);
 }
 
+TEST_CASE("a run without a result is no success: its state says so, in words and by the exit code of finch status") {
+    Run run;
+    search::Individual failed = bred(1);
+    failed.outcome = search::Outcome::failed;
+    failed.problem = "exit code 1: there is no data/x.h5";
+    run.population.merge(failed);
+    const auto told = [&run](RunState state) {
+        run.write(state);
+        const report::Status status = report::status(run.directory);
+        const std::string text = report::status_text(status);
+        CHECK(text.ends_with(", 1 of 200 evaluations, 0 evaluated, 1 failed: 1 × exit code 1: there is no data/x.h5"));
+        return std::pair(report::exit_code(status), text.substr(0, text.find(':')));
+    };
+
+    CHECK(told(RunState::complete) == std::pair(exit_no_result, std::string("complete without a result")));
+    CHECK(told(RunState::gave_up) == std::pair(exit_no_result, std::string("gave up")));
+    CHECK(told(RunState::stopped) == std::pair(exit_stopped, std::string("stopped early")));
+    CHECK(told(RunState::running) == std::pair(exit_interrupted, std::string("interrupted")));
+    CHECK(run.progress() < 0.001);
+
+    run.population.merge(evaluated_at(2, 0.5));
+    run.write(RunState::complete);
+    const report::Status status = report::status(run.directory);
+    CHECK(status.progress >= 2);
+    CHECK(report::exit_code(status) == exit_done);
+    CHECK(report::status_text(status).find(", best loss 0.5 (0.0.2), 1 evaluated, 1 failed: ") != std::string::npos);
+}
+
 TEST_CASE("a directory without a run is the user's error") {
     const TemporaryFolder folder;
 

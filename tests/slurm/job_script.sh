@@ -78,6 +78,19 @@ check "a lock that a dead process left is waited for" requeued
 arrange; answers 75:1 1 75:2; act
 check "a run directory that cannot be read for a moment is asked again" requeued
 
+arrange; answers 2 78:8; echo 75 >"$scratch/srun-code"; act
+check "a search that gave up without a result fails the job" exits 1
+check "a search that gave up without a result is not requeued" not_requeued
+check "it says so" said "the search has no result"
+arrange; answers 78:8 78:16; echo 1 >"$scratch/srun-code"; act
+check "so does a search that is complete without a result" exits 1
+arrange; answers 78:8 0:20; act
+check "a later start of it that gives results completes the job" exits 0
+arrange; answers 78:8:run/1; echo 140 >"$scratch/srun-code"; act
+check "a start that dies before it opens such a run is requeued" requeued
+arrange; answers 78:8:run/1; echo 2 >"$scratch/srun-code"; act
+check "a start that is refused over such a run fails" exits 2
+
 # --- How often ---
 
 arrange; answers 75:3 75:9; mkdir -p "${starts%/*}"; printf 'requeue\n%.0s' {1..19} >"$starts"

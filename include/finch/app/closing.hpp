@@ -14,8 +14,8 @@ namespace finch::app {
 void close_urgently(const RunContext& context, const island::Worker& worker, FileArchive& archive);
 
 /// Leaders: after an orderly end everything is in one synced archive, and the journals are emptied. Collective over the
-/// leaders. Returns how the run as a whole ended. `archive` is given on world rank 0 alone.
-[[nodiscard]] island::ExitReason close_orderly(const RunContext& context, const island::Worker& worker,
-                                               FileJournal& journal, FileArchive* archive);
+/// leaders. Returns the exit code of the run, on world rank 0, to which alone `archive` is given.
+[[nodiscard]] int close_orderly(const RunContext& context, const island::Worker& worker, FileJournal& journal,
+                                FileArchive* archive);
 
 }  // namespace finch::app

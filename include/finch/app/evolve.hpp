@@ -19,14 +19,15 @@ struct RunOptions {
     bool fresh = false;
     bool profile = false;                           ///< finch train: measures where the time goes
     std::optional<std::vector<std::string>> genes;  ///< finch train: name=value for every gene; nothing: a search
+    bool is_trial = false;                          ///< finch plan --try: says nothing of what it found
 };
 
 /// Collective over the world. finch evolve and finch train: runs or resumes a search. `launcher` starts the programs of
 /// a CommandObjective. Returns the exit code, the same on every rank. Throws ConfigError.
 [[nodiscard]] int evolve(comm::Session& session, const RunOptions& options, process::Launcher launcher);
 
-/// Collective over the world. finch train: one individual with the genes that the options give, on all ranks as one
-/// worker.
+/// Collective over the world. finch train: one individual with the genes that the options give, else the first of the
+/// search, on all ranks as one worker.
 [[nodiscard]] int train_one(comm::Session& session, RunOptions options, process::Launcher launcher);
 
 /// The run directory that the options mean.

@@ -3,6 +3,7 @@
 #include "finch/comm/mpi.hpp"
 #include "finch/config/config.hpp"
 #include "finch/data/dataset.hpp"
+#include "finch/process/launcher.hpp"
 
 #include <filesystem>
 #include <optional>
@@ -18,6 +19,7 @@ struct PlanOptions {
     std::optional<int> ranks_per_node;
     int gpus_per_node = 0;
     bool measure = false;
+    bool tries = false;                     ///< --try
     double measure_seconds = 120;           ///< about
     std::optional<std::string> time_limit;  ///< of each start, as sbatch's --time
 };
@@ -28,6 +30,11 @@ struct PlanOptions {
 /// them, and prints what individuals take, how long the search will, in which layout it ends first, and what to submit.
 /// Returns the exit code on rank 0.
 [[nodiscard]] int measure_plan(const comm::Session& session, const PlanOptions& options);
+
+/// Collective over the world. Evaluates the first individual of the search on all ranks as one worker, prints what it
+/// reported and why it failed, and keeps nothing. Returns the exit code: 0 if it gave a result, else 1. Prints the plan
+/// first if the options say for which nodes.
+[[nodiscard]] int try_plan(comm::Session& session, const PlanOptions& options, process::Launcher launcher);
 
 /// The nodes and their GPUs that a plan is for.
 struct Question {

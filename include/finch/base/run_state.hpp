@@ -14,9 +14,10 @@ enum class RunState : std::uint8_t {
     stopped,      ///< it ended in good order and waits to be resumed
     terminated,   ///< the same with seconds left, or a peer dead
     interrupted,  ///< it ended otherwise
+    gave_up,      ///< it ended in good order, as no evaluation gave a result
 };
-constexpr std::array<std::string_view, 5> words_of(RunState) {
-    return {"running", "complete", "stopped", "terminated", "interrupted"};
+constexpr std::array<std::string_view, 6> words_of(RunState) {
+    return {"running", "complete", "stopped", "terminated", "interrupted", "gave up"};
 }
 
 /// Exit codes of all verbs; jobs/evolve.sbatch goes by them.
@@ -26,9 +27,10 @@ inline constexpr int exit_input = 2;
 inline constexpr int exit_stopped = 75;
 inline constexpr int exit_interrupted = 76;
 inline constexpr int exit_running = 77;
+inline constexpr int exit_no_result = 78;  ///< finch status: the run is complete without a result, or gave up
 
 [[nodiscard]] constexpr int exit_code(RunState state) noexcept {
-    constexpr std::array codes{exit_running, exit_done, exit_stopped, exit_stopped, exit_interrupted};
+    constexpr std::array codes{exit_running, exit_done, exit_stopped, exit_stopped, exit_interrupted, exit_no_result};
     return codes.at(static_cast<std::size_t>(state));
 }
 

@@ -84,8 +84,10 @@ public:
     std::vector<search::Cost> costs;  ///< minimised beside it
     search::PropagatorOptions propagator = search::AutomaticOptions{};
     search::Duplicates duplicates = search::Duplicates::breed;
-    std::vector<std::string> reuse;      ///< directories of runs whose results are taken over
-    int retries = 0;                     ///< of what failed
+    std::vector<std::string> reuse;  ///< directories of runs whose results are taken over
+    int retries = 0;                 ///< of what failed
+    /// Evaluations of a start without a result that end it, as long as the run has none; 0: auto; nothing: never.
+    std::optional<std::int64_t> give_up_after = 0;
     std::vector<IslandOptions> islands;  ///< none: all are alike
     search::ExchangeOptions exchange;
     search::PruningOptions pruning;

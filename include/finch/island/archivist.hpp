@@ -24,6 +24,7 @@ public:
     /// The answers to the requests that have none yet, but for those that wait, each to its `worker`.
     [[nodiscard]] std::vector<search::LeaseMessage> answers();
     [[nodiscard]] LeaseServer& leases() noexcept { return leases_; }
+    [[nodiscard]] const LeaseServer& leases() const noexcept { return leases_; }
 
     /// Counts a record that the worker `from` journaled, and keeps what only the archive holds.
     void merge(const search::Record& record, int from);

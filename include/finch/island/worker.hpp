@@ -60,6 +60,9 @@ struct WorkerOptions {
     search::Duplicates duplicates = search::Duplicates::breed;  ///< not looked at without genes
     const search::OtherResults* other_results = nullptr;        ///< of other runs; outlives the worker; null: none
     int retries = 0;                                            ///< of what failed
+    /// The run is given up after so many evaluations of this start without a result, as long as no start of the run has
+    /// one; nothing: never.
+    std::optional<std::int64_t> give_up_after;
     double archive_seconds = 10;
     double training_seconds = 60;
     std::string node;
@@ -81,8 +84,9 @@ public:
 };
 
 /// How a worker's life ended. `complete`: the budget is used. `stopped`: an orderly stop; unfinished trainings are
-/// saved. `urgent`: like it, but nobody waited for anybody. `storage`: nothing can be written any more.
-enum class ExitReason { complete, stopped, urgent, storage };
+/// saved. `urgent`: like it, but nobody waited for anybody. `storage`: nothing can be written any more. `gave_up`:
+/// world rank 0's word for an orderly stop because no evaluation gives a result.
+enum class ExitReason { complete, stopped, urgent, storage, gave_up };
 
 /// An island of more leaders spreads its best by gossip; in others every leader hears of everything.
 inline constexpr std::size_t most_told = 256;
@@ -167,6 +171,8 @@ private:
     // Why it stops, and what it writes: worker_stopping.cpp.
     void check_stop();
     [[nodiscard]] std::optional<std::string> used_budget() const;
+    [[nodiscard]] bool gives_up() const;
+    void give_up();
     [[nodiscard]] double report_due() const;
     [[nodiscard]] double checkpoint_due() const { return last_checkpoint_ + options_.training_seconds; }
     void halt(const search::Halt& asked);
@@ -207,6 +213,8 @@ private:
     double last_checkpoint_ = 0;
     double last_report_ = 0;
     Retries retries_;
+    /// World rank 0: evaluations that may still end without a result before the run is given up; nothing: it has one.
+    std::optional<std::int64_t> failures_left_;
     search::KnownGenomes known_genomes_;
     bool looks_for_duplicates_;
     bool tells_of_starts_;    ///< so that others of the island know what is in training, which it asks for itself

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "finch/base/run_state.hpp"
+#include "finch/search/outcomes.hpp"
 #include "finch/store/run_directory.hpp"
 
 #include <cstddef>
@@ -13,19 +14,21 @@ namespace finch::report {
 /// How far a run is.
 struct Status {
     RunState state = RunState::interrupted;
-    std::string run;                       ///< the run directory
-    std::size_t settled = 0;               ///< evaluations that have ended
-    std::size_t unfinished = 0;            ///< individuals in training
-    std::int64_t budget_evaluations = -1;  ///< −1: none
-    std::int64_t epochs = 0;               ///< that all individuals trained
-    std::int64_t budget_epochs = -1;       ///< −1: none
-    std::optional<search::Individual> best;
+    std::string run;                         ///< the run directory
+    std::size_t settled = 0;                 ///< evaluations that have ended
+    std::size_t unfinished = 0;              ///< individuals in training
+    std::int64_t budget_evaluations = -1;    ///< −1: none
+    std::int64_t epochs = 0;                 ///< that all individuals trained
+    std::int64_t budget_epochs = -1;         ///< −1: none
+    std::optional<search::Individual> best;  ///< of those that are complete
+    search::Outcomes outcomes;
     /// Names the run and how often it was started, as "00c0ffee00c0ffee/3"; "none" where no start came to record
     /// itself.
     std::string start = "none";
     /// Grows with every result and every saved training: the settled, and of each unfinished individual the share of
-    /// its training that is saved. (A little, and a bounded number of times, also with starts that only brought the
-    /// program nearer to the individual which ends its processes.)
+    /// its training that is saved. Failures do not count as long as the run has no result. (A little, and a bounded
+    /// number of times, also with starts that only brought the program nearer to the individual which ends its
+    /// processes.)
     double progress = 0;
 };
 
@@ -34,10 +37,16 @@ struct Status {
 /// be read.
 [[nodiscard]] Status status(const store::RunDirectory& directory);
 
-/// "complete", "stopped early", "interrupted" or "running".
+/// "complete", "stopped early", "interrupted", "running" or "gave up".
 [[nodiscard]] std::string to_text(RunState state);
+/// The same, or "complete without a result".
+[[nodiscard]] std::string state_text(RunState state, const search::Population& population);
 
-/// One line: "complete: runs/mnist, 200 of 200 evaluations, best loss 0.0312 (0.3.17)".
+/// That of `finch status`.
+[[nodiscard]] int exit_code(const Status& status);
+
+/// One line: "complete: runs/mnist, 200 of 200 evaluations, best loss 0.0312 (0.3.17)"; ", 198 evaluated, 2 failed: …"
+/// where some gave no result.
 [[nodiscard]] std::string status_text(const Status& status);
 
 /// The same line behind `progress` and `start`, for scripts: "12.2500000 00c0ffee00c0ffee/3 stopped early: runs/mnist,

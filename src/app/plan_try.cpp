@@ -1,0 +1,93 @@
+// finch plan --try.
+#include "finch/app/evolve.hpp"
+#include "finch/app/on_every_rank.hpp"
+#include "finch/app/plan.hpp"
+#include "finch/app/progress.hpp"
+#include "finch/base/format.hpp"
+#include "finch/report/individual.hpp"
+#include "finch/store/resume.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+namespace finch::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A new folder beside the run directory, so that all nodes see it; removed at the end with all that it holds.
+class TemporaryPlace {
+public:
+    explicit TemporaryPlace(const fs::path& run) : parent_(fs::absolute(run).parent_path()) {
+        std::error_code failure;
+        is_new_ = fs::create_directories(parent_, failure);
+        std::string name = (parent_ / ".try-XXXXXX").string();
+        if (::mkdtemp(name.data()) == nullptr) {
+            throw ConfigError(
+                fmt::format("--try: no folder can be made in {}: {}", parent_.string(), std::strerror(errno)));
+        }
+        path_ = name;
+    }
+    ~TemporaryPlace() {
+        std::error_code none;
+        fs::remove_all(path_, none);
+        if (is_new_) {
+            fs::remove(parent_, none);
+        }
+    }
+    TemporaryPlace(const TemporaryPlace&) = delete;
+    TemporaryPlace& operator=(const TemporaryPlace&) = delete;
+    [[nodiscard]] const fs::path& path() const noexcept { return path_; }
+
+private:
+    fs::path parent_;
+    fs::path path_;
+    bool is_new_ = false;
+};
+
+std::string tried_text(const fs::path& run, const std::string& fitness, int code) {
+    const store::RunDirectory directory(run);
+    const store::Recovered recovered = store::recover_run(directory);
+    search::Population population(search::ExchangeKind::none, 1);
+    recovered.merge_into(population);
+    std::string text;
+    for (const auto& [id, individual] : population.individuals()) {
+        text += report::individual_text(recovered, directory, id, fitness);
+    }
+    return text + (code == exit_done    ? "the first individual gives a result; nothing of it is kept\n"
+                   : code == exit_fault ? "the first individual gives no result; nothing of it is kept\n"
+                                        : "stopped before the first individual ended; nothing of it is kept\n");
+}
+
+}  // namespace
+
+int try_plan(comm::Session& session, const PlanOptions& options, process::Launcher launcher) {
+    std::optional<TemporaryPlace> place;
+    std::string fitness;
+    RunOptions trial;
+    trial.config = options.config;
+    trial.settings = options.settings;
+    trial.run = on_rank_zero(MPI_COMM_WORLD, [&] {
+        if (options.nodes || options.ranks_per_node) {
+            static_cast<void>(plan(options));
+        }
+        const config::Config config = load_to_plan(options);
+        fitness = fitness_name(config.objective);
+        if (std::holds_alternative<config::CommandObjective>(config.objective)) {
+            trial.settings.emplace_back("search.objective.keep=all");
+        }
+        place.emplace(run_directory_of(config, {}));
+        return place->path().string();
+    });
+    trial.settings.insert(trial.settings.end(), {"log={level: error}"});
+    trial.is_trial = true;
+    const int code = train_one(session, std::move(trial), std::move(launcher));
+    if (place) {
+        fmt::print("{}", tried_text(place->path(), fitness, code));
+    }
+    return code;
+}
+
+}  // namespace finch::app

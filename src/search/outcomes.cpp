@@ -1,0 +1,138 @@
+#include "finch/search/outcomes.hpp"
+
+#include "finch/base/enum_words.hpp"
+#include "finch/base/format.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace finch::search {
+namespace {
+
+constexpr std::size_t shown_problems = 3;
+constexpr std::size_t longest_problem = 200;  ///< bytes
+
+bool is_digit(char letter) {
+    return letter >= '0' && letter <= '9';
+}
+
+/// Letters of numbers, ids, names and paths.
+bool is_of_word(char letter) {
+    static constexpr std::string_view others = "_.+-/\\~";
+    return is_digit(letter) || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+           (static_cast<unsigned char>(letter) >= 0x80) || others.find(letter) != std::string_view::npos;
+}
+
+/// The line that says what went wrong: the last with the name of an error, as tracebacks end with; else the last.
+std::string telling_line(const std::string& problem) {
+    std::string last;
+    std::string error;
+    for (std::size_t begin = 0; begin <= problem.size();) {
+        const std::size_t end = std::min(problem.find('\n', begin), problem.size());
+        std::string line = problem.substr(begin, end - begin);
+        line.erase(0, std::min(line.find_first_not_of(" \t"), line.size()));
+        begin = end + 1;
+        if (line.empty()) {
+            continue;
+        }
+        const bool is_error = line.find("Error:") != std::string::npos || line.find("Exception:") != std::string::npos;
+        error = is_error ? line : error;
+        last = std::move(line);
+    }
+    return error.empty() ? last : error;
+}
+
+/// Cut between two letters of UTF-8.
+std::string shortened(std::string text) {
+    if (text.size() <= longest_problem) {
+        return text;
+    }
+    std::size_t end = longest_problem;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) {
+        --end;
+    }
+    return text.substr(0, end) + "…";
+}
+
+}  // namespace
+
+std::string one_line(const std::string& problem) {
+    const std::size_t first_end = problem.find('\n');
+    return first_end == std::string::npos
+               ? problem
+               : problem.substr(0, first_end) + " … " + problem.substr(problem.rfind('\n') + 1);
+}
+
+std::string without_numbers(std::string_view text) {
+    std::string out;
+    std::string_view before;  // the word before
+    for (std::size_t at = 0; at < text.size();) {
+        std::size_t end = at;
+        while (end < text.size() && is_of_word(text[end])) {
+            ++end;
+        }
+        if (end == at) {
+            out += text[at++];
+            continue;
+        }
+        std::string_view word = text.substr(at, end - at);
+        word.remove_prefix(word.find_last_of('/') + 1);  // npos + 1 is 0
+        const bool is_code = before == "code" || before == "signal" || before == "Errno";
+        out += !is_code && std::any_of(word.begin(), word.end(), is_digit) ? "#" : word;
+        before = word;
+        at = end;
+    }
+    return out;
+}
+
+Outcomes::Outcomes(const Population& population) {
+    for (const auto& [id, individual] : population.individuals()) {
+        add(individual);
+    }
+}
+
+void Outcomes::add(const Individual& individual) {
+    if (!individual.finished_training() || individual.is_reused()) {
+        return;
+    }
+    ++counts_.at(static_cast<std::size_t>(individual.outcome));
+    if (!individual.problem.empty()) {
+        std::string line = telling_line(individual.problem);
+        Problem& problem = problems_[without_numbers(line)];
+        problem.example = problem.count == 0 ? shortened(std::move(line)) : problem.example;
+        ++problem.count;
+    }
+}
+
+std::string Outcomes::counts() const {
+    std::string text = fmt::format("{} evaluated", count(Outcome::evaluated));
+    for (const Outcome outcome : {Outcome::pruned, Outcome::stopped}) {
+        text += count(outcome) > 0 ? fmt::format(", {} {}", count(outcome), word(outcome)) : "";
+    }
+    return text + failure_counts();
+}
+
+std::string Outcomes::failure_counts() const {
+    std::string text;
+    for (const Outcome outcome : {Outcome::diverged, Outcome::out_of_memory, Outcome::failed}) {
+        text += count(outcome) > 0 ? fmt::format(", {} {}", count(outcome), word(outcome)) : "";
+    }
+    return text;
+}
+
+std::string Outcomes::problems() const {
+    std::vector<const Problem*> order;
+    for (const auto& [key, problem] : problems_) {
+        order.push_back(&problem);
+    }
+    std::stable_sort(order.begin(), order.end(),
+                     [](const Problem* a, const Problem* b) { return a->count > b->count; });
+    std::string text;
+    for (std::size_t i = 0; i < std::min(order.size(), shown_problems); ++i) {
+        text += fmt::format("{}{} × {}", i == 0 ? ": " : "; ", order[i]->count, order[i]->example);
+    }
+    return text +
+           (order.size() > shown_problems ? fmt::format("; and {} other problems", order.size() - shown_problems) : "");
+}
+
+}  // namespace finch::search

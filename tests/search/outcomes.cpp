@@ -1,0 +1,88 @@
+#include "finch/search/outcomes.hpp"
+
+#include "samples.hpp"
+
+#include <doctest/doctest.h>
+
+namespace finch::search {
+namespace {
+
+Individual ended(std::uint32_t number, Outcome outcome, const std::string& problem = "") {
+    Individual individual = samples::bred(number);
+    individual.outcome = outcome;
+    individual.problem = problem;
+    return individual;
+}
+
+std::string traceback(const std::string& folder) {
+    return "exit code 1: Traceback (most recent call last):\n  File \"" + folder + "/train.py\", line 3\n" +
+           "FileNotFoundError: [Errno 2] No such file: '" + folder + "/data/tex.h5'\n";
+}
+
+}  // namespace
+
+TEST_CASE("equal problems are counted together, whatever the numbers and folders, the most frequent first") {
+    Outcomes outcomes;
+    outcomes.add(ended(1, Outcome::failed, "exit code 3"));
+    outcomes.add(ended(2, Outcome::failed, traceback("/tmp/tmpk3j_x8/0.0.2")));
+    outcomes.add(ended(3, Outcome::failed, traceback("/scratch/run/1.0/17") + "[W123] a last warning"));
+    outcomes.add(ended(4, Outcome::out_of_memory, "out of memory: it needs 12 MiB, and 3 MiB are left"));
+    outcomes.add(ended(5, Outcome::diverged));
+
+    CHECK(outcomes.count(Outcome::failed) == 3);
+    CHECK(outcomes.without_result() == 5);
+    CHECK(
+        outcomes.text() ==
+        "0 evaluated, 1 diverged, 1 out_of_memory, 3 failed: 2 × FileNotFoundError: [Errno 2] No such file: "
+        "'/tmp/tmpk3j_x8/0.0.2/data/tex.h5'; 1 × exit code 3; 1 × out of memory: it needs 12 MiB, and 3 MiB are left");
+}
+
+TEST_CASE("other exit codes, signals and words are other problems; of many the most frequent are told") {
+    CHECK(without_numbers("exit code 3") != without_numbers("exit code 4"));
+    CHECK(without_numbers("ended by signal 9 (Killed)") != without_numbers("ended by signal 11 (Killed)"));
+    CHECK(without_numbers("no /a/b in 12 s") == without_numbers("no /c/b in 1.5e-3 s"));
+    CHECK(without_numbers("no a") != without_numbers("no b"));
+
+    Outcomes outcomes;
+    for (std::uint32_t number = 0; number < 5; ++number) {
+        outcomes.add(ended(number + 1, Outcome::failed, "problem " + std::string(1, static_cast<char>('a' + number))));
+    }
+    CHECK(outcomes.text() ==
+          "0 evaluated, 5 failed: 1 × problem a; 1 × problem b; 1 × problem c; and 2 other problems");
+}
+
+TEST_CASE(
+    "what has not ended, and what another individual did, is not counted; long problems are cut between letters") {
+    Outcomes outcomes;
+    outcomes.add(samples::bred(1));
+    Individual reused = ended(2, Outcome::failed, "of the other");
+    reused.reused_from = samples::bred(1).id;
+    outcomes.add(reused);
+    CHECK(outcomes.text() == "0 evaluated");
+
+    std::string umlauts;
+    for (int i = 0; i < 200; ++i) {
+        umlauts += "ä";
+    }
+    outcomes.add(ended(3, Outcome::failed, "x" + umlauts));
+    CHECK(outcomes.problems() == ": 1 × x" + umlauts.substr(0, 198) + "…");
+}
+
+TEST_CASE("a result is a training that came to its end with a loss") {
+    Population population(ExchangeKind::none, 1);
+    population.merge(ended(1, Outcome::failed));
+    population.merge(ended(2, Outcome::diverged));
+    Individual pruned = ended(3, Outcome::pruned);
+    pruned.loss = 1;
+    population.merge(pruned);
+    CHECK_FALSE(has_result(population));
+
+    Individual evaluated = ended(4, Outcome::evaluated);
+    evaluated.loss = 2;
+    population.merge(evaluated);
+
+    CHECK(has_result(population));
+    CHECK(Outcomes(population).counts() == "1 evaluated, 1 pruned, 1 diverged, 1 failed");
+}
+
+}  // namespace finch::search
