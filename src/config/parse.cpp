@@ -196,6 +196,7 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
     config.evaluation_ = std::make_shared<const Tree>(evaluation_part(all));
     config.fixed_text_ = emit(fixed_part(configuration(), all));
     config.text_ = emit(all);
+    config.measure = measure_of(config.text_);
     return config;
 }
 

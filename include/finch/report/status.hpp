@@ -1,6 +1,7 @@
 #pragma once
 
 #include "finch/base/run_state.hpp"
+#include "finch/search/measure.hpp"
 #include "finch/store/run_directory.hpp"
 
 #include <cstddef>
@@ -20,6 +21,8 @@ struct Status {
     std::int64_t epochs = 0;               ///< that all individuals trained
     std::int64_t budget_epochs = -1;       ///< −1: none
     std::optional<search::Individual> best;
+    std::string config;       ///< the effective configuration's text
+    search::Measure measure;  ///< what it makes of the best one's loss
     /// Names the run and how often it was started, as "00c0ffee00c0ffee/3"; "none" where no start came to record
     /// itself.
     std::string start = "none";
@@ -29,10 +32,13 @@ struct Status {
     double progress = 0;
 };
 
-/// From the archive and the journals alone: no snapshot is opened. A directory whose first start ended before it wrote
-/// an archive holds an interrupted run of nothing. Throws ConfigError where there is no run, FileError where it cannot
-/// be read.
+/// All but the measure, from the archive and the journals alone: no snapshot is opened. A directory whose first start
+/// ended before it wrote an archive holds an interrupted run of nothing. Throws ConfigError where there is no run,
+/// FileError where it cannot be read.
 [[nodiscard]] Status status(const store::RunDirectory& directory);
+
+/// How a run is whose archive says `recorded`: running as long as its lock is held.
+[[nodiscard]] RunState state_of(const store::RunDirectory& directory, RunState recorded);
 
 /// "complete", "stopped early", "interrupted" or "running".
 [[nodiscard]] std::string to_text(RunState state);
