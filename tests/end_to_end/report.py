@@ -192,6 +192,19 @@ def many_individuals(folder):
     passed(f"20 000 individuals: {megabytes:.1f} MB")
 
 
+def same_measures(folder):
+    """The report calls what is minimised as finch does: of networks, by loss and error, of a program, of a function."""
+    from reporting.run import read_run
+    titles = set()
+    for name in ("front", "other", "words", "sphere"):
+        told = json.loads(folder.run(0, "show", f"runs/{name}", "--json"))["measure"]
+        mine = read_run(folder.path / "runs" / name).measure
+        check((mine.name, mine.title) == (told["name"], told["title"]), f"{name}: {mine} here, {told} there")
+        titles.add(mine.title)
+    check(len(titles) == 4, f"two kinds of objective have one name: {titles}")
+    passed(f"the report names measures as finch does: {', '.join(sorted(titles))}")
+
+
 def earlier_versions(folder):
     archives = sorted((SOURCE / "tests" / "compatibility").glob("*/run/**/population.h5"))
     check(len(archives) >= 5, f"fixtures: {archives}")
@@ -227,6 +240,7 @@ def main():
         hostile_words(folder)
         failures_first(folder)
         many_individuals(folder)
+        same_measures(folder)
         earlier_versions(folder)
         no_run(folder)
 
