@@ -250,7 +250,7 @@ def outcomes(run):
     if run.individuals.empty:
         return "No evaluation has begun."
     counts = pandas.crosstab(run.individuals.operator.astype(str), run.individuals.outcome.astype(str))
-    made = figure(height=160 + 30 * len(counts), barmode="stack")
+    made = figure(height=160 + 30 * len(counts), barmode="stack", showlegend=True)
     for outcome in counts.columns:
         made.add_bar(y=list(counts.index), x=[int(count) for count in counts[outcome]], name=outcome, orientation="h",
                      marker_color=OUTCOME_COLOURS.get(outcome, "#718096"))
