@@ -51,7 +51,8 @@ def energy_of_all(table):
 def summary(run):
     table, done = run.individuals, run.complete
     counts = table.outcome.astype(str).value_counts()
-    rows = {"state": run.attributes.get("state", ""), "seed": run.attributes["seed"], "individuals": len(table),
+    rows = {"state": run.state, "minimises": " and ".join([run.measure.title, *map(str, run.objectives[1:])]),
+            "seed": run.attributes["seed"], "individuals": len(table),
             "outcomes": ", ".join(f"{count} {outcome}" for outcome, count in counts.items()),
             "islands": table.island.nunique(), "starts": len(run.starts)}
     if len(table):
@@ -61,15 +62,16 @@ def summary(run):
         rows |= energy_of_all(table)
     if len(done):
         best = done.loc[done.loss.idxmin()]
-        rows |= {"best": best.name, "its loss": shown(float(best.loss))}
+        rows |= {"best": best.name, f"its {run.measure.name}": shown(float(best.loss))}
         if np.isfinite(best.accuracy):
             rows["its validation accuracy"] = f"{100 * best.accuracy:.2f} %"
         if np.isfinite(best.joules) and not best.reused_from:
             rows["its energy"] = energy(float(best.joules))
-        rows["its genes"] = ", ".join(f"{gene.name} = {shown(best[gene.name])}" for gene in run.genes)
-    for name, what in (("test/accuracy", "accuracy on the test set"), ("test/macro_f1", "macro F1 on the test set")):
-        if name in run.best:
-            rows[what] = f"{float(run.best[name]):.4f}"
+        rows["its genes"] = genes_text(run, best)
+    if "test/accuracy" in run.best:
+        rows["accuracy on the test set"] = f"{100 * float(run.best['test/accuracy']):.2f} %"
+    if "test/macro_f1" in run.best:
+        rows["macro F1 on the test set"] = f"{float(run.best['test/macro_f1']):.4f}"
     return rows
 
 
@@ -78,6 +80,18 @@ def add_summaries(page, runs):
     summaries = [summary(run) for run in runs]
     names = list(dict.fromkeys(name for rows in summaries for name in rows))
     page.table(["", *[run.name for run in runs]], [[name, *[rows.get(name, "") for rows in summaries]] for name in names])
+
+
+def genes_text(run, row):
+    return ", ".join(f"{gene.name} = {shown(row[gene.name])}" for gene in run.genes)
+
+
+def add_best(page, run, most=5):
+    """Those of all islands together, as `finch show` has them."""
+    best = run.complete.sort_values(["loss", "id_number"]).head(most)
+    page.section("The best of all", f"{len(best)} of the {len(run.complete)} individuals that were trained to their end.")
+    page.table(["id", run.measure.title, "epochs", "genes"],
+               [[name, shown(float(row.loss)), row.epochs, genes_text(run, row)] for name, row in best.iterrows()])
 
 
 def flat(tree, path=""):
@@ -95,7 +109,8 @@ def add_differences(page, runs):
 
 
 def add_genes(page, run):
-    page.section("Genes and loss", f"Each line is one of the {len(run.complete)} individuals that were trained to their end; dark ones are the best. Drag along an "
+    measure = run.measure.name
+    page.section(f"Genes and {measure}", f"Each line is one of the {len(run.complete)} individuals that were trained to their end; dark ones are the best. Drag along an "
                                    "axis to choose.")
     page.figure(figures.parallel_coordinates(run))
     page.section("Each gene", "Later individuals are darker: where they gather is where the search went.")
@@ -106,9 +121,9 @@ def add_genes(page, run):
         return
     forest = analysis.Forest(run)
     verdict = "so what follows can be believed" if forest.score > 0.5 else "so what follows is weak evidence" if forest.score > 0.1 else "so it has learnt next to nothing"
-    page.text(f"A random forest of 200 trees learns the rank of the loss from the genes of {forest.samples} individuals. On the 30 % that it has not seen, its R² is "
+    page.text(f"A random forest of 200 trees learns the rank of the {measure} from the genes of {forest.samples} individuals. On the 30 % that it has not seen, its R² is "
               f"{forest.score:.2f}, {verdict}. Bars: by how much that falls when one gene's values are shuffled; mean and standard deviation of 20 times. The search "
-              "looked where losses are small, so this holds there.")
+              f"looked where the {measure} is small, so this holds there.")
     page.figure(figures.importance(forest))
     page.section("Pairs of genes", "What that forest predicts over two genes, the others as the run had them; 0 is the best. Dots are individuals.")
     page.figure(figures.contours(forest))
@@ -136,16 +151,8 @@ def add_best_model(page, run):
         page.pictures(images, captions)
 
 
-def build(runs):
-    run = runs[0]
-    page = Page(" and ".join(run.name for run in runs) if len(runs) < 4 else f"{len(runs)} runs")
-    add_summaries(page, runs)
-    if len(runs) > 1:
-        add_differences(page, runs)
-    page.section("Progress", "The smallest loss so far.")
-    page.figure(figures.progress(runs))
-    if len(runs) > 1:
-        page.text(f"What follows is of {run.name}.")
+def add_results(page, run):
+    add_best(page, run)
     page.section("Learning curves")
     page.figure(figures.learning_curves(run))
     add_genes(page, run)
@@ -153,14 +160,32 @@ def build(runs):
         page.section("The front", "Individuals that no other one beats in all objectives.")
         page.figure(figures.pareto(run))
     add_outcomes(page, run)
-    page.section("Where the best comes from", "Its ancestors, dark ones with a small loss.")
+    page.section("Where the best comes from", f"Its ancestors, dark ones with a small {run.measure.name}.")
     page.figure(figures.family_tree(run))
+
+
+def build(runs):
+    run = runs[0]
+    page = Page(" and ".join(run.name for run in runs) if len(runs) < 4 else f"{len(runs)} runs")
+    if run.measured.empty:
+        page.text(f"{run.name} has no result.")
+        add_outcomes(page, run)
+    add_summaries(page, runs)
+    if len(runs) > 1:
+        add_differences(page, runs)
+    if any(len(one.measured) for one in runs):
+        page.section("Progress", f"The smallest {' or '.join(dict.fromkeys(one.measure.name for one in runs))} so far.")
+        page.figure(figures.progress(runs))
+    if len(runs) > 1:
+        page.text(f"What follows is of {run.name}.")
+    if len(run.measured):
+        add_results(page, run)
     page.section("Workers", "Each bar is a training; below, the share of workers that trained.")
     page.figure(figures.timeline(run))
     if run.individuals.island.nunique() > 1:
         page.section("Exchange between islands")
         page.figure(figures.exchange(run))
-    if run.loss_name.startswith("validation"):
+    if run.trains and len(run.measured):
         add_best_model(page, run)
     page.section("Configuration")
     page.code(run.config)

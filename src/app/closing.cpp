@@ -17,6 +17,13 @@
 namespace finch::app {
 namespace {
 
+/// The commands that say what came of it.
+std::string next_steps(const RunContext& context) {
+    const std::string run = context.directory.root().string();
+    return fmt::format("next: finch show {0}, tools/report.py {0}{1}", run,
+                       context.config.trains() ? ", finch test " + run : "");
+}
+
 std::string closing_line(const RunContext& context, const island::Worker& worker, island::ExitReason reason) {
     const search::Population& population = worker.population();
     const search::Outcomes outcomes(population);
@@ -27,7 +34,7 @@ std::string closing_line(const RunContext& context, const island::Worker& worker
         gave_up ? "the rest of the budget is kept: mend the cause and start it again to go on, with --fresh if that "
                   "changes the configuration"
         : is_in_vain ? "mend what failed, then raise search.budget, or begin anew with --fresh"
-                     : fmt::format("look at {} with h5dump or finch show", context.directory.archive().string());
+                     : next_steps(context);
     return fmt::format("{}{}: {}, {} unfinished{}; {}",
                        gave_up       ? "gave up"
                        : is_complete ? "complete"
@@ -45,16 +52,16 @@ bool publish(const RunContext& context, std::uint64_t run, const search::Populat
 
 /// World rank 0. Whose weights models/best.h5 has where the best has none.
 void tell_of_best(const search::Population& population, const store::ArchiveFacts& facts,
-                  const std::optional<search::FinalChoice>& choice) {
+                  const config::Config& config) {
     const search::Individual* best = population.best();
-    const search::Individual* published = search::chosen(population, choice);
+    const search::Individual* published = search::chosen(population, config.final_choice);
     if (best == nullptr || !best->is_of_another_run() || (published != nullptr && published->is_repeat())) {
         return;
     }
     spdlog::warn("the best individual {} has the result of {}, whose weights are not here: {}", to_text(best->id),
                  report::reused_from_text(*best, facts),
-                 published != nullptr ? fmt::format("models/best.h5 is the best that was trained here, {}, loss {:.5g}",
-                                                    to_text(published->id), published->loss)
+                 published != nullptr ? fmt::format("models/best.h5 is the best that was trained here, {}, {} {:.5g}",
+                                                    to_text(published->id), config.measure.name, published->loss)
                                       : "there is no models/best.h5, as nothing was trained here");
 }
 
@@ -129,14 +136,13 @@ void print_summary(const RunContext& context, const island::Worker& worker, cons
         spdlog::warn("the final choice has no winner, as all its repeats failed: the best is that of the search");
     }
     if (context.config.trains()) {
-        tell_of_best(population, archive.facts(), context.config.final_choice);
+        tell_of_best(population, archive.facts(), context.config);
     }
-    fmt::print("\n{}", report::best_table(context.config.space, population, archive.facts(), 3,
-                                          fitness_name(context.config.objective)));
-    fmt::print("{}", report::front_table(context.config.space, population, context.config.costs,
-                                         fitness_name(context.config.objective)));
-    fmt::print("{}", report::final_table(context.config.space, population, context.config.final_choice,
-                                         fitness_name(context.config.objective)));
+    const config::Config& config = context.config;
+    const std::string& fitness = config.measure.name;
+    fmt::print("\n{}{}{}", report::best_table(config.space, population, archive.facts(), {}, fitness),
+               report::front_table(config.space, population, config.costs, fitness),
+               report::final_table(config.space, population, config.final_choice, fitness));
 }
 
 }  // namespace

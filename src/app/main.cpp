@@ -236,11 +236,13 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
         verb->callback([&line, work] { line.run = [work] { return alone(work); }; });
     };
     CLI::App* showing =
-        app.add_subcommand("show", "what a run found: the best of each island, counts, utilisation; or one individual");
+        app.add_subcommand("show", "what a run found: the best, counts, utilisation; or one individual");
     showing->add_option("run", line.show.run, "the run directory")->required()->type_name("RUN");
     showing->add_option("id", line.show.id, "an individual, e.g. 0.3.17: its learning curve, its program's output")
         ->type_name("ID");
-    showing->add_option("--top", line.show.top, "individuals per island")->check(CLI::PositiveNumber);
+    showing->add_option("--top", line.show.top.count, "so many of the best")->check(CLI::PositiveNumber);
+    showing->add_flag("--islands", line.show.top.of_each_island,
+                      "the best of each island, also where copies make them alike");
     auto* const csv = showing->add_flag("--csv", line.show.csv, "every individual as comma-separated values");
     auto* const json = showing->add_flag("--json", line.show.json, "the same as one JSON object");
     auto* const follow =

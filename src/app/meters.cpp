@@ -26,9 +26,12 @@ std::string source_text(energy::Source source, const config::Config& config) {
             return "measured by the CPUs (RAPL)";
         case energy::Source::estimated:
             return fmt::format("estimated with {:g} W for each rank (workers.watts)", config.workers.watts.value_or(0));
-        default:
-            return "not known (workers.watts: W would estimate it)";
+        case energy::Source::unknown:
+        case energy::Source::none:
+        case energy::Source::mixed:
+            break;
     }
+    return "not known (workers.watts: W would estimate it)";
 }
 
 /// "energy: measured by the GPUs (NVML)"; where ranks differ, how many have what; and the first reason why one does not

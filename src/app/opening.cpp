@@ -125,7 +125,7 @@ void warn_of_other_batches(const search::Population& population, const config::C
     if (config.recipe(individual.genome, individual.id.value).training.batch_size_per_rank) {
         spdlog::warn(
             "training.batch_size_per_rank with other ranks: {} was trained by {}, a worker now has {}, so the same "
-            "genes train with another global batch (column batch_size), and their losses are not comparable",
+            "genes train with another global batch (column batch_size), and their results are not comparable",
             to_text(individual.id), individual.ranks, config.workers.ranks);
     }
 }

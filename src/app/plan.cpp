@@ -23,9 +23,9 @@ namespace finch::app {
 namespace {
 
 /// "search ends after 200 evaluations or 2 hours".
-std::string budget_text(const island::Budget& budget) {
+std::string budget_text(const island::Budget& budget, const search::Measure& measure) {
     std::vector<std::string> ends;
-    const auto add = [&ends](const auto& amount, const char* format) {
+    const auto add = [&ends](const auto& amount, const std::string& format) {
         if (amount) {
             ends.push_back(fmt::format(fmt::runtime(format), *amount));
         }
@@ -35,7 +35,7 @@ std::string budget_text(const island::Budget& budget) {
     add(budget.epochs, "{} epochs of all trainings");
     add(budget.hours, "{} hours");
     add(budget.node_hours, "{} node hours");
-    add(budget.target_loss, "a loss of {}");
+    add(budget.target_loss, "a best " + measure.name + " of {}");
     return fmt::format("the search ends after {}\n", fmt::join(ends, " or "));
 }
 
@@ -184,7 +184,7 @@ void print_plan(const config::Config& config, const Question& question, const da
     std::string text = table(config, layout, devices);
     text += config.trains() ? training_text(config, layout, devices.uses_devices(), datasets)
                             : memory_text(config, node_memory(config, layout, {}, {}));
-    text += budget_text(config.budget);
+    text += budget_text(config.budget, config.measure);
     for (const auto* warnings : {&layout.warnings, &devices.warnings}) {
         for (const std::string& warning : *warnings) {
             text += "warning: " + warning + "\n";

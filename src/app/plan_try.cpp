@@ -47,14 +47,14 @@ private:
     bool is_new_ = false;
 };
 
-std::string tried_text(const fs::path& run, const std::string& fitness, int code) {
+std::string tried_text(const fs::path& run, const search::Measure& measure, int code) {
     const store::RunDirectory directory(run);
     const store::Recovered recovered = store::recover_run(directory);
     search::Population population(search::ExchangeKind::none, 1);
     recovered.merge_into(population);
     std::string text;
     for (const auto& [id, individual] : population.individuals()) {
-        text += report::individual_text(recovered, directory, id, fitness);
+        text += report::individual_text(recovered, directory, id, measure);
     }
     return text + (code == exit_done    ? "the first individual gives a result; nothing of it is kept\n"
                    : code == exit_fault ? "the first individual gives no result; nothing of it is kept\n"
@@ -65,7 +65,7 @@ std::string tried_text(const fs::path& run, const std::string& fitness, int code
 
 int try_plan(comm::Session& session, const PlanOptions& options, process::Launcher launcher) {
     std::optional<TemporaryPlace> place;
-    std::string fitness;
+    search::Measure measure;
     RunOptions trial;
     trial.config = options.config;
     trial.settings = options.settings;
@@ -74,7 +74,7 @@ int try_plan(comm::Session& session, const PlanOptions& options, process::Launch
             static_cast<void>(plan(options));
         }
         const config::Config config = load_to_plan(options);
-        fitness = fitness_name(config.objective);
+        measure = config.measure;
         if (std::holds_alternative<config::CommandObjective>(config.objective)) {
             trial.settings.emplace_back("search.objective.keep=all");
         }
@@ -85,7 +85,7 @@ int try_plan(comm::Session& session, const PlanOptions& options, process::Launch
     trial.is_trial = true;
     const int code = train_one(session, std::move(trial), std::move(launcher));
     if (place) {
-        fmt::print("{}", tried_text(place->path(), fitness, code));
+        fmt::print("{}", tried_text(place->path(), measure, code));
     }
     return code;
 }

@@ -35,11 +35,6 @@ std::string score_text(const search::Individual& individual, const std::string& 
 
 }  // namespace
 
-std::string fitness_name(const config::Objective& objective) {
-    const auto* measured = std::get_if<train::Objective>(&objective);
-    return measured != nullptr && *measured == train::Objective::validation_error ? "error" : "loss";
-}
-
 Progress::Progress(const config::Config& config, bool is_rank_zero, const search::Population& before,
                    double hours_before)
     : config_(config),
@@ -73,7 +68,7 @@ std::string Progress::summary(const search::Population& population) const {
         config_.budget.evaluations ? fmt::format("/{}", *config_.budget.evaluations) : "",
         config_.budget.epochs ? fmt::format(", {}/{} epochs", population.epochs(), *config_.budget.epochs) : "",
         best != nullptr && best->is_complete()
-            ? fmt::format(", best {} {:.5g} ({})", fitness_name(config_.objective), best->loss, to_text(best->id))
+            ? fmt::format(", best {} {:.5g} ({})", config_.measure.name, best->loss, to_text(best->id))
             : "",
         outcomes_.failure_counts(), hourly, time_left(settled));
 }
@@ -97,7 +92,7 @@ void Progress::settled(const search::Individual& individual, const search::Popul
     const std::string what = individual.is_repeat() ? fmt::format("repeats {}", to_text(individual.parents[0]))
                                                     : fmt::format("on island {}", individual.island);
     spdlog::log(is_failure ? spdlog::level::warn : spdlog::level::info, "{} {}: {} [{}]{} | {}", to_text(individual.id),
-                what, score_text(individual, fitness_name(config_.objective)),
+                what, score_text(individual, config_.measure.name),
                 search::genome_text(config_.space, individual.genome), more, summary(population));
 }
 

@@ -1,6 +1,5 @@
 #include "finch/app/show.hpp"
 
-#include "finch/app/progress.hpp"
 #include "finch/app/read_run.hpp"
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
@@ -54,11 +53,11 @@ std::string painted(const std::string& text) {
 
 std::string comparison_text(const std::filesystem::path& one, const std::filesystem::path& other) {
     const std::array runs{read_run(one), read_run(other)};
-    const std::string fitness = fitness_name(runs[0].config.objective);
-    const std::array compared{report::Compared{one.string(), runs[0].recovered, runs[0].config.space},
-                              report::Compared{other.string(), runs[1].recovered, runs[1].config.space}};
+    const std::array compared{
+        report::Compared{one.string(), runs[0].recovered, runs[0].config.space, runs[0].competition},
+        report::Compared{other.string(), runs[1].recovered, runs[1].config.space, runs[1].competition}};
     const std::string differences = config::difference(runs[0].recovered.facts.config, runs[1].recovered.facts.config);
-    std::string text = "results\n" + report::comparison_table(compared, fitness) + "\nconfigurations" +
+    std::string text = "results\n" + report::comparison_table(compared) + "\nconfigurations" +
                        (differences.empty() ? ": the same\n" : "\n");
     std::istringstream lines(differences);
     for (std::string line; std::getline(lines, line);) {
@@ -80,18 +79,17 @@ std::string picture(const ShowOptions& options, const report::Status& status) {
                 ? fmt::format(", about {} left\n", duration_text(left / hourly * 3600))
                 : "\n";
     return text + "  " + report::outcome_words(population) + "\n\n" +
-           report::best_table(config.space, population, recovered.facts, options.top, fitness_name(config.objective)) +
-           "\n" + report::training_table(config.space, population, unix_seconds(), followed_workers) + "\n" +
+           report::best_table(config.space, population, recovered.facts, options.top, config.measure.name) + "\n" +
+           report::training_table(config.space, population, unix_seconds(), followed_workers) + "\n" +
            report::worker_table(recovered.facts);
 }
 
 /// On a terminal one picture in place of the other; else a line when something has changed. Until the run has ended.
 int follow(const ShowOptions& options) {
-    const store::RunDirectory directory(options.run);
     std::string last;
     for (;;) {
         const double began = steady_seconds();
-        const report::Status now = report::status(directory);
+        const report::Status now = status_of(options.run);
         const bool ended = now.state != RunState::running;
         const std::string line = report::status_text(now);
         if (is_terminal()) {
@@ -117,17 +115,16 @@ std::string show_text(const ShowOptions& options) {
     }
     const auto [recovered, config, competition] = read_run(options.run);
     const std::string name = options.run.string();
-    const std::string fitness = fitness_name(config.objective);
     if (!options.id.empty()) {
         const search::Id id = search::parse_id(options.id);
-        return options.json ? report::individual_json(recovered, config.space, id)
-                            : report::individual_text(recovered, store::RunDirectory(options.run), id, fitness);
+        return options.json ? report::individual_json(recovered, config.space, config.measure, id)
+                            : report::individual_text(recovered, store::RunDirectory(options.run), id, config.measure);
     }
     if (options.json) {
-        return report::run_json(recovered, config.space, competition, name, options.top);
+        return report::run_json(recovered, config.space, competition, name, options.top.count);
     }
     return options.csv ? report::csv(recovered, competition)
-                       : report::overview(recovered, name, options.top, competition, fitness);
+                       : report::overview(recovered, name, options.top, competition);
 }
 
 }  // namespace

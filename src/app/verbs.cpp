@@ -66,8 +66,7 @@ int export_run(const ExportOptions& options) {
 }
 
 int status(const RunOptions& options, bool progress) {
-    const store::RunDirectory directory(directory_asked_about(options));
-    const report::Status now = report::status(directory);
+    const report::Status now = status_of(directory_asked_about(options));
     fmt::print("{}\n", progress ? report::progress_text(now) : report::status_text(now));
     return report::exit_code(now);
 }

@@ -8,17 +8,14 @@ namespace finch::backend {
 namespace {
 
 const char* instructions() {
-    switch (dnnl::get_effective_cpu_isa()) {
-        case dnnl::cpu_isa::sse41:
-            return "SSE4.1";
-        case dnnl::cpu_isa::avx:
-            return "AVX";
-        case dnnl::cpu_isa::avx2:
-        case dnnl::cpu_isa::avx2_vnni:
-            return "AVX2";
-        default:
-            return "AVX-512 or later";
+    const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
+    if (isa == dnnl::cpu_isa::sse41) {
+        return "SSE4.1";
     }
+    if (isa == dnnl::cpu_isa::avx) {
+        return "AVX";
+    }
+    return isa == dnnl::cpu_isa::avx2 || isa == dnnl::cpu_isa::avx2_vnni ? "AVX2" : "AVX-512 or later";
 }
 
 }  // namespace

@@ -200,6 +200,7 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
     }
     config.fixed_text_ = emit(fixed);
     config.text_ = emit(all);
+    config.measure = measure_of(config.text_);
     return config;
 }
 

@@ -11,10 +11,8 @@ namespace finch::config {
 namespace {
 
 void check_swarm(const search::SwarmOptions& swarm, const Tree& written) {
-    using search::SwarmVariant;
-    const bool is_constricted = swarm.variant == SwarmVariant::constriction || swarm.variant == SwarmVariant::canonical;
     const double sum = swarm.cognitive.value_or(2.05) + swarm.social.value_or(2.05);
-    if (is_constricted && !(sum > 4)) {
+    if (search::limits_of(swarm.variant).constricts && !(sum > 4)) {
         fail(written, "swarm",
              fmt::format(
                  "'{}' needs cognitive + social above 4, not {}: below, nothing is constricted; basic and clamped "

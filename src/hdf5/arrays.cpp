@@ -40,26 +40,20 @@ constexpr std::uint64_t most_widening = 8;  // bytes of memory for one in the fi
 std::optional<Values> kind_of(hid_t dataset) {
     const Hid type(check_reading(H5Dget_type(dataset), "H5Dget_type"));
     const std::size_t bytes = H5Tget_size(type.get());
-    switch (H5Tget_class(type.get())) {
-        case H5T_INTEGER:
-            if (bytes > sizeof(std::int64_t)) {
-                return std::nullopt;
-            }
-            if (bytes == 1 && H5Tget_sign(type.get()) == H5T_SGN_NONE) {
-                return Values(std::vector<std::uint8_t>());
-            }
-            return Values(std::vector<std::int64_t>());
-        case H5T_FLOAT:
-            if (bytes <= sizeof(float)) {
-                return Values(std::vector<float>());
-            }
-            if (bytes > sizeof(long double)) {
-                return std::nullopt;
-            }
-            return Values(std::vector<double>());
-        default:
-            return std::nullopt;
+    const H5T_class_t kind = H5Tget_class(type.get());
+    if (kind == H5T_INTEGER && bytes == 1 && H5Tget_sign(type.get()) == H5T_SGN_NONE) {
+        return Values(std::vector<std::uint8_t>());
     }
+    if (kind == H5T_INTEGER && bytes <= sizeof(std::int64_t)) {
+        return Values(std::vector<std::int64_t>());
+    }
+    if (kind == H5T_FLOAT && bytes <= sizeof(float)) {
+        return Values(std::vector<float>());
+    }
+    if (kind == H5T_FLOAT && bytes <= sizeof(long double)) {
+        return Values(std::vector<double>());
+    }
+    return std::nullopt;
 }
 
 /// H5Lvisit's: notes the name of every link. It ends the visit before it goes deeper than its stack can bear.

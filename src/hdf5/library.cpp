@@ -38,22 +38,16 @@ void keep_reason_of_failed_close() noexcept {
 }
 
 herr_t close(hid_t id) noexcept {
-    switch (H5Iget_type(id)) {
-        case H5I_FILE:
-            return H5Fclose(id);
-        case H5I_GROUP:
-            return H5Gclose(id);
-        case H5I_DATASET:
-            return H5Dclose(id);
-        case H5I_DATATYPE:
-            return H5Tclose(id);
-        case H5I_DATASPACE:
-            return H5Sclose(id);
-        case H5I_ATTR:
-            return H5Aclose(id);
-        default:
-            return H5Idec_ref(id) < 0 ? -1 : 0;
+    static constexpr std::pair<H5I_type_t, herr_t (*)(hid_t)> closers[] = {
+        {H5I_FILE, H5Fclose},     {H5I_GROUP, H5Gclose},     {H5I_DATASET, H5Dclose},
+        {H5I_DATATYPE, H5Tclose}, {H5I_DATASPACE, H5Sclose}, {H5I_ATTR, H5Aclose}};
+    const H5I_type_t type = H5Iget_type(id);
+    for (const auto& [known, close_known] : closers) {
+        if (type == known) {
+            return close_known(id);
+        }
     }
+    return H5Idec_ref(id) < 0 ? -1 : 0;
 }
 
 }  // namespace

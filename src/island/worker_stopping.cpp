@@ -64,7 +64,7 @@ std::optional<std::string> Worker::used_budget() const {
     const Budget& budget = options_.budget;
     const search::Individual* best = budget.target_loss ? population_.best() : nullptr;
     if (best != nullptr && best->is_complete() && !is_better_loss(*budget.target_loss, best->loss)) {
-        return fmt::format("the target loss is reached: {}", best->loss);
+        return fmt::format("search.budget.target_loss is reached: {}", best->loss);
     }
     if (budget.epochs && population_.epochs() >= *budget.epochs) {
         return fmt::format("the budget of {} is used", counted(*budget.epochs, "epoch"));

@@ -18,7 +18,13 @@ std::string kind_name(const ConvLayer& /*layer*/) {
     return "conv";
 }
 std::string kind_name(const PoolLayer& layer) {
-    return layer.kind == backend::Pooling::max ? "max_pool" : "average_pool";
+    switch (layer.kind) {
+        case backend::Pooling::max:
+            return "max_pool";
+        case backend::Pooling::average:
+            return "average_pool";
+    }
+    return "pool";
 }
 std::string kind_name(const GlobalAveragePoolLayer& /*layer*/) {
     return "global_average_pool";

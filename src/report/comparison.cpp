@@ -78,7 +78,7 @@ std::string reached(const Findings& one, double loss) {
 
 }  // namespace
 
-std::string comparison_table(std::span<const Compared> runs, const std::string& fitness) {
+std::string comparison_table(std::span<const Compared> runs) {
     std::vector<Findings> found;
     std::vector<std::string> head{""};
     std::optional<double> worst;
@@ -97,9 +97,8 @@ std::string comparison_table(std::span<const Compared> runs, const std::string& 
         grid.add(std::move(line));
     };
     const auto facts = [](const Findings& one) -> const store::ArchiveFacts& { return one.run.recovered.facts; };
-    row("state", [&](const Findings& one) {
-        return facts(one).state == RunState::running ? "running or interrupted" : to_text(facts(one).state);
-    });
+    row("state", [&](const Findings& one) { return to_text(facts(one).state); });
+    row("minimises", [](const Findings& one) { return objectives_text(one.run.competition); });
     row("evaluations", [](const Findings& one) { return std::to_string(one.population.evaluations()); });
     row("epochs", [](const Findings& one) { return std::to_string(one.population.epochs()); });
     row("outcomes", [](const Findings& one) { return outcome_words(one.population); });
@@ -114,7 +113,13 @@ std::string comparison_table(std::span<const Compared> runs, const std::string& 
         const std::string text = energy_text(energy_totals(one.population));
         return text.empty() ? "-" : text;
     });
-    row("best " + fitness, [](const Findings& one) { return number(one.best_loss()); });
+    const search::Measure& measure = runs.front().competition.measure;
+    const bool comparable = std::all_of(
+        runs.begin(), runs.end(), [&](const Compared& run) { return run.competition.measure.title == measure.title; });
+    row(comparable ? "best " + measure.name : "best", [&](const Findings& one) {
+        return comparable ? number(one.best_loss())
+                          : fmt::format("{} {}", one.run.competition.measure.name, number(one.best_loss()));
+    });
     row("its id", [](const Findings& one) {
         const search::Individual* const best = one.population.best();
         return best != nullptr && best->is_complete() ? to_text(best->id) : "-";
@@ -123,7 +128,10 @@ std::string comparison_table(std::span<const Compared> runs, const std::string& 
         const search::Individual* const best = one.population.best();
         return best != nullptr && best->is_complete() ? search::genome_text(one.run.space, best->genome) : "-";
     });
-    row(fmt::format("until {} {}", fitness, number(shared)), [&](const Findings& one) { return reached(one, shared); });
+    if (comparable) {
+        row(fmt::format("until {} {}", measure.name, number(shared)),
+            [&](const Findings& one) { return reached(one, shared); });
+    }
     return grid.text();
 }
 

@@ -54,8 +54,8 @@ std::string text_of(const T& value) {
     }
 }
 
-/// The columns of /individuals, the genes behind the id and the islands on which it is active behind that of its birth;
-/// then why it failed; then the `metrics` at the best epoch.
+/// The columns of /individuals, the genes behind the id, what the loss is behind it, and the islands on which it is
+/// active behind that of its birth; then why it failed; then the `metrics` at the best epoch.
 std::vector<std::string> head(const search::Space& space, const std::vector<std::string>& metrics) {
     std::vector<std::string> names;
     for_each_column<search::Individual>([&](const Column& column, const auto&) {
@@ -66,6 +66,9 @@ std::vector<std::string> head(const search::Space& space, const std::vector<std:
         if (column.name == "island") {
             names.emplace_back("islands");
         }
+        if (column.name == "loss") {
+            names.emplace_back("loss.measure");
+        }
     });
     names.emplace_back("problem");
     for (const std::string& name : metrics) {
@@ -75,7 +78,7 @@ std::vector<std::string> head(const search::Space& space, const std::vector<std:
 }
 
 std::vector<std::string> line(const search::Space& space, const search::Individual& one, const std::string& islands,
-                              const std::vector<std::string>& metrics) {
+                              const search::Measure& measure, const std::vector<std::string>& metrics) {
     std::vector<std::string> cells;
     for_each_column<search::Individual>([&](const Column& column, const auto& get) {
         cells.push_back(text_of(get(one)));
@@ -84,6 +87,9 @@ std::vector<std::string> line(const search::Space& space, const search::Individu
         }
         if (column.name == "island") {
             cells.push_back(islands);
+        }
+        if (column.name == "loss") {
+            cells.push_back(measure.title);
         }
     });
     cells.push_back(one.problem);
@@ -119,7 +125,8 @@ std::string csv(const store::Recovered& recovered, const Competition& competitio
     const auto islands = islands_by_id(population);
     for (const search::Individual* one : all) {
         const auto found = islands.find(one->id);
-        append(out, line(recovered.space, *one, found != islands.end() ? found->second : "", metrics));
+        append(out,
+               line(recovered.space, *one, found != islands.end() ? found->second : "", competition.measure, metrics));
     }
     return out;
 }

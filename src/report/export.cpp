@@ -10,9 +10,9 @@ std::string exported(Format format, const store::Recovered& recovered, const sea
         case Format::csv:
             return csv(recovered, competition);
         case Format::trace:
-            return trace(recovered, space);
+            return trace(recovered, space, competition);
         case Format::graphml:
-            return lineage(recovered, space);
+            return lineage(recovered, space, competition);
         case Format::optuna:
             return optuna_journal(recovered, space, competition, name);
     }

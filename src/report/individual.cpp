@@ -29,9 +29,14 @@ std::string rounded(double value) {
     return std::isnan(value) ? "-" : fmt::format("{:.6g}", value);
 }
 
-std::string curve_table(const search::Individual& individual) {
-    std::vector<std::string> head{"epoch",         "loss",   "accuracy", "training loss", "training accuracy",
-                                  "learning rate", "seconds"};
+std::string curve_table(const search::Individual& individual, const search::Measure& measure) {
+    std::vector<std::string> head{"epoch",
+                                  measure.name == "loss" ? "loss" : "validation loss",
+                                  "accuracy",
+                                  "training loss",
+                                  "training accuracy",
+                                  "learning rate",
+                                  "seconds"};
     const std::vector<std::string> metrics = metric_names(std::array{&individual});
     const MetricsByEpoch values = by_epoch(individual.metrics);
     head.insert(head.end(), metrics.begin(), metrics.end());
@@ -49,11 +54,11 @@ std::string curve_table(const search::Individual& individual) {
     if (grid.empty()) {
         return "";
     }
-    std::vector<double> losses;
+    std::vector<double> measured;
     for (const Epoch& epoch : individual.curve) {
-        losses.push_back(epoch.validation_loss);
+        measured.push_back(measure.of_epoch(epoch));
     }
-    return "learning curve  " + sparkline(losses) + "\n" + grid.text();
+    return fmt::format("learning curve  {}  {}\n{}", sparkline(measured), measure.title, grid.text());
 }
 
 /// Those from whom it descends, nearest first, as far back as `generations`; one that is there by several ways has the
@@ -142,14 +147,14 @@ std::string reused_from_text(const search::Individual& individual, const store::
 }
 
 std::string individual_text(const store::Recovered& recovered, const store::RunDirectory& directory, search::Id id,
-                            const std::string& fitness, std::size_t lines) {
+                            const search::Measure& measure, std::size_t lines) {
     const search::Population population = population_of(recovered);
     const search::Individual* const one = population.find(id);
     if (one == nullptr) {
         throw ConfigError(fmt::format("{}: there is no individual {}", directory.root().string(), to_text(id)));
     }
     std::string text = fmt::format("individual {}: {}", to_text(id), word(one->outcome));
-    text += std::isnan(one->loss) ? "" : fmt::format(", {} {:.17g}", fitness, one->loss);
+    text += std::isnan(one->loss) ? "" : fmt::format(", {} {:.17g}", measure.name, one->loss);
     text += std::isnan(one->accuracy) ? "" : fmt::format(", accuracy {:.2f} %", 100 * one->accuracy);
     text += fmt::format(", {}\n  genes: {}\n  born on island {} as number {} of its worker, by {}",
                         counted(one->epochs, "epoch"), search::genome_text(recovered.space, one->genome), one->island,
@@ -173,7 +178,7 @@ std::string individual_text(const store::Recovered& recovered, const store::RunD
     text += one->problem.empty()
                 ? ""
                 : fmt::format("problem: {}\n", is_said ? search::one_line(one->problem) : one->problem);
-    return text + curve_table(*one) + lineage_table(recovered.space, population, *one, fitness) + said;
+    return text + curve_table(*one, measure) + lineage_table(recovered.space, population, *one, measure.name) + said;
 }
 
 }  // namespace finch::report

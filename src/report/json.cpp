@@ -57,6 +57,14 @@ void individual(Json& json, const search::Space& space, const search::Individual
     json.genes("genes", space, one.genome);
 }
 
+/// What every `loss` is.
+void measure_of(Json& json, const search::Measure& measure) {
+    json.begin("measure");
+    json.member("name", std::string_view(measure.name));
+    json.member("title", std::string_view(measure.title));
+    json.end();
+}
+
 /// Joules in all and by source, and of how many individuals they are not known.
 void energy_of(Json& json, const EnergyTotals& totals) {
     json.begin("energy");
@@ -95,6 +103,15 @@ std::string run_json(const store::Recovered& recovered, const search::Space& spa
         json.member(word(static_cast<search::Outcome>(i)), counts.at(i));
     }
     json.end();
+    measure_of(json, competition.measure);
+    json.begin_list("best");
+    for (const search::Individual* const one :
+         first_of(ranked(population), static_cast<std::size_t>(std::max(0, top)))) {
+        json.begin();
+        individual(json, space, *one);
+        json.end();
+    }
+    json.end_list();
     json.begin_list("islands");
     for (int island = 0; island < population.islands(); ++island) {
         json.begin();
@@ -124,7 +141,8 @@ std::string run_json(const store::Recovered& recovered, const search::Space& spa
     return json.take() + "\n";
 }
 
-std::string individual_json(const store::Recovered& recovered, const search::Space& space, search::Id id) {
+std::string individual_json(const store::Recovered& recovered, const search::Space& space,
+                            const search::Measure& measure, search::Id id) {
     const search::Population population = population_of(recovered);
     const search::Individual* const one = population.find(id);
     if (one == nullptr) {
@@ -133,6 +151,7 @@ std::string individual_json(const store::Recovered& recovered, const search::Spa
     Json json;
     json.begin();
     individual(json, space, *one);
+    measure_of(json, measure);
     json.begin_list("curve");
     for (const Epoch& epoch : one->curve) {
         json.begin();

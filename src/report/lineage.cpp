@@ -81,7 +81,7 @@ void edges(std::string& out, const search::Population& population, const search:
 
 }  // namespace
 
-std::string lineage(const store::Recovered& recovered, const search::Space& space) {
+std::string lineage(const store::Recovered& recovered, const search::Space& space, const Competition& competition) {
     const search::Population population = population_of(recovered);
     std::string out =
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -89,9 +89,8 @@ std::string lineage(const store::Recovered& recovered, const search::Space& spac
     for (const char* const name : {"outcome", "operator"}) {
         key(out, "node", name, "string");
     }
-    for (const char* const name : {"loss", "born"}) {
-        key(out, "node", name, "double");
-    }
+    key(out, "node", competition.measure.title, "double", "loss");
+    key(out, "node", "born", "double");
     for (const char* const name : {"island", "generation"}) {
         key(out, "node", name, "int");
     }

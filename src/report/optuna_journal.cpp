@@ -1,3 +1,4 @@
+#include "finch/base/parsed.hpp"
 #include "finch/report/export.hpp"
 #include "finch/search/objectives.hpp"
 
@@ -5,9 +6,13 @@
 #include "population_of.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <ctime>
 #include <iomanip>
+#include <limits>
+#include <optional>
+#include <set>
 #include <sstream>
 #include <vector>
 
@@ -17,6 +22,7 @@ namespace {
 /// Optuna's own numbers (optuna/storages/journal, optuna/trial, optuna/study of 5.0).
 enum Record {
     create_study = 0,
+    set_study_attribute = 3,
     create_trial = 4,
     set_param = 5,
     set_state = 6,
@@ -42,6 +48,36 @@ double began(const search::Individual& one) {
     return one.started > 0 ? one.started : one.born;
 }
 
+/// A number as Finch's configurations have it: decimal, without leading zeros.
+std::optional<double> number_of(const std::string& option) {
+    const std::size_t first = option.starts_with('-') ? 1 : 0;
+    const bool is_decimal = option.find_first_not_of("0123456789+-.eE") == std::string::npos;
+    const bool is_padded = option.size() > first + 1 && option[first] == '0' && std::isdigit(option[first + 1]) != 0;
+    const auto value = is_decimal && !is_padded ? parsed<double>(option) : std::nullopt;
+    return value && std::isfinite(*value) ? value : std::nullopt;
+}
+
+/// Options as Python has them: numbers and claims are no texts, unless two options were the same number.
+void write_options(Json& json, const std::vector<std::string>& options) {
+    std::set<double> numbers;
+    const bool are_texts = std::any_of(options.begin(), options.end(), [&](const std::string& option) {
+        const auto number = number_of(option);
+        return number && !numbers.insert(*number).second;
+    });
+    for (const std::string& option : options) {
+        const auto number = number_of(option);
+        if (are_texts || !(number || option == "true" || option == "false")) {
+            json.value(std::string_view(option));
+        } else if (!number) {
+            json.value(option == "true");
+        } else if (const auto whole = parsed<std::int64_t>(option)) {
+            json.value(*whole);
+        } else {
+            json.value(*number);
+        }
+    }
+}
+
 /// A distribution as Optuna writes it: JSON within JSON.
 std::string distribution(const search::Gene& gene) {
     Json json;
@@ -50,9 +86,7 @@ std::string distribution(const search::Gene& gene) {
         json.member("name", "CategoricalDistribution");
         json.begin("attributes");
         json.begin_list("choices");
-        for (const std::string& option : choice->options) {
-            json.value(std::string_view(option));
-        }
+        write_options(json, choice->options);
         json.end_list();
     } else {
         std::visit(
@@ -70,7 +104,9 @@ std::string distribution(const search::Gene& gene) {
                         json.member("step", is_log ? decltype(kind.step){1} : kind.step);  // Optuna: log, so no step
                     }
                     json.member("low", kind.low);
-                    json.member("high", kind.high);
+                    // The last value that the steps reach, which Optuna asks for.
+                    const double last = search::snap(gene, std::numeric_limits<double>::infinity());
+                    json.member("high", static_cast<decltype(kind.high)>(last));
                 }
             },
             gene.kind);
@@ -82,7 +118,8 @@ std::string distribution(const search::Gene& gene) {
 
 class Journal {
 public:
-    Journal(const search::Space& space, const std::vector<search::Cost>& costs) : space_(space), costs_(costs) {
+    Journal(const search::Space& space, const Competition& competition)
+        : space_(space), measure_(competition.measure), costs_(competition.costs) {
         for (const search::Gene& gene : space.genes) {
             distributions_.push_back(distribution(gene));
         }
@@ -97,6 +134,17 @@ public:
         }
         json_.end_list();
         end();
+        begin(set_study_attribute);
+        json_.member("study_id", 0);
+        json_.begin("system_attr");
+        json_.begin_list("study:metric_names");
+        json_.value(std::string_view(measure_.title));
+        for (const search::Cost cost : costs_) {
+            json_.value(word(cost));
+        }
+        json_.end_list();
+        json_.end();
+        end();
     }
 
     void trial(const search::Individual& one) {
@@ -105,12 +153,7 @@ public:
         json_.member("datetime_start", std::string_view(time_text(began(one))));
         end();
         genes(one);
-        for (const Epoch& epoch : one.curve) {
-            begin_of_trial(set_intermediate);
-            json_.member("step", epoch.epoch);
-            json_.member("intermediate_value", epoch.validation_loss);
-            end();
-        }
+        intermediate_values(one);
         attributes(one);
         if (one.finished_training()) {
             state(one);
@@ -145,6 +188,20 @@ private:
                 json_.member("distribution", std::string_view(distributions_[i]));
                 end();
             }
+        }
+    }
+
+    /// The value's own measure, epoch by epoch. With several objectives Optuna knows none.
+    void intermediate_values(const search::Individual& one) {
+        for (const Epoch& epoch : one.curve) {
+            const double value = measure_.of_epoch(epoch);
+            if (!costs_.empty() || std::isnan(value)) {
+                continue;
+            }
+            begin_of_trial(set_intermediate);
+            json_.member("step", epoch.epoch);
+            json_.member("intermediate_value", value);
+            end();
         }
     }
 
@@ -200,6 +257,7 @@ private:
     }
 
     const search::Space& space_;
+    const search::Measure& measure_;
     const std::vector<search::Cost>& costs_;
     std::vector<std::string> distributions_;
     Json json_;
@@ -211,7 +269,7 @@ private:
 
 std::string optuna_journal(const store::Recovered& recovered, const search::Space& space,
                            const Competition& competition, const std::string& name) {
-    Journal journal(space, competition.costs);
+    Journal journal(space, competition);
     journal.study(name);
     const search::Population population = population_of(recovered);
     std::vector<const search::Individual*> trials;  // numbered in the order in which they began

@@ -25,14 +25,14 @@ double progress_of(const search::Population& population, const store::ArchiveFac
            of_silent_end * std::min(silent_ends, search::most_silent_ends);
 }
 
+}  // namespace
+
 RunState state_of(const store::RunDirectory& directory, RunState recorded) {
     if (store::is_locked(directory)) {
         return RunState::running;
     }
     return recorded == RunState::running ? RunState::interrupted : recorded;
 }
-
-}  // namespace
 
 Status status(const store::RunDirectory& directory) {
     Status status;
@@ -57,6 +57,7 @@ Status status(const store::RunDirectory& directory) {
         status.best = *population.best();
     }
     status.outcomes = search::Outcomes(population);
+    status.config = recovered->facts.config;
     status.start = fmt::format("{:016x}/{}", recovered->facts.run, recovered->facts.restarts + 1);
     status.progress = progress_of(population, recovered->facts);
     return status;
@@ -78,8 +79,9 @@ std::string status_text(const Status& status) {
     const std::string epochs =
         status.budget_epochs >= 0 ? ", " + counted_of(status.epochs, status.budget_epochs, "epoch") : "";
     const std::string unfinished = status.unfinished > 0 ? fmt::format(", {} unfinished", status.unfinished) : "";
-    const std::string best =
-        status.best ? fmt::format(", best loss {:.6g} ({})", status.best->loss, search::to_text(status.best->id)) : "";
+    const std::string best = status.best ? fmt::format(", best {} {:.6g} ({})", status.measure.name, status.best->loss,
+                                                       search::to_text(status.best->id))
+                                         : "";
     const std::string outcomes = status.outcomes.without_result() > 0 ? ", " + status.outcomes.text() : "";
     const bool is_in_vain = status.state == RunState::complete && !status.best;
     return fmt::format("{}{}: {}, {}{}{}{}{}", to_text(status.state), is_in_vain ? without_result : "", status.run,

@@ -49,11 +49,33 @@ std::string joules_cell(const search::Individual& individual) {
                                                                    : "-";
 }
 
-std::string heading(const store::Recovered& recovered, const search::Population& population, const std::string& run) {
+/// Below each other, with what is known of each.
+std::string rows_of(const search::Space& space, const Individuals& best, const store::ArchiveFacts& facts,
+                    const std::string& fitness, bool tells_energy) {
+    std::vector<std::string> head{"id", fitness, "accuracy", "epochs", "generation", "seconds"};
+    head.insert(head.end(), tells_energy ? 1 : 0, "energy");
+    head.emplace_back("genes");
+    Grid grid(head);
+    for (const search::Individual* individual : best) {
+        std::vector<std::string> line{
+            to_text(individual->id),
+            fmt::format("{:.6g}", individual->loss),
+            percent(individual->accuracy),
+            fmt::format("{}{}", individual->epochs, individual->is_complete() ? "" : " (pruned)"),
+            std::to_string(individual->generation),
+            seconds_text(*individual, facts)};
+        line.insert(line.end(), tells_energy ? 1 : 0, joules_cell(*individual));
+        line.push_back(search::genome_text(space, individual->genome));
+        grid.add(std::move(line));
+    }
+    return grid.empty() ? "  none yet\n" : grid.text();
+}
+
+std::string heading(const store::Recovered& recovered, const search::Population& population, const std::string& run,
+                    const Competition& competition) {
     const store::ArchiveFacts& facts = recovered.facts;
-    std::string text =
-        fmt::format("run {}: {}\n", run,
-                    facts.state == RunState::running ? "running or interrupted" : state_text(facts.state, population));
+    std::string text = fmt::format("run {}: {}\n", run, state_text(facts.state, population));
+    text += fmt::format("  minimises {}\n", objectives_text(competition));
     const std::size_t reused = population.settled() - population.evaluations();
     const std::string trained =
         population.epochs() > 0 ? ", " + counted_of(population.epochs(), facts.budget_epochs, "epoch") : "";
@@ -76,31 +98,23 @@ std::string heading(const store::Recovered& recovered, const search::Population&
 }  // namespace
 
 std::string best_table(const search::Space& space, const search::Population& population,
-                       const store::ArchiveFacts& facts, int top, const std::string& fitness) {
-    std::string text;
+                       const store::ArchiveFacts& facts, const Top& top, const std::string& fitness) {
+    const auto count = static_cast<std::size_t>(std::max(0, top.count));
     const bool tells_energy = energy_totals(population).is_known();
+    const auto table = [&](const std::string& where, const Individuals& best, std::size_t active) {
+        return fmt::format("{}: the best {} of {}{}\n{}", where, best.size(),
+                           counted(static_cast<std::int64_t>(active), "individual"),
+                           facts.restarts > 0 ? fmt::format(", after {} starts", facts.restarts + 1) : "",
+                           rows_of(space, best, facts, fitness, tells_energy));
+    };
+    const bool one_by_one = population.islands() > 1 && population.kind() == search::ExchangeKind::migration;
+    if (!one_by_one && !top.of_each_island) {
+        const Individuals all = ranked(population);
+        return table("best of all", first_of(all, count), all.size());
+    }
+    std::string text;
     for (int island = 0; island < population.islands(); ++island) {
-        const auto best = population.best(island, static_cast<std::size_t>(std::max(0, top)));
-        text += fmt::format("island {}: the best {} of {}{}\n", island, best.size(),
-                            counted(static_cast<std::int64_t>(population.active(island)), "individual"),
-                            facts.restarts > 0 ? fmt::format(", after {} starts", facts.restarts + 1) : "");
-        std::vector<std::string> head{"id", fitness, "accuracy", "epochs", "generation", "seconds"};
-        head.insert(head.end(), tells_energy ? 1 : 0, "energy");
-        head.emplace_back("genes");
-        Grid grid(head);
-        for (const search::Individual* individual : best) {
-            std::vector<std::string> line{
-                to_text(individual->id),
-                fmt::format("{:.6g}", individual->loss),
-                percent(individual->accuracy),
-                fmt::format("{}{}", individual->epochs, individual->is_complete() ? "" : " (pruned)"),
-                std::to_string(individual->generation),
-                seconds_text(*individual, facts)};
-            line.insert(line.end(), tells_energy ? 1 : 0, joules_cell(*individual));
-            line.push_back(search::genome_text(space, individual->genome));
-            grid.add(std::move(line));
-        }
-        text += grid.empty() ? "  none yet\n" : grid.text();
+        text += table(fmt::format("island {}", island), population.best(island, count), population.active(island));
     }
     return text;
 }
@@ -134,12 +148,7 @@ std::string front_table(const search::Space& space, const search::Population& po
     if (costs.empty()) {
         return "";
     }
-    std::vector<const search::Individual*> all;
-    for (const auto& [id, individual] : population.individuals()) {
-        if (individual.ranks_by_loss() && !individual.is_repeat()) {
-            all.push_back(&individual);
-        }
-    }
+    const Individuals all = ranked(population);
     std::vector<std::string> head{"id", fitness};
     for (const search::Cost cost : costs) {
         head.emplace_back(word(cost));
@@ -243,12 +252,21 @@ double evaluations_per_hour(const store::ArchiveFacts& facts) {
     return seconds > 0 ? static_cast<double>(evaluations) * 3600 / seconds : 0;
 }
 
-std::string overview(const store::Recovered& recovered, const std::string& run, int top, const Competition& competition,
-                     const std::string& fitness) {
+std::string objectives_text(const Competition& competition) {
+    std::string text = competition.measure.title;
+    for (const search::Cost cost : competition.costs) {
+        text += fmt::format(" and {}", word(cost));
+    }
+    return text;
+}
+
+std::string overview(const store::Recovered& recovered, const std::string& run, const Top& top,
+                     const Competition& competition) {
     const search::Population population = population_of(recovered, competition);
+    const std::string& fitness = competition.measure.name;
     const std::string beside = front_table(recovered.space, population, competition.costs, fitness) +
                                final_table(recovered.space, population, competition.final_choice, fitness);
-    std::string text = heading(recovered, population, run) + "outcomes: " + outcome_words(population) +
+    std::string text = heading(recovered, population, run, competition) + "outcomes: " + outcome_words(population) +
                        search::Outcomes(population).problems() + "\n\n" +
                        best_table(recovered.space, population, recovered.facts, top, fitness) +
                        (beside.empty() ? "" : "\n" + beside) + "\n" + worker_table(recovered.facts) + "\n" +

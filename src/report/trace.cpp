@@ -36,7 +36,8 @@ Lanes lanes_of(std::vector<Slice> slices) {
 
 class Trace {
 public:
-    Trace(const store::ArchiveFacts& facts, const search::Space& space) : facts_(facts), space_(space) {
+    Trace(const store::ArchiveFacts& facts, const search::Space& space, const search::Measure& measure)
+        : facts_(facts), space_(space), measure_(measure) {
         for (const store::Start& start : facts.starts) {
             starts_[start.restart] = start;
         }
@@ -143,7 +144,7 @@ private:
         slice(to_text(one.id), word(one.outcome), process, lane, part.begin, part.end);
         json_.begin("args");
         json_.member("outcome", word(one.outcome));
-        json_.member("loss", one.ranks_by_loss() ? std::string_view(fmt::format("{}", one.loss)) : "");
+        json_.member(measure_.name, one.ranks_by_loss() ? std::string_view(fmt::format("{}", one.loss)) : "");
         json_.member("operator", word(one.bred_by));
         json_.member("epochs", one.epochs);
         json_.genes("genes", space_, one.genome);
@@ -174,6 +175,7 @@ private:
 
     const store::ArchiveFacts& facts_;
     const search::Space& space_;
+    const search::Measure& measure_;
     std::map<std::uint32_t, store::Start> starts_;
     double origin_ = 0;
     Json json_;
@@ -181,7 +183,7 @@ private:
 
 }  // namespace
 
-std::string trace(const store::Recovered& recovered, const search::Space& space) {
+std::string trace(const store::Recovered& recovered, const search::Space& space, const Competition& competition) {
     const search::Population population = population_of(recovered);
     std::map<std::int32_t, std::vector<const search::Individual*>> by_worker;
     for (const auto& [id, one] : population.individuals()) {
@@ -189,7 +191,7 @@ std::string trace(const store::Recovered& recovered, const search::Space& space)
             by_worker[one.attempt.worker].push_back(&one);
         }
     }
-    Trace out(recovered.facts, space);
+    Trace out(recovered.facts, space, competition.measure);
     for (const auto& [worker, individuals] : by_worker) {
         out.worker(worker, individuals);
     }

@@ -61,12 +61,19 @@ template <class Predicate>
 std::vector<const Individual*> choose(const ExchangeOptions& options, const Population& population, int island,
                                       std::size_t count, std::size_t first_look, RandomStream& random,
                                       const Predicate& is_candidate) {
-    if (options.emigrants == Emigrants::best) {
-        return best_of(population, island, count, first_look, is_candidate);
-    }
     const std::size_t active = population.active(island);
-    return drawn(best_of(population, island, active, active, is_candidate), count,
-                 options.emigrants == Emigrants::tournament ? 2 : 1, random);
+    const auto drawn_of = [&](std::size_t rivals) {
+        return drawn(best_of(population, island, active, active, is_candidate), count, rivals, random);
+    };
+    switch (options.emigrants) {
+        case Emigrants::best:
+            return best_of(population, island, count, first_look, is_candidate);
+        case Emigrants::random:
+            return drawn_of(1);
+        case Emigrants::tournament:
+            return drawn_of(2);
+    }
+    return {};
 }
 
 /// Disjoint shares, as chance deals them; nothing where there are too few for all targets.
@@ -195,8 +202,15 @@ std::vector<Record> plan_exchange(const ExchangeOptions& options, const Populati
         !(random.uniform() < options.probability / static_cast<double>(leaders.workers.size()))) {
         return {};
     }
-    return options.kind == ExchangeKind::migration ? plan_moves(options, population, leaders, self, random)
-                                                   : plan_copies(options, population, leaders, random);
+    switch (options.kind) {
+        case ExchangeKind::none:
+            break;
+        case ExchangeKind::migration:
+            return plan_moves(options, population, leaders, self, random);
+        case ExchangeKind::pollination:
+            return plan_copies(options, population, leaders, random);
+    }
+    return {};
 }
 
 std::vector<int> exchange_targets(const ExchangeOptions& options, int island, int islands, RandomStream& random) {

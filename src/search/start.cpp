@@ -82,6 +82,18 @@ double latin(std::uint64_t seed, std::uint32_t number, std::uint32_t count, std:
     return (share + RandomStream(seed, Purpose::start, gene, number + 1).uniform()) / count;
 }
 
+double coordinate(Start start, std::uint64_t seed, std::uint32_t number, std::uint32_t count, std::size_t gene) {
+    switch (start) {
+        case Start::random:
+            break;
+        case Start::sobol:
+            return sobol(seed, number, gene);
+        case Start::latin:
+            return latin(seed, number, count, gene);
+    }
+    throw Error("a random start has no points");
+}
+
 }  // namespace
 
 std::vector<double> start_point(Start start, std::uint64_t seed, std::uint32_t number, std::uint32_t count,
@@ -92,7 +104,7 @@ std::vector<double> start_point(Start start, std::uint64_t seed, std::uint32_t n
     }
     std::vector<double> point;
     for (std::size_t gene = 0; gene < genes; ++gene) {
-        point.push_back(start == Start::sobol ? sobol(seed, number, gene) : latin(seed, number, count, gene));
+        point.push_back(coordinate(start, seed, number, count, gene));
     }
     return point;
 }

@@ -25,7 +25,13 @@ struct Training::Verdict {
 };
 
 double objective_value(Objective objective, const Epoch& epoch) noexcept {
-    return objective == Objective::validation_error ? 1 - epoch.validation_accuracy : epoch.validation_loss;
+    switch (objective) {
+        case Objective::validation_loss:
+            return epoch.validation_loss;
+        case Objective::validation_error:
+            return 1 - epoch.validation_accuracy;
+    }
+    return std::numeric_limits<double>::quiet_NaN();
 }
 
 void Training::end_epoch() {

@@ -262,12 +262,15 @@ void Learner::compute_grads(bool is_last) {
 }
 
 void add_losses(backend::Device& device, backend::StepContext& context, nn::Model& model, Loss loss, float* grad) {
-    if (loss == Loss::cross_entropy) {
-        device.softmax_cross_entropy(context, model.logits(), model.plan().classes, grad);
-        return;
+    const std::int64_t outputs = model.plan().classes;
+    switch (loss) {
+        case Loss::cross_entropy:
+            return device.softmax_cross_entropy(context, model.logits(), outputs, grad);
+        case Loss::mean_squared_error:
+            return device.regression_loss(context, backend::Regression::squared, model.logits(), outputs, grad);
+        case Loss::mean_absolute_error:
+            return device.regression_loss(context, backend::Regression::absolute, model.logits(), outputs, grad);
     }
-    const auto kind = loss == Loss::mean_squared_error ? backend::Regression::squared : backend::Regression::absolute;
-    device.regression_loss(context, kind, model.logits(), model.plan().classes, grad);
 }
 
 void evaluate_step(backend::Device& device, backend::StepContext& context, nn::Model& model, Loss loss,

@@ -36,13 +36,16 @@ void check(const Options& options, const data::Split& split) {
 double scaled_rate(const Options& options, int ranks) {
     const double rate = options.learning_rate.value_or(
         std::visit([]<class Rule>(const Rule& /*rule*/) { return Rule::usual_rate; }, options.optimizer));
-    if (options.batch_size_per_rank) {
-        if (options.scale_learning_rate == ScaleLearningRate::linear) {
-            return rate * ranks;
-        }
-        if (options.scale_learning_rate == ScaleLearningRate::sqrt) {
+    if (!options.batch_size_per_rank) {
+        return rate;
+    }
+    switch (options.scale_learning_rate) {
+        case ScaleLearningRate::none:
+            break;
+        case ScaleLearningRate::sqrt:
             return rate * std::sqrt(static_cast<double>(ranks));
-        }
+        case ScaleLearningRate::linear:
+            return rate * ranks;
     }
     return rate;
 }

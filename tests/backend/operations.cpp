@@ -1,7 +1,6 @@
 #include "backend/trial.hpp"
 
 #include <doctest/doctest.h>
-#include <iterator>
 #include <numeric>
 #include <string>
 #include <tuple>
@@ -10,12 +9,6 @@
 
 using namespace finch;
 using namespace finch::test;
-
-namespace {
-
-constexpr Activation activations[] = {Activation::none, Activation::relu, Activation::sigmoid, Activation::tanh};
-
-}  // namespace
 
 TEST_CASE("convolution: kernels, strides and channels give the reference's output and gradients") {
     const auto device = make_device();
@@ -41,7 +34,7 @@ TEST_CASE("convolution: kernels, strides and channels give the reference's outpu
 
 TEST_CASE("convolution: every activation, batch and padding gives the reference's output and gradients") {
     const auto device = make_device();
-    for (const Activation activation : activations)
+    for (const Activation activation : fused_activations())
         for (const std::int64_t batch : {1, 3, 8})
             for (const auto& [before, after] : {std::pair{0, 0}, {0, 1}, {2, 1}}) {
                 CAPTURE(static_cast<int>(activation));
@@ -97,7 +90,7 @@ TEST_CASE("pooling: windows, strides and padding give the reference's output and
 
 TEST_CASE("linear: odd shapes and every activation give the reference's output and gradients") {
     const auto device = make_device();
-    for (const Activation activation : activations)
+    for (const Activation activation : fused_activations())
         for (const std::int64_t channels : {1, 3, 10, 17})
             for (const std::int64_t batch : {1, 3, 8}) {
                 CAPTURE(static_cast<int>(activation));
@@ -209,9 +202,7 @@ TEST_CASE("concatenation: rows side by side, and their gradients apart") {
 
 TEST_CASE("activation: every kind gives the reference's output and gradient") {
     const auto device = make_device();
-    std::vector<Activation> kinds(std::begin(activations), std::end(activations));
-    kinds.insert(kinds.end(), {Activation::leaky_relu, Activation::gelu, Activation::silu});
-    for (const Activation activation : kinds)
+    for (const Activation activation : all_activations())
         for (const std::int64_t count : {1, 17, 1000}) {
             CAPTURE(static_cast<int>(activation));
             check(*device, ActivationShape{.count = count, .activation = activation});

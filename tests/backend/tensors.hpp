@@ -12,6 +12,25 @@
 
 namespace finch {
 
+/// Those that `takes` says.
+template <class Takes>
+std::vector<backend::Activation> activations_that(Takes takes) {
+    std::vector<backend::Activation> found;
+    for (std::size_t i = 0; i < words_of(backend::Activation{}).size(); ++i) {
+        if (const auto one = static_cast<backend::Activation>(i); takes(one)) {
+            found.push_back(one);
+        }
+    }
+    return found;
+}
+inline std::vector<backend::Activation> all_activations() {
+    return activations_that([](auto) { return true; });
+}
+/// Those that other operations take behind them.
+inline std::vector<backend::Activation> fused_activations() {
+    return activations_that([](auto one) { return !needs_its_input(one); });
+}
+
 /// Normal numbers that float holds exactly, so that both sides of a comparison start from the same values.
 inline reference::Tensor normal_tensor(RandomStream& random, std::size_t size, double scale = 1) {
     reference::Tensor result(size);

@@ -49,7 +49,7 @@ def examine(name, source, folder):
         both = set(before[id]) & set(now[id])
         different = {column: (before[id][column], now[id][column]) for column in both if before[id][column] != now[id][column]}
         check(not different, f"{name}: {id} reads otherwise now: {different}")
-    check("island 0" in folder.run(0, "show", run), f"{name}: finch show does not read it")
+    check("best of all" in folder.run(0, "show", run), f"{name}: finch show does not read it")
     folder.run(0, "status", run, expect=INTERRUPTED)
     check("macro F1" in folder.run(2, "test", run), f"{name}: finch test does not measure its best network")
     passed(f"{name}: {len(finished)} finished individuals read as they were recorded")

@@ -128,3 +128,28 @@ TEST_CASE("evaluation: functions and programs by their genes' names and values")
     CHECK_FALSE(same(command("a: {int: [0, 9]}, b: {int: [0, 9]}, c: {int: [0, 9]}", "run {a} {b} {c}"), ab, {1, 2}));
     CHECK_FALSE(same(command("a: {int: [0, 9]}, b: {int: [0, 9]}", "run {b} {a}"), ab, {1, 2}));
 }
+
+TEST_CASE("measure: what is minimised has its name and unit, the same by the configuration and by its recorded text") {
+    const auto title = [](const std::string& objective, const std::string& text) {
+        const std::string search = "search: {objective: " + objective + ", space: {x: {real: [0, 1]}}}\n";
+        const config::Config config = config::parse(search + text, "a");
+        const search::Measure recorded = config::measure_of(config.text());
+        CHECK(recorded.title == config.measure.title);
+        return config.measure.name + ": " + recorded.title;
+    };
+    const std::string network = "model: [flatten, linear]\ntraining: {learning_rate: $x, epochs: 3";
+    const std::string genetic =
+        "search: {objective: [validation_error, parameters], propagator: genetic, space: {x: "
+        "{real: [0.1, 1]}}}\n";
+
+    CHECK(title("validation_loss", network + "}") == "loss: validation loss (cross entropy)");
+    CHECK(title("validation_error", network + "}") == "error: validation error (share of images)");
+    CHECK(config::parse(genetic + network + "}", "a").measure.name == "error");
+    CHECK(title("validation_loss", network + ", loss: mean_absolute_error}\ndata: {kind: hdf5, path: data.h5}") ==
+          "loss: validation loss (mean absolute error)");
+    CHECK(title("{command: train}", "") == "loss: loss (as the program reports it)");
+    CHECK(config::parse("search: {objective: {function: sphere}}", "a").measure.title == "value of sphere");
+    CHECK(config::measure_of("name: of another program").title == "loss");
+    const Epoch epoch{.validation_loss = 2, .validation_accuracy = 0.75};
+    CHECK(config::parse(genetic + network + "}", "a").measure.of_epoch(epoch) == 0.25);
+}

@@ -162,7 +162,7 @@ TEST_CASE_TEMPLATE("pack_weights: every tap of every pair of channels finds its 
 TEST_CASE_TEMPLATE("bias_activation: f(x + bias), with surplus channels dropped, in place too, and without a bias",
                    Number, __nv_bfloat16, __half) {
     constexpr std::int64_t rows = 45;
-    for (const Activation activation : {Activation::none, Activation::relu, Activation::sigmoid, Activation::tanh}) {
+    for (const Activation activation : finch::fused_activations()) {
         const std::vector<float> from = random_floats(rows * 16);
         const std::vector<float> bias = random_floats(10);
         const auto expected = [&](const std::vector<float>& source, std::int64_t stride, bool biased) {
@@ -197,7 +197,7 @@ TEST_CASE_TEMPLATE("bias_activation: f(x + bias), with surplus channels dropped,
 TEST_CASE_TEMPLATE("activation_gradient: grad_y times the slope at y, with channels added as zeros, in place too",
                    Number, __nv_bfloat16, __half) {
     constexpr std::int64_t rows = 45;
-    for (const Activation activation : {Activation::none, Activation::relu, Activation::sigmoid, Activation::tanh}) {
+    for (const Activation activation : finch::fused_activations()) {
         const std::vector<float> y = random_floats(rows * 10, 0.3);
         const std::vector<float> grad_y = random_floats(rows * 10 + 1);
         const auto expected = [&](std::int64_t channels) {

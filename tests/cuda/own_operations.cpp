@@ -25,7 +25,6 @@ using reference::Tensor;
 namespace {
 
 constexpr double tolerance = 1e-5;  ///< of each tensor's largest entry
-constexpr Activation activations[] = {Activation::none, Activation::relu, Activation::sigmoid, Activation::tanh};
 
 std::vector<float> floats(const Tensor& values) {
     return {values.begin(), values.end()};
@@ -170,7 +169,7 @@ TEST_CASE("max pooling: entries of minus infinity and padding beside them keep w
 }
 
 TEST_CASE("activation: every kind gives the reference's output and gradient") {
-    for (const Activation activation : activations)
+    for (const Activation activation : finch::fused_activations())
         for (const std::int64_t count : {1, 17, 1000}) {
             CAPTURE(static_cast<int>(activation));
             CAPTURE(count);
@@ -207,7 +206,7 @@ TEST_CASE("direct linear: batches and columns cut for small and large GPUs give 
 }
 
 TEST_CASE("direct linear: every activation gives the reference's output and gradients") {
-    for (const Activation activation : activations) {
+    for (const Activation activation : finch::fused_activations()) {
         CAPTURE(static_cast<int>(activation));
         check(LinearShape{.batch = 40, .height = 3, .width = 2, .channels = 7, .units = 12, .activation = activation});
     }

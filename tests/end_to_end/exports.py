@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import sys
+import warnings
 import xml.etree.ElementTree
 
 from harness import TINY, Folder, check, individuals, outcome_words, passed, wait_for
@@ -54,15 +55,23 @@ def check_graphml(text, rows):
     check(read.number_of_nodes() == len(rows) and networkx.is_directed_acyclic_graph(read), "networkx reads something else")
 
 
-def check_optuna(path, rows, words):
+def load_study(path, name):
+    """What Optuna reads, if it is installed. A warning of Optuna's is a fault: it says that it changed what it read."""
     try:
         import optuna
     except ModuleNotFoundError:
         print("Optuna is not installed, and reads no journal here")
-        return
+        return None
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend
-    study = optuna.load_study(study_name="tiny", storage=JournalStorage(JournalFileBackend(str(path))))
+    warnings.simplefilter("error", UserWarning)
+    return optuna.load_study(study_name=name, storage=JournalStorage(JournalFileBackend(str(path))))
+
+
+def check_optuna(path, rows, words):
+    study = load_study(path, "tiny")
+    if study is None:
+        return
     best = min((row for row in rows.values() if words[row["outcome"]] == "evaluated"), key=lambda row: row["loss"])
     check(study.best_value == best["loss"] and study.best_trial.user_attrs["id"] == id_text(best["id"]), "Optuna's best trial is another")
     check(study.best_params["lr"] == best["lr"] and study.best_params["layers"] == best["layers"], "Optuna reads other genes")
@@ -70,8 +79,29 @@ def check_optuna(path, rows, words):
     check(states.count("PRUNED") == sum(words[row["outcome"]] == "pruned" for row in rows.values()), f"Optuna: {states}")
 
 
+def check_measures(folder):
+    """What is minimised is the metric of Optuna's study, epoch by epoch, and its parameters are what a program of Optuna's would suggest."""
+    genes = TINY.replace("layers: {int: [1, 3]}", "layers: {choice: [1, 3]}").replace("lr: {real: [0.1, 1.0], scale: log}", "lr: {real: [0.1, 1], step: 0.4}")
+    folder.write("error.yaml", genes.replace("validation_loss", "validation_error").replace("name: tiny", "name: error"))
+    folder.run(2, "evolve", "error.yaml", "--set", "search.budget.evaluations=6", "--set", "workers.ranks=1")
+    folder.run(0, "export", "runs/error", "--format", "optuna", "-o", "error.log")
+    study = load_study(folder.path / "error.log", "error")
+    if study is None:
+        return
+    check(study.metric_names == ["validation error (share of images)"], f"Optuna: the metric is called {study.metric_names}")
+    for trial in study.trials:
+        check(trial.value == min(trial.intermediate_values.values()), f"Optuna: {trial.value} of the epochs {trial.intermediate_values}")
+        check(trial.params["layers"] in (1, 3) and trial.params["lr"] in (0.1, 0.5, 0.9), f"Optuna: {trial.params}")
+    again = study.ask()
+    again.suggest_categorical("layers", [1, 3])
+    again.suggest_float("lr", 0.1, 0.9, step=0.4)
+    study.tell(again, 0.5)
+    passed("Optuna knows the measure, and goes on with numbers")
+
+
 def main():
     with Folder() as folder:
+        check_measures(folder)
         folder.write("tiny.yaml", TINY)
         folder.run(4, "evolve", "tiny.yaml", *PRUNED)
         run = folder.path / "runs" / "tiny"

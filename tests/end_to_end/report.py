@@ -3,6 +3,8 @@ population.h5 holds; several runs; runs of earlier versions; what is no run."""
 import html
 import json
 import re
+import shutil
+import signal
 import subprocess
 import sys
 
@@ -10,7 +12,7 @@ import h5py
 import numpy as np
 
 from browser import chromium, open_page
-from harness import SKIPPED, SOURCE, TINY, Folder, check, individuals, outcome_words, passed
+from harness import FINCH, SKIPPED, SOURCE, TINY, Folder, check, individuals, outcome_words, passed, wait_for
 
 REPORT = SOURCE / "tools" / "report.py"
 FRONT = TINY.replace("objective: validation_loss", "objective: [validation_loss, parameters]\n  exchange: {kind: migration, probability: 1}").replace(
@@ -67,7 +69,7 @@ def trained_runs(folder):
     folder.write("front.yaml", FRONT)
     folder.run(4, "evolve", "front.yaml", "--fresh")
     folder.run(4, "evolve", "front.yaml", "--fresh", "--set", "name=other", "--set", "seed=4", "--set", "search.pruning=halving", "--set",
-               "search.objective=validation_loss", "--set", "training.epochs=4")
+               "search.objective=validation_error", "--set", "training.epochs=4")
     run = folder.path / "runs" / "front"
     made(folder, run, "-o", "front.html")
     check_drawn(folder.path / "front.html", 10)
@@ -92,7 +94,71 @@ def trained_runs(folder):
     text = (folder.path / "both.html").read_text()
     check("<td>search.pruning</td><td>" in text and "<td>training.batch_size</td>" not in text, "the table of differences")
     check(len(figures_of(folder.path / "both.html")["Progress"]["data"]) == 2, "two runs are two lines")
+    check(axis_titles(figures_of(folder.path / "both.html")["Progress"]) == {"evaluations", "error or loss"}, "two measures on one axis have no names")
     passed("two runs in one report, with what their configurations differ in")
+
+
+def axis_titles(figure):
+    return {axis["title"]["text"] for name, axis in figure["layout"].items() if name[1:5] == "axis" and "title" in axis}
+
+
+def words_for_things(folder):
+    """The measure on every axis, and the state in the word of `finch status`."""
+    run = folder.path / "runs" / "other"
+    made(folder, run, "-o", "error.html")
+    figures = figures_of(folder.path / "error.html")
+    title = "validation error (share of images)"
+    for section in ("Progress", "Learning curves", "Each gene"):
+        check(title in axis_titles(figures[section]), f"{section}: {axis_titles(figures[section])}")
+    check(figures["Genes and error"]["data"][0]["dimensions"][-1]["label"] == title, "parallel coordinates have another axis")
+    text = re.sub(r"<pre>.*</pre>|<script>.*?</script>", "", (folder.path / "error.html").read_text(), flags=re.DOTALL)
+    check("loss" not in text, f"an error is called a loss: {re.findall('.{60}loss.{60}', text)}")
+    words = outcome_words(run)
+    curve = next(trace for trace in figures["Learning curves"]["data"] if trace["name"] == "best")
+    best = min(row["loss"] for row in individuals(run).values() if words[row["outcome"]] == "evaluated")
+    check(min(one for one in curve["y"] if one is not None) == best, "the best learning curve is of another measure")
+    passed("an error is called so on every axis and in the text")
+
+
+def states(folder):
+    """The report's word is that of finch status: of a run that is complete, that runs, was stopped, was killed."""
+    sys.path.insert(0, str(SOURCE / "tools"))
+    from reporting.run import read_run
+
+    def check_state(name, expected):
+        run = folder.path / "runs" / name
+        told = subprocess.run([FINCH, "status", str(run)], capture_output=True, text=True, check=False).stdout.partition(":")[0]
+        check(read_run(run).state == told == expected, f"the report says {read_run(run).state}, status {told}, expected {expected}")
+
+    check_state("other", "complete")
+    folder.write("slow.yaml", "name: slow\nsearch: {objective: {function: sphere, seconds: 0.1}, budget: {evaluations: 100000}}\n"
+                              "workers: {ranks: 1}\ncheckpoint: {archive_seconds: 0.2}\n")
+    archive = folder.path / "runs" / "slow" / "population.h5"
+    for end, word in ((signal.SIGTERM, "stopped early"), (signal.SIGKILL, "interrupted")):
+        archive.unlink(missing_ok=True)
+        running = folder.start(0, "evolve", "slow.yaml", "--fresh")
+        wait_for(lambda: archive.exists() or running.poll() is not None, 300, "no archive")
+        check_state("slow", "running")
+        running.send_signal(end)
+        running.wait()
+        check_state("slow", word)
+    made(folder, "runs/slow", "-o", "slow.html")
+    check("<td>state</td><td>interrupted</td>" in (folder.path / "slow.html").read_text(), "the page has another state")
+    passed("the state has the word of finch status")
+
+
+def failures_first(folder):
+    """A run of which nothing came: the reasons first, and no empty sections."""
+    shutil.copytree(folder.path / "runs" / "words", folder.path / "runs" / "failed")
+    with h5py.File(folder.path / "runs" / "failed" / "population.h5", "r+") as file:
+        rows = file["individuals"][:]
+        rows["outcome"] = h5py.check_enum_dtype(rows.dtype["outcome"])["failed"]
+        rows["loss"] = np.nan
+        file["individuals"][:] = rows
+    made(folder, "runs/failed", "-o", "failed.html")
+    sections = re.findall(r'<h2 id="[^"]*">([^<]*)', (folder.path / "failed.html").read_text())
+    check(sections[0] == "How evaluations ended" and not {"Progress", "Learning curves", "Each gene"} & set(sections), f"sections: {sections}")
+    passed("a run without results shows its failures first")
 
 
 def hostile_words(folder):
@@ -126,6 +192,19 @@ def many_individuals(folder):
     passed(f"20 000 individuals: {megabytes:.1f} MB")
 
 
+def same_measures(folder):
+    """The report calls what is minimised as finch does: of networks, by loss and error, of a program, of a function."""
+    from reporting.run import read_run
+    titles = set()
+    for name in ("front", "other", "words", "sphere"):
+        told = json.loads(folder.run(0, "show", f"runs/{name}", "--json"))["measure"]
+        mine = read_run(folder.path / "runs" / name).measure
+        check((mine.name, mine.title) == (told["name"], told["title"]), f"{name}: {mine} here, {told} there")
+        titles.add(mine.title)
+    check(len(titles) == 4, f"two kinds of objective have one name: {titles}")
+    passed(f"the report names measures as finch does: {', '.join(sorted(titles))}")
+
+
 def earlier_versions(folder):
     archives = sorted((SOURCE / "tests" / "compatibility").glob("*/run/**/population.h5"))
     check(len(archives) >= 5, f"fixtures: {archives}")
@@ -156,8 +235,12 @@ def main():
         sys.exit(SKIPPED)
     with Folder() as folder:
         trained_runs(folder)
+        words_for_things(folder)
+        states(folder)
         hostile_words(folder)
+        failures_first(folder)
         many_individuals(folder)
+        same_measures(folder)
         earlier_versions(folder)
         no_run(folder)
 

@@ -94,9 +94,15 @@ with Folder() as folder:
 
     output = folder.run(4, "evolve", "sphere.yaml")
     shown = folder.run(0, "show", "runs/sphere")
-    tables = shown[shown.index("island 0:"):shown.index("\nworkers of")].strip()
+    check("island 0:" not in shown, f"under pollination there is one list of the best\n{shown}")
+    tables = shown[shown.index("best of all:"):shown.index("\nworkers of")].strip()
     check(tables in output, f"finch show and the closing table differ:\n{tables}\n{output[-2000:]}")
+    check("next: finch show" in output and "h5dump" not in output, f"the closing line names no next step\n{output[-2000:]}")
     rows = list(csv.DictReader(io.StringIO(folder.run(0, "show", "runs/sphere", "--csv"))))
+    listed = re.findall(r"^ +(\d+\.\d+\.\d+)", tables, re.M)
+    best = sorted((float(row["loss"]), row["id"]) for row in rows)[:3]
+    check(set(listed) == {id for _, id in best}, f"--csv has {best}, the list {listed}")
+    tables = folder.run(0, "show", "runs/sphere", "--islands")
     check(any(len(row["islands"].split()) > 1 for row in rows), "no copy has travelled: this shows nothing")
     for island in ("0", "1"):
         members = sorted((float(row["loss"]), row["id"]) for row in rows if island in row["islands"].split())
@@ -122,7 +128,14 @@ with Folder() as folder:
     check(re.search(r"evaluated, error 0\.\d", wrong) and re.search(r"best error 0\.\d", wrong), f"no error is named\n{wrong}")
     check(" loss 0" not in re.sub(r"test loss 0", "", wrong), f"an error is called a loss\n{wrong}")
     check(re.search(r"^ +id +error ", wrong, re.M), f"the table does not name the error\n{wrong}")
-    passed("log and tables name the objective")
+    told = {what: folder.run(0, *what.split(), "runs/error") for what in ("status", "show", "show --json", "export --format graphml", "export --format trace")}
+    for what, text in told.items():
+        check("error" in text and not re.search(r"\b(best|\d,) loss\b", text), f"{what} does not name the error\n{text}")
+    check(re.search(r"best error 0\.\d+ \(", told["status"]), told["status"])
+    check("minimises validation error (share of images)\n" in told["show"], told["show"])
+    check("loss.measure" in folder.run(0, "export", "runs/error", "--format", "csv").splitlines()[0], "csv does not say what its losses are")
+    check("minimises value of sphere\n" in shown and re.search(r"^ +id +value ", output, re.M), f"the value of a function is called otherwise\n{shown}")
+    passed("log, tables, status and exports name the objective")
 
     genes = ["--gene", "layers=1", "--gene", "activation=tanh"]
     for rate in ("0.1", "0.5", "0.5"):

@@ -36,7 +36,7 @@ with Folder() as folder:
     passed("h5dump shows gene names and choices, and the run directory is as documented")
 
     check("complete" in folder.run(0, "status", "runs/tiny"), "finch status does not say complete")
-    shown = folder.run(0, "show", "runs/tiny", "--top", "2")
+    shown = folder.run(0, "show", "runs/tiny", "--top", "2", "--islands")
     check("island 0" in shown.lower() and "island 1" in shown.lower(), f"finch show names no islands\n{shown}")
     check(len(folder.run(0, "show", "runs/tiny", "--csv").splitlines()) == 13, "finch show --csv has not 12 rows and a header")
     passed("status, show and show --csv read a finished run")

@@ -58,7 +58,7 @@ TEST_CASE("comparison: results side by side, and what each took to be as good as
     const auto one = run_of({ended(1, 5010, 3), ended(2, 5050, 2), ended(3, 6150, 0.5)});
     const auto other = run_of({ended(1, 5020, 4), ended(2, 6110, 1)});
     const std::array runs{report::Compared{"a", one, one.space}, report::Compared{"b", other, other.space}};
-    const std::string table = report::comparison_table(runs, "loss");
+    const std::string table = report::comparison_table(runs);
     CHECK(row(table, "evaluations") == "|3|2");
     CHECK(row(table, "best loss") == "|0.5|1");
     CHECK(row(table, "its id") == "|0.0.3|0.0.2");
@@ -72,9 +72,23 @@ TEST_CASE("comparison: a run without a result yet") {
     const auto one = run_of({ended(1, 5010, 3)});
     const auto none = run_of({});
     const std::array runs{report::Compared{"a", one, one.space}, report::Compared{"b", none, none.space}};
-    const std::string table = report::comparison_table(runs, "loss");
+    const std::string table = report::comparison_table(runs);
     CHECK(row(table, "best loss") == "|3|-");
     CHECK(row(table, "its id") == "|0.0.1|-");
+}
+
+TEST_CASE(
+    "comparison: of runs that minimise different things each best has its name, and no run is said to be as good") {
+    const auto one = run_of({ended(1, 5010, 3)});
+    const auto other = run_of({ended(1, 5020, 0.25)});
+    const report::Competition errors{.measure = {.name = "error", .title = "validation error (share of images)"}};
+    const std::array runs{report::Compared{"a", one, one.space}, report::Compared{"b", other, other.space, errors}};
+
+    const std::string table = report::comparison_table(runs);
+
+    CHECK(row(table, "minimises") == "|loss|validation error (share of images)");
+    CHECK(row(table, "best") == "|loss 3|error 0.25");
+    CHECK(table.find("until") == std::string::npos);
 }
 
 TEST_CASE("training table: what each worker trains, in the workers' order") {

@@ -41,7 +41,7 @@ std::vector<std::string> cells(const std::string& line) {
 }  // namespace
 
 TEST_CASE("a row has its genes, choices in words, under their names, and its numbers to the last bit") {
-    const std::string text = report::csv(one_individual(plain()), {search::ExchangeKind::none});
+    const std::string text = report::csv(one_individual(plain()), {.measure = {"error", "validation error"}});
     const std::string head = text.substr(0, text.find('\n'));
     const auto names = cells(head);
     const auto row = cells(text.substr(head.size() + 1));
@@ -54,6 +54,7 @@ TEST_CASE("a row has its genes, choices in words, under their names, and its num
     CHECK(value("activation") == "tanh");
     CHECK(std::strtod(value("lr").c_str(), nullptr) == 0.1 + 0.2);
     CHECK(std::strtod(value("loss").c_str(), nullptr) == 1.0 / 3);
+    CHECK(value("loss.measure") == "validation error");
     CHECK(value("accuracy") == "nan");
     CHECK(value("outcome") == "evaluated");
     CHECK(value("parent_1") == "0.0.9");

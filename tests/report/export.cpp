@@ -151,7 +151,8 @@ TEST_CASE("optuna: a trial has its genes with their distributions, its curve, an
     CHECK(activation["attributes"]["choices"].Size() == 3);
     CHECK(json(genes[2]["distribution"].GetString())["attributes"]["log"].GetBool());
     CHECK(genes[2]["param_value_internal"].GetDouble() == 0.1 + 0.2);
-    CHECK(records(journal, 7).size() == 8);
+    CHECK(records(journal, 7).empty());  // of several objectives
+    CHECK(records(exported(report::Format::optuna, exported_run({good, pruned, lost, open})), 7).size() == 8);
     const auto states = records(journal, 6);
     REQUIRE(states.size() == 3);
     CHECK(states[0]["state"].GetInt() == 1);
@@ -163,6 +164,61 @@ TEST_CASE("optuna: a trial has its genes with their distributions, its curve, an
     for (const auto& attribute : records(journal, 8)) {
         CHECK(attribute["user_attr"].MemberCount() == 1);  // Optuna asserts it
     }
+}
+
+TEST_CASE("optuna: the metric has its name, and intermediate values are of the same measure or left out") {
+    search::Individual one = trained(0, 1, noon, 3);
+    one.curve[0].validation_accuracy = 0.25;
+    one.curve[1].validation_accuracy = std::numeric_limits<double>::quiet_NaN();
+    const search::Measure error{.name = "error",
+                                .title = "validation error (share of images)",
+                                .of_epoch = [](const Epoch& epoch) { return 1 - epoch.validation_accuracy; }};
+    const auto recovered = exported_run({one});
+    const auto journal = [&](std::vector<search::Cost> costs) {
+        return report::exported(report::Format::optuna, recovered, recovered.space,
+                                {.costs = std::move(costs), .measure = error}, "a run");
+    };
+
+    const auto values = records(journal({}), 7);
+    const auto names = records(journal({search::Cost::seconds}), 3);
+
+    REQUIRE(values.size() == 1);
+    CHECK(values[0]["step"].GetInt() == 1);
+    CHECK(values[0]["intermediate_value"].GetDouble() == 0.75);
+    CHECK(records(journal({search::Cost::seconds}), 7).empty());
+    REQUIRE(names.size() == 1);
+    const auto& metrics = names[0]["system_attr"]["study:metric_names"];
+    REQUIRE(metrics.Size() == 2);
+    CHECK(text(metrics[0]) == "validation error (share of images)");
+    CHECK(text(metrics[1]) == "seconds");
+}
+
+TEST_CASE("optuna: numbers among the options are numbers, and a range ends where its steps do") {
+    auto recovered = exported_run({});
+    const auto options = [](std::vector<std::string> words) { return search::ChoiceGene{std::move(words)}; };
+    recovered.space.genes = {{"kernel", options({"3", "-5", "0.5", "1e-3", "none", "true", "007", "9007199254740993"})},
+                             {"version", options({"3.1", "3.10"})},
+                             {"rate", search::RealGene{.low = 0.1, .high = 1, .step = 0.4}},
+                             {"units", search::IntGene{.low = 1, .high = 10, .step = 4}},
+                             {"wide", search::IntGene{.low = 1, .high = 10, .scale = search::Scale::log, .step = 4}},
+                             {"any", search::RealGene{.low = 0.1, .high = 1}}};
+    search::Individual one = trained(0, 1, noon, 3);
+    one.genome = {0, 0, 0.9, 9, 9, 1};
+    recovered.records = {search::Result{one}};
+
+    std::vector<std::string> found;
+    for (const auto& gene : records(exported(report::Format::optuna, recovered), 5)) {
+        const std::string distribution = text(gene["distribution"]);
+        found.push_back(distribution.substr(distribution.find("attributes") + 12));
+    }
+
+    REQUIRE(found.size() == 6);
+    CHECK(found[0] == R"({"choices":[3,-5,0.5,0.001,"none",true,"007",9007199254740993]}})");
+    CHECK(found[1] == R"({"choices":["3.1","3.10"]}})");
+    CHECK(found[2] == R"({"log":false,"step":0.4,"low":0.1,"high":0.9}})");
+    CHECK(found[3] == R"({"log":false,"step":4,"low":1,"high":9}})");
+    CHECK(found[4] == R"({"log":true,"step":1,"low":1,"high":9}})");
+    CHECK(found[5] == R"({"log":false,"step":null,"low":0.1,"high":1.0}})");
 }
 
 TEST_CASE("optuna: trials are numbered in the order in which they began") {
@@ -188,6 +244,7 @@ TEST_CASE("graphml: an edge for each parent that is known, none for others") {
     CHECK(text.find("<edge source=\"0.0.1\" target=\"0.1.2\"><data key=\"kind\">retry</data></edge>") !=
           std::string::npos);
     CHECK(text.find("0.7.7") == std::string::npos);
+    CHECK(text.find("<key id=\"loss\" for=\"node\" attr.name=\"loss\" attr.type=\"double\"/>") != std::string::npos);
     CHECK(text.find("<data key=\"gene.activation\">tanh</data>") != std::string::npos);
 }
 

@@ -74,8 +74,11 @@ TEST_CASE("json: the energy of a run in all and by source, null where none is kn
 
 TEST_CASE("json: a run with its best, in words and to the last bit; what was not measured is null") {
     const auto recovered = run_of_json({evaluated(1, 0.5), evaluated(2, 1.0 / 3), evaluated(3, 2)});
-    const auto run =
-        parsed(report::run_json(recovered, recovered.space, {search::ExchangeKind::none}, "runs/a \"b\"", 2));
+    const auto run = parsed(
+        report::run_json(recovered, recovered.space, {.measure = {"error", "error (share)"}}, "runs/a \"b\"", 2));
+    CHECK(std::string(run["measure"]["name"].GetString()) == "error");
+    CHECK(std::string(run["measure"]["title"].GetString()) == "error (share)");
+    CHECK(std::string(run["best"][1]["id"].GetString()) == "0.0.1");
     CHECK(std::string(run["run"].GetString()) == "runs/a \"b\"");
     CHECK(std::string(run["seed"].GetString()) == "18446744073709551615");
     CHECK(run["outcomes"]["evaluated"].GetInt() == 3);
@@ -96,13 +99,14 @@ TEST_CASE("json: an individual with its curve") {
     search::Individual one = evaluated(1, 0.25);
     one.curve = {{.epoch = 1, .validation_loss = 0.5}, {.epoch = 2, .validation_loss = 0.25}};
     const auto recovered = run_of_json({one});
-    const auto read = parsed(report::individual_json(recovered, recovered.space, one.id));
+    const auto read = parsed(report::individual_json(recovered, recovered.space, {}, one.id));
     REQUIRE(read["curve"].Size() == 2);
     CHECK(read["curve"][1]["epoch"].GetInt() == 2);
     CHECK(read["curve"][1]["validation_loss"].GetDouble() == 0.25);
     CHECK(std::string(read["problem"].GetString()) == "said \"no\"");
     CHECK(std::string(read["reused_run"].GetString()) == "c0ffee00c0ffeeff");
-    CHECK_THROWS_AS((void)report::individual_json(recovered, recovered.space, search::Id::make(9, 9, 9)), ConfigError);
+    CHECK_THROWS_AS((void)report::individual_json(recovered, recovered.space, {}, search::Id::make(9, 9, 9)),
+                    ConfigError);
 }
 
 TEST_CASE("an individual's text: what all ranks and the problem say alike stands there once") {
@@ -138,8 +142,8 @@ TEST_CASE("an individual's text: its curve as bars, and its ancestors, each once
     }
     line.back().curve = {{.validation_loss = 8}, {.validation_loss = 1}, {.validation_loss = 4.5}};
     const auto recovered = run_of_json(line);
-    const std::string text = report::individual_text(recovered, store::RunDirectory("none"), line.back().id, "loss");
-    CHECK(text.find("learning curve  █▁▅\n") != std::string::npos);
+    const std::string text = report::individual_text(recovered, store::RunDirectory("none"), line.back().id, {});
+    CHECK(text.find("learning curve  █▁▅  loss\n") != std::string::npos);
     std::istringstream lineage(text.substr(text.find("lineage")));
     std::vector<std::string> found;
     std::string row;

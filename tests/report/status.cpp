@@ -193,7 +193,7 @@ TEST_CASE("results in a journal count as those in the archive do") {
     store::Journal journal(run.directory.journal(0), number);
     journal.write(search::encode(search::Result{evaluated_at(3, 0.25)}, number));
 
-    const report::Status status = report::status(run.directory);
+    report::Status status = report::status(run.directory);
 
     CHECK(status.settled == 2);
     CHECK(status.unfinished == 1);
@@ -202,6 +202,9 @@ TEST_CASE("results in a journal count as those in the archive do") {
     CHECK(status.best->loss == 0.25);
     CHECK(report::status_text(status) == "interrupted: " + run.directory.root().string() +
                                              ", 2 of 200 evaluations, 1 unfinished, best loss 0.25 (0.0.3)");
+    CHECK(status.config == store::samples::facts().config);
+    status.measure.name = "error";
+    CHECK(report::status_text(status).ends_with(", best error 0.25 (0.0.3)"));
 }
 
 TEST_CASE("a budget of epochs is named with the epochs that all have trained, unfinished ones too") {

@@ -51,7 +51,8 @@ TEST_CASE("the best of each island stand in their order, no more than were asked
         population.merge(evaluated(number, static_cast<std::int32_t>(number % 2), 1.0 / number));
     }
 
-    const std::string text = report::best_table(store::samples::mnist_space(), population, {}, 2, "loss");
+    const std::string text =
+        report::best_table(store::samples::mnist_space(), population, {}, {.count = 2, .of_each_island = true}, "loss");
 
     const std::string first = part_between(text, "island 0", "island 1");
     const std::string second = part_between(text, "island 1", "island 2");
@@ -94,7 +95,8 @@ TEST_CASE("a final choice: reported loss, mean and deviation of the repeats, who
     CHECK(contains(table(), "0.53125"));
     CHECK_FALSE(contains(table(), "0.0.3"));
     CHECK(report::final_table(store::samples::mnist_space(), population, std::nullopt, "loss").empty());
-    CHECK(contains(report::best_table(store::samples::mnist_space(), population, {}, 9, "loss"), "the best 3 of 3"));
+    CHECK(contains(report::best_table(store::samples::mnist_space(), population, {}, {.count = 9}, "loss"),
+                   "the best 3 of 3"));
 }
 
 TEST_CASE("the front: whom no other beats in the loss and the costs, of all islands; nothing without costs") {
@@ -130,7 +132,7 @@ TEST_CASE("energy: in the heading by its sources, of each of the best; not at al
         for (const search::Individual& one : all) {
             recovered.records.emplace_back(search::Result{one});
         }
-        return report::overview(recovered, "runs/a", 9, {search::ExchangeKind::none}, "loss");
+        return report::overview(recovered, "runs/a", {.count = 9}, {});
     };
     CHECK_FALSE(contains(overview(), "energy"));
     all[0].energy = {7200, energy::Source::measured_gpu};
@@ -160,11 +162,11 @@ TEST_CASE("an individual that took a result over is shown with whose it is, behi
     recovered.space = store::samples::mnist_space();
     recovered.records = {search::Result{reused}, search::Result{evaluated(2, 0, 0.5)}};
 
-    const std::string text = report::overview(recovered, "runs/a", 3, {search::ExchangeKind::none}, "loss");
+    const std::string text = report::overview(recovered, "runs/a", {}, {});
 
     CHECK(contains(text, "1 of 200 evaluations, 1 reused, 0 unfinished"));
     CHECK(contains(text, "as 0.0.2"));
-    const std::string table = part_between(text, "island 0", "island 1");
+    const std::string table = part_between(text, "best of all", "workers");
     CHECK(table.find("42.5") < table.find("as 0.0.2"));
 }
 
@@ -213,7 +215,7 @@ TEST_CASE("the overview names the run and its state, and lists damaged files") {
     recovered.records.emplace_back(search::Result{evaluated(1, 1, 0.5)});
     recovered.problems.emplace_back("x.journal: 3 bytes are damaged");
 
-    const std::string text = report::overview(recovered, "runs/mnist", 3, {search::ExchangeKind::none}, "loss");
+    const std::string text = report::overview(recovered, "runs/mnist", {}, {});
 
     CHECK(contains(text, "run runs/mnist: stopped early"));
     CHECK(contains(text, "1 of 200 evaluations, 0 unfinished, 2 islands, 2 starts"));
@@ -232,7 +234,7 @@ TEST_CASE("what was pruned stands behind complete trainings, marked") {
     population.merge(pruned);
     population.merge(evaluated(2, 0, 0.5));
 
-    const std::string text = report::best_table(store::samples::mnist_space(), population, {}, 2, "loss");
+    const std::string text = report::best_table(store::samples::mnist_space(), population, {}, {.count = 2}, "loss");
 
     CHECK(text.find("0.0.2") < text.find("0.0.1"));
     CHECK(contains(text, " 3 (pruned) "));
@@ -246,29 +248,60 @@ TEST_CASE("the overview names the epochs that were trained, and their budget if 
     one.epochs = 12;
     recovered.records.emplace_back(search::Result{one});
 
-    const auto text = [&] {
-        return report::overview(recovered, "runs/mnist", 3, {search::ExchangeKind::none}, "loss");
-    };
+    const auto text = [&] { return report::overview(recovered, "runs/mnist", {}, {}); };
 
     CHECK(contains(text(), ", 12 epochs\n"));
     recovered.facts.budget_epochs = 600;
     CHECK(contains(text(), ", 12 of 600 epochs\n"));
 }
 
-TEST_CASE("under pollination a copy stands among the best of every island that it is a member of, with its own name") {
+TEST_CASE("under pollination there is one list of the best; of each island, with the copies on it, on request") {
     store::Recovered recovered;
     recovered.facts = facts_of_two_starts();
     recovered.space = store::samples::mnist_space();
     recovered.records.emplace_back(search::Result{evaluated(1, 0, 0.5)});
     recovered.records.emplace_back(search::Result{evaluated(2, 1, 0.75)});
     recovered.records.emplace_back(search::Copy{evaluated(1, 0, 0.5), 1});
+    const report::Competition competition{.exchange = search::ExchangeKind::pollination};
 
-    const std::string text = report::overview(recovered, "runs/mnist", 3, {search::ExchangeKind::pollination}, "error");
+    const std::string once = part_between(report::overview(recovered, "a", {}, competition), "best of all", "workers");
+    const std::string each = report::overview(recovered, "a", {.of_each_island = true}, competition);
 
-    const std::string second = part_between(text, "island 1", "workers");
-    CHECK(contains(second, "0.0.1"));
-    CHECK_FALSE(contains(second, "0.0.2"));
-    CHECK(contains(second, "error"));
+    CHECK(contains(once, "best of all: the best 2 of 2 individuals"));
+    CHECK(once.find("0.0.1 ") < once.find("0.0.2 "));
+    CHECK(once.find("0.0.1 ") == once.rfind("0.0.1 "));
+    CHECK_FALSE(contains(once, "island 0:"));
+    CHECK(contains(part_between(each, "island 0:", "island 1:"), "0.0.1"));
+    CHECK(contains(part_between(each, "island 1:", "workers"), "0.0.1"));
+    CHECK_FALSE(contains(part_between(each, "island 1:", "workers"), "0.0.2"));
+}
+
+TEST_CASE("under migration, where an individual lives on one island, the best of each are shown") {
+    search::Population population(search::ExchangeKind::migration, 2);
+    population.merge(evaluated(1, 0, 0.5));
+    population.merge(evaluated(2, 1, 0.75));
+
+    const std::string text = report::best_table(store::samples::mnist_space(), population, {}, {}, "loss");
+
+    CHECK(contains(part_between(text, "island 0:", "island 1:"), "0.0.1"));
+    CHECK(contains(text.substr(text.find("island 1:")), "0.0.2"));
+}
+
+TEST_CASE(
+    "what is minimised is named with its unit above the tables and in their columns, and nothing is called a loss") {
+    store::Recovered recovered;
+    recovered.facts = facts_of_two_starts();
+    recovered.space = store::samples::mnist_space();
+    recovered.records.emplace_back(search::Result{evaluated(1, 0, 0.5)});
+
+    const std::string text =
+        report::overview(recovered, "a", {},
+                         {.costs = {search::Cost::parameters},
+                          .measure = {.name = "error", .title = "validation error (share of images)"}});
+
+    CHECK(contains(text, "minimises validation error (share of images) and parameters\n"));
+    CHECK(contains(part_between(text, "best of all", "the front"), " error "));
+    CHECK(contains(text, "no other beats in error and parameters"));
     CHECK_FALSE(contains(text, "loss"));
 }
 
@@ -278,7 +311,7 @@ TEST_CASE("the seconds are those of the training in all starts, not the time bet
     search::Population population(search::ExchangeKind::none, 1);
     population.merge(resumed);
 
-    const std::string text = report::best_table(store::samples::mnist_space(), population, {}, 1, "loss");
+    const std::string text = report::best_table(store::samples::mnist_space(), population, {}, {.count = 1}, "loss");
 
     CHECK(contains(text, "17.2"));
     CHECK_FALSE(contains(text, "42.5"));

@@ -13,7 +13,8 @@ MOST_POINTS, MOST_CURVES, MOST_BARS = 2000, 200, 4000
 OUTCOME_COLOURS = {"evaluated": "#2b6cb0", "pruned": "#dd8a1d", "stopped": "#8a8a8a", "diverged": "#c53030", "out_of_memory": "#97266d",
                    "failed": "#702459", "unfinished": "#a0aec0"}
 RUN_COLOURS = ["#2b6cb0", "#c05621", "#2f855a", "#6b46c1", "#b83280", "#2c7a7b", "#975a16", "#4a5568"]
-OBJECTIVE_COLUMNS = {"parameters": "parameters", "seconds": "training_seconds"}  # every other one is the loss
+COST_COLUMNS = {"parameters": "parameters", "seconds": "training_seconds"}
+COST_TITLES = {"parameters": "parameters", "seconds": "training, seconds"}
 
 
 def figure(height=430, **layout):
@@ -34,11 +35,11 @@ def numbers(values):
 
 
 def describe(run, rows):
-    """A line for each individual: its id, loss and genes."""
+    """A line for each individual: its id, what is minimised, and genes."""
     def text(value):
         return f"{value:.4g}" if isinstance(value, float) else str(value)
-    genes = [gene.name for gene in run.genes]
-    return [f"{name}, loss {row.loss:.5g}<br>" + "<br>".join(f"{gene} = {text(row[gene])}" for gene in genes) for name, row in rows.iterrows()]
+    genes, measure = [gene.name for gene in run.genes], run.measure.name
+    return [f"{name}, {measure} {row.loss:.5g}<br>" + "<br>".join(f"{gene} = {text(row[gene])}" for gene in genes) for name, row in rows.iterrows()]
 
 
 def steps(table, x, last):
@@ -47,8 +48,9 @@ def steps(table, x, last):
 
 
 def progress(runs):
-    """Best loss so far, against evaluations, running hours, node-hours or, where all of it is known, energy."""
+    """The best so far, against evaluations, running hours, node-hours or, where all of it is known, energy."""
     made, axes = figure(), []
+    measures = {run.measure.title: run.measure.name for run in runs}
     titles = ["evaluations", "hours of running", "node-hours"] + ["kWh"] * all(run.knows_energy for run in runs)
 
     def scales(run, rows):
@@ -60,7 +62,7 @@ def progress(runs):
         last = table.iloc[[-1]]
         coordinates = [steps(best, x, np.asarray(end)[0]) for x, end in zip(scales(run, best), scales(run, last))]
         made.add_scatter(x=coordinates[0][0], y=coordinates[0][1], mode="lines+markers", line={"shape": "hv", "width": 3, "color": colour},
-                         name=run.name, text=[*describe(run, best), describe(run, best)[-1]], hovertemplate="%{text}<extra></extra>")
+                         name=run.name if len(measures) == 1 else f"{run.name}: {run.measure.title}", text=[*describe(run, best), describe(run, best)[-1]], hovertemplate="%{text}<extra></extra>")
         axes.append([x for x, _ in coordinates])
         for island, rows in table[table.outcome != "pruned"].groupby("island") if len(runs) == 1 and table.island.nunique() > 1 else []:
             own = rows[rows.loss < rows.loss.cummin().shift(fill_value=np.inf)]
@@ -78,13 +80,16 @@ def progress(runs):
                for place, title in enumerate(titles)]
     made.update_layout(updatemenus=[{"type": "buttons", "direction": "right", "x": 0, "y": 1.14, "xanchor": "left", "buttons": buttons}])
     made.update_xaxes(title=titles[0])
-    made.update_yaxes(title="loss", type=loss_axis(np.concatenate([run.measured.loss for run in runs])))
+    made.update_yaxes(title=" or ".join(measures if len(measures) == 1 else dict.fromkeys(measures.values())), type=loss_axis(np.concatenate([run.measured.loss for run in runs])))
     return made
 
 
 def learning_curves(run):
-    """Validation loss by epoch: the best individual, those that were pruned, the others."""
-    curves = run.curves[np.isfinite(run.curves.validation_loss)] if len(run.curves) else run.curves
+    """What is minimised by epoch: the best individual, those that were pruned, the others."""
+    curves = run.curves
+    if len(curves):
+        curves = curves.assign(measured=run.measure.of_epochs(curves))
+        curves = curves[np.isfinite(curves.measured)]
     if curves.empty:
         return "No individual of this run has a learning curve."
     known = run.individuals.set_index("id_number")
@@ -99,11 +104,11 @@ def learning_curves(run):
         kind = "best" if name == best else "pruned" if chosen.outcome[number] == "pruned" else "trained"
         x, y, text = lines[kind]
         x += [*rows.epoch.tolist(), None]
-        y += [*rows.validation_loss.tolist(), None]
+        y += [*rows.measured.tolist(), None]
         text += [name] * (len(rows) + 1)
         if kind == "pruned":
             ends[0].append(int(rows.epoch.iloc[-1]))
-            ends[1].append(float(rows.validation_loss.iloc[-1]))
+            ends[1].append(float(rows.measured.iloc[-1]))
     for kind in ("trained", "pruned", "best"):
         colour, width, opacity = kinds[kind]
         x, y, text = lines[kind]
@@ -113,7 +118,7 @@ def learning_curves(run):
     if ends[0]:
         made.add_scatter(x=ends[0], y=ends[1], mode="markers", name="pruned here", marker={"symbol": "x", "color": kinds["pruned"][0]})
     made.update_xaxes(title="epoch", dtick=1 if curves.epoch.max() < 20 else None)
-    made.update_yaxes(title="validation loss", type=loss_axis(curves.validation_loss))
+    made.update_yaxes(title=run.measure.title, type=loss_axis(curves.measured))
     return made
 
 
@@ -138,16 +143,16 @@ def parallel_coordinates(run):
         values = analysis.coordinates(gene, table[gene.name])
         axes.append({"label": gene.name, "values": numbers(values), **gene_axis(gene, values)})
     marks = [0.01, 0.25, 0.5, 0.75, 1]
-    axes.append({"label": "loss", "values": numbers(rank), "tickvals": marks, "ticktext": [f"{table.loss.quantile(mark):.4g}" for mark in marks],
+    axes.append({"label": run.measure.title, "values": numbers(rank), "tickvals": marks, "ticktext": [f"{table.loss.quantile(mark):.4g}" for mark in marks],
                  "range": [0, 1]})
     made = figure()
     made.add_trace(go.Parcoords(dimensions=axes, line={"color": numbers(rank), "colorscale": "Viridis", "reversescale": False, "showscale": False}))
-    made.update_layout(margin={"l": 90, "r": 90, "t": 60, "b": 30})
+    made.update_layout(margin={"l": 90, "r": 150, "t": 60, "b": 30})
     return made
 
 
 def slices(run):
-    """Each gene against the loss; later individuals are darker."""
+    """Each gene against what is minimised; later individuals are darker."""
     if run.complete.empty or not run.genes:
         return "No individual was trained to its end."
     columns = min(3, len(run.genes))
@@ -163,7 +168,7 @@ def slices(run):
                          marker={"size": 5, "color": numbers(order), "colorscale": "Blues", "cmin": -0.3, "cmax": 1}, **where)
         made.update_xaxes(title=gene.name, **gene_axis(gene, values), **where)
     made.update_yaxes(type=loss_axis(table.loss))
-    made.update_yaxes(title="loss", col=1)
+    made.update_yaxes(title=run.measure.title, col=1)
     made.update_layout(template="plotly_white", height=130 + 270 * rows, margin={"l": 70, "r": 30, "t": 30, "b": 55})
     return made
 
@@ -191,7 +196,7 @@ def contours(forest):
         x, y = (analysis.coordinates(gene, grid) for gene, grid in zip((one, other), grids))
         points = [analysis.coordinates(gene, table[gene.name]) for gene in (one, other)]
         look = {"x": numbers(x), "y": numbers(y), "z": forest.surface(one, other, *grids).tolist(), "visible": place == 0, "colorscale": "Viridis",
-                "colorbar": {"title": "rank of<br>the loss"}}
+                "colorbar": {"title": f"rank of<br>the {forest.run.measure.name}"}}
         if "choice" in (one.kind, other.kind):  # nothing lies between two options
             made.add_heatmap(**look)
         else:
@@ -226,7 +231,7 @@ def pareto(run):
     names = [str(name) for name in run.objectives]
     if len(names) < 2:
         return "The run has one objective."
-    columns = ["loss", *[OBJECTIVE_COLUMNS.get(name, "loss") for name in names[1:]]]
+    columns = ["loss", *[COST_COLUMNS[name] for name in names[1:]]]
     table = run.complete
     if table.empty:
         return "No individual was trained to its end."
@@ -237,15 +242,17 @@ def pareto(run):
                              (front, "the front", {"mode": "lines+markers", "line": {"color": "#c53030"}, "marker": {"size": 9}})):
         made.add_scatter(x=numbers(rows[columns[1]]), y=numbers(rows[columns[0]]), name=name, text=describe(run, rows),
                          hovertemplate="%{text}<extra></extra>", **look)
-    made.update_xaxes(title=names[1], type=loss_axis(some[columns[1]]))
-    made.update_yaxes(title=names[0], type=loss_axis(some.loss))
+    made.update_xaxes(title=COST_TITLES[names[1]], type=loss_axis(some[columns[1]]))
+    made.update_yaxes(title=run.measure.title, type=loss_axis(some.loss))
     return made
 
 
 def outcomes(run):
     """How the evaluations ended, by the operator that bred them."""
+    if run.individuals.empty:
+        return "No evaluation has begun."
     counts = pandas.crosstab(run.individuals.operator.astype(str), run.individuals.outcome.astype(str))
-    made = figure(height=160 + 30 * len(counts), barmode="stack")
+    made = figure(height=160 + 30 * len(counts), barmode="stack", showlegend=True)
     for outcome in counts.columns:
         made.add_bar(y=list(counts.index), x=[int(count) for count in counts[outcome]], name=outcome, orientation="h",
                      marker_color=OUTCOME_COLOURS.get(outcome, "#718096"))

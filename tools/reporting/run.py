@@ -1,6 +1,10 @@
 """A run's files as tables of pandas. Reads population.h5 and models/best.h5 alone, by the names in docs/files.md."""
 import dataclasses
+import fcntl
+import os
 import pathlib
+import struct
+import time
 
 import h5py
 import numpy as np
@@ -10,6 +14,7 @@ import yaml
 WORKER_BITS, SEQUENCE_BITS = 20, 32
 ABSENT = {"parameters": 0, "retry_of": 0, "reused_from": 0, "inherited_from": 0, "last_worker": 0, "last_restart": 0,
           "training_seconds": np.nan, "joules": np.nan, "energy_source": "unknown"}  # columns that files of earlier versions lack
+WATCHED_SECONDS = 20  # a lock is renewed every 10
 FINAL = ("evaluated", "pruned", "stopped")
 
 
@@ -25,6 +30,30 @@ class Gene:
     low: float
     high: float
     options: list
+
+
+@dataclasses.dataclass
+class Measure:
+    """What a run's losses are: its name, and a title with its unit. src/config/measure.cpp says the same."""
+    name: str
+    title: str
+
+    @classmethod
+    def of(cls, settings):
+        objective = settings["search"]["objective"]
+        objective = objective[0] if isinstance(objective, list) else objective
+        if isinstance(objective, dict) and "function" in objective:
+            return cls("value", f"value of {objective['function']}")
+        if isinstance(objective, dict):
+            return cls("loss", "loss (as the program reports it)")
+        if objective == "validation_error":
+            return cls("error", "validation error (share of images)")
+        loss = settings.get("training", {}).get("loss")
+        return cls("loss", "validation loss" + (f" ({loss.replace('_', ' ')})" if loss else ""))
+
+    def of_epochs(self, curves):
+        """The same of each epoch of learning curves."""
+        return 1 - curves.validation_accuracy if self.name == "error" else curves.validation_loss
 
 
 @dataclasses.dataclass
@@ -59,9 +88,22 @@ class Run:
         return objective if isinstance(objective, list) else [objective]
 
     @property
-    def loss_name(self):
-        name = self.objectives[0]
-        return name if isinstance(name, str) else next(iter(name))
+    def measure(self):
+        return Measure.of(self.settings)
+
+    @property
+    def trains(self):
+        """Whether individuals are networks."""
+        return isinstance(self.objectives[0], str)
+
+    @property
+    def state(self):
+        """The word that `finch status` has for it."""
+        if is_locked(self.path / "lock"):
+            return "running"
+        recorded = str(self.attributes.get("state", "interrupted"))
+        recorded = {"running": "interrupted", "stopped": "stopped early", "terminated": "stopped early"}.get(recorded, recorded)
+        return recorded + " without a result" * (recorded == "complete" and self.complete.empty)
 
     @property
     def measured(self):
@@ -100,6 +142,49 @@ class Run:
         ended = self.individuals[self.individuals.outcome != "unfinished"].sort_values("finished")
         sums = np.concatenate([[0], np.cumsum(np.nan_to_num(ended.joules))]) / 3.6e6
         return sums[np.searchsorted(ended.finished, np.asarray(times), side="right")]
+
+
+def is_alive(process):
+    """Whether a process of this machine runs, rather than waits for its parent to hear of its end."""
+    try:
+        return pathlib.Path(f"/proc/{int(process)}/stat").read_text(errors="replace").rpartition(") ")[2][:1] not in ("", "Z")
+    except (OSError, ValueError):
+        return False
+
+
+def is_here(holder):
+    """Whether the holder of a lock is a process of this machine; locks of earlier versions name its host alone."""
+    if "machine" not in holder:
+        return holder.get("host") == os.uname().nodename
+    try:
+        boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return holder["machine"] == f"{boot} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return False
+
+
+def is_locked(path):
+    """Whether a process holds a run's lock, as `finch status` judges it (src/store/run_lock.cpp): by the kernel's word or, as that may hold on one node
+    only, by the process that the file names. One of another machine gives signs of life, which are waited for."""
+    try:
+        with open(path, "rb") as file:
+            holder = dict(line.partition(" ")[::2] for line in file.read(4096).decode(errors="replace").splitlines())
+            try:
+                lock = fcntl.fcntl(file, fcntl.F_OFD_GETLK, struct.pack("@hhqqi4x", fcntl.F_RDLCK, 0, 0, 0, 0))
+                if struct.unpack("@hhqqi4x", lock)[0] != fcntl.F_UNLCK:
+                    return True
+            except OSError:
+                pass  # a file system without locks
+        if not holder.get("heartbeat") or is_here(holder):
+            return bool(holder.get("heartbeat")) and is_alive(holder.get("process"))
+        seen = path.stat().st_mtime_ns
+        for _ in range(WATCHED_SECONDS):
+            time.sleep(1)
+            if path.stat().st_mtime_ns != seen:
+                return path.stat().st_size > 0
+    except OSError:
+        pass
+    return False
 
 
 def id_text(number):

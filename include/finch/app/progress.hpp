@@ -9,9 +9,6 @@
 
 namespace finch::app {
 
-/// What an individual's loss is called: "error" where it is the share of images that are classified wrongly.
-[[nodiscard]] std::string fitness_name(const config::Objective& objective);
-
 /// What a user sees of a run: on world rank 0 a line per finished individual (a summary now and then where they come
 /// faster than a person reads), and a live line on a terminal. Failures are warnings.
 class Progress : public island::Observer {

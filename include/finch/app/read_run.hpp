@@ -2,13 +2,14 @@
 
 #include "finch/config/config.hpp"
 #include "finch/report/competition.hpp"
+#include "finch/report/status.hpp"
 #include "finch/store/resume.hpp"
 
 #include <filesystem>
 
 namespace finch::app {
 
-/// A run as the verbs that tell of it read it.
+/// A run as the verbs that tell of it read it, its state as `finch status` has it.
 struct ReadRun {
     store::Recovered recovered;
     config::Config config;
@@ -17,5 +18,8 @@ struct ReadRun {
 
 /// Changes nothing. Throws ConfigError where there is no run.
 [[nodiscard]] ReadRun read_run(const std::filesystem::path& run);
+
+/// How far it is, and by what measure. Throws as report::status() does.
+[[nodiscard]] report::Status status_of(const std::filesystem::path& run);
 
 }  // namespace finch::app

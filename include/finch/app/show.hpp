@@ -1,5 +1,7 @@
 #pragma once
 
+#include "finch/report/tables.hpp"
+
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -10,7 +12,7 @@ namespace finch::app {
 struct ShowOptions {
     std::filesystem::path run;
     std::string id;                                ///< of the one individual to show; empty: the run
-    int top = 3;                                   ///< individuals per island
+    report::Top top;                               ///< individuals that it lists
     bool csv = false;                              ///< every individual as comma-separated values instead
     bool json = false;                             ///< one JSON object instead
     bool follow = false;                           ///< again and again, until the run has ended

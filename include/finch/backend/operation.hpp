@@ -22,7 +22,18 @@ inline constexpr float leaky_slope = 0.01F;
 /// Whether its derivative is taken at its input, not at its output. Such a one is an operation by itself
 /// (ActivationShape); other shapes do not take it.
 [[nodiscard]] constexpr bool needs_its_input(Activation activation) noexcept {
-    return activation == Activation::leaky_relu || activation == Activation::gelu || activation == Activation::silu;
+    switch (activation) {
+        case Activation::none:
+        case Activation::relu:
+        case Activation::sigmoid:
+        case Activation::tanh:
+            return false;
+        case Activation::leaky_relu:
+        case Activation::gelu:
+        case Activation::silu:
+            return true;
+    }
+    return true;
 }
 
 /// In what numbers products may be computed; sums and memory are float32 in any case. It permits, it does not demand: a

@@ -10,6 +10,7 @@
 #include "finch/search/exchange.hpp"
 #include "finch/search/final_choice.hpp"
 #include "finch/search/function_instance.hpp"
+#include "finch/search/measure.hpp"
 #include "finch/search/propagator.hpp"
 #include "finch/search/pruning.hpp"
 #include "finch/train/recipe.hpp"
@@ -81,6 +82,7 @@ public:
     std::uint64_t seed = 1;
     search::Space space;
     Objective objective = LossObjective::validation_loss;
+    search::Measure measure;          ///< what the objective is called
     std::vector<search::Cost> costs;  ///< minimised beside it
     search::PropagatorOptions propagator = search::AutomaticOptions{};
     search::Duplicates duplicates = search::Duplicates::breed;
@@ -149,6 +151,9 @@ private:
 /// Refuses a space in which no genome gives a network that can exist for such data: tries the corners and 1 000 random
 /// genomes. Throws ConfigError with the reason of the most promising one, naming the layer.
 void check_models(const Config& config, nn::SampleShape sample, std::int64_t classes);
+
+/// What the first objective of an effective configuration is called, which no key of it is checked for.
+[[nodiscard]] search::Measure measure_of(const std::string& text);
 
 /// The difference between two fixed texts in words, a line for each key, empty where equal:
 /// "training.batch_size: 16 → 32".

@@ -14,11 +14,12 @@ struct Compared {
     std::string name;
     const store::Recovered& recovered;
     const search::Space& space;
+    Competition competition = {};
 };
 
 /// What came of each run, side by side: state, evaluations, outcomes, epochs, hours, node-hours and energy, the best
 /// loss, its individual and genes, and how many evaluations and hours it took to be as good as the worst of their
-/// bests.
-[[nodiscard]] std::string comparison_table(std::span<const Compared> runs, const std::string& fitness);
+/// bests, if all minimise the same. At least one run.
+[[nodiscard]] std::string comparison_table(std::span<const Compared> runs);
 
 }  // namespace finch::report

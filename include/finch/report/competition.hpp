@@ -1,6 +1,7 @@
 #pragma once
 
 #include "finch/search/final_choice.hpp"
+#include "finch/search/measure.hpp"
 
 #include <optional>
 #include <vector>
@@ -12,6 +13,7 @@ struct Competition {
     search::ExchangeKind exchange = search::ExchangeKind::none;
     std::vector<search::Cost> costs = {};
     std::optional<search::FinalChoice> final_choice = {};
+    search::Measure measure = {};
 };
 
 }  // namespace finch::report

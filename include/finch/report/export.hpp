@@ -24,15 +24,18 @@ constexpr std::array<std::string_view, 4> words_of(Format) {
 /// with its genes, and within it one for each epoch where it was trained without a stop in between; slices for waiting
 /// in between; starts, and what /events has, beside them. Microseconds since the first start. Of an evaluation that
 /// went on after a stop it has what the last start did.
-[[nodiscard]] std::string trace(const store::Recovered& recovered, const search::Space& space);
+[[nodiscard]] std::string trace(const store::Recovered& recovered, const search::Space& space,
+                                const Competition& competition);
 
 /// Who descends from whom, as GraphML: a node for each individual with its genes and result, an edge from each parent,
 /// from what it inherited weights from, and from what it is a retry of.
-[[nodiscard]] std::string lineage(const store::Recovered& recovered, const search::Space& space);
+[[nodiscard]] std::string lineage(const store::Recovered& recovered, const search::Space& space,
+                                  const Competition& competition);
 
 /// A study of the name `name` for optuna.storages.journal.JournalFileBackend (Optuna 3.1 and later, seen with 5.0): a
-/// trial for each individual with its active genes and their distributions, the learning curve as intermediate values
-/// and the rest as user attributes. Pruned ones are PRUNED, those without a loss FAIL, unfinished ones RUNNING.
+/// trial for each individual with its active genes and their distributions, the learning curve by the measure of the
+/// value as intermediate values (with one objective), and the rest as user attributes. Pruned ones are PRUNED, those
+/// without a loss FAIL, unfinished ones RUNNING.
 [[nodiscard]] std::string optuna_journal(const store::Recovered& recovered, const search::Space& space,
                                          const Competition& competition, const std::string& name);
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "finch/search/individual.hpp"
+#include "finch/search/measure.hpp"
 #include "finch/store/resume.hpp"
 #include "finch/store/run_directory.hpp"
 
@@ -13,7 +14,7 @@ namespace finch::report {
 /// All that is known of one individual: how it ended, its genes and parents, its learning curve, and of a program the
 /// last `lines` of each of its outputs. Throws ConfigError where the run has no such individual.
 [[nodiscard]] std::string individual_text(const store::Recovered& recovered, const store::RunDirectory& directory,
-                                          search::Id id, const std::string& fitness, std::size_t lines = 20);
+                                          search::Id id, const search::Measure& measure, std::size_t lines = 20);
 
 /// Where the run of that number was when its results were read, as `facts` know it; its number if they do not.
 [[nodiscard]] std::string directory_of(const store::ArchiveFacts& facts, std::uint64_t run);

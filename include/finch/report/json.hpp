@@ -8,13 +8,14 @@
 
 namespace finch::report {
 
-/// What `finch show` says of a run, as one JSON object: run, state, counts, the `top` best individuals of each island
-/// by `competition`, the workers of the last start. NaN stands as null.
+/// What `finch show` says of a run, as one JSON object: run, state, counts, what its losses are, the `top` best
+/// individuals of all and of each island by `competition`, the workers of the last start. NaN stands as null.
 [[nodiscard]] std::string run_json(const store::Recovered& recovered, const search::Space& space,
                                    const Competition& competition, const std::string& run, int top);
 
 /// All that is recorded of one individual: the columns of /individuals under their names, its active genes, its
 /// learning curve and the program's metrics. Throws ConfigError where the run has no such individual.
-[[nodiscard]] std::string individual_json(const store::Recovered& recovered, const search::Space& space, search::Id id);
+[[nodiscard]] std::string individual_json(const store::Recovered& recovered, const search::Space& space,
+                                          const search::Measure& measure, search::Id id);
 
 }  // namespace finch::report

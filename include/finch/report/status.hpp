@@ -1,6 +1,7 @@
 #pragma once
 
 #include "finch/base/run_state.hpp"
+#include "finch/search/measure.hpp"
 #include "finch/search/outcomes.hpp"
 #include "finch/store/run_directory.hpp"
 
@@ -22,6 +23,8 @@ struct Status {
     std::int64_t budget_epochs = -1;         ///< −1: none
     std::optional<search::Individual> best;  ///< of those that are complete
     search::Outcomes outcomes;
+    std::string config;       ///< the effective configuration's text
+    search::Measure measure;  ///< what it makes of the best one's loss
     /// Names the run and how often it was started, as "00c0ffee00c0ffee/3"; "none" where no start came to record
     /// itself.
     std::string start = "none";
@@ -32,10 +35,13 @@ struct Status {
     double progress = 0;
 };
 
-/// From the archive and the journals alone: no snapshot is opened. A directory whose first start ended before it wrote
-/// an archive holds an interrupted run of nothing. Throws ConfigError where there is no run, FileError where it cannot
-/// be read.
+/// All but the measure, from the archive and the journals alone: no snapshot is opened. A directory whose first start
+/// ended before it wrote an archive holds an interrupted run of nothing. Throws ConfigError where there is no run,
+/// FileError where it cannot be read.
 [[nodiscard]] Status status(const store::RunDirectory& directory);
+
+/// How a run is whose archive says `recorded`: running as long as its lock is held.
+[[nodiscard]] RunState state_of(const store::RunDirectory& directory, RunState recorded);
 
 /// "complete", "stopped early", "interrupted", "running" or "gave up".
 [[nodiscard]] std::string to_text(RunState state);

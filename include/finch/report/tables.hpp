@@ -12,10 +12,16 @@
 /// What `finch show` says, as text: every function returns whole lines and prints nothing.
 namespace finch::report {
 
-/// The `top` best individuals of each island: id, loss (under the name `fitness`), accuracy, epochs, generation,
-/// seconds of training, energy if that is known of any, genes in words.
+/// How many of the best are shown: of all islands together, or of each.
+struct Top {
+    int count = 3;
+    bool of_each_island = false;
+};
+
+/// The best individuals: id, loss (under the name `fitness`), accuracy, epochs, generation, seconds of training, energy
+/// if that is known of any, genes in words. Under migration, where an individual lives on one island, of each island.
 [[nodiscard]] std::string best_table(const search::Space& space, const search::Population& population,
-                                     const store::ArchiveFacts& facts, int top, const std::string& fitness);
+                                     const store::ArchiveFacts& facts, const Top& top, const std::string& fitness);
 
 /// The candidates of a final choice: their loss (under the name `fitness`), mean and standard deviation of their
 /// repeats', and who has won, if that is decided. Empty as long as nobody is repeated.
@@ -43,9 +49,12 @@ namespace finch::report {
 /// Results per hour that any worker was up, over all starts; 0 where nothing is known yet.
 [[nodiscard]] double evaluations_per_hour(const store::ArchiveFacts& facts);
 
-/// All of it: the run's name and state, counts, the best of each island by `competition`, the front or the final
-/// choice, workers, events, and damaged files.
-[[nodiscard]] std::string overview(const store::Recovered& recovered, const std::string& run, int top,
-                                   const Competition& competition, const std::string& fitness);
+/// What a search minimises, with units: "validation error (share of images) and parameters".
+[[nodiscard]] std::string objectives_text(const Competition& competition);
+
+/// All of it: the run's name and state, counts, the best by
+/// `competition`, the front or the final choice, workers, events, and damaged files.
+[[nodiscard]] std::string overview(const store::Recovered& recovered, const std::string& run, const Top& top,
+                                   const Competition& competition);
 
 }  // namespace finch::report

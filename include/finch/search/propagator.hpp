@@ -162,6 +162,24 @@ enum class SwarmVariant { basic, clamped, constriction, canonical };
 constexpr std::array<std::string_view, 4> words_of(SwarmVariant) {
     return {"basic", "clamped", "constriction", "canonical"};
 }
+/// Whether a factor constricts velocities, and whether a bound clamps them.
+struct SwarmLimits {
+    bool constricts = false;
+    bool clamps = false;
+};
+[[nodiscard]] constexpr SwarmLimits limits_of(SwarmVariant variant) noexcept {
+    switch (variant) {
+        case SwarmVariant::basic:
+            return {};
+        case SwarmVariant::clamped:
+            return {.constricts = false, .clamps = true};
+        case SwarmVariant::constriction:
+            return {.constricts = true, .clamps = false};
+        case SwarmVariant::canonical:
+            return {.constricts = true, .clamps = true};
+    }
+    return {};
+}
 
 /// A particle swarm whose particles know the best place of all (Kennedy and Eberhart 1995), without generations.
 struct SwarmOptions {

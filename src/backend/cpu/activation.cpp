@@ -1,3 +1,7 @@
+#include "finch/base/enum_words.hpp"
+#include "finch/base/error.hpp"
+#include "finch/base/format.hpp"
+
 #include "elementwise.hpp"
 #include "operations.hpp"
 
@@ -25,9 +29,15 @@ std::pair<dnnl::algorithm, float> algorithm_of(Activation activation) {
             return {dnnl::algorithm::eltwise_relu, leaky_slope};
         case Activation::gelu:
             return {dnnl::algorithm::eltwise_gelu_erf, 0.0F};
-        default:
+        case Activation::silu:
             return {dnnl::algorithm::eltwise_swish, 1.0F};
+        case Activation::none:
+        case Activation::relu:
+        case Activation::sigmoid:
+        case Activation::tanh:
+            break;
     }
+    throw Error(fmt::format("{} by oneDNN as an operation of its own", word(activation)));
 }
 
 class ActivationOperation : public Operation {

@@ -12,11 +12,24 @@ struct PoolingPlan {
     std::string implementation;
 };
 
+namespace {
+
+dnnl::algorithm algorithm_of(Pooling kind) {
+    switch (kind) {
+        case Pooling::max:
+            return dnnl::algorithm::pooling_max;
+        case Pooling::average:
+            return dnnl::algorithm::pooling_avg_include_padding;
+    }
+    return dnnl::algorithm::undef;
+}
+
+}  // namespace
+
 PoolingPlan::PoolingPlan(const Library& library, const PoolingShape& shape)
     : x(floats({shape.batch, shape.channels, shape.height, shape.width}, Tag::nhwc)),
       y(floats({shape.batch, shape.channels, shape.height_out(), shape.width_out()}, Tag::nhwc)) {
-    const auto kind =
-        shape.kind == Pooling::max ? dnnl::algorithm::pooling_max : dnnl::algorithm::pooling_avg_include_padding;
+    const dnnl::algorithm kind = algorithm_of(shape.kind);
     const dnnl::memory::dims strides{shape.stride, shape.stride};
     const dnnl::memory::dims kernel{shape.kernel, shape.kernel};
     const dnnl::memory::dims before{shape.padding, shape.padding};

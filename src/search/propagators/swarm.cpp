@@ -14,10 +14,6 @@ namespace {
 
 constexpr std::int64_t usual_particles = 40;
 
-bool is_constricted(const SwarmOptions& options) {
-    return options.variant == SwarmVariant::constriction || options.variant == SwarmVariant::canonical;
-}
-
 /// Of two particles of equal merit each is taken as often.
 template <class Key>
 std::size_t least(std::size_t count, RandomStream& random, const Key& key) {
@@ -37,7 +33,7 @@ std::size_t least(std::size_t count, RandomStream& random, const Key& key) {
 }  // namespace
 
 SwarmState::Weights SwarmState::weights_of(const SwarmOptions& options) {
-    const bool constricted = is_constricted(options);
+    const auto [constricted, clamped] = limits_of(options.variant);
     const double usual = constricted ? 2.05 : 1.49445;
     Weights weights{options.inertia, options.cognitive.value_or(usual), options.social.value_or(usual)};
     if (constricted) {
@@ -45,7 +41,7 @@ SwarmState::Weights SwarmState::weights_of(const SwarmOptions& options) {
         const double factor = 2 / (sum - 2 + std::sqrt(sum * sum - 4 * sum));
         weights = {factor, factor * weights.cognitive, factor * weights.social};
     }
-    if (options.variant == SwarmVariant::clamped || options.variant == SwarmVariant::canonical) {
+    if (clamped) {
         weights.fastest = options.clamping.value_or(constricted ? 1 : 0.6);
     }
     return weights;

@@ -193,16 +193,10 @@ cudaError_t cudaPeekAtLastError() {
     return machine().last_error;
 }
 const char* cudaGetErrorString(cudaError_t code) {
-    switch (code) {
-        case cudaSuccess:
-            return "no error";
-        case cudaErrorMemoryAllocation:
-            return "out of memory";
-        case cudaErrorNoDevice:
-            return "no CUDA-capable device is detected";
-        default:
-            return "an error of the stand-in";
-    }
+    return code == cudaSuccess                 ? "no error"
+           : code == cudaErrorMemoryAllocation ? "out of memory"
+           : code == cudaErrorNoDevice         ? "no CUDA-capable device is detected"
+                                               : "an error of the stand-in";
 }
 const char* cudaGetErrorName(cudaError_t code) {
     return code == cudaErrorMemoryAllocation ? "cudaErrorMemoryAllocation" : "cudaError";
