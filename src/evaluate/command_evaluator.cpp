@@ -276,8 +276,9 @@ std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, bo
     } else if (individual.curve.empty()) {
         individual.problem = "it ended without a loss: no line 'finch loss=…' on standard output";
     } else {
-        individual.outcome = std::isfinite(individual.loss) ? search::Outcome::evaluated : search::Outcome::diverged;
+        individual.outcome = search::Outcome::evaluated;
     }
+    search::mark_bad_loss(individual);
     running = Running{};
     return individual;
 }

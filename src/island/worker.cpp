@@ -200,6 +200,7 @@ void Worker::settle(search::Individual individual) {
         alone_.reset();
     }
     // Of an earlier start it may be another island's: whose leaders breed with it.
+    search::mark_bad_loss(individual);
     if (!publish(search::Result{individual}, told_of(individual))) {
         return;
     }

@@ -135,7 +135,8 @@ bool Worker::merge(const search::Record& record, int from) {
     return is_new;
 }
 
-bool Worker::publish(const search::Record& record, std::vector<std::int32_t> to) {
+bool Worker::publish(search::Record record, std::vector<std::int32_t> to) {
+    make_recordable(record);
     const auto message = std::make_shared<Bytes>(search::encode(record, options_.run));
     try {
         journal_.write(*message);
@@ -155,6 +156,17 @@ bool Worker::publish(const search::Record& record, std::vector<std::int32_t> to)
         }
     }
     return true;
+}
+
+/// A record that a later start would refuse is an individual lost: what is wrong of it is left out here, and said.
+void Worker::make_recordable(search::Record& record) {
+    search::Individual* const individual = search::individual_of(record);
+    const search::Space& space = options_.beginning.space;
+    if (individual != nullptr && space.size() > 0) {
+        if (const auto changes = search::make_recordable(*individual, space)) {
+            observer_.warned(*changes);
+        }
+    }
 }
 
 void Worker::event(const std::string& kind, const std::string& text) {

@@ -24,6 +24,28 @@ Bytes bytes_of(const Individual& individual) {
     return bytes;
 }
 
+/// Leaves out metrics of all but the best epoch, then every other epoch before the last, until they fit into a record.
+/// Returns whether anything was left out.
+bool thin(Individual& individual) {
+    constexpr std::size_t most_bytes = 48U << 20;  // a record has room for 64 MiB
+    const auto bytes = [&individual] {
+        std::size_t sum = individual.curve.size() * sizeof(Epoch);
+        for (const Metric& metric : individual.metrics) {
+            sum += sizeof(double) + 2 * sizeof(std::uint32_t) + metric.name.size();
+        }
+        return sum;
+    };
+    if (bytes() <= most_bytes) {
+        return false;
+    }
+    std::erase_if(individual.metrics, [&](const Metric& metric) { return metric.epoch != individual.best_epoch; });
+    while (bytes() > most_bytes) {
+        std::size_t place = individual.curve.size();
+        std::erase_if(individual.curve, [&place](const Epoch&) { return --place % 2 != 0; });
+    }
+    return true;
+}
+
 /// The numbers of "0.3.17" or "17"; empty where `text` is anything else.
 std::vector<std::uint64_t> numbers_between_dots(const std::string& text) {
     std::vector<std::uint64_t> numbers;
@@ -76,7 +98,7 @@ double comparable_loss(const Individual& individual) noexcept {
         return std::numeric_limits<double>::infinity();
     }
     if (individual.is_complete()) {
-        return individual.loss;
+        return std::min(individual.loss, std::nextafter(least_pruned, 0.0));
     }
     // The bits of doubles, taken as whole numbers, are in the order of the numbers, backwards for negative ones.
     constexpr std::uint64_t sign = std::uint64_t{1} << 63U;
@@ -109,8 +131,9 @@ std::optional<std::string> problem_of(const Individual& individual, const Space&
     if (!space.contains(individual.genome)) {
         return "has a gene outside of the space";
     }
+    const bool may_have_none = individual.outcome == Outcome::pruned && std::isnan(individual.loss);
     const bool has_loss = individual.outcome == Outcome::evaluated || individual.outcome == Outcome::pruned;
-    if (has_loss && !std::isfinite(individual.loss)) {
+    if (has_loss && !may_have_none && !std::isfinite(individual.loss)) {
         return fmt::format("was {}, but its loss is {}", word(individual.outcome), individual.loss);
     }
     if (!(individual.island >= 0 && individual.island < most_islands)) {
@@ -164,6 +187,54 @@ std::optional<std::string> problem_of(const Individual& individual, const Space&
         return "has a metric of an epoch before the first, or of a name that is too long";
     }
     return std::nullopt;
+}
+
+bool mark_bad_loss(Individual& individual) {
+    const bool is_pruned = individual.outcome == Outcome::pruned;
+    if (!(is_pruned || individual.outcome == Outcome::evaluated) || std::isfinite(individual.loss)) {
+        return false;
+    }
+    if (individual.problem.empty()) {
+        const auto& curve = individual.curve;
+        individual.problem = fmt::format(
+            "its last loss{} was {}{}", curve.empty() ? "" : fmt::format(" after epoch {}", curve.back().epoch),
+            curve.empty() ? individual.loss : curve.back().validation_loss, is_pruned ? ", and it was pruned" : "");
+    }
+    individual.outcome = is_pruned ? Outcome::pruned : Outcome::diverged;
+    individual.loss = Individual::not_measured;
+    return true;
+}
+
+std::optional<std::string> make_recordable(Individual& individual, const Space& space) {
+    mark_bad_loss(individual);
+    std::string changes;
+    if (const auto problem = problem_of(individual, space)) {
+        Individual initial;
+        initial.outcome = individual.outcome;
+        for (const auto member : {&Individual::loss, &Individual::accuracy}) {
+            initial.*member = individual.*member;
+        }
+        initial.id = individual.id;
+        initial.island = individual.island;
+        initial.generation = individual.generation;
+        initial.parents = individual.parents;
+        initial.genome = individual.genome;
+        initial.bred_by = individual.bred_by;
+        initial.reused_from = individual.reused_from;
+        initial.reused_run = individual.reused_run;
+        initial.retry_of = individual.retry_of;
+        initial.problem = individual.problem;
+        changes = fmt::format("of {} only outcome and loss are recorded: it {}", to_text(individual.id), *problem);
+        individual = std::move(initial);
+        if (const auto still = problem_of(individual, space)) {
+            throw Error(fmt::format("{} cannot be recorded: it {}", to_text(individual.id), *still));
+        }
+    }
+    if (thin(individual)) {
+        changes = fmt::format("of {} the curve is thinned, or metrics are left out: they have no room in a record",
+                              to_text(individual.id));
+    }
+    return changes.empty() ? std::nullopt : std::optional(changes);
 }
 
 bool identical(const Individual& a, const Individual& b) {

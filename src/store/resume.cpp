@@ -60,7 +60,8 @@ public:
 
     /// Leaves out what cannot be true, and names it.
     void check_individuals(const std::string& source) {
-        std::erase_if(recovered_.individuals, [&](const search::Individual& individual) {
+        std::erase_if(recovered_.individuals, [&](search::Individual& individual) {
+            search::mark_bad_loss(individual);
             const auto problem = problem_of(individual);
             if (problem) {
                 recovered_.problems.push_back(fmt::format("{}: {}, skipped", source, *problem));
@@ -71,6 +72,9 @@ public:
 
     /// `source` names the file that `record` is from. What cannot be true is named and left out.
     void take(search::Record record, const std::string& source) {
+        if (search::Individual* const individual = search::individual_of(record)) {
+            search::mark_bad_loss(*individual);
+        }
         if (const auto problem = problem_of(record)) {
             recovered_.problems.push_back(fmt::format("{}: {}, skipped", source, *problem));
         } else if (const auto* event = std::get_if<search::Event>(&record)) {
@@ -106,14 +110,8 @@ private:
             (copy != nullptr && copy->island < 0)) {
             return "an individual that goes to no island";
         }
-        return std::visit(
-            [&](const auto& kind) -> std::optional<std::string> {
-                if constexpr (requires { kind.individual; }) {
-                    return problem_of(kind.individual);
-                }
-                return std::nullopt;
-            },
-            record);
+        const search::Individual* const individual = search::individual_of(record);
+        return individual != nullptr ? problem_of(*individual) : std::nullopt;
     }
     [[nodiscard]] std::optional<std::string> problem_of(const search::Individual& individual) const {
         const auto problem = search::problem_of(individual, recovered_.space);
@@ -143,6 +141,23 @@ void merge_places(const Recovered& recovered, search::Population& population) {
 }
 
 }  // namespace
+
+void Recovered::adopt(const search::Space& now) {
+    const auto adopt_values = [&](search::Individual& individual) {
+        for (std::size_t i = 0; i < now.size() && individual.genome.size() == now.size(); ++i) {
+            if (search::is_fixed(now.genes[i])) {
+                individual.genome[i] = search::first_value(now.genes[i]);
+            }
+        }
+    };
+    std::for_each(individuals.begin(), individuals.end(), adopt_values);
+    for (search::Record& record : records) {
+        if (search::Individual* const individual = search::individual_of(record)) {
+            adopt_values(*individual);
+        }
+    }
+    space = now;
+}
 
 void Recovered::merge_into(search::Population& population) const {
     for (const search::Individual& individual : individuals) {

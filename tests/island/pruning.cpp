@@ -175,4 +175,24 @@ TEST_CASE("a budget of epochs ends the run; what is in training is saved, and go
     }
 }
 
+TEST_CASE("evaluations without a finite loss are recorded as every reader accepts them, and count") {
+    const double infinity = std::numeric_limits<double>::infinity();
+    for (const double bad : {std::nan(""), infinity, -infinity}) {
+        World world = pruning_world(3, 1, evaluations(60), search::HalvingOptions{1, 3});
+        world.loss_after = [bad](const search::Individual& individual, std::size_t epoch) {
+            return individual.genome[0] > 0 ? bad : loss_after(individual, epoch);
+        };
+        CHECK_FALSE(world.run(40));
+        CHECK(world.run(plenty));
+
+        const search::Population all = world.recorded();
+        CHECK(all.settled() == 60);
+        for (const auto& [id, individual] : all.individuals()) {
+            CHECK_FALSE(search::problem_of(individual, plane()));
+            CHECK(individual.ranks_by_loss() == (individual.genome[0] <= 0));
+            CHECK(individual.problem.empty() == (individual.genome[0] <= 0));
+        }
+    }
+}
+
 }  // namespace finch::island

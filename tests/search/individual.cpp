@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>
+#include <functional>
 #include <limits>
 
 using namespace finch;
@@ -211,6 +212,7 @@ TEST_CASE("comparable_loss is in the order of better()") {
         CHECK(comparable_loss(all[i - 1]) < comparable_loss(all[i]));
     }
     CHECK(comparable_loss(evaluated(1, 0.125)) == 0.125);
+    CHECK(comparable_loss(evaluated(1, 1e308)) < comparable_loss(pruned(2, most_rungs, -1e308)));
     CHECK(std::isinf(comparable_loss(all.back())));
 }
 
@@ -235,4 +237,62 @@ TEST_CASE("supersedes: of two otherwise equal records exactly one wins, and the 
     CHECK(supersedes(a, unknown_loss) != supersedes(unknown_loss, a));
     CHECK_FALSE(supersedes(unknown_loss, unknown_loss));
     CHECK(identical(unknown_loss, evaluated(1, not_a_number)));
+}
+
+TEST_CASE("what cannot be recorded of an individual is left out, and its outcome and loss stay") {
+    const Space space{{{"x", RealGene{0, 1}}}};
+    Individual whole = evaluated(1, 0.5);
+    whole.genome = {0.25};
+    const std::vector<std::function<void(Individual&)>> lies{
+        [](Individual& one) { one.training_seconds = -1; },
+        [](Individual& one) { one.finished = std::numeric_limits<double>::infinity(); },
+        [](Individual& one) { one.progress = not_a_number; },
+        [](Individual& one) { one.epochs = -3; },
+        [](Individual& one) { one.curve.push_back({.epoch = 0}); },
+        [](Individual& one) { one.inherited_from = one.id; },
+    };
+    for (const auto& lie : lies) {
+        Individual one = whole;
+        lie(one);
+        REQUIRE(problem_of(one, space));
+
+        const auto changes = make_recordable(one, space);
+
+        REQUIRE(changes);
+        CHECK_MESSAGE(changes->find("of 0.1.1 only outcome and loss are recorded: it ") == 0, *changes);
+        CHECK_FALSE(problem_of(one, space));
+        CHECK(one.outcome == Outcome::evaluated);
+        CHECK(one.loss == 0.5);
+        CHECK(one.genome == whole.genome);
+    }
+    Individual elsewhere = whole;
+    elsewhere.genome = {2};
+    CHECK_THROWS_WITH_AS(static_cast<void>(make_recordable(elsewhere, space)),
+                         "0.1.1 cannot be recorded: it has a gene outside of the space", Error);
+    Individual good = whole;
+    CHECK_FALSE(make_recordable(good, space));
+    CHECK(identical(good, whole));
+}
+
+TEST_CASE("an individual of more epochs than a record has room for keeps its ends, and can be written") {
+    const Space space{{{"x", RealGene{0, 1}}}};
+    Individual one = evaluated(1, 0.5);
+    one.genome = {0.25};
+    one.best_epoch = one.epochs = 2000000;
+    for (std::int32_t epoch = 1; epoch <= one.epochs; ++epoch) {
+        one.curve.push_back({.epoch = epoch, .validation_loss = 1.0 / epoch});
+    }
+    one.metrics = {{1, "first", 1}, {one.best_epoch, "last", 2}};
+
+    const auto changes = make_recordable(one, space);
+
+    REQUIRE(changes);
+    CHECK(changes->find("of 0.1.1 the curve is thinned") == 0);
+    CHECK(one.curve.back().epoch == 2000000);
+    CHECK(one.curve.size() == 500000);
+    REQUIRE(one.metrics.size() == 1);
+    CHECK(one.metrics[0].name == "last");
+    Bytes bytes;
+    write_individual(one, true, bytes);
+    CHECK(bytes.size() < std::size_t{64} << 20);
 }

@@ -141,7 +141,8 @@ private:
     bool merge(const search::Record& record, int from);
     /// Journals `record`, then tells `to` and the archivist, each once. False if it could not be written: nobody heard
     /// of it.
-    bool publish(const search::Record& record, std::vector<std::int32_t> to);
+    bool publish(search::Record record, std::vector<std::int32_t> to);
+    void make_recordable(search::Record& record);
     void event(const std::string& kind, const std::string& text);
     void report();
     void check_liveness();

@@ -269,9 +269,10 @@ struct Standing {
     return better(standing(a), standing(b));
 }
 
-/// A number for propagators, which compare losses alone, in the order of better(): the loss of a complete training; of
-/// one that was pruned a number from least_pruned on, larger than that of every higher rung; infinity where it does not
-/// rank by its loss. Pruned ones of one rung whose losses agree to 10 digits may be equal.
+/// A number for propagators, which compare losses alone, in the order of better(): the loss of a complete training,
+/// at most the number below least_pruned; of one that was pruned a number from least_pruned on, larger than that of
+/// every higher rung; infinity where it does not rank by its loss. Pruned ones of one rung whose losses agree to 10
+/// digits may be equal.
 inline constexpr double least_pruned = 1e300;
 [[nodiscard]] double comparable_loss(const Individual& individual) noexcept;
 
@@ -284,6 +285,16 @@ inline constexpr double least_pruned = 1e300;
 /// What cannot be true of an individual that a search over `space` wrote: "has 3 genes, the space 2", "its loss is
 /// -inf". Nothing where all of it can be.
 [[nodiscard]] std::optional<std::string> problem_of(const Individual& individual, const Space& space);
+
+/// A loss that is not finite counts as none: what was evaluated with it diverged, what was pruned stays pruned, and
+/// ranks behind all that have a loss. The reason becomes its problem. Returns whether it had such a loss: programs
+/// report them, and earlier versions wrote them into journals.
+bool mark_bad_loss(Individual& individual);
+/// What can be written of `individual`, so that every reader accepts it: mark_bad_loss(); what problem_of() refuses
+/// gets back its initial values, but for who it is and how it ended; curves and metrics that no record has room for are
+/// thinned. Returns what was changed, "of 0.3.17 …", if that is more than an outcome. Throws Error if it is still
+/// refused, as a genome outside of the space is.
+[[nodiscard]] std::optional<std::string> make_recordable(Individual& individual, const Space& space);
 
 /// Whether two individuals are the same to the last bit, NaN included.
 [[nodiscard]] bool identical(const Individual& a, const Individual& b);

@@ -3,10 +3,12 @@
 #include "finch/base/bytes.hpp"
 #include "finch/search/individual.hpp"
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <variant>
 
 namespace finch::search {
@@ -162,6 +164,21 @@ static_assert(lists_every_member<Alive>);
 
 /// A record's place in this list, from 1, is its kind in the bytes: append only.
 using Record = std::variant<Started, Result, Move, Copy, Event, WorkerReport, LeaseMessage, Archived, Halt, Alive>;
+
+/// The individual that a record is about; null: none.
+template <class SomeRecord>
+requires std::same_as<std::remove_const_t<SomeRecord>, Record>
+[[nodiscard]] auto* individual_of(SomeRecord& record) noexcept {
+    using Found = std::conditional_t<std::is_const_v<SomeRecord>, const Individual, Individual>;
+    return std::visit(
+        [](auto& kind) -> Found* {
+            if constexpr (requires { kind.individual; }) {
+                return &kind.individual;
+            }
+            return nullptr;
+        },
+        record);
+}
 
 /// A record as it travels and as it is journaled: {magic, kind, version, length, run, CRC-32C of these and the body}
 /// and the body. Only a Result carries its curve. Throws Error where the body is longer than 64 MiB.

@@ -20,6 +20,9 @@ struct Recovered {
     std::vector<std::pair<search::Id, std::int32_t>> memberships;
     std::vector<std::string> problems;  ///< damaged files and records, in words
 
+    /// Makes `now` the space, which the run's configuration gives, and its values those of the genes that have one
+    /// value there: earlier versions recorded `value: 3.10` as the number 3.1. Of other genes nothing changes.
+    void adopt(const search::Space& now);
     /// Merges individuals, records, homes and memberships into a population of any kind and layout.
     void merge_into(search::Population& population) const;
     /// The same, and keeps no individual and no record.
