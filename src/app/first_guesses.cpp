@@ -22,7 +22,7 @@ std::optional<double> nearest_option(const search::ChoiceGene& gene, double numb
     double least = 0;
     for (std::size_t i = 0; i < gene.options.size(); ++i) {
         const auto option = parsed<double>(gene.options[i]);
-        if (option && (!best || std::abs(*option - number) < least)) {
+        if (option && std::isfinite(*option) && (!best || std::abs(*option - number) < least)) {
             best = static_cast<double>(i);
             least = std::abs(*option - number);
         }
@@ -93,6 +93,7 @@ Tree guesses_of_run(const std::string& run, int count, const search::Space& spac
         throw ConfigError(fmt::format("search.first.run: {}: there is no run here (no population.h5)", run));
     }
     const search::Space its_space = config::parse(recovered->facts.config, run).space;
+    recovered->adopt(its_space);
     search::Population population(search::ExchangeKind::none, 1);
     recovered->move_into(population);
     Tree guesses{.kind = Tree::Kind::list};

@@ -135,6 +135,7 @@ void resume(OpenedRun& run, store::Recovered recovered, const store::RunDirector
     for (const std::string& problem : recovered.problems) {
         spdlog::warn("{}", problem);
     }
+    recovered.adopt(config.space);
     recovered.move_into(run.population);
     warn_of_other_batches(run.population, config);
     const std::string before = recovered.facts.config;

@@ -33,7 +33,8 @@ struct Recorded {
 };
 
 Recorded read_recorded(const std::filesystem::path& run, const std::string& id) {
-    const store::Recovered recovered = store::recover_run(store::RunDirectory(run));
+    store::Recovered recovered = store::recover_run(store::RunDirectory(run));
+    recovered.adopt(config::parse(recovered.facts.config, run.string()).space);
     const search::Id wanted = search::parse_id(id);
     search::Population population(search::ExchangeKind::none, 1);
     recovered.merge_into(population);

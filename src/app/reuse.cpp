@@ -57,6 +57,7 @@ void add_results(const std::string& run, const config::Config& config, const std
     if (const auto problem = why_unfit(recovered.facts, other, config, fingerprint)) {
         throw ConfigError(*problem);
     }
+    recovered.adopt(other.space);
     search::Population population(search::ExchangeKind::none, 1);
     recovered.move_into(population);
     std::vector<const search::Individual*> settled;

@@ -31,11 +31,19 @@ std::string value_of(const Tree& tree) {
     return tree.text;
 }
 
-/// 1e-4 and 0.0001 are the same value.
-bool same(const Tree& a, const Tree& b) {
+/// 1e-4 and 0.0001 are the same value, but different options and values of genes (`genes` of an evaluation), which
+/// programs get as they are written. Whole numbers are compared by their digits: a double has no room for all of them.
+bool same(const std::string& path, const Tree& a, const Tree& b) {
+    const bool is_text =
+        path.starts_with("genes.") ||
+        (path.starts_with("search.space.") && (path.ends_with(".value") || path.find(".choice[") != std::string::npos));
+    const auto is_whole = [](const Tree& tree) {
+        return tree.text.find_first_not_of("-0123456789") == std::string::npos;
+    };
     const auto x = real_number(a);
     const auto y = real_number(b);
-    return x && y ? *x == *y : value_of(a) == value_of(b);
+    const bool are_numbers = x && y && !is_text && !(is_whole(a) && is_whole(b));
+    return are_numbers ? *x == *y : value_of(a) == value_of(b) && (!is_text || x.has_value() == y.has_value());
 }
 
 }  // namespace
@@ -53,7 +61,7 @@ std::string difference(const std::string& before, const std::string& now) {
             lines.push_back(fmt::format("{}: {} → nothing", path, value_of(value)));
             continue;
         }
-        if (!same(value, found->second)) {
+        if (!same(path, value, found->second)) {
             lines.push_back(fmt::format("{}: {} → {}", path, value_of(value), value_of(found->second)));
         }
         left.erase(found);

@@ -74,7 +74,8 @@ Tree with_values(const Tree& tree, const Values& values) {
 /// One form of each number, and nothing but that of a layer that is left out.
 void normalize(Tree& tree) {
     if (tree.kind == Tree::Kind::scalar) {
-        const auto number = real_number(scalar(tree.text));
+        const bool is_whole = tree.text.find_first_not_of("-0123456789") == std::string::npos;
+        const auto number = tree.quoted || (is_whole && tree.text != "-0") ? std::nullopt : real_number(tree);
         tree = scalar(number ? fmt::format("{}", *number + 0.0) : tree.text);
         return;
     }
@@ -131,16 +132,16 @@ Tree evaluation_of(const Tree& written, const Values& values, bool trains) {
     if (Tree* const training = tree.find("training")) {
         settle_learning_rate(*training);
     }
-    if (!trains) {
+    normalize(tree);
+    if (!trains) {  // as the program gets them: 3.10 is not 3.1
         Tree genes{.kind = Tree::Kind::map};
         for (const auto& [name, value] : values) {
             genes.keys.push_back(name);
-            genes.items.push_back(scalar(value));
+            genes.items.push_back(scalar(value == "-0" ? "0" : value));
         }
         tree.keys.emplace_back("genes");
         tree.items.push_back(std::move(genes));
     }
-    normalize(tree);
     return tree;
 }
 

@@ -39,7 +39,10 @@ Domain gene_section() {
         .keys = {unbound("real", "[0, 1]", {List{{real(-huge, huge)}, 2, 2}}, "[low, high]: a real number"),
                  unbound("int", "[0, 1]", {List{{whole(-exact, exact)}, 2, 2}}, "[low, high]: a whole number"),
                  unbound("choice", "[a, b]", {List{{plain_value()}, 1, 10000}}, "one of several words or numbers"),
-                 unbound("value", "1", plain_value(), "one value, which is not searched; `NAME: 1` says the same"),
+                 unbound("value", "1", plain_value(),
+                         "one value, which is not searched (`NAME: 1` says the same), or beside real, int or "
+                         "choice what the search would choose; alone it is a text unless it is written as a "
+                         "number is: 0.5, 12"),
                  unbound("scale", "linear", word_of(all_words<search::Scale>()),
                          "real, int: log draws uniformly in the logarithm"),
                  unbound("step", "1", above(0, huge), "real, int: the values are low + k * step; linear for real"),

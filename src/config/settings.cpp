@@ -3,6 +3,7 @@
 #include "finch/config/tree.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace finch::config {
 namespace {
@@ -58,6 +59,13 @@ Tree& step(Tree& tree, const std::string& part, const std::string& place) {
     return tree.items.back();
 }
 
+/// Whether `value` is one value for a gene that is searched as `gene` says.
+bool freezes(const Tree& gene, const Tree& value) {
+    constexpr std::array<const char*, 3> kinds{"real", "int", "choice"};
+    return gene.kind == Tree::Kind::map && value.kind == Tree::Kind::scalar && (value.quoted || !value.gene_name()) &&
+           std::any_of(kinds.begin(), kinds.end(), [&](const char* kind) { return gene.find(kind) != nullptr; });
+}
+
 }  // namespace
 
 void apply_setting(Tree& root, const std::string& setting) {
@@ -79,7 +87,13 @@ void apply_setting(Tree& root, const std::string& setting) {
     for (const std::string& part : parts) {
         at = &step(*at, part, place);
     }
-    *at = std::move(value);
+    const bool is_gene = parts.size() == 3 && parts[0] == "search" && parts[1] == "space";
+    if (is_gene && value.kind == Tree::Kind::map && value.keys == std::vector<std::string>{"value"} &&
+        freezes(*at, value.items.front())) {
+        value = Tree(value.items.front());
+    }
+    Tree& target = is_gene && freezes(*at, value) ? step(*at, "value", place) : *at;
+    target = std::move(value);
 }
 
 }  // namespace finch::config

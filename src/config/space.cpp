@@ -33,7 +33,8 @@ void check_name(const Tree& gene, const std::string& name, const std::string& pa
 
 /// "{real: [low, high]}" and the like, which `accepts` cannot say as well.
 constexpr const char* shapes =
-    "{real: [low, high]}, {real: [low, high], scale: log}, {int: [low, high]}, {choice: [a, b, ...]} or {value: a}";
+    "{real: [low, high]}, {real: [low, high], scale: log}, {int: [low, high]}, {choice: [a, b, ...]} or {value: a}, "
+    "which may stand beside one of the others";
 
 void require_logarithm(const search::Scale scale, bool is_positive, const Tree& bounds, const std::string& path) {
     if (scale == search::Scale::log && !is_positive) {
@@ -117,17 +118,58 @@ search::ChoiceGene read_choice(const Tree& tree, const std::string& path) {
     return gene;
 }
 
-/// A gene that has one value, as a number where it is one.
-search::Gene read_value(const std::string& name, const Tree& value) {
-    constexpr std::int64_t exact = std::int64_t{1} << 53;
+constexpr std::int64_t exact = std::int64_t{1} << 53;  // whole numbers up to it are exact in a genome
+
+/// A gene that has one value and is nothing else. Programs get the text as it is written: it is a number if a number is
+/// written like that (0.5, 1.0, 12), else a text (3.10, 007, 1e3).
+search::Gene read_value(const std::string& name, const Tree& value, const std::string& path) {
+    if (is_beyond_numbers(value)) {
+        fail(value, path,
+             fmt::format("no number has the value {}; accepted: a number up to 1.8e308, or a text in quotes",
+                         value.text));
+    }
     const auto whole = whole_number(value);
-    if (whole && -exact <= *whole && *whole <= exact) {
+    const auto number = real_number(value);
+    const std::string text = number ? fmt::format("{}", *number) : "";
+    if (whole && -exact <= *whole && *whole <= exact && std::to_string(*whole) == value.text) {
         return {name, search::IntGene{*whole, *whole}};
     }
-    if (const auto number = real_number(value)) {
+    if (number && text == value.text) {
         return {name, search::RealGene{*number, *number}};
     }
-    return {name, search::ChoiceGene{{value.text}}};
+    const bool is_number = (whole && std::to_string(*whole) == value.text) || (number && text + ".0" == value.text);
+    return {name, search::ChoiceGene{{value.text}, false, is_number}};
+}
+
+/// One value of a gene that would be searched in `kind` without it: programs get it as if the search had chosen it.
+search::Gene read_frozen(const std::string& name, const search::Gene& searched, const Tree& value,
+                         const std::string& path) {
+    const auto known = search::value_in(searched, value.text);
+    if (const auto* const choice = std::get_if<search::ChoiceGene>(&searched.kind)) {
+        if (!known) {
+            const auto nearest = nearest_word(value.text, choice->options);
+            fail(value, path,
+                 fmt::format("'{}' is no option of the choice{}; accepted: {}", value.text,
+                             nearest ? fmt::format(" (did you mean '{}'?)", *nearest) : "",
+                             search::accepted_values(searched)));
+        }
+        return {name, search::ChoiceGene{{value.text}}};
+    }
+    if (std::holds_alternative<search::IntGene>(searched.kind)) {
+        const auto whole = whole_number(value);
+        if (!(whole && -exact <= *whole && *whole <= exact)) {
+            fail(value, path,
+                 fmt::format("'{}' is no whole number up to 2^53 = {}; accepted: {}", value.text, exact,
+                             search::accepted_values(searched)));
+        }
+        return {name, search::IntGene{*whole, *whole}};
+    }
+    const auto number = known && !value.quoted ? known : real_number(value);
+    if (!number) {
+        fail(value, path,
+             fmt::format("'{}' is no number; accepted: {}", value.text, search::accepted_values(searched)));
+    }
+    return {name, search::RealGene{*number, *number}};
 }
 
 /// Refuses `key` where none of `kinds` stands beside it.
@@ -140,26 +182,34 @@ void check_beside(const Tree& tree, const std::string& path, const char* key, st
     }
 }
 
+constexpr std::array<const char*, 3> searched_kinds{"real", "int", "choice"};
+
 search::Gene read_gene(const std::string& name, const Tree& tree) {
     const std::string path = path_of("search.space", name);
     check_name(tree, name, path);
-    constexpr std::array<const char*, 4> all_kinds{"real", "int", "choice", "value"};
-    const auto kinds =
-        std::count_if(all_kinds.begin(), all_kinds.end(), [&](const char* kind) { return tree.find(kind) != nullptr; });
-    if (kinds != 1) {
-        fail(tree, path, fmt::format("has {} of the keys real, int, choice and value; accepted: {}", kinds, shapes));
+    const auto kinds = std::count_if(searched_kinds.begin(), searched_kinds.end(),
+                                     [&](const char* kind) { return tree.find(kind) != nullptr; });
+    const Tree* const value = tree.find("value");
+    if (kinds > 1 || (kinds == 0 && value == nullptr)) {
+        fail(tree, path,
+             fmt::format("has {} of the keys {}; accepted: {}", kinds,
+                         kinds == 0 ? "real, int, choice and value" : "real, int and choice", shapes));
     }
     check_beside(tree, path, "scale", {"real", "int"}, "real and int genes");
     check_beside(tree, path, "step", {"real", "int"}, "real and int genes");
     check_beside(tree, path, "ordered", {"choice"}, "choices");
-    if (tree.find("real") != nullptr) {
-        return {name, read_real(tree, path)};
+    if (kinds == 0) {
+        return read_value(name, *value, path);
     }
-    if (tree.find("int") != nullptr) {
-        return {name, read_int(tree, path)};
+    search::Gene gene{name, search::ChoiceGene{}};
+    if (tree.find("choice") != nullptr) {
+        gene.kind = read_choice(tree, path);
+    } else if (tree.find("int") != nullptr) {
+        gene.kind = read_int(tree, path);
+    } else {
+        gene.kind = read_real(tree, path);
     }
-    return tree.find("choice") != nullptr ? search::Gene{name, read_choice(tree, path)}
-                                          : read_value(name, tree["value"]);
+    return value != nullptr ? read_frozen(name, gene, *value, path + ".value") : gene;
 }
 
 /// The index of the gene that a condition names.
@@ -261,6 +311,19 @@ void spell_out_fixed_genes(Tree& configuration) {
         if (gene.kind == Tree::Kind::scalar && (gene.quoted || !gene.gene_name())) {
             std::string place = gene.place;
             gene = {.kind = Tree::Kind::map, .keys = {"value"}, .items = {std::move(gene)}, .place = std::move(place)};
+        }
+    }
+}
+
+void leave_frozen_values(Tree& space) {
+    for (Tree& gene : space.items) {
+        if (const Tree* const value = gene.find("value")) {
+            Tree frozen{.kind = Tree::Kind::map, .keys = {"value"}, .items = {*value}, .place = gene.place};
+            if (const Tree* const when = gene.find("when")) {
+                frozen.keys.emplace_back("when");
+                frozen.items.push_back(*when);
+            }
+            gene = std::move(frozen);
         }
     }
 }

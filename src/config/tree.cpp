@@ -5,6 +5,7 @@
 #include "finch/base/parsed.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <utility>
 
@@ -62,6 +63,14 @@ std::optional<double> real_number(const Tree& scalar) {
     const bool is_plain = scalar.kind == Tree::Kind::scalar && !scalar.quoted && decimal;
     const auto value = is_plain ? parsed<double>(text) : std::nullopt;
     return value && std::isfinite(*value) ? value : std::nullopt;
+}
+
+bool is_beyond_numbers(const Tree& scalar) {
+    double value = 0;
+    const char* const end = scalar.text.data() + scalar.text.size();
+    const auto [stopped, error] = std::from_chars(scalar.text.data(), end, value);
+    return scalar.kind == Tree::Kind::scalar && !scalar.quoted && error == std::errc::result_out_of_range &&
+           stopped == end;
 }
 
 std::optional<bool> flag(const Tree& scalar) {

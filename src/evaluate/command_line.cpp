@@ -55,7 +55,8 @@ std::string json_text(const std::string& text) {
 
 std::string json_value(const search::Gene& gene, double value) {
     const std::string text = search::value_text(gene, value);
-    return std::holds_alternative<search::ChoiceGene>(gene.kind) ? json_text(text) : text;
+    const auto* const choice = std::get_if<search::ChoiceGene>(&gene.kind);
+    return choice != nullptr && !choice->is_number ? json_text(text) : text;
 }
 
 }  // namespace

@@ -74,7 +74,10 @@ private:
         } else if (std::holds_alternative<search::IntGene>(gene.kind)) {
             value(static_cast<std::int64_t>(what));
         } else {
-            value(std::string_view(search::value_text(gene, what)));
+            const std::string text = search::value_text(gene, what);
+            std::get<search::ChoiceGene>(gene.kind).is_number
+                ? writer_.RawValue(text.data(), text.size(), rapidjson::kNumberType)
+                : writer_.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
         }
     }
     void name(std::string_view key) { writer_.Key(key.data(), static_cast<rapidjson::SizeType>(key.size())); }

@@ -253,7 +253,9 @@ std::optional<double> meaning_of(const RealGene& gene, const std::string& text) 
 }
 std::optional<double> meaning_of(const IntGene&, const std::string& text) {
     const auto value = number_in<std::int64_t>(text);
-    return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
+    const auto in_genome = static_cast<double>(value.value_or(0));
+    const bool is_exact = value && fmt::format("{:.0f}", in_genome) == text;  // no 2^53 + 1, and no 007
+    return is_exact ? std::optional(in_genome) : std::nullopt;
 }
 std::optional<double> meaning_of(const ChoiceGene& gene, const std::string& text) {
     const auto found = std::find(gene.options.begin(), gene.options.end(), text);

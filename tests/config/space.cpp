@@ -1,6 +1,7 @@
 #include "config/problem.hpp"
 
 #include <doctest/doctest.h>
+#include <sstream>
 
 namespace {
 
@@ -121,8 +122,7 @@ TEST_CASE("steps that cannot be are refused") {
     CHECK(contains(problem_of(with_one_gene("{choice: [1, 2], step: 1}")), "g.step: is for real and int genes alone"));
     CHECK(contains(problem_of(with_one_gene("{value: 1, scale: log}")), "g.scale: is for real and int genes alone"));
     CHECK(contains(problem_of(with_one_gene("{int: [1, 2], ordered: true}")), "g.ordered: is for choices alone"));
-    CHECK(contains(problem_of(with_one_gene("{real: [1, 2], value: 1}")),
-                   "has 2 of the keys real, int, choice and value"));
+    CHECK(contains(problem_of(with_one_gene("{real: [1, 2], int: [1, 2]}")), "has 2 of the keys real, int and choice"));
     CHECK(contains(problem_of(with_one_gene("{real: [0.5, 0.5]}")), "low < high, or {value: 0.5}"));
 }
 
@@ -144,6 +144,116 @@ TEST_CASE("a value alone is a gene that is fixed, also from the command line") {
 
     const config::Config first = config::parse(with_one_gene("0.5"), "f");
     CHECK(config::parse(first.text(), "again").space == first.space);
+}
+
+namespace {
+
+/// The gene `g` of a program's search.
+search::Gene of_program(const std::string& gene, const std::vector<std::string>& settings = {}) {
+    return config::parse("search: {objective: {command: a}, space: {g: " + gene + "}}", "f", settings)
+        .space.genes.at(0);
+}
+
+/// The text that a program gets for a gene of one value, and whether JSON has it as a number.
+std::pair<std::string, bool> given(const search::Gene& gene) {
+    const auto* const choice = std::get_if<search::ChoiceGene>(&gene.kind);
+    REQUIRE(search::is_fixed(gene));
+    return {search::value_text(gene, search::first_value(gene)), choice == nullptr || choice->is_number};
+}
+
+}  // namespace
+
+TEST_CASE("a value that is not searched stays the text that was written") {
+    std::istringstream texts(
+        "3.10 007 1e3 1e-3 0x10 0o17 1_000 +5 .5 5. 0.50 yes no on off true 2026-11-25 12:30:00 .inf .nan nan inf ~x "
+        "9223372036854775808 0.1000000000000000055511151231257827");
+    for (std::string text; texts >> text;) {
+        CAPTURE(text);
+        CHECK(given(of_program(text)) == std::pair(text, false));
+        CHECK(given(of_program("{value: " + text + "}")) == std::pair(text, false));
+        CHECK(given(of_program("1", {"search.space.g=" + text})) == std::pair(text, false));
+    }
+    for (const std::string text : {"3", "-3", "0", "-0", "0.5", "1.0", "-2.0", "0.001", "1e-05", "9007199254740992",
+                                   "9007199254740993", "9223372036854775807", "1e+100"}) {
+        CAPTURE(text);
+        CHECK(given(of_program(text)) == std::pair(text, true));
+        CHECK(given(of_program("'" + text + "'")) == std::pair(text, false));
+    }
+    for (const std::string text : {"1e400", "-1e400", "1e-400"}) {
+        CHECK(contains(test::problem_of("search: {objective: {command: a}, space: {g: " + text + "}}"),
+                       "search.space.g: no number has the value " + text));
+        CHECK(given(of_program("'" + text + "'")) == std::pair(text, false));
+    }
+}
+
+TEST_CASE("a value frozen over a gene is what the search would give") {
+    const std::string versions = "{choice: [3.9, 3.10, 007, 1e3, '2', yes]}";
+    for (const std::string option : {"3.9", "3.10", "007", "1e3", "2", "yes"}) {
+        const search::Gene searched = of_program(versions);
+        for (const std::string& setting : {"search.space.g=" + option, "search.space.g={value: " + option + "}",
+                                           "search.space.g.value=" + option, "search.space.g='" + option + "'"}) {
+            CAPTURE(setting);
+            const search::Gene frozen = of_program(versions, {setting});
+            CHECK(given(frozen) ==
+                  std::pair(search::value_text(searched, search::value_in(searched, option).value()), false));
+        }
+    }
+    CHECK(given(of_program("{real: [0, 1]}", {"search.space.g=1e-3"})) == std::pair(std::string("0.001"), true));
+    CHECK(given(of_program("{real: [0, 1]}", {"search.space.g=1.0"})) == std::pair(std::string("1"), true));
+    CHECK(given(of_program("{real: [0, 1], step: 0.1}", {"search.space.g=0.30"})) ==
+          std::pair(std::string("0.3"), true));
+    CHECK(given(of_program("{real: [0, 1]}", {"search.space.g=7"})) == std::pair(std::string("7"), true));
+    CHECK(given(of_program("{int: [0, 9]}", {"search.space.g=7"})) == std::pair(std::string("7"), true));
+    CHECK(of_program(versions, {"search.space.g=3.10", "search.space.g=3.9"}) ==
+          of_program(versions, {"search.space.g=3.9"}));
+    CHECK(of_program(versions, {"search.space.g=3.10", "search.space.g={int: [1, 2]}"}) == of_program("{int: [1, 2]}"));
+    const auto refused = [](const std::string& gene, const std::string& setting) {
+        return test::problem_of("search: {objective: {command: a}, space: {g: " + gene + "}}", {setting});
+    };
+    CHECK(contains(refused("{choice: [sgd, adam]}", "search.space.g=adan"),
+                   "'adan' is no option of the choice (did you mean 'adam'?); accepted: one of sgd, adam"));
+    CHECK(contains(refused("{choice: [3.9, 3.10]}", "search.space.g=3.1"), "'3.1' is no option of the choice"));
+    CHECK(contains(refused("{int: [0, 9]}", "search.space.g=1.5"), "'1.5' is no whole number up to 2^53"));
+    CHECK(contains(refused("{int: [0, 9]}", "search.space.g=007"), "'007' is no whole number"));
+    CHECK(contains(refused("{int: [0, 9]}", "search.space.g=9007199254740993"), "is no whole number up to 2^53"));
+    CHECK(contains(refused("{real: [0, 1]}", "search.space.g=1e400"), "'1e400' is no number; accepted: a number in"));
+    CHECK(contains(refused("{real: [0, 1]}", "search.space.g=word"), "'word' is no number"));
+}
+
+TEST_CASE(
+    "a frozen gene keeps its conditions, reads back from config.yaml, and its search is that of the value alone") {
+    const std::string yaml =
+        "search: {objective: {command: a}, space: {o: {choice: [x, y]}, g: {choice: [3.9, 3.10], when: {o: [x]}}}}";
+    const config::Config frozen = config::parse(yaml, "f", {"search.space.g=3.10"});
+    const std::string alone =
+        "search: {objective: {command: a}, space: {o: {choice: [x, y]}, g: {value: 3.10, when: {o: [x]}}}}";
+
+    CHECK(frozen.space.genes[1].when.size() == 1);
+    CHECK(config::parse(frozen.text(), "again").space == frozen.space);
+    CHECK(config::difference(frozen.fixed_text(), config::parse(alone, "f").fixed_text()) == "");
+    const std::string other = config::parse(yaml, "f", {"search.space.g=3.9"}).fixed_text();
+    CHECK(config::difference(frozen.fixed_text(), other) == "search.space.g.value: 3.10 → 3.9");
+}
+
+TEST_CASE("whole numbers of a genome are exact or refused") {
+    const search::Gene gene{"n", search::IntGene{0, std::int64_t{1} << 53}};
+    CHECK(search::value_in(gene, "9007199254740992") == 9007199254740992.0);
+    CHECK_FALSE(search::value_in(gene, "9007199254740993"));
+    CHECK_FALSE(search::value_in(gene, "007"));
+    CHECK_FALSE(search::value_in(gene, "7.0"));
+    CHECK(contains(test::problem_of("search: {objective: {command: a}, space: {g: {int: [0, 9007199254740993]}}}"),
+                   "search.space.g.int"));
+}
+
+TEST_CASE("differences compare texts of genes as texts, and whole numbers digit by digit") {
+    const auto with = [](const std::string& gene) { return "search: {space: {g: " + gene + "}}"; };
+    CHECK(config::difference(with("{real: [1e-4, 1]}"), with("{real: [0.0001, 1.0]}")) == "");
+    CHECK(config::difference(with("{choice: [3.9, 3.10]}"), with("{choice: [3.9, 3.1]}")) ==
+          "search.space.g.choice[1]: 3.10 → 3.1");
+    CHECK(config::difference(with("{value: 1e3}"), with("{value: 1000}")) == "search.space.g.value: 1e3 → 1000");
+    CHECK(config::difference(with("{value: '1'}"), with("{value: 1}")) == "search.space.g.value: 1 → 1");
+    CHECK(config::difference("seed: 9007199254740993", "seed: 9007199254740992") ==
+          "seed: 9007199254740993 → 9007199254740992");
 }
 
 TEST_CASE("an inactive gene leaves its key as if it were not there") {

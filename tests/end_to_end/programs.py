@@ -117,6 +117,39 @@ print("finch loss=%r epoch=1 accuracy=0.5 top5=%r" % (float(given["genes"]["lr"]
 passed("a program gets its genes as arguments, variables, a line and files, and its loss is what it says")
 
 with Folder() as folder:
+    VALUES = {"version": "3.10", "site": "007", "scale": "1e3", "rate": "0.001", "width": "12"}
+    folder.write("input.template", " ".join(f"{{{name}}}" for name in VALUES))
+    program = script(folder, """
+given = json.loads(sys.stdin.readline())
+seen = [given["genes"], sys.argv[1:], {name: value for name, value in os.environ.items() if name.startswith("FINCH_GENE_")}, open("input").read()]
+open(os.environ["FINCH_RUN"] + "/seen", "w").write(json.dumps(seen))
+print("finch loss=1")
+""")
+    command = " ".join(f"{{{name}}}" for name in VALUES)
+    searched = "{version: {choice: [3.9, 3.10]}, site: {choice: [007, 008]}, scale: {choice: [1e3, 1e4]}, rate: {real: [0.001, 1]}, width: {int: [1, 20]}}"
+    folder.write("run.yaml", f"search: {{objective: {{command: '{program} {command}', files: {{input: input.template}}}}, space: {searched}, duplicates: train, budget: {{evaluations: 1}}}}\n"
+                             "workers: {ranks: 1}\n")
+    first = "search.first=[{version: 3.10, site: 007, scale: 1e3, rate: 1e-3, width: 12}]"
+    frozen = [word for name, value in VALUES.items() for word in ("--set", f"search.space.{name}={'1e-3' if name == 'rate' else value}")]
+    folder.run(0, "evolve", "run.yaml", "--run", "searched", "--set", first)
+    folder.run(0, "evolve", "run.yaml", "--run", "frozen", *frozen)
+    seen = {run: json.loads((folder.path / run / "seen").read_text()) for run in ("searched", "frozen")}
+    check(seen["searched"] == seen["frozen"], f"{seen}")
+    check(seen["frozen"][0] == {**VALUES, "rate": 0.001, "width": 12} and seen["frozen"][1] == list(VALUES.values()), f"{seen['frozen']}")
+    for run in ("searched", "frozen"):
+        row = next(csv.DictReader(folder.run(0, "show", run, "--csv").splitlines()))
+        check({name: row[name] for name in VALUES} == VALUES, f"--csv of {run}: {row}")
+        shown = json.loads(folder.run(0, "show", run, row["id"], "--json"))["genes"]
+        check(shown == seen[run][0], f"--json of {run}: {shown}")
+    folder.run(0, "evolve", "run.yaml", "--run", "frozen", *frozen, "--set", "search.budget.evaluations=2")
+    other = [word.replace("3.10", "3.9") for word in frozen]
+    check("search.space.version.value: 3.10 → 3.9" in folder.run(0, "evolve", "run.yaml", "--run", "frozen", *other, expect=2), "another value goes on")
+    (folder.path / "frozen/seen").unlink()
+    folder.run(0, "evolve", "frozen/config.yaml", "--run", "frozen", "--set", "search.budget.evaluations=3")
+    check(json.loads((folder.path / "frozen/seen").read_text()) == seen["frozen"], "config.yaml gives other values")
+passed("a value that is frozen is the one that the search gives, on every way to the program and back")
+
+with Folder() as folder:
     text = (SOURCE / "configs/command/shell.yaml").read_text()
     folder.write("run.yaml", text)
     folder.run(2, "evolve", "run.yaml", "--run", "run")

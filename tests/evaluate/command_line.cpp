@@ -109,3 +109,21 @@ TEST_CASE("templates are told apart, and a program that cannot be started is ref
     CHECK_THROWS_AS(check_program("/etc/passwd"), ConfigError);
     CHECK_THROWS_AS(check_program("no-such-program"), ConfigError);
 }
+
+TEST_CASE("a program gets a value that is not searched as it is written, on every way") {
+    config::CommandObjective objective;
+    objective.command = "echo {version} {one} {n}";
+    search::Space genes;
+    genes.genes = {{"version", search::ChoiceGene{{"3.10"}}},
+                   {"one", search::ChoiceGene{{"1.0"}, false, true}},
+                   {"n", search::ChoiceGene{{"9007199254740993"}, false, true}}};
+    Individual one;
+    one.id = search::Id::make(0, 0, 1);
+    one.genome = {0, 0, 0};
+    const CommandLine line(objective, genes, 5, {}, "/here");
+
+    CHECK(line.arguments(one, paths) == std::vector<std::string>{"echo", "3.10", "1.0", "9007199254740993"});
+    CHECK(line.variables(one, paths).at("FINCH_GENE_version") == "3.10");
+    CHECK(line.json(one, paths).find("\"genes\": {\"version\": \"3.10\", \"one\": 1.0, \"n\": 9007199254740993}") !=
+          std::string::npos);
+}

@@ -42,14 +42,17 @@ struct Tree {
 [[nodiscard]] std::string emit(const Tree& tree, std::size_t indent = 0);
 
 /// Applies "path.to.key=value" (list items as "model.0.conv.kernel" or "model[0].conv.kernel"), the value in YAML.
-/// Makes sections that are not there yet; what the configuration does not know is found when it is checked. Throws
-/// ConfigError.
+/// Makes sections that are not there yet. One value for a gene that is
+/// searched is kept beside what it is searched in, as the gene's `value`. What the configuration does not know is found
+/// when it is checked. Throws ConfigError.
 void apply_setting(Tree& root, const std::string& setting);
 
 /// A plain scalar's value, as strict as the messages say: whole numbers are decimal ("0x10", "1_000", "010" and "1e3"
 /// are none), numbers are finite decimals, flags are true or false.
 [[nodiscard]] std::optional<std::int64_t> whole_number(const Tree& scalar);
 [[nodiscard]] std::optional<double> real_number(const Tree& scalar);
+/// Whether a plain scalar is written as a number that is too large or too small for one: 1e400.
+[[nodiscard]] bool is_beyond_numbers(const Tree& scalar);
 [[nodiscard]] std::optional<bool> flag(const Tree& scalar);
 
 }  // namespace finch::config

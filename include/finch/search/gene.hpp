@@ -41,6 +41,8 @@ struct IntGene {
 struct ChoiceGene {
     std::vector<std::string> options;
     bool ordered = false;  ///< neighbours are alike, so that an operator may move from one to the next
+    /// Its only option is a number, which JSON carries as one, digit by digit; not recorded in archives.
+    bool is_number = false;
     bool operator==(const ChoiceGene&) const = default;
 };
 
