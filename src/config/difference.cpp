@@ -31,11 +31,12 @@ std::string value_of(const Tree& tree) {
     return tree.text;
 }
 
-/// 1e-4 and 0.0001 are the same value, but different options and values of genes, which programs get as they are
-/// written. Whole numbers are compared by their digits: a double has no room for all of them.
+/// 1e-4 and 0.0001 are the same value, but different options and values of genes (`genes` of an evaluation), which
+/// programs get as they are written. Whole numbers are compared by their digits: a double has no room for all of them.
 bool same(const std::string& path, const Tree& a, const Tree& b) {
     const bool is_text =
-        path.starts_with("search.space.") && (path.ends_with(".value") || path.find(".choice[") != std::string::npos);
+        path.starts_with("genes.") ||
+        (path.starts_with("search.space.") && (path.ends_with(".value") || path.find(".choice[") != std::string::npos));
     const auto is_whole = [](const Tree& tree) {
         return tree.text.find_first_not_of("-0123456789") == std::string::npos;
     };

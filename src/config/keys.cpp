@@ -36,22 +36,21 @@ Domain gene_section() {
     const double huge = 1e300;
     const std::int64_t exact = std::int64_t{1} << 53;  // whole numbers up to it are exact in a genome
     return {Section{
-        .keys =
-            {unbound("real", "[0, 1]", {List{{real(-huge, huge)}, 2, 2}}, "[low, high]: a real number"),
-             unbound("int", "[0, 1]", {List{{whole(-exact, exact)}, 2, 2}}, "[low, high]: a whole number"),
-             unbound("choice", "[a, b]", {List{{plain_value()}, 1, 10000}}, "one of several words or numbers"),
-             unbound(
-                 "value", "1", plain_value(),
-                 "one value, which is not searched (`NAME: 1` says the same), or the one that the search would choose "
-                 "beside real, int or choice; alone it is a text unless it is written as a number is: 0.5, 12"),
-             unbound("scale", "linear", word_of(all_words<search::Scale>()),
-                     "real, int: log draws uniformly in the logarithm"),
-             unbound("step", "1", above(0, huge), "real, int: the values are low + k * step; linear for real"),
-             unbound("ordered", "false", {Flag{}},
-                     "choice: neighbours are alike, so that mutation moves from one to the next"),
-             unbound("when", "{}", {Named{{one_or_list(plain_value())}}},
-                     "GENE: [values]: it is active only where each such gene is, with one of these values; "
-                     "else its keys keep their defaults")},
+        .keys = {unbound("real", "[0, 1]", {List{{real(-huge, huge)}, 2, 2}}, "[low, high]: a real number"),
+                 unbound("int", "[0, 1]", {List{{whole(-exact, exact)}, 2, 2}}, "[low, high]: a whole number"),
+                 unbound("choice", "[a, b]", {List{{plain_value()}, 1, 10000}}, "one of several words or numbers"),
+                 unbound("value", "1", plain_value(),
+                         "one value, which is not searched (`NAME: 1` says the same), or beside real, int or "
+                         "choice what the search would choose; alone it is a text unless it is written as a "
+                         "number is: 0.5, 12"),
+                 unbound("scale", "linear", word_of(all_words<search::Scale>()),
+                         "real, int: log draws uniformly in the logarithm"),
+                 unbound("step", "1", above(0, huge), "real, int: the values are low + k * step; linear for real"),
+                 unbound("ordered", "false", {Flag{}},
+                         "choice: neighbours are alike, so that mutation moves from one to the next"),
+                 unbound("when", "{}", {Named{{one_or_list(plain_value())}}},
+                         "GENE: [values]: it is active only where each such gene is, with one of these values; "
+                         "else its keys keep their defaults")},
         .sparse = true}};
 }
 
