@@ -40,6 +40,8 @@ answers 75:4; act SLURM_RESTART_COUNT=4
 check "the row starts anew after progress" requeued
 act SLURM_JOB_ID=8
 check "another job's starts do not count" called "scontrol requeue 8"
+check "nothing is written where the job was submitted" test -z "$(find "$scratch/repository" -name '*.starts')"
+check "each job's starts stand in the run directory" test -e "$scratch/run/state/slurm-8.starts" -a -e "$starts"
 
 arrange; answers 75:100:old/3 75:2:new/1; act --fresh
 check "after --fresh, progress counts from nothing" grep -q 'gain some' "$starts"
