@@ -131,6 +131,8 @@ for answer in '' N/A NONE Unknown 2001-01-01T00:00:00 'in 3 days' 9999999999; do
     check "squeue's answer '$answer' is no deadline" called deadline=4000000000
     check "squeue's answer '$answer' is told" said "it says '$answer'"
 done
+arrange; answers 2 0:12; printf 'END_TIME\n2030-01-01T00:00:00\n2030-01-01T00:00:00\n' >"$scratch/end"; act
+check "a heading, and a line for each component, are no harm" called deadline=1893456000
 for value in 1000 tomorrow 99999999999999999999; do
     arrange; answers 2 0:12; echo N/A >"$scratch/end"; act FINCH_DEADLINE="$value"
     check "a deadline of $value is no deadline" called deadline=none
