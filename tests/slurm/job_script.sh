@@ -40,6 +40,8 @@ answers 75:4; act SLURM_RESTART_COUNT=4
 check "the row starts anew after progress" requeued
 act SLURM_JOB_ID=8
 check "another job's starts do not count" called "scontrol requeue 8"
+check "nothing is written where the job was submitted" test -z "$(find "$scratch/repository" -name '*.starts')"
+check "each job's starts stand in the run directory" test -e "$scratch/run/state/slurm-8.starts" -a -e "$starts"
 
 arrange; answers 75:100:old/3 75:2:new/1; act --fresh
 check "after --fresh, progress counts from nothing" grep -q 'gain some' "$starts"
@@ -142,6 +144,8 @@ for answer in '' N/A NONE Unknown 2001-01-01T00:00:00 'in 3 days' 9999999999; do
     check "squeue's answer '$answer' is no deadline" called deadline=4000000000
     check "squeue's answer '$answer' is told" said "it says '$answer'"
 done
+arrange; answers 2 0:12; printf 'END_TIME\n2030-01-01T00:00:00\n2030-01-01T00:00:00\n' >"$scratch/end"; act
+check "a heading, and a line for each component, are no harm" called deadline=1893456000
 for value in 1000 tomorrow 99999999999999999999; do
     arrange; answers 2 0:12; echo N/A >"$scratch/end"; act FINCH_DEADLINE="$value"
     check "a deadline of $value is no deadline" called deadline=none
