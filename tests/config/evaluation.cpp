@@ -131,7 +131,7 @@ TEST_CASE("evaluation: functions and programs by their genes' names and values")
 
 TEST_CASE("measure: what is minimised has its name and unit, the same by the configuration and by its recorded text") {
     const auto title = [](const std::string& objective, const std::string& text) {
-        const std::string search = "search: {objective: " + objective + ", space: {x: {real: [0, 1]}}}\n";
+        const std::string search = "search: {objective: " + objective + ", space: {x: {real: [0.1, 1]}}}\n";
         const config::Config config = config::parse(search + text, "a");
         const search::Measure recorded = config::measure_of(config.text());
         CHECK(recorded.title == config.measure.title);
