@@ -95,7 +95,9 @@ std::optional<OpenedRun> open_run_everywhere(const comm::Session& session, const
     const cluster::Layout& layout = placement.layout;
     OpenedRun opened;
     const std::string before = on_rank_zero(MPI_COMM_WORLD, [&] {
-        opened = open_run(directory, config, options, slurm, data_fingerprint, static_cast<int>(layout.leaders.size()),
+        cluster::Slurm job = slurm;
+        job.node_list = slurm.node_list ? slurm.node_list : placement.node_list();
+        opened = open_run(directory, config, options, job, data_fingerprint, static_cast<int>(layout.leaders.size()),
                           layout.islands, placement.nodes());
         spdlog::info("{}", opened.greeting);
         return to_message(opened.before);

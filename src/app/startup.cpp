@@ -86,6 +86,14 @@ int Placement::nodes() const {
     return static_cast<int>(std::set<std::string>(node_of_rank.begin(), node_of_rank.end()).size());
 }
 
+std::string Placement::node_list() const {
+    constexpr std::size_t most = 64;
+    const std::set<std::string> all(node_of_rank.begin(), node_of_rank.end());
+    std::vector<std::string> names(all.begin(), all.end());
+    names.resize(std::min(most, names.size()));
+    return join(names, ",") + (all.size() > most ? ",…" : "");
+}
+
 Placement place_ranks(const comm::Session& session, const config::Config& config, const cluster::Slurm& slurm) {
     Placement placement;
     placement.node_of_rank = comm::names_of_nodes(MPI_COMM_WORLD);
