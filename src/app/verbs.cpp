@@ -1,7 +1,9 @@
 #include "finch/app/verbs.hpp"
 
 #include "finch/app/read_run.hpp"
+#include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/links.hpp"
 #include "finch/base/words.hpp"
 #include "finch/report/export.hpp"
 #include "finch/report/status.hpp"
@@ -21,6 +23,9 @@ std::filesystem::path directory_asked_about(const RunOptions& options) {
     }
     if (std::filesystem::is_directory(options.config)) {
         return options.config;
+    }
+    if (const std::string link = dangling_link(options.config); !link.empty()) {
+        throw ConfigError(fmt::format("{}: there is no run here ({})", options.config.string(), link));
     }
     return run_directory_of(config::load(options.config, options.settings), options);
 }
@@ -70,6 +75,12 @@ int status(const RunOptions& options, bool progress) {
     const report::Status now = report::status(directory);
     fmt::print("{}\n", progress ? report::progress_text(now) : report::status_text(now));
     return exit_code(now.state);
+}
+
+int status_of_several(const std::vector<std::filesystem::path>& runs) {
+    const std::vector<report::Status> all = report::statuses({runs.begin(), runs.end()});
+    fmt::print("{}", report::status_table(all, unix_seconds()));
+    return report::exit_code(all);
 }
 
 int simulate_runs(const SimulateOptions& options) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace finch::report {
 
@@ -27,12 +28,26 @@ struct Status {
     /// its training that is saved. (A little, and a bounded number of times, also with starts that only brought the
     /// program nearer to the individual which ends its processes.)
     double progress = 0;
+    double last_result = 0;           ///< Unix seconds; 0: none
+    double evaluations_per_hour = 0;  ///< 0: not known yet
+    double deadline = 0;              ///< Unix seconds at which the last start's job is over; 0: not known
+    std::string problem;              ///< why the run cannot be read; then nothing else is known
 };
 
 /// From the archive and the journals alone: no snapshot is opened. A directory whose first start ended before it wrote
 /// an archive holds an interrupted run of nothing. Throws ConfigError where there is no run, FileError where it cannot
 /// be read.
 [[nodiscard]] Status status(const store::RunDirectory& directory);
+
+/// The same of several. One that cannot be read has a problem.
+[[nodiscard]] std::vector<Status> statuses(const std::vector<store::RunDirectory>& directories);
+
+/// A line for each run, then the problems; `now` in Unix seconds.
+[[nodiscard]] std::string status_table(const std::vector<Status>& runs, double now);
+
+/// Of several runs, that of the worst: one cannot be read (2), is interrupted (76), stopped early (75), running (77),
+/// or all are complete (0).
+[[nodiscard]] int exit_code(const std::vector<Status>& runs);
 
 /// "complete", "stopped early", "interrupted" or "running".
 [[nodiscard]] std::string to_text(RunState state);
