@@ -222,8 +222,8 @@ Config load(const fs::path& path, const std::vector<std::string>& settings) {
             }
         }
         std::sort(beside.begin(), beside.end());
-        const auto nearest = nearest_word(path.filename().string(), beside);
         const std::string link = dangling_link(path);
+        const auto nearest = link.empty() ? nearest_word(path.filename().string(), beside) : std::nullopt;
         throw ConfigError(fmt::format("{}: {}{}{}", path.string(),
                                       fs::exists(path, ignored) ? "is no file"
                                       : link.empty()            ? "there is no such file"

@@ -147,7 +147,8 @@ void merge_places(const Recovered& recovered, search::Population& population) {
 /// An archive that was removed from what belongs to it: a new run would overwrite results.
 void refuse_without_archive(const RunDirectory& directory) {
     const std::string archive = directory.archive().string();
-    const std::string link = dangling_link(directory.archive());
+    std::error_code none;
+    const std::string link = fs::is_symlink(directory.archive(), none) ? dangling_link(directory.archive()) : "";
     const std::vector<fs::path> remains = directory.remains();
     if (is_there(directory.archive()) || (link.empty() && remains.empty())) {
         return;

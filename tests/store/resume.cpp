@@ -232,6 +232,11 @@ TEST_CASE("what an earlier run has left beside an archive that is gone is no new
     CHECK_THROWS_WITH_AS(static_cast<void>(recover(linked, OnDamage::set_aside)),
                          doctest::Contains("is a symbolic link to"), ConfigError);
     CHECK_THROWS_WITH_AS(static_cast<void>(recover_run(linked)), doctest::Contains("is a symbolic link"), ConfigError);
+
+    std::filesystem::create_directory_symlink("purged", folder / "gone");
+    CHECK_FALSE(recover(RunDirectory(folder / "gone"), OnDamage::leave));
+    CHECK_THROWS_WITH_AS(static_cast<void>(recover_run(RunDirectory(folder / "gone"))),
+                         doctest::Contains("gone is a symbolic link to purged"), ConfigError);
 }
 
 TEST_CASE("journals without records, and files that any start leaves, are no run") {
