@@ -95,7 +95,9 @@ std::optional<OpenedRun> open_run_everywhere(const comm::Session& session, const
     const cluster::Layout& layout = placement.layout;
     OpenedRun opened;
     const std::string before = on_rank_zero(MPI_COMM_WORLD, [&] {
-        opened = open_run(directory, config, options, slurm, data_fingerprint, static_cast<int>(layout.leaders.size()),
+        cluster::Slurm job = slurm;
+        job.node_list = slurm.node_list ? slurm.node_list : placement.node_list();
+        opened = open_run(directory, config, options, job, data_fingerprint, static_cast<int>(layout.leaders.size()),
                           layout.islands, placement.nodes());
         spdlog::info("{}", opened.greeting);
         return to_message(opened.before);
@@ -119,10 +121,13 @@ std::optional<OpenedRun> open_run_everywhere(const comm::Session& session, const
     return std::nullopt;
 }
 
-/// `notes` come first.
+/// World rank 0's warnings and `notes` come first.
 void begin_log(const comm::Session& session, const config::Config& config, const cluster::Place& place,
-               const std::vector<std::string>& notes) {
+               const std::vector<std::string>& warnings, const std::vector<std::string>& notes) {
     set_up_log(config.log, session.world_rank(), place.group_rank == 0);
+    for (std::size_t i = 0; session.world_rank() == 0 && i < warnings.size(); ++i) {
+        spdlog::warn("{}", warnings[i]);
+    }
     for (const std::string& note : notes) {
         spdlog::info("{}", note);
     }
@@ -190,7 +195,7 @@ int evolve(comm::Session& session, const RunOptions& options, process::Launcher 
     }
     Placement placement = place_ranks(session, config, slurm);
     const cluster::Place& place = placement.mine(session.world_rank());
-    begin_log(session, config, place, notes);
+    begin_log(session, config, place, slurm.warnings, notes);
     comm::Group group(MPI_COMM_WORLD, place.worker, place.group_rank, config.workers.timeout_seconds);
     const comm::Communicator leaders = comm::make_leaders(MPI_COMM_WORLD, group.is_leader(), place.worker);
     comm::check_start(MPI_COMM_WORLD, placement.node_of_rank);

@@ -8,6 +8,7 @@
 #include "finch/cluster/end_notes.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/cluster/signals.hpp"
+#include "finch/comm/version.hpp"
 
 #include <cstdio>
 #include <exception>
@@ -43,8 +44,10 @@ int alone(const std::function<int()>& verb) {
 
 int on_all_ranks(int argc, char** argv, const std::function<int(comm::Session&)>& verb, BadLaunch bad_launch) {
     const cluster::Environment environment = cluster::Environment::of_this_process();
-    const auto problem = cluster::launch_problem(environment);
-    if (problem && bad_launch == BadLaunch::refuse) {
+    const cluster::MpiStart mpi = comm::mpi_start();
+    const auto problem = cluster::launch_problem(environment, mpi);
+    const bool has_mpi = mpi.starts_alone_in_step || !environment.text("SLURM_STEP_ID");  // to tell it of
+    if (problem && (bad_launch == BadLaunch::refuse || !has_mpi)) {
         if (environment.number("SLURM_PROCID").value_or(0) == 0) {
             fmt::print(stderr, "finch: {}\n", *problem);
         }

@@ -39,6 +39,7 @@ struct CommandLine {
     double tolerance = 1e-6;  ///< of a replay
     bool progress = false;
     bool directory = false;
+    std::vector<std::filesystem::path> runs;  ///< whose status is asked for
     std::filesystem::path folder;
     std::int64_t samples = 12000;
     std::int64_t size = 28;
@@ -54,10 +55,13 @@ void add_settings(CLI::App& verb, std::vector<std::string>& settings) {
 
 /// The options that evolve, train and status share.
 void add_run_options(CLI::App& verb, RunOptions& options) {
-    verb.add_option("config", options.config, "the configuration (YAML)")->required()->type_name("CONFIG");
     verb.add_option("--run", options.run, "the run directory (default: runs/NAME)")->type_name("DIR");
     add_settings(verb, options.settings);
     verb.add_flag("--fresh", options.fresh, "set an existing run aside (renamed) and begin anew");
+}
+
+void add_config(CLI::App& verb, RunOptions& options) {
+    verb.add_option("config", options.config, "the configuration (YAML)")->required()->type_name("CONFIG");
 }
 
 /// Stands for a key.
@@ -92,6 +96,7 @@ void add_training_verbs(CLI::App& app, CommandLine& line) {
         });
     };
     CLI::App* evolving = app.add_subcommand("evolve", "run a search, or go on with it (start it with srun or mpirun)");
+    add_config(*evolving, line.options);
     add_run_options(*evolving, line.options);
     add_reuse(*evolving, line.options.settings);
     with_programs(evolving, [&line](comm::Session& session, process::Launcher launcher) {
@@ -99,6 +104,7 @@ void add_training_verbs(CLI::App& app, CommandLine& line) {
     });
 
     CLI::App* training = app.add_subcommand("train", "train one individual, in a run directory like any other");
+    add_config(*training, line.options);
     add_run_options(*training, line.options);
     training->add_option("--gene", line.genes, "of every gene of the search space")
         ->type_name("NAME=VALUE")
@@ -231,6 +237,35 @@ void add_planning(CLI::App& app, CommandLine& line) {
     });
 }
 
+int ask_status(CommandLine& line) {
+    if (line.runs.size() == 1) {
+        line.options.config = line.runs.front();
+        return line.directory ? print_run_directory(line.options) : status(line.options, line.progress);
+    }
+    if (line.options.run || line.options.fresh || line.progress || line.directory || !line.options.settings.empty()) {
+        throw ConfigError("finch status takes its options with one run only");
+    }
+    return status_of_several(line.runs);
+}
+
+void add_status(CLI::App& app, CommandLine& line) {
+    CLI::App* asking =
+        app.add_subcommand("status",
+                           "complete (exit code 0), stopped early (75), interrupted (76), running (77), complete or "
+                           "given up without a result (78), from the run directory alone; of several runs a table, "
+                           "and the code of the worst: unreadable (2), 78, 76, 75, 77, 0");
+    asking->add_option("run", line.runs, "run directories; or one configuration, for its run")
+        ->required()
+        ->type_name("RUN");
+    add_run_options(*asking, line.options);
+    add_reuse(*asking, line.options.settings);
+    asking->add_flag(
+        "--progress", line.progress,
+        "before the line, print a number that grows as the run gets further, and the name of its last start");
+    asking->add_flag("--directory", line.directory, "print the run directory alone, which need not exist");
+    asking->callback([&line] { line.run = [&line] { return alone([&line] { return ask_status(line); }); }; });
+}
+
 void add_reading_verbs(CLI::App& app, CommandLine& line) {
     const auto by_itself = [&line](CLI::App* verb, std::function<int()> work) {
         verb->callback([&line, work] { line.run = [work] { return alone(work); }; });
@@ -267,20 +302,6 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
         ->type_name(fmt::format("{{{}}}", fmt::join(all_words<report::Format>(), ",")));
     exporting->add_option("-o,--output", line.exported.output, "a file (default: standard output)")->type_name("FILE");
     by_itself(exporting, [&line] { return export_run(line.exported); });
-
-    CLI::App* asking =
-        app.add_subcommand("status",
-                           "complete (exit code 0), stopped early (75), interrupted (76), running (77), complete or "
-                           "given up without a result (78), from the run directory alone");
-    add_run_options(*asking, line.options);
-    add_reuse(*asking, line.options.settings);
-    asking->add_flag(
-        "--progress", line.progress,
-        "before the line, print a number that grows as the run gets further, and the name of its last start");
-    asking->add_flag("--directory", line.directory, "print the run directory alone, which need not exist");
-    by_itself(asking, [&line] {
-        return line.directory ? print_run_directory(line.options) : status(line.options, line.progress);
-    });
 
     CLI::App* keys = app.add_subcommand("config", "every key of a configuration with its default and meaning");
     by_itself(keys, print_config);
@@ -341,6 +362,7 @@ int main(int argc, char** argv) {
     finch::app::add_measuring_verbs(app, line);
     finch::app::add_planning(app, line);
     finch::app::add_reading_verbs(app, line);
+    finch::app::add_status(app, line);
     finch::app::add_simulation(app, line);
     finch::app::add_descriptions(app);
     app.footer(

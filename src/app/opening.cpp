@@ -6,6 +6,7 @@
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/base/printable.hpp"
 #include "finch/base/replace.hpp"
 #include "finch/cluster/end_notes.hpp"
 #include "finch/evaluate/parent_weights.hpp"
@@ -172,6 +173,34 @@ void take_other_runs(OpenedRun& run, OtherRuns other) {
     run.other_results.forget(run.facts.run);  // which another run has from here
 }
 
+/// The file that the log of this start can be read in; empty if that is not known. Under srun standard output leads to
+/// it through a pipe, so the job script says it.
+std::string log_file(const LogOptions& options) {
+    std::error_code none;
+    if (!options.path.empty()) {
+        return std::filesystem::absolute(options.path, none).string();
+    }
+    const std::filesystem::path output = "/proc/self/fd/1";
+    if (std::filesystem::is_regular_file(output, none)) {
+        return std::filesystem::read_symlink(output, none).string();
+    }
+    return cluster::Environment::of_this_process().text("FINCH_LOG").value_or("");
+}
+
+void name_job(store::Start& start, const cluster::Slurm& slurm, const LogOptions& log) {
+    start.job = slurm.job_id.value_or("");
+    start.cluster = slurm.cluster.value_or("");
+    start.node_list = slurm.node_list.value_or("");
+    start.log = printable(log_file(log));
+    start.deadline = slurm.end_time.value_or(0);
+}
+
+/// --fresh: what is there makes room for a new run.
+void set_aside(const store::RunDirectory& directory, const cluster::Slurm& slurm) {
+    const store::RunLock lock(directory, slurm.job_id.value_or(""));  // nothing else runs here
+    spdlog::info("--fresh: the earlier run is now {}", directory.move_aside().string());
+}
+
 }  // namespace
 
 OpenedRun open_run(const store::RunDirectory& directory, const config::Config& config, const RunOptions& options,
@@ -182,10 +211,7 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     OpenedRun run;
     run.population = search::Population(config.exchange.kind, islands, config.costs);
     if (begins_anew && directory.holds_a_run()) {
-        if (store::is_locked(directory)) {
-            throw ConfigError(directory.root().string() + ": --fresh cannot set aside a run that is in use");
-        }
-        spdlog::info("--fresh: the earlier run is now {}", directory.move_aside().string());
+        set_aside(directory, slurm);
     }
     directory.create(workers);
     run.lock = std::make_unique<store::RunLock>(directory, slurm.job_id.value_or(""));
@@ -211,6 +237,7 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     start.nodes = nodes;
     start.began = unix_seconds();
     start.progress = search::progress_of(run.population);
+    name_job(start, slurm, config.log);
     run.facts.state = RunState::running;
     run.facts.budget_evaluations = config.budget.evaluations.value_or(-1);
     run.facts.budget_epochs = config.budget.epochs.value_or(-1);

@@ -147,7 +147,9 @@ Question question_of(const PlanOptions& options) {
             throw ConfigError("this is no Slurm allocation: say --nodes N --ranks-per-node R [--gpus-per-node G]");
         }
         if (question.gpus_per_node == 0) {
-            question.gpus_per_node = static_cast<int>(environment.number("SLURM_GPUS_ON_NODE").value_or(0));
+            constexpr long long most = 1024;
+            const auto gpus = environment.number("SLURM_GPUS_ON_NODE").value_or(0);
+            question.gpus_per_node = 0 <= gpus && gpus <= most ? static_cast<int>(gpus) : 0;
         }
         return question;
     }

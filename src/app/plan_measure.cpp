@@ -16,6 +16,7 @@
 #include "finch/cluster/allocation.hpp"
 #include "finch/cluster/time_limit.hpp"
 #include "finch/comm/all_reduce.hpp"
+#include "finch/comm/node_memory.hpp"
 #include "finch/data/expected.hpp"
 #include "finch/nn/model.hpp"
 #include "finch/search/beginning.hpp"
@@ -316,7 +317,7 @@ int measure_plan(const comm::Session& session, const PlanOptions& options) {
     LogOptions quiet;
     quiet.level = LogLevel::warning;
     set_up_log(quiet, session.world_rank(), false);
-    const std::vector<std::string> node_of_rank = comm::gather_all(MPI_COMM_WORLD, cluster::host_name());
+    const std::vector<std::string> node_of_rank = comm::names_of_nodes(MPI_COMM_WORLD);
     const Question question = question_of_plan(options, node_of_rank);
     const double before = steady_seconds();
     const LoadedData loaded = load_or_stand_in(config);

@@ -21,7 +21,8 @@
 namespace finch::app {
 namespace {
 
-constexpr double follow_seconds = 2;          ///< between two pictures
+constexpr double follow_seconds = 2;  ///< between two pictures
+constexpr double most_follow_seconds = 30;
 constexpr std::size_t followed_workers = 20;  ///< whose trainings a picture shows
 
 bool is_terminal() {
@@ -103,8 +104,8 @@ int follow(const ShowOptions& options) {
         if (ended) {
             return exit_done;
         }
-        const double pause =
-            std::max(follow_seconds, 10 * (steady_seconds() - began));  // a large run takes long to read
+        // A large run takes long to read, and a lock of another host is watched.
+        const double pause = std::clamp(10 * (steady_seconds() - began), follow_seconds, most_follow_seconds);
         std::this_thread::sleep_for(std::chrono::duration<double>(pause));
     }
 }

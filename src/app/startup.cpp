@@ -10,6 +10,7 @@
 #include "finch/base/words.hpp"
 #include "finch/cluster/environment.hpp"
 #include "finch/cluster/signals.hpp"
+#include "finch/comm/node_memory.hpp"
 #include "finch/comm/phase.hpp"
 #include "finch/config/trial_genomes.hpp"
 #include "finch/nn/initialization.hpp"
@@ -110,9 +111,17 @@ int Placement::nodes() const {
     return static_cast<int>(std::set<std::string>(node_of_rank.begin(), node_of_rank.end()).size());
 }
 
+std::string Placement::node_list() const {
+    constexpr std::size_t most = 64;
+    const std::set<std::string> all(node_of_rank.begin(), node_of_rank.end());
+    std::vector<std::string> names(all.begin(), all.end());
+    names.resize(std::min(most, names.size()));
+    return join(names, ",") + (all.size() > most ? ",…" : "");
+}
+
 Placement place_ranks(const comm::Session& session, const config::Config& config, const cluster::Slurm& slurm) {
     Placement placement;
-    placement.node_of_rank = comm::gather_all(MPI_COMM_WORLD, cluster::host_name());
+    placement.node_of_rank = comm::names_of_nodes(MPI_COMM_WORLD);
     placement.layout = cluster::make_layout(placement.node_of_rank, layout_options(config));
     // Slurm gives each task its own CPUs; elsewhere the ranks of a node share what they may run on.
     const int usable = cluster::usable_cpus();

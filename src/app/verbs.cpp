@@ -1,7 +1,9 @@
 #include "finch/app/verbs.hpp"
 
 #include "finch/app/read_run.hpp"
+#include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/links.hpp"
 #include "finch/base/words.hpp"
 #include "finch/report/export.hpp"
 #include "finch/report/status.hpp"
@@ -21,6 +23,9 @@ std::filesystem::path directory_asked_about(const RunOptions& options) {
     }
     if (std::filesystem::is_directory(options.config)) {
         return options.config;
+    }
+    if (const std::string link = dangling_link(options.config); !link.empty()) {
+        throw ConfigError(fmt::format("{}: there is no run here ({})", options.config.string(), link));
     }
     return run_directory_of(config::load(options.config, options.settings), options);
 }
@@ -74,6 +79,15 @@ int status(const RunOptions& options, bool progress) {
 int print_run_directory(const RunOptions& options) {
     fmt::print("{}\n", directory_asked_about(options).string());
     return exit_done;
+}
+
+int status_of_several(const std::vector<std::filesystem::path>& runs) {
+    std::vector<report::Status> all = report::statuses({runs.begin(), runs.end()});
+    for (report::Status& status : all) {
+        status.measure = status.problem.empty() ? config::measure_of(status.config) : search::Measure{};
+    }
+    fmt::print("{}", report::status_table(all, unix_seconds()));
+    return report::exit_code(all);
 }
 
 int simulate_runs(const SimulateOptions& options) {

@@ -10,7 +10,7 @@
 namespace finch::cluster {
 namespace {
 
-constexpr std::size_t longest_name = 255;     // of a host
+constexpr std::size_t longest_name = 255;     // of a host, and of its number
 constexpr std::size_t longest_number = 10;    // in digits
 constexpr std::size_t shown_characters = 80;  // of a text that is refused
 
@@ -42,61 +42,115 @@ std::vector<std::string> split(const std::string& text) {
     return parts;
 }
 
-/// "1-3" or "07" → its numbers, with the zeros in front that the first has.
-std::vector<std::string> expand_range(const std::string& range, const std::string& whole) {
-    const std::size_t dash = range.find('-');
-    const std::string first = range.substr(0, dash);
-    const int low = number(first, whole, "host list");
-    const int high = dash == std::string::npos ? low : number(range.substr(dash + 1), whole, "host list");
-    if (high < low || static_cast<std::size_t>(high - low) >= most_nodes) {
-        refuse(fmt::format("host list of at most {} nodes", most_nodes), whole);
+/// Numbers of hosts may have more digits than an integer holds, so they stay decimal text.
+bool is_number(const std::string& text) {
+    return !text.empty() && text.size() <= longest_name && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+std::string without_zeros(const std::string& digits) {
+    return digits.substr(std::min(digits.find_first_not_of('0'), digits.size()));
+}
+
+bool is_less(const std::string& a, const std::string& b) {
+    const std::string low = without_zeros(a);
+    const std::string high = without_zeros(b);
+    return low.size() != high.size() ? low.size() < high.size() : low < high;
+}
+
+/// "0099" → "0100", "99" → "100".
+std::string next_number(std::string digits) {
+    std::size_t place = digits.size();
+    for (; place > 0 && digits[place - 1] == '9'; --place) {
+        digits[place - 1] = '0';
     }
-    std::vector<std::string> numbers;
-    for (int i = low; i <= high; ++i) {
-        numbers.push_back(fmt::format("{:0{}}", i, first.size()));
+    if (place == 0) {
+        return "1" + digits;
     }
-    return numbers;
+    ++digits[place - 1];
+    return digits;
+}
+
+/// Expands one host list.
+class HostList {
+public:
+    explicit HostList(const std::string& list) : list_(list) {}
+
+    std::vector<std::string> expand() {
+        for (const std::string& part : split(list_)) {
+            add("", part);
+        }
+        return std::move(hosts_);
+    }
+
+private:
+    /// Adds the names that `part` stands for behind `name`; the numbers of the last bracket run fastest.
+    void add(const std::string& name, const std::string& part) {
+        const std::size_t open = part.find_first_of("[]");
+        const std::size_t close = part.find_first_of("[]", open + 1);
+        const std::string begin = name + part.substr(0, open);
+        if (begin.size() > longest_name) {
+            refuse("host list: a name is longer than any host's", list_);
+        }
+        if (open == std::string::npos) {
+            add_host(begin);
+            return;
+        }
+        if (part[open] != '[' || close == std::string::npos || part[close] != ']') {
+            refuse("host list: its brackets do not match", list_);
+        }
+        const std::string rest = part.substr(close + 1);
+        for (const std::string& range : split(part.substr(open + 1, close - open - 1))) {
+            const std::size_t dash = range.find('-');
+            const std::string first = range.substr(0, dash);
+            const std::string last = dash == std::string::npos ? first : range.substr(dash + 1);
+            if (!is_number(first) || !is_number(last) || is_less(last, first)) {
+                refuse("host list", list_);
+            }
+            for (std::string number = first;; number = next_number(number)) {
+                add(begin + number, rest);
+                if (!is_less(number, last)) {
+                    break;
+                }
+            }
+        }
+    }
+
+    void add_host(const std::string& name) {
+        if (name.empty()) {
+            refuse("host list: a name is empty", list_);
+        }
+        if (hosts_.size() >= most_nodes) {
+            refuse(fmt::format("host list of at most {} nodes", most_nodes), list_);
+        }
+        name_bytes_ += name.size();
+        if (name_bytes_ > most_name_bytes) {
+            refuse(fmt::format("host list whose names take at most {} MiB", most_name_bytes >> 20), list_);
+        }
+        hosts_.push_back(name);
+    }
+
+    const std::string& list_;
+    std::vector<std::string> hosts_;
+    std::size_t name_bytes_ = 0;
+};
+
+/// Names serve texts only, so a list that cannot be read stops nothing.
+std::vector<std::string> host_names(const std::string& list, std::size_t nodes) {
+    try {
+        return expand_host_list(list);
+    } catch (const ConfigError&) {
+        std::vector<std::string> names;
+        for (std::size_t node = 1; node <= nodes; ++node) {
+            names.push_back(fmt::format("node{}", node));
+        }
+        return names;
+    }
 }
 
 }  // namespace
 
 std::vector<std::string> expand_host_list(const std::string& list) {
-    std::vector<std::string> hosts;
-    std::size_t name_bytes = 0;
-    const auto add = [&](std::string name) {
-        name_bytes += name.size();
-        if (name_bytes > most_name_bytes) {
-            refuse(fmt::format("host list whose names take at most {} MiB", most_name_bytes >> 20), list);
-        }
-        hosts.push_back(std::move(name));
-    };
-    for (const std::string& part : split(list)) {
-        if (hosts.size() >= most_nodes) {
-            refuse(fmt::format("host list of at most {} nodes", most_nodes), list);
-        }
-        const std::size_t open = part.find('[');
-        if (open == std::string::npos) {
-            add(part);
-            continue;
-        }
-        const std::size_t close = part.find(']', open);
-        if (close == std::string::npos || part.find('[', close) != std::string::npos) {
-            refuse("host list with at most one bracket per name", list);
-        }
-        if (part.size() - (close - open) > longest_name) {
-            refuse("host list: a name is longer than any host's", list);
-        }
-        for (const std::string& range : split(part.substr(open + 1, close - open - 1))) {
-            const auto numbers = expand_range(range, list);
-            if (numbers.size() > most_nodes - std::min(most_nodes, hosts.size())) {
-                refuse(fmt::format("host list of at most {} nodes", most_nodes), list);
-            }
-            for (const std::string& digits : numbers) {
-                add(part.substr(0, open) + digits + part.substr(close + 1));
-            }
-        }
-    }
-    return hosts;
+    return HostList(list).expand();
 }
 
 std::vector<int> expand_counts(const std::string& counts) {
@@ -130,8 +184,8 @@ std::vector<std::string> ranks_of_allocation(const Environment& environment) {
     if (!list || !tasks) {
         return node_of_rank;
     }
-    const std::vector<std::string> hosts = expand_host_list(*list);
     const std::vector<int> counts = expand_counts(*tasks);
+    const std::vector<std::string> hosts = host_names(*list, counts.size());
     std::size_t ranks = 0;
     std::size_t name_bytes = 0;
     for (std::size_t i = 0; i < hosts.size() && i < counts.size(); ++i) {

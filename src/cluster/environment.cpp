@@ -1,13 +1,17 @@
 #include "finch/cluster/environment.hpp"
 
+#include "finch/base/clock.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/parsed.hpp"
+#include "finch/base/printable.hpp"
+#include "finch/base/words.hpp"
 #include "finch/cluster/allocation.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <memory>
 #include <sched.h>
 #include <string_view>
@@ -20,6 +24,66 @@ namespace {
 struct CpuSetDeleter {
     void operator()(cpu_set_t* set) const noexcept { CPU_FREE(set); }
 };
+
+/// Variables whose values can be true; the others it names in `warnings`. One that is set but empty is absent.
+class Checked {
+public:
+    Checked(const Environment& environment, std::vector<std::string>& warnings)
+        : environment_(environment), warnings_(warnings) {}
+
+    [[nodiscard]] std::optional<long long> number(const char* name, long long low, long long high) const {
+        const auto value = environment_.number(name);
+        if (value && low <= *value && *value <= high) {
+            return value;
+        }
+        if (words(name)) {
+            ignore(name, fmt::format("a whole number from {} to {} is expected", low, high));
+        }
+        return std::nullopt;
+    }
+
+    /// Unix seconds; 0 is none.
+    [[nodiscard]] std::optional<double> deadline(const char* name, double now) const {
+        constexpr double century = 100 * 365.25 * 86400;
+        const auto seconds = number(name, 0, std::llround(now + century));
+        if (!seconds || *seconds == 0) {
+            return std::nullopt;
+        }
+        const auto time = static_cast<double>(*seconds);
+        if (time <= now) {
+            ignore(name, fmt::format("the job would have ended at {}, before this start", date_and_time(time)));
+            return std::nullopt;
+        }
+        return time;
+    }
+
+    /// A line of text.
+    [[nodiscard]] std::optional<std::string> words(const char* name) const {
+        const auto text = environment_.text(name);
+        if (!text || text->empty()) {
+            return std::nullopt;
+        }
+        std::string line = printable(*text);
+        std::replace(line.begin(), line.end(), '\n', '?');
+        return line;
+    }
+
+private:
+    void ignore(const char* name, const std::string& why) const {
+        constexpr std::size_t most = 80;
+        warnings_.push_back(fmt::format("{}={} is ignored: {}", name, words(name).value_or("").substr(0, most), why));
+    }
+
+    const Environment& environment_;
+    std::vector<std::string>& warnings_;
+};
+
+std::string no_pmix_text(const std::string& what, long long tasks) {
+    return fmt::format(
+        "{}{}. Start it with `srun --mpi=pmix`; `srun --mpi=list` shows what this Slurm can do. Where pmix is not "
+        "listed, start it with mpirun from the batch script.",
+        what, tasks > 1 ? fmt::format(": they would be {} separate runs on the same files", tasks) : "");
+}
 
 }  // namespace
 
@@ -45,20 +109,26 @@ std::optional<long long> Environment::number(const std::string& name) const {
     return found == variables_.end() ? std::nullopt : parsed<long long>(found->second);
 }
 
-Slurm Slurm::read(const Environment& environment) {
+Slurm Slurm::read(const Environment& environment, double now) {
+    constexpr long long most = 1 << 20;
     Slurm slurm;
-    slurm.job_id = environment.text("SLURM_JOB_ID");
-    slurm.localid = environment.number("SLURM_LOCALID");
-    slurm.step_tasks = environment.number("SLURM_STEP_NUM_TASKS");
-    slurm.cpus_per_task = environment.number("SLURM_CPUS_PER_TASK");
-    slurm.restart_count = std::max(0LL, environment.number("SLURM_RESTART_COUNT").value_or(0));
-    for (const char* name : {"SLURM_JOB_END_TIME", "FINCH_DEADLINE"}) {
-        const auto seconds = environment.number(name);
-        if (!slurm.end_time && seconds && *seconds > 0) {
-            slurm.end_time = static_cast<double>(*seconds);
-        }
-    }
+    const Checked checked(environment, slurm.warnings);
+    slurm.job_id = checked.words("SLURM_JOB_ID");
+    slurm.cluster = checked.words("SLURM_CLUSTER_NAME");
+    slurm.node_list = checked.words("SLURM_STEP_NODELIST");
+    slurm.node_list = slurm.node_list ? slurm.node_list : checked.words("SLURM_JOB_NODELIST");
+    slurm.localid = checked.number("SLURM_LOCALID", 0, most);
+    slurm.step_tasks = checked.number("SLURM_STEP_NUM_TASKS", 1, most);
+    slurm.cpus_per_task = checked.number("SLURM_CPUS_PER_TASK", 1, most);
+    slurm.restart_count = checked.number("SLURM_RESTART_COUNT", 0, most).value_or(0);
+    slurm.end_time = checked.deadline("SLURM_JOB_END_TIME", now);
+    slurm.end_time = slurm.end_time ? slurm.end_time : checked.deadline("FINCH_DEADLINE", now);
+    static_cast<void>(checked.number("FINCH_START_SECONDS", 1, most));  // app/startup.cpp reads it
     return slurm;
+}
+
+Slurm Slurm::read(const Environment& environment) {
+    return read(environment, unix_seconds());
 }
 
 std::optional<std::string> launch_problem(const Slurm& slurm, int world_size) {
@@ -66,26 +136,30 @@ std::optional<std::string> launch_problem(const Slurm& slurm, int world_size) {
     if (world_size != 1 || tasks <= 1) {
         return std::nullopt;
     }
-    return fmt::format(
-        "srun started {0} tasks, but MPI sees only one rank: they would be {0} separate runs on the same files. srun "
-        "and "
-        "MPI do not speak with each other. Start it with `srun --mpi=pmix`; `srun --mpi=list` shows what this Slurm "
-        "can do. Where pmix is not listed, start it with mpirun from the batch script.",
-        tasks);
+    return no_pmix_text(fmt::format("srun started {} tasks, but MPI sees only one rank", tasks), tasks);
 }
 
-std::optional<std::string> launch_problem(const Environment& environment) {
-    for (const char* name : {"PMIX_NAMESPACE", "PMIX_RANK", "PMI_RANK", "PMI_FD", "OMPI_COMM_WORLD_SIZE"}) {
+std::optional<std::string> launch_problem(const Environment& environment, const MpiStart& mpi) {
+    // The last is Flux, whose PMI Open MPI speaks; it may itself run in a step.
+    for (const char* name : {"PMIX_NAMESPACE", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE", "FLUX_JOB_ID"}) {
         if (environment.text(name)) {
             return std::nullopt;
         }
     }
-    return launch_problem(Slurm::read(environment), 1);
+    const bool has_pmi = environment.text("PMI_RANK") || environment.text("PMI_FD");
+    const long long tasks = Slurm::read(environment).step_tasks.value_or(1);
+    const bool is_alone = tasks == 1 && (mpi.starts_alone_in_step || !environment.text("SLURM_STEP_ID"));
+    if ((has_pmi && mpi.speaks_pmi) || is_alone) {
+        return std::nullopt;
+    }
+    const std::string kind = has_pmi ? environment.text("SLURM_MPI_TYPE").value_or("pmi2") : "none";
+    return no_pmix_text(
+        fmt::format("srun started {} with --mpi={}, but this MPI needs pmix", counted(tasks, "task"), kind), tasks);
 }
 
 std::optional<long long> ranks_expected(const Environment& environment) {
     for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
-        if (const auto ranks = environment.number(name)) {
+        if (const auto ranks = environment.number(name); ranks && *ranks > 0) {
             return ranks;
         }
     }
@@ -102,9 +176,14 @@ std::vector<std::string> nodes_of_ranks(const Environment& environment, int worl
     if (!list || !tasks || environment.text("SLURM_DISTRIBUTION").value_or("block").rfind("block", 0) != 0) {
         return {};
     }
-    std::vector<std::string> nodes =
-        ranks_of_allocation(Environment({{"SLURM_JOB_NODELIST", *list}, {"SLURM_TASKS_PER_NODE", *tasks}}));
-    return nodes.size() == ranks ? nodes : std::vector<std::string>();
+    try {
+        static_cast<void>(expand_host_list(*list));  // only true names are of use
+        const std::vector<std::string> nodes =
+            ranks_of_allocation(Environment({{"SLURM_JOB_NODELIST", *list}, {"SLURM_TASKS_PER_NODE", *tasks}}));
+        return nodes.size() == ranks ? nodes : std::vector<std::string>();
+    } catch (const ConfigError&) {
+        return {};  // the names serve messages only
+    }
 }
 
 std::optional<long long> ranks_on_node(const Environment& environment) {
@@ -161,10 +240,7 @@ std::vector<int> own_cpus() {
 
 int usable_cpus() {
     const auto count = static_cast<int>(own_cpus().size());
-    if (count == 0) {
-        throw_errno("sched_getaffinity");
-    }
-    return count;
+    return count > 0 ? count : std::max(1, static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
 std::string host_name() {

@@ -134,6 +134,14 @@ void warn_of_unequal_nodes(const Nodes& nodes, std::vector<std::string>& warning
     }
 }
 
+void warn_of_equal_names(const Nodes& nodes, std::vector<std::string>& warnings) {
+    const auto named = std::find_if(nodes.names.begin(), nodes.names.end(), has_shared_host_name);
+    if (named != nodes.names.end()) {
+        warnings.push_back(fmt::format("several nodes have the host name {}, so they are called {}, … here",
+                                       named->substr(0, named->rfind('#')), *named));
+    }
+}
+
 void warn_of_crossing_groups(const Layout& layout, std::vector<std::string>& warnings) {
     std::map<int, std::vector<std::string>> nodes_of_worker;
     for (const Place& place : layout.places) {
@@ -157,6 +165,26 @@ void warn_of_crossing_groups(const Layout& layout, std::vector<std::string>& war
 }
 
 }  // namespace
+
+std::vector<std::string> names_of_nodes(const std::vector<std::string>& host_of_rank,
+                                        const std::vector<int>& first_rank_on_node) {
+    std::map<std::string, std::map<int, int>> numbers;  // of a host's nodes, by their first rank
+    for (std::size_t rank = 0; rank < host_of_rank.size(); ++rank) {
+        auto& nodes = numbers[host_of_rank[rank]];
+        nodes.emplace(first_rank_on_node[rank], static_cast<int>(nodes.size()) + 1);
+    }
+    std::vector<std::string> names;
+    for (std::size_t rank = 0; rank < host_of_rank.size(); ++rank) {
+        const std::string& host = host_of_rank[rank];
+        const auto& nodes = numbers.at(host);
+        names.push_back(nodes.size() == 1 ? host : fmt::format("{}#{}", host, nodes.at(first_rank_on_node[rank])));
+    }
+    return names;
+}
+
+bool has_shared_host_name(const std::string& node) noexcept {
+    return node.find('#') != std::string::npos;
+}
 
 int automatic_islands(int workers) noexcept {
     constexpr int most_workers = 256;  // of an island whose leaders all hear of every result
@@ -204,6 +232,7 @@ Layout make_layout(const std::vector<std::string>& node_of_rank, const LayoutOpt
             }
         }
     }
+    warn_of_equal_names(nodes, layout.warnings);
     warn_of_unequal_nodes(nodes, layout.warnings);
     warn_of_crossing_groups(layout, layout.warnings);
     return layout;

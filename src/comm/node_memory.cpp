@@ -2,7 +2,9 @@
 
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
+#include "finch/base/parsed.hpp"
 #include "finch/cluster/environment.hpp"
+#include "finch/cluster/layout.hpp"
 
 #include <exception>
 #include <limits>
@@ -26,6 +28,16 @@ Communicator split_by_node(MPI_Comm world) {
     MPI_Comm node = MPI_COMM_NULL;
     FINCH_MPI(MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, rank_of(world), MPI_INFO_NULL, &node));
     return own(node);
+}
+
+std::vector<std::string> names_of_nodes(MPI_Comm world) {
+    const Communicator node = split_by_node(world);
+    const std::string first = broadcast(node.get(), std::to_string(rank_of(world)));
+    std::vector<int> first_rank_on_node;
+    for (const std::string& rank : gather_all(world, first)) {
+        first_rank_on_node.push_back(parsed<int>(rank).value_or(0));
+    }
+    return cluster::names_of_nodes(gather_all(world, cluster::host_name()), first_rank_on_node);
 }
 
 // Open MPI keeps a shared window in a file, and a file system that is full ends whoever touches it with SIGBUS; other

@@ -4,8 +4,42 @@
 
 #include <algorithm>
 #include <array>
+#include <dlfcn.h>
+#include <filesystem>
+#include <string>
+#include <system_error>
 
 namespace finch::comm {
+namespace {
+
+/// Open MPI before 5 speaks PMI-1 and PMI-2 if it has components for them: within its libraries, or as files in a
+/// folder beside them, which is Debian's in the last case.
+[[maybe_unused]] bool has_pmi_component() {
+    Dl_info library{};
+    const bool is_known = ::dladdr(reinterpret_cast<void*>(&MPI_Init_thread), &library) != 0;
+    const auto folder = std::filesystem::path(is_known ? library.dli_fname : "").parent_path();
+    for (const std::string name : {"mca_pmix_s1", "mca_pmix_s2"}) {
+        std::error_code none;
+        if (::dlsym(RTLD_DEFAULT, (name + "_component").c_str()) != nullptr ||
+            std::filesystem::exists(folder / "openmpi" / (name + ".so"), none) ||
+            std::filesystem::exists(folder / "openmpi/lib/openmpi3" / (name + ".so"), none)) {
+            return true;
+        }
+    }
+    return !is_known;
+}
+
+}  // namespace
+
+cluster::MpiStart mpi_start() {
+#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
+    return {.speaks_pmi = has_pmi_component(), .starts_alone_in_step = false};
+#elif defined(OPEN_MPI)
+    return {.speaks_pmi = false};
+#else
+    return {};
+#endif
+}
 
 MpiVersion mpi_version() {
     MpiVersion version;

@@ -2,6 +2,7 @@
 #include "finch/base/error.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/links.hpp"
 #include "finch/base/words.hpp"
 #include "finch/config/config.hpp"
 #include "finch/config/keys.hpp"
@@ -226,9 +227,12 @@ Config load(const fs::path& path, const std::vector<std::string>& settings) {
             }
         }
         std::sort(beside.begin(), beside.end());
-        const auto nearest = nearest_word(path.filename().string(), beside);
+        const std::string link = dangling_link(path);
+        const auto nearest = link.empty() ? nearest_word(path.filename().string(), beside) : std::nullopt;
         throw ConfigError(fmt::format("{}: {}{}{}", path.string(),
-                                      fs::exists(path) ? "is no file" : "there is no such file",
+                                      fs::exists(path, ignored) ? "is no file"
+                                      : link.empty()            ? "there is no such file"
+                                                                : link,
                                       nearest ? fmt::format("; did you mean {}?", (folder / *nearest).string()) : "",
                                       beside.empty() ? "" : fmt::format("; beside it: {}", join(beside))));
     }

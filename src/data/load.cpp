@@ -1,5 +1,6 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/links.hpp"
 #include "finch/cluster/machine.hpp"
 #include "finch/data/expected.hpp"
 #include "finch/data/normalisation.hpp"
@@ -199,7 +200,8 @@ void measure_pixels(const Options& options, std::uint64_t seed, Sets& sets) {
 }  // namespace
 
 void refuse(const fs::path& file, const std::string& what) {
-    throw ConfigError(fmt::format("{}: {}", file.string(), what));
+    const std::string link = dangling_link(file);
+    throw ConfigError(fmt::format("{}: {}{}", file.string(), what, link.empty() ? "" : " (" + link + ")"));
 }
 
 void refuse_to_stream(const fs::path& file, const std::string& why, const std::string& remedy) {

@@ -1,10 +1,12 @@
 #include "finch/doctor/examine.hpp"
 
 #include "finch/base/error.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/message.hpp"
 #include "finch/base/version.hpp"
 #include "finch/cluster/environment.hpp"
+#include "finch/comm/node_memory.hpp"
 #include "finch/config/trial_genomes.hpp"
 #include "finch/data/dataset.hpp"
 #include "finch/doctor/describe.hpp"
@@ -113,16 +115,14 @@ DataFacts data_facts(const fs::path& path) {
 
 /// The configurations in ./configs, as they are shipped.
 std::vector<DataFacts> all_data_facts() {
-    std::vector<fs::path> paths;
-    if (fs::is_directory("configs")) {
-        for (const fs::directory_entry& entry : fs::directory_iterator("configs")) {
-            if (entry.path().extension() == ".yaml") {
-                paths.push_back(entry.path());
-            }
-        }
-    }
-    std::sort(paths.begin(), paths.end());
     std::vector<DataFacts> facts;
+    std::vector<fs::path> paths;
+    try {
+        paths = list_folder("configs");
+    } catch (const StorageError& error) {
+        facts.push_back({.config = "configs", .found = "", .problem = error.what()});
+    }
+    std::erase_if(paths, [](const fs::path& path) { return path.extension() != ".yaml"; });
     std::transform(paths.begin(), paths.end(), std::back_inserter(facts), data_facts);
     return facts;
 }
@@ -133,6 +133,10 @@ int examine(const comm::Session& session) {
     Facts facts;
     for (const std::string& packed : comm::gather_all(MPI_COMM_WORLD, to_message(rank_facts()))) {
         facts.ranks.push_back(from_message<RankFacts>(packed));
+    }
+    const std::vector<std::string> nodes = comm::names_of_nodes(MPI_COMM_WORLD);
+    for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
+        facts.ranks[rank].node = nodes[rank];
     }
     facts.architectures = backend::cuda_architectures();
     facts.mpi = comm::mpi_version();

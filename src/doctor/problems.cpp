@@ -54,7 +54,15 @@ void check_launch(const Facts& facts, Problems& problems) {
             break;
         }
     }
-    if (slurm.job_id && !slurm.end_time) {
+    for (const std::string& warning : slurm.warnings) {
+        problems.push_back({false, warning, "unset it; jobs/evolve.sbatch sets FINCH_DEADLINE anew"});
+    }
+    const auto has_shared_name = [](const RankFacts& rank) { return cluster::has_shared_host_name(rank.node); };
+    if (const std::string nodes = nodes_where(facts, has_shared_name); !nodes.empty()) {
+        problems.push_back({false, fmt::format("{}: several nodes have one host name", nodes),
+                            "give each node a name of its own; until then programs get MASTER_ADDR as a number"});
+    }
+    if (slurm.job_id && !slurm.end_time && slurm.warnings.empty()) {
         problems.push_back({false, "Slurm does not tell when the job ends (SLURM_JOB_END_TIME, from 23.02 on)",
                             "start it with jobs/evolve.sbatch, which asks squeue and sets FINCH_DEADLINE"});
     }

@@ -61,13 +61,14 @@ std::string devices_of_worker(const comm::Group& group, const WorkerPlaces& plac
     return fmt::format("{}", fmt::join(devices, ","));
 }
 
-/// Collective over the worker. Where rank 0's node is to be found from here: by its name, or, where that is not known
-/// here, by an address.
-std::string address_of_leader(const comm::Group& group, const std::string& name) {
+/// Collective over the worker. Where rank 0's node is to be found from here: by its host's name, or by an address if
+/// that is not known here or several nodes have it, and `node` is another name therefore.
+std::string address_of_leader(const comm::Group& group, const std::string& node) {
+    const std::string name = comm::broadcast(group.get(), group.is_leader() ? cluster::host_name() : "");
     const std::vector<cluster::NetworkPlace> mine = cluster::network_places();
     const std::string leaders = comm::broadcast(group.get(), group.is_leader() ? to_text(mine) : "");
     const std::string address = cluster::address_towards(cluster::network_places_in(leaders), mine);
-    return address.empty() || cluster::resolves(name) ? name : address;
+    return address.empty() || (name == node && cluster::resolves(name)) ? name : address;
 }
 
 }  // namespace

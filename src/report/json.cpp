@@ -77,6 +77,27 @@ void energy_of(Json& json, const EnergyTotals& totals) {
     json.end();
 }
 
+/// All starts, and the workers of the last.
+void starts_and_workers(Json& json, const store::ArchiveFacts& facts) {
+    json.begin_list("start_list");
+    for (const store::Start& start : facts.starts) {
+        json.begin();
+        columns(json, start);
+        json.end();
+    }
+    json.end_list();
+    json.begin_list("workers");
+    const std::uint32_t last = facts.reports.empty() ? 0 : facts.reports.rbegin()->first.first;
+    for (const auto& [key, report] : facts.reports) {
+        if (key.first == last) {
+            json.begin();
+            columns(json, report);
+            json.end();
+        }
+    }
+    json.end_list();
+}
+
 }  // namespace
 
 std::string run_json(const store::Recovered& recovered, const search::Space& space, const Competition& competition,
@@ -127,16 +148,7 @@ std::string run_json(const store::Recovered& recovered, const search::Space& spa
         json.end();
     }
     json.end_list();
-    json.begin_list("workers");
-    const std::uint32_t last = facts.reports.empty() ? 0 : facts.reports.rbegin()->first.first;
-    for (const auto& [key, report] : facts.reports) {
-        if (key.first == last) {
-            json.begin();
-            columns(json, report);
-            json.end();
-        }
-    }
-    json.end_list();
+    starts_and_workers(json, facts);
     json.end();
     return json.take() + "\n";
 }

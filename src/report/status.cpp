@@ -4,10 +4,14 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
+#include "finch/report/tables.hpp"
 #include "finch/search/attempts.hpp"
 #include "finch/store/resume.hpp"
 
 #include "population_of.hpp"
+
+#include <algorithm>
+#include <exception>
 
 namespace finch::report {
 namespace {
@@ -25,29 +29,25 @@ double progress_of(const search::Population& population, const store::ArchiveFac
            of_silent_end * std::min(silent_ends, search::most_silent_ends);
 }
 
-}  // namespace
-
-RunState state_of(const store::RunDirectory& directory, RunState recorded) {
-    if (store::is_locked(directory)) {
-        return RunState::running;
-    }
-    return recorded == RunState::running ? RunState::interrupted : recorded;
+RunState state_of(RunState recorded, bool is_locked) {
+    return is_locked ? RunState::running : recorded == RunState::running ? RunState::interrupted : recorded;
 }
 
-Status status(const store::RunDirectory& directory) {
+/// With the state that is recorded.
+Status recorded_status(const store::RunDirectory& directory) {
     Status status;
+    status.state = RunState::running;
     status.run = directory.root().string();
     const auto recovered = store::recover(directory, OnDamage::leave, store::Curves::leave);
     if (!recovered) {
         std::error_code none;
         if (!std::filesystem::is_directory(directory.state(), none)) {
-            throw ConfigError(fmt::format("{}: there is no run here (no population.h5)", status.run));
+            store::throw_no_run(directory);
         }
-        status.state = state_of(directory, RunState::running);
         return status;
     }
     const search::Population population = population_of(*recovered);
-    status.state = state_of(directory, recovered->facts.state);
+    status.state = recovered->facts.state;
     status.settled = population.evaluations();
     status.unfinished = population.size() - population.settled();
     status.budget_evaluations = recovered->facts.budget_evaluations;
@@ -60,7 +60,44 @@ Status status(const store::RunDirectory& directory) {
     status.config = recovered->facts.config;
     status.start = fmt::format("{:016x}/{}", recovered->facts.run, recovered->facts.restarts + 1);
     status.progress = progress_of(population, recovered->facts);
+    for (const auto& [id, individual] : population.individuals()) {
+        if (individual.finished_training() && !individual.is_reused()) {
+            status.last_result = std::max(status.last_result, individual.finished);
+        }
+    }
+    status.evaluations_per_hour = evaluations_per_hour(recovered->facts);
+    status.deadline = recovered->facts.starts.empty() ? 0 : recovered->facts.starts.back().deadline;
     return status;
+}
+
+}  // namespace
+
+RunState state_of(const store::RunDirectory& directory, RunState recorded) {
+    return state_of(recorded, store::is_locked(directory));
+}
+
+Status status(const store::RunDirectory& directory) {
+    Status status = recorded_status(directory);
+    status.state = state_of(directory, status.state);
+    return status;
+}
+
+std::vector<Status> statuses(const std::vector<store::RunDirectory>& directories) {
+    std::vector<Status> all;
+    for (const store::RunDirectory& directory : directories) {
+        try {
+            all.push_back(recorded_status(directory));
+        } catch (const std::exception& error) {
+            all.emplace_back();
+            all.back().run = directory.root().string();
+            all.back().problem = error.what();
+        }
+    }
+    const std::vector<bool> locked = store::are_locked(directories);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        all[i].state = state_of(all[i].state, locked[i]);
+    }
+    return all;
 }
 
 std::string to_text(RunState state) {
@@ -69,6 +106,10 @@ std::string to_text(RunState state) {
 
 std::string state_text(RunState state, const search::Population& population) {
     return to_text(state) + (state == RunState::complete && !search::has_result(population) ? without_result : "");
+}
+
+std::string state_text(const Status& status) {
+    return to_text(status.state) + (status.state == RunState::complete && !status.best ? without_result : "");
 }
 
 int exit_code(const Status& status) {
@@ -83,8 +124,7 @@ std::string status_text(const Status& status) {
                                                        search::to_text(status.best->id))
                                          : "";
     const std::string outcomes = status.outcomes.without_result() > 0 ? ", " + status.outcomes.text() : "";
-    const bool is_in_vain = status.state == RunState::complete && !status.best;
-    return fmt::format("{}{}: {}, {}{}{}{}{}", to_text(status.state), is_in_vain ? without_result : "", status.run,
+    return fmt::format("{}: {}, {}{}{}{}{}", state_text(status), status.run,
                        counted_of(static_cast<std::int64_t>(status.settled), status.budget_evaluations, "evaluation"),
                        epochs, unfinished, best, outcomes);
 }

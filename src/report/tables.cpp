@@ -18,6 +18,7 @@ namespace finch::report {
 namespace {
 
 constexpr std::size_t shown_events = 10;
+constexpr std::size_t shown_starts = 5;
 
 std::string percent(double share) {
     return std::isfinite(share) ? fmt::format("{:.1f} %", 100 * share) : "-";
@@ -231,6 +232,28 @@ std::string worker_table(const store::ArchiveFacts& facts) {
     return fmt::format("workers of start {}{}\n{}", last + 1, mean, grid.text());
 }
 
+std::string start_list(const store::ArchiveFacts& facts, std::size_t count) {
+    const std::size_t all = facts.starts.size();
+    std::string text;
+    for (std::size_t i = all - std::min(all, count); i < all; ++i) {
+        const store::Start& start = facts.starts[i];
+        std::vector<std::string> parts;
+        const auto add = [&parts](const char* what, const std::string& value) {
+            if (!value.empty()) {
+                parts.push_back(fmt::format("{} {}", what, value));
+            }
+        };
+        add("job", start.job.empty() || start.cluster.empty() ? start.job : start.job + " on " + start.cluster);
+        add("nodes", start.node_list);
+        add("log", start.log);
+        if (!parts.empty()) {
+            text += fmt::format("  start {}  {}  {}\n", start.restart + 1, date_and_time(start.began),
+                                fmt::join(parts, ", "));
+        }
+    }
+    return text.empty() ? "" : "starts\n" + text + "\n";
+}
+
 std::string event_list(const store::ArchiveFacts& facts, std::size_t count) {
     const std::size_t all = facts.events.size();
     const std::size_t shown = std::min(all, count);
@@ -270,7 +293,7 @@ std::string overview(const store::Recovered& recovered, const std::string& run, 
                        search::Outcomes(population).problems() + "\n\n" +
                        best_table(recovered.space, population, recovered.facts, top, fitness) +
                        (beside.empty() ? "" : "\n" + beside) + "\n" + worker_table(recovered.facts) + "\n" +
-                       event_list(recovered.facts, shown_events);
+                       start_list(recovered.facts, shown_starts) + event_list(recovered.facts, shown_events);
     if (!recovered.problems.empty()) {
         text += "\nproblems\n";
         for (const std::string& problem : recovered.problems) {

@@ -10,7 +10,9 @@
 /// What the archive's writer and reader agree on beside the columns' names.
 namespace finch::store {
 
-inline constexpr std::int64_t archive_version = search::individual_version;
+/// Of the tables; at least that of the individuals' bytes.
+inline constexpr std::int64_t archive_version = 8;
+static_assert(archive_version >= search::individual_version);
 inline constexpr std::int64_t oldest_archive_version = 1;  ///< that this program reads
 inline constexpr std::int64_t first_version_of_metrics = 5;
 inline constexpr std::int64_t first_version_of_reused_runs = 6;

@@ -2,6 +2,8 @@
 
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/links.hpp"
+#include "finch/base/words.hpp"
 
 #include "read_bytes.hpp"
 
@@ -140,6 +142,23 @@ void merge_places(const Recovered& recovered, search::Population& population) {
     }
 }
 
+/// An archive that was removed from what belongs to it: a new run would overwrite results.
+void refuse_without_archive(const RunDirectory& directory) {
+    const std::string archive = directory.archive().string();
+    std::error_code none;
+    const std::string link = fs::is_symlink(directory.archive(), none) ? dangling_link(directory.archive()) : "";
+    const std::vector<fs::path> remains = directory.remains();
+    if (is_there(directory.archive()) || (link.empty() && remains.empty())) {
+        return;
+    }
+    throw ConfigError(fmt::format(
+        "{}; put a copy of it back, or begin anew with --fresh, which renames the folder and removes nothing",
+        link.empty() ? fmt::format("{} is missing, but an earlier run has left {} in {} (such as {})", archive,
+                                   counted(std::ssize(remains), "file"), directory.state().string(),
+                                   remains.front().filename().string())
+                     : link));
+}
+
 }  // namespace
 
 void Recovered::adopt(const search::Space& now) {
@@ -157,6 +176,12 @@ void Recovered::adopt(const search::Space& now) {
         }
     }
     space = now;
+}
+
+void throw_no_run(const RunDirectory& directory) {
+    const std::string link = dangling_link(directory.archive());
+    throw ConfigError(fmt::format("{}: there is no run here ({})", directory.root().string(),
+                                  link.empty() ? "no population.h5" : link));
 }
 
 void Recovered::merge_into(search::Population& population) const {
@@ -192,6 +217,7 @@ std::optional<Recovered> recover(const RunDirectory& directory, OnDamage on_dama
     }
     auto archive = read_archive(directory.archive(), recovered.problems, on_damage, curves);
     if (!archive) {
+        refuse_without_archive(directory);
         return std::nullopt;
     }
     recovered.facts = std::move(archive->facts);
@@ -215,7 +241,7 @@ std::optional<Recovered> recover(const RunDirectory& directory, OnDamage on_dama
 Recovered recover_run(const RunDirectory& directory, Curves curves) {
     auto recovered = recover(directory, OnDamage::leave, curves);
     if (!recovered) {
-        throw ConfigError(fmt::format("{}: there is no run here (no population.h5)", directory.root().string()));
+        throw_no_run(directory);
     }
     return *std::move(recovered);
 }

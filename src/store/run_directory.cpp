@@ -2,6 +2,7 @@
 
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/links.hpp"
 #include "finch/base/replace.hpp"
 
 #include <cerrno>
@@ -27,6 +28,10 @@ constexpr std::string_view weights_prefix = "weights-";
 }
 
 void make_folder(const fs::path& folder) {
+    if (const std::string link = dangling_link(folder); !link.empty()) {
+        throw ConfigError(fmt::format("the run directory {} cannot be made: {}; make that folder, or remove the link",
+                                      folder.string(), link));
+    }
     std::error_code failure;
     fs::create_directories(folder, failure);
     if (failure || !fs::is_directory(folder, failure)) {
@@ -118,7 +123,21 @@ std::optional<search::Id> RunDirectory::id_of_weights(const fs::path& path) {
 
 bool RunDirectory::holds_a_run() const {
     const std::string name = archive().string();
-    return is_there(name) || is_there(name + previous_suffix) || is_there(name + damaged_suffix);
+    return is_there(name) || is_there(name + previous_suffix) || is_there(name + damaged_suffix) || !remains().empty();
+}
+
+std::vector<fs::path> RunDirectory::remains() const {
+    std::vector<fs::path> found;
+    for (const fs::path& folder : state_folders()) {
+        for (const fs::path& path : list_folder(folder)) {
+            std::error_code none;
+            const bool is_of_a_run = path.extension() == ".journal" || path.extension() == ".h5";
+            if (is_of_a_run && fs::is_regular_file(path, none) && fs::file_size(path, none) > 0) {
+                found.push_back(path);
+            }
+        }
+    }
+    return found;
 }
 
 void RunDirectory::create(int workers) const {
@@ -137,6 +156,11 @@ fs::path RunDirectory::move_aside() const {
     if (!plain.has_filename()) {
         plain = plain.parent_path();
     }
+    std::error_code none;
+    const bool is_link = fs::is_symlink(plain, none);
+    if (is_link) {
+        plain = fs::canonical(plain, none);
+    }
     int number = 1;
     const auto name = [&] { return fs::path(fmt::format("{}.{}", plain.string(), number)); };
     std::error_code unknown;
@@ -145,6 +169,9 @@ fs::path RunDirectory::move_aside() const {
     }
     std::error_code failure;
     fs::rename(plain, name(), failure);
+    if (is_link && !failure) {
+        fs::create_directory(plain, failure);  // the link leads there
+    }
     if (failure) {
         throw ConfigError(
             fmt::format("{} cannot be renamed to {}: {}", plain.string(), name().string(), failure.message()));

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <fcntl.h>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <random>
 #include <sstream>
@@ -22,9 +23,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double most_silence_seconds = 60;
-constexpr double patience_seconds = 180;  // a file server keeps a dead client's locks for 90 s
-constexpr double ending_seconds = 5;      // a process of this host may be about to end: its peer has died
+constexpr double most_silence_seconds = 60;  // of a holder elsewhere, while it is watched
+constexpr double watched_seconds = 20;       // of a lock that is looked at only: two beats
+constexpr double patience_seconds = 180;     // a file server keeps a dead client's locks for 90 s
+constexpr double ending_seconds = 5;         // a process of this host may be about to end: its peer has died
 constexpr double look_seconds = 1;
 constexpr double settle_seconds = 0.2;
 
@@ -32,19 +34,37 @@ constexpr double settle_seconds = 0.2;
 struct Holder {
     std::string job;
     std::string host;
+    std::string machine;  ///< where its process has its number; empty in locks of earlier programs
     pid_t process = 0;
     std::string token;  ///< of one holding of the lock
+    /// When the file changed, by whatever clock: it is compared with nothing but itself a moment later.
+    timespec changed{};
+
+    [[nodiscard]] bool is_as(const Holder& before) const {
+        return token == before.token && changed.tv_sec == before.changed.tv_sec &&
+               changed.tv_nsec == before.changed.tv_nsec;
+    }
 };
+
+/// The kernel that runs here since it was booted, and the namespace of its processes: several hosts may have one name.
+std::string this_machine() {
+    std::ifstream in("/proc/sys/kernel/random/boot_id");
+    std::string boot;
+    std::getline(in, boot);
+    std::error_code none;
+    const std::string processes = fs::read_symlink("/proc/self/ns/pid", none).string();
+    return boot.empty() || processes.empty() ? "" : boot + " " + processes;
+}
 
 Holder this_process(const std::string& job) {
     char host[256] = {};
     ::gethostname(host, sizeof host - 1);
-    return {job, host, ::getpid(), ""};
+    return {job, host, this_machine(), ::getpid(), "", {}};
 }
 
 std::string text_of(const Holder& holder) {
-    return fmt::format("job {}\nhost {}\nprocess {}\nheartbeat {}\n", holder.job, holder.host, holder.process,
-                       holder.token);
+    return fmt::format("job {}\nhost {}\nmachine {}\nprocess {}\nheartbeat {}\n", holder.job, holder.host,
+                       holder.machine, holder.process, holder.token);
 }
 
 /// Nothing where the file cannot be read, with the reason in errno.
@@ -53,10 +73,12 @@ std::optional<Holder> read_holder(const fs::path& path) {
     const FileDescriptor file = open_regular(path, O_RDONLY | O_NOFOLLOW, problem);
     char text[4096];
     const ssize_t size = file ? retry([&] { return ::read(file.get(), text, sizeof text); }) : -1;
-    if (size < 0) {
+    struct stat about {};
+    if (size < 0 || ::fstat(file.get(), &about) != 0) {
         return std::nullopt;
     }
     Holder holder;
+    holder.changed = about.st_mtim;
     std::istringstream in(std::string(text, static_cast<std::size_t>(size)));
     for (std::string line; std::getline(in, line);) {
         const std::size_t space = std::min(line.find(' '), line.size());
@@ -66,6 +88,8 @@ std::optional<Holder> read_holder(const fs::path& path) {
             holder.job = value;
         } else if (key == "host") {
             holder.host = value;
+        } else if (key == "machine") {
+            holder.machine = value;
         } else if (key == "process") {
             holder.process = static_cast<pid_t>(std::strtol(value.c_str(), nullptr, 10));
         } else if (key == "heartbeat") {
@@ -93,25 +117,6 @@ bool has_no_locks(int code) {
     return code == ENOLCK || code == ENOTSUP || code == EOPNOTSUPP || code == ENOSYS || code == EINVAL;
 }
 
-double changed(const fs::path& path) {
-    struct stat about {};
-    return ::lstat(path.c_str(), &about) == 0
-               ? static_cast<double>(about.st_mtim.tv_sec) + 1e-9 * static_cast<double>(about.st_mtim.tv_nsec)
-               : 0;
-}
-
-/// How long ago the file changed, by the clock that sets such times: a file server's may differ from this host's.
-double silence(const fs::path& path) {
-    const fs::path probe = fmt::format("{}.probe-{}", path.string(), ::getpid());
-    double now = unix_seconds();
-    const FileDescriptor file = make_file(probe);
-    if (file && ::write(file.get(), "?", 1) == 1) {
-        now = changed(probe);
-    }
-    ::unlink(probe.c_str());
-    return now - changed(path);
-}
-
 /// Whether a process of this host has ended and only waits for its parent to hear of it.
 bool is_zombie(pid_t process) {
     std::ifstream in(fmt::format("/proc/{}/stat", process));
@@ -121,20 +126,30 @@ bool is_zombie(pid_t process) {
     return end != std::string::npos && end + 2 < line.size() && line[end + 2] == 'Z';
 }
 
+bool is_here(const Holder& holder, const Holder& me) {
+    return holder.machine.empty() || me.machine.empty() ? holder.host == me.host : holder.machine == me.machine;
+}
+
 bool lives_here(const Holder& holder, const Holder& me) {
-    return holder.host == me.host && (::kill(holder.process, 0) == 0 || errno == EPERM) && !is_zombie(holder.process);
+    return is_here(holder, me) && (::kill(holder.process, 0) == 0 || errno == EPERM) && !is_zombie(holder.process);
 }
 
-bool is_silent(const fs::path& path) {
-    return silence(path) > most_silence_seconds;
+/// Of a lock that the kernel does not keep: whether somebody holds it nevertheless, as far as a look can tell.
+enum class Life { none, here, maybe_elsewhere };
+
+Life life_of(const Holder& holder, const Holder& me) {
+    return holder.token.empty()     ? Life::none
+           : !is_here(holder, me)   ? Life::maybe_elsewhere
+           : lives_here(holder, me) ? Life::here
+                                    : Life::none;
 }
 
-/// Whether the file says that somebody holds the lock, in this or another process.
-bool is_alive(const fs::path& path, const Holder& holder, const Holder& me) {
-    if (holder.token.empty() || is_silent(path)) {
-        return false;
+void pause_for(const LockOptions& options, double seconds) {
+    if (options.pause) {
+        options.pause(seconds);
+    } else {
+        ::usleep(static_cast<useconds_t>(seconds * 1e6));
     }
-    return holder.host != me.host || lives_here(holder, me);
 }
 
 std::string new_token() {
@@ -148,7 +163,9 @@ class RunLock::Implementation {
 public:
     Implementation(const RunDirectory& directory, const std::string& job_id, LockOptions options)
         : path_(directory.lock()), me_(this_process(job_id)), options_(std::move(options)) {
-        me_.host = options_.host.empty() ? me_.host : options_.host;
+        if (!options_.host.empty()) {
+            me_.host = me_.machine = options_.host;
+        }
         double waited = 0;
         while (const std::optional<Holder> holder = holder_or_take()) {
             if (waited >= patience_for(*holder)) {
@@ -158,10 +175,12 @@ public:
                                 directory.root().string(), name_of(*holder)));
             }
             if (waited == 0) {
-                spdlog::info("{}: {} still seems to hold it; waiting for its end", path_.string(), name_of(*holder));
+                spdlog::info("{}: {} still seems to hold it; watching for its end or {} s without a sign of life",
+                             path_.string(), name_of(*holder), most_silence_seconds);
             }
             pause(look_seconds);
             waited += look_seconds;
+            silence_ += look_seconds;
         }
         next_beat_ = steady_seconds() + options_.beat_seconds;
     }
@@ -192,13 +211,7 @@ public:
     }
 
 private:
-    void pause(double seconds) const {
-        if (options_.pause) {
-            options_.pause(seconds);
-        } else {
-            ::usleep(static_cast<useconds_t>(seconds * 1e6));
-        }
-    }
+    void pause(double seconds) const { pause_for(options_, seconds); }
 
     [[nodiscard]] bool is_of_this_job(const Holder& holder) const { return !me_.job.empty() && holder.job == me_.job; }
 
@@ -224,20 +237,21 @@ private:
                              !lock_call(old.get(), F_OFD_SETLK, F_WRLCK, lock) && !has_no_locks(errno);
         // By name: whoever had the lock a moment ago may have put another file there.
         const Holder holder = read_holder(path_).value_or(Holder{});
-        if (is_held ? !is_dead_start_of_this_job(holder) : is_alive(path_, holder, me_)) {
-            return holder;
+        if (!seen_ || !holder.is_as(*seen_)) {
+            gave_sign_ = seen_.has_value();
+            seen_ = holder;
+            silence_ = 0;
         }
-        return take();
+        const Life life = life_of(holder, me_);
+        const bool is_silent = life != Life::here && silence_ >= most_silence_seconds;
+        const bool is_free = is_held ? is_of_this_job(holder) && is_silent : life == Life::none || is_silent;
+        is_watched_ = life == Life::maybe_elsewhere && !is_held && !gave_sign_;
+        return is_free ? take() : std::optional(holder);
     }
 
     /// How long its end is waited for.
     [[nodiscard]] double patience_for(const Holder& holder) const {
-        return lives_here(holder, me_) ? ending_seconds : is_of_this_job(holder) ? patience_seconds : 0;
-    }
-
-    /// Whether the kernel still keeps the lock of a node that is gone.
-    [[nodiscard]] bool is_dead_start_of_this_job(const Holder& holder) const {
-        return is_of_this_job(holder) && !holder.token.empty() && !lives_here(holder, me_) && is_silent(path_);
+        return lives_here(holder, me_) ? ending_seconds : is_watched_ || is_of_this_job(holder) ? patience_seconds : 0;
     }
 
     /// Puts a file of our own in the lock's place. The last of several that do so at the same moment wins; the others
@@ -261,6 +275,7 @@ private:
         }
         file_ = std::move(file);
         pause(settle_seconds);
+        is_watched_ = false;  // should it be another's by now, that one lives
         const Holder now = read_holder(path_).value_or(Holder{});
         return now.token == me_.token ? std::nullopt : std::optional(now);
     }
@@ -270,6 +285,10 @@ private:
     LockOptions options_;
     FileDescriptor file_;
     double next_beat_ = 0;
+    std::optional<Holder> seen_;  ///< at the last look, while the lock is waited for
+    double silence_ = 0;          ///< seconds for which it has stayed the same
+    bool gave_sign_ = false;      ///< it has changed while it was watched
+    bool is_watched_ = false;     ///< only time will tell whether its holder, elsewhere, lives
 };
 
 RunLock::RunLock(const RunDirectory& directory, const std::string& job_id, LockOptions options)
@@ -282,16 +301,35 @@ void RunLock::renew() {
     implementation_->renew();
 }
 
-bool is_locked(const RunDirectory& directory) {
-    const fs::path path = directory.lock();
-    std::string problem;
-    const FileDescriptor file = open_regular(path, O_RDONLY | O_NOFOLLOW, problem);
-    struct flock lock {};
-    if (file && lock_call(file.get(), F_OFD_GETLK, F_RDLCK, lock) && lock.l_type != F_UNLCK) {
-        return true;
+std::vector<bool> are_locked(const std::vector<RunDirectory>& directories, const LockOptions& options) {
+    const Holder me = this_process("");
+    std::vector<bool> locked;
+    std::map<std::size_t, Holder> watched;
+    for (const RunDirectory& directory : directories) {
+        std::string problem;
+        const FileDescriptor file = open_regular(directory.lock(), O_RDONLY | O_NOFOLLOW, problem);
+        struct flock lock {};
+        const bool is_kept = file && lock_call(file.get(), F_OFD_GETLK, F_RDLCK, lock) && lock.l_type != F_UNLCK;
+        const Holder holder = read_holder(directory.lock()).value_or(Holder{});
+        const Life life = life_of(holder, me);
+        if (!is_kept && life == Life::maybe_elsewhere) {
+            watched.emplace(locked.size(), holder);
+        }
+        locked.push_back(is_kept || life == Life::here);
     }
-    const std::optional<Holder> holder = read_holder(path);
-    return holder && is_alive(path, *holder, this_process(""));
+    for (double waited = 0; !watched.empty() && waited < watched_seconds; waited += look_seconds) {
+        pause_for(options, look_seconds);
+        std::erase_if(watched, [&](const auto& entry) {
+            const auto now = read_holder(directories[entry.first].lock());
+            locked[entry.first] = now && !now->token.empty() && !now->is_as(entry.second);
+            return !now || !now->is_as(entry.second);
+        });
+    }
+    return locked;
+}
+
+bool is_locked(const RunDirectory& directory, const LockOptions& options) {
+    return are_locked({directory}, options).front();
 }
 
 }  // namespace finch::store

@@ -3,6 +3,7 @@
 #include "finch/app/checks.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/store/resume.hpp"
 
 #include "support/temporary_folder.hpp"
 
@@ -57,6 +58,52 @@ TEST_CASE("hours and node hours of all earlier starts are summed; a start lasted
 
     CHECK(third.before.hours == doctest::Approx(0.5 + 1));
     CHECK(third.before.node_hours == doctest::Approx(2 * 0.5 + 3 * 1));
+}
+
+TEST_CASE("a start records its job, cluster, nodes, deadline and log") {
+    const testing::TemporaryFolder folder;
+    const store::RunDirectory directory(folder / "run");
+    config::Config config = config::parse(configuration, "test");
+    config.log.path = (folder / "log").string();
+    cluster::Slurm slurm;
+    slurm.job_id = "4711";
+    slurm.cluster = "juwels";
+    slurm.node_list = "n[1-2]";
+    slurm.end_time = 2e9;
+    OpenedRun run = open_run(directory, config, {}, slurm, "", 2, 1, 2);
+    record_start(run, directory, config);
+
+    const store::Recovered recovered = store::recover_run(directory);
+
+    REQUIRE(recovered.facts.starts.size() == 1);
+    const store::Start& start = recovered.facts.starts.front();
+    CHECK(start.job == "4711");
+    CHECK(start.cluster == "juwels");
+    CHECK(start.node_list == "n[1-2]");
+    CHECK(start.log == config.log.path);
+    CHECK(start.deadline == 2e9);
+}
+
+TEST_CASE("--fresh renames no run that is in use, and one without its archive too") {
+    const testing::TemporaryFolder folder;
+    const store::RunDirectory directory(folder / "run");
+    const config::Config config = config::parse(configuration, "test");
+    RunOptions fresh;
+    fresh.fresh = true;
+    const auto begin_anew = [&] { return open_run(directory, config, fresh, {}, "", 1, 1, 1); };
+    OpenedRun first = open_on(directory, config, 1);
+    CHECK_THROWS_WITH_AS(static_cast<void>(begin_anew()), doctest::Contains("is in use by"), ConfigError);
+    CHECK_FALSE(std::filesystem::exists(folder / "run.1"));
+    first.lock.reset();
+    std::filesystem::remove(directory.archive());
+    std::filesystem::remove(directory.archive().string() + previous_suffix);
+    testing::put_contents(directory.journal(0), "records");
+
+    CHECK_THROWS_WITH_AS(static_cast<void>(open_run(directory, config, {}, {}, "", 1, 1, 1)),
+                         doctest::Contains("population.h5 is missing"), ConfigError);
+    CHECK(begin_anew().greeting.starts_with("a new run"));
+
+    CHECK(testing::contents(folder / "run.1/state/worker-00000.journal") == "records");
 }
 
 TEST_CASE("once a start is recorded its archive and a predecessor of the same content stand apart") {

@@ -12,8 +12,20 @@ TEST_CASE("host lists expand as scontrol show hostnames does") {
     CHECK(expand_host_list("n1") == Names{"n1"});
     CHECK(expand_host_list("n[1-3,07],gpu4") == Names{"n1", "n2", "n3", "n07", "gpu4"});
     CHECK(expand_host_list("rack[08-10]-a") == Names{"rack08-a", "rack09-a", "rack10-a"});
-    CHECK_THROWS_AS(expand_host_list("n[1-"), ConfigError);
-    CHECK_THROWS_AS(expand_host_list("n[a-b]"), ConfigError);
+    for (const char* list : {"n[1-", "n[a-b]", "n]1[", "n[[1-2]]", "n[1-2]]", "n[]", "n[1,]", "", "n1,,n2"}) {
+        CAPTURE(list);
+        CHECK_THROWS_AS(expand_host_list(list), ConfigError);
+    }
+}
+
+TEST_CASE("numbers of hosts may have more digits than integers hold, and a name several brackets") {
+    CHECK(expand_host_list("ip-[010001002003-010001002004]") == Names{"ip-010001002003", "ip-010001002004"});
+    CHECK(expand_host_list("n[99999999999999999998-100000000000000000000]") ==
+          Names{"n99999999999999999998", "n99999999999999999999", "n100000000000000000000"});
+    CHECK(expand_host_list("n[0099-0101,7]") == Names{"n0099", "n0100", "n0101", "n7"});
+    CHECK(expand_host_list("rack[1-2]n[08-09]-ib,gpu") ==
+          Names{"rack1n08-ib", "rack1n09-ib", "rack2n08-ib", "rack2n09-ib", "gpu"});
+    CHECK_THROWS_AS(expand_host_list("n[20231201002-20231201001]"), ConfigError);
 }
 
 TEST_CASE("task counts expand") {
@@ -33,6 +45,12 @@ TEST_CASE("lists that stand for more than a cluster can have are refused before 
     CHECK_THROWS_AS(nodes("n[1-99999999999]"), ConfigError);
     CHECK_THROWS_AS(nodes("n[3-1]"), ConfigError);
     CHECK_THROWS_AS(nodes("n[-3]"), ConfigError);
+    CHECK_THROWS_AS(nodes("r[1-9999]n[1-9999]"), ConfigError);
+    std::string brackets;
+    for (int i = 0; i < 100000; ++i) {
+        brackets += "[1]";
+    }
+    CHECK_THROWS_AS(nodes(brackets), ConfigError);
     CHECK_THROWS_AS(nodes("n[" + std::string(100000, '0') + "1-9]"), ConfigError);
     CHECK_THROWS_AS(nodes(std::string(300, 'n') + "[1-9]"), ConfigError);
     const std::string long_name(240, 'n');
@@ -59,6 +77,12 @@ TEST_CASE("an allocation's ranks lie block by block") {
 
     CHECK(ranks_of_allocation(inside) == Names{"n1", "n1", "n2"});
     CHECK(ranks_of_allocation(Environment({})).empty());
+}
+
+TEST_CASE("an allocation whose nodes cannot be named is planned with other names") {
+    const Environment inside({{"SLURM_JOB_NODELIST", "bgl[000x111]"}, {"SLURM_TASKS_PER_NODE", "2,1"}});
+
+    CHECK(ranks_of_allocation(inside) == Names{"node1", "node1", "node2"});
 }
 
 }  // namespace finch::cluster

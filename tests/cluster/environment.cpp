@@ -45,7 +45,8 @@ TEST_CASE("Slurm: reads the variables of a job step") {
                                                           {"SLURM_CPUS_PER_TASK", "8"},
                                                           {"SLURM_RESTART_COUNT", "2"},
                                                           {"SLURM_JOB_END_TIME", "1790000000"},
-                                                          {"FINCH_DEADLINE", "5"}}));
+                                                          {"FINCH_DEADLINE", "5"}}),
+                                    1789990000);
 
     CHECK(slurm.job_id == "17");
     CHECK(slurm.localid == 1);
@@ -53,12 +54,64 @@ TEST_CASE("Slurm: reads the variables of a job step") {
     CHECK(slurm.cpus_per_task == 8);
     CHECK(slurm.restart_count == 2);
     CHECK(slurm.end_time == 1790000000.0);
+    CHECK(slurm.warnings.empty());
 }
 
 TEST_CASE("Slurm: the job script's deadline serves where Slurm is too old to say") {
-    CHECK(Slurm::read(Environment(Variables{{"FINCH_DEADLINE", "1790000001"}})).end_time == 1790000001.0);
-    CHECK_FALSE(Slurm::read(Environment(Variables{{"FINCH_DEADLINE", ""}})).end_time.has_value());
-    CHECK_FALSE(Slurm::read(Environment(Variables{{"FINCH_DEADLINE", "0"}})).end_time.has_value());
+    const auto end_time = [](const char* text) {
+        return Slurm::read(Environment(Variables{{"FINCH_DEADLINE", text}}), 1789990000).end_time;
+    };
+    CHECK(end_time("1790000001") == 1790000001.0);
+    CHECK_FALSE(end_time("").has_value());
+    CHECK_FALSE(end_time("0").has_value());
+}
+
+TEST_CASE("Slurm: what cannot be true is ignored, with a warning that names the variable") {
+    struct Row {
+        const char* name;
+        const char* value;
+        const char* warning;
+    };
+    const std::vector<Row> rows{
+        {"FINCH_DEADLINE", "1789990000", "FINCH_DEADLINE=1789990000 is ignored: the job would have ended at 2026-"},
+        {"SLURM_JOB_END_TIME", "1700000000", "SLURM_JOB_END_TIME=1700000000 is ignored: the job would have ended"},
+        {"FINCH_DEADLINE", "1790000000123", "is ignored: a whole number from 0 to 49"},
+        {"FINCH_DEADLINE", "Unknown", "FINCH_DEADLINE=Unknown is ignored: a whole number"},
+        {"SLURM_JOB_END_TIME", "-1", "SLURM_JOB_END_TIME=-1"},
+        {"SLURM_CPUS_PER_TASK", "0", "SLURM_CPUS_PER_TASK=0 is ignored: a whole number from 1 to"},
+        {"SLURM_CPUS_PER_TASK", "4294967297", "SLURM_CPUS_PER_TASK"},
+        {"SLURM_LOCALID", "two", "SLURM_LOCALID"},
+        {"SLURM_STEP_NUM_TASKS", "2\n", "SLURM_STEP_NUM_TASKS=2? is"},
+        {"SLURM_RESTART_COUNT", "-2", "SLURM_RESTART_COUNT"},
+        {"FINCH_START_SECONDS", "5m", "FINCH_START_SECONDS=5m"},
+    };
+    for (const Row& row : rows) {
+        CAPTURE(row.name);
+        CAPTURE(row.value);
+        const Slurm slurm = Slurm::read(Environment(Variables{{row.name, row.value}}), 1789990000);
+
+        CHECK_FALSE((slurm.end_time || slurm.cpus_per_task || slurm.localid || slurm.step_tasks));
+        CHECK(slurm.restart_count == 0);
+        REQUIRE(slurm.warnings.size() == 1);
+        CHECK(slurm.warnings.front().find(row.warning) != std::string::npos);
+    }
+}
+
+TEST_CASE("Slurm: a deadline of the job script serves where Slurm's cannot be true") {
+    const Environment both(Variables{{"SLURM_JOB_END_TIME", "1700000000"}, {"FINCH_DEADLINE", "1790000000"}});
+
+    CHECK(Slurm::read(both, 1789990000).end_time == 1790000000.0);
+}
+
+TEST_CASE("Slurm: a job's id, cluster and nodes fit into one line") {
+    const Slurm slurm = Slurm::read(Environment(Variables{{"SLURM_JOB_ID", "17\nheartbeat 1"},
+                                                          {"SLURM_CLUSTER_NAME", "juwels"},
+                                                          {"SLURM_JOB_NODELIST", "n[1-4]"},
+                                                          {"SLURM_STEP_NODELIST", "n[1-2]"}}));
+
+    CHECK(slurm.job_id == "17?heartbeat 1");
+    CHECK(slurm.cluster == "juwels");
+    CHECK(slurm.node_list == "n[1-2]");
 }
 
 TEST_CASE("launch_problem: a lonely rank in a step of several tasks is told what to do") {
@@ -158,15 +211,38 @@ Environment of(std::map<std::string, std::string> variables) {
 
 }  // namespace
 
-TEST_CASE("launch_problem before MPI_Init: a step of several tasks without PMIx is told what to do, others are not") {
-    const auto problem = launch_problem(of({{"SLURM_STEP_NUM_TASKS", "4"}}));
+TEST_CASE(
+    "launch_problem before MPI_Init: a step that speaks nothing of this MPI's is told what to do, others are not") {
+    struct Row {
+        Variables variables;
+        MpiStart mpi;
+        const char* problem;  ///< none: empty
+    };
+    const MpiStart any{.speaks_pmi = true, .starts_alone_in_step = true};
+    const MpiStart pmix{.speaks_pmi = false, .starts_alone_in_step = true};
+    const MpiStart old{.speaks_pmi = false, .starts_alone_in_step = false};
+    const Variables pmi2{
+        {"SLURM_STEP_NUM_TASKS", "4"}, {"PMI_FD", "11"}, {"PMI_RANK", "0"}, {"SLURM_MPI_TYPE", "pmi2"}};
+    const std::vector<Row> rows{
+        {{{"SLURM_STEP_NUM_TASKS", "4"}}, any, "srun started 4 tasks with --mpi=none"},
+        {{{"SLURM_STEP_NUM_TASKS", "4"}, {"PMIX_RANK", "0"}}, old, ""},
+        {{{"SLURM_STEP_NUM_TASKS", "1"}}, old, ""},
+        {{{"SLURM_NTASKS", "4"}}, old, ""},
+        {{{"SLURM_STEP_NUM_TASKS", "2"}, {"OMPI_COMM_WORLD_SIZE", "4"}}, old, ""},
+        {{{"SLURM_STEP_NUM_TASKS", "2"}, {"PMI_FD", "3"}, {"FLUX_JOB_ID", "f1"}}, old, ""},
+        {pmi2, any, ""},
+        {pmi2, pmix, "srun started 4 tasks with --mpi=pmi2, but this MPI needs pmix: they would be 4 separate runs"},
+        {{{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_STEP_ID", "0"}}, pmix, ""},
+        {{{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_STEP_ID", "0"}}, old, "srun started 1 task with --mpi=none, but"},
+    };
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+        CAPTURE(row);
+        const auto problem = launch_problem(Environment(rows[row].variables), rows[row].mpi);
 
-    REQUIRE(problem.has_value());
-    CHECK(problem->find("srun started 4 tasks") != std::string::npos);
-    CHECK_FALSE(launch_problem(of({{"SLURM_STEP_NUM_TASKS", "4"}, {"PMIX_RANK", "0"}})).has_value());
-    CHECK_FALSE(launch_problem(of({{"SLURM_STEP_NUM_TASKS", "1"}})).has_value());
-    CHECK_FALSE(launch_problem(of({{"SLURM_NTASKS", "4"}})).has_value());
-    CHECK_FALSE(launch_problem(of({{"SLURM_STEP_NUM_TASKS", "2"}, {"OMPI_COMM_WORLD_SIZE", "4"}})).has_value());
+        CHECK(problem.has_value() == !std::string(rows[row].problem).empty());
+        CHECK(problem.value_or("").find(rows[row].problem) != std::string::npos);
+        CHECK((!problem || problem->find("`srun --mpi=pmix`") != std::string::npos));
+    }
 }
 
 TEST_CASE("nodes_of_ranks: Slurm's block layout, one node under mpirun, else nothing") {
@@ -178,6 +254,8 @@ TEST_CASE("nodes_of_ranks: Slurm's block layout, one node under mpirun, else not
     CHECK(nodes_of_ranks(Environment(step), 3) == std::vector<std::string>{"n1", "n1", "n2"});
     CHECK(nodes_of_ranks(Environment(step), 4).empty());
     CHECK(nodes_of_ranks(Environment(cyclic), 3).empty());
+    CHECK(nodes_of_ranks(of({{"SLURM_STEP_NODELIST", "n[x-y]"}, {"SLURM_STEP_TASKS_PER_NODE", "3"}}), 3).empty());
+    CHECK(nodes_of_ranks(of({{"SLURM_STEP_NODELIST", "n1"}, {"SLURM_STEP_TASKS_PER_NODE", "all"}}), 3).empty());
     CHECK(nodes_of_ranks(of({{"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}}), 2) == std::vector<std::string>(2, host_name()));
     CHECK(nodes_of_ranks(of({{"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}}), 4).empty());
 }

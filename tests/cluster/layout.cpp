@@ -191,3 +191,14 @@ TEST_CASE("the node of an island is that of its first leader") {
     CHECK(layout.island_of_worker == Numbers{0, 0, 1, 1, 2, 3});
     CHECK(node_of_island(layout) == Numbers{0, 0, 1, 1});
 }
+
+TEST_CASE("nodes of one host name are told apart by the ranks that share memory, and a warning says so") {
+    CHECK(names_of_nodes({"a", "a", "b"}, {0, 0, 2}) == Names{"a", "a", "b"});
+    const Names names = names_of_nodes({"box", "box", "other", "box"}, {0, 1, 2, 1});
+
+    CHECK(names == Names{"box#1", "box#2", "other", "box#2"});
+    const Layout layout = make_layout(names, deal(1, 1));
+    CHECK(by_rank(layout, &Place::local_rank) == Numbers{0, 0, 0, 1});
+    REQUIRE_FALSE(layout.warnings.empty());
+    CHECK(layout.warnings.front() == "several nodes have the host name box, so they are called box#1, … here");
+}

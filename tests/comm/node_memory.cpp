@@ -1,5 +1,7 @@
 #include "finch/comm/node_memory.hpp"
 
+#include "finch/cluster/environment.hpp"
+
 #include <algorithm>
 #include <doctest/doctest.h>
 
@@ -21,6 +23,12 @@ void fill(const NodeMemory& memory, unsigned char value) {
 }
 
 }  // namespace
+
+TEST_CASE("the ranks of one machine are on one node, which has its host's name") {
+    const auto ranks = static_cast<std::size_t>(size_of(MPI_COMM_WORLD));
+
+    CHECK(names_of_nodes(MPI_COMM_WORLD) == std::vector(ranks, finch::cluster::host_name()));
+}
 
 TEST_CASE("node memory: what rank 0 writes all ranks of its node read, in the same pages") {
     const Communicator node = split_by_node(MPI_COMM_WORLD);

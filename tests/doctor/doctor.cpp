@@ -200,9 +200,21 @@ TEST_CASE("a job whose end Slurm does not tell is worth knowing, unless the job 
     Facts facts = good_facts();
     facts.ranks[0].variables["SLURM_JOB_ID"] = "7";
     CHECK(!only_problem(facts).stops);
-    facts.ranks[0].variables["FINCH_DEADLINE"] = "1790000000";
+    facts.ranks[0].variables["FINCH_DEADLINE"] = "4000000000";
 
     CHECK(find_problems(facts).empty());
+}
+
+TEST_CASE("a deadline that is over and nodes of one host name are worth knowing, and stop nothing") {
+    Facts facts = good_facts();
+    facts.ranks[0].variables["FINCH_DEADLINE"] = "1700000000";
+    CHECK(contains(only_problem(facts).what, "FINCH_DEADLINE=1700000000 is ignored"));
+    CHECK_FALSE(only_problem(facts).stops);
+
+    facts = good_facts();
+    facts.ranks[0].node = "box#1";
+    CHECK(contains(only_problem(facts).what, "box#1: several nodes have one host name"));
+    CHECK_FALSE(only_problem(facts).stops);
 }
 
 TEST_CASE("a device without code for it stops a run, and is named once however many ranks see it") {

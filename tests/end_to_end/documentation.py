@@ -15,6 +15,7 @@ MISTAKES = {
     "workers.ranks: 4 ranks cannot be dealt into workers of 3; start 6 ranks, or set workers.ranks to 2 or 4": (
         ["evolve", "tiny.yaml", "--set", "workers.ranks=3"], lambda text: text),
     "this run was made with another configuration:": (["evolve", "tiny.yaml", "--set", "training.batch_size=32"], lambda text: text),
+    "which is not there; make that folder, or remove the link": (["evolve", "tiny.yaml", "--run", "gone"], lambda text: text),
     "there is no run here (no population.h5)": (["show", "nowhere"], lambda text: text),
 }
 
@@ -27,6 +28,7 @@ def messages(folder):
     """Each message that the FAQ explains is given word for word."""
     faq = words((SOURCE / "docs" / "faq.md").read_text())
     folder.write("tiny.yaml", TINY)
+    (folder.path / "gone").symlink_to("purged")
     folder.run(4, "evolve", "tiny.yaml", "--set", "search.budget.evaluations=2")
     for message, (command, change) in MISTAKES.items():
         check(message in faq, f"docs/faq.md does not explain: {message}")

@@ -88,3 +88,11 @@ with Folder() as folder:
     check(len(individuals(folder.path / "runs/tiny")) == 4, "--fresh did not begin anew")
     check(len(individuals(folder.path / "runs/tiny.1")) == 18, "--fresh did not keep the old run")
     passed("--fresh begins anew and keeps the old run")
+
+    table = folder.run(0, "status", "runs/tiny", "runs/none", "runs/tiny.1", expect=2)
+    check([line.split()[:3] for line in table.splitlines()[1:4]] ==
+          [["runs/tiny", "complete", "4/4"], ["runs/none", "unreadable", "-"], ["runs/tiny.1", "complete", "18/18"]] and
+          "runs/none: there is no run here" in table, f"status of several runs: {table}")
+    folder.run(0, "status", "runs/tiny", "runs/tiny.1", expect=0)
+    folder.run(0, "status", "runs/tiny", "runs/tiny.1", "--progress", expect=2)
+    passed("the status of several runs is a table, and its exit code that of the worst")

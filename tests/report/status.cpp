@@ -13,6 +13,7 @@
 #include <fstream>
 #include <memory>
 #include <set>
+#include <sstream>
 #include <sys/inotify.h>
 #include <unistd.h>
 
@@ -279,6 +280,68 @@ TEST_CASE("deaths in a row are a little progress, less than any saved step, and 
     CHECK(progress_after(0, 100, 0) == progress_after(0, 50, 0));
     CHECK(progress_after(1, 0, 0) > progress_after(0, 100, 0));
     CHECK(progress_after(0, 0, 0.0001) > progress_after(2, 100, 0));
+}
+
+TEST_CASE("of several runs each has a line, and one that cannot be read does not stop the table") {
+    Run first;
+    Run second;
+    first.facts.budget_evaluations = 4;
+    first.facts.starts = {{.restart = 0, .seconds = 3600, .deadline = 10000}};
+    first.facts.reports = {};
+    first.facts.merge({0, 0, 0, 1, 1, "n1", "cpu", 1, 3600, 0, 2});
+    for (std::uint32_t number = 1; number <= 2; ++number) {
+        search::Individual one = evaluated_at(number, 0.5 / number);
+        one.finished = 1000 * number;
+        first.population.merge(one);
+    }
+    first.write(RunState::running);
+    second.write(RunState::complete);
+    const store::RunDirectory damaged(second.folder / "damaged");
+    damaged.create();
+    testing::put_contents(damaged.archive(), "rubbish");
+    const store::RunDirectory none(second.folder / "none");
+    const store::RunLock lock(first.directory, "");
+
+    const auto runs = report::statuses({first.directory, damaged, second.directory, none});
+    const std::string table = report::status_table(runs, 2060);
+
+    REQUIRE(runs.size() == 4);
+    const auto line_of = [&](const store::RunDirectory& directory) {
+        const std::size_t begin = table.find("  " + directory.root().string() + " ");
+        REQUIRE(begin != std::string::npos);
+        std::string words;
+        std::istringstream line(
+            table.substr(begin + 2 + directory.root().string().size(), table.find('\n', begin) - begin));
+        for (std::string word; line >> word && word.find('/') != 0;) {
+            words += (words.empty() ? "" : " ") + word;
+        }
+        return words;
+    };
+    CHECK(line_of(first.directory).starts_with("running 2/4 0.25 1 min 00 s ago 2.0 1 h 00 min 2 h 12 min"));
+    CHECK(line_of(second.directory).starts_with("complete 0/200 - - "));
+    CHECK(line_of(damaged).starts_with("unreadable - - - - - -"));
+    CHECK(table.find("neither the archive nor its predecessor can be read") != std::string::npos);
+    CHECK(table.find("none: there is no run here") != std::string::npos);
+}
+
+TEST_CASE("the exit code of several runs is that of the worst") {
+    const auto code = [](std::vector<RunState> states, bool has_unreadable = false) {
+        std::vector<report::Status> runs(states.size());
+        for (std::size_t i = 0; i < runs.size(); ++i) {
+            runs[i].state = states[i];
+        }
+        if (has_unreadable) {
+            runs.emplace_back();
+            runs.back().problem = "there is no run here";
+        }
+        return report::exit_code(runs);
+    };
+
+    CHECK(code({RunState::complete, RunState::complete}) == exit_done);
+    CHECK(code({RunState::complete, RunState::running}) == exit_running);
+    CHECK(code({RunState::running, RunState::stopped}) == exit_stopped);
+    CHECK(code({RunState::terminated, RunState::interrupted, RunState::running}) == exit_interrupted);
+    CHECK(code({RunState::complete, RunState::interrupted}, true) == exit_input);
 }
 
 TEST_CASE("a run of a program that recorded no progress has none but its results") {

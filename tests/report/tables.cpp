@@ -208,6 +208,25 @@ TEST_CASE("the last events are listed, oldest first") {
     CHECK(contains(text, "2 of 5"));
 }
 
+TEST_CASE("the last starts are listed with job, nodes and log, as far as these are known") {
+    store::ArchiveFacts facts;
+    facts.starts = {{.restart = 0}, {.restart = 1}, {.restart = 2}};
+    CHECK(report::start_list(facts, 5).empty());
+    for (store::Start& start : facts.starts) {
+        start.job = std::to_string(100 + start.restart);
+    }
+    facts.starts[2].cluster = "juwels";
+    facts.starts[2].node_list = "n[1-2]";
+    facts.starts[2].log = "/scratch/slurm-102.out";
+
+    const std::string text = report::start_list(facts, 2);
+
+    CHECK_FALSE(contains(text, "job 100"));
+    CHECK(contains(text, "  start 2  "));
+    CHECK(contains(text, "  job 101\n"));
+    CHECK(contains(text, "job 102 on juwels, nodes n[1-2], log /scratch/slurm-102.out\n"));
+}
+
 TEST_CASE("the overview names the run and its state, and lists damaged files") {
     store::Recovered recovered;
     recovered.facts = facts_of_two_starts();

@@ -352,5 +352,34 @@ a_measured_plan_is_submitted() {
     [ "$(grep -c 'start [0-9]* of job' "$work/output")" = 1 ] || fail "not one start"
 }
 
+# Nodes with one host name are told apart, and the ranks of a worker on both meet at an address.
+nodes_of_one_name() {
+    cd "$work"
+    # shellcheck disable=SC2016  # expanded on the nodes
+    on_head srun --nodes=2 --ntasks-per-node=1 --mem-per-cpu=300M --mpi=pmix unshare --uts bash -c 'hostname box; exec "$@"' bash \
+        build/finch evolve configs/program.yaml --run "$run" --set workers.islands=1 --set search.budget.evaluations=1 \
+        >"$work/output" 2>&1 || fail "evolve on nodes of one name: $?"
+    grep -q '2 ranks on 2 nodes' "$work/output" || fail "not two nodes"
+    grep -q 'several nodes have the host name box' "$work/output" || fail "no warning of the name"
+    on_head build/finch show "$run" | grep -q 'outcomes: 1 evaluated' || fail "the ranks of a program did not meet"
+    on_head build/finch show "$run" --json | grep -q '"job":"[0-9]*","cluster":"finch"' || fail "the start has no job and cluster"
+}
+
+# Where MPI cannot start, one line says what to write, and MPI's own messages do not come.
+a_step_without_pmix_is_refused() {
+    local kind tasks code
+    for kind in none pmi2; do
+        for tasks in 1 2; do
+            code=0
+            on_head srun --ntasks=$tasks --mem-per-cpu=300M --mpi=$kind "$work/build/finch" evolve tiny.yaml --run "$run" \
+                >"$work/output" 2>&1 || code=$?
+            [ $code = 2 ] || fail "--mpi=$kind, $tasks tasks: exit code $code, want 2"
+            [ "$(grep -c "^finch: srun started $tasks task.* --mpi=$kind, .*srun --mpi=pmix" "$work/output")" = 1 ] || fail "not one message"
+            ! grep -q MPI_Init "$work/output" || fail "MPI was started"
+        done
+    done
+    [ ! -e "$run" ] || fail "a run was begun"
+}
+
 prepare
 "$scenario"

@@ -6,6 +6,7 @@
 
 #include "support/temporary_folder.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <doctest/doctest.h>
@@ -129,27 +130,82 @@ TEST_CASE("looking at the lock from its own process does not end it") {
     CHECK(in_another_process([&] { return is_locked(directory) ? 1 : 0; }) == 1);
 }
 
-TEST_CASE("a lock of another host counts while it gives a sign of life, whatever kind is asked for") {
+TEST_CASE(
+    "a lock of another host counts while it changes, whatever its time says, and is free after a minute without") {
     const TemporaryFolder folder;
     const RunDirectory directory(folder.path());
     for (const LockKind kind : {LockKind::automatic, LockKind::heartbeat}) {
-        leave_foreign_lock(directory, "1", 30);
-        CHECK(is_locked(directory));
-        CHECK(try_lock(directory, "2", kind) == 1);
-        CHECK(try_lock(directory, "", kind) == 1);
+        for (const double age : {0.0, 30.0, 90.0, 1e6, -30.0, -7200.0}) {
+            CAPTURE(age);
+            leave_foreign_lock(directory, "1", age);
+            int looks = 0;
+            const LockOptions beating{kind, {}, [&](double) {
+                                          if (++looks % 10 == 0) {
+                                              set_age(directory, age + looks);
+                                          }
+                                      }};
+            CHECK(is_locked(directory, beating));
+            CHECK_THROWS_WITH_AS(RunLock(directory, "2", beating), doctest::Contains("job 1, process 12 on elsewhere"),
+                                 ConfigError);
+            CHECK_THROWS_AS(RunLock(directory, "", beating), ConfigError);
 
-        leave_foreign_lock(directory, "1", 90);
-        CHECK_FALSE(is_locked(directory));
-        CHECK(try_lock(directory, "2", kind) == 0);
+            double waited = 0;
+            const LockOptions silent{kind, {}, [&](double seconds) { waited += seconds; }};
+            CHECK_FALSE(is_locked(directory, silent));
+            CHECK(waited < 30);
+            const RunLock lock(directory, "2", silent);
+            CHECK(waited > 60);
+        }
     }
+}
+
+TEST_CASE("many locks are watched at the same time") {
+    const TemporaryFolder folder;
+    std::vector<RunDirectory> directories;
+    for (int run = 0; run < 100; ++run) {
+        directories.emplace_back(folder / std::to_string(run));
+        std::filesystem::create_directory(directories.back().root());
+        leave_foreign_lock(directories.back(), "1", 10);
+    }
+    double waited = 0;
+    const LockOptions options{LockKind::automatic, {}, [&](double seconds) {
+                                  waited += seconds;
+                                  set_age(directories[7], waited);
+                              }};
+
+    const std::vector<bool> locked = are_locked(directories, options);
+
+    CHECK(waited < 30);
+    CHECK(std::count(locked.begin(), locked.end(), true) == 1);
+    CHECK(locked[7]);
+}
+
+TEST_CASE("a process of another machine with this one's host name is not looked for among those of this one") {
+    const TemporaryFolder folder;
+    const RunDirectory directory(folder.path());
+    char host[256] = {};
+    REQUIRE(::gethostname(host, sizeof host - 1) == 0);
+    const auto leave_lock = [&](const std::string& machine) {
+        testing::put_contents(folder / "foreign",
+                              fmt::format("job 1\nhost {}\n{}process 999999999\nheartbeat abc\n", host, machine));
+        std::filesystem::rename(folder / "foreign", directory.lock());
+    };
+    int looks = 0;
+    const LockOptions beating{LockKind::automatic, {}, [&](double) { set_age(directory, ++looks); }};
+
+    leave_lock("machine of another boot\n");
+    CHECK(is_locked(directory, beating));
+    CHECK_THROWS_AS(RunLock(directory, "2", beating), ConfigError);
+    leave_lock("");  // as earlier programs wrote it
+    CHECK_FALSE(is_locked(directory, beating));
 }
 
 TEST_CASE("where locks hold on one node only, the heartbeat keeps a job on another node out") {
     const TemporaryFolder folder;
     const RunDirectory directory(folder.path());
-    const RunLock first(directory, "1", LockOptions{LockKind::automatic, "n1", {}});
+    RunLock first(directory, "1", LockOptions{LockKind::automatic, "n1", {}});
     // The lock on another node's view of the file: there is none.
-    const LockOptions elsewhere{LockKind::heartbeat, "n2", {}};
+    const LockOptions elsewhere{LockKind::heartbeat, "n2", [&](double) { first.renew(); }};
 
     CHECK_THROWS_WITH_AS(RunLock(directory, "2", elsewhere), doctest::Contains("job 1, process"), ConfigError);
     CHECK_THROWS_WITH_AS(RunLock(directory, "", elsewhere), doctest::Contains("on n1"), ConfigError);
@@ -271,10 +327,7 @@ TEST_CASE("a sign of life is given whatever the file system's locks are worth") 
         const TemporaryFolder folder;
         const RunDirectory directory(folder.path());
         RunLock lock(directory, "1", LockOptions{kind, "n1", {}});
-        set_age(directory, 90);
-        const LockOptions elsewhere{LockKind::heartbeat, "n2", {}};
-
-        lock.renew();
+        const LockOptions elsewhere{LockKind::heartbeat, "n2", [&](double) { lock.renew(); }};
 
         CHECK_THROWS_AS(RunLock(directory, "2", elsewhere), ConfigError);
     }

@@ -207,6 +207,50 @@ TEST_CASE("a directory without a run gives nothing; one whose archive is lost th
     CHECK_THROWS_AS(static_cast<void>(recover(directory, OnDamage::set_aside)), FileError);
 }
 
+TEST_CASE("what an earlier run has left beside an archive that is gone is no new run, and is named") {
+    const auto refused = [](const RunDirectory& directory, const char* why) {
+        for (const OnDamage on_damage : {OnDamage::leave, OnDamage::set_aside}) {
+            CHECK_THROWS_WITH_AS(static_cast<void>(recover(directory, on_damage)), doctest::Contains(why), ConfigError);
+        }
+        CHECK(directory.holds_a_run());
+    };
+    Run purged(2);
+    purged.journal(3, {search::Result{ended(5)}});
+    std::filesystem::remove(purged.directory.archive());
+    refused(purged.directory, "population.h5 is missing, but an earlier run has left 1 file in");
+    CHECK(std::filesystem::file_size(purged.directory.journal(3)) > 0);
+
+    const TemporaryFolder folder;
+    const RunDirectory snapshots(folder / "snapshots");
+    snapshots.create(300);
+    put_contents(snapshots.training(search::Id::make(0, 299, 1)), "a snapshot");
+    refused(snapshots, "such as training-0.299.1.h5");
+
+    const RunDirectory linked(folder / "linked");
+    linked.create();
+    std::filesystem::create_symlink(folder / "purged.h5", linked.archive());
+    CHECK_THROWS_WITH_AS(static_cast<void>(recover(linked, OnDamage::set_aside)),
+                         doctest::Contains("is a symbolic link to"), ConfigError);
+    CHECK_THROWS_WITH_AS(static_cast<void>(recover_run(linked)), doctest::Contains("is a symbolic link"), ConfigError);
+
+    std::filesystem::create_directory_symlink("purged", folder / "gone");
+    CHECK_FALSE(recover(RunDirectory(folder / "gone"), OnDamage::leave));
+    CHECK_THROWS_WITH_AS(static_cast<void>(recover_run(RunDirectory(folder / "gone"))),
+                         doctest::Contains("gone is a symbolic link to purged"), ConfigError);
+}
+
+TEST_CASE("journals without records, and files that any start leaves, are no run") {
+    const TemporaryFolder folder;
+    const RunDirectory directory(folder / "run");
+    directory.create();
+    put_contents(directory.journal(0), "");
+    put_contents(directory.end_notes(), "a note");
+    put_contents(directory.lock(), "");
+
+    CHECK_FALSE(directory.holds_a_run());
+    CHECK_FALSE(recover(directory, OnDamage::set_aside));
+}
+
 TEST_CASE("what is no journal in state/ is named and skipped: a folder, a FIFO, a link to a device, a socket's place") {
     const Run run(5);
     run.journal(0, {search::Result{ended(7)}});

@@ -90,6 +90,37 @@ TEST_CASE("moving aside takes the first free number and everything with it") {
     CHECK_THROWS_AS(RunDirectory(folder / "none").move_aside(), ConfigError);
 }
 
+TEST_CASE("a run directory that is a link: its folder is moved aside, and the link leads to an empty one") {
+    const TemporaryFolder folder;
+    fs::create_directories(folder / "scratch/one");
+    fs::create_symlink("scratch/one", folder / "current");
+    const RunDirectory directory(folder / "current");
+    directory.create();
+    put_contents(directory.archive(), "earlier");
+
+    const fs::path aside = directory.move_aside();
+
+    CHECK(aside == fs::canonical(folder / "scratch") / "one.1");
+    CHECK(testing::contents(aside / "population.h5") == "earlier");
+    CHECK(fs::is_symlink(folder / "current"));
+    CHECK(fs::is_empty(folder / "scratch/one"));
+    CHECK_NOTHROW(directory.create());
+}
+
+TEST_CASE("a link that leads nowhere is named, whichever part of the path it is") {
+    const TemporaryFolder folder;
+    fs::create_symlink("purged", folder / "gone");
+    fs::create_directory(folder / "run");
+    fs::create_symlink(folder / "purged", folder / "run/state");
+
+    for (const char* name : {"gone", "gone/below", "gone/", "run"}) {
+        CAPTURE(name);
+        CHECK_THROWS_WITH_AS(RunDirectory(folder / name).create(), doctest::Contains("is a symbolic link to "),
+                             ConfigError);
+    }
+    CHECK_FALSE(fs::exists(folder / "purged"));
+}
+
 TEST_CASE("the individual of a snapshot's name comes back, and no other name has one") {
     const RunDirectory directory("run");
     const search::Id id = search::Id::make(2, 3, 17);

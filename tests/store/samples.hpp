@@ -92,7 +92,8 @@ inline ArchiveFacts facts() {
     some.islands = 4;
     some.state = RunState::stopped;
     some.budget_evaluations = 200;
-    some.starts = {{0, 4, 2, 1e9, 12.5, 0, 0}, {3, 7, 1, 2e9, 0.25, 3.5, 2}};
+    some.starts = {{0, 4, 2, 1e9, 12.5, 0, 0},
+                   {3, 7, 1, 2e9, 0.25, 3.5, 2, "4711", "juwels", "n[1-2]", "/scratch/slurm-4711.out", 2.5e9}};
     some.events = {
         {1.5, 0, "start", "hello"}, {2.5, 3, "failure", "a \"quoted\" text,\nof two lines"}, {3.5, 0, "", ""}};
     some.reports[{2, 5}] = {2, 5, 1, 2, 4, "n01", "cpu", 100.5, 90.25, 80.125, 12};

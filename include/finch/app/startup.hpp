@@ -42,7 +42,8 @@ struct Placement {
     cluster::Layout layout;
     std::vector<std::string> node_of_rank;
     int threads = 1;
-    [[nodiscard]] int nodes() const;  ///< distinct ones
+    [[nodiscard]] int nodes() const;              ///< distinct ones
+    [[nodiscard]] std::string node_list() const;  ///< "n1,n2", some of them if they are many
     [[nodiscard]] const cluster::Place& mine(int world_rank) const {
         return layout.places.at(static_cast<std::size_t>(world_rank));
     }

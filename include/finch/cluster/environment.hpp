@@ -26,21 +26,32 @@ private:
 /// What Slurm says of this process. Everything absent outside a job.
 struct Slurm {
     std::optional<std::string> job_id;       ///< SLURM_JOB_ID
+    std::optional<std::string> cluster;      ///< SLURM_CLUSTER_NAME
+    std::optional<std::string> node_list;    ///< SLURM_STEP_NODELIST, else SLURM_JOB_NODELIST
     std::optional<long long> localid;        ///< SLURM_LOCALID
     std::optional<long long> step_tasks;     ///< SLURM_STEP_NUM_TASKS
     std::optional<long long> cpus_per_task;  ///< SLURM_CPUS_PER_TASK
     long long restart_count = 0;             ///< SLURM_RESTART_COUNT: how often the job was requeued
     std::optional<double> end_time;          ///< Unix seconds: SLURM_JOB_END_TIME (Slurm 23.02 on), else FINCH_DEADLINE
+    std::vector<std::string> warnings;       ///< variables whose values cannot be true, and are ignored
 
+    /// `now`: Unix seconds. A deadline before it is of another job, or of a wrong clock.
+    [[nodiscard]] static Slurm read(const Environment& environment, double now);
     [[nodiscard]] static Slurm read(const Environment& environment);
+};
+
+/// How an MPI library finds the ranks of a Slurm step.
+struct MpiStart {
+    bool speaks_pmi = true;            ///< PMI-1 or PMI-2, not PMIx alone
+    bool starts_alone_in_step = true;  ///< one process in a step needs no PMIx: Open MPI before 5 refuses
 };
 
 /// An error text where srun and MPI do not speak with each other: world size 1 inside a step of several tasks.
 [[nodiscard]] std::optional<std::string> launch_problem(const Slurm& slurm, int world_size);
 
-/// The same before MPI_Init, which would fail without such a word: a step of several tasks in whose environment nothing
-/// says that srun speaks PMIx (`srun --mpi=none`).
-[[nodiscard]] std::optional<std::string> launch_problem(const Environment& environment);
+/// The same before MPI_Init, which would fail with messages of its own: a Slurm step in whose environment there is
+/// nothing that this MPI speaks (`srun --mpi=none`, `srun --mpi=pmi2`).
+[[nodiscard]] std::optional<std::string> launch_problem(const Environment& environment, const MpiStart& mpi);
 
 /// How many ranks the launcher started, as far as it tells before MPI_Init.
 [[nodiscard]] std::optional<long long> ranks_expected(const Environment& environment);
@@ -60,7 +71,7 @@ struct Slurm {
 
 /// CPUs that this process may run on, by number. Nothing, with the reason in errno, where the kernel does not say.
 [[nodiscard]] std::vector<int> own_cpus();
-/// How many they are. Throws ApiError where the kernel does not say.
+/// How many they are; those of the node if the kernel does not say.
 [[nodiscard]] int usable_cpus();
 [[nodiscard]] std::string host_name();
 

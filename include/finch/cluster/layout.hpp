@@ -30,6 +30,14 @@ struct Layout {
     std::vector<std::string> warnings;  ///< a group that crosses nodes, nodes with unequal numbers of ranks
 };
 
+/// The name of each rank's node: its host's name, or "HOST#1", "HOST#2" … if several nodes have that one.
+/// `first_rank_on_node`: the lowest rank with which each one shares memory.
+[[nodiscard]] std::vector<std::string> names_of_nodes(const std::vector<std::string>& host_of_rank,
+                                                      const std::vector<int>& first_rank_on_node);
+
+/// Whether names_of_nodes() gave it a number, which no host's name has.
+[[nodiscard]] bool has_shared_host_name(const std::string& node) noexcept;
+
 /// As few islands as have at most 256 workers each.
 [[nodiscard]] int automatic_islands(int workers) noexcept;
 

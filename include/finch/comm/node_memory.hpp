@@ -7,11 +7,15 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace finch::comm {
 
 /// Collective over `world`. The ranks of this node, in the order of `world`.
 [[nodiscard]] Communicator split_by_node(MPI_Comm world);
+
+/// Collective over `world`. The name of each rank's node, by rank; nodes with one host name have different ones.
+[[nodiscard]] std::vector<std::string> names_of_nodes(MPI_Comm world);
 
 /// Bytes that the free space for shared memory on this node allows, where that can be told.
 [[nodiscard]] std::uint64_t free_shared_bytes();

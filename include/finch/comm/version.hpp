@@ -1,5 +1,7 @@
 #pragma once
 
+#include "finch/cluster/environment.hpp"
+
 #include <string>
 
 namespace finch::comm {
@@ -11,6 +13,9 @@ struct MpiVersion {
 };
 /// Between MPI_Init and MPI_Finalize.
 [[nodiscard]] MpiVersion mpi_version();
+
+/// How this MPI library finds the ranks of a Slurm step. Before MPI_Init.
+[[nodiscard]] cluster::MpiStart mpi_start();
 
 /// As NCCL counts: 10000 · major + 100 · minor + patch. Both 0 where the program is built without it.
 struct NcclVersion {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace finch::report {
 
@@ -33,6 +34,10 @@ struct Status {
     /// number of times, also with starts that only brought the program nearer to the individual which ends its
     /// processes.)
     double progress = 0;
+    double last_result = 0;           ///< Unix seconds; 0: none
+    double evaluations_per_hour = 0;  ///< 0: not known yet
+    double deadline = 0;              ///< Unix seconds at which the last start's job is over; 0: not known
+    std::string problem;              ///< why the run cannot be read; then nothing else is known
 };
 
 /// All but the measure, from the archive and the journals alone: no snapshot is opened. A directory whose first start
@@ -42,11 +47,21 @@ struct Status {
 
 /// How a run is whose archive says `recorded`: running as long as its lock is held.
 [[nodiscard]] RunState state_of(const store::RunDirectory& directory, RunState recorded);
+/// The same of several. One that cannot be read has a problem.
+[[nodiscard]] std::vector<Status> statuses(const std::vector<store::RunDirectory>& directories);
+
+/// A line for each run, then the problems; `now` in Unix seconds.
+[[nodiscard]] std::string status_table(const std::vector<Status>& runs, double now);
+
+/// Of several runs, that of the worst: one cannot be read (2), has no result (78), is interrupted (76), stopped early
+/// (75), running (77), or all are complete (0).
+[[nodiscard]] int exit_code(const std::vector<Status>& runs);
 
 /// "complete", "stopped early", "interrupted", "running" or "gave up".
 [[nodiscard]] std::string to_text(RunState state);
 /// The same, or "complete without a result".
 [[nodiscard]] std::string state_text(RunState state, const search::Population& population);
+[[nodiscard]] std::string state_text(const Status& status);
 
 /// That of `finch status`.
 [[nodiscard]] int exit_code(const Status& status);

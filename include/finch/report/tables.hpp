@@ -43,6 +43,9 @@ struct Top {
 /// Each worker of the last start: where it is, how long it was up, which share of that it trained; the mean last.
 [[nodiscard]] std::string worker_table(const store::ArchiveFacts& facts);
 
+/// Job, nodes and log of the last `count` starts, oldest first; empty if nothing is known of them.
+[[nodiscard]] std::string start_list(const store::ArchiveFacts& facts, std::size_t count);
+
 /// The last `count` events, oldest first.
 [[nodiscard]] std::string event_list(const store::ArchiveFacts& facts, std::size_t count);
 

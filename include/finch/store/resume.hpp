@@ -31,12 +31,16 @@ struct Recovered {
 
 /// Reads, and changes nothing but for damaged files where `on_damage` says so: the holder of the run's lock alone may.
 /// Nothing where the directory holds no run. Throws FileError where there is an archive of which neither it nor its
-/// predecessor can be read, and StorageError where the file system fails.
+/// predecessor can be read, ConfigError where a run's archive is gone and other files of it are not, and StorageError
+/// where the file system fails.
 [[nodiscard]] std::optional<Recovered> recover(const RunDirectory& directory, OnDamage on_damage,
                                                Curves curves = Curves::read);
 
 /// The same of a run that only is read. Throws ConfigError if there is none.
 [[nodiscard]] Recovered recover_run(const RunDirectory& directory, Curves curves = Curves::read);
+
+/// Throws ConfigError: there is no run in `directory`.
+[[noreturn]] void throw_no_run(const RunDirectory& directory);
 
 /// The seconds that each start lasted, as far as is known: those of its longest worker or, where it ended before they
 /// were told, those that were written with the start.

@@ -44,12 +44,15 @@ public:
     [[nodiscard]] std::filesystem::path profile() const { return root_ / "profile.json"; }
     [[nodiscard]] std::filesystem::path lock() const { return root_ / "lock"; }
 
-    /// Whether a run was begun here: there is an archive, a predecessor of one, or a damaged one.
+    /// Whether a run was begun here: there is an archive, a predecessor of one, a damaged one, or what remains of one.
     [[nodiscard]] bool holds_a_run() const;
+    /// What only a run that had an archive leaves in state/: journals with records, snapshots, weights.
+    [[nodiscard]] std::vector<std::filesystem::path> remains() const;
     /// Makes the folders for so many workers and proves that files can be written there. Throws ConfigError with the
     /// path and the reason.
     void create(int workers = 1) const;
-    /// Renames the whole folder to "ROOT.1", "ROOT.2" … and returns the new name.
+    /// Renames the whole folder to "ROOT.1", "ROOT.2" … and returns the new name. Where ROOT is a link, the folder that
+    /// it leads to is renamed, and the link leads to an empty one.
     std::filesystem::path move_aside() const;
 
 private:
@@ -60,8 +63,8 @@ private:
 /// they hold on one node only (Lustre with `localflock`), the heartbeat decides. `heartbeat`: they are not asked.
 enum class LockKind { automatic, heartbeat };
 
-/// For tests: another host's name than this one's, what is done in place of sleeping, and when the next sign of life is
-/// due.
+/// For tests: another host's and machine's name than this one's, what is done in place of sleeping, and when the next
+/// sign of life is due.
 struct LockOptions {
     LockKind kind = LockKind::automatic;
     std::string host = {};
@@ -75,10 +78,11 @@ public:
     using Error::Error;
 };
 
-/// Held by the one process (world rank 0) that may run here: an fcntl lock, and a file that says who it is, whose time
-/// of change is a sign of life. It is free where the kernel says so and its holder is a dead process of this host or
-/// was silent for 60 s. The same job's next start waits for that, up to three minutes: a node that died can leave both
-/// behind, and after its silence the lock is taken over even where the kernel keeps the dead node's.
+/// Held by the one process (world rank 0) that may run here: an fcntl lock, and a file that says who it is, whose
+/// change is a sign of life. It is free if the kernel does not keep it and its holder is a dead process of this
+/// machine, or gives no sign while it is watched for 60 s: clocks may differ, so no time is compared with another. The
+/// same job's next start watches for up to three minutes, since a node that died can leave both behind; after 60 s of
+/// silence it takes the lock over even if the kernel keeps the dead node's.
 class RunLock {
 public:
     /// Throws ConfigError that says who holds it: job, host, process. `job_id` is empty outside Slurm. Throws
@@ -97,7 +101,11 @@ private:
     std::unique_ptr<Implementation> implementation_;
 };
 
-/// Whether somebody holds the lock now, without taking it.
-[[nodiscard]] bool is_locked(const RunDirectory& directory);
+/// Whether somebody holds the lock now, without taking it. One that a process elsewhere left or holds is watched for
+/// up to 20 s, unless the kernel knows.
+[[nodiscard]] bool is_locked(const RunDirectory& directory, const LockOptions& options = {});
+/// The same for several, watched at the same time.
+[[nodiscard]] std::vector<bool> are_locked(const std::vector<RunDirectory>& directories,
+                                           const LockOptions& options = {});
 
 }  // namespace finch::store
