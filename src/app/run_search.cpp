@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -152,6 +153,10 @@ int lead(const RunContext& context, OpenedRun opened) {
             close_urgently(context, worker, *archive);
         }
         evaluator->dismiss();
+        if (is_zero && context.options.is_trial) {
+            std::error_code none;
+            std::filesystem::remove_all(context.directory.root(), none);  // nothing else runs before the process ends
+        }
         return exit_stopped;
     }
     if (profile) {

@@ -126,7 +126,7 @@ TEST_CASE("when a search gives up: a number of evaluations, auto by the workers,
     CHECK(after("auto") == 0);
     CHECK(config::parse("{}", "file.yaml").give_up_after == 0);
     CHECK_FALSE(after("none"));
-    CHECK(contains(with("give_up_after: 0"), "search.give_up_after"));
+    CHECK(contains(problem_of("search: {give_up_after: 0}"), "search.give_up_after"));
 }
 
 TEST_CASE("several objectives: a loss, then costs, each once; what knows one objective refuses and names what does") {

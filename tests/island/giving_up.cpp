@@ -43,7 +43,7 @@ TEST_CASE("all leaders stop once the first evaluations failed, on any number of 
         CHECK(world.recorded().settled() <= static_cast<std::size_t>(8 + 3 * workers * slots));
         REQUIRE(world.archive_->events.size() == 1);
         CHECK(world.archive_->events[0].kind == "stop");
-        CHECK(world.archive_->events[0].text.find("given up, as 8 evaluations ended without a result") == 0);
+        CHECK(world.archive_->events[0].text.starts_with("given up, as "));
     }
 }
 
