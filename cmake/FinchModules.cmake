@@ -7,7 +7,8 @@
 # test_MODULE (test_MODULE_mpi, test_MODULE_N_ranks), and compiled together: each test runs the cases of its own source.
 add_library(finch_flags INTERFACE)
 # nvcc passes what it makes of a .cu through g++ too, which finds fault with that; the tests compile those files as C++.
-target_compile_options(finch_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wconversion>)
+# -Wswitch-enum: a switch has a case for each enumerator, even beside a default (tests/structure/switches.py).
+target_compile_options(finch_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wconversion;-Wswitch-enum>)
 # What another source of the same program keeps to itself is not shadowed.
 target_compile_options(finch_flags INTERFACE
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<BOOL:$<TARGET_PROPERTY:FINCH_TESTS_TOGETHER>>>>:-Wshadow>)

@@ -57,6 +57,16 @@ void individual(Json& json, const search::Space& space, const search::Individual
     json.genes("genes", space, one.genome);
 }
 
+void best_of(Json& json, const search::Space& space, const Individuals& best) {
+    json.begin_list("best");
+    for (const search::Individual* const one : best) {
+        json.begin();
+        individual(json, space, *one);
+        json.end();
+    }
+    json.end_list();
+}
+
 /// What every `loss` is.
 void measure_of(Json& json, const search::Measure& measure) {
     json.begin("measure");
@@ -125,26 +135,13 @@ std::string run_json(const store::Recovered& recovered, const search::Space& spa
     }
     json.end();
     measure_of(json, competition.measure);
-    json.begin_list("best");
-    for (const search::Individual* const one :
-         first_of(ranked(population), static_cast<std::size_t>(std::max(0, top)))) {
-        json.begin();
-        individual(json, space, *one);
-        json.end();
-    }
-    json.end_list();
+    const auto count = static_cast<std::size_t>(std::max(0, top));
+    best_of(json, space, first_of(ranked(population), count));
     json.begin_list("islands");
     for (int island = 0; island < population.islands(); ++island) {
         json.begin();
         json.member("active", static_cast<std::int64_t>(population.active(island)));
-        json.begin_list("best");
-        for (const search::Individual* const one :
-             population.best(island, static_cast<std::size_t>(std::max(0, top)))) {
-            json.begin();
-            individual(json, space, *one);
-            json.end();
-        }
-        json.end_list();
+        best_of(json, space, population.best(island, count));
         json.end();
     }
     json.end_list();
