@@ -27,7 +27,10 @@ constexpr std::int64_t usual_channels = 4;  // an axis of so many at most may be
 
 hdf5::Hid open(const fs::path& path) {
     if (!fs::is_regular_file(path)) {
-        refuse(path, fmt::format("{}; {}", fs::exists(path) ? "is no file" : "there is no such file", expected));
+        refuse(path, fmt::format("{}; {}",
+                                 fs::exists(path) ? "is no file; tools/images_to_hdf5.py makes one of folders of images"
+                                                  : "there is no such file",
+                                 expected));
     }
     try {
         return hdf5::open_plain_file(path);

@@ -93,7 +93,7 @@ TEST_CASE("hdf5: a file that is missing, a folder or no HDF5 is refused") {
     const fs::path path = folder.path() / "some.h5";
 
     CHECK(contains(problem_of(data::Kind::hdf5, path), "there is no such file"));
-    CHECK(contains(problem_of(data::Kind::hdf5, folder.path()), "is no file"));
+    CHECK(contains(problem_of(data::Kind::hdf5, folder.path()), "is no file; tools/images_to_hdf5.py"));
     write_bytes(path, Bytes(4096, 'x'));
     CHECK(contains(problem_of(data::Kind::hdf5, path), "cannot be opened as HDF5"));
 }
