@@ -24,13 +24,12 @@ bool begins_with(const std::string& name, Beginnings beginnings) {
 /// Of the launch of Finch's own ranks. What a user sets for Open MPI (OMPI_MCA_btl, OMPI_ALLOW_RUN_AS_ROOT) is
 /// inherited: a program may be an MPI program itself.
 bool is_of_mpi_launch(const std::string& name) {
-    static constexpr std::array<std::string_view, 5> of_users{"OMPI_MCA_", "PMIX_MCA_", "PRTE_MCA_",
-                                                              "OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT"};
-    static constexpr std::array<std::string_view, 10> of_mpirun{
+    static constexpr std::array<std::string_view, 4> of_users{"OMPI_MCA_", "PRTE_MCA_", "OMPI_ALLOW_RUN_AS_ROOT",
+                                                              "PRTE_ALLOW_RUN_AS_ROOT"};
+    static constexpr std::array<std::string_view, 9> of_mpirun{
         "OMPI_MCA_orte_",  "OMPI_MCA_ess",          "OMPI_MCA_hwloc_base_binding",
         "OMPI_MCA_rmaps_", "OMPI_MCA_initial_wdir", "OMPI_MCA_mpi_oversubscribe",
-        "OMPI_MCA_pmix",   "OMPI_MCA_shmem_",       "OMPI_MCA_plm",
-        "PMIX_MCA_mca_"};
+        "OMPI_MCA_pmix",   "OMPI_MCA_shmem_",       "OMPI_MCA_plm"};
     static constexpr std::array<std::string_view, 14> launchers{
         "OMPI_",     "PMIX_",        "PMI_",  "PMI2_",     "PRTE_",    "ORTE_",
         "OPAL_",     "HYDRA_",       "HYDI_", "MPI_LOCAL", "MV2_COMM", "HFI_NO_BACKTRACE",
@@ -46,7 +45,7 @@ bool is_of_slurm_launch(const std::string& name) {
         "SLURM_NNODES",       "SLURM_NODELIST",      "SLURM_NODE_ALIAS",
         "SLURM_STEP",         "SLURM_TASK",          "SLURM_GTIDS",
         "SLURM_JOB_NODELIST", "SLURM_JOB_NUM_NODES", "SLURM_JOB_CPUS_PER_NODE",
-        "SLURM_CPUS_ON_NODE", "SLURM_CPU_BIND",      "SLURM_MEM_BIND",
+        "SLURM_CPUS_ON_NODE", "SLURM_CPU_BIND",      "SLURM_MEM_",
         "SLURM_GPU",          "SLURM_JOB_GPUS",      "SLURM_TRES_PER_TASK",
         "SLURM_SRUN_COMM",    "SLURM_LAUNCH_NODE",   "SLURM_HOSTFILE",
         "SLURM_DIST",         "SLURM_TOPOLOGY_",     "SLURM_HET_",

@@ -34,7 +34,8 @@ std::string counts_of(const Hosts& hosts, long long each) {
 
 /// Lightning wants SLURM_NTASKS_PER_NODE beside SLURM_NTASKS, ignite SLURM_JOB_NUM_NODES, jax SLURM_STEP_NODELIST, and
 /// Open MPI's mpirun takes SLURM_NODELIST and SLURM_TASKS_PER_NODE for its allocation: all nodes of the worker, also
-/// where its leader alone starts a program. A step inside of Finch's must share its CPUs, or it waits for ever.
+/// where its leader alone starts a program. A step inside of Finch's must share its CPUs and memory, or it is
+/// refused, or waits for ever.
 Variables slurm_variables(const cluster::Environment& started, const WorkerPlaces& worker, const ProgramPlace& place,
                           const std::string& address, const ProgramDevices& devices) {
     if (!started.text("SLURM_JOB_ID")) {
@@ -61,7 +62,8 @@ Variables slurm_variables(const cluster::Environment& started, const WorkerPlace
         {"SLURM_TASKS_PER_NODE", counts_of(all, 1)},
         {"SLURM_JOB_CPUS_PER_NODE", counts_of(all, cpus)},
         {"SLURM_CPUS_ON_NODE", std::to_string(cpus * static_cast<long long>(all[place.host].ranks.size()))},
-        {"SLURM_OVERLAP", "1"}};
+        {"SLURM_OVERLAP", "1"},
+        {"SLURM_MEM_PER_NODE", "0"}};
     if (place.size == static_cast<int>(worker.nodes.size())) {
         std::size_t most = 0;
         for (const WorkerPlaces::Host& host : all) {
