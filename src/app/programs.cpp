@@ -1,11 +1,26 @@
 #include "finch/app/programs.hpp"
 
 #include "finch/app/on_every_rank.hpp"
+#include "finch/base/format.hpp"
+#include "finch/base/log.hpp"
 #include "finch/base/message.hpp"
 
 #include <filesystem>
 
 namespace finch::app {
+namespace {
+
+/// Collective over the world: rank 0 says it once.
+void warn_of_devices(const std::string& problem, int world_rank) {
+    std::vector<std::string> problems = comm::gather_all(MPI_COMM_WORLD, problem);
+    std::erase(problems, "");
+    if (world_rank == 0 && !problems.empty()) {
+        spdlog::warn("{}{}", problems.front(),
+                     problems.size() > 1 ? fmt::format(" (so it is on {} ranks)", problems.size()) : "");
+    }
+}
+
+}  // namespace
 
 std::optional<PreparedPrograms> prepare_programs(const config::Config& config, const evaluate::TemplateTexts& texts) {
     const auto* const objective = std::get_if<config::CommandObjective>(&config.objective);
@@ -41,7 +56,10 @@ std::unique_ptr<evaluate::Programs> make_programs(const config::Config& config, 
             place.ranks.local_ranks.push_back(one.local_rank);
         }
     }
-    return std::make_unique<evaluate::Programs>(config, prepared.line, group, launcher, std::move(place), meter);
+    auto programs =
+        std::make_unique<evaluate::Programs>(config, prepared.line, group, launcher, std::move(place), meter);
+    warn_of_devices(programs->device_problem(), world_rank);
+    return programs;
 }
 
 }  // namespace finch::app

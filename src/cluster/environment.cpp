@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <cmath>
+#include <fstream>
 #include <memory>
 #include <sched.h>
 #include <string_view>
@@ -85,18 +86,31 @@ std::string no_pmix_text(const std::string& what, long long tasks) {
         what, tasks > 1 ? fmt::format(": they would be {} separate runs on the same files", tasks) : "");
 }
 
+/// Adds the variable of `line`, "NAME=value".
+void add_variable(std::string_view line, std::map<std::string, std::string>& variables) {
+    const std::size_t equals = line.find('=');
+    if (equals != std::string_view::npos) {
+        variables.emplace(line.substr(0, equals), line.substr(equals + 1));
+    }
+}
+
 }  // namespace
 
 Environment Environment::of_this_process() {
     std::map<std::string, std::string> variables;
     for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {
-        const std::string_view line = *entry;
-        const std::size_t equals = line.find('=');
-        if (equals != std::string_view::npos) {
-            variables.emplace(line.substr(0, equals), line.substr(equals + 1));
-        }
+        add_variable(*entry, variables);
     }
     return Environment(std::move(variables));
+}
+
+Environment Environment::at_start() {
+    std::map<std::string, std::string> variables;
+    std::ifstream file("/proc/self/environ", std::ios::binary);
+    for (std::string line; std::getline(file, line, '\0');) {
+        add_variable(line, variables);
+    }
+    return variables.empty() ? of_this_process() : Environment(std::move(variables));
 }
 
 std::optional<std::string> Environment::text(const std::string& name) const {

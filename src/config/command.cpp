@@ -86,6 +86,11 @@ std::string Template::render(const std::map<std::string, std::string>& values) c
     return text;
 }
 
+bool Template::uses(const std::string& name) const {
+    return std::any_of(pieces_.begin(), pieces_.end(),
+                       [&name](const Piece& piece) { return piece.is_name && piece.text == name; });
+}
+
 bool Template::is_constant() const noexcept {
     return pieces_.size() == 1;
 }

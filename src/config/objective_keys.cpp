@@ -80,13 +80,16 @@ Section command_section() {
     const std::int64_t gibibyte = std::int64_t{1} << 30;
     return {
         {key("command", &C::command, {command},
-             "a program, started for each individual in a folder of its own; {GENE}, {id}, {seed}, {run}, {folder} and "
-             "{here} are replaced, {{ and }} are braces")
+             "a program, started for each individual in a folder of its own; {GENE}, {id}, {seed}, {run}, {folder}, "
+             "{here}, {hosts} and {hostfile} are replaced, {{ and }} are braces")
              .with_default("'python train.py --lr {lr}'"),
          key("shell", &C::shell, "/bin/sh runs the command; what is replaced is quoted"),
          key("launch", &C::launch,
              "ranks: every rank of a worker starts it, with the variables that torchrun sets; leader: one process has "
              "the whole worker"),
+         key("slurm", &C::slurm,
+             "what the program reads of Slurm: worker: the variables of a step that is its worker; none: none of them")
+             .with_fixed(Rule::no),
          key("persistent", &C::persistent,
              "it is started once and given one individual after the other, a line of JSON each, until 'finch done'"),
          key("interactive", &C::interactive, "standard input stays open, for answers to 'finch stop?'"), files(),

@@ -16,9 +16,6 @@
 namespace finch::evaluate {
 namespace {
 
-constexpr double longest_wait = 0.005;           // s: leader, for its own programs; other leaders' messages wait for it
-constexpr double shortest_wait = 0.0005;         // s
-constexpr double share_of_wait = 0.001;          // of what an evaluation takes
 constexpr double seconds_between_looks = 0.05;   // of all ranks of a worker
 constexpr double seconds_to_hear_of_a_stop = 2;  // Slurm signals programs and Finch at nearly the same time
 constexpr double seconds_for_other_ranks = 5;    // once one has failed
@@ -38,17 +35,7 @@ void describe(search::Individual& individual, const ReportedCurve& curve) {
     }
 }
 
-/// Whether a program says that the port which it was given is in use.
-bool is_port_taken(const std::string& problem) {
-    return problem.find("EADDRINUSE") != std::string::npos ||
-           problem.find("ddress already in use") != std::string::npos;
-}
-
 }  // namespace
-
-double wait_for_programs(double last_evaluation, double youngest_running) {
-    return std::clamp(share_of_wait * std::max(last_evaluation, youngest_running), shortest_wait, longest_wait);
-}
 
 CommandEvaluator::CommandEvaluator(const config::Config& config, Programs& programs, const comm::Group& group,
                                    std::function<const search::Population&()> population,
@@ -59,7 +46,8 @@ CommandEvaluator::CommandEvaluator(const config::Config& config, Programs& progr
       group_(group),
       population_(std::move(population)),
       seconds_left_(std::move(seconds_left)),
-      running_(static_cast<std::size_t>(config.workers.slots)) {}
+      running_(static_cast<std::size_t>(config.workers.slots)),
+      warnings_(search::prunes(config.pruning)) {}
 
 bool CommandEvaluator::has_free_slot() const {
     return std::any_of(running_.begin(), running_.end(), [](const Running& running) { return !running.used; });
@@ -144,9 +132,10 @@ std::vector<search::Individual> CommandEvaluator::advance() {
         take_reports(slot);
         if (standings[slot].runs) {
             decide(slot, standings[slot]);
-        } else if (!may_be_of_a_stop(slot)) {
+            warn_of_waiting(slot, standings[slot]);
+        } else if (!may_be_of_a_stop(slot, standings[slot])) {
             note_starts(slot, standings[slot]);
-            if (auto individual = ended(slot, standings[slot].fault != Programs::Fault::none)) {
+            if (auto individual = ended(slot, standings[slot].fault)) {
                 done.push_back(std::move(*individual));
             }
         }
@@ -157,13 +146,11 @@ std::vector<search::Individual> CommandEvaluator::advance() {
 void CommandEvaluator::take_reports(std::uint32_t slot) {
     Running& running = running_[slot];
     for (const ReportLine& line : programs_.take_reports(slot)) {
-        if (line.kind == ReportLine::Kind::report) {
-            take_report(running, line);
-        } else if (line.kind == ReportLine::Kind::question) {
+        if (line.kind == ReportLine::Kind::question) {
             running.answers.stop_from += running.is_pruned ? 0 : 1;
             ++running.answers.decided;
-        } else if (line.kind == ReportLine::Kind::problem && running.misreport.empty()) {
-            running.misreport = line.problem;
+        } else {
+            take_report(running, line);
         }
     }
 }
@@ -174,6 +161,7 @@ void CommandEvaluator::take_report(Running& running, const ReportLine& line) {
         running.misreport = running.misreport.empty() ? *problem : running.misreport;
         return;
     }
+    running.reported_at = running.reported_at > 0 ? running.reported_at : steady_seconds();
     const std::vector<double>& losses = running.curve.losses();
     individual.epochs = running.curve.epochs().back().epoch;
     if (!objective_.persistent && !running.curve.keep(programs_.file_of(individual.id, "reports"))) {
@@ -190,13 +178,27 @@ void CommandEvaluator::take_report(Running& running, const ReportLine& line) {
 void CommandEvaluator::decide(std::uint32_t slot, const Programs::Standing& standing) {
     Running& running = running_[slot];
     const double seconds = steady_seconds() - running.began;
-    if (standing.fault != Programs::Fault::none && running.end_reason == EndReason::none) {
+    const bool failed = standing.fault != Programs::Fault::none;
+    if (running.end_reason != EndReason::none || (failed && may_be_of_a_stop(slot, standing))) {
+        return;
+    }
+    if (failed) {
         end(slot, EndReason::failed_elsewhere, std::min(objective_.grace_seconds, seconds_for_other_ranks));
-    } else if (objective_.timeout_seconds && seconds > *objective_.timeout_seconds &&
-               running.end_reason != EndReason::timed_out) {
+    } else if (objective_.timeout_seconds && seconds > *objective_.timeout_seconds) {
         end(slot, EndReason::timed_out, objective_.grace_seconds);
-    } else if (running.is_pruned && !objective_.interactive && running.end_reason == EndReason::none) {
+    } else if (running.is_pruned && !objective_.interactive) {
         end(slot, EndReason::pruned, objective_.grace_seconds);
+    }
+}
+
+/// What others may wait for in vain.
+void CommandEvaluator::warn_of_waiting(std::uint32_t slot, const Programs::Standing& standing) {
+    Running& running = running_[slot];
+    if (standing.waits) {
+        running.waits_since = running.waits_since > 0 ? running.waits_since : steady_seconds();
+        warnings_.ranks_wait(running.individual.id, running.waits_since);
+    } else if (objective_.persistent) {
+        warnings_.is_silent(running.individual.id, programs_.last_heard(slot));
     }
 }
 
@@ -207,12 +209,12 @@ void CommandEvaluator::end(std::uint32_t slot, EndReason why, double grace_secon
 
 /// Slurm signals all processes of a step: what ends once a stop was asked for is unfinished. One that a signal from
 /// elsewhere has ended is judged when it is clear that Finch itself was not asked to stop.
-bool CommandEvaluator::may_be_of_a_stop(std::uint32_t slot) {
+bool CommandEvaluator::may_be_of_a_stop(std::uint32_t slot, const Programs::Standing& standing) {
     Running& running = running_[slot];
     if (cluster::stop_request() != StopRequest::none) {
         return true;
     }
-    if (!programs_.was_signalled(slot)) {
+    if (!standing.was_signalled) {
         return false;
     }
     running.ended_at = running.ended_at > 0 ? running.ended_at : steady_seconds();
@@ -232,12 +234,12 @@ void CommandEvaluator::note_starts(std::uint32_t slot, const Programs::Standing&
     }
 }
 
-/// Once, where its port was taken, or a persistent program had ended before it was told of this individual.
-bool CommandEvaluator::begins_again(std::uint32_t slot) {
+/// Once, where a port was taken, or a persistent program had ended before; also where other ranks waited meanwhile.
+bool CommandEvaluator::begins_again(std::uint32_t slot, Programs::Fault fault) {
     Running& running = running_[slot];
     const bool said_nothing = objective_.persistent && running.curve.epochs().empty() && running.misreport.empty();
-    if (running.end_reason != EndReason::none || running.is_retry ||
-        !(said_nothing || is_port_taken(programs_.problem()))) {
+    const bool was_ended = running.end_reason == EndReason::pruned || running.end_reason == EndReason::timed_out;
+    if (was_ended || running.is_retry || !(said_nothing || fault == Programs::Fault::port_taken)) {
         return false;
     }
     spdlog::info("{} begins once more: {}", to_text(running.individual.id), programs_.problem());
@@ -251,32 +253,44 @@ void CommandEvaluator::add_time(search::Individual& individual, double began) co
     individual.training_seconds += steady_seconds() - began;
 }
 
+/// Why it has failed; empty if it has not, or does not say.
+std::string CommandEvaluator::problem_of(const Running& running, bool failed) const {
+    const bool is_mute = running.curve.epochs().empty();
+    const std::string near_miss = is_mute && !programs_.near_miss().empty() ? "; " + programs_.near_miss() : "";
+    if (running.end_reason == EndReason::timed_out) {
+        return fmt::format("it did not end within {} s (search.objective.timeout_seconds){}",
+                           *objective_.timeout_seconds, near_miss);
+    }
+    if (failed) {
+        return programs_.problem() + (objective_.persistent ? near_miss : "");
+    }
+    if (!running.misreport.empty()) {
+        return fmt::format("it said what cannot be read: {}; valid is 'finch loss=0.31 epoch=3'", running.misreport);
+    }
+    return is_mute ? "it ended without a loss: no line of standard output begins with 'finch loss='" + near_miss : "";
+}
+
 /// The individual with its outcome. Nothing where it begins once more.
-std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, bool failed) {
-    command({.kind = ProgramOrder::Kind::release, .slot = slot, .ends_programs = failed});
+std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, Programs::Fault fault) {
+    const bool failed = fault != Programs::Fault::none;
     Running& running = running_[slot];
-    if (failed && begins_again(slot)) {
+    warnings_.has_reported(running.individual.id, running.curve.epochs().size(), running.began, running.reported_at);
+    command({.kind = ProgramOrder::Kind::release, .slot = slot, .ends_programs = failed});
+    if (failed && begins_again(slot, fault)) {
         return std::nullopt;
     }
     search::Individual individual = std::move(running.individual);
     individual.finished = unix_seconds();
     add_time(individual, running.began);
     last_seconds_ = steady_seconds() - running.began;
-    individual.outcome = search::Outcome::failed;
     describe(individual, running.curve);
-    if (running.end_reason == EndReason::timed_out) {
-        individual.problem =
-            fmt::format("it did not end within {} s (search.objective.timeout_seconds)", *objective_.timeout_seconds);
-    } else if (running.end_reason == EndReason::pruned || running.answers.stop_from < running.answers.decided) {
+    if (running.end_reason != EndReason::timed_out &&
+        (running.end_reason == EndReason::pruned || running.answers.stop_from < running.answers.decided)) {
         individual.outcome = search::Outcome::pruned;
-    } else if (failed) {
-        individual.problem = programs_.problem();
-    } else if (!running.misreport.empty()) {
-        individual.problem = "it said what cannot be read: " + running.misreport;
-    } else if (individual.curve.empty()) {
-        individual.problem = "it ended without a loss: no line 'finch loss=…' on standard output";
     } else {
-        individual.outcome = search::Outcome::evaluated;
+        individual.problem = problem_of(running, failed);
+        const bool is_good = !failed && individual.problem.empty();
+        individual.outcome = is_good ? search::Outcome::evaluated : search::Outcome::failed;
     }
     search::mark_bad_loss(individual);
     running = Running{};

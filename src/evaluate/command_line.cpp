@@ -20,6 +20,7 @@ constexpr std::uintmax_t largest_template = 16 << 20;  // bytes
 
 std::vector<std::string> names_of(const search::Space& space) {
     std::vector<std::string> names(config::names_of_evaluation.begin(), config::names_of_evaluation.end());
+    names.insert(names.end(), config::names_of_worker.begin(), config::names_of_worker.end());
     for (const search::Gene& gene : space.genes) {
         names.push_back(gene.name);
     }
@@ -119,7 +120,9 @@ std::map<std::string, std::string> CommandLine::values(const search::Individual&
                                               {"seed", std::to_string(program_seed(seed_, individual.id))},
                                               {"run", paths.run.string()},
                                               {"folder", paths.folder.string()},
-                                              {"here", here_.string()}};
+                                              {"here", here_.string()},
+                                              {"hosts", paths.hosts},
+                                              {"hostfile", paths.hostfile.string()}};
     for (std::size_t i = 0; i < space_.size(); ++i) {
         values[space_.genes[i].name] = search::value_text(space_.genes[i], individual.genome[i]);
     }
@@ -182,6 +185,12 @@ std::map<std::string, std::string> CommandLine::files(const search::Individual& 
         rendered.emplace(name, text.render(values));
     }
     return rendered;
+}
+
+bool CommandLine::uses_hostfile() const {
+    const auto uses = [](const config::Template& text) { return text.uses("hostfile"); };
+    return std::any_of(arguments_.begin(), arguments_.end(), uses) ||
+           std::any_of(files_.begin(), files_.end(), [&](const auto& file) { return uses(file.second); });
 }
 
 std::string CommandLine::program() const {

@@ -2,63 +2,60 @@
 
 #include "finch/base/format.hpp"
 #include "finch/base/handle.hpp"
-#include "finch/cluster/environment.hpp"
 #include "finch/cluster/network.hpp"
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <netinet/in.h>
-#include <sstream>
+#include <span>
 #include <string_view>
 #include <sys/socket.h>
 
 namespace finch::evaluate {
 namespace {
 
-/// Of Finch's own MPI and its place in Slurm's step: a program may be an MPI program itself, and frameworks take
-/// SLURM_PROCID for the rank.
-bool is_of_finch(const std::string& name) {
-    static constexpr std::array<std::string_view, 21> beginnings = {
-        "OMPI_",        "PMIX_",        "PMI_",          "PRTE_",      "ORTE_",        "OPAL_",         "MPI_LOCAL",
-        "HYDRA_",       "MV2_COMM",     "HWLOC_XMLFILE", "SLURM_PMI",  "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID",
-        "SLURM_NTASKS", "SLURM_NPROCS", "SLURM_STEP",    "SLURM_TASK", "SLURM_GTIDS",  "FINCH_TEST_",   "FINCH_GENE_"};
+using Beginnings = std::span<const std::string_view>;
+
+bool begins_with(const std::string& name, Beginnings beginnings) {
     return std::any_of(beginnings.begin(), beginnings.end(),
                        [&](std::string_view beginning) { return name.starts_with(beginning); });
 }
 
-/// What CUDA_VISIBLE_DEVICES says, or all devices of the node.
-std::vector<std::string> visible_devices(const cluster::Environment& environment) {
-    std::vector<std::string> devices;
-    if (const auto text = environment.text("CUDA_VISIBLE_DEVICES")) {
-        std::istringstream words(*text);
-        for (std::string word; std::getline(words, word, ',');) {
-            devices.push_back(word);
-        }
-        return devices;
-    }
-    std::error_code none;
-    while (std::filesystem::exists(fmt::format("/dev/nvidia{}", devices.size()), none)) {
-        devices.push_back(std::to_string(devices.size()));
-    }
-    return devices;
+/// Of the launch of Finch's own ranks. What a user sets for Open MPI (OMPI_MCA_btl, OMPI_ALLOW_RUN_AS_ROOT) is
+/// inherited: a program may be an MPI program itself.
+bool is_of_mpi_launch(const std::string& name) {
+    static constexpr std::array<std::string_view, 4> of_users{"OMPI_MCA_", "PRTE_MCA_", "OMPI_ALLOW_RUN_AS_ROOT",
+                                                              "PRTE_ALLOW_RUN_AS_ROOT"};
+    static constexpr std::array<std::string_view, 9> of_mpirun{
+        "OMPI_MCA_orte_",  "OMPI_MCA_ess",          "OMPI_MCA_hwloc_base_binding",
+        "OMPI_MCA_rmaps_", "OMPI_MCA_initial_wdir", "OMPI_MCA_mpi_oversubscribe",
+        "OMPI_MCA_pmix",   "OMPI_MCA_shmem_",       "OMPI_MCA_plm"};
+    static constexpr std::array<std::string_view, 14> launchers{
+        "OMPI_",     "PMIX_",        "PMI_",  "PMI2_",     "PRTE_",    "ORTE_",
+        "OPAL_",     "HYDRA_",       "HYDI_", "MPI_LOCAL", "MV2_COMM", "HFI_NO_BACKTRACE",
+        "IPATH_NO_", "HWLOC_XMLFILE"};
+    return begins_with(name, of_mpirun) || (begins_with(name, launchers) && !begins_with(name, of_users));
 }
 
-/// Collective over the worker. Each rank's device, those of the ranks on this node.
-std::string devices_of_worker(const comm::Group& group, const WorkerPlaces& places,
-                              const std::vector<std::string>& visible) {
-    const auto self = static_cast<std::size_t>(group.rank());
-    const auto local = static_cast<std::size_t>(places.local_ranks[self]);
-    const std::string mine = visible.empty() ? "" : visible[local % visible.size()];
-    const std::vector<std::string> all = comm::gather_all(group.get(), mine);
-    std::vector<std::string> devices;
-    for (std::size_t rank = 0; rank < all.size(); ++rank) {
-        const bool is_new = std::find(devices.begin(), devices.end(), all[rank]) == devices.end();
-        if (places.nodes[rank] == places.nodes[self] && !all[rank].empty() && is_new) {
-            devices.push_back(all[rank]);
-        }
-    }
-    return fmt::format("{}", fmt::join(devices, ","));
+/// Of Finch's own step, of options that an inner srun would take over, and of the nodes of other workers.
+bool is_of_slurm_launch(const std::string& name) {
+    static constexpr std::array<std::string_view, 30> beginnings{
+        "SLURM_PMI",          "SLURM_PROCID",        "SLURM_LOCALID",
+        "SLURM_NODEID",       "SLURM_NTASKS",        "SLURM_NPROCS",
+        "SLURM_NNODES",       "SLURM_NODELIST",      "SLURM_NODE_ALIAS",
+        "SLURM_STEP",         "SLURM_TASK",          "SLURM_GTIDS",
+        "SLURM_JOB_NODELIST", "SLURM_JOB_NUM_NODES", "SLURM_JOB_CPUS_PER_NODE",
+        "SLURM_CPUS_ON_NODE", "SLURM_CPU_BIND",      "SLURM_MEM_",
+        "SLURM_GPU",          "SLURM_JOB_GPUS",      "SLURM_TRES_PER_TASK",
+        "SLURM_SRUN_COMM",    "SLURM_LAUNCH_NODE",   "SLURM_HOSTFILE",
+        "SLURM_DIST",         "SLURM_TOPOLOGY_",     "SLURM_HET_",
+        "SLURM_EXPORT_ENV",   "SLURM_OVERLAP",       "SLURM_EXACT"};
+    return begins_with(name, beginnings);
+}
+
+bool is_of_slurm(const std::string& name) {
+    static constexpr std::array<std::string_view, 4> beginnings{"SLURM", "SBATCH_", "SALLOC_", "SRUN_"};
+    return begins_with(name, beginnings) && name != "SLURM_CONF";
 }
 
 /// Collective over the worker. Where rank 0's node is to be found from here: by its host's name, or by an address if
@@ -73,32 +70,97 @@ std::string address_of_leader(const comm::Group& group, const std::string& node)
 
 }  // namespace
 
-ProgramEnvironment::ProgramEnvironment(const comm::Group& group, WorkerPlaces places, config::Launch launch,
-                                       int threads) {
-    const auto environment = cluster::Environment::of_this_process();
-    for (const auto& variable : environment.all()) {
-        if (!is_of_finch(variable.first)) {
-            variables_.insert(variable);
+std::vector<WorkerPlaces::Host> WorkerPlaces::hosts() const {
+    std::vector<Host> hosts;
+    for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
+        const auto known =
+            std::find_if(hosts.begin(), hosts.end(), [&](const Host& host) { return host.node == nodes[rank]; });
+        Host& host = known == hosts.end() ? hosts.emplace_back(Host{nodes[rank], {}}) : *known;
+        host.ranks.push_back(static_cast<int>(rank));
+    }
+    return hosts;
+}
+
+ProgramPlace::ProgramPlace(const WorkerPlaces& worker, int of_worker, config::Launch launch) {
+    if (launch == config::Launch::leader) {
+        hosts = {{worker.nodes.front(), {0}}};
+        return;
+    }
+    hosts = worker.hosts();
+    rank = of_worker;
+    size = static_cast<int>(worker.nodes.size());
+    while (hosts[host].node != worker.nodes[static_cast<std::size_t>(rank)]) {
+        ++host;
+    }
+    const std::vector<int>& here = hosts[host].ranks;
+    local_size = static_cast<int>(here.size());
+    local_rank = static_cast<int>(std::find(here.begin(), here.end(), rank) - here.begin());
+}
+
+Variables inherited_variables(const cluster::Environment& started, config::SlurmVariables slurm) {
+    Variables inherited;
+    for (const auto& variable : started.all()) {
+        const std::string& name = variable.first;
+        const bool is_of_launch = slurm == config::SlurmVariables::none ? is_of_slurm(name) : is_of_slurm_launch(name);
+        if (!is_of_launch && !is_of_mpi_launch(name) && !name.starts_with("FINCH_TEST_") &&
+            !name.starts_with("FINCH_GENE_")) {
+            inherited.insert(variable);
         }
     }
-    const auto begin = places.nodes.begin();
-    const std::string& node = places.nodes[static_cast<std::size_t>(group.rank())];
-    const auto on_node = std::count(begin, places.nodes.end(), node);
-    const bool is_alone = launch == config::Launch::leader;
-    variables_["RANK"] = std::to_string(is_alone ? 0 : group.rank());
-    variables_["WORLD_SIZE"] = std::to_string(is_alone ? 1 : group.size());
-    variables_["LOCAL_RANK"] = std::to_string(is_alone ? 0 : std::count(begin, begin + group.rank(), node));
-    variables_["LOCAL_WORLD_SIZE"] = std::to_string(is_alone ? 1 : on_node);
-    variables_["MASTER_ADDR"] = on_node == group.size() ? "127.0.0.1" : address_of_leader(group, places.nodes.front());
+    return inherited;
+}
+
+/// No agent of torchrun's runs, so rank 0 holds the store itself: TORCHELASTIC_USE_AGENT_STORE is False.
+Variables torchrun_variables(const ProgramPlace& place) {
+    const std::string rank = std::to_string(place.rank);
+    const std::string size = std::to_string(place.size);
+    const std::string node = std::to_string(place.host);
+    return {{"RANK", rank},
+            {"WORLD_SIZE", size},
+            {"LOCAL_RANK", std::to_string(place.local_rank)},
+            {"LOCAL_WORLD_SIZE", std::to_string(place.local_size)},
+            {"GROUP_RANK", node},
+            {"NODE_RANK", node},
+            {"GROUP_WORLD_SIZE", std::to_string(place.hosts.size())},
+            {"ROLE_RANK", rank},
+            {"ROLE_WORLD_SIZE", size},
+            {"ROLE_NAME", "default"},
+            {"TORCHELASTIC_RESTART_COUNT", "0"},
+            {"TORCHELASTIC_MAX_RESTARTS", "0"},
+            {"TORCHELASTIC_USE_AGENT_STORE", "False"}};
+}
+
+ProgramEnvironment::ProgramEnvironment(const comm::Group& group, const WorkerPlaces& worker,
+                                       const config::CommandObjective& objective, int threads) {
+    const auto started = cluster::Environment::at_start();
+    const ProgramPlace place(worker, group.rank(), objective.launch);
+    const std::vector<WorkerPlaces::Host> hosts = worker.hosts();
+    const std::string address = hosts.size() == 1 ? "127.0.0.1" : address_of_leader(group, worker.nodes.front());
+    const ProgramDevices devices = devices_of_worker(group, worker, objective.launch, started);
+    variables_ = torchrun_variables(place);
+    variables_["MASTER_ADDR"] = address;
+    variables_.insert(devices.variables.begin(), devices.variables.end());
+    if (objective.slurm == config::SlurmVariables::worker) {
+        variables_.merge(slurm_variables(started, worker, place, address, devices));
+    }
+    variables_.merge(inherited_variables(started, objective.slurm));
     variables_.emplace("OMP_NUM_THREADS", std::to_string(threads));
-    const std::string devices = devices_of_worker(group, places, visible_devices(environment));
-    if (!devices.empty()) {
-        variables_["CUDA_VISIBLE_DEVICES"] = devices;
+    variables_.emplace("PYTHONUNBUFFERED", "1");
+    device_problem_ = devices.problem;
+    for (const WorkerPlaces::Host& host : hosts) {
+        hosts_ += (hosts_.empty() ? "" : ",") + host.node;
+        hostfile_ += fmt::format("{} slots={}\n", host.node, host.ranks.size());
     }
 }
 
-std::vector<std::string> ProgramEnvironment::with(std::map<std::string, std::string> more, std::int32_t port) const {
+/// jax makes a port of SLURM_JOB_ID, which all workers of a job would share, unless it is given an address.
+std::vector<std::string> ProgramEnvironment::with(Variables more, std::int32_t port) const {
     more["MASTER_PORT"] = std::to_string(port);
+    more["TORCHELASTIC_RUN_ID"] = more["FINCH_ID"];
+    more["FINCH_HOSTS"] = hosts_;
+    if (variables_.contains("SLURM_PROCID")) {
+        more["JAX_COORDINATOR_ADDRESS"] = fmt::format("{}:{}", variables_.at("MASTER_ADDR"), port);
+    }
     more.insert(variables_.begin(), variables_.end());
     std::vector<std::string> environment;
     for (const auto& [name, value] : more) {

@@ -5,15 +5,16 @@
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/base/message.hpp"
-#include "finch/base/printable.hpp"
 #include "finch/cluster/signals.hpp"
 #include "finch/evaluate/order.hpp"
+
+#include "program_end.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <filesystem>
+#include <limits>
 #include <string_view>
 #include <unistd.h>
 #include <utility>
@@ -24,33 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double seconds_to_first_order = 600;  // the leader reads the run first
-constexpr std::size_t lines_of_problem = 10;
-constexpr std::size_t bytes_of_problem = 1500;
-
-/// The last lines of what a program wrote, as text that a file and a terminal can show.
-std::string last_lines(const std::string& text) {
-    std::size_t end = text.size();
-    while (end > 0 && (text[end - 1] == '\n' || text[end - 1] == ' ')) {
-        --end;
-    }
-    std::size_t begin = end;
-    for (std::size_t lines = 0; begin > 0 && end - begin < bytes_of_problem; --begin) {
-        if (text[begin - 1] == '\n' && ++lines == lines_of_problem) {
-            break;
-        }
-    }
-    return printable(std::string_view(text).substr(begin, end - begin));
-}
-
-std::string how_it_ended(const process::Ended& ended) {
-    if (!ended.problem.empty()) {
-        return ended.problem;
-    }
-    if (ended.signal != 0) {
-        return fmt::format("ended by signal {} ({})", ended.signal, ::strsignal(ended.signal));
-    }
-    return fmt::format("exit code {}", ended.code);
-}
 
 /// A new file, whatever a program has put there. Throws std::filesystem::filesystem_error.
 void write_file(const fs::path& path, const std::string& text) {
@@ -74,7 +48,7 @@ Programs::Programs(const config::Config& config, const CommandLine& line, const 
       group_(group),
       launcher_(launcher),
       run_(std::move(place.run)),
-      environment_(group, std::move(place.ranks), objective_.launch, std::max(1, place.threads / config.workers.slots)),
+      environment_(group, place.ranks, objective_, std::max(1, place.threads / config.workers.slots)),
       slots_(static_cast<std::size_t>(config.workers.slots)),
       ledger_(meter, slots_.size()) {}
 
@@ -97,7 +71,14 @@ void Programs::prepare_folder(const search::Individual& individual, const Comman
             fs::create_directories((paths.folder / name).parent_path());
             write_file(paths.folder / name, text);
         }
+        if (line_.uses_hostfile()) {
+            write_file(paths.hostfile, environment_.hostfile());
+        }
     }
+}
+
+CommandLine::Paths Programs::paths_of(search::Id id, bool resumes) const {
+    return {run_.root(), folder_of(id), resumes, environment_.hosts(), file_of(id, "hosts")};
 }
 
 process::Program Programs::program_of(const ProgramOrder& order, const search::Individual& individual,
@@ -113,18 +94,33 @@ void Programs::start(const ProgramOrder& order) {
     Slot& slot = slots_.at(order.slot);
     ByteReader reader(std::as_bytes(std::span(order.individual)));
     const search::Individual individual = search::read_individual(reader);
-    const CommandLine::Paths paths{run_.root(), folder_of(individual.id), order.resumes};
+    const CommandLine::Paths paths = paths_of(individual.id, order.resumes);
+    const double now = steady_seconds();
     slot = Slot{.child = std::move(slot.child),
                 .id = individual.id,
                 .runs = starts_here(),
                 .is_evaluated = true,
-                .began = steady_seconds()};
+                .began = now,
+                .heard = now};
     ledger_.begin(order.slot);
-    if (!slot.runs) {
-        return;
-    }
     try {
-        prepare_folder(individual, paths);
+        if (slot.runs) {
+            prepare_folder(individual, paths);
+        }
+    } catch (const fs::filesystem_error& error) {
+        fail(slot, error.what(), is_of_storage(error.code().value()) ? Fault::storage : Fault::failed);
+    }
+    if (!objective_.files.empty() || line_.uses_hostfile()) {
+        static_cast<void>(group_.maximum(0));  // the leader has written what the others' programs read
+    }
+    if (slot.runs) {
+        start_child(slot, order, individual, paths);
+    }
+}
+
+void Programs::start_child(Slot& slot, const ProgramOrder& order, const search::Individual& individual,
+                           const CommandLine::Paths& paths) {
+    try {
         if (!objective_.persistent || !slot.child || slot.child->ended()) {
             slot.child.reset();
             slot.child.emplace(launcher_.start(program_of(order, individual, paths)));
@@ -146,23 +142,33 @@ void Programs::fail(Slot& slot, const std::string& why, Fault fault) const {
     slot.problem = group_.size() > 1 ? fmt::format("rank {}: {}", group_.rank(), why) : why;
 }
 
+void Programs::take_line(Slot& slot, ReportLine line) const {
+    slot.questions += line.kind == ReportLine::Kind::question ? 1 : 0;
+    const bool is_first_miss = slot.near_miss.empty();
+    if (line.kind == ReportLine::Kind::done) {
+        const bool is_of_this = line.id.empty() || line.id == to_text(slot.id);
+        slot.runs = !objective_.persistent || !is_of_this;
+    } else if (line.kind == ReportLine::Kind::near_miss) {
+        slot.near_miss = is_first_miss ? fmt::format("'{}' is none", line.text) : slot.near_miss;
+    } else if (group_.is_leader()) {
+        slot.reports.push_back(std::move(line));
+    } else if (line.kind == ReportLine::Kind::report && is_first_miss) {
+        slot.near_miss = fmt::format("'{}' is from rank {}, and rank 0 must report", line.text, group_.rank());
+    }
+}
+
 /// Takes what the program said, and how it ended.
 void Programs::look(Slot& slot) const {
     if (!slot.runs) {
         return;
     }
     const std::optional<process::Ended> ended = slot.child->ended();  // before its last lines are taken
-    for (const std::string& text : slot.child->take_lines()) {
+    const std::vector<std::string> lines = slot.child->take_lines();
+    slot.heard = lines.empty() ? slot.heard : steady_seconds();
+    for (const std::string& text : lines) {
         std::optional<ReportLine> line = read_report_line(text);
-        if (!line || !slot.runs) {
-            continue;
-        }
-        slot.questions += line->kind == ReportLine::Kind::question ? 1 : 0;
-        if (line->kind == ReportLine::Kind::done) {
-            const bool is_of_this = line->id.empty() || line->id == to_text(slot.id);
-            slot.runs = !objective_.persistent || !is_of_this;
-        } else if (group_.is_leader()) {
-            slot.reports.push_back(std::move(*line));
+        if (line && slot.runs) {
+            take_line(slot, std::move(*line));
         }
     }
     if (ended && slot.runs) {
@@ -171,18 +177,26 @@ void Programs::look(Slot& slot) const {
 }
 
 void Programs::judge(Slot& slot, const process::Ended& ended) const {
-    slot.signal = ended.signal;
+    slot.ended_at = slot.child->ended_at();
     const bool was_not_started = !ended.problem.empty() && ended.code == 127;
+    const std::string errors = slot.child->errors();
+    if (slot.near_miss.empty() && slot.reports.empty()) {
+        slot.near_miss = near_miss_in(errors);
+    }
     if (ended == process::Ended{} && !objective_.persistent) {
         slot.runs = false;
         return;
     }
-    const std::string errors = slot.child->errors();
+    slot.signal = slot.was_told ? 0 : signal_of_stop(ended);
+    const bool port_is_taken = is_port_taken(errors) || is_port_taken(slot.child->output());
     const std::string said = last_lines(errors.empty() ? slot.child->output() : errors);
     const std::string how =
         ended == process::Ended{} ? "a persistent program ended before it said 'finch done'" : how_it_ended(ended);
-    fail(slot, how + (said.empty() ? "" : ": " + said), was_not_started ? Fault::not_started : Fault::failed);
-    if (slot.was_told) {
+    fail(slot, how + (said.empty() ? "" : ": " + said),
+         was_not_started ? Fault::not_started
+         : port_is_taken ? Fault::port_taken
+                         : Fault::failed);
+    if (slot.was_told && !port_is_taken) {
         slot.problem.clear();  // no fault of its own
     }
 }
@@ -218,6 +232,9 @@ void Programs::remove_files(search::Id id) const {
         spdlog::warn("{} could not be removed: {}", folder_of(id).string(), failed.message());
     }
     fs::remove(file_of(id, "reports"), failed);
+    if (line_.uses_hostfile()) {
+        fs::remove(file_of(id, "hosts"), failed);
+    }
     for (const char* what : {"output", "errors"}) {
         fs::remove(file_of(id, what), failed);
         for (int rank = 0; rank < group_.size() && group_.size() > 1; ++rank) {
@@ -245,11 +262,24 @@ void Programs::release(std::uint32_t number, bool ends_program) {
             slot.child.reset();
         }
     }
-    problem_.clear();
-    for (const std::string& text : comm::gather_all(group_.get(), slot.problem)) {
-        problem_ = problem_.empty() ? text : problem_;
-    }
+    gather_last_words(slot);
     slot.reports.clear();
+}
+
+/// The first rank that failed is the cause: the others fail since it is gone.
+void Programs::gather_last_words(const Slot& slot) {
+    problem_.clear();
+    near_miss_.clear();
+    double first = std::numeric_limits<double>::infinity();
+    const std::string mine = to_message(LastWords{slot.ended_at, slot.problem, slot.near_miss});
+    for (const std::string& message : comm::gather_all(group_.get(), mine)) {
+        LastWords words = from_message<LastWords>(message);
+        if (!words.problem.empty() && words.ended_at < first) {
+            first = words.ended_at;
+            problem_ = std::move(words.problem);
+        }
+        near_miss_ = near_miss_.empty() ? words.near_miss : near_miss_;
+    }
 }
 
 std::vector<Programs::Standing> Programs::look(const std::vector<ProgramOrder::Answers>& answers) {
@@ -259,8 +289,10 @@ std::vector<Programs::Standing> Programs::look(const std::vector<ProgramOrder::A
         count_energy(static_cast<std::uint32_t>(i));
         look(slot);
         answer(slot, answers.at(i));
+        const bool has_ended = slot.is_evaluated && starts_here() && !slot.runs && slot.fault == Fault::none;
         const auto all = group_.maximum({static_cast<std::int64_t>(slot.runs), static_cast<std::int64_t>(slot.fault)});
-        standings.push_back({all[0] != 0, static_cast<Fault>(all[1])});
+        const auto ends = group_.maximum({static_cast<std::int64_t>(slot.signal != 0), std::int64_t{has_ended}});
+        standings.push_back({all[0] != 0, static_cast<Fault>(all[1]), ends[0] != 0, ends[1] != 0});
     }
     static_cast<void>(agree(group_, Status::running));  // also on a stop that was asked of any rank
     return standings;
@@ -330,11 +362,6 @@ bool Programs::wait(double seconds) {
         }
     }
     return process::wait_for_any(children, seconds);
-}
-
-bool Programs::was_signalled(std::uint32_t slot) const {
-    const Slot& one = slots_.at(slot);
-    return !one.was_told && cluster::is_stop_signal(one.signal);
 }
 
 }  // namespace finch::evaluate

@@ -16,6 +16,7 @@ namespace {
 constexpr std::string_view prefix = "finch ";
 constexpr std::size_t most_values = 100;
 constexpr std::size_t longest_name = Metric::longest_name;
+constexpr std::size_t longest_quote = 200;  // bytes
 
 bool is_space(char letter) {
     return std::isspace(static_cast<unsigned char>(letter)) != 0;
@@ -38,6 +39,44 @@ std::optional<double> number_in(std::string_view text) {
     char* end = nullptr;
     const double value = std::strtod(word.c_str(), &end);
     return word.empty() || is_hexadecimal || end != word.c_str() + word.size() ? std::nullopt : std::optional(value);
+}
+
+/// `line` without the sequences by which terminals are told of colours, positions and titles.
+std::string without_escapes(const std::string& line) {
+    constexpr char escape = '\x1b';
+    std::string plain;
+    for (std::size_t at = 0; at < line.size();) {
+        const std::size_t begin = std::min(line.find(escape, at), line.size());
+        plain.append(line, at, begin - at);
+        const char kind = begin + 1 < line.size() ? line[begin + 1] : '\0';
+        std::size_t last = begin + 1;
+        if (kind == '[') {  // parameters, then a letter or one of @ [ \ ] ^ _ ` { | } ~
+            last = begin + 2;
+            while (last < line.size() && (line[last] < '@' || line[last] > '~')) {
+                ++last;
+            }
+        } else if (kind == ']') {  // a text that ends with a bell or ESC and a backslash
+            const std::size_t end = line.find_first_of("\a\x1b", begin + 2);
+            last = end == std::string::npos ? line.size() : line[end] == escape ? end + 1 : end;
+        } else if (kind == '(' || kind == ')') {  // a set of characters
+            last = begin + 2;
+        }
+        at = last + 1;
+    }
+    return plain;
+}
+
+/// A line with "finch" and, behind it, "loss" or "done".
+std::optional<ReportLine> near_miss(std::string_view line) {
+    std::string text(line);
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](char letter) { return static_cast<char>(std::tolower(static_cast<unsigned char>(letter))); });
+    const std::size_t name = text.find("finch");
+    if (name == std::string::npos ||
+        (text.find("loss", name) == std::string::npos && text.find("done", name) == std::string::npos)) {
+        return std::nullopt;
+    }
+    return ReportLine{.kind = ReportLine::Kind::near_miss};
 }
 
 ReportLine problem(const std::string& what) {
@@ -165,11 +204,13 @@ std::optional<double> ReportLine::value(std::string_view name) const {
     return found == values.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::optional<ReportLine> read_report_line(const std::string& line) {
+namespace {
+
+std::optional<ReportLine> read_line(std::string_view line) {
     if (!line.starts_with(prefix)) {
-        return std::nullopt;
+        return near_miss(line);
     }
-    const std::string_view rest = trimmed(std::string_view(line).substr(prefix.size()));
+    const std::string_view rest = trimmed(line.substr(prefix.size()));
     if (rest == "stop?") {
         return ReportLine{.kind = ReportLine::Kind::question};
     }
@@ -183,7 +224,18 @@ std::optional<ReportLine> read_report_line(const std::string& line) {
         return read_json(std::string(rest));
     }
     const std::string_view first = rest.substr(0, rest.find(' '));
-    return first.find('=') == std::string_view::npos ? std::nullopt : std::optional(read_words(rest));
+    return first.find('=') == std::string_view::npos ? near_miss(line) : std::optional(read_words(rest));
+}
+
+}  // namespace
+
+std::optional<ReportLine> read_report_line(const std::string& line) {
+    const std::string text = without_escapes(line);
+    std::optional<ReportLine> read = read_line(text);
+    if (read) {
+        read->text = printable(std::string_view(text).substr(0, longest_quote));
+    }
+    return read;
 }
 
 }  // namespace finch::evaluate

@@ -11,16 +11,20 @@
 namespace finch::evaluate {
 
 std::optional<std::string> ReportedCurve::add(const ReportLine& line) {
+    const auto refused = [&](const std::string& why) { return fmt::format("{}, in '{}'", why, line.text); };
+    if (line.kind == ReportLine::Kind::problem) {
+        return refused(line.problem);
+    }
     const auto value = [&](std::string_view name) {
         return line.value(name).value_or(std::numeric_limits<double>::quiet_NaN());
     };
     const auto loss = line.value("loss");
     const double said = line.value("epoch") ? value("epoch") : static_cast<double>(++reported_);
     if (!loss) {
-        return "a report without a loss";
+        return refused("a report needs a loss");
     }
     if (!(said >= 1 && said <= std::numeric_limits<std::int32_t>::max() && said == std::floor(said))) {
-        return fmt::format("an epoch of {}", said);
+        return refused("epochs are whole numbers and count from 1");
     }
     const auto number = static_cast<std::int32_t>(said);
     while (!epochs_.empty() && epochs_.back().epoch >= number) {

@@ -46,7 +46,7 @@ public:
         if (!all_gone) {
             ended_.problem = fmt::format("{} of its processes cannot be ended", children(::getpid()).size());
         }
-        send_packet(control_, report_of(ended_));
+        send_packet(control_, report_of(ended_, ended_at_));
         return all_gone ? exit_reported : exit_left_descendants;
     }
 
@@ -60,6 +60,7 @@ private:
         while ((process = ::waitpid(-1, &status, WNOHANG)) > 0) {
             if (process == program_) {
                 program_ = 0;
+                ended_at_ = unix_seconds();
                 ended_.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
                 ended_.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
             }
@@ -138,6 +139,7 @@ private:
     const FileDescriptor& signals_;
     bool helper_gone_ = false;
     Ended ended_;
+    double ended_at_ = 0;     ///< Unix seconds
     pid_t program_;           ///< 0 once it has ended
     pid_t group_;             ///< its process group, which the others of a shell's pipeline may outlive it in
     bool has_grace_ = false;  ///< a signal was handed on: what is left has the time until an order to end

@@ -150,6 +150,7 @@ void Child::receive_report() {
         case Received::nothing:
             return;
         case Received::packet:
+            ended_at_ = report.ended_at > 0 ? report.ended_at : unix_seconds();
             return finish(ended_of(report));
         case Received::end_of_file:
             return finish({0, SIGKILL, "the processes that watched over it were killed"});

@@ -60,8 +60,8 @@ Received receive_bytes(const FileDescriptor& socket, std::span<std::byte> bytes)
     return count < 0 && errno == EAGAIN ? Received::nothing : Received::end_of_file;
 }
 
-Report report_of(const Ended& ended) {
-    Report report{ended.code, ended.signal, {}};
+Report report_of(const Ended& ended, double ended_at) {
+    Report report{ended.code, ended.signal, ended_at, {}};
     ended.problem.copy(report.problem.data(), report.problem.size() - 1);
     return report;
 }

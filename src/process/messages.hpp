@@ -24,6 +24,7 @@ struct Order {
 struct Report {
     int code;
     int signal;
+    double ended_at;                ///< Unix seconds; 0: not known
     std::array<char, 256> problem;  ///< ends with '\0'
 };
 
@@ -54,7 +55,7 @@ Received receive_packet(const FileDescriptor& socket, Packet& packet) noexcept {
     return receive_bytes(socket, std::as_writable_bytes(std::span(&packet, 1)));
 }
 
-[[nodiscard]] Report report_of(const Ended& ended);
+[[nodiscard]] Report report_of(const Ended& ended, double ended_at = 0);
 [[nodiscard]] Ended ended_of(const Report& report);
 
 /// Returns whether the helper is there and took it. May wait for the helper.

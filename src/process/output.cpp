@@ -35,12 +35,20 @@ std::string KeptText::text() const {
 }
 
 void LineSplitter::append(std::string_view text) {
-    for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    while (!text.empty()) {
+        if (std::exchange(after_return_, false) && text.front() == '\n') {
+            text.remove_prefix(1);
+            continue;
+        }
+        const std::size_t end = text.find_first_of("\r\n");
         extend(text.substr(0, end));
+        if (end == std::string_view::npos) {
+            return;
+        }
         end_line();
+        after_return_ = text[end] == '\r';
         text.remove_prefix(end + 1);
     }
-    extend(text);
 }
 
 void LineSplitter::extend(std::string_view piece) {

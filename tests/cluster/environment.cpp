@@ -28,6 +28,13 @@ TEST_CASE("Environment: of_this_process sees what setenv set, also with an equal
     CHECK(Environment::of_this_process().text("FINCH_TEST_VARIABLE") == "a=b");
 }
 
+TEST_CASE("Environment: at_start does not see what was set later") {
+    ::setenv("FINCH_TEST_LATER", "1", 1);
+
+    CHECK_FALSE(Environment::at_start().text("FINCH_TEST_LATER").has_value());
+    CHECK(Environment::at_start().text("PATH") == Environment::of_this_process().text("PATH"));
+}
+
 TEST_CASE("Slurm: everything is absent outside a job") {
     const Slurm slurm = Slurm::read(Environment(Variables{{"PATH", "/bin"}}));
 

@@ -46,10 +46,32 @@ TEST_CASE("a zero is 0 however it is written, and a number the nearest double") 
     CHECK(loss("-18446744073709551616") == -18446744073709551616.0);
 }
 
+TEST_CASE("colours, moves of the cursor and titles of terminals are no part of a line") {
+    for (const char* text : {"\x1b[32mfinch\x1b[0m loss=\x1b[1;31m0.5\x1b[m", "\x1b[2K\x1b[1Gfinch loss=0.5\x1b[K",
+                             "\x1b]0;training\afinch loss=0.5", "\x1b]0;a\x1b\\finch loss=0.5\x1b(B\x1b[m\x1b"}) {
+        CAPTURE(text);
+        const auto line = read_report_line(text);
+        REQUIRE(line);
+        CHECK(line->value("loss") == 0.5);
+        CHECK(line->text == "finch loss=0.5");
+    }
+}
+
+TEST_CASE("what was maybe meant for a report is told from other lines") {
+    for (const char* text : {" finch loss=1", "INFO: finch loss=1", "100%|##|finch loss=1", "Finch loss=1",
+                             "finch loss = 1", "finch loss: 1", "finch: loss=1", "[finch] done 0.0.1"}) {
+        CAPTURE(text);
+        const auto line = read_report_line(text);
+        REQUIRE(line);
+        CHECK(line->kind == Kind::near_miss);
+        CHECK(line->text == text);
+    }
+    CHECK_FALSE(read_report_line("loss of finch"));
+    CHECK(read_report_line("a finch's loss " + std::string(1000, 'x'))->text.size() == 200);
+}
+
 TEST_CASE("other lines are not for Finch, and what cannot be read is named") {
     CHECK_FALSE(read_report_line("loss=1"));
-    CHECK_FALSE(read_report_line("finches loss=1"));
-    CHECK_FALSE(read_report_line(" finch loss=1"));
     CHECK(read_report_line("finch stop?")->kind == Kind::question);
     CHECK(read_report_line("finch done")->kind == Kind::done);
     CHECK(read_report_line("finch done 0.1.2")->id == "0.1.2");

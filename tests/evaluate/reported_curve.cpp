@@ -47,9 +47,11 @@ TEST_CASE("epochs count from 1, unless they are said; one that comes again repla
 
 TEST_CASE("what is no epoch is refused, and changes nothing") {
     ReportedCurve curve;
-    CHECK(add(curve, "accuracy=1") == "a report without a loss");
+    CHECK(add(curve, "accuracy=1") == "a report needs a loss, in 'finch accuracy=1'");
+    CHECK(add(curve, "loss=x") == "'loss=x' is no number, in 'finch loss=x'");
     for (const char* epoch : {"0", "-1", "1.5", "nan", "1e10"}) {
-        CHECK(add(curve, std::string("loss=1 epoch=") + epoch)->starts_with("an epoch of "));
+        CHECK(add(curve, std::string("loss=1 epoch=") + epoch) ==
+              std::string("epochs are whole numbers and count from 1, in 'finch loss=1 epoch=") + epoch + "'");
     }
     CHECK(curve.epochs().empty());
 }

@@ -32,10 +32,26 @@ def nodes_that_meet():
             time.sleep(0.05)
 
 
+def check_place():
+    """Each framework's rule gives the rank and the size that torchrun's variables give."""
+    e = os.environ
+    per_node = int(e["LOCAL_WORLD_SIZE"])
+    ranks = {"Lightning": int(e.get("NODE_RANK", e["GROUP_RANK"])) * per_node + int(e["LOCAL_RANK"]),
+             "Lightning on Slurm": int(e["SLURM_NODEID"]) * int(e["SLURM_NTASKS_PER_NODE"]) + int(e["SLURM_LOCALID"]),
+             "jax": int(e["SLURM_PROCID"]), "ignite": int(e["SLURM_PROCID"])}
+    sizes = {"Lightning": int(e["GROUP_WORLD_SIZE"]) * per_node, "jax": int(e["SLURM_NTASKS"]),
+             "ignite": int(e["SLURM_JOB_NUM_NODES"]) * int(e["SLURM_NTASKS_PER_NODE"])}
+    if set(ranks.values()) != {rank} or set(sizes.values()) != {size}:
+        sys.exit(f"rank {rank} of {size}: {ranks}, {sizes}")
+    if socket.gethostname() != e["SLURM_STEP_NODELIST"].split(",")[int(e["SLURM_NODEID"])]:
+        sys.exit(f"{socket.gethostname()} is not at its place in {e['SLURM_STEP_NODELIST']}")
+
+
 saved = pathlib.Path(os.environ["FINCH_CHECKPOINT_DIR"], "epoch")
 trail = pathlib.Path(os.environ["FINCH_RUN"] + ".trails", os.environ["FINCH_ID"])
 stop = []
 signal.signal(signal.SIGUSR2, lambda *_: stop.append(True))
+check_place()
 nodes = nodes_that_meet()
 goes_on = bool(os.environ.get("FINCH_RESUME"))
 held = os.environ["FINCH_ID"] in os.environ.get("HELD_INDIVIDUALS", "").split() and not goes_on

@@ -187,13 +187,30 @@ programs_stop_and_resume() {
     done
 }
 
-# A worker's ranks on both nodes meet at the address and port that they are given.
+# A worker's ranks on both nodes meet at the address and port that they are given, and know their places by the rules of
+# Lightning, jax and ignite.
 programs_across_nodes() {
     local id
     id=$(config=program.yaml submit --set workers.ranks=4 --set workers.islands=1 --set search.budget.evaluations=3)
     wait_for_completion "$id"
     check "$run/population.h5" --evaluations 3 || fail "the archive"
     [ "$(cat "$run".trails/* | grep -c '^begins after 0 as one of 4 on 2$')" = 3 ] || fail "$(head "$run".trails/*)"
+}
+
+# The leader's program starts an MPI program on both nodes of its worker, by mpirun and by srun.
+a_leader_starts_an_mpi_program() {
+    local id start
+    cp "$(dirname "$program")/tests/finch_mpi_program" "$work/"
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    for start in "mpirun --hostfile {hostfile} -n 4" "srun --mpi=pmix --nodelist={hosts} --nodes=2 --ntasks=4"; do
+        run=$work/run-${start%% *}
+        id=$(config=program.yaml submit --set workers.ranks=4 --set workers.islands=1 --set search.budget.evaluations=2 \
+            --set search.objective.launch=leader --set "search.objective.command=$start $work/finch_mpi_program")
+        wait_for_completion "$id"
+        check "$run/population.h5" --evaluations 2 || fail "the archive"
+        [ "$(on_head "$work/build/finch" show "$run" --csv | grep -c ',4\.02,')" = 2 ] ||
+            fail "${start%% *}: not 4 ranks on 2 nodes: $(on_head "$work/build/finch" show "$run" 0.0.1)"
+    done
 }
 
 # Rank 1 needs 4 s longer than the others for its last snapshot, so the ranks leave at different moments.

@@ -28,7 +28,8 @@ struct PreparedPrograms {
 /// rank's node. Throws ConfigError.
 [[nodiscard]] std::optional<PreparedPrograms> prepare_programs_everywhere(const config::Config& config);
 
-/// Collective over the worker. Its programs, on this rank. `config`, `prepared`, `group` and `launcher` outlive it.
+/// Collective over the world. The worker's programs, on this rank; warns of devices that they do not see. `config`,
+/// `prepared`, `group` and `launcher` outlive it.
 [[nodiscard]] std::unique_ptr<evaluate::Programs> make_programs(const config::Config& config,
                                                                 const PreparedPrograms& prepared,
                                                                 const comm::Group& group, process::Launcher& launcher,

@@ -13,6 +13,8 @@ class Environment {
 public:
     explicit Environment(std::map<std::string, std::string> variables) : variables_(std::move(variables)) {}
     [[nodiscard]] static Environment of_this_process();
+    /// Of this process as it was started, without what it and its libraries have set since.
+    [[nodiscard]] static Environment at_start();
 
     [[nodiscard]] std::optional<std::string> text(const std::string& name) const;
     /// A whole number. Nothing where unset, empty or no number.

@@ -23,11 +23,18 @@ constexpr std::array<std::string_view, 2> words_of(Launch) {
     return {"ranks", "leader"};
 }
 
+/// What a program reads of Slurm: the variables of a step that consists of its worker alone, or none.
+enum class SlurmVariables { worker, none };
+constexpr std::array<std::string_view, 2> words_of(SlurmVariables) {
+    return {"worker", "none"};
+}
+
 /// Any program, started for each individual, that says its loss on standard output (docs/programs.md).
 struct CommandObjective {
     std::string command;
     bool shell = false;
     Launch launch = Launch::ranks;
+    SlurmVariables slurm = SlurmVariables::worker;
     bool persistent = false;
     bool interactive = false;
     std::map<std::string, std::string> files;  ///< path in the evaluation's folder: path of its template
@@ -40,6 +47,8 @@ struct CommandObjective {
 
 /// Names that stand for something beside the genes, in a command and in templates.
 inline constexpr std::array<std::string_view, 5> names_of_evaluation = {"id", "seed", "run", "folder", "here"};
+/// The nodes of the worker; a gene of such a name takes precedence.
+inline constexpr std::array<std::string_view, 2> names_of_worker = {"hosts", "hostfile"};
 
 /// A text in which {NAME}s are replaced.
 class Template {
@@ -54,6 +63,7 @@ public:
     [[nodiscard]] static Template plain(std::string text);
     /// Throws std::out_of_range where a value is missing.
     [[nodiscard]] std::string render(const std::map<std::string, std::string>& values) const;
+    [[nodiscard]] bool uses(const std::string& name) const;
     /// Whether anything is replaced.
     [[nodiscard]] bool is_constant() const noexcept;
 

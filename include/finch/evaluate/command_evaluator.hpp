@@ -1,6 +1,7 @@
 #pragma once
 
 #include "finch/config/config.hpp"
+#include "finch/evaluate/program_warnings.hpp"
 #include "finch/evaluate/programs.hpp"
 #include "finch/evaluate/reported_curve.hpp"
 #include "finch/island/evaluator.hpp"
@@ -53,10 +54,12 @@ private:
         search::Individual individual{};
         ReportedCurve curve{};
         std::string misreport{};  ///< what could not be read
+        double reported_at = 0;   ///< steady seconds: the first report came; 0: none has
         ProgramOrder::Answers answers{};
         bool is_pruned = false;
         double began = 0;         ///< steady seconds, in this start
         double ended_at = 0;      ///< steady seconds: ended by a signal from elsewhere, maybe that of a stop; 0: not
+        double waits_since = 0;   ///< steady seconds: a rank has ended and others run; 0: not so
         std::int32_t rung = 0;    ///< that was told of
         std::int32_t epochs = 0;  ///< that were told of
         double tell_at = 0;       ///< steady seconds: its progress, next
@@ -71,10 +74,12 @@ private:
     void take_report(Running& running, const ReportLine& line);
     void decide(std::uint32_t slot, const Programs::Standing& standing);
     void end(std::uint32_t slot, EndReason why, double grace_seconds);
-    [[nodiscard]] bool may_be_of_a_stop(std::uint32_t slot);
-    [[nodiscard]] std::optional<search::Individual> ended(std::uint32_t slot, bool failed);
+    [[nodiscard]] bool may_be_of_a_stop(std::uint32_t slot, const Programs::Standing& standing);
+    [[nodiscard]] std::optional<search::Individual> ended(std::uint32_t slot, Programs::Fault fault);
+    [[nodiscard]] std::string problem_of(const Running& running, bool failed) const;
     [[nodiscard]] search::Individual interrupted(std::uint32_t slot);
-    [[nodiscard]] bool begins_again(std::uint32_t slot);
+    [[nodiscard]] bool begins_again(std::uint32_t slot, Programs::Fault fault);
+    void warn_of_waiting(std::uint32_t slot, const Programs::Standing& standing);
     void note_starts(std::uint32_t slot, const Programs::Standing& standing);
     void add_time(search::Individual& individual, double began) const;
     void describe_progress(search::Individual& individual) const;
@@ -91,6 +96,7 @@ private:
     double last_look_ = 0;
     double last_seconds_ = std::numeric_limits<double>::infinity();  ///< that the evaluation which ended last took
     int not_started_ = 0;                                            ///< programs, in a row
+    ProgramWarnings warnings_;
 };
 
 }  // namespace finch::evaluate

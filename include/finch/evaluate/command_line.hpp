@@ -31,6 +31,8 @@ public:
         std::filesystem::path run;
         std::filesystem::path folder;
         bool resumes = false;
+        std::string hosts{};  ///< of the worker
+        std::filesystem::path hostfile{};
         /// FINCH_CHECKPOINT_DIR. (`checkpoint` is the name of a file that TensorFlow writes beside its weights.)
         [[nodiscard]] std::filesystem::path checkpoints() const { return folder / "checkpoints"; }
     };
@@ -44,6 +46,8 @@ public:
     /// The files of an evaluation's folder, rendered.
     [[nodiscard]] std::map<std::string, std::string> files(const search::Individual& individual,
                                                            const Paths& paths) const;
+    /// Whether the command or a template names {hostfile}.
+    [[nodiscard]] bool uses_hostfile() const;
     /// The program that is started; empty where a shell is.
     [[nodiscard]] std::string program() const;
 

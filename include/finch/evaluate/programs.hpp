@@ -40,13 +40,15 @@ struct ProgramOrder {
 /// The programs of one worker on this rank, a slot each. Every rank of the worker has one and obeys the same orders.
 class Programs {
 public:
-    /// What went wrong with an evaluation; the larger is the worse. storage: its folder cannot be made, for no fault of
-    /// its own.
-    enum class Fault : std::int64_t { none, failed, not_started, storage };
+    /// What went wrong with an evaluation; the larger is the worse. port_taken: MASTER_PORT was in use. storage: its
+    /// folder cannot be made, for no fault of its own.
+    enum class Fault : std::int64_t { none, failed, port_taken, not_started, storage };
     /// How an evaluation stands on all ranks together.
     struct Standing {
         bool runs = false;  ///< on any rank
         Fault fault = Fault::none;
+        bool was_signalled = false;  ///< a rank was ended by a signal that came from elsewhere
+        bool waits = false;          ///< it has ended on a rank, without a fault
     };
     struct Place {
         WorkerPlaces ranks;
@@ -69,12 +71,16 @@ public:
     [[nodiscard]] std::vector<ReportLine> take_reports(std::uint32_t slot);
     /// Whether this rank's program has just ended, or said something: there is something to look at.
     [[nodiscard]] bool wait(double seconds);
-    /// Why the last evaluation of `slot` failed, of the lowest rank that has something to say. After `release`.
+    /// Why the last evaluation of `slot` failed, of the rank that ended first. After `release`.
     [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
+    /// What was maybe meant for a report, of the lowest rank that has said such a thing; may be empty. After `release`.
+    [[nodiscard]] const std::string& near_miss() const noexcept { return near_miss_; }
+    /// Steady seconds: when this rank's program said something last, or was given the individual.
+    [[nodiscard]] double last_heard(std::uint32_t slot) const { return slots_.at(slot).heard; }
     /// What the last evaluation of `slot` took in this start, on all ranks. After `release`.
     [[nodiscard]] const energy::Energy& energy() const noexcept { return energy_; }
-    /// Whether it was ended by a signal that came from elsewhere, on this rank.
-    [[nodiscard]] bool was_signalled(std::uint32_t slot) const;
+    /// Empty if the devices that programs see are as many as they need.
+    [[nodiscard]] const std::string& device_problem() const noexcept { return environment_.device_problem(); }
     [[nodiscard]] std::filesystem::path folder_of(search::Id id) const { return run_.evaluation(id); }
     /// What Finch itself keeps of an evaluation, beside its folder.
     [[nodiscard]] std::filesystem::path file_of(search::Id id, const std::string& what) const {
@@ -94,19 +100,33 @@ private:
         std::uint64_t answered = 0;
         std::vector<ReportLine> reports{};
         std::string problem{};
-        int signal = 0;
+        std::string near_miss{};
+        int signal = 0;             ///< that came from elsewhere and ended it
+        double ended_at = 0;        ///< Unix seconds
         bool is_evaluated = false;  ///< from its start to its release
         double began = 0;           ///< steady seconds
+        double heard = 0;           ///< steady seconds
+    };
+    /// What a rank says of an evaluation's end.
+    struct LastWords {
+        double ended_at = 0;
+        std::string problem{};
+        std::string near_miss{};
     };
 
     void start(const ProgramOrder& order);
     void look(Slot& slot) const;
+    void take_line(Slot& slot, ReportLine line) const;
+    void gather_last_words(const Slot& slot);
     void judge(Slot& slot, const process::Ended& ended) const;
     void fail(Slot& slot, const std::string& why, Fault fault) const;
     static void answer(Slot& slot, const ProgramOrder::Answers& answers);
     [[nodiscard]] std::vector<Standing> look(const std::vector<ProgramOrder::Answers>& answers);
     void release(std::uint32_t number, bool ends_program);
     void count_energy(std::uint32_t number);
+    [[nodiscard]] CommandLine::Paths paths_of(search::Id id, bool resumes) const;
+    void start_child(Slot& slot, const ProgramOrder& order, const search::Individual& individual,
+                     const CommandLine::Paths& paths);
     void prepare_folder(const search::Individual& individual, const CommandLine::Paths& paths) const;
     [[nodiscard]] process::Program program_of(const ProgramOrder& order, const search::Individual& individual,
                                               const CommandLine::Paths& paths) const;
@@ -124,6 +144,7 @@ private:
     energy::Ledger ledger_;
     energy::Energy energy_;
     std::string problem_;
+    std::string near_miss_;
 };
 
 }  // namespace finch::evaluate

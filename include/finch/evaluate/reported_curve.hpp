@@ -19,7 +19,7 @@ public:
     explicit ReportedCurve(std::int32_t ranks = 1) : ranks_(ranks) {}
 
     /// Adds an epoch, in place of that epoch and later ones if they were reported before. Without an epoch's number
-    /// reports count from 1. Returns what is wrong with `line`; nothing if it was added.
+    /// reports count from 1. Returns what is wrong with `line`, which it quotes; nothing if it was added.
     std::optional<std::string> add(const ReportLine& line);
 
     /// Appends the last epoch to a file, as a line that recall() reads. False where it cannot be written.

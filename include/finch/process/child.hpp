@@ -52,6 +52,8 @@ public:
     /// How the program ended, once it and all of its descendants are gone: what outlives it gets TERM, and KILL after
     /// 2 s. The lines that came before are still there to be taken.
     [[nodiscard]] std::optional<Ended> ended();
+    /// When the program itself ended, in Unix seconds; 0 where that is not known.
+    [[nodiscard]] double ended_at() const noexcept { return ended_at_; }
 
     /// What is kept of standard output and standard error, up to now.
     [[nodiscard]] std::string output() const { return output_.text(); }
@@ -79,6 +81,7 @@ private:
     KeptText output_;
     KeptText errors_;
     std::optional<Ended> ended_;
+    double ended_at_ = 0;
 };
 
 /// Waits until a child has something (lines, its end), `seconds` pass or a signal is handled. Returns whether one has.

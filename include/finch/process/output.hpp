@@ -26,7 +26,7 @@ private:
     std::string tail_;  ///< what follows the head: its last `half_` bytes at least
 };
 
-/// Cuts a stream of bytes into lines.
+/// Cuts a stream of bytes into lines, which end with '\n', "\r\n" or, as progress bars do, '\r'.
 class LineSplitter {
 public:
     static constexpr std::size_t longest_line = std::size_t{64} << 10U;  ///< bytes
@@ -34,7 +34,7 @@ public:
     void append(std::string_view text);
     /// What is left without a line's end is a line.
     void finish();
-    /// The whole lines since the last call, without their '\n'. Of one that is longer than `longest_line` the
+    /// The whole lines since the last call, without their ends. Of one that is longer than `longest_line` the
     /// beginning, followed by " … N bytes left out".
     [[nodiscard]] std::vector<std::string> take();
     [[nodiscard]] bool has_lines() const noexcept { return !lines_.empty(); }
@@ -49,6 +49,7 @@ private:
     std::size_t bytes_ = 0;
     std::string line_;  ///< begun
     std::size_t left_out_ = 0;
+    bool after_return_ = false;  ///< a '\n' that follows ends no second line
 };
 
 }  // namespace finch::process

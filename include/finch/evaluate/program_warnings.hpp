@@ -1,0 +1,29 @@
+#pragma once
+
+#include "finch/search/individual.hpp"
+
+#include <cstddef>
+
+namespace finch::evaluate {
+
+/// Says once each why a search waits or cannot prune. All times in steady seconds. One per worker, of its leader.
+class ProgramWarnings {
+public:
+    explicit ProgramWarnings(bool may_prune);
+
+    /// Some ranks of a program have ended, others run.
+    void ranks_wait(search::Id id, double since);
+    /// A persistent program has said nothing since then.
+    void is_silent(search::Id id, double since);
+    /// A program has ended, after its `first` report came; 0: none came in this start.
+    void has_reported(search::Id id, std::size_t epochs, double began, double first);
+
+private:
+    bool may_prune_;
+    double seconds_;  ///< of waiting before it is said
+    bool has_warned_of_ranks_ = false;
+    bool has_warned_of_silence_ = false;
+    bool has_warned_of_late_reports_ = false;
+};
+
+}  // namespace finch::evaluate

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "finch/process/program.hpp"
+
+#include <string>
+
+/// What can be said of a program that has ended.
+namespace finch::evaluate {
+
+/// The last lines of what a program wrote, as text that a file and a terminal can show.
+[[nodiscard]] std::string last_lines(const std::string& text);
+
+[[nodiscard]] std::string how_it_ended(const process::Ended& ended);
+
+/// Whether a program says that the port which it was given is in use.
+[[nodiscard]] bool is_port_taken(const std::string& said);
+
+/// The signal of a stop that ended it, itself or, as shells report it, what it ran; 0 if none did.
+[[nodiscard]] int signal_of_stop(const process::Ended& ended);
+
+/// The first line of `errors` that was maybe meant for Finch, in words; empty if there is none.
+[[nodiscard]] std::string near_miss_in(const std::string& errors);
+
+}  // namespace finch::evaluate

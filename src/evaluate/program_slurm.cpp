@@ -1,0 +1,93 @@
+#include "finch/base/format.hpp"
+#include "finch/evaluate/program_environment.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace finch::evaluate {
+namespace {
+
+using Hosts = std::vector<WorkerPlaces::Host>;
+
+std::string names_of(const Hosts& hosts) {
+    std::string names;
+    for (const WorkerPlaces::Host& host : hosts) {
+        names += (names.empty() ? "" : ",") + host.node;
+    }
+    return names;
+}
+
+/// "2(x3),1": of each host, `each` times its ranks, equal neighbours together.
+std::string counts_of(const Hosts& hosts, long long each) {
+    std::vector<std::string> texts;
+    for (std::size_t first = 0, end = 0; first < hosts.size(); first = end) {
+        while (end < hosts.size() && hosts[end].ranks.size() == hosts[first].ranks.size()) {
+            ++end;
+        }
+        const long long count = each * static_cast<long long>(hosts[first].ranks.size());
+        texts.push_back(end - first == 1 ? std::to_string(count) : fmt::format("{}(x{})", count, end - first));
+    }
+    return fmt::format("{}", fmt::join(texts, ","));
+}
+
+}  // namespace
+
+/// Lightning wants SLURM_NTASKS_PER_NODE beside SLURM_NTASKS, ignite SLURM_JOB_NUM_NODES, jax SLURM_STEP_NODELIST, and
+/// Open MPI's mpirun takes SLURM_NODELIST and SLURM_TASKS_PER_NODE for its allocation: all nodes of the worker, also
+/// where its leader alone starts a program. A step inside of Finch's must share its CPUs and memory, or it is
+/// refused, or waits for ever.
+Variables slurm_variables(const cluster::Environment& started, const WorkerPlaces& worker, const ProgramPlace& place,
+                          const std::string& address, const ProgramDevices& devices) {
+    if (!started.text("SLURM_JOB_ID")) {
+        return {};
+    }
+    const Hosts all = worker.hosts();
+    const long long cpus = std::max(1LL, started.number("SLURM_CPUS_PER_TASK").value_or(1));
+    const std::string tasks = std::to_string(place.size);
+    Variables variables{
+        {"SLURM_PROCID", std::to_string(place.rank)},
+        {"SLURM_LOCALID", std::to_string(place.local_rank)},
+        {"SLURM_NODEID", std::to_string(place.host)},
+        {"SLURM_NTASKS", tasks},
+        {"SLURM_NPROCS", tasks},
+        {"SLURM_STEP_NUM_TASKS", tasks},
+        {"SLURM_GTIDS", fmt::format("{}", fmt::join(place.hosts[place.host].ranks, ","))},
+        {"SLURM_NNODES", std::to_string(place.hosts.size())},
+        {"SLURM_STEP_NUM_NODES", std::to_string(place.hosts.size())},
+        {"SLURM_STEP_NODELIST", names_of(place.hosts)},
+        {"SLURM_STEP_TASKS_PER_NODE", counts_of(place.hosts, 1)},
+        {"SLURM_JOB_NUM_NODES", std::to_string(all.size())},
+        {"SLURM_JOB_NODELIST", names_of(all)},
+        {"SLURM_NODELIST", names_of(all)},
+        {"SLURM_TASKS_PER_NODE", counts_of(all, 1)},
+        {"SLURM_JOB_CPUS_PER_NODE", counts_of(all, cpus)},
+        {"SLURM_CPUS_ON_NODE", std::to_string(cpus * static_cast<long long>(all[place.host].ranks.size()))},
+        {"SLURM_OVERLAP", "1"},
+        {"SLURM_MEM_PER_NODE", "0"}};
+    if (place.size == static_cast<int>(worker.nodes.size())) {
+        std::size_t most = 0;
+        for (const WorkerPlaces::Host& host : all) {
+            most = std::max(most, host.ranks.size());
+        }
+        variables["SLURM_NTASKS_PER_NODE"] = std::to_string(most);
+    }
+    for (const char* name : {"SLURM_STEP_ID", "SLURM_STEPID"}) {
+        if (const auto id = started.text(name)) {
+            variables[name] = *id;
+        }
+    }
+    if (started.text("SLURM_LAUNCH_NODE_IPADDR")) {
+        variables["SLURM_LAUNCH_NODE_IPADDR"] = address;
+    }
+    if (started.text("SLURM_GPUS_ON_NODE")) {
+        variables["SLURM_GPUS_ON_NODE"] = std::to_string(devices.seen);
+    }
+    for (const char* name : {"SLURM_STEP_GPUS", "SLURM_JOB_GPUS"}) {
+        if (started.text(name) && !devices.variables.empty()) {
+            variables[name] = devices.variables.begin()->second;
+        }
+    }
+    return variables;
+}
+
+}  // namespace finch::evaluate

@@ -1,0 +1,58 @@
+#include "finch/evaluate/program_warnings.hpp"
+
+#include "finch/base/clock.hpp"
+#include "finch/base/log.hpp"
+#include "finch/cluster/environment.hpp"
+
+namespace finch::evaluate {
+namespace {
+
+constexpr double shortest_late = 1;            // s: what ends at once cannot be pruned anyway
+constexpr double share_of_late_reports = 0.1;  // of its time, at its end
+
+/// FINCH_TEST_SILENCE: a test does not wait a minute.
+double seconds_to_warn() {
+    constexpr long long standard = 60;
+    const auto seconds = cluster::Environment::of_this_process().number("FINCH_TEST_SILENCE");
+    return static_cast<double>(seconds.value_or(standard));
+}
+
+}  // namespace
+
+ProgramWarnings::ProgramWarnings(bool may_prune) : may_prune_(may_prune), seconds_(seconds_to_warn()) {}
+
+void ProgramWarnings::ranks_wait(search::Id id, double since) {
+    const double seconds = steady_seconds() - since;
+    if (seconds > seconds_ && !has_warned_of_ranks_) {
+        has_warned_of_ranks_ = true;
+        spdlog::warn(
+            "{}: some ranks of the program ended {:.0f} s ago and others still run, perhaps waiting for them; "
+            "search.objective.timeout_seconds would end them",
+            to_text(id), seconds);
+    }
+}
+
+void ProgramWarnings::is_silent(search::Id id, double since) {
+    const double seconds = steady_seconds() - since;
+    if (seconds > seconds_ && !has_warned_of_silence_) {
+        has_warned_of_silence_ = true;
+        spdlog::warn(
+            "{}: the persistent program has said nothing for {:.0f} s. It must read one line of standard input at a "
+            "time, print 'finch done' at the individual's end, and flush what it prints",
+            to_text(id), seconds);
+    }
+}
+
+void ProgramWarnings::has_reported(search::Id id, std::size_t epochs, double began, double first) {
+    const double now = steady_seconds();
+    const bool is_late = now - first < share_of_late_reports * (now - began);
+    if (may_prune_ && epochs > 1 && is_late && now - began > shortest_late && !has_warned_of_late_reports_) {
+        has_warned_of_late_reports_ = true;
+        spdlog::warn(
+            "{}: all {} reports arrived at the end of its {:.0f} s, too late for pruning. The program must flush each "
+            "one (Python: print(…, flush=True); C: fflush(stdout); others: stdbuf -oL before the command)",
+            to_text(id), epochs, now - began);
+    }
+}
+
+}  // namespace finch::evaluate

@@ -1,0 +1,65 @@
+#include "finch/evaluate/program_environment.hpp"
+
+#include <doctest/doctest.h>
+#include <string>
+
+using namespace finch;
+using namespace finch::evaluate;
+using config::Launch;
+
+namespace {
+
+/// What a worker of two ranks on one node finds, where `of_rank` says what each is given.
+template <class OfRank>
+ProgramDevices found(const OfRank& of_rank, Launch launch = Launch::ranks) {
+    const comm::Group group(MPI_COMM_WORLD, 0, comm::rank_of(MPI_COMM_WORLD));
+    return devices_of_worker(group, {{"n1", "n1"}, {0, 1}}, launch, cluster::Environment(of_rank(group.rank())));
+}
+
+bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("the devices of both ranks are seen, by whichever variable they are given") {
+    for (const char* name : {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"}) {
+        CAPTURE(name);
+        const ProgramDevices all = found([&](int) { return Variables{{name, "4,5,6"}}; });
+        CHECK(all.variables == Variables{{name, "4,5"}});
+        CHECK(all.seen == 2);
+        CHECK(all.problem.empty());
+        const ProgramDevices own = found([&](int rank) { return Variables{{name, rank == 0 ? "2" : "3"}}; });
+        CHECK(own.variables == Variables{{name, "2,3"}});
+        CHECK(own.problem.empty());
+    }
+}
+
+TEST_CASE("HIP numbers what ROCR_VISIBLE_DEVICES leaves") {
+    const ProgramDevices all = found([](int) {
+        return Variables{{"ROCR_VISIBLE_DEVICES", "6,7"}, {"HIP_VISIBLE_DEVICES", "6,7"}};
+    });
+    CHECK(all.variables == Variables{{"HIP_VISIBLE_DEVICES", "0,1"}, {"ROCR_VISIBLE_DEVICES", "6,7"}});
+}
+
+TEST_CASE("a rank without a device of its own is named, with what to ask Slurm for") {
+    const auto each_is_0 = [](int) { return Variables{{"CUDA_VISIBLE_DEVICES", "0"}, {"SLURM_GPUS_PER_TASK", "1"}}; };
+    for (const Launch launch : {Launch::ranks, Launch::leader}) {
+        const ProgramDevices found_by = found(each_is_0, launch);
+        CHECK(contains(found_by.problem, "CUDA_VISIBLE_DEVICES=0"));
+        CHECK(contains(found_by.problem, "--gpus-per-node instead of --gpus-per-task"));
+    }
+    const auto part = [](int rank) { return Variables{{"CUDA_VISIBLE_DEVICES", rank == 0 ? "MIG-a" : "MIG-b"}}; };
+    CHECK(contains(found(part).problem, "at most one MIG device"));
+    const auto one_of_two = [](int rank) { return Variables{{"ROCR_VISIBLE_DEVICES", rank == 0 ? "1" : ""}}; };
+    CHECK(contains(found(one_of_two).problem, "see 1 (ROCR_VISIBLE_DEVICES=1)"));
+}
+
+TEST_CASE("without devices there is nothing to say, and one process may share a device") {
+    for (const char* none : {"", "-1", "NoDevFiles"}) {
+        const ProgramDevices nothing = found([&](int) { return Variables{{"CUDA_VISIBLE_DEVICES", none}}; });
+        CHECK(nothing.variables.empty());
+        CHECK(nothing.problem.empty());
+    }
+    CHECK(found([](int) { return Variables{{"CUDA_VISIBLE_DEVICES", "0"}}; }, Launch::leader).problem.empty());
+}

@@ -1,0 +1,141 @@
+#include "finch/evaluate/program_environment.hpp"
+
+#include <doctest/doctest.h>
+#include <string>
+
+using namespace finch;
+using namespace finch::evaluate;
+using config::Launch;
+using config::SlurmVariables;
+
+namespace {
+
+/// The second worker of a job: two ranks on each of n2 and n3, whose names' order is not theirs.
+const WorkerPlaces worker{{"n3", "n3", "n2", "n2"}, {2, 3, 0, 1}};
+
+const ProgramDevices devices{{{"CUDA_VISIBLE_DEVICES", "2,3"}}, 2, ""};
+
+/// What Slurm and Open MPI say to the last rank of that worker in a job of three nodes.
+cluster::Environment launch() {
+    return cluster::Environment({{"SLURM_JOB_ID", "77"},
+                                 {"SLURM_CONF", "/etc/slurm.conf"},
+                                 {"SLURM_PROCID", "5"},
+                                 {"SLURM_LOCALID", "3"},
+                                 {"SLURM_NODEID", "1"},
+                                 {"SLURM_NTASKS", "8"},
+                                 {"SLURM_NTASKS_PER_NODE", "4"},
+                                 {"SLURM_JOB_NUM_NODES", "3"},
+                                 {"SLURM_JOB_NODELIST", "n[1-3]"},
+                                 {"SLURM_STEP_NODELIST", "n[1-3]"},
+                                 {"SLURM_STEP_ID", "2"},
+                                 {"SLURM_STEP_GPUS", "3"},
+                                 {"SLURM_GPUS_ON_NODE", "4"},
+                                 {"SLURM_CPUS_PER_TASK", "2"},
+                                 {"SLURM_CPU_BIND", "quiet,mask_cpu:0x8"},
+                                 {"SLURM_LAUNCH_NODE_IPADDR", "10.0.0.1"},
+                                 {"SLURM_PMIX_MAPPING_SERV", "(vector,(0,3,4))"},
+                                 {"SLURMD_NODENAME", "n2"},
+                                 {"OMPI_COMM_WORLD_RANK", "5"},
+                                 {"OMPI_MCA_orte_num_nodes", "3"},
+                                 {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+                                 {"OMPI_MCA_btl_tcp_if_include", "eth0"},
+                                 {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+                                 {"PMIX_RANK", "5"},
+                                 {"PMIX_MCA_gds", "hash"},
+                                 {"PMI_FD", "3"},
+                                 {"FINCH_GENE_lr", "1"},
+                                 {"HOME", "/home/me"}});
+}
+
+Variables variables_of(int rank, Launch how = Launch::ranks) {
+    const ProgramPlace place(worker, rank, how);
+    Variables all = torchrun_variables(place);
+    all.merge(slurm_variables(launch(), worker, place, "n3", devices));
+    all.merge(inherited_variables(launch(), SlurmVariables::worker));
+    return all;
+}
+
+int number(const Variables& variables, const char* name) {
+    CAPTURE(name);
+    REQUIRE(variables.contains(name));
+    return std::stoi(variables.at(name));
+}
+
+}  // namespace
+
+TEST_CASE("every rank of a worker on two nodes is the same rank by torchrun's, Lightning's, jax's and ignite's rules") {
+    for (int rank = 0; rank < 4; ++rank) {
+        CAPTURE(rank);
+        const Variables its = variables_of(rank);
+        CHECK(number(its, "RANK") == rank);
+        CHECK(number(its, "WORLD_SIZE") == 4);
+        // Lightning, without torchrun and without Slurm: the node's number times the devices, and the local rank.
+        for (const char* node : {"NODE_RANK", "GROUP_RANK", "SLURM_NODEID"}) {
+            CHECK(number(its, node) * number(its, "LOCAL_WORLD_SIZE") + number(its, "LOCAL_RANK") == rank);
+        }
+        // Lightning by torchrun: creates no processes, and counts nodes.
+        CHECK(number(its, "GROUP_WORLD_SIZE") * number(its, "LOCAL_WORLD_SIZE") == 4);
+        CHECK(its.at("TORCHELASTIC_USE_AGENT_STORE") == "False");
+        CHECK(number(its, "ROLE_RANK") == rank);
+        CHECK(number(its, "ROLE_WORLD_SIZE") == 4);
+        // Lightning by Slurm refuses tasks without tasks per node.
+        CHECK(number(its, "SLURM_NTASKS_PER_NODE") * number(its, "SLURM_NNODES") == number(its, "SLURM_NTASKS"));
+        // jax: the coordinator is on the first node of the step.
+        CHECK(its.at("SLURM_JOB_ID") == "77");
+        CHECK(number(its, "SLURM_NTASKS") == 4);
+        CHECK(number(its, "SLURM_PROCID") == rank);
+        CHECK(number(its, "SLURM_LOCALID") == number(its, "LOCAL_RANK"));
+        CHECK(its.at("SLURM_STEP_NODELIST").substr(0, 3) == "n3,");
+        CHECK(number(its, "SLURM_STEP_NUM_NODES") == 2);
+        // ignite compares both, and the job's nodes.
+        CHECK(number(its, "SLURM_JOB_NUM_NODES") == 2);
+        CHECK(its.at("SLURM_JOB_NODELIST") == "n3,n2");
+        CHECK(its.at("SLURM_GTIDS") == (rank < 2 ? "0,1" : "2,3"));
+        CHECK(its.at("SLURM_STEP_TASKS_PER_NODE") == "2(x2)");
+        CHECK(its.at("SLURM_JOB_CPUS_PER_NODE") == "4(x2)");
+        CHECK(number(its, "SLURM_CPUS_ON_NODE") == 4);
+        CHECK(number(its, "SLURM_GPUS_ON_NODE") == 2);
+        CHECK(its.at("SLURM_STEP_GPUS") == "2,3");
+        CHECK(its.at("SLURM_LAUNCH_NODE_IPADDR") == "n3");
+    }
+}
+
+TEST_CASE("a leader's process is alone, in an allocation of all nodes of the worker") {
+    const Variables its = variables_of(0, Launch::leader);
+    for (const char* one : {"WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_WORLD_SIZE", "SLURM_NTASKS", "SLURM_NNODES"}) {
+        CHECK(number(its, one) == 1);
+    }
+    CHECK(its.at("SLURM_STEP_NODELIST") == "n3");
+    CHECK(its.at("SLURM_NODELIST") == "n3,n2");
+    CHECK(its.at("SLURM_TASKS_PER_NODE") == "2(x2)");
+    CHECK_FALSE(its.contains("SLURM_NTASKS_PER_NODE"));
+}
+
+TEST_CASE("nodes with other numbers of ranks are counted one by one, and outside of a job nothing is Slurm's") {
+    const WorkerPlaces uneven{{"a", "a", "b", "c"}, {0, 1, 0, 0}};
+    const ProgramPlace last(uneven, 3, Launch::ranks);
+    CHECK(slurm_variables(launch(), uneven, last, "a", {}).at("SLURM_TASKS_PER_NODE") == "2,1(x2)");
+    CHECK(slurm_variables(launch(), uneven, last, "a", {}).at("SLURM_GTIDS") == "3");
+    CHECK(slurm_variables(cluster::Environment(Variables{{"HOME", "/"}}), uneven, last, "a", {}).empty());
+}
+
+TEST_CASE("a program inherits what its user set, and nothing of Finch's own launch") {
+    const Variables inherited = inherited_variables(launch(), SlurmVariables::worker);
+    for (const char* name : {"OMPI_COMM_WORLD_RANK", "OMPI_MCA_orte_num_nodes", "OMPI_MCA_rmaps_base_oversubscribe",
+                             "PMIX_RANK", "PMIX_MCA_gds", "PMI_FD", "SLURM_PMIX_MAPPING_SERV", "SLURM_PROCID",
+                             "SLURM_CPU_BIND", "SLURM_STEP_GPUS", "FINCH_GENE_lr"}) {
+        CAPTURE(name);
+        CHECK_FALSE(inherited.contains(name));
+    }
+    for (const char* name : {"OMPI_MCA_btl_tcp_if_include", "OMPI_ALLOW_RUN_AS_ROOT", "SLURM_JOB_ID", "SLURM_CONF",
+                             "SLURM_CPUS_PER_TASK", "HOME"}) {
+        CAPTURE(name);
+        CHECK(inherited.contains(name));
+    }
+    const Variables none = inherited_variables(launch(), SlurmVariables::none);
+    for (const auto& [name, value] : none) {
+        CAPTURE(name);
+        CHECK((!name.starts_with("SLURM") || name == "SLURM_CONF"));
+    }
+    CHECK(none.at("HOME") == "/home/me");
+}
