@@ -2,6 +2,7 @@
 
 #include "finch/base/format.hpp"
 #include "finch/base/printable.hpp"
+#include "finch/cluster/signals.hpp"
 #include "finch/evaluate/report_line.hpp"
 
 #include <csignal>
@@ -48,8 +49,8 @@ bool is_port_taken(const std::string& said) {
 }
 
 int signal_of_stop(const process::Ended& ended) {
-    for (const int signal : {SIGTERM, SIGUSR2, SIGINT}) {
-        if (ended.signal == signal || ended.code == 128 + signal) {
+    for (const int signal : {ended.signal, ended.code - 128}) {  // a shell returns 128 + the signal of its child
+        if (cluster::is_stop_signal(signal)) {
             return signal;
         }
     }
