@@ -202,7 +202,7 @@ a_leader_starts_an_mpi_program() {
     local id start
     cp "$(dirname "$program")/tests/finch_mpi_program" "$work/"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-    for start in "mpirun --hostfile {hostfile} -n 4" "srun --mpi=pmix --nodelist={hosts} --nodes=2 --ntasks=4"; do
+    for start in "mpirun --hostfile {hostfile} -n 4" "srun --overlap --mem=0 --mpi=pmix --nodelist={hosts} --nodes=2 --ntasks=4"; do
         run=$work/run-${start%% *}
         id=$(config=program.yaml submit --set workers.ranks=4 --set workers.islands=1 --set search.budget.evaluations=2 \
             --set search.objective.launch=leader --set "search.objective.command=$start $work/finch_mpi_program")
