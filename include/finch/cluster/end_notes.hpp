@@ -6,8 +6,8 @@
 
 namespace finch::cluster {
 
-/// How a rank ended that did not end in order. `excused`: from outside, by a signal that asks for a stop, or by a fault elsewhere.
-/// `guilty`: by a fault of its own.
+/// How a rank ended that did not end in order. `excused`: from outside, by a signal that asks for a stop, or by a fault
+/// elsewhere. `guilty`: by a fault of its own.
 enum class EndKind : std::uint32_t { none, excused, guilty };
 
 /// What one rank left behind.
