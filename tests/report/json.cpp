@@ -124,10 +124,10 @@ TEST_CASE("an individual's text: what all ranks and the problem say alike stands
     };
     const auto recovered = run_of_json({one});
 
-    CHECK(report::individual_text(recovered, directory, one.id, "loss").find("line 3") != std::string::npos);
+    CHECK(report::individual_text(recovered, directory, one.id, search::Measure{}).find("line 3") != std::string::npos);
     file("errors-0", "rank 0: " + traceback);
     file("errors-1", "rank 1: " + traceback);
-    const std::string text = report::individual_text(recovered, directory, one.id, "loss");
+    const std::string text = report::individual_text(recovered, directory, one.id, search::Measure{});
 
     CHECK(text.find("problem: rank 0: exit code 1: Traceback: … OSError: no x.h5\n") != std::string::npos);
     CHECK(text.find("line 3") == text.rfind("line 3"));
