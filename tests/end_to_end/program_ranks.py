@@ -187,7 +187,8 @@ for epoch in range(1, 7):
     folder.write("run.yaml", config(program, ", epochs: 6", budget=2, workers="{ranks: 1}", search="pruning: median"))
     output = run(folder, 1, "--fresh")
     check(output.count("arrived at the end of its") == 1 and "must flush each one" in output, output)
-    output = run(folder, 1, "--fresh", "--set", f"search.objective.command={sys.executable} -c 'import time; [(print(\"finch loss=1\"), time.sleep(0.3)) for _ in range(6)]'")
+    late = 'import time; [(print("finch loss=1"), time.sleep(0.3)) for _ in range(6)]'
+    output = run(folder, 1, "--fresh", "--set", f"search.objective.command={sys.executable} -c '{late}'")
     check("arrived at the end of its" not in output, output)
 passed("what waits for a silent program, and reports that come too late for pruning, are explained once; Python is unbuffered")
 
