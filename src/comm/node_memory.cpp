@@ -6,6 +6,7 @@
 #include "finch/cluster/environment.hpp"
 #include "finch/cluster/layout.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <limits>
 #include <sys/statvfs.h>
@@ -37,7 +38,20 @@ std::vector<std::string> names_of_nodes(MPI_Comm world) {
     for (const std::string& rank : gather_all(world, first)) {
         first_rank_on_node.push_back(parsed<int>(rank).value_or(0));
     }
-    return cluster::names_of_nodes(gather_all(world, cluster::host_name()), first_rank_on_node);
+    const auto told_apart = [&](const std::string& mine) {
+        return cluster::names_of_nodes(gather_all(world, mine), first_rank_on_node);
+    };
+    std::vector<std::string> names = told_apart(cluster::host_name());
+    if (std::any_of(names.begin(), names.end(), cluster::has_shared_host_name)) {
+        // Slurm's own names, with which programs can be started there.
+        const std::string mine = cluster::Environment::of_this_process().text("SLURMD_NODENAME").value_or("");
+        const std::vector<std::string> of_slurm = told_apart(mine);
+        if (std::none_of(of_slurm.begin(), of_slurm.end(),
+                         [](const std::string& name) { return name.empty() || cluster::has_shared_host_name(name); })) {
+            return of_slurm;
+        }
+    }
+    return names;
 }
 
 // Open MPI keeps a shared window in a file, and a file system that is full ends whoever touches it with SIGBUS; other

@@ -65,13 +65,13 @@ TEST_CASE("staged: a peer that does not come is told within the deadline, and wh
                 }
             };
             if (late) {  // comes once the other rank has given up
-                FINCH_MPI(MPI_Recv(nullptr, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+                FINCH_MPI(MPI_Recv(nullptr, 0, MPI_BYTE, 0, 0, both.get(), MPI_STATUS_IGNORE));
             }
             if (late || both.size() == 1) {
                 CHECK_NOTHROW(sum());
             } else {
                 CHECK_THROWS_WITH_AS(sum(), doctest::Contains("workers.timeout_seconds"), Error);
-                FINCH_MPI(MPI_Send(nullptr, 0, MPI_BYTE, 1, 0, MPI_COMM_WORLD));
+                FINCH_MPI(MPI_Send(nullptr, 0, MPI_BYTE, 1, 0, both.get()));
             }
         }
         CHECK(rehearsal::pinned_bytes_in_use() == before + (late || both.size() == 1 ? 0 : 1000 * sizeof(float)));

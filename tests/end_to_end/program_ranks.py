@@ -32,12 +32,12 @@ def script(folder, text):
     return f"{sys.executable} program.py"
 
 
-def run(folder, ranks, *settings, keep=None, **variables):
+def run(folder, ranks, *settings, keep=None, code=0, **variables):
     """The output of a search whose processes have `variables`, and of Finch's own environment those that `keep` admits."""
     given = {name: value for name, value in {**environment(), **variables}.items() if keep is None or keep(name)}
     done = subprocess.run(folder.command(ranks, "evolve", "run.yaml", *settings), cwd=folder.path, env=given, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
-    check(done.returncode == 0, f"exit code {done.returncode}\n{done.stdout}")
+    check(done.returncode == code, f"exit code {done.returncode}, not {code}\n{done.stdout}")
     return done.stdout
 
 
@@ -124,7 +124,7 @@ if rank != case:
     time.sleep(1000)
 """)
     folder.write("run.yaml", config(program, ", timeout_seconds: 2", budget=3, search="first: [{case: 0}, {case: 1}, {case: 2}]"))
-    output = run(folder, 2, FINCH_TEST_SILENCE="0")
+    output = run(folder, 2, code=1, FINCH_TEST_SILENCE="0")
     check(all(one == ("failed", "it did not end within 2 s (search.objective.timeout_seconds)") for one in results(folder).values()), f"{results(folder)}")
     check(output.count("some ranks of the program ended") == 1, output)
     program = script(folder, """
@@ -168,7 +168,7 @@ passed("a report behind a progress bar or in colours counts; one that cannot be 
 
 with Folder() as folder:
     folder.write("run.yaml", config(script(folder, "sys.stdin.read()"), ", persistent: true, timeout_seconds: 3", budget=2, workers="{ranks: 1}"))
-    output = run(folder, 1, FINCH_TEST_SILENCE="1")
+    output = run(folder, 1, code=1, FINCH_TEST_SILENCE="1")
     check(output.count("the persistent program has said nothing for") == 1, output)
     program = script(folder, """
 for line in sys.stdin:

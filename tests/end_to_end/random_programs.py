@@ -115,9 +115,9 @@ with Folder() as folder:
     kills = 0
     while kills < KILLS:
         process = folder.start(2, "evolve", "random.yaml", "--run", "run")
-        wait_for(lambda: len(ranks_of(process)) == 2 or process.poll() is not None, 120, "two ranks")
+        wait_for(lambda: len(ranks_of(process)) == 2 or process.poll() is not None, "two ranks")
         begun = journaled(run) if run.exists() else 0
-        wait_for(lambda: process.poll() is not None or journaled(run) not in (0, begun), 120, "a record")
+        wait_for(lambda: process.poll() is not None or journaled(run) not in (0, begun), "a record")
         time.sleep(dice.uniform(0, 3))
         if process.poll() is not None:
             check(process.returncode == 0, f"finch ended with {process.returncode}\n{folder.output()[-3000:]}")

@@ -137,7 +137,7 @@ def states(folder):
     for end, word in ((signal.SIGTERM, "stopped early"), (signal.SIGKILL, "interrupted")):
         archive.unlink(missing_ok=True)
         running = folder.start(0, "evolve", "slow.yaml", "--fresh")
-        wait_for(lambda: archive.exists() or running.poll() is not None, 300, "no archive")
+        wait_for(lambda: archive.exists() or running.poll() is not None, "an archive")
         check_state("slow", "running")
         running.send_signal(end)
         running.wait()

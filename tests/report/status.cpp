@@ -317,18 +317,21 @@ TEST_CASE("of several runs each has a line, and one that cannot be read does not
         }
         return words;
     };
-    CHECK(line_of(first.directory).starts_with("running 2/4 0.25 1 min 00 s ago 2.0 1 h 00 min 2 h 12 min"));
-    CHECK(line_of(second.directory).starts_with("complete 0/200 - - "));
-    CHECK(line_of(damaged).starts_with("unreadable - - - - - -"));
+    CHECK(line_of(first.directory).starts_with("running 2/4 0 loss 0.25 1 min 00 s ago 2.0 1 h 00 min 2 h 12 min"));
+    CHECK(line_of(second.directory).starts_with("complete without a result 0/200 0 - - "));
+    CHECK(line_of(damaged).starts_with("unreadable - - - - - - -"));
     CHECK(table.find("neither the archive nor its predecessor can be read") != std::string::npos);
     CHECK(table.find("none: there is no run here") != std::string::npos);
 }
 
 TEST_CASE("the exit code of several runs is that of the worst") {
-    const auto code = [](std::vector<RunState> states, bool has_unreadable = false) {
+    const auto code = [](std::vector<RunState> states, bool has_unreadable = false, bool has_results = true) {
         std::vector<report::Status> runs(states.size());
         for (std::size_t i = 0; i < runs.size(); ++i) {
             runs[i].state = states[i];
+            if (has_results) {
+                runs[i].best = evaluated_at(1, 0.5);
+            }
         }
         if (has_unreadable) {
             runs.emplace_back();
@@ -341,7 +344,9 @@ TEST_CASE("the exit code of several runs is that of the worst") {
     CHECK(code({RunState::complete, RunState::running}) == exit_running);
     CHECK(code({RunState::running, RunState::stopped}) == exit_stopped);
     CHECK(code({RunState::terminated, RunState::interrupted, RunState::running}) == exit_interrupted);
-    CHECK(code({RunState::complete, RunState::interrupted}, true) == exit_input);
+    CHECK(code({RunState::interrupted, RunState::complete}, false, false) == exit_no_result);
+    CHECK(code({RunState::interrupted, RunState::gave_up}) == exit_no_result);
+    CHECK(code({RunState::gave_up, RunState::interrupted}, true) == exit_input);
 }
 
 TEST_CASE("a run of a program that recorded no progress has none but its results") {

@@ -43,8 +43,8 @@ def check_place():
              "ignite": int(e["SLURM_JOB_NUM_NODES"]) * int(e["SLURM_NTASKS_PER_NODE"])}
     if set(ranks.values()) != {rank} or set(sizes.values()) != {size}:
         sys.exit(f"rank {rank} of {size}: {ranks}, {sizes}")
-    if socket.gethostname() != e["SLURM_STEP_NODELIST"].split(",")[int(e["SLURM_NODEID"])]:
-        sys.exit(f"{socket.gethostname()} is not at its place in {e['SLURM_STEP_NODELIST']}")
+    if e["SLURMD_NODENAME"] != e["SLURM_STEP_NODELIST"].split(",")[int(e["SLURM_NODEID"])]:
+        sys.exit(f"{e['SLURMD_NODENAME']} is not at its place in {e['SLURM_STEP_NODELIST']}")
 
 
 saved = pathlib.Path(os.environ["FINCH_CHECKPOINT_DIR"], "epoch")

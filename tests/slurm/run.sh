@@ -377,7 +377,7 @@ nodes_of_one_name() {
         build/finch evolve configs/program.yaml --run "$run" --set workers.islands=1 --set search.budget.evaluations=1 \
         >"$work/output" 2>&1 || fail "evolve on nodes of one name: $?"
     grep -q '2 ranks on 2 nodes' "$work/output" || fail "not two nodes"
-    grep -q 'several nodes have the host name box' "$work/output" || fail "no warning of the name"
+    grep -q ' rank 1: n[12], worker 0' "$work/output" || fail "not told apart by Slurm's names"
     on_head build/finch show "$run" | grep -q 'outcomes: 1 evaluated' || fail "the ranks of a program did not meet"
     on_head build/finch show "$run" --json | grep -q '"job":"[0-9]*","cluster":"finch"' || fail "the start has no job and cluster"
 }

@@ -14,7 +14,8 @@ namespace finch::comm {
 /// Collective over `world`. The ranks of this node, in the order of `world`.
 [[nodiscard]] Communicator split_by_node(MPI_Comm world);
 
-/// Collective over `world`. The name of each rank's node, by rank; nodes with one host name have different ones.
+/// Collective over `world`. The name of each rank's node, by rank: its host's name; Slurm's name of the node where
+/// several have that one, or else "HOST#1", "HOST#2" ….
 [[nodiscard]] std::vector<std::string> names_of_nodes(MPI_Comm world);
 
 /// Bytes that the free space for shared memory on this node allows, where that can be told.
