@@ -1,5 +1,10 @@
 #include "search/propagators/gaussian_process.hpp"
 
+#include "finch/base/random.hpp"
+
+#include "search/propagators/lbfgs.hpp"
+
+#include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>
 #include <vector>
@@ -9,83 +14,215 @@ using namespace finch::search;
 
 namespace {
 
-Space two_reals_and_a_choice() {
-    return {{{"a", RealGene{0, 1}}, {"b", RealGene{0, 1}}, {"c", ChoiceGene{{"x", "y", "z"}}}}};
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+/// Two numbers and a choice.
+GaussianProcess process_of_three(bool has_quadratic) {
+    return {{0, 0, 1}, {}, has_quadratic};
 }
 
-/// The Matérn 5/2 kernel of two points, written out.
-double kernel(const Eigen::VectorXd& p, const Eigen::VectorXd& q, const Eigen::VectorXd& lengths) {
-    const double a = (p[0] - q[0]) / lengths[0];
-    const double b = (p[1] - q[1]) / lengths[1];
-    const double c = (p[2] == q[2] ? 0 : 1) / lengths[2];
+/// The covariance of two points, written out; `scales` as log_scales() has them.
+double covariance(const VectorXd& p, const VectorXd& q, const VectorXd& scales, bool has_quadratic) {
+    const double a = (p[0] - q[0]) / std::exp(scales[0]);
+    const double b = (p[1] - q[1]) / std::exp(scales[1]);
+    const double c = (p[2] == q[2] ? 0 : 1) / std::exp(scales[2]);
     const double r = std::sqrt(5.0) * std::sqrt(a * a + b * b + c * c);
-    return (1 + r + r * r / 3) * std::exp(-r);
+    const double product = p[0] * q[0] + p[1] * q[1];
+    const double quadratic =
+        has_quadratic ? std::exp(scales[4]) * product + std::exp(scales[5]) * product * product : 0;
+    return 1 + std::exp(scales[3]) * (1 + r + r * r / 3) * std::exp(-r) + quadratic;
 }
 
-Eigen::MatrixXd random_points(Eigen::Index count, std::uint64_t seed) {
+MatrixXd random_points(Index count, std::uint64_t seed) {
     RandomStream random(seed, Purpose::test);
-    Eigen::MatrixXd points(3, count);
-    for (Eigen::Index i = 0; i < count; ++i) {
+    MatrixXd points(3, count);
+    for (Index i = 0; i < count; ++i) {
         points.col(i) << random.uniform(), random.uniform(), (static_cast<double>(random.below(3)) + 0.5) / 3;
     }
     return points;
 }
 
+VectorXd wavy(const MatrixXd& points) {
+    return (5 * points.row(0).array()).sin() + points.row(2).array();
+}
+
 }  // namespace
 
 TEST_CASE("mean and deviation are those of the formulas with an inverse") {
-    GaussianProcess process(two_reals_and_a_choice());
-    const Eigen::MatrixXd known = random_points(12, 1);
-    const Eigen::MatrixXd asked = random_points(5, 2);
-    Eigen::VectorXd values(12);
-    for (Eigen::Index i = 0; i < 12; ++i) {
-        values[i] = std::sin(5 * known(0, i)) + known(2, i);
-    }
-    RandomStream random(1, Purpose::test);
-    process.fit(known, values, 30, random);
-    process.condition(known, values);
-    const auto found = process.predict(asked);
+    for (const bool has_quadratic : {false, true}) {
+        CAPTURE(has_quadratic);
+        GaussianProcess process = process_of_three(has_quadratic);
+        const MatrixXd known = random_points(12, 1);
+        const MatrixXd asked = random_points(5, 2);
+        const VectorXd values = wavy(known);
+        process.fit(known, values, 20);
+        process.condition(known, values);
+        const auto found = process.predict(asked);
 
-    const Eigen::VectorXd lengths = process.length_scales();
-    Eigen::MatrixXd covariance(12, 12);
-    for (Eigen::Index i = 0; i < 12; ++i) {
-        for (Eigen::Index j = 0; j < 12; ++j) {
-            covariance(i, j) = kernel(known.col(i), known.col(j), lengths) + (i == j ? process.noise() + 1e-6 : 0);
+        const VectorXd scales = process.log_scales();
+        const double noise = std::exp(scales[scales.size() - 1]) + 1e-8 * (1 + std::exp(scales[3]));
+        MatrixXd all(12, 12);
+        for (Index i = 0; i < 12; ++i) {
+            for (Index j = 0; j < 12; ++j) {
+                all(i, j) = covariance(known.col(i), known.col(j), scales, has_quadratic) + (i == j ? noise : 0);
+            }
+        }
+        const MatrixXd inverse = all.inverse();
+        for (Index i = 0; i < 5; ++i) {
+            VectorXd k(12);
+            for (Index j = 0; j < 12; ++j) {
+                k[j] = covariance(asked.col(i), known.col(j), scales, has_quadratic);
+            }
+            const double own = covariance(asked.col(i), asked.col(i), scales, has_quadratic);
+            CHECK(found.mean[i] == doctest::Approx(k.dot(inverse * values)).epsilon(1e-5));
+            CHECK(found.deviation[i] == doctest::Approx(std::sqrt(own - k.dot(inverse * k))).epsilon(1e-4));
+            VectorXd gradient;
+            CHECK(process.lower_bound(asked.col(i), 2, gradient) ==
+                  doctest::Approx(found.mean[i] - 2 * found.deviation[i]).epsilon(1e-9));
         }
     }
-    const Eigen::MatrixXd inverse = covariance.inverse();
-    for (Eigen::Index i = 0; i < 5; ++i) {
-        Eigen::VectorXd k(12);
-        for (Eigen::Index j = 0; j < 12; ++j) {
-            k[j] = kernel(asked.col(i), known.col(j), lengths);
+}
+
+TEST_CASE("the posterior's gradient by each scale is that of finite differences") {
+    const MatrixXd points = random_points(30, 4);
+    const VectorXd values = wavy(points);
+    for (const bool has_quadratic : {false, true}) {
+        const GaussianProcess process = process_of_three(has_quadratic);
+        RandomStream random(7, Purpose::test);
+        for (int round = 0; round < 5; ++round) {
+            VectorXd scales = process.log_scales();
+            for (double& scale : scales) {
+                scale += 0.5 * random.normal();
+            }
+            VectorXd gradient;
+            VectorXd unused;
+            process.negative_log_posterior(scales, points, values, gradient);
+            for (Index i = 0; i < scales.size(); ++i) {
+                CAPTURE(has_quadratic);
+                CAPTURE(i);
+                constexpr double step = 1e-5;
+                VectorXd moved = scales;
+                moved[i] += step;
+                const double above = process.negative_log_posterior(moved, points, values, unused);
+                moved[i] -= 2 * step;
+                const double below = process.negative_log_posterior(moved, points, values, unused);
+                CHECK(gradient[i] == doctest::Approx((above - below) / (2 * step)).epsilon(1e-5).scale(1));
+            }
         }
-        CHECK(found.mean[i] == doctest::Approx(k.dot(inverse * values)).epsilon(1e-8));
-        CHECK(found.deviation[i] == doctest::Approx(std::sqrt(1 - k.dot(inverse * k))).epsilon(1e-6));
+    }
+}
+
+TEST_CASE("the bound's gradient by each number is that of finite differences, and 0 by a choice") {
+    const MatrixXd points = random_points(30, 4);
+    for (const bool has_quadratic : {false, true}) {
+        GaussianProcess process = process_of_three(has_quadratic);
+        process.fit(points, wavy(points), 10);
+        process.condition(points, wavy(points));
+        const MatrixXd asked = random_points(6, 5);
+        for (Index at = 0; at < asked.cols(); ++at) {
+            VectorXd gradient;
+            VectorXd unused;
+            process.lower_bound(asked.col(at), 1.5, gradient);
+            CHECK(gradient[2] == 0);
+            for (Index i = 0; i < 2; ++i) {
+                CAPTURE(has_quadratic);
+                CAPTURE(i);
+                constexpr double step = 1e-5;
+                VectorXd moved = asked.col(at);
+                moved[i] += step;
+                const double above = process.lower_bound(moved, 1.5, unused);
+                moved[i] -= 2 * step;
+                const double below = process.lower_bound(moved, 1.5, unused);
+                CHECK(gradient[i] == doctest::Approx((above - below) / (2 * step)).epsilon(1e-4).scale(1));
+            }
+        }
     }
 }
 
 TEST_CASE("a gene that does nothing gets a longer scale than one that does") {
-    GaussianProcess process(two_reals_and_a_choice());
-    const Eigen::MatrixXd known = random_points(80, 3);
-    const Eigen::VectorXd values = (6 * known.row(0).array()).sin();
-    RandomStream random(2, Purpose::test);
-    process.fit(known, values, 200, random);
+    GaussianProcess process = process_of_three(false);
+    const MatrixXd known = random_points(80, 3);
+    process.fit(known, (6 * known.row(0).array()).sin(), 40);
 
-    const Eigen::VectorXd lengths = process.length_scales();
-    CHECK(lengths[1] > 2 * lengths[0]);
-    CHECK(lengths[2] > 2 * lengths[0]);
-    CHECK(process.noise() < 0.05);
+    const VectorXd scales = process.log_scales();
+    CHECK(scales[1] > scales[0] + std::log(2));
+    CHECK(scales[2] > scales[0] + std::log(2));
+    CHECK(scales[4] < std::log(0.01));
 }
 
 TEST_CASE("noise is told from signal: it is large where equal points have different values") {
-    GaussianProcess process(two_reals_and_a_choice());
-    const Eigen::MatrixXd known = random_points(80, 3);
+    GaussianProcess process = process_of_three(false);
+    const MatrixXd known = random_points(80, 3);
     RandomStream random(3, Purpose::test);
-    Eigen::VectorXd values(80);
+    VectorXd values(80);
     for (double& value : values) {
         value = random.normal();
     }
-    process.fit(known, values, 200, random);
+    process.fit(known, values, 40);
 
-    CHECK(process.noise() > 0.3);
+    CHECK(process.log_scales()[4] > std::log(0.3));
+}
+
+TEST_CASE("a process with a quadratic predicts one from as many points as it has coefficients, far beyond them") {
+    GaussianProcess process({0, 0}, {.length = 1.4, .noise = 0.001, .noise_deviation = 3, .least_noise = 1e-7}, true);
+    RandomStream random(3, Purpose::test);
+    const auto value = [](const VectorXd& z) {
+        return 1 + z[0] - 0.5 * z[1] + 2 * z[0] * z[0] + z[0] * z[1] + z[1] * z[1];
+    };
+    MatrixXd points(2, 15);
+    VectorXd values(15);
+    for (Index i = 0; i < 15; ++i) {
+        points.col(i) << random.normal(), random.normal();
+        values[i] = value(points.col(i));
+    }
+    process.fit(points, values, 40);
+    process.condition(points, values);
+    const MatrixXd far = MatrixXd::Constant(2, 1, 4);
+    CHECK(process.predict(far).mean[0] == doctest::Approx(value(far.col(0))).epsilon(0.02));
+}
+
+TEST_CASE("points that are known twice, and values that are all alike, are no trouble") {
+    for (const bool has_quadratic : {false, true}) {
+        GaussianProcess process = process_of_three(has_quadratic);
+        MatrixXd points = random_points(40, 9);
+        points.rightCols(20) = points.leftCols(20);
+        process.fit(points, VectorXd::Zero(40), 40);
+        process.condition(points, VectorXd::Zero(40));
+        const auto found = process.predict(points);
+        CHECK(found.mean.cwiseAbs().maxCoeff() < 1e-9);
+        CHECK(std::all_of(found.deviation.begin(), found.deviation.end(),
+                          [](double deviation) { return deviation > 0; }));
+    }
+}
+
+TEST_CASE("L-BFGS finds the least point of a narrow valley, and stays in its box") {
+    const Objective rosenbrock = [](const VectorXd& x, VectorXd& gradient) {
+        const double across = x[1] - x[0] * x[0];
+        gradient.resize(2);
+        gradient << -400 * x[0] * across - 2 * (1 - x[0]), 200 * across;
+        return 100 * across * across + (1 - x[0]) * (1 - x[0]);
+    };
+    VectorXd x = VectorXd::Constant(2, -1.5);
+    const Box wide{VectorXd::Constant(2, -2), VectorXd::Constant(2, 2)};
+    CHECK(minimize(rosenbrock, wide, 200, 1, x) < 1e-6);
+    CHECK(x[0] == doctest::Approx(1).epsilon(1e-2));
+
+    x = VectorXd::Constant(2, -1.5);
+    const Box narrow{VectorXd::Constant(2, -2), VectorXd::Constant(2, 0.5)};
+    CHECK(minimize(rosenbrock, narrow, 200, 1, x) == doctest::Approx(0.25).epsilon(1e-4));
+    CHECK(x[0] == 0.5);
+    CHECK(x[1] == doctest::Approx(0.25).epsilon(1e-3));
+}
+
+TEST_CASE("L-BFGS never ends worse than it began, also where the objective is not finite") {
+    const Objective wall = [](const VectorXd& x, VectorXd& gradient) {
+        gradient = VectorXd::Constant(1, -1);
+        return x[0] > 0.5 ? std::numeric_limits<double>::quiet_NaN() : -x[0];
+    };
+    VectorXd x = VectorXd::Zero(1);
+    const double found = minimize(wall, {VectorXd::Constant(1, -9), VectorXd::Constant(1, 9)}, 30, 1, x);
+    CHECK(found < 0);
+    CHECK(x[0] <= 0.5);
 }

@@ -109,7 +109,7 @@ TEST_CASE("for the model all that failed are equally bad, and worse than all oth
     for (std::uint32_t i = 1; i <= 8; ++i) {
         take(i, i <= 3 ? 1.0 / i : Individual::not_measured);
     }
-    const ScreenedState::Data data = state.data();
+    const GlobalModel::Data data = state.data();
     REQUIRE(data.values.size() == 8);
     CHECK(data.points(0, 0) == doctest::Approx(0.03));  // the best first
     CHECK((data.values[0] < data.values[1] && data.values[1] < data.values[2] && data.values[2] < data.values[3]));
@@ -120,7 +120,7 @@ TEST_CASE("for the model all that failed are equally bad, and worse than all oth
     for (std::uint32_t i = 9; i <= 60; ++i) {
         take(i, i);
     }
-    const ScreenedState::Data most = state.data();
+    const GlobalModel::Data most = state.data();
     CHECK(most.values.size() == 20);
     CHECK(most.points.minCoeff() == doctest::Approx(0.01));  // of the best half
     CHECK(most.points.maxCoeff() == doctest::Approx(0.60));  // the newest
@@ -140,7 +140,7 @@ TEST_CASE("the model knows higher rungs first, and lower ones only where fewer t
         state.take(individual, true);
     };
     const auto known = [&] {
-        const ScreenedState::Data data = state.data();
+        const GlobalModel::Data data = state.data();
         std::vector<int> numbers;
         for (Eigen::Index i = 0; i < data.points.cols(); ++i) {
             numbers.push_back(static_cast<int>(std::lround(100 * data.points(0, i))));

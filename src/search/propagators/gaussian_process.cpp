@@ -1,110 +1,218 @@
 #include "gaussian_process.hpp"
 
-#include "unit_genome.hpp"
+#include "lbfgs.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace finch::search {
 namespace {
 
-// Of the priors: normal in the logarithm.
-constexpr double usual_length = 0.7;
-constexpr double length_spread = 1;
-constexpr double usual_noise = 0.05;
-constexpr double noise_spread = 1.5;
-constexpr double least_log_noise = -9;
-constexpr double jitter = 1e-6;
+using Eigen::ArrayXXd;
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+constexpr double constant = 1;             ///< variance of the unknown mean
+constexpr double jitter = 1e-8;            ///< of 1 and the signal
+constexpr double usual_linear = 0.3;       ///< v₁
+constexpr double usual_quadratic = 0.1;    ///< v₂
+constexpr double quadratic_deviation = 2;  ///< of both
+constexpr double box_deviations = 4;       ///< of the priors, that the scales are fitted in
+constexpr double most_noise = 2;
+constexpr double least_variance = 1e-12;
+
+/// The Matérn 5/2 kernel of a distance times √5, and its derivative by −½ of the squared distance.
+ArrayXXd matern(const ArrayXXd& distances) {
+    return (1 + distances + distances.square() / 3) * (-distances).exp();
+}
+ArrayXXd matern_slope(const ArrayXXd& distances) {
+    return 5.0 / 3 * (1 + distances) * (-distances).exp();
+}
 
 }  // namespace
 
-GaussianProcess::GaussianProcess(const Space& space)
-    : log_lengths_(Eigen::VectorXd::Constant(std::ssize(space.genes), std::log(0.5))),
-      log_noise_(std::log(usual_noise)) {
-    for (const Gene& gene : space.genes) {
-        is_choice_.push_back(is_choice(gene) ? 1 : 0);
+GaussianProcess::GaussianProcess(std::vector<char> is_choice, const GaussianPriors& priors, bool has_quadratic)
+    : is_choice_(std::move(is_choice)), has_quadratic_(has_quadratic), least_log_noise_(std::log(priors.least_noise)) {
+    const Index rows = std::ssize(is_choice_);
+    is_number_.resize(rows);
+    for (Index row = 0; row < rows; ++row) {
+        is_number_[row] = is_choice_[static_cast<std::size_t>(row)] != 0 ? 0 : 1;
     }
+    const Index count = rows + (has_quadratic ? 4 : 2);
+    prior_ = VectorXd::Zero(count);
+    deviation_ = VectorXd::Ones(count);
+    prior_.head(rows).setConstant(std::log(priors.length));
+    if (has_quadratic) {
+        prior_.segment(rows + 1, 2) << std::log(usual_linear), std::log(usual_quadratic);
+        deviation_.segment(rows + 1, 2).setConstant(quadratic_deviation);
+    }
+    prior_[count - 1] = std::log(priors.noise);
+    deviation_[count - 1] = priors.noise_deviation;
+    log_scales_ = prior_;
+    scales_ = scales_of(log_scales_);
 }
 
-double GaussianProcess::noise() const noexcept {
-    return std::exp(log_noise_);
+GaussianProcess::Scales GaussianProcess::scales_of(const VectorXd& log_scales) const {
+    const Index rows = is_number_.size();
+    return {.lengths = log_scales.head(rows).array().exp(),
+            .signal = std::exp(log_scales[rows]),
+            .linear = has_quadratic_ ? std::exp(log_scales[rows + 1]) : 0,
+            .quadratic = has_quadratic_ ? std::exp(log_scales[rows + 2]) : 0,
+            .noise = std::exp(log_scales[log_scales.size() - 1])};
 }
 
-Eigen::MatrixXd GaussianProcess::kernel(const Eigen::MatrixXd& a, const Eigen::MatrixXd& b,
-                                        const Eigen::VectorXd& log_lengths) const {
-    Eigen::ArrayXXd squares = Eigen::ArrayXXd::Zero(a.cols(), b.cols());
-    for (Eigen::Index gene = 0; gene < a.rows(); ++gene) {
-        const double scale = std::exp(-2 * log_lengths[gene]);
-        for (Eigen::Index j = 0; j < b.cols(); ++j) {
-            const auto apart = a.row(gene).transpose().array() - b(gene, j);
-            if (is_choice_[static_cast<std::size_t>(gene)] != 0) {
-                squares.col(j) += scale * (apart != 0).cast<double>();
+ArrayXXd GaussianProcess::distances(const MatrixXd& a, const MatrixXd& b, const Scales& scales) const {
+    ArrayXXd squares = ArrayXXd::Zero(a.cols(), b.cols());
+    for (Index row = 0; row < a.rows(); ++row) {
+        const double scale = 5 / (scales.lengths[row] * scales.lengths[row]);
+        const Eigen::ArrayXd of_a = a.row(row).transpose();
+        for (Index j = 0; j < b.cols(); ++j) {
+            if (is_choice_[static_cast<std::size_t>(row)] != 0) {
+                squares.col(j) += scale * (of_a != b(row, j)).cast<double>();
             } else {
-                squares.col(j) += scale * apart.square();
+                squares.col(j) += scale * (of_a - b(row, j)).square();
             }
         }
     }
-    const Eigen::ArrayXXd distance = (5 * squares).sqrt();
-    return (1 + distance + distance.square() / 3) * (-distance).exp();
+    return squares.sqrt();
 }
 
-double GaussianProcess::log_posterior(const Eigen::MatrixXd& points, const Eigen::VectorXd& values,
-                                      const Eigen::VectorXd& log_lengths, double log_noise) const {
-    Eigen::MatrixXd covariance = kernel(points, points, log_lengths);
-    covariance.diagonal().array() += std::exp(log_noise) + jitter;
-    const Factor factor(covariance);
+ArrayXXd GaussianProcess::products(const MatrixXd& a, const MatrixXd& b) const {
+    return (a.transpose() * is_number_.asDiagonal() * b).array();
+}
+
+MatrixXd GaussianProcess::covariance(const MatrixXd& a, const MatrixXd& b, const Scales& scales) const {
+    ArrayXXd sum = constant + scales.signal * matern(distances(a, b, scales));
+    if (has_quadratic_) {
+        const ArrayXXd inner = products(a, b);
+        sum += scales.linear * inner + scales.quadratic * inner.square();
+    }
+    return sum.matrix();
+}
+
+double GaussianProcess::variance(const VectorXd& point, const Scales& scales) const {
+    const double inner = has_quadratic_ ? point.cwiseProduct(is_number_).squaredNorm() : 0;
+    return constant + scales.signal + scales.linear * inner + scales.quadratic * inner * inner;
+}
+
+/// With the covariance K, its inverse times the values α and W = K⁻¹ − αα^T, the derivative by a scale θ is
+/// ½ tr(W dK/dθ).
+double GaussianProcess::negative_log_posterior(const VectorXd& log_scales, const MatrixXd& points,
+                                               const VectorXd& values, VectorXd& gradient) const {
+    const Scales scales = scales_of(log_scales);
+    const Index rows = points.rows();
+    const ArrayXXd apart = distances(points, points, scales);
+    const ArrayXXd signal = scales.signal * matern(apart);
+    const ArrayXXd inner = has_quadratic_ ? products(points, points) : ArrayXXd();
+    MatrixXd all = (constant + signal).matrix();
+    if (has_quadratic_) {
+        all.array() += scales.linear * inner + scales.quadratic * inner.square();
+    }
+    all.diagonal().array() += scales.noise + jitter * (1 + scales.signal);
+    const Eigen::LLT<MatrixXd> factor(all);
+    gradient = VectorXd::Zero(log_scales.size());
     if (factor.info() != Eigen::Success) {
-        return -std::numeric_limits<double>::infinity();
+        return std::numeric_limits<double>::infinity();
     }
-    const double fit = -0.5 * values.dot(factor.solve(values));
-    const double complexity = -factor.matrixLLT().diagonal().array().log().sum();
-    const double of_lengths = -0.5 * ((log_lengths.array() - std::log(usual_length)) / length_spread).square().sum();
-    const double noise = (log_noise - std::log(usual_noise)) / noise_spread;
-    const double of_noise = -0.5 * noise * noise;
-    return fit + complexity + of_lengths + of_noise;
-}
+    const VectorXd weights = factor.solve(values);
+    const VectorXd from_prior = (log_scales - prior_).cwiseQuotient(deviation_);
+    MatrixXd outer = factor.solve(MatrixXd::Identity(all.rows(), all.cols()));
+    outer.noalias() -= weights * weights.transpose();
 
-/// Half of the scales at a time, with steps that grow where they help.
-void GaussianProcess::fit(const Eigen::MatrixXd& points, const Eigen::VectorXd& values, int tries,
-                          RandomStream& random) {
-    double best = log_posterior(points, values, log_lengths_, log_noise_);
-    double step = 1;
-    for (int attempt = 0; attempt < tries; ++attempt) {
-        Eigen::VectorXd log_lengths = log_lengths_;
-        double log_noise = log_noise_;
-        for (double& length : log_lengths) {
-            length += random.uniform() < 0.5 ? step * random.normal() : 0;
-        }
-        log_noise += random.uniform() < 0.5 ? step * random.normal() : 0;
-        log_noise = std::max(log_noise, least_log_noise);
-        const double found = log_posterior(points, values, log_lengths, log_noise);
-        if (found > best) {
-            best = found;
-            log_lengths_ = log_lengths;
-            log_noise_ = log_noise;
-            step *= 1.3;
+    // Of a row's length l the derivative of K is the slope times Δ²/l²; the sum over all pairs needs no matrix of Δ².
+    const MatrixXd slope = (outer.array() * scales.signal * matern_slope(apart)).matrix();
+    const VectorXd sums = slope.colwise().sum();
+    for (Index row = 0; row < rows; ++row) {
+        const double scale = 1 / (scales.lengths[row] * scales.lengths[row]);
+        const VectorXd x = points.row(row).transpose();
+        double sum = 0;
+        if (is_choice_[static_cast<std::size_t>(row)] != 0) {
+            for (Index j = 0; j < x.size(); ++j) {
+                sum += ((x.array() != x[j]).cast<double>() * slope.col(j).array()).sum();
+            }
         } else {
-            step = std::max(0.2, 0.93 * step);
+            sum = 2 * (sums.dot(x.cwiseAbs2()) - x.dot(slope * x));
+        }
+        gradient[row] = 0.5 * scale * sum;
+    }
+    gradient[rows] = 0.5 * (outer.array() * signal).sum() + 0.5 * jitter * scales.signal * outer.trace();
+    if (has_quadratic_) {
+        gradient[rows + 1] = 0.5 * scales.linear * (outer.array() * inner).sum();
+        gradient[rows + 2] = 0.5 * scales.quadratic * (outer.array() * inner.square()).sum();
+    }
+    gradient[gradient.size() - 1] = 0.5 * scales.noise * outer.trace();
+    gradient += from_prior.cwiseQuotient(deviation_);
+    return 0.5 * values.dot(weights) + factor.matrixLLT().diagonal().array().log().sum() +
+           0.5 * from_prior.squaredNorm();
+}
+
+void GaussianProcess::fit(const MatrixXd& points, const VectorXd& values, int iterations) {
+    Box box{prior_ - box_deviations * deviation_, prior_ + box_deviations * deviation_};
+    const Index noise = prior_.size() - 1;
+    box.low[noise] = least_log_noise_;
+    box.high[noise] = std::log(most_noise);
+    minimize([&](const VectorXd& scales,
+                 VectorXd& gradient) { return negative_log_posterior(scales, points, values, gradient); },
+             box, iterations, 1, log_scales_);
+    scales_ = scales_of(log_scales_);
+}
+
+void GaussianProcess::condition(const MatrixXd& points, const VectorXd& values) {
+    points_ = points;
+    const MatrixXd known = covariance(points, points, scales_);
+    for (double extra = 0; extra < 1; extra = std::max(10 * extra, 1e-6)) {
+        MatrixXd noisy = known;
+        noisy.diagonal().array() += scales_.noise + (jitter + extra) * (1 + scales_.signal);
+        factor_.compute(noisy);
+        if (factor_.info() == Eigen::Success) {
+            break;
         }
     }
+    weights_ = factor_.solve(values);
 }
 
-void GaussianProcess::condition(const Eigen::MatrixXd& points, const Eigen::VectorXd& values) {
-    points_ = points;
-    Eigen::MatrixXd covariance = kernel(points, points, log_lengths_);
-    covariance.diagonal().array() += noise() + jitter;
-    factor_.emplace(covariance);
-    weights_ = factor_->solve(values);
-}
-
-GaussianProcess::Prediction GaussianProcess::predict(const Eigen::MatrixXd& points) const {
-    Eigen::MatrixXd covariance = kernel(points_, points, log_lengths_);
+GaussianProcess::Prediction GaussianProcess::predict(const MatrixXd& points) const {
+    MatrixXd cross = covariance(points_, points, scales_);
     Prediction prediction;
-    prediction.mean = covariance.transpose() * weights_;
-    factor_->matrixL().solveInPlace(covariance);
-    prediction.deviation = (1 - covariance.colwise().squaredNorm().transpose().array()).cwiseMax(1e-9).sqrt().matrix();
+    prediction.mean = cross.transpose() * weights_;
+    factor_.matrixL().solveInPlace(cross);
+    prediction.deviation.resize(points.cols());
+    for (Index i = 0; i < points.cols(); ++i) {
+        const double left = variance(points.col(i), scales_) - cross.col(i).squaredNorm();
+        prediction.deviation[i] = std::sqrt(std::max(least_variance, left));
+    }
     return prediction;
+}
+
+double GaussianProcess::lower_bound(const VectorXd& point, double kappa, VectorXd& gradient) const {
+    const ArrayXXd apart = distances(points_, point, scales_);
+    const VectorXd inner = has_quadratic_ ? VectorXd(products(points_, point).matrix()) : VectorXd();
+    VectorXd cross = (constant + scales_.signal * matern(apart)).matrix();
+    // dk/dx is the sum of these times (known point − x)/l², and of the known points times of_inner.
+    const VectorXd of_apart = (scales_.signal * matern_slope(apart)).matrix();
+    VectorXd of_inner;
+    if (has_quadratic_) {
+        cross += scales_.linear * inner + scales_.quadratic * inner.cwiseAbs2();
+        of_inner = (scales_.linear + 2 * scales_.quadratic * inner.array()).matrix();
+    }
+    const double mean = cross.dot(weights_);
+    VectorXd solved = factor_.matrixL().solve(cross);
+    const double deviation = std::sqrt(std::max(least_variance, variance(point, scales_) - solved.squaredNorm()));
+    factor_.matrixU().solveInPlace(solved);
+    // μ − κσ changes with k by α + κ/σ K⁻¹k, and with k(x, x) by −κ/2σ.
+    const VectorXd by_cross = weights_ + kappa / deviation * solved;
+    const VectorXd share = of_apart.cwiseProduct(by_cross);
+    gradient = (points_ * share - share.sum() * point).cwiseQuotient(scales_.lengths.cwiseAbs2());
+    if (has_quadratic_) {
+        const double own = point.cwiseProduct(is_number_).squaredNorm();
+        gradient += points_ * of_inner.cwiseProduct(by_cross);
+        gradient -= kappa / deviation * (scales_.linear + 2 * scales_.quadratic * own) * point;
+    }
+    gradient = gradient.cwiseProduct(is_number_);
+    return mean - kappa * deviation;
 }
 
 }  // namespace finch::search

@@ -1,7 +1,6 @@
 #include "screened.hpp"
 
 #include "folding_propagator.hpp"
-#include "normal.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -14,28 +13,18 @@
 namespace finch::search {
 namespace {
 
-constexpr double at_random = 0.05;  ///< of the births
-constexpr int candidate_count = 200;
-constexpr double uniform_candidates = 0.3;
-constexpr double bred_from_share = 0.2;           ///< that the other candidates are bred from
-constexpr double mutated_genes = 1.5;             ///< about, of a candidate
+constexpr double at_random = 0.02;                ///< of the births
+constexpr double local_share = 0.5;               ///< of the births by a model
 constexpr std::size_t enough_of_high_rungs = 10;  ///< lower ones are then left out
 constexpr std::uint32_t most_predictions = 10;    ///< for one birth; then chance finds what is not ruled out
-constexpr double fit_again_after = 0.125;         ///< of the results
-
-Eigen::MatrixXd columns(const std::vector<UnitGenome>& points, std::size_t genes) {
-    Eigen::MatrixXd matrix(static_cast<Eigen::Index>(genes), std::ssize(points));
-    for (std::size_t i = 0; i < points.size(); ++i) {
-        matrix.col(static_cast<Eigen::Index>(i)) =
-            Eigen::Map<const Eigen::VectorXd>(points[i].data(), static_cast<Eigen::Index>(genes));
-    }
-    return matrix;
-}
 
 }  // namespace
 
 ScreenedState::ScreenedState(ScreenedPlan plan)
-    : plan_(std::move(plan)), free_(free_genes(plan_.space)), process_(plan_.space) {
+    : plan_(std::move(plan)),
+      free_(free_genes(plan_.space)),
+      global_(plan_.space, static_cast<std::size_t>(plan_.options.most_points)),
+      local_(plan_.space) {
     const std::size_t genes = plan_.space.size();
     const auto quarter = static_cast<std::size_t>(plan_.evaluations / 4);
     first_points_ =
@@ -63,119 +52,24 @@ void ScreenedState::take(const Individual& individual, bool /*born_here*/) {
     seen_.push_back({to_unit(plan_.space, individual.genome), comparable_loss(individual), standing(individual).rung,
                      individual.id});
     known_.insert(individual.genome);
-    if (seen_.size() >= next_fit_) {
-        next_fit_ =
-            seen_.size() +
-            std::max<std::size_t>(3, static_cast<std::size_t>(fit_again_after * static_cast<double>(seen_.size())));
-        const Data known = data();
-        const int tries = known.values.size() < 100 ? 50 : known.values.size() < 200 ? 25 : 15;
-        RandomStream random(plan_.seed, Purpose::breeding_state, individual.id.value, 2);
-        process_.fit(known.points, known.values, tries, random);
-    }
+    const std::vector<const Seen*> results = by_loss();
+    global_.take(results);
+    local_.take(results);
 }
 
 // A training that was pruned beside an equal one that was not, by chance, would stand far from it: the model knows the
 // highest rungs alone, as in BOHB (Falkner, Klein and Hutter 2018).
-std::vector<std::size_t> ScreenedState::by_loss() const {
-    std::vector<std::size_t> order(seen_.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [this](std::size_t a, std::size_t b) { return seen_[a].loss < seen_[b].loss; });
+std::vector<const Seen*> ScreenedState::by_loss() const {
+    std::vector<const Seen*> order;
+    for (const Seen& seen : seen_) {
+        order.push_back(&seen);
+    }
+    std::stable_sort(order.begin(), order.end(), [](const Seen* a, const Seen* b) { return a->loss < b->loss; });
     if (order.size() > enough_of_high_rungs) {
-        const std::int32_t lowest = seen_[order[enough_of_high_rungs - 1]].rung;
-        const bool are_enough = std::isfinite(seen_[order[enough_of_high_rungs - 1]].loss);
-        std::erase_if(order, [&](std::size_t i) { return are_enough && seen_[i].rung < lowest; });
+        const Seen& lowest = *order[enough_of_high_rungs - 1];
+        std::erase_if(order, [&](const Seen* seen) { return std::isfinite(lowest.loss) && seen->rung < lowest.rung; });
     }
     return order;
-}
-
-ScreenedState::Data ScreenedState::data() const {
-    const std::vector<std::size_t> order = by_loss();
-    const auto most = static_cast<std::size_t>(plan_.options.most_points);
-    std::vector<char> is_used(seen_.size(), order.size() <= most ? 1 : 0);
-    if (order.size() > most) {
-        std::vector<char> is_left_out(seen_.size(), 1);
-        std::for_each(order.begin(), order.end(), [&](std::size_t i) { is_left_out[i] = 0; });
-        std::for_each(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(most / 2),
-                      [&](std::size_t i) { is_used[i] = 1; });
-        std::size_t left = most - most / 2;
-        for (std::size_t i = seen_.size(); i-- > 0 && left > 0;) {
-            left -= is_used[i] == 0 && is_left_out[i] == 0 ? 1 : 0;
-            is_used[i] = 1;
-        }
-    }
-    std::vector<std::size_t> used;
-    std::copy_if(order.begin(), order.end(), std::back_inserter(used), [&](std::size_t i) { return is_used[i] != 0; });
-    std::vector<UnitGenome> points;
-    Eigen::VectorXd values(std::ssize(used));
-    const auto failed = static_cast<std::size_t>(
-        std::count_if(used.begin(), used.end(), [this](std::size_t i) { return !std::isfinite(seen_[i].loss); }));
-    const std::size_t ranked = used.size() - failed;
-    for (std::size_t place = 0; place < used.size(); ++place) {
-        points.push_back(seen_[used[place]].point);
-        const double from_best = place < ranked ? static_cast<double>(place)
-                                                : static_cast<double>(ranked) + static_cast<double>(failed - 1) / 2;
-        values[static_cast<Eigen::Index>(place)] =
-            normal_quantile((from_best + 0.5) / static_cast<double>(used.size()));
-    }
-    return {columns(points, plan_.space.size()), values};
-}
-
-GaussianProcess ScreenedState::model(const std::vector<const Individual*>& in_training) const {
-    GaussianProcess process = process_;
-    Data known = data();
-    process.condition(known.points, known.values);
-    if (!in_training.empty()) {
-        std::vector<UnitGenome> points;
-        for (const Individual* individual : in_training) {
-            points.push_back(to_unit(plan_.space, individual->genome));
-        }
-        const Eigen::MatrixXd expected = columns(points, plan_.space.size());
-        const Eigen::VectorXd mean = process.predict(expected).mean;
-        Data all{Eigen::MatrixXd(known.points.rows(), known.points.cols() + expected.cols()),
-                 Eigen::VectorXd(known.values.size() + mean.size())};
-        all.points << known.points, expected;
-        all.values << known.values, mean;
-        process.condition(all.points, all.values);
-    }
-    return process;
-}
-
-/// Uniform ones, and children of the best fifth: half of them of two parents, with about mutated_genes changed.
-std::vector<ScreenedState::Candidate> ScreenedState::candidates(RandomStream& random) const {
-    const std::vector<std::size_t> order = by_loss();
-    const std::size_t parents = std::min(
-        order.size(),
-        std::max<std::size_t>(5, static_cast<std::size_t>(bred_from_share * static_cast<double>(order.size()))));
-    const auto drawn = [&random](std::size_t count) { return static_cast<std::size_t>(random.below(count)); };
-    std::vector<Candidate> found;
-    for (int candidate = 0; candidate < candidate_count; ++candidate) {
-        if (candidate < uniform_candidates * candidate_count) {
-            found.push_back({random_genome(plan_.space, random)});
-            continue;
-        }
-        const Seen& parent = seen_[order[std::min(drawn(parents), drawn(parents))]];
-        UnitGenome point = parent.point;
-        Id second;
-        if (random.uniform() < 0.5) {
-            const Seen& other = seen_[order[drawn(parents)]];
-            second = other.id;
-            for (const std::size_t gene : free_) {
-                point[gene] = random.uniform() < 0.5 ? other.point[gene] : point[gene];
-            }
-        }
-        bool is_changed = false;
-        while (!is_changed) {
-            for (const std::size_t gene : free_) {
-                if (random.uniform() < mutated_genes / static_cast<double>(free_.size())) {
-                    point[gene] = mutate_unit(plan_.space.genes[gene], point[gene], 8, 0.15, random);
-                    is_changed = true;
-                }
-            }
-        }
-        found.push_back({child_genome(plan_.space, point, parent.point, random), {parent.id, second}});
-    }
-    return found;
 }
 
 Offspring ScreenedState::breed(const Stage& stage, const std::vector<const Individual*>& in_training,
@@ -196,37 +90,31 @@ Offspring ScreenedState::breed(const Stage& stage, const std::vector<const Indiv
         offspring.genome = random_genome(plan_.space, random);
         return offspring;
     }
-    const double kappa = -std::log(1 - random.uniform());
-    std::set<Genome> known;
-    for (const Individual* individual : in_training) {
-        known.insert(individual->genome);
-    }
-    std::vector<Candidate> unknown;
+    Allowed allowed{plan_.space, known_, {}, stage.constraints};
     std::vector<UnitGenome> points;
-    for (Candidate& candidate : candidates(random)) {
-        if (!known_.contains(candidate.genome) && !known.contains(candidate.genome) &&
-            all_hold(stage.constraints, plan_.space, candidate.genome)) {
-            points.push_back(to_unit(plan_.space, candidate.genome));
-            unknown.push_back(std::move(candidate));
-        }
+    for (const Individual* individual : in_training) {
+        allowed.in_training.insert(individual->genome);
+        points.push_back(to_unit(plan_.space, individual->genome));
     }
-    if (unknown.empty()) {
+    const std::vector<const Seen*> results = by_loss();
+    // The models know nothing of what else rules a genome out, so that chance must find what is left in the end.
+    const bool looks = stage.attempt < most_predictions;
+    std::optional<Proposal> proposal;
+    if (looks && random.uniform() < local_share) {
+        proposal = local_.propose(results, points, allowed, random);
+    }
+    if (!proposal) {
+        proposal = global_.propose(results, points, allowed, looks, random);
+    }
+    if (!proposal) {
         offspring.genome = random_genome(plan_.space, random);
         return offspring;
     }
-    if (stage.attempt >= most_predictions) {
-        const std::size_t drawn = random.below(unknown.size());  // the model knows nothing of what is ruled out
-        offspring.genome = std::move(unknown[drawn].genome);
-        offspring.parents = unknown[drawn].parents;
-        offspring.bred_by = offspring.parents[0] == Id{} ? Operator::random : Operator::crossover;
-        return offspring;
-    }
-    const auto predicted = model(in_training).predict(columns(points, plan_.space.size()));
-    Eigen::Index chosen = 0;
-    (predicted.mean - kappa * predicted.deviation).minCoeff(&chosen);
-    offspring.genome = std::move(unknown[static_cast<std::size_t>(chosen)].genome);
-    offspring.parents = unknown[static_cast<std::size_t>(chosen)].parents;
-    offspring.bred_by = Operator::model_screened;
+    offspring.genome = std::move(proposal->genome);
+    offspring.parents = proposal->parents;
+    offspring.bred_by = looks                          ? Operator::model_screened
+                        : offspring.parents[0] == Id{} ? Operator::random
+                                                       : Operator::crossover;
     return offspring;
 }
 

@@ -1,0 +1,131 @@
+#include "global_model.hpp"
+
+#include "normal.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_set>
+#include <utility>
+
+// Jones, Schonlau and Welch 1998; Snoek, Larochelle and Adams 2012; those in training stand where the model expects
+// them (the kriging believer of Ginsbourger, Le Riche and Carraro 2010).
+namespace finch::search {
+namespace {
+
+constexpr int candidate_count = 200;
+constexpr double uniform_candidates = 0.3;
+constexpr double bred_from_share = 0.2;  ///< that the other candidates are bred from
+constexpr double mutated_genes = 1.5;    ///< about, of a candidate
+constexpr GaussianPriors priors{.length = 0.7, .noise = 0.01, .noise_deviation = 2, .least_noise = 1e-6};
+
+}  // namespace
+
+GlobalModel::GlobalModel(const Space& space, std::size_t most_points)
+    : space_(space), free_(free_genes(space)), most_points_(most_points), process_(choices_of(space), priors, false) {}
+
+GlobalModel::Data GlobalModel::data(const std::vector<const Seen*>& results) const {
+    std::vector<const Seen*> used = results;
+    if (results.size() > most_points_) {
+        const auto best = results.begin() + static_cast<std::ptrdiff_t>(most_points_ / 2);
+        std::vector<const Seen*> newest(best, results.end());
+        // Results stand in memory in the order in which they came.
+        std::sort(newest.begin(), newest.end(), std::greater<>());
+        newest.resize(most_points_ - most_points_ / 2);
+        std::unordered_set<const Seen*> is_used(newest.begin(), newest.end());
+        is_used.insert(results.begin(), best);
+        std::erase_if(used, [&](const Seen* seen) { return !is_used.contains(seen); });
+    }
+    const auto ranked = static_cast<std::size_t>(
+        std::count_if(used.begin(), used.end(), [](const Seen* seen) { return std::isfinite(seen->loss); }));
+    const auto failed = static_cast<double>(used.size() - ranked);
+    std::vector<UnitGenome> points;
+    Eigen::VectorXd values(std::ssize(used));
+    for (std::size_t place = 0; place < used.size(); ++place) {
+        points.push_back(used[place]->point);
+        const double from_best =
+            place < ranked ? static_cast<double>(place) : static_cast<double>(ranked) + (failed - 1) / 2;
+        values[static_cast<Eigen::Index>(place)] =
+            normal_quantile((from_best + 0.5) / static_cast<double>(used.size()));
+    }
+    return {columns(points, space_.size()), values};
+}
+
+void GlobalModel::take(const std::vector<const Seen*>& results) {
+    if (const int iterations = refits_.iterations(results.size()); iterations > 0) {
+        const Data known = data(results);
+        process_.fit(known.points, known.values, iterations);
+    }
+}
+
+/// Uniform ones, and children of the best fifth: half of them of two parents, with about mutated_genes changed.
+std::vector<Proposal> GlobalModel::candidates(const std::vector<const Seen*>& results, RandomStream& random) const {
+    const auto share = static_cast<std::size_t>(bred_from_share * static_cast<double>(results.size()));
+    const std::size_t parents = std::min(results.size(), std::max<std::size_t>(5, share));
+    const auto drawn = [&random](std::size_t count) { return static_cast<std::size_t>(random.below(count)); };
+    std::vector<Proposal> found;
+    for (int candidate = 0; candidate < candidate_count; ++candidate) {
+        if (candidate < uniform_candidates * candidate_count) {
+            found.push_back({random_genome(space_, random)});
+            continue;
+        }
+        const Seen& parent = *results[std::min(drawn(parents), drawn(parents))];
+        UnitGenome point = parent.point;
+        Id second;
+        if (random.uniform() < 0.5) {
+            const Seen& other = *results[drawn(parents)];
+            second = other.id;
+            for (const std::size_t gene : free_) {
+                point[gene] = random.uniform() < 0.5 ? other.point[gene] : point[gene];
+            }
+        }
+        bool is_changed = false;
+        while (!is_changed) {
+            for (const std::size_t gene : free_) {
+                if (random.uniform() < mutated_genes / static_cast<double>(free_.size())) {
+                    point[gene] = mutate_unit(space_.genes[gene], point[gene], 8, 0.15, random);
+                    is_changed = true;
+                }
+            }
+        }
+        found.push_back({child_genome(space_, point, parent.point, random), {parent.id, second}});
+    }
+    return found;
+}
+
+std::optional<Proposal> GlobalModel::propose(const std::vector<const Seen*>& results,
+                                             const std::vector<UnitGenome>& in_training, const Allowed& allowed,
+                                             bool looks, RandomStream& random) const {
+    const double kappa = -std::log(1 - random.uniform());
+    std::vector<Proposal> unknown;
+    std::vector<UnitGenome> points;
+    for (Proposal& candidate : candidates(results, random)) {
+        if (allowed.is_unknown(candidate.genome) && allowed.holds(candidate.genome)) {
+            points.push_back(to_unit(space_, candidate.genome));
+            unknown.push_back(std::move(candidate));
+        }
+    }
+    if (unknown.empty()) {
+        return std::nullopt;
+    }
+    if (!looks) {
+        return unknown[static_cast<std::size_t>(random.below(unknown.size()))];
+    }
+    GaussianProcess process = process_;
+    const Data known = data(results);
+    process.condition(known.points, known.values);
+    if (!in_training.empty()) {
+        const Eigen::MatrixXd expected = columns(in_training, space_.size());
+        const Eigen::VectorXd mean = process.predict(expected).mean;
+        Data all{Eigen::MatrixXd(known.points.rows(), known.points.cols() + expected.cols()),
+                 Eigen::VectorXd(known.values.size() + mean.size())};
+        all.points << known.points, expected;
+        all.values << known.values, mean;
+        process.condition(all.points, all.values);
+    }
+    const auto predicted = process.predict(columns(points, space_.size()));
+    Eigen::Index chosen = 0;
+    (predicted.mean - kappa * predicted.deviation).minCoeff(&chosen);
+    return unknown[static_cast<std::size_t>(chosen)];
+}
+
+}  // namespace finch::search
