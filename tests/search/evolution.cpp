@@ -127,8 +127,8 @@ TEST_CASE("auto: screened for the first 500 results, evolution from then on; at 
     CHECK(std::count(costly.begin() + 510, costly.end(), Operator::differential_evolution) > 50);
     const std::vector<Operator> free = operators(1e-6);
     CHECK(std::count(free.begin() + 40, free.end(), Operator::model_screened) == 0);
-    // A hundredth of 0.2 s is what the model of 100 results costs, by the table that is passed in.
-    const std::vector<Operator> cheap = operators(0.2);
+    // A quarter of 8 ms is what the model of 100 results costs, by AutomaticOptions.
+    const std::vector<Operator> cheap = operators(0.008);
     CHECK(std::count(cheap.begin(), cheap.begin() + 95, Operator::model_screened) > 60);
     CHECK(std::count(cheap.begin() + 105, cheap.end(), Operator::model_screened) == 0);
 }

@@ -57,7 +57,7 @@ TEST_CASE("mean and deviation are those of the formulas with an inverse") {
         const MatrixXd known = random_points(12, 1);
         const MatrixXd asked = random_points(5, 2);
         const VectorXd values = wavy(known);
-        process.fit(known, values, 20);
+        process.fit(known, values);
         process.condition(known, values);
         const auto found = process.predict(asked);
 
@@ -118,7 +118,7 @@ TEST_CASE("the bound's gradient by each number is that of finite differences, an
     const MatrixXd points = random_points(30, 4);
     for (const bool has_quadratic : {false, true}) {
         GaussianProcess process = process_of_three(has_quadratic);
-        process.fit(points, wavy(points), 10);
+        process.fit(points, wavy(points));
         process.condition(points, wavy(points));
         const MatrixXd asked = random_points(6, 5);
         for (Index at = 0; at < asked.cols(); ++at) {
@@ -144,7 +144,7 @@ TEST_CASE("the bound's gradient by each number is that of finite differences, an
 TEST_CASE("a gene that does nothing gets a longer scale than one that does") {
     GaussianProcess process = process_of_three(false);
     const MatrixXd known = random_points(80, 3);
-    process.fit(known, (6 * known.row(0).array()).sin(), 40);
+    process.fit(known, (6 * known.row(0).array()).sin());
 
     const VectorXd scales = process.log_scales();
     CHECK(scales[1] > scales[0] + std::log(2));
@@ -160,7 +160,7 @@ TEST_CASE("noise is told from signal: it is large where equal points have differ
     for (double& value : values) {
         value = random.normal();
     }
-    process.fit(known, values, 40);
+    process.fit(known, values);
 
     CHECK(process.log_scales()[4] > std::log(0.3));
 }
@@ -177,7 +177,7 @@ TEST_CASE("a process with a quadratic predicts one from as many points as it has
         points.col(i) << random.normal(), random.normal();
         values[i] = value(points.col(i));
     }
-    process.fit(points, values, 40);
+    process.fit(points, values);
     process.condition(points, values);
     const MatrixXd far = MatrixXd::Constant(2, 1, 4);
     CHECK(process.predict(far).mean[0] == doctest::Approx(value(far.col(0))).epsilon(0.02));
@@ -188,7 +188,7 @@ TEST_CASE("points that are known twice, and values that are all alike, are no tr
         GaussianProcess process = process_of_three(has_quadratic);
         MatrixXd points = random_points(40, 9);
         points.rightCols(20) = points.leftCols(20);
-        process.fit(points, VectorXd::Zero(40), 40);
+        process.fit(points, VectorXd::Zero(40));
         process.condition(points, VectorXd::Zero(40));
         const auto found = process.predict(points);
         CHECK(found.mean.cwiseAbs().maxCoeff() < 1e-9);

@@ -125,14 +125,15 @@ struct EvolutionOptions {
 };
 [[nodiscard]] std::unique_ptr<Propagator> make(const EvolutionOptions& options, const Space& space, std::uint64_t seed);
 
-/// Breeding that a Gaussian process screens: of 200 candidates the one with the least μ − κσ (Jones et al. 1998). For
+/// Every other birth the best that a Gaussian process of the best results' losses finds near them, by climbing; the
+/// others the best of 200 candidates for one of all results' ranks. Both by the least μ − κσ (Jones et al. 1998). For
 /// few evaluations.
 struct ScreenedOptions {
-    std::int64_t most_points = 250;  ///< that the model is fitted to
+    std::int64_t most_points = 250;  ///< that the model of ranks knows
 };
 [[nodiscard]] std::unique_ptr<Propagator> make(const ScreenedOptions& options, const Space& space, std::uint64_t seed);
 
-/// As ScreenedOptions while an island has few results and the model costs less than a hundredth of an evaluation, as
+/// As ScreenedOptions while an island has few results and the model costs less than a quarter of an evaluation, as
 /// EvolutionOptions from then on.
 struct AutomaticOptions {
     double model_seconds = 2e-7;       ///< of breeding one individual, per squared result that the model knows

@@ -7,7 +7,7 @@
 namespace finch::search {
 namespace {
 
-constexpr double most_model_share = 0.01;  ///< of an evaluation
+constexpr double most_model_share = 0.25;  ///< of an evaluation
 
 /// How long an island's evaluations took.
 struct Durations {

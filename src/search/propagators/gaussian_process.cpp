@@ -20,8 +20,12 @@ constexpr double jitter = 1e-8;            ///< of 1 and the signal
 constexpr double usual_linear = 0.3;       ///< v₁
 constexpr double usual_quadratic = 0.1;    ///< v₂
 constexpr double quadratic_deviation = 2;  ///< of both
-constexpr double box_deviations = 4;       ///< of the priors, that the scales are fitted in
+/// From where a quadratic explains all that is seen, the fit finds one if there is one; from the priors' medians, often
+/// not. Signal, v₁, v₂, noise.
+const Eigen::Vector4d first_scales{0.05, 1, 1, 1e-5};
+constexpr double box_deviations = 4;  ///< of the priors, that the scales are fitted in
 constexpr double most_noise = 2;
+constexpr int most_iterations = 40;
 constexpr double least_variance = 1e-12;
 
 /// The Matérn 5/2 kernel of a distance times √5, and its derivative by −½ of the squared distance.
@@ -51,6 +55,10 @@ GaussianProcess::GaussianProcess(std::vector<char> is_choice, const GaussianPrio
     }
     prior_[count - 1] = std::log(priors.noise);
     deviation_[count - 1] = priors.noise_deviation;
+    start_ = prior_;
+    if (has_quadratic) {
+        start_.tail(4) = first_scales.array().log();
+    }
     log_scales_ = prior_;
     scales_ = scales_of(log_scales_);
 }
@@ -149,14 +157,16 @@ double GaussianProcess::negative_log_posterior(const VectorXd& log_scales, const
            0.5 * from_prior.squaredNorm();
 }
 
-void GaussianProcess::fit(const MatrixXd& points, const VectorXd& values, int iterations) {
+void GaussianProcess::fit(const MatrixXd& points, const VectorXd& values) {
+    log_scales_ = start_;
     Box box{prior_ - box_deviations * deviation_, prior_ + box_deviations * deviation_};
     const Index noise = prior_.size() - 1;
     box.low[noise] = least_log_noise_;
     box.high[noise] = std::log(most_noise);
-    minimize([&](const VectorXd& scales,
-                 VectorXd& gradient) { return negative_log_posterior(scales, points, values, gradient); },
-             box, iterations, 1, log_scales_);
+    const Objective objective = [&](const VectorXd& scales, VectorXd& gradient) {
+        return negative_log_posterior(scales, points, values, gradient);
+    };
+    minimize(objective, box, most_iterations, 1, log_scales_);
     scales_ = scales_of(log_scales_);
 }
 

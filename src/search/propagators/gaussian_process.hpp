@@ -23,8 +23,8 @@ public:
     /// `is_choice`: by row.
     GaussianProcess(std::vector<char> is_choice, const GaussianPriors& priors, bool has_quadratic);
 
-    /// Moves the scales to where the posterior is larger, from where they are, by at most so many iterations of L-BFGS.
-    void fit(const Eigen::MatrixXd& points, const Eigen::VectorXd& values, int iterations);
+    /// Moves the scales to where the posterior is larger, by L-BFGS, from the same place each time.
+    void fit(const Eigen::MatrixXd& points, const Eigen::VectorXd& values);
     /// Takes these to be all that is known.
     void condition(const Eigen::MatrixXd& points, const Eigen::VectorXd& values);
 
@@ -67,6 +67,7 @@ private:
     bool has_quadratic_;
     Eigen::VectorXd prior_;
     Eigen::VectorXd deviation_;
+    Eigen::VectorXd start_;  ///< of a fit
     double least_log_noise_;
     Eigen::VectorXd log_scales_;
     Scales scales_;

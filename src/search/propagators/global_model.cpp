@@ -14,8 +14,9 @@ namespace {
 
 constexpr int candidate_count = 200;
 constexpr double uniform_candidates = 0.3;
-constexpr double bred_from_share = 0.2;  ///< that the other candidates are bred from
-constexpr double mutated_genes = 1.5;    ///< about, of a candidate
+constexpr double bred_from_share = 0.2;   ///< that the other candidates are bred from
+constexpr double mutated_genes = 1.5;     ///< about, of a candidate
+constexpr std::size_t most_fitted = 100;  ///< results, that the scales are fitted to
 constexpr GaussianPriors priors{.length = 0.7, .noise = 0.01, .noise_deviation = 2, .least_noise = 1e-6};
 
 }  // namespace
@@ -23,14 +24,14 @@ constexpr GaussianPriors priors{.length = 0.7, .noise = 0.01, .noise_deviation =
 GlobalModel::GlobalModel(const Space& space, std::size_t most_points)
     : space_(space), free_(free_genes(space)), most_points_(most_points), process_(choices_of(space), priors, false) {}
 
-GlobalModel::Data GlobalModel::data(const std::vector<const Seen*>& results) const {
+GlobalModel::Data GlobalModel::data(const std::vector<const Seen*>& results, std::size_t most_points) const {
     std::vector<const Seen*> used = results;
-    if (results.size() > most_points_) {
-        const auto best = results.begin() + static_cast<std::ptrdiff_t>(most_points_ / 2);
+    if (results.size() > most_points) {
+        const auto best = results.begin() + static_cast<std::ptrdiff_t>(most_points / 2);
         std::vector<const Seen*> newest(best, results.end());
         // Results stand in memory in the order in which they came.
         std::sort(newest.begin(), newest.end(), std::greater<>());
-        newest.resize(most_points_ - most_points_ / 2);
+        newest.resize(most_points - most_points / 2);
         std::unordered_set<const Seen*> is_used(newest.begin(), newest.end());
         is_used.insert(results.begin(), best);
         std::erase_if(used, [&](const Seen* seen) { return !is_used.contains(seen); });
@@ -50,11 +51,9 @@ GlobalModel::Data GlobalModel::data(const std::vector<const Seen*>& results) con
     return {columns(points, space_.size()), values};
 }
 
-void GlobalModel::take(const std::vector<const Seen*>& results) {
-    if (const int iterations = refits_.iterations(results.size()); iterations > 0) {
-        const Data known = data(results);
-        process_.fit(known.points, known.values, iterations);
-    }
+void GlobalModel::fit(const std::vector<const Seen*>& results) {
+    const Data known = data(results, std::min(most_points_, most_fitted));
+    process_.fit(known.points, known.values);
 }
 
 /// Uniform ones, and children of the best fifth: half of them of two parents, with about mutated_genes changed.

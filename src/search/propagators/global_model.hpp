@@ -21,23 +21,23 @@ public:
         Eigen::VectorXd values;
     };
     /// `results`: the best first, those without a loss last.
-    [[nodiscard]] Data data(const std::vector<const Seen*>& results) const;
+    [[nodiscard]] Data data(const std::vector<const Seen*>& results) const { return data(results, most_points_); }
 
-    /// Fits its scales where that is due.
-    void take(const std::vector<const Seen*>& results);
+    /// Fits its scales to `results`.
+    void fit(const std::vector<const Seen*>& results);
     /// Nothing where all that it tries is known or ruled out. `looks`: whether it predicts, or draws of what it tries.
     [[nodiscard]] std::optional<Proposal> propose(const std::vector<const Seen*>& results,
                                                   const std::vector<UnitGenome>& in_training, const Allowed& allowed,
                                                   bool looks, RandomStream& random) const;
 
 private:
+    [[nodiscard]] Data data(const std::vector<const Seen*>& results, std::size_t most_points) const;
     [[nodiscard]] std::vector<Proposal> candidates(const std::vector<const Seen*>& results, RandomStream& random) const;
 
     Space space_;
     std::vector<std::size_t> free_;  ///< genes that have more than one value
     std::size_t most_points_;
     GaussianProcess process_;
-    Refits refits_{4, 0.125};
 };
 
 }  // namespace finch::search

@@ -32,9 +32,8 @@ constexpr int climb_iterations = 20;
 constexpr int rounds = 2;
 constexpr double changed_choices = 0.7;  ///< of a start, about
 
-constexpr double first_step = 0.3;        ///< of a climb, in radii
-constexpr int most_halvings = 20;         ///< of the way to what breaks a constraint
-constexpr double fit_again_after = 0.06;  ///< of the results
+constexpr double first_step = 0.3;  ///< of a climb, in radii
+constexpr int most_halvings = 20;   ///< of the way to what breaks a constraint
 constexpr double least_loss_deviation = 1e-300;
 
 GaussianPriors priors_of(std::size_t numbers) {
@@ -177,38 +176,37 @@ bool LocalModel::are_of_one_branch(const UnitGenome& a, const UnitGenome& b) con
     return true;
 }
 
-/// Those of the best one's branch.
-std::vector<const Seen*> LocalModel::branch_of(const std::vector<const Seen*>& results) const {
+/// Complete ones of the best one's branch.
+std::vector<const Seen*> LocalModel::branch_of(const Seen& best, const std::vector<const Seen*>& results) const {
     std::vector<const Seen*> branch;
     std::copy_if(results.begin(), results.end(), std::back_inserter(branch), [&](const Seen* seen) {
-        return seen->loss < least_pruned && are_of_one_branch(seen->point, results.front()->point);
+        return seen->loss < least_pruned && are_of_one_branch(seen->point, best.point);
     });
     return branch;
 }
 
-void LocalModel::take(const std::vector<const Seen*>& results) {
-    const std::vector<const Seen*> branch = branch_of(results);
-    if (branch.empty()) {
-        return;
-    }
-    Rows rows = rows_of(*branch.front());
-    if (rows != rows_ || !process_) {
-        rows_ = std::move(rows);
-        std::vector<char> choices(rows_.numbers.size() + rows_.choices.size(), 1);
-        std::fill_n(choices.begin(), rows_.numbers.size(), char{0});
-        process_.emplace(std::move(choices), priors_of(rows_.numbers.size()), true);
-        refits_ = Refits(rows_.numbers.size() + 2, fit_again_after);
-    }
-    if (const int iterations = rows_.numbers.empty() ? 0 : refits_.iterations(branch.size()); iterations > 0) {
+void LocalModel::fit(const std::vector<const Seen*>& results, const std::vector<const Seen*>& fitted) {
+    const Seen& best = *results.front();
+    rows_ = rows_of(best);
+    branch_ = best.point;
+    std::vector<char> choices(rows_.numbers.size() + rows_.choices.size(), 1);
+    std::fill_n(choices.begin(), rows_.numbers.size(), char{0});
+    process_.emplace(std::move(choices), priors_of(rows_.numbers.size()), true);
+    const std::vector<const Seen*> branch = branch_of(best, fitted);
+    if (!rows_.numbers.empty() && branch.size() >= rows_.numbers.size() + 2) {
         const Frame frame(rows_, branch);
-        process_->fit(frame.points, frame.values, iterations);
+        process_->fit(frame.points, frame.values);
     }
+}
+
+bool LocalModel::varies_as_for(const Seen& best) const {
+    return process_ && rows_ == rows_of(best) && are_of_one_branch(branch_, best.point);
 }
 
 std::optional<Proposal> LocalModel::propose(const std::vector<const Seen*>& results,
                                             const std::vector<UnitGenome>& in_training, const Allowed& allowed,
                                             RandomStream& random) const {
-    const std::vector<const Seen*> branch = branch_of(results);
+    const std::vector<const Seen*> branch = branch_of(*results.front(), results);
     if (rows_.numbers.empty() || branch.size() < rows_.numbers.size() + 2) {
         return std::nullopt;
     }

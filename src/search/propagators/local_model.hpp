@@ -13,9 +13,12 @@ class LocalModel {
 public:
     explicit LocalModel(const Space& space);
 
-    /// `results`: the best first. Fits its scales where that is due.
-    void take(const std::vector<const Seen*>& results);
-    /// Nothing where there are too few results, or nothing unknown is found.
+    /// Takes the branch of the best of all `results` to vary, and fits its scales to those of `fitted` that lie in it.
+    /// Both the best first.
+    void fit(const std::vector<const Seen*>& results, const std::vector<const Seen*>& fitted);
+    /// Whether fit() with this best result would vary the same genes.
+    [[nodiscard]] bool varies_as_for(const Seen& best) const;
+    /// After fit(). Nothing where there are too few results, or nothing unknown is found.
     [[nodiscard]] std::optional<Proposal> propose(const std::vector<const Seen*>& results,
                                                   const std::vector<UnitGenome>& in_training, const Allowed& allowed,
                                                   RandomStream& random) const;
@@ -31,14 +34,14 @@ private:
 
     [[nodiscard]] Rows rows_of(const Seen& best) const;
     [[nodiscard]] bool are_of_one_branch(const UnitGenome& a, const UnitGenome& b) const;
-    [[nodiscard]] std::vector<const Seen*> branch_of(const std::vector<const Seen*>& results) const;
+    [[nodiscard]] std::vector<const Seen*> branch_of(const Seen& best, const std::vector<const Seen*>& results) const;
     bool exchange_choices(const GaussianProcess& process, double kappa, Eigen::VectorXd& z, double& bound) const;
 
     Space space_;
     std::vector<bool> is_asked_for_;  ///< by gene: by a condition
     Rows rows_;
+    UnitGenome branch_;  ///< a point of it
     std::optional<GaussianProcess> process_;
-    Refits refits_{0, 0};
 };
 
 }  // namespace finch::search

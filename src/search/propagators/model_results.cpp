@@ -21,14 +21,18 @@ Eigen::MatrixXd columns(const std::vector<UnitGenome>& points, std::size_t genes
     return matrix;
 }
 
-int Refits::iterations(std::size_t results) {
-    if (results < next_) {
+std::size_t fitted_results(std::size_t results, std::size_t first, double share) {
+    if (results < first) {
         return 0;
     }
-    next_ = results + std::max<std::size_t>(3, static_cast<std::size_t>(share_ * static_cast<double>(results)));
-    const int iterations = is_first_ ? 40 : 15;
-    is_first_ = false;
-    return iterations;
+    for (std::size_t due = first;;) {
+        const std::size_t next =
+            due + std::max<std::size_t>(3, static_cast<std::size_t>(share * static_cast<double>(due)));
+        if (next > results) {
+            return due;
+        }
+        due = next;
+    }
 }
 
 }  // namespace finch::search

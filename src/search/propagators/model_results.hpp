@@ -20,6 +20,7 @@ struct Seen {
     double loss = 0;  ///< as comparable_loss() gives it: +inf: none
     std::int32_t rung = top_rung;
     Id id;
+    std::uint64_t history = 0;  ///< a hash of all results up to this one
 };
 
 /// What a model proposes.
@@ -46,17 +47,9 @@ struct Allowed {
 /// Points as columns.
 [[nodiscard]] Eigen::MatrixXd columns(const std::vector<UnitGenome>& points, std::size_t genes);
 
-/// When scales are fitted again: at first, then after so large a share of results, three at least.
-class Refits {
-public:
-    Refits(std::size_t first, double share) : next_(first), share_(share) {}
-    /// Iterations for what is known now; 0: none.
-    [[nodiscard]] int iterations(std::size_t results);
-
-private:
-    std::size_t next_;
-    double share_;
-    bool is_first_ = true;
-};
+/// How many of `results` a model's scales are fitted to: as many as there were when it was last due, that is after
+/// `first` and then after each `share` of them, three at least; 0 below `first`. So leaders that know the same results
+/// fit alike, however many of them came between two of their births.
+[[nodiscard]] std::size_t fitted_results(std::size_t results, std::size_t first, double share);
 
 }  // namespace finch::search

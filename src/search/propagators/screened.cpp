@@ -3,6 +3,7 @@
 #include "folding_propagator.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -13,8 +14,10 @@
 namespace finch::search {
 namespace {
 
-constexpr double at_random = 0.02;                ///< of the births
-constexpr double local_share = 0.5;               ///< of the births by a model
+constexpr double at_random = 0.02;          ///< of the births
+constexpr double local_share = 0.5;         ///< of the births by a model
+constexpr double global_fit_after = 0.125;  ///< of the results
+constexpr double local_fit_after = 0.06;
 constexpr std::size_t enough_of_high_rungs = 10;  ///< lower ones are then left out
 constexpr std::uint32_t most_predictions = 10;    ///< for one birth; then chance finds what is not ruled out
 
@@ -49,20 +52,21 @@ UnitGenome ScreenedState::first_point(std::uint64_t number) const {
 }
 
 void ScreenedState::take(const Individual& individual, bool /*born_here*/) {
-    seen_.push_back({to_unit(plan_.space, individual.genome), comparable_loss(individual), standing(individual).rung,
-                     individual.id});
+    const double loss = comparable_loss(individual);
+    const std::uint64_t before = seen_.empty() ? 1 : seen_.back().history;
+    const std::uint64_t history =
+        RandomStream(before, Purpose::breeding_state, individual.id.value ^ std::bit_cast<std::uint64_t>(loss))
+            .below(std::uint64_t{1} << 63U);
+    seen_.push_back({to_unit(plan_.space, individual.genome), loss, standing(individual).rung, individual.id, history});
     known_.insert(individual.genome);
-    const std::vector<const Seen*> results = by_loss();
-    global_.take(results);
-    local_.take(results);
 }
 
 // A training that was pruned beside an equal one that was not, by chance, would stand far from it: the model knows the
 // highest rungs alone, as in BOHB (Falkner, Klein and Hutter 2018).
-std::vector<const Seen*> ScreenedState::by_loss() const {
+std::vector<const Seen*> ScreenedState::by_loss(std::size_t count) const {
     std::vector<const Seen*> order;
-    for (const Seen& seen : seen_) {
-        order.push_back(&seen);
+    for (std::size_t i = 0; i < count; ++i) {
+        order.push_back(&seen_[i]);
     }
     std::stable_sort(order.begin(), order.end(), [](const Seen* a, const Seen* b) { return a->loss < b->loss; });
     if (order.size() > enough_of_high_rungs) {
@@ -70,6 +74,22 @@ std::vector<const Seen*> ScreenedState::by_loss() const {
         std::erase_if(order, [&](const Seen* seen) { return std::isfinite(lowest.loss) && seen->rung < lowest.rung; });
     }
     return order;
+}
+
+void ScreenedState::fit_global() const {
+    const std::size_t count = fitted_results(seen_.size(), 4, global_fit_after);
+    if (global_history_ != seen_[count - 1].history) {
+        global_history_ = seen_[count - 1].history;
+        global_.fit(by_loss(count));
+    }
+}
+
+void ScreenedState::fit_local(const std::vector<const Seen*>& results) const {
+    const std::size_t count = fitted_results(seen_.size(), 4, local_fit_after);
+    if (local_history_ != seen_[count - 1].history || !local_.varies_as_for(*results.front())) {
+        local_history_ = seen_[count - 1].history;
+        local_.fit(results, by_loss(count));
+    }
 }
 
 Offspring ScreenedState::breed(const Stage& stage, const std::vector<const Individual*>& in_training,
@@ -96,14 +116,16 @@ Offspring ScreenedState::breed(const Stage& stage, const std::vector<const Indiv
         allowed.in_training.insert(individual->genome);
         points.push_back(to_unit(plan_.space, individual->genome));
     }
-    const std::vector<const Seen*> results = by_loss();
+    const std::vector<const Seen*> results = by_loss(seen_.size());
     // The models know nothing of what else rules a genome out, so that chance must find what is left in the end.
     const bool looks = stage.attempt < most_predictions;
     std::optional<Proposal> proposal;
     if (looks && random.uniform() < local_share) {
+        fit_local(results);
         proposal = local_.propose(results, points, allowed, random);
     }
     if (!proposal) {
+        fit_global();
         proposal = global_.propose(results, points, allowed, looks, random);
     }
     if (!proposal) {

@@ -30,14 +30,17 @@ public:
     [[nodiscard]] std::size_t first_points() const noexcept { return first_points_; }
 
     /// What the global model is shown, but for lower rungs where enough came higher.
-    [[nodiscard]] GlobalModel::Data data() const { return global_.data(by_loss()); }
+    [[nodiscard]] GlobalModel::Data data() const { return global_.data(by_loss(seen_.size())); }
 
 private:
     /// Of what the island draws: `which` below 2³².
     [[nodiscard]] RandomStream stream(std::uint64_t which, std::uint32_t purpose) const;
     /// Best first, those without a loss last; of trainings that were pruned only so far down the rungs as it takes to
     /// have enough.
-    [[nodiscard]] std::vector<const Seen*> by_loss() const;
+    /// Of the first `count` results.
+    [[nodiscard]] std::vector<const Seen*> by_loss(std::size_t count) const;
+    void fit_global() const;
+    void fit_local(const std::vector<const Seen*>& results) const;
 
     ScreenedPlan plan_;
     std::vector<std::size_t> free_;  ///< genes that have more than one value
@@ -45,8 +48,11 @@ private:
     std::vector<std::vector<std::uint32_t>> strata_;  ///< by gene, of the latin hypercube
     std::vector<Seen> seen_;
     std::set<Genome> known_;
-    GlobalModel global_;
-    LocalModel local_;
+    // The models with their last scales, which follow from the results alone: fitted when they are first asked for.
+    mutable GlobalModel global_;
+    mutable LocalModel local_;
+    mutable std::uint64_t global_history_ = 0;  ///< of the results that they are fitted to
+    mutable std::uint64_t local_history_ = 0;
 };
 
 }  // namespace finch::search
