@@ -4,6 +4,7 @@
 #include "finch/app/devices.hpp"
 #include "finch/app/first_guesses.hpp"
 #include "finch/app/given.hpp"
+#include "finch/app/launch.hpp"
 #include "finch/app/load_data.hpp"
 #include "finch/app/meters.hpp"
 #include "finch/app/on_every_rank.hpp"
@@ -69,7 +70,7 @@ std::optional<LoadedData> load_data(const comm::Session& session, const config::
     return loaded;
 } catch (const StorageError& error) {
     if (session.world_rank() == 0) {
-        fmt::print(stderr, "finch: the data cannot be read now, start it again to go on: {}\n", error.what());
+        complain(fmt::format("the data cannot be read now, start it again to go on: {}", error.what()));
     }
     return std::nullopt;
 }
@@ -116,7 +117,7 @@ std::optional<OpenedRun> open_run_everywhere(const comm::Session& session, const
     return opened;
 } catch (const StorageError& error) {
     if (session.world_rank() == 0) {
-        fmt::print(stderr, "finch: the run cannot be opened now, start it again to go on: {}\n", error.what());
+        complain(fmt::format("the run cannot be opened now, start it again to go on: {}", error.what()));
     }
     return std::nullopt;
 }

@@ -341,8 +341,8 @@ bool knows_verb(const CLI::App& app, int argc, char** argv) {
         return true;
     }
     const auto nearest = nearest_word(word, verbs);
-    fmt::print(stderr, "finch: {}: there is no such verb{}; accepted: {}\n", word,
-               nearest ? fmt::format(" (did you mean '{}'?)", *nearest) : "", join(verbs));
+    complain(fmt::format("{}: there is no such verb{}; accepted: {}", word,
+                         nearest ? fmt::format(" (did you mean '{}'?)", *nearest) : "", join(verbs)));
     return false;
 }
 
