@@ -40,6 +40,9 @@ std::string how_it_ended(const process::Ended& ended) {
         return fmt::format("ended by signal {} ({}{})", ended.signal, ::strsignal(ended.signal),
                            ended.signal == SIGKILL ? ", as the kernel does where memory runs out" : "");
     }
+    if (ended.code == 0 && ended.cut_off > 0) {
+        return fmt::format("it ended while {} of its processes still ran (a \"&\" without \"wait\"?)", ended.cut_off);
+    }
     return fmt::format("exit code {}", ended.code);
 }
 

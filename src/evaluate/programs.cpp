@@ -183,15 +183,17 @@ void Programs::judge(Slot& slot, const process::Ended& ended) const {
     if (slot.near_miss.empty() && slot.reports.empty()) {
         slot.near_miss = near_miss_in(errors);
     }
-    if (ended == process::Ended{} && !objective_.persistent) {
+    const bool is_good = ended.code == 0 && ended.signal == 0 && ended.problem.empty();
+    if (is_good && ended.cut_off == 0 && !objective_.persistent) {
         slot.runs = false;
         return;
     }
     slot.signal = slot.was_told ? 0 : signal_of_stop(ended);
     const bool port_is_taken = is_port_taken(errors) || is_port_taken(slot.child->output());
-    const std::string said = last_lines(errors.empty() ? slot.child->output() : errors);
-    const std::string how =
-        ended == process::Ended{} ? "a persistent program ended before it said 'finch done'" : how_it_ended(ended);
+    const std::string how = is_good && objective_.persistent ? "a persistent program ended before it said 'finch done'"
+                                                             : how_it_ended(ended);
+    const std::string said =
+        last_lines(errors.empty() && (!is_good || objective_.persistent) ? slot.child->output() : errors);
     fail(slot, how + (said.empty() ? "" : ": " + said),
          was_not_started ? Fault::not_started
          : port_is_taken ? Fault::port_taken

@@ -170,6 +170,23 @@ with Folder() as folder:
     folder.write("run.yaml", config(script(folder, "sys.stdin.read()"), ", persistent: true, timeout_seconds: 3", budget=2, workers="{ranks: 1}"))
     output = run(folder, 1, code=1, FINCH_TEST_SILENCE="1")
     check(output.count("the persistent program has said nothing for") == 1, output)
+with Folder() as folder:
+    folder.write("program.sh", """
+if [ $FINCH_GENE_case = 0 ]; then
+    exec > >(while kill -0 $$; do :; done 2>&-; cat; echo finch loss=0.25)
+    echo finch loss=0.5
+else
+    sleep 1000 &
+    echo finch loss=0.5
+fi
+""")
+    folder.write("run.yaml", config("bash program.sh", budget=2, workers="{ranks: 1}", search="first: [{case: 0}, {case: 1}]"))
+    run(folder, 1)
+    found = results(folder)
+    check(found[0] == ("evaluated", "") and [row["loss"] for row in individuals(folder.path / "runs/run").values() if row["case"] == 0] == [0.25], f"{found}")
+    check(found[1] == ("failed", 'it ended while 1 of its processes still ran (a "&" without "wait"?)'), f"{found}")
+passed("the last report comes through a filter of the output; a program that leaves its training in the background has failed")
+
     program = script(folder, """
 for line in sys.stdin:
     print("finch loss=1")
