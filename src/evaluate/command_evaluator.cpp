@@ -267,6 +267,9 @@ std::string CommandEvaluator::problem_of(const Running& running, bool failed) co
     if (!running.misreport.empty()) {
         return fmt::format("it said what cannot be read: {}; valid is 'finch loss=0.31 epoch=3'", running.misreport);
     }
+    if (is_mute && objective_.persistent) {
+        return "it said 'finch done' before a loss" + near_miss;
+    }
     return is_mute ? "it ended without a loss: no line of standard output begins with 'finch loss='" + near_miss : "";
 }
 
@@ -275,7 +278,8 @@ std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, Pr
     const bool failed = fault != Programs::Fault::none;
     Running& running = running_[slot];
     warnings_.has_reported(running.individual.id, running.curve.epochs().size(), running.began, running.reported_at);
-    command({.kind = ProgramOrder::Kind::release, .slot = slot, .ends_programs = failed});
+    const bool is_mute = running.curve.epochs().empty();  // a late report would be the next individual's
+    command({.kind = ProgramOrder::Kind::release, .slot = slot, .ends_programs = failed || is_mute});
     if (failed && begins_again(slot, fault)) {
         return std::nullopt;
     }

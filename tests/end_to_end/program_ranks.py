@@ -207,6 +207,15 @@ for epoch in range(1, 7):
     late = 'import time; [(print("finch loss=1"), time.sleep(0.3)) for _ in range(6)]'
     output = run(folder, 1, "--fresh", "--set", f"search.objective.command={sys.executable} -c '{late}'")
     check("arrived at the end of its" not in output, output)
+    program = script(folder, """
+for number, line in enumerate(sys.stdin):
+    if number:
+        print("finch loss=-1")  # late: of the individual before
+    print("finch done")
+""")
+    folder.write("run.yaml", config(program, ", persistent: true", budget=2, workers="{ranks: 1}", search="first: [{case: 0}, {case: 1}]"))
+    run(folder, 1, "--fresh", code=1)
+    check(list(results(folder).values()) == 2 * [("failed", "it said 'finch done' before a loss")], f"{results(folder)}")
 passed("what waits for a silent program, and reports that come too late for pruning, are explained once; Python is unbuffered")
 
 with Folder() as folder:
