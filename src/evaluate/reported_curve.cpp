@@ -19,7 +19,8 @@ std::optional<std::string> ReportedCurve::add(const ReportLine& line) {
         return line.value(name).value_or(std::numeric_limits<double>::quiet_NaN());
     };
     const auto loss = line.value("loss");
-    const double said = line.value("epoch") ? value("epoch") : static_cast<double>(++reported_);
+    const double next = epochs_.empty() ? 1 : static_cast<double>(epochs_.back().epoch) + 1;
+    const double said = line.value("epoch").value_or(next);
     if (!loss) {
         return refused("a report needs a loss");
     }
