@@ -149,6 +149,8 @@ void CommandEvaluator::take_reports(std::uint32_t slot) {
         if (line.kind == ReportLine::Kind::question) {
             running.answers.stop_from += running.is_pruned ? 0 : 1;
             ++running.answers.decided;
+        } else if (line.kind == ReportLine::Kind::near_miss) {
+            running.behind_text = running.curve.epochs().empty() ? ReportLine{} : line;
         } else {
             take_report(running, line);
         }
@@ -266,6 +268,13 @@ std::string CommandEvaluator::problem_of(const Running& running, bool failed) co
     }
     if (!running.misreport.empty()) {
         return fmt::format("it said what cannot be read: {}; valid is 'finch loss=0.31 epoch=3'", running.misreport);
+    }
+    // A log may repeat a report that counts; one that does not count would leave an older loss as the result.
+    if (!running.behind_text.text.empty() && !running.curve.has(running.behind_text)) {
+        return fmt::format(
+            "it said what cannot be read: '{}' does not begin with 'finch '; valid is 'finch loss=0.31 "
+            "epoch=3' on a line of its own",
+            running.behind_text.text);
     }
     if (is_mute && objective_.persistent) {
         return "it said 'finch done' before a loss" + near_miss;

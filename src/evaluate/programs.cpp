@@ -150,6 +150,9 @@ void Programs::take_line(Slot& slot, ReportLine line) const {
         slot.runs = !objective_.persistent || !is_of_this;
     } else if (line.kind == ReportLine::Kind::near_miss) {
         slot.near_miss = is_first_miss ? fmt::format("'{}' is none", line.text) : slot.near_miss;
+        if (group_.is_leader() && line.value("loss")) {
+            slot.reports.push_back(std::move(line));
+        }
     } else if (group_.is_leader()) {
         slot.reports.push_back(std::move(line));
     } else if (line.kind == ReportLine::Kind::report && is_first_miss) {

@@ -227,11 +227,22 @@ std::optional<ReportLine> read_line(std::string_view line) {
     return first.find('=') == std::string_view::npos ? near_miss(line) : std::optional(read_words(rest));
 }
 
+/// The values of a report that stands behind other text, a progress bar or a log's prefix; empty if there is none.
+std::vector<std::pair<std::string, double>> values_behind_text(std::string_view line) {
+    const std::size_t begin = line.rfind(prefix);
+    const auto read = begin == std::string_view::npos ? std::nullopt : read_line(line.substr(begin));
+    const bool is_report = read && read->kind == ReportLine::Kind::report && read->value("loss");
+    return is_report ? read->values : std::vector<std::pair<std::string, double>>{};
+}
+
 }  // namespace
 
 std::optional<ReportLine> read_report_line(const std::string& line) {
     const std::string text = without_escapes(line);
     std::optional<ReportLine> read = read_line(text);
+    if (read && read->kind == ReportLine::Kind::near_miss) {
+        read->values = values_behind_text(text);
+    }
     if (read) {
         read->text = printable(std::string_view(text).substr(0, longest_quote));
     }

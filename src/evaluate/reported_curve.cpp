@@ -52,6 +52,15 @@ std::optional<std::string> ReportedCurve::add(const ReportLine& line) {
     return std::nullopt;
 }
 
+bool ReportedCurve::has(const ReportLine& line) const {
+    const auto epoch = line.value("epoch");
+    const double loss = line.value("loss").value_or(std::numeric_limits<double>::quiet_NaN());
+    return std::any_of(epochs_.begin(), epochs_.end(), [&](const Epoch& one) {
+        const bool has_loss = one.validation_loss == loss || (std::isnan(one.validation_loss) && std::isnan(loss));
+        return epoch ? *epoch == one.epoch : has_loss;
+    });
+}
+
 bool ReportedCurve::keep(const std::filesystem::path& path) const {
     const Epoch& last = epochs_.back();
     std::ofstream file(path, std::ios::binary | std::ios::app);

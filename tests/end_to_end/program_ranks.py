@@ -149,6 +149,8 @@ speaks = [
     lambda: print("INFO: finch loss=0.25", file=sys.stderr),
     lambda: print("finch loss=0.25 epoch=0"),
     lambda: print("finch loss=abc"),
+    lambda: print("finch loss=0.5\\n2/2 |##|finch loss=0.25\\nfinch is done: loss 0.25"),
+    lambda: print("INFO: finch loss=0.5 epoch=1\\nfinch loss=0.5\\nINFO: finch loss=0.5\\nfinch's loss: 0.25"),
 ]
 speaks[case]()
 """
@@ -158,6 +160,8 @@ SAID = [
     ("failed", "it ended without a loss: no line of standard output begins with 'finch loss='; 'INFO: finch loss=0.25' is on standard error"),
     ("failed", "it said what cannot be read: epochs are whole numbers and count from 1, in 'finch loss=0.25 epoch=0'; valid is 'finch loss=0.31 epoch=3'"),
     ("failed", "it said what cannot be read: 'loss=abc' is no number, in 'finch loss=abc'; valid is 'finch loss=0.31 epoch=3'"),
+    ("failed", "it said what cannot be read: '2/2 |##|finch loss=0.25' does not begin with 'finch '; valid is 'finch loss=0.31 epoch=3' on a line of its own"),
+    ("evaluated", ""),
 ]
 with Folder() as folder:
     first = ", ".join(f"{{case: {number}}}" for number in range(len(SAID)))
@@ -166,10 +170,6 @@ with Folder() as folder:
     check(results(folder) == dict(enumerate(SAID)), f"{results(folder)}")
 passed("a report behind a progress bar or in colours counts; one that cannot be read is quoted, with what would be valid")
 
-with Folder() as folder:
-    folder.write("run.yaml", config(script(folder, "sys.stdin.read()"), ", persistent: true, timeout_seconds: 3", budget=2, workers="{ranks: 1}"))
-    output = run(folder, 1, code=1, FINCH_TEST_SILENCE="1")
-    check(output.count("the persistent program has said nothing for") == 1, output)
 with Folder() as folder:
     folder.write("program.sh", """
 if [ $FINCH_GENE_case = 0 ]; then
@@ -187,6 +187,10 @@ fi
     check(found[1] == ("failed", 'it ended while 1 of its processes still ran (a "&" without "wait"?)'), f"{found}")
 passed("the last report comes through a filter of the output; a program that leaves its training in the background has failed")
 
+with Folder() as folder:
+    folder.write("run.yaml", config(script(folder, "sys.stdin.read()"), ", persistent: true, timeout_seconds: 3", budget=2, workers="{ranks: 1}"))
+    output = run(folder, 1, code=1, FINCH_TEST_SILENCE="1")
+    check(output.count("the persistent program has said nothing for") == 1, output)
     program = script(folder, """
 for line in sys.stdin:
     print("finch loss=1")

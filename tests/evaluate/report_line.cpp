@@ -65,7 +65,9 @@ TEST_CASE("what was maybe meant for a report is told from other lines") {
         REQUIRE(line);
         CHECK(line->kind == Kind::near_miss);
         CHECK(line->text == text);
+        CHECK(line->value("loss").has_value() == line->text.ends_with("finch loss=1"));
     }
+    CHECK_FALSE(read_report_line("/finch loss=1x")->value("loss"));
     CHECK_FALSE(read_report_line("loss of finch"));
     CHECK(read_report_line("a finch's loss " + std::string(1000, 'x'))->text.size() == 200);
 }

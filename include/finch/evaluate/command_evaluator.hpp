@@ -53,8 +53,9 @@ private:
         EndReason end_reason = EndReason::none;
         search::Individual individual{};
         ReportedCurve curve{};
-        std::string misreport{};  ///< what could not be read
-        double reported_at = 0;   ///< steady seconds: the first report came; 0: none has
+        std::string misreport{};   ///< what could not be read
+        ReportLine behind_text{};  ///< the last report that came behind other text, after one that counts
+        double reported_at = 0;    ///< steady seconds: the first report came; 0: none has
         ProgramOrder::Answers answers{};
         bool is_pruned = false;
         double began = 0;         ///< steady seconds, in this start

@@ -20,7 +20,7 @@ struct ReportLine {
     /// maybe meant for one.
     enum class Kind { report, question, done, problem, near_miss };
     Kind kind = Kind::problem;
-    std::vector<std::pair<std::string, double>> values{};  ///< of a report
+    std::vector<std::pair<std::string, double>> values{};  ///< of a report, also of one behind other text (near_miss)
     std::string id{};                                      ///< of done; empty if it was not said
     std::string problem{};
     std::string text{};  ///< the line's beginning, to be quoted
