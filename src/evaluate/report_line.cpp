@@ -41,31 +41,6 @@ std::optional<double> number_in(std::string_view text) {
     return word.empty() || is_hexadecimal || end != word.c_str() + word.size() ? std::nullopt : std::optional(value);
 }
 
-/// `line` without the sequences by which terminals are told of colours, positions and titles.
-std::string without_escapes(const std::string& line) {
-    constexpr char escape = '\x1b';
-    std::string plain;
-    for (std::size_t at = 0; at < line.size();) {
-        const std::size_t begin = std::min(line.find(escape, at), line.size());
-        plain.append(line, at, begin - at);
-        const char kind = begin + 1 < line.size() ? line[begin + 1] : '\0';
-        std::size_t last = begin + 1;
-        if (kind == '[') {  // parameters, then a letter or one of @ [ \ ] ^ _ ` { | } ~
-            last = begin + 2;
-            while (last < line.size() && (line[last] < '@' || line[last] > '~')) {
-                ++last;
-            }
-        } else if (kind == ']') {  // a text that ends with a bell or ESC and a backslash
-            const std::size_t end = line.find_first_of("\a\x1b", begin + 2);
-            last = end == std::string::npos ? line.size() : line[end] == escape ? end + 1 : end;
-        } else if (kind == '(' || kind == ')') {  // a set of characters
-            last = begin + 2;
-        }
-        at = last + 1;
-    }
-    return plain;
-}
-
 /// A line with "finch" and, behind it, "loss" or "done".
 std::optional<ReportLine> near_miss(std::string_view line) {
     std::string text(line);
@@ -197,6 +172,30 @@ ReportLine read_json(const std::string& text) {
 }
 
 }  // namespace
+
+std::string without_escapes(const std::string& line) {
+    constexpr char escape = '\x1b';
+    std::string plain;
+    for (std::size_t at = 0; at < line.size();) {
+        const std::size_t begin = std::min(line.find(escape, at), line.size());
+        plain.append(line, at, begin - at);
+        const char kind = begin + 1 < line.size() ? line[begin + 1] : '\0';
+        std::size_t last = begin + 1;
+        if (kind == '[') {  // parameters, then a letter or one of @ [ \ ] ^ _ ` { | } ~
+            last = begin + 2;
+            while (last < line.size() && (line[last] < '@' || line[last] > '~')) {
+                ++last;
+            }
+        } else if (kind == ']') {  // a text that ends with a bell or ESC and a backslash
+            const std::size_t end = line.find_first_of("\a\x1b", begin + 2);
+            last = end == std::string::npos ? line.size() : line[end] == escape ? end + 1 : end;
+        } else if (kind == '(' || kind == ')') {  // a set of characters
+            last = begin + 2;
+        }
+        at = last + 1;
+    }
+    return plain;
+}
 
 std::optional<double> ReportLine::value(std::string_view name) const {
     const auto found =
