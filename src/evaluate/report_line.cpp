@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstdlib>
 #include <rapidjson/error/en.h>
 #include <rapidjson/reader.h>
@@ -158,7 +159,66 @@ private:
     std::string wrong_;
 };
 
-ReportLine read_json(const std::string& text) {
+bool is_of_number(char letter) {
+    return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '+' || letter == '-' || letter == '.';
+}
+
+/// A number that JSON does not have (nan, -inf, 1e999) as RapidJSON reads it; any other word as it is.
+std::string readable_number(const std::string& word) {
+    const auto value = number_in(word);
+    if (!value || std::isfinite(*value)) {
+        return word;
+    }
+    return std::isnan(*value) ? "NaN" : *value > 0 ? "Infinity" : "-Infinity";
+}
+
+/// The `\uXXXX` at `at` as a number; -1 if there is none.
+int code_unit(std::string_view text, std::size_t at) {
+    constexpr std::size_t size = 6;
+    const std::string digits(text.substr(std::min(at + 2, text.size()), size - 2));
+    const bool is_one = text.substr(std::min(at, text.size()), 2) == "\\u" && digits.size() == size - 2 &&
+                        digits.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
+    return is_one ? static_cast<int>(std::strtol(digits.c_str(), nullptr, 16)) : -1;
+}
+
+/// The escape sequence at `at` of a text of JSON; half a surrogate pair becomes U+FFFD. Moves `at` behind it.
+std::string readable_escape(std::string_view text, std::size_t& at) {
+    const auto is_half = [&](std::size_t where, int first) {
+        const int unit = code_unit(text, where);
+        return unit >= first && unit < first + 0x400;
+    };
+    const bool is_pair = is_half(at, 0xD800) && is_half(at + 6, 0xDC00);
+    const bool is_lone = !is_pair && (is_half(at, 0xD800) || is_half(at, 0xDC00));
+    const std::string_view escape = text.substr(at, is_pair ? 12 : is_lone ? 6 : 2);
+    at += escape.size();
+    return is_lone ? "\\uFFFD" : std::string(escape);
+}
+
+/// What programs write for JSON, as RapidJSON reads it: other languages' words for what is no finite number, texts
+/// with half a surrogate pair.
+std::string readable_json(std::string_view text) {
+    std::string readable;
+    bool in_text = false;
+    for (std::size_t at = 0; at < text.size();) {
+        if (in_text && text[at] == '\\') {
+            readable += readable_escape(text, at);
+        } else if (!in_text && is_of_number(text[at])) {
+            std::size_t end = at;
+            while (end < text.size() && is_of_number(text[end])) {
+                ++end;
+            }
+            readable += readable_number(std::string(text.substr(at, end - at)));
+            at = end;
+        } else {
+            in_text = in_text != (text[at] == '"');
+            readable += text[at++];
+        }
+    }
+    return readable;
+}
+
+ReportLine read_json(const std::string& said) {
+    const std::string text = readable_json(said);
     ReportLine line{.kind = ReportLine::Kind::report};
     ObjectReader reader(line);
     rapidjson::StringStream stream(text.c_str());
