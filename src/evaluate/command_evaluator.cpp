@@ -86,7 +86,8 @@ void CommandEvaluator::begin(std::uint32_t slot, bool is_retry) {
     running.rung = individual.pruning->rung;
     running.epochs = individual.epochs;
     running.tell_at = running.began + config_.checkpoint.training_seconds;
-    ProgramOrder order{.kind = ProgramOrder::Kind::start, .slot = slot, .port = free_port()};
+    running.port = free_port();
+    ProgramOrder order{.kind = ProgramOrder::Kind::start, .slot = slot, .port = running.port};
     order.resumes = individual.id.restart() < individual.attempt.restart;
     if (order.resumes && !objective_.persistent) {
         running.curve.recall(programs_.file_of(individual.id, "reports"));
@@ -236,15 +237,18 @@ void CommandEvaluator::note_starts(std::uint32_t slot, const Programs::Standing&
     }
 }
 
-/// Once, where a port was taken, or a persistent program had ended before; also where other ranks waited meanwhile.
+/// Once, where a port was taken, or a persistent program had ended before, unless something was reported; also where
+/// other ranks waited meanwhile.
 bool CommandEvaluator::begins_again(std::uint32_t slot, Programs::Fault fault) {
     Running& running = running_[slot];
-    const bool said_nothing = objective_.persistent && running.curve.epochs().empty() && running.misreport.empty();
+    const bool said_nothing = running.reported_at == 0 && running.misreport.empty();
+    const bool port_taken = fault == Programs::Fault::port_taken;
     const bool was_ended = running.end_reason == EndReason::pruned || running.end_reason == EndReason::timed_out;
-    if (was_ended || running.is_retry || !(said_nothing || fault == Programs::Fault::port_taken)) {
+    if (was_ended || running.is_retry || !said_nothing || !(objective_.persistent || port_taken)) {
         return false;
     }
-    spdlog::info("{} begins once more: {}", to_text(running.individual.id), programs_.problem());
+    spdlog::info("{} begins once more{}: {}", to_text(running.individual.id),
+                 port_taken ? fmt::format(" with another MASTER_PORT than {}", running.port) : "", programs_.problem());
     begin(slot, true);
     return true;
 }

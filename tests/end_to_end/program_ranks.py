@@ -3,6 +3,7 @@ reports too late is explained once."""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -68,6 +69,7 @@ CASES = [
     ("sys.exit(0)", "print('finch loss=1'); sys.exit(0)", "failed",
      "it ended without a loss: no line of standard output begins with 'finch loss='; 'finch loss=1' is from rank 1, and rank 0 must report"),
     (WAITS, "os.kill(os.getpid(), signal.SIGTERM)", "failed", "rank 1: ended by signal 15"),
+    (f"print('finch loss=1'); time.sleep(0.2); {TAKEN}", WAITS, "failed", "rank 0: exit code 1: "),
 ]
 
 with Folder() as folder:
@@ -111,6 +113,7 @@ if rank == 0:
     found = results(folder)
     for number, (_, _, outcome, problem) in enumerate(CASES):
         check(found[number][0] == outcome and found[number][1].startswith(problem), f"case {number}: {found[number]}, not {(outcome, problem)}")
+    check(len(re.findall(r"begins once more with another MASTER_PORT than \d+: rank ", output)) == 4, output)
     check(output.count("begins once more") == 4, output)
 passed("a taken port, a signal, a fault and an exit on one rank are judged right while the other rank waits")
 

@@ -50,6 +50,7 @@ private:
     struct Running {
         bool used = false;
         bool is_retry = false;  ///< it began once more
+        std::int32_t port = 0;  ///< MASTER_PORT
         EndReason end_reason = EndReason::none;
         search::Individual individual{};
         ReportedCurve curve{};
