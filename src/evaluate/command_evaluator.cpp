@@ -270,20 +270,24 @@ std::string CommandEvaluator::problem_of(const Running& running, bool failed) co
     if (failed) {
         return programs_.problem() + (objective_.persistent ? near_miss : "");
     }
+    const std::string errors = programs_.last_errors().empty() ? "" : "\n" + programs_.last_errors();
     if (!running.misreport.empty()) {
-        return fmt::format("it said what cannot be read: {}; valid is 'finch loss=0.31 epoch=3'", running.misreport);
+        return fmt::format("it said what cannot be read: {}; valid is 'finch loss=0.31 epoch=3'{}", running.misreport,
+                           errors);
     }
     // A log may repeat a report that counts; one that does not count would leave an older loss as the result.
     if (!running.behind_text.text.empty() && !running.curve.has(running.behind_text)) {
         return fmt::format(
             "it said what cannot be read: '{}' does not begin with 'finch '; valid is 'finch loss=0.31 "
-            "epoch=3' on a line of its own",
-            running.behind_text.text);
+            "epoch=3' on a line of its own{}",
+            running.behind_text.text, errors);
     }
     if (is_mute && objective_.persistent) {
         return "it said 'finch done' before a loss" + near_miss;
     }
-    return is_mute ? "it ended without a loss: no line of standard output begins with 'finch loss='" + near_miss : "";
+    return is_mute
+               ? "it ended without a loss: no line of standard output begins with 'finch loss='" + near_miss + errors
+               : "";
 }
 
 /// The individual with its outcome. Nothing where it begins once more.

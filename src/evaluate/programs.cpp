@@ -188,6 +188,7 @@ void Programs::judge(Slot& slot, const process::Ended& ended) const {
     }
     const bool is_good = ended.code == 0 && ended.signal == 0 && ended.problem.empty();
     if (is_good && ended.cut_off == 0 && !objective_.persistent) {
+        slot.last_errors = last_lines(errors);
         slot.runs = false;
         return;
     }
@@ -275,8 +276,9 @@ void Programs::release(std::uint32_t number, bool ends_program) {
 void Programs::gather_last_words(const Slot& slot) {
     problem_.clear();
     near_miss_.clear();
+    last_errors_.clear();
     double first = std::numeric_limits<double>::infinity();
-    const std::string mine = to_message(LastWords{slot.ended_at, slot.problem, slot.near_miss});
+    const std::string mine = to_message(LastWords{slot.ended_at, slot.problem, slot.near_miss, slot.last_errors});
     for (const std::string& message : comm::gather_all(group_.get(), mine)) {
         LastWords words = from_message<LastWords>(message);
         if (!words.problem.empty() && words.ended_at < first) {
@@ -284,6 +286,7 @@ void Programs::gather_last_words(const Slot& slot) {
             problem_ = std::move(words.problem);
         }
         near_miss_ = near_miss_.empty() ? words.near_miss : near_miss_;
+        last_errors_ = last_errors_.empty() ? words.last_errors : last_errors_;
     }
 }
 

@@ -152,6 +152,7 @@ speaks = [
     lambda: print("INFO: finch loss=0.25", file=sys.stderr),
     lambda: print("finch loss=0.25 epoch=0"),
     lambda: print("finch loss=abc"),
+    lambda: print("\\r1/2\\r2/2\\rTraceback …\\nValueError: 7", file=sys.stderr),
     lambda: print("finch loss=0.5\\n2/2 |##|finch loss=0.25\\nfinch is done: loss 0.25"),
     lambda: print("INFO: finch loss=0.5 epoch=1\\nfinch loss=0.5\\nINFO: finch loss=0.5\\nfinch's loss: 0.25"),
 ]
@@ -160,9 +161,10 @@ speaks[case]()
 SAID = [
     ("evaluated", ""),
     ("failed", "it ended without a loss: no line of standard output begins with 'finch loss='; '2/2 |##|finch loss=0.25' is none"),
-    ("failed", "it ended without a loss: no line of standard output begins with 'finch loss='; 'INFO: finch loss=0.25' is on standard error"),
+    ("failed", "it ended without a loss: no line of standard output begins with 'finch loss='; 'INFO: finch loss=0.25' is on standard error\nINFO: finch loss=0.25"),
     ("failed", "it said what cannot be read: epochs are whole numbers and count from 1, in 'finch loss=0.25 epoch=0'; valid is 'finch loss=0.31 epoch=3'"),
     ("failed", "it said what cannot be read: 'loss=abc' is no number, in 'finch loss=abc'; valid is 'finch loss=0.31 epoch=3'"),
+    ("failed", "it ended without a loss: no line of standard output begins with 'finch loss='\nTraceback …\nValueError: 7"),
     ("failed", "it said what cannot be read: '2/2 |##|finch loss=0.25' does not begin with 'finch '; valid is 'finch loss=0.31 epoch=3' on a line of its own"),
     ("evaluated", ""),
 ]

@@ -75,6 +75,9 @@ public:
     [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
     /// What was maybe meant for a report, of the lowest rank that has said such a thing; may be empty. After `release`.
     [[nodiscard]] const std::string& near_miss() const noexcept { return near_miss_; }
+    /// The last lines of standard error of a program that ended with exit code 0, of the lowest rank that has some; may
+    /// be empty. After `release`.
+    [[nodiscard]] const std::string& last_errors() const noexcept { return last_errors_; }
     /// Steady seconds: when this rank's program said something last, or was given the individual.
     [[nodiscard]] double last_heard(std::uint32_t slot) const { return slots_.at(slot).heard; }
     /// What the last evaluation of `slot` took in this start, on all ranks. After `release`.
@@ -101,6 +104,7 @@ private:
         std::vector<ReportLine> reports{};
         std::string problem{};
         std::string near_miss{};
+        std::string last_errors{};
         int signal = 0;             ///< that came from elsewhere and ended it
         double ended_at = 0;        ///< Unix seconds
         bool is_evaluated = false;  ///< from its start to its release
@@ -112,6 +116,7 @@ private:
         double ended_at = 0;
         std::string problem{};
         std::string near_miss{};
+        std::string last_errors{};
     };
 
     void start(const ProgramOrder& order);
@@ -145,6 +150,7 @@ private:
     energy::Energy energy_;
     std::string problem_;
     std::string near_miss_;
+    std::string last_errors_;
 };
 
 }  // namespace finch::evaluate
