@@ -150,6 +150,8 @@ void CommandEvaluator::take_reports(std::uint32_t slot) {
         if (line.kind == ReportLine::Kind::question) {
             running.answers.stop_from += running.is_pruned ? 0 : 1;
             ++running.answers.decided;
+        } else if (line.kind == ReportLine::Kind::done) {
+            warnings_.is_done_with_other(running.individual.id, line.text);
         } else if (line.kind == ReportLine::Kind::near_miss) {
             running.behind_text = running.curve.epochs().empty() ? ReportLine{} : line;
         } else {
@@ -262,7 +264,8 @@ void CommandEvaluator::add_time(search::Individual& individual, double began) co
 /// Why it has failed; empty if it has not, or does not say.
 std::string CommandEvaluator::problem_of(const Running& running, bool failed) const {
     const bool is_mute = running.curve.epochs().empty();
-    const std::string near_miss = is_mute && !programs_.near_miss().empty() ? "; " + programs_.near_miss() : "";
+    const bool may_have_missed = (is_mute || objective_.persistent) && !programs_.near_miss().empty();
+    const std::string near_miss = may_have_missed ? "; " + programs_.near_miss() : "";
     if (running.end_reason == EndReason::timed_out) {
         return fmt::format("it did not end within {} s (search.objective.timeout_seconds){}",
                            *objective_.timeout_seconds, near_miss);

@@ -43,6 +43,15 @@ void ProgramWarnings::is_silent(search::Id id, double since) {
     }
 }
 
+void ProgramWarnings::is_done_with_other(search::Id id, const std::string& text) {
+    if (!has_warned_of_other_) {
+        has_warned_of_other_ = true;
+        spdlog::warn(
+            "{0}: '{1}' is ignored, it names another individual; 'finch done {0}' or 'finch done' ends this one",
+            to_text(id), text);
+    }
+}
+
 void ProgramWarnings::has_reported(search::Id id, std::size_t epochs, double began, double first) {
     const double now = steady_seconds();
     const bool is_late = now - first < share_of_late_reports * (now - began);

@@ -146,8 +146,14 @@ void Programs::take_line(Slot& slot, ReportLine line) const {
     slot.questions += line.kind == ReportLine::Kind::question ? 1 : 0;
     const bool is_first_miss = slot.near_miss.empty();
     if (line.kind == ReportLine::Kind::done) {
-        const bool is_of_this = line.id.empty() || line.id == to_text(slot.id);
-        slot.runs = !objective_.persistent || !is_of_this;
+        const bool is_of_other = !line.id.empty() && line.id != to_text(slot.id);
+        slot.runs = !objective_.persistent || is_of_other;
+        if (objective_.persistent && is_of_other && is_first_miss) {
+            slot.near_miss = fmt::format("'{}' names another individual than {}", line.text, to_text(slot.id));
+        }
+        if (objective_.persistent && is_of_other && group_.is_leader()) {
+            slot.reports.push_back(std::move(line));
+        }
     } else if (line.kind == ReportLine::Kind::near_miss) {
         slot.near_miss = is_first_miss ? fmt::format("'{}' is none", line.text) : slot.near_miss;
         if (group_.is_leader() && line.value("loss")) {

@@ -225,6 +225,11 @@ for number, line in enumerate(sys.stdin):
     folder.write("run.yaml", config(program, ", persistent: true", budget=2, workers="{ranks: 1}", search="first: [{case: 0}, {case: 1}]"))
     run(folder, 1, "--fresh", code=1)
     check(list(results(folder).values()) == 2 * [("failed", "it said 'finch done' before a loss")], f"{results(folder)}")
+    program = script(folder, "print('finch loss=1\\nfinch done 1')\nsys.stdin.read()\n")
+    folder.write("run.yaml", config(program, ", persistent: true, timeout_seconds: 3", budget=2, workers="{ranks: 1}", search="first: [{case: 0}, {case: 1}]"))
+    output = run(folder, 1, "--fresh", code=1)
+    check(output.count("'finch done 1' is ignored, it names another individual") == 1, output)
+    check(results(folder)[0][1].endswith("; 'finch done 1' names another individual than 0.0.1"), f"{results(folder)}")
 passed("what waits for a silent program, and reports that come too late for pruning, are explained once; Python is unbuffered")
 
 with Folder() as folder:

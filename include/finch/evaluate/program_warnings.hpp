@@ -3,6 +3,7 @@
 #include "finch/search/individual.hpp"
 
 #include <cstddef>
+#include <string>
 
 namespace finch::evaluate {
 
@@ -15,6 +16,8 @@ public:
     void ranks_wait(search::Id id, double since);
     /// A persistent program has said nothing since then.
     void is_silent(search::Id id, double since);
+    /// A program has said 'finch done' of another individual, in `text`.
+    void is_done_with_other(search::Id id, const std::string& text);
     /// A program has ended, after its `first` report came; 0: none came in this start.
     void has_reported(search::Id id, std::size_t epochs, double began, double first);
 
@@ -24,6 +27,7 @@ private:
     bool has_warned_of_ranks_ = false;
     bool has_warned_of_silence_ = false;
     bool has_warned_of_late_reports_ = false;
+    bool has_warned_of_other_ = false;
 };
 
 }  // namespace finch::evaluate

@@ -67,7 +67,8 @@ public:
     /// Collective over the worker. The leader's order, to all.
     std::vector<Standing> command(const ProgramOrder& order);
 
-    /// What this rank's program has said since the last call: reports, questions, what is no report but has a loss.
+    /// What this rank's program has said since the last call: reports, questions, what is no report but has a
+    /// loss, 'finch done' of another individual.
     [[nodiscard]] std::vector<ReportLine> take_reports(std::uint32_t slot);
     /// Whether this rank's program has just ended, or said something: there is something to look at.
     [[nodiscard]] bool wait(double seconds);
