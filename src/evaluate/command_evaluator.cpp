@@ -293,6 +293,16 @@ std::string CommandEvaluator::problem_of(const Running& running, bool failed) co
                : "";
 }
 
+/// What a program has maybe not done to its end, or cannot do.
+void CommandEvaluator::warn_of_end(const Running& running, const search::Individual& individual) {
+    if (!objective_.persistent) {
+        warnings_.has_ended(individual.id, individual.epochs, objective_.epochs);
+    }
+    if (objective_.interactive && running.answers.decided == 0 && individual.epochs > 1) {
+        warnings_.has_not_asked(individual.id);
+    }
+}
+
 /// The individual with its outcome. Nothing where it begins once more.
 std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, Programs::Fault fault) {
     const bool failed = fault != Programs::Fault::none;
@@ -317,6 +327,9 @@ std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, Pr
         individual.outcome = is_good ? search::Outcome::evaluated : search::Outcome::failed;
     }
     search::mark_bad_loss(individual);
+    if (individual.outcome == search::Outcome::evaluated) {
+        warn_of_end(running, individual);
+    }
     running = Running{};
     return individual;
 }

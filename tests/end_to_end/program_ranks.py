@@ -230,6 +230,13 @@ for number, line in enumerate(sys.stdin):
     output = run(folder, 1, "--fresh", code=1)
     check(output.count("'finch done 1' is ignored, it names another individual") == 1, output)
     check(results(folder)[0][1].endswith("; 'finch done 1' names another individual than 0.0.1"), f"{results(folder)}")
+    program = script(folder, "print('finch loss=1\\nfinch loss=2')")
+    folder.write("run.yaml", config(program, ", epochs: 27, interactive: true", budget=2, workers="{ranks: 1}", search="pruning: median"))
+    output = run(folder, 1, "--fresh")
+    check(output.count("it ended with exit code 0 after 2 of 27 epochs") == 1 and output.count("it has not asked 'finch stop?'") == 1, output)
+    folder.write("run.yaml", config(program, ", epochs: 2", budget=2, workers="{ranks: 1}", search="pruning: median"))
+    output = run(folder, 1, "--fresh")
+    check("exit code 0" not in output and "has not asked" not in output, output)
 passed("what waits for a silent program, and reports that come too late for pruning, are explained once; Python is unbuffered")
 
 with Folder() as folder:

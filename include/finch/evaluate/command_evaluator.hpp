@@ -81,6 +81,7 @@ private:
     [[nodiscard]] std::string problem_of(const Running& running, bool failed) const;
     [[nodiscard]] search::Individual interrupted(std::uint32_t slot);
     [[nodiscard]] bool begins_again(std::uint32_t slot, Programs::Fault fault);
+    void warn_of_end(const Running& running, const search::Individual& individual);
     void warn_of_waiting(std::uint32_t slot, const Programs::Standing& standing);
     void note_starts(std::uint32_t slot, const Programs::Standing& standing);
     void add_time(search::Individual& individual, double began) const;
