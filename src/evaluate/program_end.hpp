@@ -7,7 +7,8 @@
 /// What can be said of a program that has ended.
 namespace finch::evaluate {
 
-/// The last lines of what a program wrote, as text that a file and a terminal can show.
+/// The last lines of what a program wrote, of each what a terminal shows at last: no escape sequences, of a progress
+/// bar the last state.
 [[nodiscard]] std::string last_lines(const std::string& text);
 
 [[nodiscard]] std::string how_it_ended(const process::Ended& ended);

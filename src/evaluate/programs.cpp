@@ -146,10 +146,19 @@ void Programs::take_line(Slot& slot, ReportLine line) const {
     slot.questions += line.kind == ReportLine::Kind::question ? 1 : 0;
     const bool is_first_miss = slot.near_miss.empty();
     if (line.kind == ReportLine::Kind::done) {
-        const bool is_of_this = line.id.empty() || line.id == to_text(slot.id);
-        slot.runs = !objective_.persistent || !is_of_this;
+        const bool is_of_other = !line.id.empty() && line.id != to_text(slot.id);
+        slot.runs = !objective_.persistent || is_of_other;
+        if (objective_.persistent && is_of_other && is_first_miss) {
+            slot.near_miss = fmt::format("'{}' names another individual than {}", line.text, to_text(slot.id));
+        }
+        if (objective_.persistent && is_of_other && group_.is_leader()) {
+            slot.reports.push_back(std::move(line));
+        }
     } else if (line.kind == ReportLine::Kind::near_miss) {
         slot.near_miss = is_first_miss ? fmt::format("'{}' is none", line.text) : slot.near_miss;
+        if (group_.is_leader() && line.value("loss")) {
+            slot.reports.push_back(std::move(line));
+        }
     } else if (group_.is_leader()) {
         slot.reports.push_back(std::move(line));
     } else if (line.kind == ReportLine::Kind::report && is_first_miss) {
@@ -183,15 +192,18 @@ void Programs::judge(Slot& slot, const process::Ended& ended) const {
     if (slot.near_miss.empty() && slot.reports.empty()) {
         slot.near_miss = near_miss_in(errors);
     }
-    if (ended == process::Ended{} && !objective_.persistent) {
+    const bool is_good = ended.code == 0 && ended.signal == 0 && ended.problem.empty();
+    if (is_good && ended.cut_off == 0 && !objective_.persistent) {
+        slot.last_errors = last_lines(errors);
         slot.runs = false;
         return;
     }
     slot.signal = slot.was_told ? 0 : signal_of_stop(ended);
     const bool port_is_taken = is_port_taken(errors) || is_port_taken(slot.child->output());
-    const std::string said = last_lines(errors.empty() ? slot.child->output() : errors);
-    const std::string how =
-        ended == process::Ended{} ? "a persistent program ended before it said 'finch done'" : how_it_ended(ended);
+    const std::string how = is_good && objective_.persistent ? "a persistent program ended before it said 'finch done'"
+                                                             : how_it_ended(ended);
+    const std::string said =
+        last_lines(errors.empty() && (!is_good || objective_.persistent) ? slot.child->output() : errors);
     fail(slot, how + (said.empty() ? "" : ": " + said),
          was_not_started ? Fault::not_started
          : port_is_taken ? Fault::port_taken
@@ -270,8 +282,9 @@ void Programs::release(std::uint32_t number, bool ends_program) {
 void Programs::gather_last_words(const Slot& slot) {
     problem_.clear();
     near_miss_.clear();
+    last_errors_.clear();
     double first = std::numeric_limits<double>::infinity();
-    const std::string mine = to_message(LastWords{slot.ended_at, slot.problem, slot.near_miss});
+    const std::string mine = to_message(LastWords{slot.ended_at, slot.problem, slot.near_miss, slot.last_errors});
     for (const std::string& message : comm::gather_all(group_.get(), mine)) {
         LastWords words = from_message<LastWords>(message);
         if (!words.problem.empty() && words.ended_at < first) {
@@ -279,6 +292,7 @@ void Programs::gather_last_words(const Slot& slot) {
             problem_ = std::move(words.problem);
         }
         near_miss_ = near_miss_.empty() ? words.near_miss : near_miss_;
+        last_errors_ = last_errors_.empty() ? words.last_errors : last_errors_;
     }
 }
 

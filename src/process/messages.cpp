@@ -61,13 +61,13 @@ Received receive_bytes(const FileDescriptor& socket, std::span<std::byte> bytes)
 }
 
 Report report_of(const Ended& ended, double ended_at) {
-    Report report{ended.code, ended.signal, ended_at, {}};
+    Report report{ended.code, ended.signal, ended.cut_off, ended_at, {}};
     ended.problem.copy(report.problem.data(), report.problem.size() - 1);
     return report;
 }
 
 Ended ended_of(const Report& report) {
-    return {report.code, report.signal, report.problem.data()};
+    return {report.code, report.signal, report.problem.data(), report.cut_off};
 }
 
 bool send_start(const FileDescriptor& socket, const Start& start) {

@@ -24,6 +24,7 @@ struct Order {
 struct Report {
     int code;
     int signal;
+    int cut_off;
     double ended_at;                ///< Unix seconds; 0: not known
     std::array<char, 256> problem;  ///< ends with '\0'
 };

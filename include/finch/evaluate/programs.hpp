@@ -67,7 +67,8 @@ public:
     /// Collective over the worker. The leader's order, to all.
     std::vector<Standing> command(const ProgramOrder& order);
 
-    /// What this rank's program has said since the last call.
+    /// What this rank's program has said since the last call: reports, questions, what is no report but has a
+    /// loss, 'finch done' of another individual.
     [[nodiscard]] std::vector<ReportLine> take_reports(std::uint32_t slot);
     /// Whether this rank's program has just ended, or said something: there is something to look at.
     [[nodiscard]] bool wait(double seconds);
@@ -75,6 +76,9 @@ public:
     [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
     /// What was maybe meant for a report, of the lowest rank that has said such a thing; may be empty. After `release`.
     [[nodiscard]] const std::string& near_miss() const noexcept { return near_miss_; }
+    /// The last lines of standard error of a program that ended with exit code 0, of the lowest rank that has some; may
+    /// be empty. After `release`.
+    [[nodiscard]] const std::string& last_errors() const noexcept { return last_errors_; }
     /// Steady seconds: when this rank's program said something last, or was given the individual.
     [[nodiscard]] double last_heard(std::uint32_t slot) const { return slots_.at(slot).heard; }
     /// What the last evaluation of `slot` took in this start, on all ranks. After `release`.
@@ -101,6 +105,7 @@ private:
         std::vector<ReportLine> reports{};
         std::string problem{};
         std::string near_miss{};
+        std::string last_errors{};
         int signal = 0;             ///< that came from elsewhere and ended it
         double ended_at = 0;        ///< Unix seconds
         bool is_evaluated = false;  ///< from its start to its release
@@ -112,6 +117,7 @@ private:
         double ended_at = 0;
         std::string problem{};
         std::string near_miss{};
+        std::string last_errors{};
     };
 
     void start(const ProgramOrder& order);
@@ -145,6 +151,7 @@ private:
     energy::Energy energy_;
     std::string problem_;
     std::string near_miss_;
+    std::string last_errors_;
 };
 
 }  // namespace finch::evaluate

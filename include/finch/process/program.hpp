@@ -20,6 +20,7 @@ struct Ended {
     int signal = 0;       ///< that ended it; 0: none
     std::string problem;  ///< why it could not be started ("No such file or directory"), or could not be ended, or was
                           ///< lost; empty if it ran and all of it is gone
+    int cut_off = 0;      ///< descendants that held its standard output after its end, and were ended
 
     bool operator==(const Ended&) const = default;
 };
