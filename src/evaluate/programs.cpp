@@ -160,6 +160,7 @@ void Programs::take_line(Slot& slot, ReportLine line) const {
             slot.reports.push_back(std::move(line));
         }
     } else if (group_.is_leader()) {
+        slot.epochs = static_cast<std::int64_t>(line.value("epoch").value_or(static_cast<double>(slot.epochs + 1)));
         slot.reports.push_back(std::move(line));
     } else if (line.kind == ReportLine::Kind::report && is_first_miss) {
         slot.near_miss = fmt::format("'{}' is from rank {}, and rank 0 must report", line.text, group_.rank());
@@ -193,7 +194,9 @@ void Programs::judge(Slot& slot, const process::Ended& ended) const {
         slot.near_miss = near_miss_in(errors);
     }
     const bool is_good = ended.code == 0 && ended.signal == 0 && ended.problem.empty();
-    if (is_good && ended.cut_off == 0 && !objective_.persistent) {
+    // A helper that it leaves behind is no training: those report.
+    const bool is_cut_off = ended.cut_off > 0 && group_.is_leader() && slot.epochs < objective_.epochs;
+    if (is_good && !is_cut_off && !objective_.persistent) {
         slot.last_errors = last_lines(errors);
         slot.runs = false;
         return;

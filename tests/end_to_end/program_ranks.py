@@ -183,14 +183,16 @@ if [ $FINCH_GENE_case = 0 ]; then
 else
     sleep 1000 &
     echo finch loss=0.5
+    [ $FINCH_GENE_case = 1 ] || echo finch loss=0.4 epoch=3
 fi
 """)
-    folder.write("run.yaml", config("bash program.sh", budget=2, workers="{ranks: 1}", search="first: [{case: 0}, {case: 1}]"))
+    folder.write("run.yaml", config("bash program.sh", ", epochs: 3", budget=3, workers="{ranks: 1}", search="first: [{case: 0}, {case: 1}, {case: 2}]"))
     run(folder, 1)
     found = results(folder)
     check(found[0] == ("evaluated", "") and [row["loss"] for row in individuals(folder.path / "runs/run").values() if row["case"] == 0] == [0.25], f"{found}")
     check(found[1] == ("failed", 'it ended while 1 of its processes still ran (a "&" without "wait"?)'), f"{found}")
-passed("the last report comes through a filter of the output; a program that leaves its training in the background has failed")
+    check(found[2] == ("evaluated", ""), f"{found}")
+passed("the last report comes through a filter of the output; a program that leaves its training in the background has failed, one that leaves a helper has not")
 
 with Folder() as folder:
     folder.write("run.yaml", config(script(folder, "sys.stdin.read()"), ", persistent: true, timeout_seconds: 3", budget=2, workers="{ranks: 1}"))
