@@ -40,8 +40,9 @@ struct ProgramPlace {
     int local_size = 1;
 };
 
-/// The variables of `started` that programs inherit: those of Open MPI, PMIx, PMI and Slurm that describe Finch's own
-/// launch are left out. With SlurmVariables::none, SLURM_CONF alone is inherited of Slurm's.
+/// The variables of `started` that programs inherit: those of MPI's launchers and Slurm that describe Finch's own
+/// launch are left out, and those that Finch sets itself (FINCH_RESUME and the like). With SlurmVariables::none,
+/// SLURM_CONF alone is inherited of Slurm's.
 [[nodiscard]] Variables inherited_variables(const cluster::Environment& started, config::SlurmVariables slurm);
 /// As torchrun sets them, and NODE_RANK, but for MASTER_ADDR, MASTER_PORT and TORCHELASTIC_RUN_ID.
 [[nodiscard]] Variables torchrun_variables(const ProgramPlace& place);
