@@ -4,10 +4,11 @@
 #include "finch/base/error.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
+#include "finch/process/program_file.hpp"
 
 #include <algorithm>
 #include <cstdlib>
-#include <sstream>
+#include <string_view>
 #include <unistd.h>
 #include <utility>
 
@@ -201,24 +202,32 @@ void check_program(const std::string& program) {
     if (program.empty()) {
         return;
     }
-    const auto can_start = [](const std::string& path) {
-        std::error_code none;
-        return fs::is_regular_file(path, none) && ::access(path.c_str(), X_OK) == 0;
-    };
-    if (program.find('/') != std::string::npos) {
-        if (!can_start(program)) {
-            throw ConfigError(fmt::format("search.objective.command: {} is no program that can be started", program));
-        }
-        return;
+    const auto refuse = [](const std::string& why) { throw ConfigError("search.objective.command: " + why); };
+    const char* const variable = std::getenv("PATH");  // NOLINT: one thread
+    const std::string path = variable == nullptr ? "/usr/bin:/bin" : variable;
+    const fs::path file = process::program_file(program, path);
+    if (file.empty() && program.find('/') != std::string::npos) {
+        refuse(program + " is no program that can be started");
     }
-    const char* const path = std::getenv("PATH");  // NOLINT: one thread
-    std::istringstream folders(path == nullptr ? "/usr/bin:/bin" : path);
-    for (std::string folder; std::getline(folders, folder, ':');) {
-        if (can_start((folder.empty() ? "." : folder) + "/" + program)) {
-            return;
-        }
+    if (file.empty()) {
+        const fs::path found = process::program_file(program, path, fs::current_path());
+        refuse(found.empty() ? fmt::format("there is no program '{}' in PATH", program)
+                             : fmt::format("'{}' is found by a relative entry of PATH alone, and programs start in a "
+                                           "folder of their own; accepted: {} in PATH",
+                                           program, fs::canonical(found.parent_path()).string()));
     }
-    throw ConfigError(fmt::format("search.objective.command: there is no program '{}' in PATH", program));
+    const std::string line = process::script_line(file);
+    const std::string interpreter = line.substr(0, line.find_first_of(" \t"));
+    if (line.ends_with('\r')) {
+        refuse(
+            fmt::format("the first line of {} ends in \\r\\n, so that its interpreter is not found; accepted: lines "
+                        "that end in \\n (sed -i 's/\\r$//')",
+                        file.string()));
+    }
+    if (!line.empty() && !(fs::path(interpreter).is_absolute() && process::is_executable(interpreter))) {
+        refuse(fmt::format("{} cannot be started: its first line names the interpreter '{}', which is no program here",
+                           file.string(), interpreter));
+    }
 }
 
 std::uint32_t program_seed(std::uint64_t seed, search::Id id) {

@@ -2,6 +2,9 @@
 
 #include "finch/base/error.hpp"
 
+#include "support/temporary_folder.hpp"
+
+#include <cstdlib>
 #include <doctest/doctest.h>
 #include <filesystem>
 #include <fstream>
@@ -108,6 +111,42 @@ TEST_CASE("templates are told apart, and a program that cannot be started is ref
     CHECK_NOTHROW(check_program(""));
     CHECK_THROWS_AS(check_program("/etc/passwd"), ConfigError);
     CHECK_THROWS_AS(check_program("no-such-program"), ConfigError);
+}
+
+TEST_CASE("a script without its interpreter is refused, and a program that only a relative entry of PATH finds") {
+    const testing::TemporaryFolder folder;
+    const std::string script = folder / "a-script";
+    const auto refused = [](const std::string& program) {
+        try {
+            check_program(program);
+        } catch (const ConfigError& error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    const auto write = [&](const std::string& text) {
+        std::ofstream(script, std::ios::binary) << text;
+        fs::permissions(script, fs::perms::owner_all);
+    };
+
+    write("#! /bin/sh -e\ntrue\n");
+    CHECK(refused(script).empty());
+    write("true\n");
+    CHECK(refused(script).empty());
+    write("#!/no/such/interpreter -u\n");
+    CHECK(refused(script).find("names the interpreter '/no/such/interpreter'") != std::string::npos);
+    write("#!/usr/bin/env sh\r\n");
+    CHECK(refused(script).find(script + " ends in \\r\\n") != std::string::npos);
+
+    write("#!/bin/sh\n");
+    const std::string path = std::getenv("PATH");
+    const fs::path here = fs::current_path();
+    fs::current_path(folder.path());
+    ::setenv("PATH", (".:" + path).c_str(), 1);
+    const std::string why = refused("a-script");
+    ::setenv("PATH", path.c_str(), 1);
+    fs::current_path(here);
+    CHECK(why.find("'a-script' is found by a relative entry of PATH alone") != std::string::npos);
 }
 
 TEST_CASE("a program gets a value that is not searched as it is written, on every way") {

@@ -48,14 +48,37 @@ TEST_CASE("start: what cannot be started ends with the reason") {
     elsewhere.folder = "/no/such/folder";
     Program too_long = program({"true", std::string(std::size_t{1} << 20U, 'x')});
 
-    CHECK(not_started(launcher, program({"finch-no-such-program"})) == std::strerror(ENOENT));
-    CHECK(not_started(launcher, program({"/no/such/program"})) == std::strerror(ENOENT));
-    CHECK(not_started(launcher, program({folder / "data"})) == std::strerror(EACCES));
-    CHECK(not_started(launcher, program({folder.path()})) == std::strerror(EACCES));
+    const auto because = [](const std::string& name, int code) {
+        return name + " cannot be started: " + std::strerror(code);
+    };
+    CHECK(not_started(launcher, program({"finch-no-such-program"})) == because("finch-no-such-program", ENOENT));
+    CHECK(not_started(launcher, program({"/no/such/program"})) == because("/no/such/program", ENOENT));
+    CHECK(not_started(launcher, program({folder / "data"})) == because(folder / "data", EACCES));
+    CHECK(not_started(launcher, program({folder.path()})) == because(folder.path(), EACCES));
     CHECK(not_started(launcher, elsewhere) == std::string("/no/such/folder: ") + std::strerror(ENOENT));
-    CHECK(not_started(launcher, too_long) == std::strerror(E2BIG));
+    CHECK(not_started(launcher, too_long) == because("true", E2BIG));
     CHECK(not_started(launcher, program({})) == "no program is named");
     CHECK(not_started(launcher, program({"echo", std::string("a\0b", 3)})).find("null byte") != std::string::npos);
+}
+
+TEST_CASE("start: a script without its interpreter is named, and a long name leaves room for the reason") {
+    Launcher launcher = new_launcher();
+    const TemporaryFolder folder;
+    put_contents(folder / "script", "#!/no/such/interpreter\n");
+    put_contents(folder / "other", "#!/bin/sh\r\n");
+    for (const char* name : {"script", "other"}) {
+        std::filesystem::permissions(folder / name, std::filesystem::perms::owner_all);
+    }
+    const std::string reason =
+        std::string(" cannot be started: ") + std::strerror(ENOENT) + " (is the interpreter in its first line there?)";
+    const Program searched{{"other"}, {"PATH=/no/such/folder:" + folder.path().string()}, "/"};
+    const Program relative{{"./script"}, {}, folder.path()};
+
+    CHECK(not_started(launcher, program({folder / "script"})) == (folder / "script").string() + reason);
+    CHECK(not_started(launcher, searched) == "other" + reason);
+    CHECK(not_started(launcher, relative) == "./script" + reason);
+    CHECK(not_started(launcher, program({std::string(250, 'x')})) ==
+          "…" + std::string(160, 'x') + " cannot be started: " + std::strerror(ENOENT));
 }
 
 TEST_CASE("start: arguments, environment and folder are those of the program alone") {

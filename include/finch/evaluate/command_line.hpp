@@ -63,7 +63,8 @@ private:
     std::map<std::string, config::Template> files_;
 };
 
-/// Throws ConfigError where `program` is none that could be started here: looked up in PATH, unless it has a slash.
+/// Throws ConfigError where `program` is none that could be started from any folder here: looked up in PATH, unless it
+/// has a slash; a script needs its interpreter.
 void check_program(const std::string& program);
 
 /// The seed of a program: 31 random bits of the run's seed and the individual.

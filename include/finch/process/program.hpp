@@ -18,7 +18,7 @@ struct Program {
 struct Ended {
     int code = 0;         ///< exit code; 127 if it could not be started
     int signal = 0;       ///< that ended it; 0: none
-    std::string problem;  ///< why it could not be started ("No such file or directory"), or could not be ended, or was
+    std::string problem;  ///< why it could not be started ("x cannot be started: Permission denied") or ended, or was
                           ///< lost; empty if it ran and all of it is gone
 
     bool operator==(const Ended&) const = default;
