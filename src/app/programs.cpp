@@ -44,6 +44,22 @@ std::optional<PreparedPrograms> prepare_programs_everywhere(const config::Config
     return prepared;
 }
 
+CommandNotes command_notes(const evaluate::CommandLine& line) {
+    CommandNotes notes;
+    for (const auto& shared : line.shared_files()) {
+        const std::string what =
+            fmt::format("search.objective.command: '{}' is taken to be the file {}, one for all workers",
+                        shared.argument, shared.file.string());
+        if (shared.may_be_written) {
+            notes.warnings.push_back(fmt::format("{}; if programs write it, write {{folder}}/{}, a file of each own",
+                                                 what, std::filesystem::path(shared.argument).filename().string()));
+        } else {
+            notes.remarks.push_back(what);
+        }
+    }
+    return notes;
+}
+
 std::unique_ptr<evaluate::Programs> make_programs(const config::Config& config, const PreparedPrograms& prepared,
                                                   const comm::Group& group, process::Launcher& launcher,
                                                   const Placement& placement, int world_rank,

@@ -7,6 +7,7 @@
 #include "finch/process/program_file.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <string_view>
 #include <unistd.h>
@@ -28,16 +29,21 @@ std::vector<std::string> names_of(const search::Space& space) {
     return names;
 }
 
-/// A file here, which an evaluation's own folder does not have.
-std::string resolved(const std::string& argument, const config::CommandObjective& objective, const fs::path& here,
-                     bool is_program) {
+/// Whether `argument` is a file here, which an evaluation's own folder does not have.
+bool is_file_here(const std::string& argument, const config::CommandObjective& objective, const fs::path& here,
+                  bool is_program) {
     const bool is_searched = is_program && argument.find('/') == std::string::npos;  // in PATH
     std::error_code none;
-    if (is_searched || argument.empty() || argument.front() == '-' || objective.files.contains(argument) ||
-        fs::path(argument).is_absolute() || !fs::is_regular_file(here / argument, none)) {
-        return argument;
-    }
-    return (here / argument).lexically_normal().string();
+    return !is_searched && !argument.empty() && argument.front() != '-' && !objective.files.contains(argument) &&
+           !fs::path(argument).is_absolute() && fs::is_regular_file(here / argument, none);
+}
+
+bool may_be_written(const fs::path& file) {
+    static constexpr std::array<std::string_view, 16> only_read{".py",   ".sh",  ".R",   ".r",    ".jl",  ".pl",
+                                                                ".lua",  ".m",   ".js",  ".yaml", ".yml", ".json",
+                                                                ".toml", ".ini", ".cfg", ".xml"};
+    const bool is_read = std::find(only_read.begin(), only_read.end(), file.extension().string()) != only_read.end();
+    return !is_read && !process::is_executable(file) && ::access(file.c_str(), W_OK) == 0;
 }
 
 std::string json_text(const std::string& text) {
@@ -96,9 +102,12 @@ CommandLine::CommandLine(const config::CommandObjective& objective, const search
         } else {
             for (const std::string& argument : config::split_command(objective.command)) {
                 const config::Template written(argument, names, Braces::doubled);
-                if (written.is_constant()) {
-                    const std::string file = resolved(written.render({}), objective, here_, arguments_.empty());
-                    arguments_.push_back(config::Template::plain(file));
+                const bool is_program = arguments_.empty();
+                const std::string word = written.is_constant() ? written.render({}) : "";
+                if (is_file_here(word, objective, here_, is_program)) {
+                    const fs::path file = (here_ / word).lexically_normal();
+                    shared_files_.push_back({word, file, !is_program && may_be_written(file)});
+                    arguments_.push_back(config::Template::plain(file.string()));
                 } else {
                     arguments_.push_back(written);
                 }

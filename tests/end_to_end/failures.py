@@ -101,6 +101,17 @@ with Folder() as folder:
     output = folder.run(0, "plan", "run.yaml", "--try", "--nodes", "2", "--ranks-per-node", "4")
     check("8 ranks, 8 workers of 1 rank, 2 islands" in output and "individual 0.0.1: evaluated, loss 0." in output and " top5" in output, output)
     check("  begins\n" in output and [path.name for path in (folder.path / "runs").iterdir()] == ["mended"], output)
+    folder.write("result.txt", "")
+    shared = ("--set", f"search.objective.command={sys.executable} program.py ./result.txt")
+    on_nodes = ("--nodes", "2", "--ranks-per-node", "4")
+    for ranks, *command in ((0, "plan", "run.yaml", *on_nodes), (0, "plan", "run.yaml", "--try"),
+                            (0, "plan", "run.yaml", "--try", *on_nodes), (2, "evolve", "run.yaml", "--run", "shared")):
+        output = folder.run(ranks, *command, *shared)
+        for name, level in (("program.py", "remark:| I"), ("./result.txt", "warning:| W")):
+            told = rf"(?:{level}) search\.objective\.command: '{name}' is taken to be the file {folder.path / name}, one for"
+            check(len(re.findall(told, output)) == 1, f"{name}\n{output}")
+        check("shell: true" not in output, output)
+        check("one for all workers; if programs write it, write {folder}/result.txt" in output, output)
     check("there is no" in folder.run(0, "plan", "run.yaml", "--try", "--set", "search.objective.command=no-such-program", expect=2), "no program")
     folder.write("tiny.yaml", TINY)
     output = folder.run(2, "plan", "tiny.yaml", "--try")

@@ -53,21 +53,32 @@ TEST_CASE("a genome becomes arguments, one for each word of the command") {
           std::vector<std::string>{"/bin/sh", "-c", "echo 'it'\\''s \"x\"'"});
 }
 
-TEST_CASE("an argument that is a file where Finch was started stays that file") {
-    const fs::path here = fs::temp_directory_path() / "finch-command-line";
-    fs::create_directories(here);
-    std::ofstream(here / "train.py") << "pass\n";
-    std::ofstream(here / "input.json") << "{}\n";
+TEST_CASE("an argument that is a file where Finch was started stays that file, and is told if it may be an output") {
+    const testing::TemporaryFolder here;
+    for (const char* name : {"train.py", "result.txt", "tool"}) {
+        testing::put_contents(here / name, "pass\n");
+    }
+    fs::permissions(here / "tool", fs::perms::owner_all);
+    testing::put_contents(here / "input.json", "{}\n");
     config::CommandObjective objective;
-    objective.command = "python3 train.py input.json other.py --data=train.py";
+    objective.command = "python3 train.py input.json other.py --data=train.py ./tool ./result.txt {folder}/result.txt";
     objective.files = {{"input.json", "input.json"}};
     const search::Space genes = space();
-    const CommandLine line(objective, genes, 5, {{"input.json", "[{lr}, {\"a\": 1}]"}}, here);
-    CHECK(line.arguments(individual(0), paths) == std::vector<std::string>{"python3", (here / "train.py").string(),
-                                                                           "input.json", "other.py",
-                                                                           "--data=train.py"});
+    const CommandLine line(objective, genes, 5, {{"input.json", "[{lr}, {\"a\": 1}]"}}, here.path());
+    CHECK(line.arguments(individual(0), paths) ==
+          std::vector<std::string>{"python3", here / "train.py", "input.json", "other.py", "--data=train.py",
+                                   here / "tool", here / "result.txt", (paths.folder / "result.txt").string()});
     CHECK(line.files(individual(0), paths).at("input.json") == "[0.1, {\"a\": 1}]");
-    fs::remove_all(here);
+
+    std::vector<std::string> may_be_written;
+    for (const CommandLine::SharedFile& shared : line.shared_files()) {
+        CHECK(shared.file == (here / shared.argument).lexically_normal());
+        if (shared.may_be_written) {
+            may_be_written.push_back(shared.argument);
+        }
+    }
+    CHECK(line.shared_files().size() == 3);
+    CHECK(may_be_written == std::vector<std::string>{"./result.txt"});
 }
 
 TEST_CASE("variables and the line of JSON hold the active genes, as they are") {

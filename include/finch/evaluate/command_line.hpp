@@ -48,6 +48,14 @@ public:
                                                            const Paths& paths) const;
     /// Whether the command or a template names {hostfile}.
     [[nodiscard]] bool uses_hostfile() const;
+    /// An argument that stays a file of the folder in which Finch was started.
+    struct SharedFile {
+        std::string argument;
+        std::filesystem::path file;
+        /// Neither the program nor executable nor, by its ending, a script or settings, and writable.
+        bool may_be_written = false;
+    };
+    [[nodiscard]] const std::vector<SharedFile>& shared_files() const noexcept { return shared_files_; }
     /// The program that is started; empty where a shell is.
     [[nodiscard]] std::string program() const;
 
@@ -60,6 +68,7 @@ private:
     std::uint64_t seed_;
     std::filesystem::path here_;
     std::vector<config::Template> arguments_;  ///< of a shell: its one command
+    std::vector<SharedFile> shared_files_;
     std::map<std::string, config::Template> files_;
 };
 
