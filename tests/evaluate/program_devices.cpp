@@ -40,6 +40,14 @@ TEST_CASE("HIP numbers what ROCR_VISIBLE_DEVICES leaves") {
         return Variables{{"ROCR_VISIBLE_DEVICES", "6,7"}, {"HIP_VISIBLE_DEVICES", "6,7"}};
     });
     CHECK(all.variables == Variables{{"HIP_VISIBLE_DEVICES", "0,1"}, {"ROCR_VISIBLE_DEVICES", "6,7"}});
+    const ProgramDevices own = found([](int rank) {
+        return Variables{
+            {"ROCR_VISIBLE_DEVICES", rank == 0 ? "6" : "7"}, {"HIP_VISIBLE_DEVICES", "0"}, {"GPU_DEVICE_ORDINAL", "0"}};
+    });
+    CHECK(own.variables ==
+          Variables{{"GPU_DEVICE_ORDINAL", "0,1"}, {"HIP_VISIBLE_DEVICES", "0,1"}, {"ROCR_VISIBLE_DEVICES", "6,7"}});
+    CHECK(own.seen == 2);
+    CHECK(own.problem.empty());
 }
 
 TEST_CASE("a rank without a device of its own is named, with what to ask Slurm for") {
