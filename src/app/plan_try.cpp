@@ -86,7 +86,7 @@ int try_plan(comm::Session& session, const PlanOptions& options, process::Launch
         place.emplace(run_directory_of(config, {}));
         return place->path().string();
     });
-    trial.settings.insert(trial.settings.end(), {"log={level: error}"});
+    trial.settings.insert(trial.settings.end(), {"log={level: warning}"});
     trial.is_trial = true;
     const int code = train_one(session, std::move(trial), std::move(launcher));
     if (place) {

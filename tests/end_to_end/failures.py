@@ -113,6 +113,10 @@ with Folder() as folder:
         check("shell: true" not in output, output)
         check("one for all workers; if programs write it, write {folder}/result.txt" in output, output)
     check("there is no" in folder.run(0, "plan", "run.yaml", "--try", "--set", "search.objective.command=no-such-program", expect=2), "no program")
+    folder.write("late.py", "import time\ntime.sleep(1.5)\nfor epoch in range(5): print(f'finch loss={epoch}')\n")
+    output = folder.run(0, "plan", "run.yaml", "--try", "--set", "search.pruning=median",
+                        "--set", f"search.objective.command={sys.executable} late.py")
+    check(re.search(r" W .*0\.0\.1: all 5 reports arrived at the end of its \d+ s, too late for pruning", output), output)
     folder.write("tiny.yaml", TINY)
     output = folder.run(2, "plan", "tiny.yaml", "--try")
     check("individual 0.0.1: evaluated, loss " in output and "learning curve" in output and "on 2 ranks" not in output, output)
