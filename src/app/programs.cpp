@@ -57,6 +57,12 @@ CommandNotes command_notes(const evaluate::CommandLine& line) {
             notes.remarks.push_back(what);
         }
     }
+    if (const std::string word = line.shell_word(); !word.empty()) {
+        notes.warnings.push_back(fmt::format(
+            "search.objective.command: '{}' is a plain argument of the program; shell: true lets a shell read it, "
+            "quotes make it plain without this warning",
+            word));
+    }
     return notes;
 }
 

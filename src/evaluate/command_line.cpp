@@ -203,6 +203,10 @@ bool CommandLine::uses_hostfile() const {
            std::any_of(files_.begin(), files_.end(), [&](const auto& file) { return uses(file.second); });
 }
 
+std::string CommandLine::shell_word() const {
+    return objective_.shell ? "" : config::shell_word(objective_.command);
+}
+
 std::string CommandLine::program() const {
     return objective_.shell || !arguments_.front().is_constant() ? "" : arguments_.front().render({});
 }

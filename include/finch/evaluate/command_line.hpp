@@ -33,8 +33,7 @@ public:
         bool resumes = false;
         std::string hosts{};  ///< of the worker
         std::filesystem::path hostfile{};
-        /// FINCH_CHECKPOINT_DIR. (`checkpoint` is the name of a file that TensorFlow writes beside its weights.)
-        [[nodiscard]] std::filesystem::path checkpoints() const { return folder / "checkpoints"; }
+        [[nodiscard]] std::filesystem::path checkpoints() const { return folder / config::checkpoints_folder; }
     };
     [[nodiscard]] std::vector<std::string> arguments(const search::Individual& individual, const Paths& paths) const;
     /// FINCH_GENE_NAME for every active gene, FINCH_ID, FINCH_SEED, FINCH_RUN, FINCH_FOLDER, FINCH_CHECKPOINT_DIR and,
@@ -56,6 +55,8 @@ public:
         bool may_be_written = false;
     };
     [[nodiscard]] const std::vector<SharedFile>& shared_files() const noexcept { return shared_files_; }
+    /// A word that only a shell understands, where none is; empty if there is none.
+    [[nodiscard]] std::string shell_word() const;
     /// The program that is started; empty where a shell is.
     [[nodiscard]] std::string program() const;
 
