@@ -5,6 +5,7 @@
 #include "finch/base/log.hpp"
 #include "finch/base/message.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 namespace finch::app {
@@ -77,6 +78,10 @@ std::unique_ptr<evaluate::Programs> make_programs(const config::Config& config, 
             place.ranks.nodes.push_back(one.node);  // ranks of a worker stand in their order
             place.ranks.local_ranks.push_back(one.local_rank);
         }
+    }
+    if (std::get<config::CommandObjective>(config.objective).launch == config::Launch::leader) {
+        const std::vector<std::string>& nodes = place.ranks.nodes;
+        place.threads *= static_cast<int>(std::count(nodes.begin(), nodes.end(), nodes.front()));
     }
     auto programs =
         std::make_unique<evaluate::Programs>(config, prepared.line, group, launcher, std::move(place), meter);

@@ -2,11 +2,13 @@
 
 #include "finch/base/format.hpp"
 #include "finch/base/handle.hpp"
+#include "finch/base/message.hpp"
 #include "finch/cluster/network.hpp"
 
 #include <algorithm>
 #include <array>
 #include <netinet/in.h>
+#include <set>
 #include <span>
 #include <string_view>
 #include <sys/socket.h>
@@ -142,6 +144,22 @@ Variables torchrun_variables(const ProgramPlace& place) {
             {"TORCHELASTIC_USE_AGENT_STORE", "False"}};
 }
 
+std::vector<int> cpus_of_worker(const comm::Group& group, const WorkerPlaces& worker, config::Launch launch,
+                                const std::vector<int>& own) {
+    if (launch == config::Launch::ranks) {
+        return {};
+    }
+    const std::vector<std::string> all = comm::gather_all(group.get(), to_message(own));
+    std::set<int> cpus;
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+        if (worker.nodes[rank] == worker.nodes[static_cast<std::size_t>(group.rank())]) {
+            const auto others = from_message<std::vector<int>>(all[rank]);
+            cpus.insert(others.begin(), others.end());
+        }
+    }
+    return {cpus.begin(), cpus.end()};
+}
+
 ProgramEnvironment::ProgramEnvironment(const comm::Group& group, const WorkerPlaces& worker,
                                        const config::CommandObjective& objective, int threads) {
     const auto started = cluster::Environment::at_start();
@@ -159,6 +177,7 @@ ProgramEnvironment::ProgramEnvironment(const comm::Group& group, const WorkerPla
     variables_.emplace("OMP_NUM_THREADS", std::to_string(threads));
     variables_.emplace("PYTHONUNBUFFERED", "1");
     device_problem_ = devices.problem;
+    cpus_ = cpus_of_worker(group, worker, objective.launch, cluster::own_cpus());
     for (const WorkerPlaces::Host& host : hosts) {
         hosts_ += (hosts_.empty() ? "" : ",") + host.node;
         hostfile_ += fmt::format("{} slots={}\n", host.node, host.ranks.size());

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <sched.h>
 #include <string>
 #include <string_view>
 #include <sys/prctl.h>
@@ -32,6 +33,9 @@ struct Failure {
     ::dup2(start.input.get(), STDIN_FILENO);
     ::dup2(start.output.get(), STDOUT_FILENO);
     ::dup2(start.errors.get(), STDERR_FILENO);
+    if (const auto mask = image.cpu_mask(); !mask.empty()) {
+        static_cast<void>(::sched_setaffinity(0, mask.size_bytes(), reinterpret_cast<const cpu_set_t*>(mask.data())));
+    }
     failure.in_folder = ::chdir(image.folder()) != 0;
     if (!failure.in_folder) {
         sigset_t none;

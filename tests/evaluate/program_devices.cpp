@@ -50,6 +50,15 @@ TEST_CASE("HIP numbers what ROCR_VISIBLE_DEVICES leaves") {
     CHECK(own.problem.empty());
 }
 
+TEST_CASE("a leader's process has the CPUs of all ranks on its node") {
+    const comm::Group group(MPI_COMM_WORLD, 0, comm::rank_of(MPI_COMM_WORLD));
+    const std::vector<int> own = group.rank() == 0 ? std::vector{4, 5} : std::vector{100, 5, 3};
+
+    CHECK(cpus_of_worker(group, {{"n1", "n1"}, {0, 1}}, Launch::leader, own) == std::vector{3, 4, 5, 100});
+    CHECK(cpus_of_worker(group, {{"n1", "n2"}, {0, 0}}, Launch::leader, {group.rank()}) == std::vector{group.rank()});
+    CHECK(cpus_of_worker(group, {{"n1", "n1"}, {0, 1}}, Launch::ranks, own).empty());
+}
+
 TEST_CASE("a rank without a device of its own is named, with what to ask Slurm for") {
     const auto each_is_0 = [](int) { return Variables{{"CUDA_VISIBLE_DEVICES", "0"}, {"SLURM_GPUS_PER_TASK", "1"}}; };
     for (const Launch launch : {Launch::ranks, Launch::leader}) {

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <doctest/doctest.h>
+#include <sched.h>
 #include <sys/resource.h>
 
 using namespace finch;
@@ -19,6 +20,27 @@ std::string not_started(Launcher& launcher, const Program& program) {
     const Ended ended = finish(child);
     CHECK(ended.code == 127);
     return ended.problem;
+}
+
+std::vector<int> cpus_of_this_thread() {
+    cpu_set_t set;
+    REQUIRE(::sched_getaffinity(0, sizeof set, &set) == 0);
+    std::vector<int> cpus;
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (CPU_ISSET(cpu, &set)) {
+            cpus.push_back(cpu);
+        }
+    }
+    return cpus;
+}
+
+void set_cpus_of_this_thread(const std::vector<int>& cpus) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const int cpu : cpus) {
+        CPU_SET(cpu, &set);
+    }
+    REQUIRE(::sched_setaffinity(0, sizeof set, &set) == 0);
 }
 
 long peak_kilobytes() {
@@ -102,6 +124,23 @@ TEST_CASE("start: signals as by default, and no descriptor but the three") {
         "print(sorted(os.listdir('/proc/self/fd'))[:-1], os.getpgrp() == os.getpid())";
 
     CHECK(lines_of(launcher.start(python(text))) == Lines{"0", "0", "['0', '1', '2'] True"});
+}
+
+TEST_CASE("start: a program runs on the CPUs that it is given, also on others than the caller's") {
+    const std::vector<int> all = cpus_of_this_thread();
+    set_cpus_of_this_thread({all.front()});
+    Launcher launcher = new_launcher();
+    set_cpus_of_this_thread(all);
+    Program own = python("import os; print(*sorted(os.sched_getaffinity(0)))");
+    Program given = own;
+    given.cpus = all;
+    std::string text;
+    for (const int cpu : all) {
+        text += (text.empty() ? "" : " ") + std::to_string(cpu);
+    }
+
+    CHECK(lines_of(launcher.start(own)) == Lines{std::to_string(all.front())});
+    CHECK(lines_of(launcher.start(given)) == Lines{text});
 }
 
 TEST_CASE("start: an environment of a megabyte") {

@@ -10,7 +10,8 @@ namespace finch::process {
 struct Program {
     std::vector<std::string> arguments;    ///< arguments[0]: looked up in PATH of `environment`, as execvp(3) does
     std::vector<std::string> environment;  ///< "NAME=value", all of it
-    std::string folder;  ///< working directory, exists; relative: to the caller's; empty: the caller's
+    std::string folder;       ///< working directory, exists; relative: to the caller's; empty: the caller's
+    std::vector<int> cpus{};  ///< that it may run on, where the system allows it; empty: those of the caller's start
     std::size_t output_bytes = std::size_t{1} << 20U;  ///< kept of standard output and of standard error, see KeptText
 };
 
