@@ -33,7 +33,9 @@ std::string closing_line(const RunContext& context, const island::Worker& worker
     const std::string more =
         gave_up ? "the rest of the budget is kept: mend the cause and start it again to go on, with --fresh if that "
                   "changes the configuration"
-        : is_in_vain ? "mend what failed, then raise search.budget, or begin anew with --fresh"
+        : is_in_vain && outcomes.without_result() > 0
+            ? "mend what failed, then raise search.budget, or begin anew with --fresh"
+        : is_in_vain ? "no evaluation came to its end within search.budget: raise it to go on"
                      : next_steps(context);
     return fmt::format("{}{}: {}, {} unfinished{}; {}",
                        gave_up       ? "gave up"

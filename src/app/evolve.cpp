@@ -148,6 +148,21 @@ void log_data(const comm::Session& session, const config::Config& config, const 
     }
 }
 
+/// What world rank 0 says of a command; a trial has printed it.
+void log_command_notes(const comm::Session& session, const RunOptions& options,
+                       const std::optional<PreparedPrograms>& prepared) {
+    if (!prepared || session.world_rank() != 0 || options.is_trial) {
+        return;
+    }
+    const CommandNotes notes = command_notes(prepared->line);
+    for (const std::string& remark : notes.remarks) {
+        spdlog::info("{}", remark);
+    }
+    for (const std::string& warning : notes.warnings) {
+        spdlog::warn("{}", warning);
+    }
+}
+
 /// From now on this process notes in the run directory how it ends.
 void keep_end_notes(const store::RunDirectory& directory, int world_rank, const RunBefore& before, int worker) {
     try {
@@ -216,6 +231,7 @@ int evolve(comm::Session& session, const RunOptions& options, process::Launcher 
     log_summary(session, config, placement, opened_device.description, opened_device.communicator);
     const std::unique_ptr<energy::Meter> meter = open_meter(session, config, placement, opened_device);
     log_data(session, config, datasets);
+    log_command_notes(session, options, prepared);
     const store::RunDirectory directory(run_directory_of(config, options));
     std::optional<OpenedRun> opened =
         open_run_everywhere(session, directory, config, options, slurm,

@@ -61,6 +61,10 @@ Key files() {
                 fail(tree.items[i], path_of("search.objective.files", tree.keys[i]),
                      "is no file within an evaluation's folder; accepted: a relative path without '..'");
             }
+            if (name.lexically_normal() == checkpoints_folder) {
+                fail(tree.items[i], path_of("search.objective.files", tree.keys[i]),
+                     "is the folder of FINCH_CHECKPOINT_DIR; accepted: another name");
+            }
             files[tree.keys[i]] = tree.items[i].text;
         }
     };

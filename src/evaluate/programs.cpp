@@ -86,6 +86,7 @@ process::Program Programs::program_of(const ProgramOrder& order, const search::I
     return {.arguments = line_.arguments(individual, paths),
             .environment = environment_.with(line_.variables(individual, paths), order.port),
             .folder = objective_.persistent ? run_.evaluations().string() : paths.folder.string(),
+            .cpus = environment_.cpus(),
             .output_bytes = static_cast<std::size_t>(objective_.output_bytes)};
 }
 

@@ -139,3 +139,18 @@ TEST_CASE("a program inherits what its user set, and nothing of Finch's own laun
     }
     CHECK(none.at("HOME") == "/home/me");
 }
+
+TEST_CASE("nothing of the individual or the launch around Finch reaches its programs") {
+    Variables around{{"FINCH_MNIST", "/data"}, {"FINCH_LOG", "warn"}, {"SLURM_JOB_ID", "77"}, {"MPI_HOME", "/opt/mpi"}};
+    const Variables kept = around;
+    for (const char* name :
+         {"FINCH_ID",        "FINCH_SEED",          "FINCH_RUN",     "FINCH_FOLDER",     "FINCH_CHECKPOINT_DIR",
+          "FINCH_RESUME",    "FINCH_HOSTS",         "FINCH_GENE_lr", "PET_NNODES",       "JAX_COORDINATOR_ADDRESS",
+          "PALS_RANKID",     "FLUX_TASK_RANK",      "ALPS_APP_PE",   "MPI_RANKID",       "JSM_NAMESPACE_RANK",
+          "MPI_LOCALRANKID", "MVP_COMM_WORLD_RANK", "SLURM_LABELIO", "SLURM_MULTI_PROG", "SLURM_OUTPUT",
+          "SLURM_EXCLUSIVE"}) {
+        around.emplace(name, "1");
+    }
+
+    CHECK(inherited_variables(cluster::Environment(around), SlurmVariables::worker) == kept);
+}

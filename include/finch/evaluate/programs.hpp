@@ -52,7 +52,7 @@ public:
     };
     struct Place {
         WorkerPlaces ranks;
-        int threads = 1;          ///< of this rank
+        int threads = 1;          ///< of this rank's programs
         store::RunDirectory run;  ///< its path is absolute
     };
 
