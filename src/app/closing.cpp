@@ -31,8 +31,8 @@ std::string closing_line(const RunContext& context, const island::Worker& worker
     const bool is_complete = reason == island::ExitReason::complete;
     const bool is_in_vain = gave_up || (is_complete && !search::has_result(population));
     const std::string more =
-        gave_up ? "the rest of the budget is kept: mend the cause and start it again to go on, with --fresh if that "
-                  "changes the configuration"
+        gave_up ? "the rest of the budget is kept: mend the cause and start it again; if that changes the search, with "
+                  "--fresh or another --run"
         : is_in_vain ? "mend what failed, then raise search.budget, or begin anew with --fresh"
                      : next_steps(context);
     return fmt::format("{}{}: {}, {} unfinished{}; {}",

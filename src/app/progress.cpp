@@ -118,7 +118,7 @@ void Progress::tick(const search::Population& population) {
 void Progress::tell_failures() {
     if (unsaid_failures_ > 0) {
         last_line_ = steady_seconds();
-        spdlog::warn("{} failed since the last line; in all {}",
+        spdlog::warn("{} failed since the last line; in total {}",
                      counted(std::exchange(unsaid_failures_, 0), "evaluation"), outcomes_.text());
     }
 }

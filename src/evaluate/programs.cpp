@@ -155,14 +155,15 @@ void Programs::take_line(Slot& slot, ReportLine line) const {
             slot.reports.push_back(std::move(line));
         }
     } else if (line.kind == ReportLine::Kind::near_miss) {
-        slot.near_miss = is_first_miss ? fmt::format("'{}' is none", line.text) : slot.near_miss;
+        slot.near_miss = is_first_miss ? fmt::format("'{}' is not a report", line.text) : slot.near_miss;
         if (group_.is_leader() && line.value("loss")) {
             slot.reports.push_back(std::move(line));
         }
     } else if (group_.is_leader()) {
         slot.reports.push_back(std::move(line));
     } else if (line.kind == ReportLine::Kind::report && is_first_miss) {
-        slot.near_miss = fmt::format("'{}' is from rank {}, and rank 0 must report", line.text, group_.rank());
+        slot.near_miss =
+            fmt::format("'{}' came from rank {}, but only rank 0's reports are read", line.text, group_.rank());
     }
 }
 

@@ -182,7 +182,7 @@ public:
                                 directory.root().string(), name_of(*holder)));
             }
             if (waited == 0) {
-                spdlog::info("{}: {} still seems to hold it; watching for its end or {} s without a sign of life",
+                spdlog::info("{}: {} still seems to hold it; waiting until it ends or gives no sign of life for {} s",
                              path_.string(), name_of(*holder), most_silence_seconds);
             }
             pause(look_seconds);

@@ -1,4 +1,4 @@
-// Names of classes, and labels that no image that trains has.
+// Names of classes, and labels that no training image has.
 #include "finch/data/labels.hpp"
 
 #include "finch/hdf5/file.hpp"
@@ -126,15 +126,15 @@ TEST_CASE("labels that no image has: those at the beginning are counted from som
                    "labels 1, 3, 5, 7, 9, 11, 13, 15, 17, 19 and 14 more;"));
 }
 
-TEST_CASE("labels that no image that trains has: where they occur") {
+TEST_CASE("labels that no training image has: where they occur") {
     const NamedFile file({labelled("training", {0, 1, 2, 4}), labelled("test", {3, 4})}, {"a", "b", "c", "d", "e"});
     data::Options options = file.options;
     const NamedFile apart({labelled("training", {3})});
     options.validation = data::OwnValidation{apart.path};
-    CHECK(untrained(options) == "no image that trains has label 3 (d), only the validation set and the test set");
+    CHECK(untrained(options) == "no training image has label 3 (d), only the validation set and the test set");
     options.validation = data::ColumnValidation{"labels", {4}};
     CHECK(untrained(options) ==
-          "no image that trains has label 3 (d), only the test set; no image that trains has "
+          "no training image has label 3 (d), only the test set; no training image has "
           "label 4 (e), only the validation set and the test set");
     options.validation = data::SampledValidation{};
     options.training_samples = 3;
