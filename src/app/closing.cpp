@@ -17,7 +17,7 @@
 namespace finch::app {
 namespace {
 
-/// The commands that say what came of it.
+/// The commands that show the results.
 std::string next_steps(const RunContext& context) {
     const std::string run = context.directory.root().string();
     return fmt::format("next: finch show {0}, tools/report.py {0}{1}", run,

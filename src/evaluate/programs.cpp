@@ -275,25 +275,25 @@ void Programs::release(std::uint32_t number, bool ends_program) {
             slot.child.reset();
         }
     }
-    gather_last_words(slot);
+    gather_ends(slot);
     slot.reports.clear();
 }
 
-/// The first rank that failed is the cause: the others fail since it is gone.
-void Programs::gather_last_words(const Slot& slot) {
+/// The problem is that of the rank that failed first: the others may have failed because it was gone.
+void Programs::gather_ends(const Slot& slot) {
     problem_.clear();
     near_miss_.clear();
     last_errors_.clear();
     double first = std::numeric_limits<double>::infinity();
-    const std::string mine = to_message(LastWords{slot.ended_at, slot.problem, slot.near_miss, slot.last_errors});
+    const std::string mine = to_message(RankEnd{slot.ended_at, slot.problem, slot.near_miss, slot.last_errors});
     for (const std::string& message : comm::gather_all(group_.get(), mine)) {
-        LastWords words = from_message<LastWords>(message);
-        if (!words.problem.empty() && words.ended_at < first) {
-            first = words.ended_at;
-            problem_ = std::move(words.problem);
+        RankEnd end = from_message<RankEnd>(message);
+        if (!end.problem.empty() && end.ended_at < first) {
+            first = end.ended_at;
+            problem_ = std::move(end.problem);
         }
-        near_miss_ = near_miss_.empty() ? words.near_miss : near_miss_;
-        last_errors_ = last_errors_.empty() ? words.last_errors : last_errors_;
+        near_miss_ = near_miss_.empty() ? end.near_miss : near_miss_;
+        last_errors_ = last_errors_.empty() ? end.last_errors : last_errors_;
     }
 }
 

@@ -25,7 +25,7 @@ struct Status {
     std::optional<search::Individual> best;  ///< of those that are complete
     search::Outcomes outcomes;
     std::string config;       ///< the effective configuration's text
-    search::Measure measure;  ///< what it makes of the best one's loss
+    search::Measure measure;  ///< what the best one's loss is
     /// Names the run and how often it was started, as "00c0ffee00c0ffee/3"; "none" where no start came to record
     /// itself.
     std::string start = "none";
