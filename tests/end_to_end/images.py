@@ -126,7 +126,7 @@ def folders(images):
     said = images.convert()
     for text in ("training: 4 images of 8 x 6 x 3 in 2 classes", "skipped hidden files: 4, for example", "skipped dead links: 1, for example b/dead.png",
                  "without an image's extension: 3, for example a/README", "skipped files in no class's folder: 1, for example outside.txt",
-                 "skipped links to a folder around them: 1, for example a/loop"):
+                 "skipped links to a folder that contains them: 1, for example a/loop"):
         check(text in said, f"'{text}' is not in\n{said}")
     for training, validation in (("train", "val"), ("training", "validation"), ("Train", "Valid")):
         path = images.begin(f"{training}/a", f"{training}/b", f"{validation}/a", f"{validation}/b", "test/a", "extra/a")
@@ -142,7 +142,7 @@ def folders(images):
     images.convert(refused="has val, but no training set; expected .*train")
     images.begin()
     (images.path / "file").write_text("")
-    images.convert(file=images.path / "file/data.h5", refused="file: is no folder")
+    images.convert(file=images.path / "file/data.h5", refused="file: is not a folder")
     images.convert(file=images.path, refused="is a folder; expected the name of a file")
     images.convert(file="/proc/data.h5", refused="/proc/data.h5: cannot be read or written")
     check(not list(images.folder.path.glob("made/*.new")), "an unfinished file is left")

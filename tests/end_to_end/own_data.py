@@ -153,7 +153,7 @@ with Folder() as folder:
         check(file["training/images"].shape == (81, 6, 5, 1), f"images of {file['training/images'].shape}")
     (folder.path / "images/validation/green").mkdir()
     done = convert("--size", "6", "5")
-    check(done.returncode != 0 and "images/validation/green: is a class of which" in done.stdout, done.stdout)
+    check(done.returncode != 0 and "images/validation/green: is a class without images in" in done.stdout, done.stdout)
     (folder.path / "images/training/green").mkdir()
     done = convert("--size", "6", "5")
     check(done.returncode != 0 and "images/training/green: holds no images" in done.stdout, done.stdout)
