@@ -199,7 +199,7 @@ def labels(folder):
     warned("labels: no image has label 0 (labels 1 to 26: does counting start at 1? It must start at 0); networks get 27 classes")
     write(0, {"test": 1, "validation": 2})
     warned("no image has label 26; networks get 28 classes; no training image has label 27, only the validation set and the test set")
-    passed("plan and start say which labels no image has, or none that trains")
+    passed("plan and start say which labels no image, or no training image, has")
 
 
 with Folder() as folder:

@@ -110,7 +110,7 @@ TEST_CASE("templates are told apart, and a program that cannot be started is ref
     CHECK_THROWS_AS(check_program("no-such-program"), ConfigError);
 }
 
-TEST_CASE("a program gets a value that is not searched as it is written, on every way") {
+TEST_CASE("a program gets a value that is not searched as it is written: in arguments, environment and JSON") {
     config::CommandObjective objective;
     objective.command = "echo {version} {one} {n}";
     search::Space genes;
