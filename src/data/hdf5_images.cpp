@@ -160,7 +160,7 @@ void read_answers(const fs::path& path, hid_t file, const std::string& name, std
     }
 }
 
-/// Those of the file's attribute `classes`; none if it is no list of texts, and so another program's.
+/// Those of the file's attribute `classes`; none if it is not a list of strings, and so another program's.
 std::vector<std::string> read_class_names(const fs::path& path, hid_t file, const std::string& group) {
     try {
         return class_names(hdf5::read_texts_attribute(file, "classes"));

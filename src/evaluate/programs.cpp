@@ -287,13 +287,13 @@ void Programs::gather_ends(const Slot& slot) {
     double first = std::numeric_limits<double>::infinity();
     const std::string mine = to_message(RankEnd{slot.ended_at, slot.problem, slot.near_miss, slot.last_errors});
     for (const std::string& message : comm::gather_all(group_.get(), mine)) {
-        RankEnd end = from_message<RankEnd>(message);
-        if (!end.problem.empty() && end.ended_at < first) {
-            first = end.ended_at;
-            problem_ = std::move(end.problem);
+        RankEnd on_rank = from_message<RankEnd>(message);
+        if (!on_rank.problem.empty() && on_rank.ended_at < first) {
+            first = on_rank.ended_at;
+            problem_ = std::move(on_rank.problem);
         }
-        near_miss_ = near_miss_.empty() ? end.near_miss : near_miss_;
-        last_errors_ = last_errors_.empty() ? end.last_errors : last_errors_;
+        near_miss_ = near_miss_.empty() ? on_rank.near_miss : near_miss_;
+        last_errors_ = last_errors_.empty() ? on_rank.last_errors : last_errors_;
     }
 }
 
