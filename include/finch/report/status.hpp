@@ -45,7 +45,7 @@ struct Status {
 /// FileError where it cannot be read.
 [[nodiscard]] Status status(const store::RunDirectory& directory);
 
-/// How a run is whose archive says `recorded`: running as long as its lock is held.
+/// The state of a run whose archive says `recorded`: running as long as its lock is held.
 [[nodiscard]] RunState state_of(const store::RunDirectory& directory, RunState recorded);
 /// The same of several. One that cannot be read has a problem.
 [[nodiscard]] std::vector<Status> statuses(const std::vector<store::RunDirectory>& directories);
