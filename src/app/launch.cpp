@@ -63,7 +63,7 @@ int on_all_ranks(int argc, char** argv, const std::function<int(comm::Session&)>
     const cluster::Environment environment = cluster::Environment::of_this_process();
     const cluster::MpiStart mpi = comm::mpi_start();
     const auto problem = cluster::launch_problem(environment, mpi);
-    const bool has_mpi = mpi.starts_alone_in_step || !environment.text("SLURM_STEP_ID");  // to tell it of
+    const bool has_mpi = mpi.starts_alone_in_step || !environment.text("SLURM_STEP_ID");  // to report it
     if (problem && (bad_launch == BadLaunch::refuse || !has_mpi)) {
         if (environment.number("SLURM_PROCID").value_or(0) == 0) {
             complain(*problem);

@@ -17,7 +17,7 @@ void warn_of_devices(const std::string& problem, int world_rank) {
     std::erase(problems, "");
     if (world_rank == 0 && !problems.empty()) {
         spdlog::warn("{}{}", problems.front(),
-                     problems.size() > 1 ? fmt::format(" (so it is on {} ranks)", problems.size()) : "");
+                     problems.size() > 1 ? fmt::format(" (the same on {} ranks)", problems.size()) : "");
     }
 }
 

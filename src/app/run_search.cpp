@@ -148,7 +148,7 @@ int lead(const RunContext& context, OpenedRun opened) {
     end_phases();
     const island::ExitReason reason = worker.run();
     begin_phase(context.session, "the end of the search", seconds_of_files());
-    progress.tell_failures();
+    progress.report_failures();
     if (reason == island::ExitReason::urgent) {
         if (archive) {
             close_urgently(context, worker, *archive);

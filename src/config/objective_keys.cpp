@@ -92,7 +92,8 @@ Section command_section() {
              "ranks: every rank of a worker starts it, with the variables that torchrun sets; leader: one process has "
              "the whole worker"),
          key("slurm", &C::slurm,
-             "what the program reads of Slurm: worker: the variables of a step that is its worker; none: none of them")
+             "Slurm's variables in the program's environment; worker: as in a step of its worker alone; none: only "
+             "SLURM_CONF")
              .with_fixed(Rule::no),
          key("persistent", &C::persistent,
              "it is started once and given one individual after the other, a line of JSON each, until 'finch done'"),

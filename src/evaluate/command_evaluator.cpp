@@ -196,7 +196,7 @@ void CommandEvaluator::decide(std::uint32_t slot, const Programs::Standing& stan
     }
 }
 
-/// What others may wait for in vain.
+/// Warns if ranks wait for others that have ended, or if a persistent program says nothing.
 void CommandEvaluator::warn_of_waiting(std::uint32_t slot, const Programs::Standing& standing) {
     Running& running = running_[slot];
     if (standing.waits) {
@@ -239,8 +239,8 @@ void CommandEvaluator::note_starts(std::uint32_t slot, const Programs::Standing&
     }
 }
 
-/// Once, where a port was taken, or a persistent program had ended before, unless something was reported; also where
-/// other ranks waited meanwhile.
+/// Starts an evaluation once more if a port was taken, or a persistent program had ended before, unless something was
+/// reported; also if other ranks waited meanwhile.
 bool CommandEvaluator::begins_again(std::uint32_t slot, Programs::Fault fault) {
     Running& running = running_[slot];
     const bool said_nothing = running.reported_at == 0 && running.misreport.empty();
@@ -261,7 +261,7 @@ void CommandEvaluator::add_time(search::Individual& individual, double began) co
     individual.training_seconds += steady_seconds() - began;
 }
 
-/// Why it has failed; empty if it has not, or does not say.
+/// Why it has failed; empty if it has not.
 std::string CommandEvaluator::problem_of(const Running& running, bool failed) const {
     const bool is_mute = running.curve.epochs().empty();
     const bool may_have_missed = (is_mute || objective_.persistent) && !programs_.near_miss().empty();

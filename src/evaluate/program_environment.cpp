@@ -23,8 +23,8 @@ bool begins_with(const std::string& name, Beginnings beginnings) {
                        [&](std::string_view beginning) { return name.starts_with(beginning); });
 }
 
-/// Of the launch of Finch's own ranks. What a user sets for Open MPI (OMPI_MCA_btl, OMPI_ALLOW_RUN_AS_ROOT) is
-/// inherited: a program may be an MPI program itself.
+/// Whether `name` describes the launch of Finch's own ranks. What a user sets for Open MPI (OMPI_MCA_btl,
+/// OMPI_ALLOW_RUN_AS_ROOT) is inherited: a program may be an MPI program itself.
 bool is_of_mpi_launch(const std::string& name) {
     static constexpr std::array<std::string_view, 4> of_users{"OMPI_MCA_", "PRTE_MCA_", "OMPI_ALLOW_RUN_AS_ROOT",
                                                               "PRTE_ALLOW_RUN_AS_ROOT"};
@@ -39,7 +39,8 @@ bool is_of_mpi_launch(const std::string& name) {
     return begins_with(name, of_mpirun) || (begins_with(name, launchers) && !begins_with(name, of_users));
 }
 
-/// Of Finch's own step, of options that an inner srun would take over, and of the nodes of other workers.
+/// Whether `name` describes Finch's own step or the nodes of other workers, or is an option that an inner srun would
+/// read.
 bool is_of_slurm_launch(const std::string& name) {
     static constexpr std::array<std::string_view, 37> beginnings{
         "SLURM_PMI",          "SLURM_PROCID",        "SLURM_LOCALID",
@@ -73,8 +74,8 @@ bool is_of_individual(const std::string& name) {
     return begins_with(name, beginnings) || std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// Collective over the worker. Where rank 0's node is to be found from here: by its host's name, or by an address if
-/// that is not known here or several nodes have it, and `node` is another name therefore.
+/// Collective over the worker. The address of rank 0's node: its host's name, or an IP address if that name cannot be
+/// resolved here or several nodes have it (`node` is another name then).
 std::string address_of_leader(const comm::Group& group, const std::string& node) {
     const std::string name = comm::broadcast(group.get(), group.is_leader() ? cluster::host_name() : "");
     const std::vector<cluster::NetworkPlace> mine = cluster::network_places();
@@ -124,7 +125,7 @@ Variables inherited_variables(const cluster::Environment& started, config::Slurm
     return inherited;
 }
 
-/// No agent of torchrun's runs, so rank 0 holds the store itself: TORCHELASTIC_USE_AGENT_STORE is False.
+/// There is no agent of torchrun, so rank 0 holds the store itself: TORCHELASTIC_USE_AGENT_STORE is False.
 Variables torchrun_variables(const ProgramPlace& place) {
     const std::string rank = std::to_string(place.rank);
     const std::string size = std::to_string(place.size);
@@ -184,7 +185,7 @@ ProgramEnvironment::ProgramEnvironment(const comm::Group& group, const WorkerPla
     }
 }
 
-/// jax makes a port of SLURM_JOB_ID, which all workers of a job would share, unless it is given an address.
+/// Without an address jax derives its port from SLURM_JOB_ID, so all workers of a job would share it.
 std::vector<std::string> ProgramEnvironment::with(Variables more, std::int32_t port) const {
     more["MASTER_PORT"] = std::to_string(port);
     more["TORCHELASTIC_RUN_ID"] = more["FINCH_ID"];

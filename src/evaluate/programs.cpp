@@ -156,7 +156,7 @@ void Programs::take_line(Slot& slot, ReportLine line) const {
             slot.reports.push_back(std::move(line));
         }
     } else if (line.kind == ReportLine::Kind::near_miss) {
-        slot.near_miss = is_first_miss ? fmt::format("'{}' is none", line.text) : slot.near_miss;
+        slot.near_miss = is_first_miss ? fmt::format("'{}' is not a report", line.text) : slot.near_miss;
         if (group_.is_leader() && line.value("loss")) {
             slot.reports.push_back(std::move(line));
         }
@@ -164,7 +164,8 @@ void Programs::take_line(Slot& slot, ReportLine line) const {
         slot.epochs = static_cast<std::int64_t>(line.value("epoch").value_or(static_cast<double>(slot.epochs + 1)));
         slot.reports.push_back(std::move(line));
     } else if (line.kind == ReportLine::Kind::report && is_first_miss) {
-        slot.near_miss = fmt::format("'{}' is from rank {}, and rank 0 must report", line.text, group_.rank());
+        slot.near_miss =
+            fmt::format("'{}' came from rank {}, but only rank 0's reports are read", line.text, group_.rank());
     }
 }
 
@@ -278,25 +279,25 @@ void Programs::release(std::uint32_t number, bool ends_program) {
             slot.child.reset();
         }
     }
-    gather_last_words(slot);
+    gather_ends(slot);
     slot.reports.clear();
 }
 
-/// The first rank that failed is the cause: the others fail since it is gone.
-void Programs::gather_last_words(const Slot& slot) {
+/// The problem is that of the rank that failed first: the others may have failed because it was gone.
+void Programs::gather_ends(const Slot& slot) {
     problem_.clear();
     near_miss_.clear();
     last_errors_.clear();
     double first = std::numeric_limits<double>::infinity();
-    const std::string mine = to_message(LastWords{slot.ended_at, slot.problem, slot.near_miss, slot.last_errors});
+    const std::string mine = to_message(RankEnd{slot.ended_at, slot.problem, slot.near_miss, slot.last_errors});
     for (const std::string& message : comm::gather_all(group_.get(), mine)) {
-        LastWords words = from_message<LastWords>(message);
-        if (!words.problem.empty() && words.ended_at < first) {
-            first = words.ended_at;
-            problem_ = std::move(words.problem);
+        RankEnd on_rank = from_message<RankEnd>(message);
+        if (!on_rank.problem.empty() && on_rank.ended_at < first) {
+            first = on_rank.ended_at;
+            problem_ = std::move(on_rank.problem);
         }
-        near_miss_ = near_miss_.empty() ? words.near_miss : near_miss_;
-        last_errors_ = last_errors_.empty() ? words.last_errors : last_errors_;
+        near_miss_ = near_miss_.empty() ? on_rank.near_miss : near_miss_;
+        last_errors_ = last_errors_.empty() ? on_rank.last_errors : last_errors_;
     }
 }
 

@@ -16,7 +16,7 @@ bool is_digit(char letter) {
     return letter >= '0' && letter <= '9';
 }
 
-/// Letters of numbers, ids, names and paths.
+/// Whether `letter` may be part of a number, id, name or path.
 bool is_of_word(char letter) {
     static constexpr std::string_view others = "_.+-/\\~";
     return is_digit(letter) || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
@@ -70,7 +70,7 @@ std::string telling_line(const std::string& problem) {
     return cause.empty() || error.starts_with(cause) ? error : cause + ": " + error;
 }
 
-/// Cut between two letters of UTF-8.
+/// Cut between two UTF-8 characters.
 std::string shortened(std::string text) {
     if (text.size() <= longest_problem) {
         return text;

@@ -34,10 +34,10 @@ constexpr double settle_seconds = 0.2;
 struct Holder {
     std::string job;
     std::string host;
-    std::string machine;  ///< where its process has its number; empty in locks of earlier programs
+    std::string machine;  ///< this_machine() of its process; empty in locks of earlier programs
     pid_t process = 0;
     std::string token;  ///< of one holding of the lock
-    /// When the file changed, by whatever clock: it is compared with nothing but itself a moment later.
+    /// When the file changed. Compared only with a later value of its own, since clocks may differ.
     timespec changed{};
     bool has_kernel_lock = false;
 
@@ -47,7 +47,7 @@ struct Holder {
     }
 };
 
-/// The kernel that runs here since it was booted, and the namespace of its processes: several hosts may have one name.
+/// The kernel's boot id and the namespace of process ids: several hosts may have one name.
 std::string this_machine() {
     std::ifstream in("/proc/sys/kernel/random/boot_id");
     std::string boot;
@@ -138,7 +138,7 @@ bool lives_here(const Holder& holder, const Holder& me) {
     return is_here(holder, me) && (::kill(holder.process, 0) == 0 || errno == EPERM) && !is_zombie(holder.process);
 }
 
-/// Of a lock that the kernel does not keep: whether somebody holds it nevertheless, as far as a look can tell.
+/// Of a lock that the kernel does not keep: whether its holder is alive nevertheless, as far as one look tells.
 enum class Life { none, here, maybe_elsewhere };
 
 /// `is_free`: the kernel knows of no lock. If the holder had one on this machine, a process with its number is another:
@@ -182,7 +182,7 @@ public:
                                 directory.root().string(), name_of(*holder)));
             }
             if (waited == 0) {
-                spdlog::info("{}: {} still seems to hold it; watching for its end or {} s without a sign of life",
+                spdlog::info("{}: {} still seems to hold it; waiting until it ends or gives no sign of life for {} s",
                              path_.string(), name_of(*holder), most_silence_seconds);
             }
             pause(look_seconds);
@@ -296,7 +296,7 @@ private:
     std::optional<Holder> seen_;  ///< at the last look, while the lock is waited for
     double silence_ = 0;          ///< seconds for which it has stayed the same
     bool gave_sign_ = false;      ///< it has changed while it was watched
-    bool is_watched_ = false;     ///< only time will tell whether its holder, elsewhere, lives
+    bool is_watched_ = false;     ///< its holder is elsewhere, so only watching shows whether it lives
 };
 
 RunLock::RunLock(const RunDirectory& directory, const std::string& job_id, LockOptions options)

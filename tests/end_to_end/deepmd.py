@@ -46,7 +46,7 @@ with Folder() as folder:
         refused("input.json: training", "", f'{{"training": {section}}}')
     folder.write("lcurve.out", "#  step rmse_trn rmse_f_trn lr\n100 2 0.25 1e-3\n")
     refused("dp has written no learning curve", None)
-    passed("the loss is the validation error, or the training error and said so; a curve without either is one line")
+    passed("the loss is the validation error, else the training error with a note; a curve without either ends with one message")
 
 if shutil.which("dp") is None or not subprocess.run(["dp", "--version"], capture_output=True, text=True).stdout.startswith("DeePMD-kit v3."):
     print("skipped: DeePMD-kit 3 is not installed (pip install deepmd-kit[cpu])")

@@ -69,7 +69,7 @@ with Folder() as folder:
     check(f"complete: {40 - len(again)} evaluated, {len(again)} failed, 0 unfinished: {len(again)} × {REASON}" in output, output)
     line = last_state(folder, "runs/run", 0)
     check(line.startswith("complete: runs/run, 40 of 40 evaluations, best loss ") and f"{len(again)} failed" in line, line)
-passed("a program that always fails stops the run, which keeps its budget and goes on once the cause is mended")
+passed("a program that always fails stops the run, which keeps its budget and goes on once the cause is fixed")
 
 with Folder() as folder:
     folder.write("program.py", PROGRAM)
@@ -128,7 +128,7 @@ with Folder() as folder:
     output = folder.run(2, "plan", "tiny.yaml", "--try")
     check("individual 0.0.1: evaluated, loss " in output and "learning curve" in output and "on 2 ranks" not in output, output)
     check([path.name for path in (folder.path / "runs").iterdir()] == ["mended"], "a try of a network leaves something behind")
-passed("finch plan --try runs the first individual once, says what came of it, and keeps nothing")
+passed("finch plan --try runs the first individual once, prints its result, and keeps nothing")
 
 with Folder() as folder:
     os.environ["FINCH_TEST_MEMORY_LIMIT"] = str(2000 << 20)

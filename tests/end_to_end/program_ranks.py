@@ -67,7 +67,7 @@ CASES = [
     ("fails_with_the_other()", "peer = meets(); os._exit(7)", "failed", "rank 1: exit code 7"),
     ("print('finch loss=nan'); sys.exit(0)", "time.sleep(0.3); sys.exit(3)", "failed", "rank 1: exit code 3"),
     ("sys.exit(0)", "print('finch loss=1'); sys.exit(0)", "failed",
-     "it ended without a loss: no line of standard output begins with 'finch loss='; 'finch loss=1' is from rank 1, and rank 0 must report"),
+     "it ended without a loss: no line of standard output begins with 'finch loss='; 'finch loss=1' came from rank 1, but only rank 0's reports are read"),
     (WAITS, "os.kill(os.getpid(), signal.SIGTERM)", "failed", "rank 1: ended by signal 15"),
     (f"print('finch loss=1'); time.sleep(0.2); {TAKEN}", WAITS, "failed", "rank 0: exit code 1: "),
 ]
@@ -160,7 +160,7 @@ speaks[case]()
 """
 SAID = [
     ("evaluated", ""),
-    ("failed", "it ended without a loss: no line of standard output begins with 'finch loss='; '2/2 |##|finch loss=0.25' is none"),
+    ("failed", "it ended without a loss: no line of standard output begins with 'finch loss='; '2/2 |##|finch loss=0.25' is not a report"),
     ("failed", "it ended without a loss: no line of standard output begins with 'finch loss='; 'INFO: finch loss=0.25' is on standard error\nINFO: finch loss=0.25"),
     ("failed", "it said what cannot be read: epochs are whole numbers and count from 1, in 'finch loss=0.25 epoch=0'; valid is 'finch loss=0.31 epoch=3'"),
     ("failed", "it said what cannot be read: 'loss=abc' is no number, in 'finch loss=abc'; valid is 'finch loss=0.31 epoch=3'"),

@@ -160,7 +160,7 @@ TEST_CASE("a script without its interpreter is refused, and a program that only 
     CHECK(why.find("'a-script' is found by a relative entry of PATH alone") != std::string::npos);
 }
 
-TEST_CASE("a program gets a value that is not searched as it is written, on every way") {
+TEST_CASE("a program gets a value that is not searched as it is written: in arguments, environment and JSON") {
     config::CommandObjective objective;
     objective.command = "echo {version} {one} {n}";
     search::Space genes;

@@ -111,7 +111,7 @@ TEST_CASE("a leader's process is alone, in an allocation of all nodes of the wor
     CHECK_FALSE(its.contains("SLURM_NTASKS_PER_NODE"));
 }
 
-TEST_CASE("nodes with other numbers of ranks are counted one by one, and outside of a job nothing is Slurm's") {
+TEST_CASE("nodes with unequal numbers of ranks are listed one by one; outside of a job there are no Slurm variables") {
     const WorkerPlaces uneven{{"a", "a", "b", "c"}, {0, 1, 0, 0}};
     const ProgramPlace last(uneven, 3, Launch::ranks);
     CHECK(slurm_variables(launch(), uneven, last, "a", {}).at("SLURM_TASKS_PER_NODE") == "2,1(x2)");

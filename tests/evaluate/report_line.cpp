@@ -63,7 +63,7 @@ TEST_CASE("colours, moves of the cursor and titles of terminals are no part of a
     }
 }
 
-TEST_CASE("what was maybe meant for a report is told from other lines") {
+TEST_CASE("a line that looks like a report but is none is told from other lines") {
     for (const char* text : {" finch loss=1", "INFO: finch loss=1", "100%|##|finch loss=1", "Finch loss=1",
                              "finch loss = 1", "finch loss: 1", "finch: loss=1", "[finch] done 0.0.1"}) {
         CAPTURE(text);

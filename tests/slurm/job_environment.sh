@@ -50,7 +50,7 @@ check "all components of a heterogeneous job take part, each with its tasks and 
 arrange; answers 2 0:12; during "scontrol-show *" 'exit 1'; act SLURM_HET_SIZE=2
 check "all of them take part if Slurm does not describe them" called "srun --mpi=pmix --kill-on-bad-exit=1 --het-group=0-1 --cpus-per-task=3"
 arrange; answers 2 0:12; record_of 1 2 1 2 >"$scratch/record"; act SLURM_HET_SIZE=2
-check "a job that a heterogeneous one has submitted is none" not_called --het-group
+check "a job that a heterogeneous job has submitted is not heterogeneous" not_called --het-group
 
 # --- The job's name and comment ---
 
@@ -177,7 +177,7 @@ arrange; answers 75:1 78:1; act
 check "lines before the answer: a search that gave up is not requeued" not_requeued
 make_stand_ins
 
-# Without srun: who says how many ranks.
+# Without srun: which variable gives the number of ranks.
 ranks_of() {  # RANKS NAME=VALUE…
     local expected=$1
     shift
@@ -191,9 +191,9 @@ ranks_of 2 SLURM_NTASKS_PER_NODE=2
 ranks_of 6 SLURM_NTASKS_PER_NODE=2 SLURM_NNODES=3
 ranks_of 7 'SLURM_TASKS_PER_NODE=2(x3),1'
 ranks_of 5 SLURM_NTASKS=many SLURM_NPROCS=5
-check "who says so is said" said "mpirun starts 5 ranks (SLURM_NPROCS)"
+check "the variable that gives the number is named" said "mpirun starts 5 ranks (SLURM_NPROCS)"
 arrange; answers 2 0:12; act SLURM_JOB_ID= SLURM_NTASKS=2 SLURM_JOB_NUM_NODES=2
-check "two nodes that nothing names are told of" said "on 2 node(s), all here: "
+check "it says that all ranks run here if nothing names the two nodes" said "on 2 node(s), all here: "
 
 arrange; answers 2 0:12; act SLURM_JOB_ID= SLURM_NTASKS=6
 check "without srun it is mpirun that starts the ranks" called "mpirun -n 6"

@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 2> words_of(Launch) {
     return {"ranks", "leader"};
 }
 
-/// What a program reads of Slurm: the variables of a step that consists of its worker alone, or none.
+/// Slurm's variables in a program's environment: as in a step that consists of its worker alone, or none.
 enum class SlurmVariables { worker, none };
 constexpr std::array<std::string_view, 2> words_of(SlurmVariables) {
     return {"worker", "none"};

@@ -56,12 +56,12 @@ private:
         ReportedCurve curve{};
         std::string misreport{};   ///< what could not be read
         ReportLine behind_text{};  ///< the last report that came behind other text, after one that counts
-        double reported_at = 0;    ///< steady seconds: the first report came; 0: none has
+        double reported_at = 0;    ///< steady seconds of the first report; 0: none came
         ProgramOrder::Answers answers{};
         bool is_pruned = false;
         double began = 0;         ///< steady seconds, in this start
         double ended_at = 0;      ///< steady seconds: ended by a signal from elsewhere, maybe that of a stop; 0: not
-        double waits_since = 0;   ///< steady seconds: a rank has ended and others run; 0: not so
+        double waits_since = 0;   ///< steady seconds since when a rank has ended and others run; 0: not so
         std::int32_t rung = 0;    ///< that was told of
         std::int32_t epochs = 0;  ///< that were told of
         double tell_at = 0;       ///< steady seconds: its progress, next

@@ -52,7 +52,7 @@ struct ProgramDevices {
     std::size_t seen = 0;  ///< how many devices one process sees
     std::string problem;   ///< a rank does not see its device; empty if each does
 };
-/// As Slurm sets them in a job whose nodes are the worker's, in a step whose tasks are the program's processes; empty
+/// Slurm's variables as in a job on the worker's nodes, in a step of the program's processes; empty
 /// outside of a job. `address`: of rank 0's node.
 [[nodiscard]] Variables slurm_variables(const cluster::Environment& started, const WorkerPlaces& worker,
                                         const ProgramPlace& place, const std::string& address,

@@ -8,7 +8,8 @@
 
 namespace finch::evaluate {
 
-/// Says once each why a search waits or cannot prune. All times in steady seconds. One per worker, of its leader.
+/// Warns once for each reason why a search waits or cannot prune. All times in steady seconds. One per worker, of its
+/// leader.
 class ProgramWarnings {
 public:
     explicit ProgramWarnings(bool may_prune);

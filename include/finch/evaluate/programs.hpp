@@ -74,7 +74,7 @@ public:
     [[nodiscard]] bool wait(double seconds);
     /// Why the last evaluation of `slot` failed, of the rank that ended first. After `release`.
     [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
-    /// What was maybe meant for a report, of the lowest rank that has said such a thing; may be empty. After `release`.
+    /// A line that looks like a report but is none, of the lowest rank that has one; may be empty. After `release`.
     [[nodiscard]] const std::string& near_miss() const noexcept { return near_miss_; }
     /// The last lines of standard error of a program that ended with exit code 0, of the lowest rank that has some; may
     /// be empty. After `release`.
@@ -113,8 +113,8 @@ private:
         double began = 0;           ///< steady seconds
         double heard = 0;           ///< steady seconds
     };
-    /// What a rank says of an evaluation's end.
-    struct LastWords {
+    /// How an evaluation ended on one rank.
+    struct RankEnd {
         double ended_at = 0;
         std::string problem{};
         std::string near_miss{};
@@ -124,7 +124,7 @@ private:
     void start(const ProgramOrder& order);
     void look(Slot& slot) const;
     void take_line(Slot& slot, ReportLine line) const;
-    void gather_last_words(const Slot& slot);
+    void gather_ends(const Slot& slot);
     void judge(Slot& slot, const process::Ended& ended) const;
     void fail(Slot& slot, const std::string& why, Fault fault) const;
     static void answer(Slot& slot, const ProgramOrder::Answers& answers);

@@ -16,8 +16,8 @@ inline constexpr std::array<std::string_view, 7> names_of_curve{
 /// What a program says to Finch: a line of its standard output that begins with "finch ".
 struct ReportLine {
     /// report: names with numbers, of an epoch. question: "finch stop?". done: "finch done ID" or "finch done", the end
-    /// of an individual for a persistent program. problem: a report that cannot be read. near_miss: no report, but
-    /// maybe meant for one.
+    /// of an individual for a persistent program. problem: a report that cannot be read. near_miss: looks like
+    /// a report, but is none.
     enum class Kind { report, question, done, problem, near_miss };
     Kind kind = Kind::problem;
     std::vector<std::pair<std::string, double>> values{};  ///< of a report, also of one behind other text (near_miss)
