@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """images_to_hdf5.py FOLDER FILE [--size HEIGHT WIDTH] [--grey]: one HDF5 file for `data: {kind: hdf5, path: FILE}`.
 
-FOLDER/training/CLASS/*.png (or .jpg, .tif … whatever Pillow reads, also in folders below CLASS), and if they are there likewise
-FOLDER/validation and FOLDER/test; `train`, `val` and `valid` are taken as well. Or FOLDER/CLASS/* alone, which all train. Classes are
-numbered in the order of their names, which stand in the attribute `classes`; the names of the files, in the order of the images, stand
-in GROUP/files. The images are contiguous, for `data.memory: streamed`.
+FOLDER has training/CLASS/*.png (or .jpg, .tif and whatever else Pillow reads, also in folders below CLASS) and, if there
+are any, validation/CLASS/* and test/CLASS/*. `train`, `val` and `valid` are accepted as names. If FOLDER has the folders
+of the classes itself, all images are training images. Classes are numbered in the order of their names, which the
+attribute `classes` lists. GROUP/files has the names of the files, in the order of the images. The images are contiguous,
+for `data.memory: streamed`.
 
-Images are turned as their EXIF orientation says. What would change an image otherwise is refused with the file's name: more than 8 bits
-(see --floats), transparent pixels (see --background), several pages or frames, a broken file. The number of skipped files is reported:
-hidden ones, names that are no image's, dead links.
+Images are turned as their EXIF orientation says. A file that could not be stored unchanged is refused by name: more than
+8 bits (see --floats), transparent pixels (see --background), several pages or frames, a broken file. Skipped files are
+counted: hidden files, files without an image's extension, dead links.
 Needs h5py, numpy and Pillow.
 """
 import argparse
@@ -53,7 +54,7 @@ class Notes:
 
 
 def text_of(path):
-    """As UTF-8, also if the file's name is not, without control characters."""
+    """`path` as UTF-8, even if the name is not, without control characters."""
     return re.sub("[\0-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", "?", str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
 
 
@@ -66,7 +67,7 @@ def folders_in(folder):
 
 
 def has_image_name(path):
-    """Whether its extension is an image's, or without one its content."""
+    """Whether the extension is that of an image or, without one, the content is an image."""
     if path.suffix:
         return path.suffix.lower() in EXTENSIONS
     try:
@@ -89,7 +90,7 @@ def images_below(folder, around, notes):
         if is_hidden(path) or not path.exists():
             skip(path, "", notes)
         elif path.is_dir() and path.resolve() in around:
-            notes.add("skipped links to a folder around them", path)
+            notes.add("skipped links to a folder that contains them", path)
         elif path.is_dir():
             yield from images_below(path, around, notes)
         elif not path.is_file():
@@ -232,19 +233,19 @@ def find_classes(parts):
     for folder in parts.values():
         unknown = [path.name for path in folders_in(folder) if path.name not in classes]
         if unknown:
-            raise Refused(f"{folder / unknown[0]}: is a class of which {parts['training']} has no image")
+            raise Refused(f"{folder / unknown[0]}: is a class without images in {parts['training']}; add some there, or remove the folder")
     return classes
 
 
 def write(given, notes):
     if not given.folder.is_dir():
-        raise Refused(f"{given.folder}: is no folder")
+        raise Refused(f"{given.folder}: is not a folder; expected one with images in folders of classes")
     if given.file.is_dir():
         raise Refused(f"{given.file}: is a folder; expected the name of a file")
     parts = find_groups(given.folder, notes)
     classes = find_classes(parts)
     if given.file.parent.exists() and not given.file.parent.is_dir():
-        raise Refused(f"{given.file.parent}: is no folder")
+        raise Refused(f"{given.file.parent}: is not a folder; expected one for the HDF5 file")
     given.file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = given.file.with_name(given.file.name + ".new")
     try:
@@ -270,7 +271,7 @@ def main():
     parser.add_argument("file", type=pathlib.Path)
     parser.add_argument("--size", type=int, nargs=2, metavar=("HEIGHT", "WIDTH"), help="resizes every image")
     parser.add_argument("--grey", action="store_true", help="one channel; otherwise red, green and blue")
-    parser.add_argument("--floats", action="store_true", help="stores float32, and takes grey images of 16 or 32 bits or floats with their numbers as they are")
+    parser.add_argument("--floats", action="store_true", help="stores float32; grey images of 16 or 32 bits or of floats keep their numbers")
     parser.add_argument("--background", type=colour, nargs=3, metavar=("RED", "GREEN", "BLUE"), help="the colour behind transparent pixels, 0 to 255 each")
     given = parser.parse_args()
     if given.size and min(given.size) < 1:

@@ -21,15 +21,22 @@ LOSSES = ("rmse_f_val", "rmse_f_trn")  # the first that is there
 
 def training_options():
     try:
-        return json.loads(pathlib.Path("input.json").read_text())["training"]
+        options = json.loads(pathlib.Path("input.json").read_text())["training"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         sys.exit(f"input.json: expected DeePMD-kit's input with a section `training` ({type(error).__name__}: {error})")
+    if not isinstance(options, dict):
+        sys.exit(f"input.json: training is {json.dumps(options)}; expected a section with keys")
+    interval = options.setdefault("disp_freq", 1000)
+    if type(interval) is not int or interval < 1:
+        sys.exit(f"input.json: training.disp_freq is {json.dumps(interval)}; expected a whole number of steps, from 1")
+    return options
 
 
 def report_new_lines(curve, seen, interval):
-    """Reports the lines of the learning curve behind the first `seen`; returns how many complete ones there are."""
+    """Reports the lines of the learning curve behind the first `seen`; returns how many complete ones there are, and
+    how many of them it reported."""
     lines = curve.read_text().split("\n")[:-1] if curve.exists() else []  # the last one may not be complete yet
-    names = []
+    names, reports = [], 0
     for number, line in enumerate(lines):
         words = line.lstrip("#").split()
         if line.startswith("#"):
@@ -41,7 +48,8 @@ def report_new_lines(curve, seen, interval):
                 sys.exit(f"{curve}: expected a column {' or '.join(LOSSES)}; its columns are {' '.join(names) or 'not named'}")
             step = row.pop("step")
             finch.report(loss=row[loss], epoch=int(step) // interval, learning_rate=row.pop("lr"), **row)
-    return len(lines)
+            reports += 1
+    return len(lines), reports
 
 
 def newest_whole():
@@ -53,12 +61,14 @@ def newest_whole():
 
 def main():
     options = training_options()
-    interval, curve = options.get("disp_freq", 1000), pathlib.Path(options.get("disp_file", "lcurve.out"))
+    interval, curve = options["disp_freq"], pathlib.Path(options.get("disp_file", "lcurve.out"))
     threads = os.environ.get("OMP_NUM_THREADS", "1")
     os.environ.update(DP_INTRA_OP_PARALLELISM_THREADS=threads, DP_INTER_OP_PARALLELISM_THREADS="1")
     if "validation_data" not in options:
         print("input.json has no validation_data: the loss is the error on the training set", file=sys.stderr)
     newest = newest_whole()
+    if not newest:
+        curve.unlink(missing_ok=True)  # of an earlier start without a checkpoint
     command = ["dp", "train", "input.json", *(["--restart", newest] if newest else [])]
     print(*command, flush=True)
     try:
@@ -69,15 +79,19 @@ def main():
     signal.signal(signal.SIGUSR2, lambda *_: training.terminate())
 
     try:
-        seen = report_new_lines(curve, 0, interval) if newest else 0
-        while training.poll() is None:
-            time.sleep(0.2)
-            seen = report_new_lines(curve, seen, interval)
-        seen = report_new_lines(curve, seen, interval)
+        seen, reports = report_new_lines(curve, 0, interval) if newest else (0, 0)
+        has_ended = False
+        while not has_ended:
+            has_ended = training.poll() is not None
+            time.sleep(0 if has_ended else 0.2)
+            seen, new = report_new_lines(curve, seen, interval)
+            reports += new
     finally:
         training.terminate()  # if it still runs, its learning curve was refused
-    if training.returncode == 0 and seen == 0:
-        sys.exit(f"{curve}: dp has written no learning curve; expected a line each {interval} steps (training.disp_freq)")
+    if training.returncode == 0 and reports == 0:
+        steps = f"no step that is a multiple of {interval}, of numb_steps {options.get('numb_steps')}"
+        what = "no learning curve" if seen == 0 else steps
+        sys.exit(f"{curve}: dp has written {what}; expected a line each {interval} steps (training.disp_freq)")
     sys.exit(max(training.returncode, 128 - training.returncode) if training.returncode < 0 else training.returncode)
 
 

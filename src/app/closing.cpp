@@ -17,7 +17,7 @@
 namespace finch::app {
 namespace {
 
-/// The commands that say what came of it.
+/// The commands that show the results.
 std::string next_steps(const RunContext& context) {
     const std::string run = context.directory.root().string();
     return fmt::format("next: finch show {0}, tools/report.py {0}{1}", run,
@@ -31,9 +31,11 @@ std::string closing_line(const RunContext& context, const island::Worker& worker
     const bool is_complete = reason == island::ExitReason::complete;
     const bool is_in_vain = gave_up || (is_complete && !search::has_result(population));
     const std::string more =
-        gave_up ? "the rest of the budget is kept: mend the cause and start it again to go on, with --fresh if that "
-                  "changes the configuration"
-        : is_in_vain ? "mend what failed, then raise search.budget, or begin anew with --fresh"
+        gave_up ? "the rest of the budget is kept: mend the cause and start it again; if that changes the search, with "
+                  "--fresh or another --run"
+        : is_in_vain && outcomes.without_result() > 0
+            ? "mend what failed, then raise search.budget, or begin anew with --fresh"
+        : is_in_vain ? "no evaluation came to its end within search.budget: raise it to go on"
                      : next_steps(context);
     return fmt::format("{}{}: {}, {} unfinished{}; {}",
                        gave_up       ? "gave up"

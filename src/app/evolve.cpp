@@ -4,6 +4,7 @@
 #include "finch/app/devices.hpp"
 #include "finch/app/first_guesses.hpp"
 #include "finch/app/given.hpp"
+#include "finch/app/launch.hpp"
 #include "finch/app/load_data.hpp"
 #include "finch/app/meters.hpp"
 #include "finch/app/on_every_rank.hpp"
@@ -69,7 +70,7 @@ std::optional<LoadedData> load_data(const comm::Session& session, const config::
     return loaded;
 } catch (const StorageError& error) {
     if (session.world_rank() == 0) {
-        fmt::print(stderr, "finch: the data cannot be read now, start it again to go on: {}\n", error.what());
+        complain(fmt::format("the data cannot be read now, start it again to go on: {}", error.what()));
     }
     return std::nullopt;
 }
@@ -116,7 +117,7 @@ std::optional<OpenedRun> open_run_everywhere(const comm::Session& session, const
     return opened;
 } catch (const StorageError& error) {
     if (session.world_rank() == 0) {
-        fmt::print(stderr, "finch: the run cannot be opened now, start it again to go on: {}\n", error.what());
+        complain(fmt::format("the run cannot be opened now, start it again to go on: {}", error.what()));
     }
     return std::nullopt;
 }
@@ -143,6 +144,21 @@ void log_data(const comm::Session& session, const config::Config& config, const 
         spdlog::info("{}", line);
     }
     for (const std::string& warning : data_warnings(config, datasets)) {
+        spdlog::warn("{}", warning);
+    }
+}
+
+/// What world rank 0 says of a command; a trial has printed it.
+void log_command_notes(const comm::Session& session, const RunOptions& options,
+                       const std::optional<PreparedPrograms>& prepared) {
+    if (!prepared || session.world_rank() != 0 || options.is_trial) {
+        return;
+    }
+    const CommandNotes notes = command_notes(prepared->line);
+    for (const std::string& remark : notes.remarks) {
+        spdlog::info("{}", remark);
+    }
+    for (const std::string& warning : notes.warnings) {
         spdlog::warn("{}", warning);
     }
 }
@@ -215,6 +231,7 @@ int evolve(comm::Session& session, const RunOptions& options, process::Launcher 
     log_summary(session, config, placement, opened_device.description, opened_device.communicator);
     const std::unique_ptr<energy::Meter> meter = open_meter(session, config, placement, opened_device);
     log_data(session, config, datasets);
+    log_command_notes(session, options, prepared);
     const store::RunDirectory directory(run_directory_of(config, options));
     std::optional<OpenedRun> opened =
         open_run_everywhere(session, directory, config, options, slurm,

@@ -12,6 +12,9 @@
 
 #include <cstdio>
 #include <exception>
+#include <fcntl.h>
+#include <string>
+#include <unistd.h>
 
 namespace finch::app {
 namespace {
@@ -27,17 +30,31 @@ void watch_start(const cluster::Environment& environment) {
         seconds);
 }
 
+/// `code`, unless what was printed is lost. A standard output that is closed was not meant to be read.
+int after_output(int code) {
+    const bool is_lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
+    if (!is_lost || ::fcntl(STDOUT_FILENO, F_GETFD) == -1) {
+        return code;
+    }
+    complain("standard output could not be written, so part of it is missing; is its disk full?");
+    return exit_fault;
+}
+
 }  // namespace
+
+void complain(const std::string& text) noexcept {
+    std::fputs(fmt::format("finch: {}\n", text).c_str(), stderr);
+}
 
 int alone(const std::function<int()>& verb) {
     try {
         cluster::release_signals();
-        return verb();
+        return after_output(verb());
     } catch (const ConfigError& error) {
-        fmt::print(stderr, "finch: {}\n", error.what());
+        complain(error.what());
         return exit_input;
     } catch (const std::exception& error) {
-        fmt::print(stderr, "finch: {}\n", error.what());
+        complain(error.what());
         return exit_fault;
     }
 }
@@ -46,10 +63,10 @@ int on_all_ranks(int argc, char** argv, const std::function<int(comm::Session&)>
     const cluster::Environment environment = cluster::Environment::of_this_process();
     const cluster::MpiStart mpi = comm::mpi_start();
     const auto problem = cluster::launch_problem(environment, mpi);
-    const bool has_mpi = mpi.starts_alone_in_step || !environment.text("SLURM_STEP_ID");  // to tell it of
+    const bool has_mpi = mpi.starts_alone_in_step || !environment.text("SLURM_STEP_ID");  // to report it
     if (problem && (bad_launch == BadLaunch::refuse || !has_mpi)) {
         if (environment.number("SLURM_PROCID").value_or(0) == 0) {
-            fmt::print(stderr, "finch: {}\n", *problem);
+            complain(*problem);
         }
         return exit_input;
     }
@@ -58,15 +75,16 @@ int on_all_ranks(int argc, char** argv, const std::function<int(comm::Session&)>
     int code = exit_fault;
     try {
         code = verb(session);
+        code = session.world_rank() == 0 ? after_output(code) : code;
     } catch (const ConfigError& error) {
         if (session.world_rank() == 0) {
             LiveLine::clear();
-            fmt::print(stderr, "finch: {}\n", error.what());
+            complain(error.what());
         }
         code = exit_input;
     } catch (const std::exception& error) {
         cluster::note_end(cluster::EndKind::excused);  // unless it was a training's fault, which was noted before
-        fmt::print(stderr, "finch: rank {}: {}\n", session.world_rank(), error.what());
+        complain(fmt::format("rank {}: {}", session.world_rank(), error.what()));
         std::fflush(nullptr);
         MPI_Abort(MPI_COMM_WORLD, exit_fault);
     }

@@ -191,7 +191,7 @@ void add_simulation(CLI::App& app, CommandLine& line) {
 void add_planning(CLI::App& app, CommandLine& line) {
     PlanOptions& options = line.plan;
     CLI::App* planning =
-        app.add_subcommand("plan", "who would run where; trains nothing, unless it is to measure or to try");
+        app.add_subcommand("plan", "who would run where; trains nothing, except with --measure or --try");
     planning->add_option("config", options.config, "the configuration (YAML)")->required()->type_name("CONFIG");
     add_settings(*planning, options.settings);
     add_reuse(*planning, options.settings);
@@ -243,7 +243,9 @@ int ask_status(CommandLine& line) {
         return line.directory ? print_run_directory(line.options) : status(line.options, line.progress);
     }
     if (line.options.run || line.options.fresh || line.progress || line.directory || !line.options.settings.empty()) {
-        throw ConfigError("finch status takes its options with one run only");
+        throw ConfigError(
+            "finch status: --run, --set, --reuse, --fresh, --progress and --directory need exactly one run or "
+            "configuration");
     }
     return status_of_several(line.runs);
 }
@@ -262,7 +264,7 @@ void add_status(CLI::App& app, CommandLine& line) {
     asking->add_flag(
         "--progress", line.progress,
         "before the line, print a number that grows as the run gets further, and the name of its last start");
-    asking->add_flag("--directory", line.directory, "print the run directory alone, which need not exist");
+    asking->add_flag("--directory", line.directory, "print only the run directory, whether or not it exists");
     asking->callback([&line] { line.run = [&line] { return alone([&line] { return ask_status(line); }); }; });
 }
 
@@ -275,9 +277,9 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
     showing->add_option("run", line.show.run, "the run directory")->required()->type_name("RUN");
     showing->add_option("id", line.show.id, "an individual, e.g. 0.3.17: its learning curve, its program's output")
         ->type_name("ID");
-    showing->add_option("--top", line.show.top.count, "so many of the best")->check(CLI::PositiveNumber);
+    showing->add_option("--top", line.show.top.count, "how many of the best are listed")->check(CLI::PositiveNumber);
     showing->add_flag("--islands", line.show.top.of_each_island,
-                      "the best of each island, also where copies make them alike");
+                      "list the best of each island, even if copies make these lists alike");
     auto* const csv = showing->add_flag("--csv", line.show.csv, "every individual as comma-separated values");
     auto* const json = showing->add_flag("--json", line.show.json, "the same as one JSON object");
     auto* const follow =
@@ -341,8 +343,8 @@ bool knows_verb(const CLI::App& app, int argc, char** argv) {
         return true;
     }
     const auto nearest = nearest_word(word, verbs);
-    fmt::print(stderr, "finch: {}: there is no such verb{}; accepted: {}\n", word,
-               nearest ? fmt::format(" (did you mean '{}'?)", *nearest) : "", join(verbs));
+    complain(fmt::format("{}: there is no such verb{}; accepted: {}", word,
+                         nearest ? fmt::format(" (did you mean '{}'?)", *nearest) : "", join(verbs)));
     return false;
 }
 
@@ -366,8 +368,8 @@ int main(int argc, char** argv) {
     finch::app::add_simulation(app, line);
     finch::app::add_descriptions(app);
     app.footer(
-        "Exit codes: 0 done; 1 a search without a result; 2 the input is wrong; 75 stopped early, start it again to go "
-        "on; anything else a fault.");
+        "Exit codes: 0 done; 1 a search without a result, or a fault; 2 the input is wrong; 75 stopped early, start it "
+        "again to go on; anything else a fault.");
     if (!finch::app::knows_verb(app, argc, argv)) {
         return finch::exit_input;
     }

@@ -173,8 +173,8 @@ void take_other_runs(OpenedRun& run, OtherRuns other) {
     run.other_results.forget(run.facts.run);  // which another run has from here
 }
 
-/// The file that the log of this start can be read in; empty if that is not known. Under srun standard output leads to
-/// it through a pipe, so the job script says it.
+/// The file with the log of this start; empty if it is not known. Under srun standard output is a pipe, so the job
+/// script names the file in FINCH_LOG.
 std::string log_file(const LogOptions& options) {
     std::error_code none;
     if (!options.path.empty()) {

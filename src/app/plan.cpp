@@ -180,6 +180,16 @@ config::Config load_to_plan(const PlanOptions& options) {
     return config;
 }
 
+void print_command_notes(const evaluate::CommandLine& line) {
+    const CommandNotes notes = command_notes(line);
+    for (const std::string& remark : notes.remarks) {
+        fmt::print("remark: {}\n", remark);
+    }
+    for (const std::string& warning : notes.warnings) {
+        fmt::print("warning: {}\n", warning);
+    }
+}
+
 void print_plan(const config::Config& config, const Question& question, const data::Datasets* datasets) {
     const cluster::Layout layout = cluster::make_layout(question.node_of_rank, layout_options(config));
     const cluster::DeviceMap devices = map_devices(config, layout, question.gpus_per_node);
@@ -200,6 +210,7 @@ int plan(const PlanOptions& options) {
     if (const auto* const command = std::get_if<config::CommandObjective>(&config.objective)) {
         const auto prepared = prepare_programs(config, evaluate::read_templates(*command));
         evaluate::check_program(prepared->line.program());
+        print_command_notes(prepared->line);
         fmt::print("{}", reuse_text(config, prepared->fingerprint));
     } else if (!config.trains()) {
         fmt::print("{}", reuse_text(config, std::nullopt));

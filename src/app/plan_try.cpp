@@ -2,6 +2,7 @@
 #include "finch/app/evolve.hpp"
 #include "finch/app/on_every_rank.hpp"
 #include "finch/app/plan.hpp"
+#include "finch/app/programs.hpp"
 #include "finch/app/progress.hpp"
 #include "finch/base/format.hpp"
 #include "finch/report/individual.hpp"
@@ -70,18 +71,22 @@ int try_plan(comm::Session& session, const PlanOptions& options, process::Launch
     trial.config = options.config;
     trial.settings = options.settings;
     trial.run = on_rank_zero(MPI_COMM_WORLD, [&] {
-        if (options.nodes || options.ranks_per_node) {
+        const bool has_plan = options.nodes || options.ranks_per_node;
+        if (has_plan) {
             static_cast<void>(plan(options));
         }
         const config::Config config = load_to_plan(options);
         measure = config.measure;
-        if (std::holds_alternative<config::CommandObjective>(config.objective)) {
+        if (const auto* const command = std::get_if<config::CommandObjective>(&config.objective)) {
             trial.settings.emplace_back("search.objective.keep=all");
+            if (!has_plan) {
+                print_command_notes(prepare_programs(config, evaluate::read_templates(*command))->line);
+            }
         }
         place.emplace(run_directory_of(config, {}));
         return place->path().string();
     });
-    trial.settings.insert(trial.settings.end(), {"log={level: error}"});
+    trial.settings.insert(trial.settings.end(), {"log={level: warning}"});
     trial.is_trial = true;
     const int code = train_one(session, std::move(trial), std::move(launcher));
     if (place) {

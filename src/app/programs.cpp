@@ -5,6 +5,7 @@
 #include "finch/base/log.hpp"
 #include "finch/base/message.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 namespace finch::app {
@@ -16,7 +17,7 @@ void warn_of_devices(const std::string& problem, int world_rank) {
     std::erase(problems, "");
     if (world_rank == 0 && !problems.empty()) {
         spdlog::warn("{}{}", problems.front(),
-                     problems.size() > 1 ? fmt::format(" (so it is on {} ranks)", problems.size()) : "");
+                     problems.size() > 1 ? fmt::format(" (the same on {} ranks)", problems.size()) : "");
     }
 }
 
@@ -44,6 +45,28 @@ std::optional<PreparedPrograms> prepare_programs_everywhere(const config::Config
     return prepared;
 }
 
+CommandNotes command_notes(const evaluate::CommandLine& line) {
+    CommandNotes notes;
+    for (const auto& shared : line.shared_files()) {
+        const std::string what =
+            fmt::format("search.objective.command: '{}' is taken to be the file {}, one for all workers",
+                        shared.argument, shared.file.string());
+        if (shared.may_be_written) {
+            notes.warnings.push_back(fmt::format("{}; if programs write it, write {{folder}}/{}, a file of each own",
+                                                 what, std::filesystem::path(shared.argument).filename().string()));
+        } else {
+            notes.remarks.push_back(what);
+        }
+    }
+    if (const std::string word = line.shell_word(); !word.empty()) {
+        notes.warnings.push_back(fmt::format(
+            "search.objective.command: '{}' is a plain argument of the program; shell: true lets a shell read it, "
+            "quotes make it plain without this warning",
+            word));
+    }
+    return notes;
+}
+
 std::unique_ptr<evaluate::Programs> make_programs(const config::Config& config, const PreparedPrograms& prepared,
                                                   const comm::Group& group, process::Launcher& launcher,
                                                   const Placement& placement, int world_rank,
@@ -55,6 +78,10 @@ std::unique_ptr<evaluate::Programs> make_programs(const config::Config& config, 
             place.ranks.nodes.push_back(one.node);  // ranks of a worker stand in their order
             place.ranks.local_ranks.push_back(one.local_rank);
         }
+    }
+    if (std::get<config::CommandObjective>(config.objective).launch == config::Launch::leader) {
+        const std::vector<std::string>& nodes = place.ranks.nodes;
+        place.threads *= static_cast<int>(std::count(nodes.begin(), nodes.end(), nodes.front()));
     }
     auto programs =
         std::make_unique<evaluate::Programs>(config, prepared.line, group, launcher, std::move(place), meter);

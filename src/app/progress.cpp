@@ -85,7 +85,7 @@ void Progress::settled(const search::Individual& individual, const search::Popul
         unsaid_failures_ += is_failure ? 1 : 0;
         return;
     }
-    tell_failures();
+    report_failures();
     last_line_ = now;
     const std::string more = unsaid_ > 0 ? fmt::format(" (and {} more)", unsaid_) : "";
     unsaid_ = 0;
@@ -102,7 +102,7 @@ void Progress::tick(const search::Population& population) {
     }
     const double now = steady_seconds();
     if (now - last_line_ >= line_seconds) {
-        tell_failures();
+        report_failures();
     }
     if (LiveLine::available() && now - last_live_ >= live_seconds) {
         last_live_ = now;
@@ -115,10 +115,10 @@ void Progress::tick(const search::Population& population) {
     }
 }
 
-void Progress::tell_failures() {
+void Progress::report_failures() {
     if (unsaid_failures_ > 0) {
         last_line_ = steady_seconds();
-        spdlog::warn("{} failed since the last line; in all {}",
+        spdlog::warn("{} failed since the last line; in total {}",
                      counted(std::exchange(unsaid_failures_, 0), "evaluation"), outcomes_.text());
     }
 }

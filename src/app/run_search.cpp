@@ -138,7 +138,8 @@ int lead(const RunContext& context, OpenedRun opened) {
             ? fixed_genome_propagator(given_genome(context.config.space, *context.options.genes))
             : search::make_propagator(context.config.propagator_of(islands.island_of(context.place().worker)),
                                       context.config.space, context.config.seed);
-    Progress progress(context.config, is_zero, run.population, run.before.hours);
+    // A trial prints its individual itself.
+    Progress progress(context.config, is_zero && !context.options.is_trial, run.population, run.before.hours);
     island::Worker worker(worker_options(context, run, islands), std::move(run.population), *propagator, *evaluator,
                           journal, *mailbox, is_zero ? &*archive : nullptr, progress,
                           {unix_seconds, steady_seconds, cluster::stop_request, context.slurm.end_time.value_or(0),
@@ -147,7 +148,7 @@ int lead(const RunContext& context, OpenedRun opened) {
     end_phases();
     const island::ExitReason reason = worker.run();
     begin_phase(context.session, "the end of the search", seconds_of_files());
-    progress.tell_failures();
+    progress.report_failures();
     if (reason == island::ExitReason::urgent) {
         if (archive) {
             close_urgently(context, worker, *archive);

@@ -25,8 +25,9 @@ namespace finch::app {
 
 double start_seconds() {
     constexpr long long standard = 120;
-    const auto seconds = cluster::Environment::of_this_process().number("FINCH_START_SECONDS");
-    return static_cast<double>(std::max(1LL, seconds.value_or(standard)));
+    constexpr long long most = 1LL << 20U;
+    const auto seconds = cluster::Environment::of_this_process().number("FINCH_START_SECONDS").value_or(standard);
+    return static_cast<double>(1 <= seconds && seconds <= most ? seconds : standard);
 }
 
 double seconds_of_files() {
@@ -128,7 +129,9 @@ Placement place_ranks(const comm::Session& session, const config::Config& config
     const int sharing = slurm.cpus_per_task ? 1 : placement.mine(session.world_rank()).local_ranks;
     const int own = slurm.cpus_per_task ? std::min(usable, static_cast<int>(*slurm.cpus_per_task)) : usable / sharing;
     placement.threads = config.workers.threads > 0 ? config.workers.threads : std::max(1, own);
-    if (slurm.localid && *slurm.localid != placement.mine(session.world_rank()).local_rank) {
+    // A batch script's own, which mpirun hands on, are 0 in all ranks.
+    const bool is_of_this_rank = cluster::Environment::of_this_process().number("SLURM_PROCID") == session.world_rank();
+    if (is_of_this_rank && slurm.localid && *slurm.localid != placement.mine(session.world_rank()).local_rank) {
         spdlog::warn("Slurm says that rank {} is number {} of its node; counting ranks by node gives {}",
                      session.world_rank(), *slurm.localid, placement.mine(session.world_rank()).local_rank);
     }

@@ -166,7 +166,7 @@ std::vector<std::string> class_names(const std::vector<std::string>& trained, co
         if (trained[i] != tested[i]) {
             throw ConfigError(fmt::format(
                 "class {} of the data is '{}', but the network was trained with '{}'; accepted: data with the classes "
-                "of the training set in its order",
+                "of the training set in the same order",
                 i, tested[i], trained[i]));
         }
     }

@@ -134,7 +134,7 @@ private:
     std::size_t name_bytes_ = 0;
 };
 
-/// Names serve texts only, so a list that cannot be read stops nothing.
+/// Names are only printed, so a list that cannot be read is no error.
 std::vector<std::string> host_names(const std::string& list, std::size_t nodes) {
     try {
         return expand_host_list(list);

@@ -26,7 +26,7 @@ struct CpuSetDeleter {
     void operator()(cpu_set_t* set) const noexcept { CPU_FREE(set); }
 };
 
-/// Variables whose values can be true; the others it names in `warnings`. One that is set but empty is absent.
+/// Reads variables. One with an impossible value is ignored and named in `warnings`; an empty one counts as absent.
 class Checked {
 public:
     Checked(const Environment& environment, std::vector<std::string>& warnings)
@@ -191,7 +191,7 @@ std::vector<std::string> nodes_of_ranks(const Environment& environment, int worl
         return {};
     }
     try {
-        static_cast<void>(expand_host_list(*list));  // only true names are of use
+        static_cast<void>(expand_host_list(*list));  // unreadable names are of no use
         const std::vector<std::string> nodes =
             ranks_of_allocation(Environment({{"SLURM_JOB_NODELIST", *list}, {"SLURM_TASKS_PER_NODE", *tasks}}));
         return nodes.size() == ranks ? nodes : std::vector<std::string>();

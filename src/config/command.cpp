@@ -5,7 +5,9 @@
 #include "finch/base/words.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <sstream>
 
 namespace finch::config {
 namespace {
@@ -127,6 +129,20 @@ std::vector<std::string> split_command(const std::string& command) {
         throw ConfigError("is empty; accepted: a program and its arguments");
     }
     return arguments;
+}
+
+std::string shell_word(const std::string& command) {
+    static constexpr std::array<std::string_view, 12> of_shell{"&&", "||", "|",  ";",  "&",    "<",
+                                                               ">",  ">>", "2>", "&>", "2>&1", "|&"};
+    const std::vector<std::string> arguments = split_command(command);
+    std::istringstream words(command);
+    for (std::string word; words >> word;) {
+        const bool is_argument = std::find(arguments.begin(), arguments.end(), word) != arguments.end();
+        if (is_argument && std::find(of_shell.begin(), of_shell.end(), word) != of_shell.end()) {
+            return word;
+        }
+    }
+    return "";
 }
 
 std::string quoted_for_shell(const std::string& text) {

@@ -40,9 +40,9 @@ Domain gene_section() {
                  unbound("int", "[0, 1]", {List{{whole(-exact, exact)}, 2, 2}}, "[low, high]: a whole number"),
                  unbound("choice", "[a, b]", {List{{plain_value()}, 1, 10000}}, "one of several words or numbers"),
                  unbound("value", "1", plain_value(),
-                         "one value, which is not searched (`NAME: 1` says the same), or beside real, int or "
-                         "choice what the search would choose; alone it is a text unless it is written as a "
-                         "number is: 0.5, 12"),
+                         "the gene's only value, which is not searched (`NAME: 1` says the same); beside real, int or "
+                         "choice it is passed as if the search had chosen it, alone as it is written; in JSON it "
+                         "is then a string unless it is written like 0.5 or 12"),
                  unbound("scale", "linear", word_of(all_words<search::Scale>()),
                          "real, int: log draws uniformly in the logarithm"),
                  unbound("step", "1", above(0, huge), "real, int: the values are low + k * step; linear for real"),
@@ -158,8 +158,8 @@ Key give_up_after() {
         }
     };
     return {"give_up_after", "auto", either({word_of({"auto", "none"}), whole(1, 4000 * million)}),
-            "a start in which the first so many evaluations all fail, are out of memory or diverge ends with exit code "
-            "75, as long as the run has no result; auto: 8, or twice the workers if that is more; none: never",
+            "ends a start with exit code 75 after this many evaluations without a result (failed, out of memory, "
+            "diverged), as long as the run has no result; auto: 8, or twice the workers if that is more; none: never",
             set};
 }
 

@@ -61,6 +61,10 @@ Key files() {
                 fail(tree.items[i], path_of("search.objective.files", tree.keys[i]),
                      "is no file within an evaluation's folder; accepted: a relative path without '..'");
             }
+            if (name.lexically_normal() == checkpoints_folder) {
+                fail(tree.items[i], path_of("search.objective.files", tree.keys[i]),
+                     "is the folder of FINCH_CHECKPOINT_DIR; accepted: another name");
+            }
             files[tree.keys[i]] = tree.items[i].text;
         }
     };
@@ -88,7 +92,8 @@ Section command_section() {
              "ranks: every rank of a worker starts it, with the variables that torchrun sets; leader: one process has "
              "the whole worker"),
          key("slurm", &C::slurm,
-             "what the program reads of Slurm: worker: the variables of a step that is its worker; none: none of them")
+             "Slurm's variables in the program's environment; worker: as in a step of its worker alone; none: only "
+             "SLURM_CONF")
              .with_fixed(Rule::no),
          key("persistent", &C::persistent,
              "it is started once and given one individual after the other, a line of JSON each, until 'finch done'"),

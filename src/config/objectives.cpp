@@ -76,8 +76,9 @@ void check_command(const CommandObjective& objective, const Config& config, cons
              "curve looks ahead to the last epoch; accepted: search.objective.epochs with their number, or another "
              "rule");
     }
+    const bool is_blank = objective.command.find_first_not_of(" \t\r\n") == std::string::npos;
     try {
-        static_cast<void>(split_command(objective.shell ? "sh" : objective.command));
+        static_cast<void>(split_command(objective.shell && !is_blank ? "sh" : objective.command));
     } catch (const ConfigError& error) {
         fail(search["objective"]["command"], "search.objective.command", error.what());
     }

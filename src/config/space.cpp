@@ -125,7 +125,7 @@ constexpr std::int64_t exact = std::int64_t{1} << 53;  // whole numbers up to it
 search::Gene read_value(const std::string& name, const Tree& value, const std::string& path) {
     if (is_beyond_numbers(value)) {
         fail(value, path,
-             fmt::format("no number has the value {}; accepted: a number up to 1.8e308, or a text in quotes",
+             fmt::format("{} is outside the range of a double; accepted: 0, ±5e-324 to ±1.8e308, or a text in quotes",
                          value.text));
     }
     const auto whole = whole_number(value);

@@ -13,10 +13,6 @@ void spell_out_fixed_genes(Tree& configuration);
 void leave_frozen_values(Tree& space);
 
 /// From the complete `search.space`. Throws ConfigError.
-/// Leaves of each gene that has a value that value, and its conditions: what it would be searched in makes no other
-/// search.
-void leave_frozen_values(Tree& space);
-
 [[nodiscard]] search::Space read_space(const Tree& space);
 
 }  // namespace finch::config

@@ -27,10 +27,11 @@ constexpr std::int64_t usual_channels = 4;  // an axis of so many at most may be
 
 hdf5::Hid open(const fs::path& path) {
     if (!fs::is_regular_file(path)) {
-        refuse(path, fmt::format("{}; {}",
-                                 fs::exists(path) ? "is no file; tools/images_to_hdf5.py makes one of folders of images"
-                                                  : "there is no such file",
-                                 expected));
+        refuse(path,
+               fmt::format("{}; {}",
+                           fs::exists(path) ? "is no file; tools/images_to_hdf5.py makes one from folders of images"
+                                            : "there is no such file",
+                           expected));
     }
     try {
         return hdf5::open_plain_file(path);
@@ -159,13 +160,14 @@ void read_answers(const fs::path& path, hid_t file, const std::string& name, std
     }
 }
 
-/// Those of the file's attribute `classes`; none if it is no list of texts, and so another program's.
+/// Those of the file's attribute `classes`; none if it is not a list of strings, and so another program's.
 std::vector<std::string> read_class_names(const fs::path& path, hid_t file, const std::string& group) {
     try {
         return class_names(hdf5::read_texts_attribute(file, "classes"));
     } catch (const FileError& error) {
         if (group == "training") {  // once for all sets
-            spdlog::warn("{}: {}; classes have no names", path.string(), error.what());
+            spdlog::warn("{}: {}, so the classes have no names; expected a list of strings", path.string(),
+                         error.what());
         }
         return {};
     }

@@ -113,7 +113,7 @@ std::string untrained_labels_text(const Dataset& training, const Dataset& test, 
         }
         if (!labels.empty()) {
             sentences.push_back(places == 0 ? absent_text(training, labels)
-                                            : fmt::format("no image that trains has {}, only {}",
+                                            : fmt::format("no training image has {}, only {}",
                                                           labels_text(training, labels), places_of(places)));
         }
     }

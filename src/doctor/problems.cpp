@@ -60,7 +60,7 @@ void check_launch(const Facts& facts, Problems& problems) {
     const auto has_shared_name = [](const RankFacts& rank) { return cluster::has_shared_host_name(rank.node); };
     if (const std::string nodes = nodes_where(facts, has_shared_name); !nodes.empty()) {
         problems.push_back({false, fmt::format("{}: several nodes have one host name", nodes),
-                            "give each node a name of its own; until then programs get MASTER_ADDR as a number"});
+                            "give each node a name of its own; until then MASTER_ADDR of programs is an IP address"});
     }
     if (slurm.job_id && !slurm.end_time && slurm.warnings.empty()) {
         problems.push_back({false, "Slurm does not tell when the job ends (SLURM_JOB_END_TIME, from 23.02 on)",

@@ -86,7 +86,8 @@ void CommandEvaluator::begin(std::uint32_t slot, bool is_retry) {
     running.rung = individual.pruning->rung;
     running.epochs = individual.epochs;
     running.tell_at = running.began + config_.checkpoint.training_seconds;
-    ProgramOrder order{.kind = ProgramOrder::Kind::start, .slot = slot, .port = free_port()};
+    running.port = free_port();
+    ProgramOrder order{.kind = ProgramOrder::Kind::start, .slot = slot, .port = running.port};
     order.resumes = individual.id.restart() < individual.attempt.restart;
     if (order.resumes && !objective_.persistent) {
         running.curve.recall(programs_.file_of(individual.id, "reports"));
@@ -149,6 +150,10 @@ void CommandEvaluator::take_reports(std::uint32_t slot) {
         if (line.kind == ReportLine::Kind::question) {
             running.answers.stop_from += running.is_pruned ? 0 : 1;
             ++running.answers.decided;
+        } else if (line.kind == ReportLine::Kind::done) {
+            warnings_.is_done_with_other(running.individual.id, line.text);
+        } else if (line.kind == ReportLine::Kind::near_miss) {
+            running.behind_text = running.curve.epochs().empty() ? ReportLine{} : line;
         } else {
             take_report(running, line);
         }
@@ -191,7 +196,7 @@ void CommandEvaluator::decide(std::uint32_t slot, const Programs::Standing& stan
     }
 }
 
-/// What others may wait for in vain.
+/// Warns if ranks wait for others that have ended, or if a persistent program says nothing.
 void CommandEvaluator::warn_of_waiting(std::uint32_t slot, const Programs::Standing& standing) {
     Running& running = running_[slot];
     if (standing.waits) {
@@ -234,15 +239,18 @@ void CommandEvaluator::note_starts(std::uint32_t slot, const Programs::Standing&
     }
 }
 
-/// Once, where a port was taken, or a persistent program had ended before; also where other ranks waited meanwhile.
+/// Starts an evaluation once more if a port was taken, or a persistent program had ended before, unless something was
+/// reported; also if other ranks waited meanwhile.
 bool CommandEvaluator::begins_again(std::uint32_t slot, Programs::Fault fault) {
     Running& running = running_[slot];
-    const bool said_nothing = objective_.persistent && running.curve.epochs().empty() && running.misreport.empty();
+    const bool said_nothing = running.reported_at == 0 && running.misreport.empty();
+    const bool port_taken = fault == Programs::Fault::port_taken;
     const bool was_ended = running.end_reason == EndReason::pruned || running.end_reason == EndReason::timed_out;
-    if (was_ended || running.is_retry || !(said_nothing || fault == Programs::Fault::port_taken)) {
+    if (was_ended || running.is_retry || !said_nothing || !(objective_.persistent || port_taken)) {
         return false;
     }
-    spdlog::info("{} begins once more: {}", to_text(running.individual.id), programs_.problem());
+    spdlog::info("{} begins once more{}: {}", to_text(running.individual.id),
+                 port_taken ? fmt::format(" with another MASTER_PORT than {}", running.port) : "", programs_.problem());
     begin(slot, true);
     return true;
 }
@@ -253,10 +261,11 @@ void CommandEvaluator::add_time(search::Individual& individual, double began) co
     individual.training_seconds += steady_seconds() - began;
 }
 
-/// Why it has failed; empty if it has not, or does not say.
+/// Why it has failed; empty if it has not.
 std::string CommandEvaluator::problem_of(const Running& running, bool failed) const {
     const bool is_mute = running.curve.epochs().empty();
-    const std::string near_miss = is_mute && !programs_.near_miss().empty() ? "; " + programs_.near_miss() : "";
+    const bool may_have_missed = (is_mute || objective_.persistent) && !programs_.near_miss().empty();
+    const std::string near_miss = may_have_missed ? "; " + programs_.near_miss() : "";
     if (running.end_reason == EndReason::timed_out) {
         return fmt::format("it did not end within {} s (search.objective.timeout_seconds){}",
                            *objective_.timeout_seconds, near_miss);
@@ -264,10 +273,34 @@ std::string CommandEvaluator::problem_of(const Running& running, bool failed) co
     if (failed) {
         return programs_.problem() + (objective_.persistent ? near_miss : "");
     }
+    const std::string errors = programs_.last_errors().empty() ? "" : "\n" + programs_.last_errors();
     if (!running.misreport.empty()) {
-        return fmt::format("it said what cannot be read: {}; valid is 'finch loss=0.31 epoch=3'", running.misreport);
+        return fmt::format("it said what cannot be read: {}; valid is 'finch loss=0.31 epoch=3'{}", running.misreport,
+                           errors);
     }
-    return is_mute ? "it ended without a loss: no line of standard output begins with 'finch loss='" + near_miss : "";
+    // A log may repeat a report that counts; one that does not count would leave an older loss as the result.
+    if (!running.behind_text.text.empty() && !running.curve.has(running.behind_text)) {
+        return fmt::format(
+            "it said what cannot be read: '{}' does not begin with 'finch '; valid is 'finch loss=0.31 "
+            "epoch=3' on a line of its own{}",
+            running.behind_text.text, errors);
+    }
+    if (is_mute && objective_.persistent) {
+        return "it said 'finch done' before a loss" + near_miss;
+    }
+    return is_mute
+               ? "it ended without a loss: no line of standard output begins with 'finch loss='" + near_miss + errors
+               : "";
+}
+
+/// What a program has maybe not done to its end, or cannot do.
+void CommandEvaluator::warn_of_end(const Running& running, const search::Individual& individual) {
+    if (!objective_.persistent) {
+        warnings_.has_ended(individual.id, individual.epochs, objective_.epochs);
+    }
+    if (objective_.interactive && running.answers.decided == 0 && individual.epochs > 1) {
+        warnings_.has_not_asked(individual.id);
+    }
 }
 
 /// The individual with its outcome. Nothing where it begins once more.
@@ -275,7 +308,8 @@ std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, Pr
     const bool failed = fault != Programs::Fault::none;
     Running& running = running_[slot];
     warnings_.has_reported(running.individual.id, running.curve.epochs().size(), running.began, running.reported_at);
-    command({.kind = ProgramOrder::Kind::release, .slot = slot, .ends_programs = failed});
+    const bool is_mute = running.curve.epochs().empty();  // a late report would be the next individual's
+    command({.kind = ProgramOrder::Kind::release, .slot = slot, .ends_programs = failed || is_mute});
     if (failed && begins_again(slot, fault)) {
         return std::nullopt;
     }
@@ -293,6 +327,9 @@ std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, Pr
         individual.outcome = is_good ? search::Outcome::evaluated : search::Outcome::failed;
     }
     search::mark_bad_loss(individual);
+    if (individual.outcome == search::Outcome::evaluated) {
+        warn_of_end(running, individual);
+    }
     running = Running{};
     return individual;
 }

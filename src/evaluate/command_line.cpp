@@ -4,10 +4,12 @@
 #include "finch/base/error.hpp"
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
+#include "finch/process/program_file.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
-#include <sstream>
+#include <string_view>
 #include <unistd.h>
 #include <utility>
 
@@ -27,16 +29,21 @@ std::vector<std::string> names_of(const search::Space& space) {
     return names;
 }
 
-/// A file here, which an evaluation's own folder does not have.
-std::string resolved(const std::string& argument, const config::CommandObjective& objective, const fs::path& here,
-                     bool is_program) {
+/// Whether `argument` is a file here, which an evaluation's own folder does not have.
+bool is_file_here(const std::string& argument, const config::CommandObjective& objective, const fs::path& here,
+                  bool is_program) {
     const bool is_searched = is_program && argument.find('/') == std::string::npos;  // in PATH
     std::error_code none;
-    if (is_searched || argument.empty() || argument.front() == '-' || objective.files.contains(argument) ||
-        fs::path(argument).is_absolute() || !fs::is_regular_file(here / argument, none)) {
-        return argument;
-    }
-    return (here / argument).lexically_normal().string();
+    return !is_searched && !argument.empty() && argument.front() != '-' && !objective.files.contains(argument) &&
+           !fs::path(argument).is_absolute() && fs::is_regular_file(here / argument, none);
+}
+
+bool may_be_written(const fs::path& file) {
+    static constexpr std::array<std::string_view, 16> only_read{".py",   ".sh",  ".R",   ".r",    ".jl",  ".pl",
+                                                                ".lua",  ".m",   ".js",  ".yaml", ".yml", ".json",
+                                                                ".toml", ".ini", ".cfg", ".xml"};
+    const bool is_read = std::find(only_read.begin(), only_read.end(), file.extension().string()) != only_read.end();
+    return !is_read && !process::is_executable(file) && ::access(file.c_str(), W_OK) == 0;
 }
 
 std::string json_text(const std::string& text) {
@@ -95,9 +102,12 @@ CommandLine::CommandLine(const config::CommandObjective& objective, const search
         } else {
             for (const std::string& argument : config::split_command(objective.command)) {
                 const config::Template written(argument, names, Braces::doubled);
-                if (written.is_constant()) {
-                    const std::string file = resolved(written.render({}), objective, here_, arguments_.empty());
-                    arguments_.push_back(config::Template::plain(file));
+                const bool is_program = arguments_.empty();
+                const std::string word = written.is_constant() ? written.render({}) : "";
+                if (is_file_here(word, objective, here_, is_program)) {
+                    const fs::path file = (here_ / word).lexically_normal();
+                    shared_files_.push_back({word, file, !is_program && may_be_written(file)});
+                    arguments_.push_back(config::Template::plain(file.string()));
                 } else {
                     arguments_.push_back(written);
                 }
@@ -193,6 +203,10 @@ bool CommandLine::uses_hostfile() const {
            std::any_of(files_.begin(), files_.end(), [&](const auto& file) { return uses(file.second); });
 }
 
+std::string CommandLine::shell_word() const {
+    return objective_.shell ? "" : config::shell_word(objective_.command);
+}
+
 std::string CommandLine::program() const {
     return objective_.shell || !arguments_.front().is_constant() ? "" : arguments_.front().render({});
 }
@@ -201,24 +215,32 @@ void check_program(const std::string& program) {
     if (program.empty()) {
         return;
     }
-    const auto can_start = [](const std::string& path) {
-        std::error_code none;
-        return fs::is_regular_file(path, none) && ::access(path.c_str(), X_OK) == 0;
-    };
-    if (program.find('/') != std::string::npos) {
-        if (!can_start(program)) {
-            throw ConfigError(fmt::format("search.objective.command: {} is no program that can be started", program));
-        }
-        return;
+    const auto refuse = [](const std::string& why) { throw ConfigError("search.objective.command: " + why); };
+    const char* const variable = std::getenv("PATH");  // NOLINT: one thread
+    const std::string path = variable == nullptr ? "/usr/bin:/bin" : variable;
+    const fs::path file = process::program_file(program, path);
+    if (file.empty() && program.find('/') != std::string::npos) {
+        refuse(program + " is no program that can be started");
     }
-    const char* const path = std::getenv("PATH");  // NOLINT: one thread
-    std::istringstream folders(path == nullptr ? "/usr/bin:/bin" : path);
-    for (std::string folder; std::getline(folders, folder, ':');) {
-        if (can_start((folder.empty() ? "." : folder) + "/" + program)) {
-            return;
-        }
+    if (file.empty()) {
+        const fs::path found = process::program_file(program, path, fs::current_path());
+        refuse(found.empty() ? fmt::format("there is no program '{}' in PATH", program)
+                             : fmt::format("'{}' is found by a relative entry of PATH alone, and programs start in a "
+                                           "folder of their own; accepted: {} in PATH",
+                                           program, fs::canonical(found.parent_path()).string()));
     }
-    throw ConfigError(fmt::format("search.objective.command: there is no program '{}' in PATH", program));
+    const std::string line = process::script_line(file);
+    const std::string interpreter = line.substr(0, line.find_first_of(" \t"));
+    if (line.ends_with('\r')) {
+        refuse(
+            fmt::format("the first line of {} ends in \\r\\n, so that its interpreter is not found; accepted: lines "
+                        "that end in \\n (sed -i 's/\\r$//')",
+                        file.string()));
+    }
+    if (!line.empty() && !(fs::path(interpreter).is_absolute() && process::is_executable(interpreter))) {
+        refuse(fmt::format("{} cannot be started: its first line names the interpreter '{}', which is no program here",
+                           file.string(), interpreter));
+    }
 }
 
 std::uint32_t program_seed(std::uint64_t seed, search::Id id) {

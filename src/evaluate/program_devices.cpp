@@ -46,19 +46,22 @@ Devices visible_devices(const cluster::Environment& started) {
     return visible;
 }
 
-/// HIP numbers the devices that ROCR_VISIBLE_DEVICES leaves, and reads CUDA_VISIBLE_DEVICES as its own variable.
+/// HIP and OpenCL number the devices that ROCR_VISIBLE_DEVICES leaves, all of which are the worker's. HIP reads
+/// CUDA_VISIBLE_DEVICES as its own variable.
 void number_anew_behind_rocr(Devices& devices) {
-    std::error_code none;
     if (!devices.contains("ROCR_VISIBLE_DEVICES")) {
         return;
     }
-    for (const char* name : {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"}) {
-        const bool is_of_hip = std::string_view(name).starts_with("HIP") || std::filesystem::exists("/dev/kfd", none);
-        if (is_of_hip && devices.contains(name)) {
-            std::size_t number = 0;
-            for (std::string& device : devices[name]) {
-                device = std::to_string(number++);
-            }
+    std::vector<std::string> numbers;
+    while (numbers.size() < devices["ROCR_VISIBLE_DEVICES"].size()) {
+        numbers.push_back(std::to_string(numbers.size()));
+    }
+    std::error_code none;
+    const bool is_of_amd = std::filesystem::exists("/dev/kfd", none);
+    for (auto& [name, visible] : devices) {
+        if (name == "HIP_VISIBLE_DEVICES" || name == "GPU_DEVICE_ORDINAL" ||
+            (name == "CUDA_VISIBLE_DEVICES" && is_of_amd)) {
+            visible = numbers;
         }
     }
 }

@@ -5,6 +5,7 @@
 #include "finch/cluster/signals.hpp"
 #include "finch/evaluate/report_line.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <sstream>
@@ -16,20 +17,24 @@ namespace {
 constexpr std::size_t lines_of_problem = 10;
 constexpr std::size_t bytes_of_problem = 1500;
 
+/// What a terminal shows at last of a line: what is behind its last carriage return, without escape sequences.
+std::string shown(const std::string& line) {
+    const std::size_t end = line.find_last_not_of("\r ") + 1;  // npos + 1 is 0
+    const std::size_t begin = line.substr(0, end).rfind('\r') + 1;
+    return without_escapes(line.substr(begin, end - begin));
+}
+
 }  // namespace
 
 std::string last_lines(const std::string& text) {
-    std::size_t end = text.size();
-    while (end > 0 && (text[end - 1] == '\n' || text[end - 1] == ' ')) {
-        --end;
+    std::string last;
+    std::size_t end = text.find_last_not_of("\r\n ") + 1;  // npos + 1 is 0
+    for (std::size_t lines = 0; end > 0 && lines < lines_of_problem && last.size() < bytes_of_problem; ++lines) {
+        const std::size_t begin = text.rfind('\n', end - 1) + 1;
+        last = shown(text.substr(begin, end - begin)) + (lines > 0 ? "\n" : "") + last;
+        end = begin > 0 ? begin - 1 : 0;
     }
-    std::size_t begin = end;
-    for (std::size_t lines = 0; begin > 0 && end - begin < bytes_of_problem; --begin) {
-        if (text[begin - 1] == '\n' && ++lines == lines_of_problem) {
-            break;
-        }
-    }
-    return printable(std::string_view(text).substr(begin, end - begin));
+    return printable(std::string_view(last).substr(last.size() - std::min(last.size(), bytes_of_problem)));
 }
 
 std::string how_it_ended(const process::Ended& ended) {
@@ -39,6 +44,9 @@ std::string how_it_ended(const process::Ended& ended) {
     if (ended.signal != 0) {
         return fmt::format("ended by signal {} ({}{})", ended.signal, ::strsignal(ended.signal),
                            ended.signal == SIGKILL ? ", as the kernel does where memory runs out" : "");
+    }
+    if (ended.code == 0 && ended.cut_off > 0) {
+        return fmt::format("it ended while {} of its processes still ran (a \"&\" without \"wait\"?)", ended.cut_off);
     }
     return fmt::format("exit code {}", ended.code);
 }

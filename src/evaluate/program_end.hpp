@@ -7,18 +7,19 @@
 /// What can be said of a program that has ended.
 namespace finch::evaluate {
 
-/// The last lines of what a program wrote, as text that a file and a terminal can show.
+/// The last lines of what a program wrote, of each what a terminal shows at last: no escape sequences, of a progress
+/// bar the last state.
 [[nodiscard]] std::string last_lines(const std::string& text);
 
 [[nodiscard]] std::string how_it_ended(const process::Ended& ended);
 
-/// Whether a program says that the port which it was given is in use.
+/// Whether a program's output says that its port is in use.
 [[nodiscard]] bool is_port_taken(const std::string& said);
 
-/// The signal of a stop that ended it, itself or, as shells report it, what it ran; 0 if none did.
+/// The stop signal that ended the program or, as shells report it, the shell's child; 0 if none did.
 [[nodiscard]] int signal_of_stop(const process::Ended& ended);
 
-/// The first line of `errors` that was maybe meant for Finch, in words; empty if there is none.
+/// The first line of `errors` that looks like a report, in words; empty if there is none.
 [[nodiscard]] std::string near_miss_in(const std::string& errors);
 
 }  // namespace finch::evaluate

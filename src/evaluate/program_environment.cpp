@@ -2,11 +2,13 @@
 
 #include "finch/base/format.hpp"
 #include "finch/base/handle.hpp"
+#include "finch/base/message.hpp"
 #include "finch/cluster/network.hpp"
 
 #include <algorithm>
 #include <array>
 #include <netinet/in.h>
+#include <set>
 #include <span>
 #include <string_view>
 #include <sys/socket.h>
@@ -21,8 +23,8 @@ bool begins_with(const std::string& name, Beginnings beginnings) {
                        [&](std::string_view beginning) { return name.starts_with(beginning); });
 }
 
-/// Of the launch of Finch's own ranks. What a user sets for Open MPI (OMPI_MCA_btl, OMPI_ALLOW_RUN_AS_ROOT) is
-/// inherited: a program may be an MPI program itself.
+/// Whether `name` describes the launch of Finch's own ranks. What a user sets for Open MPI (OMPI_MCA_btl,
+/// OMPI_ALLOW_RUN_AS_ROOT) is inherited: a program may be an MPI program itself.
 bool is_of_mpi_launch(const std::string& name) {
     static constexpr std::array<std::string_view, 4> of_users{"OMPI_MCA_", "PRTE_MCA_", "OMPI_ALLOW_RUN_AS_ROOT",
                                                               "PRTE_ALLOW_RUN_AS_ROOT"};
@@ -30,16 +32,17 @@ bool is_of_mpi_launch(const std::string& name) {
         "OMPI_MCA_orte_",  "OMPI_MCA_ess",          "OMPI_MCA_hwloc_base_binding",
         "OMPI_MCA_rmaps_", "OMPI_MCA_initial_wdir", "OMPI_MCA_mpi_oversubscribe",
         "OMPI_MCA_pmix",   "OMPI_MCA_shmem_",       "OMPI_MCA_plm"};
-    static constexpr std::array<std::string_view, 14> launchers{
-        "OMPI_",     "PMIX_",        "PMI_",  "PMI2_",     "PRTE_",    "ORTE_",
-        "OPAL_",     "HYDRA_",       "HYDI_", "MPI_LOCAL", "MV2_COMM", "HFI_NO_BACKTRACE",
-        "IPATH_NO_", "HWLOC_XMLFILE"};
+    static constexpr std::array<std::string_view, 19> launchers{
+        "PMI",        "OMPI_",       "PRTE_",         "ORTE_",          "OPAL_",           "HYDI_",      "PALS_",
+        "HYDRA_",     "MV2_COMM",    "MVP_COMM",      "MPI_LOCAL",      "IPATH_NO_",       "FLUX_TASK_", "MPI_RANKID",
+        "MPI_NRANKS", "ALPS_APP_PE", "HWLOC_XMLFILE", "JSM_NAMESPACE_", "HFI_NO_BACKTRACE"};
     return begins_with(name, of_mpirun) || (begins_with(name, launchers) && !begins_with(name, of_users));
 }
 
-/// Of Finch's own step, of options that an inner srun would take over, and of the nodes of other workers.
+/// Whether `name` describes Finch's own step or the nodes of other workers, or is an option that an inner srun would
+/// read.
 bool is_of_slurm_launch(const std::string& name) {
-    static constexpr std::array<std::string_view, 30> beginnings{
+    static constexpr std::array<std::string_view, 37> beginnings{
         "SLURM_PMI",          "SLURM_PROCID",        "SLURM_LOCALID",
         "SLURM_NODEID",       "SLURM_NTASKS",        "SLURM_NPROCS",
         "SLURM_NNODES",       "SLURM_NODELIST",      "SLURM_NODE_ALIAS",
@@ -49,7 +52,10 @@ bool is_of_slurm_launch(const std::string& name) {
         "SLURM_GPU",          "SLURM_JOB_GPUS",      "SLURM_TRES_PER_TASK",
         "SLURM_SRUN_COMM",    "SLURM_LAUNCH_NODE",   "SLURM_HOSTFILE",
         "SLURM_DIST",         "SLURM_TOPOLOGY_",     "SLURM_HET_",
-        "SLURM_EXPORT_ENV",   "SLURM_OVERLAP",       "SLURM_EXACT"};
+        "SLURM_EXPORT_ENV",   "SLURM_OVERLAP",       "SLURM_EXACT",
+        "SLURM_EXCLUSIVE",    "SLURM_LABELIO",       "SLURM_MULTI_PROG",
+        "SLURM_OUTPUT",       "SLURM_ERROR",         "SLURM_INPUT",
+        "SLURM_STD"};
     return begins_with(name, beginnings);
 }
 
@@ -58,8 +64,18 @@ bool is_of_slurm(const std::string& name) {
     return begins_with(name, beginnings) && name != "SLURM_CONF";
 }
 
-/// Collective over the worker. Where rank 0's node is to be found from here: by its host's name, or by an address if
-/// that is not known here or several nodes have it, and `node` is another name therefore.
+/// Of one individual's programs, as FINCH_RESUME: a program of another run may have started Finch. PET_ and
+/// JAX_COORDINATOR_ are torchrun's options and jax's address, which are each worker's own.
+bool is_of_individual(const std::string& name) {
+    static constexpr std::array<std::string_view, 4> beginnings{"FINCH_GENE_", "FINCH_TEST_", "PET_",
+                                                                "JAX_COORDINATOR_"};
+    static constexpr std::array<std::string_view, 7> names{
+        "FINCH_ID", "FINCH_SEED", "FINCH_RUN", "FINCH_FOLDER", "FINCH_CHECKPOINT_DIR", "FINCH_RESUME", "FINCH_HOSTS"};
+    return begins_with(name, beginnings) || std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Collective over the worker. The address of rank 0's node: its host's name, or an IP address if that name cannot be
+/// resolved here or several nodes have it (`node` is another name then).
 std::string address_of_leader(const comm::Group& group, const std::string& node) {
     const std::string name = comm::broadcast(group.get(), group.is_leader() ? cluster::host_name() : "");
     const std::vector<cluster::NetworkPlace> mine = cluster::network_places();
@@ -102,15 +118,14 @@ Variables inherited_variables(const cluster::Environment& started, config::Slurm
     for (const auto& variable : started.all()) {
         const std::string& name = variable.first;
         const bool is_of_launch = slurm == config::SlurmVariables::none ? is_of_slurm(name) : is_of_slurm_launch(name);
-        if (!is_of_launch && !is_of_mpi_launch(name) && !name.starts_with("FINCH_TEST_") &&
-            !name.starts_with("FINCH_GENE_")) {
+        if (!is_of_launch && !is_of_mpi_launch(name) && !is_of_individual(name)) {
             inherited.insert(variable);
         }
     }
     return inherited;
 }
 
-/// No agent of torchrun's runs, so rank 0 holds the store itself: TORCHELASTIC_USE_AGENT_STORE is False.
+/// There is no agent of torchrun, so rank 0 holds the store itself: TORCHELASTIC_USE_AGENT_STORE is False.
 Variables torchrun_variables(const ProgramPlace& place) {
     const std::string rank = std::to_string(place.rank);
     const std::string size = std::to_string(place.size);
@@ -130,6 +145,22 @@ Variables torchrun_variables(const ProgramPlace& place) {
             {"TORCHELASTIC_USE_AGENT_STORE", "False"}};
 }
 
+std::vector<int> cpus_of_worker(const comm::Group& group, const WorkerPlaces& worker, config::Launch launch,
+                                const std::vector<int>& own) {
+    if (launch == config::Launch::ranks) {
+        return {};
+    }
+    const std::vector<std::string> all = comm::gather_all(group.get(), to_message(own));
+    std::set<int> cpus;
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+        if (worker.nodes[rank] == worker.nodes[static_cast<std::size_t>(group.rank())]) {
+            const auto others = from_message<std::vector<int>>(all[rank]);
+            cpus.insert(others.begin(), others.end());
+        }
+    }
+    return {cpus.begin(), cpus.end()};
+}
+
 ProgramEnvironment::ProgramEnvironment(const comm::Group& group, const WorkerPlaces& worker,
                                        const config::CommandObjective& objective, int threads) {
     const auto started = cluster::Environment::at_start();
@@ -147,13 +178,14 @@ ProgramEnvironment::ProgramEnvironment(const comm::Group& group, const WorkerPla
     variables_.emplace("OMP_NUM_THREADS", std::to_string(threads));
     variables_.emplace("PYTHONUNBUFFERED", "1");
     device_problem_ = devices.problem;
+    cpus_ = cpus_of_worker(group, worker, objective.launch, cluster::own_cpus());
     for (const WorkerPlaces::Host& host : hosts) {
         hosts_ += (hosts_.empty() ? "" : ",") + host.node;
         hostfile_ += fmt::format("{} slots={}\n", host.node, host.ranks.size());
     }
 }
 
-/// jax makes a port of SLURM_JOB_ID, which all workers of a job would share, unless it is given an address.
+/// Without an address jax derives its port from SLURM_JOB_ID, so all workers of a job would share it.
 std::vector<std::string> ProgramEnvironment::with(Variables more, std::int32_t port) const {
     more["MASTER_PORT"] = std::to_string(port);
     more["TORCHELASTIC_RUN_ID"] = more["FINCH_ID"];

@@ -43,6 +43,35 @@ void ProgramWarnings::is_silent(search::Id id, double since) {
     }
 }
 
+void ProgramWarnings::is_done_with_other(search::Id id, const std::string& text) {
+    if (!has_warned_of_other_) {
+        has_warned_of_other_ = true;
+        spdlog::warn(
+            "{0}: '{1}' is ignored, it names another individual; 'finch done {0}' or 'finch done' ends this one",
+            to_text(id), text);
+    }
+}
+
+void ProgramWarnings::has_ended(search::Id id, std::int64_t epochs, std::int64_t all) {
+    if (epochs < all && !has_warned_of_end_) {
+        has_warned_of_end_ = true;
+        spdlog::warn(
+            "{}: it ended with exit code 0 after {} of {} epochs (search.objective.epochs). A pipeline has the exit "
+            "code of its last command, unless the command is bash -o pipefail -c '…'",
+            to_text(id), epochs, all);
+    }
+}
+
+void ProgramWarnings::has_not_asked(search::Id id) {
+    if (may_prune_ && !has_warned_of_question_) {
+        has_warned_of_question_ = true;
+        spdlog::warn(
+            "{}: it has not asked 'finch stop?', so pruning cannot end it; search.objective.interactive: false would "
+            "have it ended by a signal",
+            to_text(id));
+    }
+}
+
 void ProgramWarnings::has_reported(search::Id id, std::size_t epochs, double began, double first) {
     const double now = steady_seconds();
     const bool is_late = now - first < share_of_late_reports * (now - began);

@@ -86,6 +86,7 @@ process::Program Programs::program_of(const ProgramOrder& order, const search::I
     return {.arguments = line_.arguments(individual, paths),
             .environment = environment_.with(line_.variables(individual, paths), order.port),
             .folder = objective_.persistent ? run_.evaluations().string() : paths.folder.string(),
+            .cpus = environment_.cpus(),
             .output_bytes = static_cast<std::size_t>(objective_.output_bytes)};
 }
 
@@ -146,14 +147,25 @@ void Programs::take_line(Slot& slot, ReportLine line) const {
     slot.questions += line.kind == ReportLine::Kind::question ? 1 : 0;
     const bool is_first_miss = slot.near_miss.empty();
     if (line.kind == ReportLine::Kind::done) {
-        const bool is_of_this = line.id.empty() || line.id == to_text(slot.id);
-        slot.runs = !objective_.persistent || !is_of_this;
+        const bool is_of_other = !line.id.empty() && line.id != to_text(slot.id);
+        slot.runs = !objective_.persistent || is_of_other;
+        if (objective_.persistent && is_of_other && is_first_miss) {
+            slot.near_miss = fmt::format("'{}' names another individual than {}", line.text, to_text(slot.id));
+        }
+        if (objective_.persistent && is_of_other && group_.is_leader()) {
+            slot.reports.push_back(std::move(line));
+        }
     } else if (line.kind == ReportLine::Kind::near_miss) {
-        slot.near_miss = is_first_miss ? fmt::format("'{}' is none", line.text) : slot.near_miss;
+        slot.near_miss = is_first_miss ? fmt::format("'{}' is not a report", line.text) : slot.near_miss;
+        if (group_.is_leader() && line.value("loss")) {
+            slot.reports.push_back(std::move(line));
+        }
     } else if (group_.is_leader()) {
+        slot.epochs = static_cast<std::int64_t>(line.value("epoch").value_or(static_cast<double>(slot.epochs + 1)));
         slot.reports.push_back(std::move(line));
     } else if (line.kind == ReportLine::Kind::report && is_first_miss) {
-        slot.near_miss = fmt::format("'{}' is from rank {}, and rank 0 must report", line.text, group_.rank());
+        slot.near_miss =
+            fmt::format("'{}' came from rank {}, but only rank 0's reports are read", line.text, group_.rank());
     }
 }
 
@@ -183,15 +195,20 @@ void Programs::judge(Slot& slot, const process::Ended& ended) const {
     if (slot.near_miss.empty() && slot.reports.empty()) {
         slot.near_miss = near_miss_in(errors);
     }
-    if (ended == process::Ended{} && !objective_.persistent) {
+    const bool is_good = ended.code == 0 && ended.signal == 0 && ended.problem.empty();
+    // A helper that it leaves behind is no training: those report.
+    const bool is_cut_off = ended.cut_off > 0 && group_.is_leader() && slot.epochs < objective_.epochs;
+    if (is_good && !is_cut_off && !objective_.persistent) {
+        slot.last_errors = last_lines(errors);
         slot.runs = false;
         return;
     }
     slot.signal = slot.was_told ? 0 : signal_of_stop(ended);
     const bool port_is_taken = is_port_taken(errors) || is_port_taken(slot.child->output());
-    const std::string said = last_lines(errors.empty() ? slot.child->output() : errors);
-    const std::string how =
-        ended == process::Ended{} ? "a persistent program ended before it said 'finch done'" : how_it_ended(ended);
+    const std::string how = is_good && objective_.persistent ? "a persistent program ended before it said 'finch done'"
+                                                             : how_it_ended(ended);
+    const std::string said =
+        last_lines(errors.empty() && (!is_good || objective_.persistent) ? slot.child->output() : errors);
     fail(slot, how + (said.empty() ? "" : ": " + said),
          was_not_started ? Fault::not_started
          : port_is_taken ? Fault::port_taken
@@ -262,23 +279,25 @@ void Programs::release(std::uint32_t number, bool ends_program) {
             slot.child.reset();
         }
     }
-    gather_last_words(slot);
+    gather_ends(slot);
     slot.reports.clear();
 }
 
-/// The first rank that failed is the cause: the others fail since it is gone.
-void Programs::gather_last_words(const Slot& slot) {
+/// The problem is that of the rank that failed first: the others may have failed because it was gone.
+void Programs::gather_ends(const Slot& slot) {
     problem_.clear();
     near_miss_.clear();
+    last_errors_.clear();
     double first = std::numeric_limits<double>::infinity();
-    const std::string mine = to_message(LastWords{slot.ended_at, slot.problem, slot.near_miss});
+    const std::string mine = to_message(RankEnd{slot.ended_at, slot.problem, slot.near_miss, slot.last_errors});
     for (const std::string& message : comm::gather_all(group_.get(), mine)) {
-        LastWords words = from_message<LastWords>(message);
-        if (!words.problem.empty() && words.ended_at < first) {
-            first = words.ended_at;
-            problem_ = std::move(words.problem);
+        RankEnd on_rank = from_message<RankEnd>(message);
+        if (!on_rank.problem.empty() && on_rank.ended_at < first) {
+            first = on_rank.ended_at;
+            problem_ = std::move(on_rank.problem);
         }
-        near_miss_ = near_miss_.empty() ? words.near_miss : near_miss_;
+        near_miss_ = near_miss_.empty() ? on_rank.near_miss : near_miss_;
+        last_errors_ = last_errors_.empty() ? on_rank.last_errors : last_errors_;
     }
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstdlib>
 #include <rapidjson/error/en.h>
 #include <rapidjson/reader.h>
@@ -39,31 +40,6 @@ std::optional<double> number_in(std::string_view text) {
     char* end = nullptr;
     const double value = std::strtod(word.c_str(), &end);
     return word.empty() || is_hexadecimal || end != word.c_str() + word.size() ? std::nullopt : std::optional(value);
-}
-
-/// `line` without the sequences by which terminals are told of colours, positions and titles.
-std::string without_escapes(const std::string& line) {
-    constexpr char escape = '\x1b';
-    std::string plain;
-    for (std::size_t at = 0; at < line.size();) {
-        const std::size_t begin = std::min(line.find(escape, at), line.size());
-        plain.append(line, at, begin - at);
-        const char kind = begin + 1 < line.size() ? line[begin + 1] : '\0';
-        std::size_t last = begin + 1;
-        if (kind == '[') {  // parameters, then a letter or one of @ [ \ ] ^ _ ` { | } ~
-            last = begin + 2;
-            while (last < line.size() && (line[last] < '@' || line[last] > '~')) {
-                ++last;
-            }
-        } else if (kind == ']') {  // a text that ends with a bell or ESC and a backslash
-            const std::size_t end = line.find_first_of("\a\x1b", begin + 2);
-            last = end == std::string::npos ? line.size() : line[end] == escape ? end + 1 : end;
-        } else if (kind == '(' || kind == ')') {  // a set of characters
-            last = begin + 2;
-        }
-        at = last + 1;
-    }
-    return plain;
 }
 
 /// A line with "finch" and, behind it, "loss" or "done".
@@ -183,7 +159,66 @@ private:
     std::string wrong_;
 };
 
-ReportLine read_json(const std::string& text) {
+bool is_of_number(char letter) {
+    return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '+' || letter == '-' || letter == '.';
+}
+
+/// A number that JSON does not have (nan, -inf, 1e999) as RapidJSON reads it; any other word as it is.
+std::string readable_number(const std::string& word) {
+    const auto value = number_in(word);
+    if (!value || std::isfinite(*value)) {
+        return word;
+    }
+    return std::isnan(*value) ? "NaN" : *value > 0 ? "Infinity" : "-Infinity";
+}
+
+/// The `\uXXXX` at `at` as a number; -1 if there is none.
+int code_unit(std::string_view text, std::size_t at) {
+    constexpr std::size_t size = 6;
+    const std::string digits(text.substr(std::min(at + 2, text.size()), size - 2));
+    const bool is_one = text.substr(std::min(at, text.size()), 2) == "\\u" && digits.size() == size - 2 &&
+                        digits.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
+    return is_one ? static_cast<int>(std::strtol(digits.c_str(), nullptr, 16)) : -1;
+}
+
+/// The escape sequence at `at` of a text of JSON; half a surrogate pair becomes U+FFFD. Moves `at` behind it.
+std::string readable_escape(std::string_view text, std::size_t& at) {
+    const auto is_half = [&](std::size_t where, int first) {
+        const int unit = code_unit(text, where);
+        return unit >= first && unit < first + 0x400;
+    };
+    const bool is_pair = is_half(at, 0xD800) && is_half(at + 6, 0xDC00);
+    const bool is_lone = !is_pair && (is_half(at, 0xD800) || is_half(at, 0xDC00));
+    const std::string_view escape = text.substr(at, is_pair ? 12 : is_lone ? 6 : 2);
+    at += escape.size();
+    return is_lone ? "\\uFFFD" : std::string(escape);
+}
+
+/// What programs write for JSON, as RapidJSON reads it: other languages' words for what is no finite number, texts
+/// with half a surrogate pair.
+std::string readable_json(std::string_view text) {
+    std::string readable;
+    bool in_text = false;
+    for (std::size_t at = 0; at < text.size();) {
+        if (in_text && text[at] == '\\') {
+            readable += readable_escape(text, at);
+        } else if (!in_text && is_of_number(text[at])) {
+            std::size_t end = at;
+            while (end < text.size() && is_of_number(text[end])) {
+                ++end;
+            }
+            readable += readable_number(std::string(text.substr(at, end - at)));
+            at = end;
+        } else {
+            in_text = in_text != (text[at] == '"');
+            readable += text[at++];
+        }
+    }
+    return readable;
+}
+
+ReportLine read_json(const std::string& said) {
+    const std::string text = readable_json(said);
     ReportLine line{.kind = ReportLine::Kind::report};
     ObjectReader reader(line);
     rapidjson::StringStream stream(text.c_str());
@@ -197,6 +232,30 @@ ReportLine read_json(const std::string& text) {
 }
 
 }  // namespace
+
+std::string without_escapes(const std::string& line) {
+    constexpr char escape = '\x1b';
+    std::string plain;
+    for (std::size_t at = 0; at < line.size();) {
+        const std::size_t begin = std::min(line.find(escape, at), line.size());
+        plain.append(line, at, begin - at);
+        const char kind = begin + 1 < line.size() ? line[begin + 1] : '\0';
+        std::size_t last = begin + 1;
+        if (kind == '[') {  // parameters, then a letter or one of @ [ \ ] ^ _ ` { | } ~
+            last = begin + 2;
+            while (last < line.size() && (line[last] < '@' || line[last] > '~')) {
+                ++last;
+            }
+        } else if (kind == ']') {  // a text that ends with a bell or ESC and a backslash
+            const std::size_t end = line.find_first_of("\a\x1b", begin + 2);
+            last = end == std::string::npos ? line.size() : line[end] == escape ? end + 1 : end;
+        } else if (kind == '(' || kind == ')') {  // a set of characters
+            last = begin + 2;
+        }
+        at = last + 1;
+    }
+    return plain;
+}
 
 std::optional<double> ReportLine::value(std::string_view name) const {
     const auto found =
@@ -227,11 +286,22 @@ std::optional<ReportLine> read_line(std::string_view line) {
     return first.find('=') == std::string_view::npos ? near_miss(line) : std::optional(read_words(rest));
 }
 
+/// The values of a report that stands behind other text, a progress bar or a log's prefix; empty if there is none.
+std::vector<std::pair<std::string, double>> values_behind_text(std::string_view line) {
+    const std::size_t begin = line.rfind(prefix);
+    const auto read = begin == std::string_view::npos ? std::nullopt : read_line(line.substr(begin));
+    const bool is_report = read && read->kind == ReportLine::Kind::report && read->value("loss");
+    return is_report ? read->values : std::vector<std::pair<std::string, double>>{};
+}
+
 }  // namespace
 
 std::optional<ReportLine> read_report_line(const std::string& line) {
     const std::string text = without_escapes(line);
     std::optional<ReportLine> read = read_line(text);
+    if (read && read->kind == ReportLine::Kind::near_miss) {
+        read->values = values_behind_text(text);
+    }
     if (read) {
         read->text = printable(std::string_view(text).substr(0, longest_quote));
     }

@@ -19,7 +19,8 @@ std::optional<std::string> ReportedCurve::add(const ReportLine& line) {
         return line.value(name).value_or(std::numeric_limits<double>::quiet_NaN());
     };
     const auto loss = line.value("loss");
-    const double said = line.value("epoch") ? value("epoch") : static_cast<double>(++reported_);
+    const double next = epochs_.empty() ? 1 : static_cast<double>(epochs_.back().epoch) + 1;
+    const double said = line.value("epoch").value_or(next);
     if (!loss) {
         return refused("a report needs a loss");
     }
@@ -49,6 +50,15 @@ std::optional<std::string> ReportedCurve::add(const ReportLine& line) {
                        .seconds = value("seconds")});
     losses_.push_back(*loss);
     return std::nullopt;
+}
+
+bool ReportedCurve::has(const ReportLine& line) const {
+    const auto epoch = line.value("epoch");
+    const double loss = line.value("loss").value_or(std::numeric_limits<double>::quiet_NaN());
+    return std::any_of(epochs_.begin(), epochs_.end(), [&](const Epoch& one) {
+        const bool has_loss = one.validation_loss == loss || (std::isnan(one.validation_loss) && std::isnan(loss));
+        return epoch ? *epoch == one.epoch : has_loss;
+    });
 }
 
 bool ReportedCurve::keep(const std::filesystem::path& path) const {

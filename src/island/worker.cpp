@@ -194,7 +194,7 @@ void Worker::start(search::Individual individual) {
 /// Write first, then tell; then maybe exchange.
 void Worker::settle(search::Individual individual) {
     const double seconds = individual.finished - individual.started;
-    // A failure says nothing about it: else many leases would be held, and used up by as many failures.
+    // Failures may end at once and do not count here: leaders would hold many leases, and lose them to more failures.
     if (individual.started > 0 && seconds >= 0 && individual.ranks_by_loss()) {
         seconds_per_evaluation_ = std::max(seconds, 1e-9);
     }

@@ -163,7 +163,7 @@ bool Worker::publish(search::Record record, std::vector<std::int32_t> to) {
     return true;
 }
 
-/// A record that a later start would refuse is an individual lost: what is wrong of it is left out here, and said.
+/// A later start would lose an individual whose record it refuses, so what is wrong is left out here, with a warning.
 void Worker::make_recordable(search::Record& record) {
     search::Individual* const individual = search::individual_of(record);
     const search::Space& space = options_.beginning.space;

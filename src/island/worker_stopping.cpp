@@ -49,9 +49,9 @@ bool Worker::gives_up() const {
            (!budget.generations || ended < *budget.generations * workers());
 }
 
-/// World rank 0: what fails now fails for every individual, and the rest of the budget is worth more later.
+/// World rank 0. Every individual is likely to fail now, so the rest of the budget is kept.
 void Worker::give_up() {
-    halt({false, fmt::format("given up, as {} ended without a result and none with one (search.give_up_after): {}",
+    halt({false, fmt::format("given up, as {} ended without a result and none gave one (search.give_up_after): {}",
                              counted(*options_.give_up_after - *failures_left_, "evaluation"),
                              search::Outcomes(population_).text())});
     if (exit_reason_ == ExitReason::stopped) {

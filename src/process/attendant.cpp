@@ -12,13 +12,16 @@
 #include <csignal>
 #include <set>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 namespace finch::process {
 namespace {
 
+constexpr double drain_seconds = 1;           ///< for filters of the program's output, after its end
 constexpr double outlived_grace_seconds = 2;  ///< for what outlives the program or the caller
 constexpr double give_up_seconds = 30;        ///< after KILL: another user's process, a file server that hangs
 
@@ -28,6 +31,8 @@ public:
         : control_(std::move(start.control)),
           life_(life),
           signals_(signals),
+          output_(status_of(start.output)),
+          errors_(status_of(start.errors)),
           program_(spawn(start, ended_)),
           group_(program_) {}
 
@@ -35,12 +40,14 @@ public:
     int run() {
         bool all_gone = reap();
         while (!all_gone && steady_seconds() < kill_time_ + give_up_seconds) {
-            if (program_ == 0 && !has_grace_) {
+            const bool outlived = program_ == 0 && !has_grace_;
+            if (outlived && kill_time_ == never && !drains()) {
+                is_cut_off_ = true;
                 end_within(outlived_grace_seconds);
             }
             const bool ending = kill_time_ < never;
             const bool told = ending && tell_descendants();
-            wait(told ? 0 : ending ? look_seconds : -1);
+            wait(told ? 0 : ending || outlived ? look_seconds : -1);
             all_gone = reap();
         }
         if (!all_gone) {
@@ -51,6 +58,23 @@ public:
     }
 
 private:
+    static struct stat status_of(const FileDescriptor& file) {
+        struct stat status {};
+        ::fstat(file.get(), &status);
+        return status;
+    }
+
+    /// Whether the program has just ended, and a descendant still holds its standard output or standard error: maybe
+    /// a filter with its last lines, as in bash's "exec > >(tee log)".
+    [[nodiscard]] bool drains() const {
+        if (steady_seconds() >= drained_at_) {
+            return false;
+        }
+        const std::vector<pid_t> left = descendants(::getpid());
+        return std::any_of(left.begin(), left.end(),
+                           [this](pid_t process) { return has_open(process, output_) || has_open(process, errors_); });
+    }
+
     void end_within(double seconds) { kill_time_ = std::min(kill_time_, steady_seconds() + seconds); }
 
     /// Takes note of what has ended. Returns whether no child is left, and so no descendant.
@@ -60,6 +84,7 @@ private:
         while ((process = ::waitpid(-1, &status, WNOHANG)) > 0) {
             if (process == program_) {
                 program_ = 0;
+                drained_at_ = steady_seconds() + drain_seconds;
                 ended_at_ = unix_seconds();
                 ended_.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
                 ended_.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -80,6 +105,7 @@ private:
             if (kill) {
                 ::kill(process, SIGKILL);  // again too: the id may be another process's by now
             } else if (is_new) {
+                ended_.cut_off += is_cut_off_ && has_open(process, output_) ? 1 : 0;
                 ::kill(process, SIGTERM);
                 ::kill(process, SIGCONT);  // a stopped one hears TERM only then
             }
@@ -138,11 +164,15 @@ private:
     const FileDescriptor& life_;
     const FileDescriptor& signals_;
     bool helper_gone_ = false;
+    struct stat output_;  ///< the pipes of the program
+    struct stat errors_;
     Ended ended_;
-    double ended_at_ = 0;     ///< Unix seconds
-    pid_t program_;           ///< 0 once it has ended
-    pid_t group_;             ///< its process group, which the others of a shell's pipeline may outlive it in
-    bool has_grace_ = false;  ///< a signal was handed on: what is left has the time until an order to end
+    double ended_at_ = 0;      ///< Unix seconds
+    double drained_at_ = 0;    ///< steady seconds: filters of its output have no more time; 0 if it never ran
+    pid_t program_;            ///< 0 once it has ended
+    pid_t group_;              ///< its process group, which the others of a shell's pipeline may outlive it in
+    bool has_grace_ = false;   ///< a signal was handed on: what is left has the time until an order to end
+    bool is_cut_off_ = false;  ///< what outlives it is ended for that alone
     double kill_time_ = never;
     std::set<pid_t> terminated_;
     std::set<pid_t> killed_;

@@ -3,6 +3,7 @@
 #include "finch/base/format.hpp"
 #include "finch/base/handle.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <dirent.h>
@@ -120,6 +121,16 @@ std::vector<pid_t> children(pid_t process) {
     std::vector<pid_t> found;
     append_children(process, found);
     return found;
+}
+
+bool has_open(pid_t process, const struct stat& file) {
+    const std::string folder = fmt::format("/proc/{}/fd", process);
+    const std::vector<pid_t> descriptors = numbers_in(folder);
+    return std::any_of(descriptors.begin(), descriptors.end(), [&](int descriptor) {
+        struct stat one {};
+        return ::stat(fmt::format("{}/{}", folder, descriptor).c_str(), &one) == 0 && one.st_dev == file.st_dev &&
+               one.st_ino == file.st_ino;
+    });
 }
 
 }  // namespace finch::process

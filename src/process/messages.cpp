@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -22,6 +23,7 @@ constexpr std::size_t control_bytes = CMSG_SPACE(descriptor_count * sizeof(int))
 struct Counts {
     std::size_t arguments;
     std::size_t environment;
+    std::size_t cpus;
 };
 
 void append(std::string& text, const std::string& part) {
@@ -61,13 +63,13 @@ Received receive_bytes(const FileDescriptor& socket, std::span<std::byte> bytes)
 }
 
 Report report_of(const Ended& ended, double ended_at) {
-    Report report{ended.code, ended.signal, ended_at, {}};
+    Report report{ended.code, ended.signal, ended.cut_off, ended_at, {}};
     ended.problem.copy(report.problem.data(), report.problem.size() - 1);
     return report;
 }
 
 Ended ended_of(const Report& report) {
-    return {report.code, report.signal, report.problem.data()};
+    return {report.code, report.signal, report.problem.data(), report.cut_off};
 }
 
 bool send_start(const FileDescriptor& socket, const Start& start) {
@@ -120,8 +122,9 @@ std::optional<Request> receive_request(const FileDescriptor& socket, Start& star
 }
 
 FileDescriptor write_program(const Program& program) {
-    const Counts counts{program.arguments.size(), program.environment.size()};
+    const Counts counts{program.arguments.size(), program.environment.size(), program.cpus.size()};
     std::string image(reinterpret_cast<const char*>(&counts), sizeof(counts));
+    image.append(reinterpret_cast<const char*>(program.cpus.data()), program.cpus.size() * sizeof(int));
     append(image, std::filesystem::absolute(program.folder.empty() ? "." : program.folder).string());
     for (const auto* texts : {&program.arguments, &program.environment}) {
         for (const std::string& text : *texts) {
@@ -148,6 +151,14 @@ ProgramImage::ProgramImage(const FileDescriptor& memory) {
     Counts counts{};
     std::memcpy(&counts, bytes_.data(), sizeof(counts));
     char* next = bytes_.data() + sizeof(counts);
+    for (std::size_t i = 0; i < counts.cpus; ++i, next += sizeof(int)) {
+        int cpu = 0;
+        std::memcpy(&cpu, next, sizeof(cpu));
+        constexpr std::size_t bits = std::numeric_limits<unsigned long>::digits;
+        const auto bit = static_cast<std::size_t>(cpu);
+        cpu_mask_.resize(std::max(cpu_mask_.size(), bit / bits + 1));
+        cpu_mask_[bit / bits] |= 1UL << (bit % bits);
+    }
     folder_ = std::exchange(next, next + std::strlen(next) + 1);
     const auto fill = [&next](std::vector<char*>& texts, std::size_t count) {
         texts.resize(count + 1);

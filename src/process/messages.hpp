@@ -24,6 +24,7 @@ struct Order {
 struct Report {
     int code;
     int signal;
+    int cut_off;
     double ended_at;                ///< Unix seconds; 0: not known
     std::array<char, 256> problem;  ///< ends with '\0'
 };
@@ -63,7 +64,8 @@ Received receive_packet(const FileDescriptor& socket, Packet& packet) noexcept {
 /// Waits for a request; fills `start` for Request::start. None at the end of file.
 [[nodiscard]] std::optional<Request> receive_request(const FileDescriptor& socket, Start& start);
 
-/// The program's folder, arguments and environment in a memfd, which has room for any environment. Throws ApiError.
+/// The program's folder, arguments, environment and CPUs in a memfd, which has room for any environment. Throws
+/// ApiError.
 [[nodiscard]] FileDescriptor write_program(const Program& program);
 
 /// A program as exec needs it, in the memory of the memfd.
@@ -78,12 +80,15 @@ public:
     [[nodiscard]] const char* folder() const { return folder_; }
     [[nodiscard]] char* const* arguments() const { return arguments_.data(); }
     [[nodiscard]] char* const* environment() const { return environment_.data(); }
+    /// As sched_setaffinity(2) takes them; empty: no others than the caller's.
+    [[nodiscard]] std::span<const unsigned long> cpu_mask() const { return cpu_mask_; }
 
 private:
     std::span<char> bytes_;
     const char* folder_ = nullptr;
     std::vector<char*> arguments_;
     std::vector<char*> environment_;
+    std::vector<unsigned long> cpu_mask_;
 };
 
 }  // namespace finch::process

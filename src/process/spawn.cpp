@@ -1,9 +1,14 @@
 #include "spawn.hpp"
 
+#include "finch/base/format.hpp"
+#include "finch/process/program_file.hpp"
+
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <sched.h>
 #include <string>
+#include <string_view>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -28,6 +33,9 @@ struct Failure {
     ::dup2(start.input.get(), STDIN_FILENO);
     ::dup2(start.output.get(), STDOUT_FILENO);
     ::dup2(start.errors.get(), STDERR_FILENO);
+    if (const auto mask = image.cpu_mask(); !mask.empty()) {
+        static_cast<void>(::sched_setaffinity(0, mask.size_bytes(), reinterpret_cast<const cpu_set_t*>(mask.data())));
+    }
     failure.in_folder = ::chdir(image.folder()) != 0;
     if (!failure.in_folder) {
         sigset_t none;
@@ -53,6 +61,29 @@ struct Failure {
     return program;
 }
 
+std::string search_path_of(const ProgramImage& image) {
+    constexpr std::string_view name = "PATH=";
+    for (char* const* variable = image.environment(); *variable != nullptr; ++variable) {
+        if (std::string_view(*variable).starts_with(name)) {
+            return *variable + name.size();
+        }
+    }
+    return "/bin:/usr/bin";
+}
+
+std::string problem_of(const ProgramImage& image, const Failure& failure) {
+    constexpr std::size_t most = 160;  // bytes: the reason has its place in Report::problem
+    const std::string reason = std::strerror(failure.code);
+    if (failure.in_folder) {
+        return fmt::format("{}: {}", image.folder(), reason);
+    }
+    const std::string name = image.arguments()[0];
+    const bool is_there = !program_file(name, search_path_of(image), image.folder()).empty();
+    return fmt::format("{}{} cannot be started: {}{}", name.size() > most ? "…" : "",
+                       name.substr(name.size() > most ? name.size() - most : 0), reason,
+                       failure.code == ENOENT && is_there ? " (is the interpreter in its first line there?)" : "");
+}
+
 }  // namespace
 
 pid_t spawn(const Start& start, Ended& ended) {
@@ -63,7 +94,7 @@ pid_t spawn(const Start& start, Ended& ended) {
         return program;
     }
     ended.code = exit_not_started;
-    ended.problem = (failure.in_folder ? image.folder() + std::string(": ") : "") + std::strerror(failure.code);
+    ended.problem = problem_of(image, failure);
     return 0;
 }
 

@@ -108,7 +108,8 @@ Tail tail(const std::filesystem::path& path, std::size_t lines) {
     return tail;
 }
 
-/// Of each rank; what differs from that of an earlier one in numbers alone, or was cut short, is not repeated.
+/// The last lines of each rank's files. A text that is that of an earlier rank or its beginning, but for the numbers,
+/// is not repeated.
 std::string outputs(const store::RunDirectory& directory, const search::Individual& individual, std::size_t lines) {
     std::string text;
     std::vector<std::pair<std::string, std::string>> shown;  // texts without numbers, and their files
@@ -172,7 +173,6 @@ std::string individual_text(const store::Recovered& recovered, const store::RunD
                 ? fmt::format("not trained: this is the result of {}\n", reused_from_text(*one, recovered.facts))
                 : "";
     const std::string said = outputs(directory, *one, lines);
-    // What its output ends with stands there.
     const bool is_said =
         said.find("  " + one->problem.substr(one->problem.rfind('\n') + 1) + "\n") != std::string::npos;
     text += one->problem.empty()

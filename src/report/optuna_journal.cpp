@@ -57,7 +57,7 @@ std::optional<double> number_of(const std::string& option) {
     return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
-/// Options as Python has them: numbers and claims are no texts, unless two options were the same number.
+/// Options with the types of Python: numbers and booleans, or texts if two options would be the same number.
 void write_options(Json& json, const std::vector<std::string>& options) {
     std::set<double> numbers;
     const bool are_texts = std::any_of(options.begin(), options.end(), [&](const std::string& option) {

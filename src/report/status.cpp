@@ -33,7 +33,7 @@ RunState state_of(RunState recorded, bool is_locked) {
     return is_locked ? RunState::running : recorded == RunState::running ? RunState::interrupted : recorded;
 }
 
-/// With the state that is recorded.
+/// Its state is the recorded one.
 Status recorded_status(const store::RunDirectory& directory) {
     Status status;
     status.state = RunState::running;

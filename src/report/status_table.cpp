@@ -18,7 +18,7 @@ std::string progress_cell(const Status& run) {
                        has_epochs_alone ? " epochs" : "");
 }
 
-/// As long as it goes on as it did.
+/// Time until the budget of evaluations is used up, at the run's rate so far.
 std::string budget_cell(const Status& run) {
     const double left = static_cast<double>(run.budget_evaluations) - static_cast<double>(run.settled);
     const bool is_known = run.state == RunState::running && run.evaluations_per_hour > 0 && left > 0;

@@ -50,7 +50,7 @@ std::string joules_cell(const search::Individual& individual) {
                                                                    : "-";
 }
 
-/// Below each other, with what is known of each.
+/// A table of individuals, with columns for what is known of them.
 std::string rows_of(const search::Space& space, const Individuals& best, const store::ArchiveFacts& facts,
                     const std::string& fitness, bool tells_energy) {
     std::vector<std::string> head{"id", fitness, "accuracy", "epochs", "generation", "seconds"};

@@ -224,14 +224,14 @@ std::optional<std::string> make_recordable(Individual& individual, const Space& 
         initial.reused_run = individual.reused_run;
         initial.retry_of = individual.retry_of;
         initial.problem = individual.problem;
-        changes = fmt::format("of {} only outcome and loss are recorded: it {}", to_text(individual.id), *problem);
+        changes = fmt::format("of {} only outcome and loss are recorded, as it {}", to_text(individual.id), *problem);
         individual = std::move(initial);
         if (const auto still = problem_of(individual, space)) {
             throw Error(fmt::format("{} cannot be recorded: it {}", to_text(individual.id), *still));
         }
     }
     if (thin(individual)) {
-        changes = fmt::format("of {} the curve is thinned, or metrics are left out: they have no room in a record",
+        changes = fmt::format("of {} some epochs or metrics are left out: they are too large for a record",
                               to_text(individual.id));
     }
     return changes.empty() ? std::nullopt : std::optional(changes);

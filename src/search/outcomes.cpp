@@ -16,15 +16,38 @@ bool is_digit(char letter) {
     return letter >= '0' && letter <= '9';
 }
 
-/// Letters of numbers, ids, names and paths.
+/// Whether `letter` may be part of a number, id, name or path.
 bool is_of_word(char letter) {
     static constexpr std::string_view others = "_.+-/\\~";
     return is_digit(letter) || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
            (static_cast<unsigned char>(letter) >= 0x80) || others.find(letter) != std::string_view::npos;
 }
 
-/// The line that says what went wrong: the last with the name of an error, as tracebacks end with; else the last.
+/// What Finch itself says of the end where that is the cause, whatever the program wrote before: a signal, processes
+/// that still ran, no loss, what cannot be read. Empty for an exit code.
+std::string own_cause(const std::string& problem) {
+    const std::string line = problem.substr(0, problem.find('\n'));
+    if (line.starts_with("it ended without a loss") || line.starts_with("it said ")) {
+        return line;
+    }
+    for (const std::string_view beginning : {"ended by signal ", "it ended while "}) {
+        const std::size_t begin = line.find(beginning);
+        if (begin == 0 || (begin != std::string::npos && line.starts_with("rank "))) {
+            return line.substr(0, std::min(line.find(')', begin), line.size() - 1) + 1);
+        }
+    }
+    return {};
+}
+
+/// Whether a line only explains the one before it.
+bool is_remark(std::string_view line) {
+    return line.starts_with("warnings.warn(") || line.starts_with("note: ");
+}
+
+/// What went wrong: Finch's own cause, and the last line with the name of an error, as tracebacks end with; without
+/// both the last line.
 std::string telling_line(const std::string& problem) {
+    const std::string cause = own_cause(problem);
     std::string last;
     std::string error;
     for (std::size_t begin = 0; begin <= problem.size();) {
@@ -37,12 +60,17 @@ std::string telling_line(const std::string& problem) {
         }
         const bool is_error = line.find("Error:") != std::string::npos || line.find("Exception:") != std::string::npos;
         error = is_error ? line : error;
-        last = std::move(line);
+        if (last.empty() || !is_remark(line)) {
+            last = std::move(line);
+        }
     }
-    return error.empty() ? last : error;
+    if (error.empty()) {
+        return cause.empty() ? last : cause;
+    }
+    return cause.empty() || error.starts_with(cause) ? error : cause + ": " + error;
 }
 
-/// Cut between two letters of UTF-8.
+/// Cut between two UTF-8 characters.
 std::string shortened(std::string text) {
     if (text.size() <= longest_problem) {
         return text;

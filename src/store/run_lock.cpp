@@ -34,11 +34,12 @@ constexpr double settle_seconds = 0.2;
 struct Holder {
     std::string job;
     std::string host;
-    std::string machine;  ///< where its process has its number; empty in locks of earlier programs
+    std::string machine;  ///< this_machine() of its process; empty in locks of earlier programs
     pid_t process = 0;
     std::string token;  ///< of one holding of the lock
-    /// When the file changed, by whatever clock: it is compared with nothing but itself a moment later.
+    /// When the file changed. Compared only with a later value of its own, since clocks may differ.
     timespec changed{};
+    bool has_kernel_lock = false;
 
     [[nodiscard]] bool is_as(const Holder& before) const {
         return token == before.token && changed.tv_sec == before.changed.tv_sec &&
@@ -46,7 +47,7 @@ struct Holder {
     }
 };
 
-/// The kernel that runs here since it was booted, and the namespace of its processes: several hosts may have one name.
+/// The kernel's boot id and the namespace of process ids: several hosts may have one name.
 std::string this_machine() {
     std::ifstream in("/proc/sys/kernel/random/boot_id");
     std::string boot;
@@ -59,12 +60,13 @@ std::string this_machine() {
 Holder this_process(const std::string& job) {
     char host[256] = {};
     ::gethostname(host, sizeof host - 1);
-    return {job, host, this_machine(), ::getpid(), "", {}};
+    return {job, host, this_machine(), ::getpid(), "", {}, false};
 }
 
 std::string text_of(const Holder& holder) {
-    return fmt::format("job {}\nhost {}\nmachine {}\nprocess {}\nheartbeat {}\n", holder.job, holder.host,
-                       holder.machine, holder.process, holder.token);
+    return fmt::format("job {}\nhost {}\nmachine {}\nprocess {}\nkernel_lock {}\nheartbeat {}\n", holder.job,
+                       holder.host, holder.machine, holder.process, holder.has_kernel_lock ? "yes" : "no",
+                       holder.token);
 }
 
 /// Nothing where the file cannot be read, with the reason in errno.
@@ -92,6 +94,8 @@ std::optional<Holder> read_holder(const fs::path& path) {
             holder.machine = value;
         } else if (key == "process") {
             holder.process = static_cast<pid_t>(std::strtol(value.c_str(), nullptr, 10));
+        } else if (key == "kernel_lock") {
+            holder.has_kernel_lock = value == "yes";
         } else if (key == "heartbeat") {
             holder.token = value;
         }
@@ -134,14 +138,17 @@ bool lives_here(const Holder& holder, const Holder& me) {
     return is_here(holder, me) && (::kill(holder.process, 0) == 0 || errno == EPERM) && !is_zombie(holder.process);
 }
 
-/// Of a lock that the kernel does not keep: whether somebody holds it nevertheless, as far as a look can tell.
+/// Of a lock that the kernel does not keep: whether its holder is alive nevertheless, as far as one look tells.
 enum class Life { none, here, maybe_elsewhere };
 
-Life life_of(const Holder& holder, const Holder& me) {
-    return holder.token.empty()     ? Life::none
-           : !is_here(holder, me)   ? Life::maybe_elsewhere
-           : lives_here(holder, me) ? Life::here
-                                    : Life::none;
+/// `is_free`: the kernel knows of no lock. If the holder had one on this machine, a process with its number is another:
+/// of a container's next start, say, or the one that holds what this is a copy of.
+Life life_of(const Holder& holder, const Holder& me, bool is_free) {
+    const bool has_ended = is_free && holder.has_kernel_lock && !holder.machine.empty() && is_here(holder, me);
+    return holder.token.empty() || has_ended ? Life::none
+           : !is_here(holder, me)            ? Life::maybe_elsewhere
+           : lives_here(holder, me)          ? Life::here
+                                             : Life::none;
 }
 
 void pause_for(const LockOptions& options, double seconds) {
@@ -175,7 +182,7 @@ public:
                                 directory.root().string(), name_of(*holder)));
             }
             if (waited == 0) {
-                spdlog::info("{}: {} still seems to hold it; watching for its end or {} s without a sign of life",
+                spdlog::info("{}: {} still seems to hold it; waiting until it ends or gives no sign of life for {} s",
                              path_.string(), name_of(*holder), most_silence_seconds);
             }
             pause(look_seconds);
@@ -233,8 +240,9 @@ private:
     std::optional<Holder> holder_or_take() {
         const FileDescriptor old = open_lock();
         struct flock lock {};
-        const bool is_held = options_.kind == LockKind::automatic &&
-                             !lock_call(old.get(), F_OFD_SETLK, F_WRLCK, lock) && !has_no_locks(errno);
+        const bool is_asked = options_.kind == LockKind::automatic;
+        const bool is_granted = is_asked && lock_call(old.get(), F_OFD_SETLK, F_WRLCK, lock);
+        const bool is_held = is_asked && !is_granted && !has_no_locks(errno);
         // By name: whoever had the lock a moment ago may have put another file there.
         const Holder holder = read_holder(path_).value_or(Holder{});
         if (!seen_ || !holder.is_as(*seen_)) {
@@ -242,7 +250,7 @@ private:
             seen_ = holder;
             silence_ = 0;
         }
-        const Life life = life_of(holder, me_);
+        const Life life = life_of(holder, me_, is_granted);
         const bool is_silent = life != Life::here && silence_ >= most_silence_seconds;
         const bool is_free = is_held ? is_of_this_job(holder) && is_silent : life == Life::none || is_silent;
         is_watched_ = life == Life::maybe_elsewhere && !is_held && !gave_sign_;
@@ -259,14 +267,14 @@ private:
     std::optional<Holder> take() {
         me_.token = new_token();
         const fs::path beside = path_.string() + "." + me_.token;
-        const std::string text = text_of(me_);
         FileDescriptor file = make_file(beside);
+        struct flock lock {};
+        // Some file systems have none.
+        me_.has_kernel_lock =
+            file && options_.kind == LockKind::automatic && lock_call(file.get(), F_OFD_SETLK, F_WRLCK, lock);
+        const std::string text = text_of(me_);
         const bool is_written =
             file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
-        struct flock lock {};
-        if (is_written && options_.kind == LockKind::automatic) {
-            static_cast<void>(lock_call(file.get(), F_OFD_SETLK, F_WRLCK, lock));  // some file systems have none
-        }
         if (!is_written || retry([&] { return ::rename(beside.c_str(), path_.c_str()); }) != 0) {
             const int code = errno;
             ::unlink(beside.c_str());
@@ -288,7 +296,7 @@ private:
     std::optional<Holder> seen_;  ///< at the last look, while the lock is waited for
     double silence_ = 0;          ///< seconds for which it has stayed the same
     bool gave_sign_ = false;      ///< it has changed while it was watched
-    bool is_watched_ = false;     ///< only time will tell whether its holder, elsewhere, lives
+    bool is_watched_ = false;     ///< its holder is elsewhere, so only watching shows whether it lives
 };
 
 RunLock::RunLock(const RunDirectory& directory, const std::string& job_id, LockOptions options)
@@ -309,9 +317,10 @@ std::vector<bool> are_locked(const std::vector<RunDirectory>& directories, const
         std::string problem;
         const FileDescriptor file = open_regular(directory.lock(), O_RDONLY | O_NOFOLLOW, problem);
         struct flock lock {};
-        const bool is_kept = file && lock_call(file.get(), F_OFD_GETLK, F_RDLCK, lock) && lock.l_type != F_UNLCK;
+        const bool is_answered = file && lock_call(file.get(), F_OFD_GETLK, F_RDLCK, lock);
+        const bool is_kept = is_answered && lock.l_type != F_UNLCK;
         const Holder holder = read_holder(directory.lock()).value_or(Holder{});
-        const Life life = life_of(holder, me);
+        const Life life = life_of(holder, me, is_answered && !is_kept);
         if (!is_kept && life == Life::maybe_elsewhere) {
             watched.emplace(locked.size(), holder);
         }

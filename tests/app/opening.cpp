@@ -84,7 +84,7 @@ TEST_CASE("a start records its job, cluster, nodes, deadline and log") {
     CHECK(start.deadline == 2e9);
 }
 
-TEST_CASE("--fresh renames no run that is in use, and one without its archive too") {
+TEST_CASE("--fresh refuses a run that is in use, and renames one whose archive is gone") {
     const testing::TemporaryFolder folder;
     const store::RunDirectory directory(folder / "run");
     const config::Config config = config::parse(configuration, "test");

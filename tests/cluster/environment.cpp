@@ -73,7 +73,7 @@ TEST_CASE("Slurm: the job script's deadline serves where Slurm is too old to say
     CHECK_FALSE(end_time("0").has_value());
 }
 
-TEST_CASE("Slurm: what cannot be true is ignored, with a warning that names the variable") {
+TEST_CASE("Slurm: impossible values are ignored, with a warning that names the variable") {
     struct Row {
         const char* name;
         const char* value;
@@ -104,7 +104,7 @@ TEST_CASE("Slurm: what cannot be true is ignored, with a warning that names the 
     }
 }
 
-TEST_CASE("Slurm: a deadline of the job script serves where Slurm's cannot be true") {
+TEST_CASE("Slurm: the job script's deadline is used if Slurm's is impossible") {
     const Environment both(Variables{{"SLURM_JOB_END_TIME", "1700000000"}, {"FINCH_DEADLINE", "1790000000"}});
 
     CHECK(Slurm::read(both, 1789990000).end_time == 1790000000.0);

@@ -118,7 +118,7 @@ TEST_CASE("catch_signals: USR1 is left to a library that uses it, HUP is not") {
     CHECK(code == 0);
 }
 
-TEST_CASE("is_stop_signal: of each that catch_signals() makes a request of") {
+TEST_CASE("is_stop_signal: true for each signal that catch_signals() takes as a request to stop") {
     for (int signal = 1; signal < SIGRTMIN; ++signal) {
         const bool is_one =
             signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGHUP || signal == SIGTERM || signal == SIGINT;

@@ -62,6 +62,15 @@ TEST_CASE("a command is split as a shell splits words") {
     CHECK(contains(refusal([] { return split_command("'' a"); }), "is empty"));
 }
 
+TEST_CASE("words that only a shell understands are found, but not within quotes") {
+    CHECK(shell_word("make && ./run") == "&&");
+    CHECK(shell_word("./run 2>&1 | tee log") == "2>&1");
+    CHECK(shell_word("./run > log").front() == '>');
+    CHECK(shell_word("sh -c 'a | b'").empty());
+    CHECK(shell_word("cut -d '|' file").empty());
+    CHECK(shell_word("./run a&&b").empty());
+}
+
 TEST_CASE("a word that is quoted for a shell is that word again") {
     CHECK(quoted_for_shell("a'b $(c) \\") == "'a'\\''b $(c) \\'");
 }
@@ -93,6 +102,11 @@ TEST_CASE("a program is an objective of its own, whose genes stand in no model")
     CHECK(contains(problem("command: a, timeout_second: 5"), "did you mean 'timeout_seconds'?"));
     CHECK(contains(problem("command: a, files: {../b: t}"), "accepted: a relative path without '..'"));
     CHECK(contains(problem("command: a, files: {/b: t}"), "accepted: a relative path without '..'"));
+    CHECK(contains(problem("command: a, files: {checkpoints: t}"), "is the folder of FINCH_CHECKPOINT_DIR"));
+    CHECK(contains(problem("command: a, files: {./checkpoints: t}"), "is the folder of FINCH_CHECKPOINT_DIR"));
+    CHECK(problem("command: a, files: {checkpoints/a: t}").empty());
+    CHECK(contains(problem("command: ' ', shell: true"), "search.objective.command: is empty"));
+    CHECK(problem("command: \"echo '\", shell: true").empty());
     CHECK(contains(problem("command: \"'\""), "search.objective.command: has an open quote"));
     CHECK(contains(problem("command: a", ", pruning: curve"), "search.objective.epochs with their number"));
     CHECK(problem("command: a, epochs: 9", ", pruning: curve").empty());

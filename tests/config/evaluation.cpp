@@ -129,7 +129,7 @@ TEST_CASE("evaluation: functions and programs by their genes' names and values")
     CHECK_FALSE(same(command("a: {int: [0, 9]}, b: {int: [0, 9]}", "run {b} {a}"), ab, {1, 2}));
 }
 
-TEST_CASE("measure: what is minimised has its name and unit, the same by the configuration and by its recorded text") {
+TEST_CASE("measure: its name and unit are the same from the configuration and from the recorded text") {
     const auto title = [](const std::string& objective, const std::string& text) {
         const std::string search = "search: {objective: " + objective + ", space: {x: {real: [0.1, 1]}}}\n";
         const config::Config config = config::parse(search + text, "a");

@@ -1,4 +1,4 @@
-// Names of classes, and labels that no image that trains has.
+// Names of classes, and labels that no training image has.
 #include "finch/data/labels.hpp"
 
 #include "finch/hdf5/file.hpp"
@@ -102,7 +102,7 @@ TEST_CASE("names of classes: systems and a validation set have the same ones, or
     CHECK(contains(problem_with(validated_by(other)), "its classes are 0 b, 1 a; those of " + first.path));
 }
 
-TEST_CASE("names of classes: an attribute that is no list of texts is another program's") {
+TEST_CASE("names of classes: an attribute that is not a list of strings is ignored") {
     const NamedFile file({labelled("training", {0, 1})});
     {
         const hdf5::Hid open(H5Fopen(file.path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT));
@@ -112,7 +112,7 @@ TEST_CASE("names of classes: an attribute that is no list of texts is another pr
     CHECK(data::load(file.options, 1).training.class_names.empty());
 }
 
-TEST_CASE("labels that no image has: those at the beginning are counted from somewhere else") {
+TEST_CASE("labels that no image has: if they are the first ones, the text asks where counting starts") {
     CHECK(untrained(NamedFile({labelled("training", {0, 1, 2})}).options).empty());
     CHECK(untrained(NamedFile({labelled("training", {1, 2, 3})}).options) ==
           "no image has label 0 (labels 1 to 3: does counting start at 1? It must start at 0); networks get 4 classes");
@@ -126,15 +126,15 @@ TEST_CASE("labels that no image has: those at the beginning are counted from som
                    "labels 1, 3, 5, 7, 9, 11, 13, 15, 17, 19 and 14 more;"));
 }
 
-TEST_CASE("labels that no image that trains has: where they occur") {
+TEST_CASE("labels that no training image has: where they occur") {
     const NamedFile file({labelled("training", {0, 1, 2, 4}), labelled("test", {3, 4})}, {"a", "b", "c", "d", "e"});
     data::Options options = file.options;
     const NamedFile apart({labelled("training", {3})});
     options.validation = data::OwnValidation{apart.path};
-    CHECK(untrained(options) == "no image that trains has label 3 (d), only the validation set and the test set");
+    CHECK(untrained(options) == "no training image has label 3 (d), only the validation set and the test set");
     options.validation = data::ColumnValidation{"labels", {4}};
     CHECK(untrained(options) ==
-          "no image that trains has label 3 (d), only the test set; no image that trains has "
+          "no training image has label 3 (d), only the test set; no training image has "
           "label 4 (e), only the validation set and the test set");
     options.validation = data::SampledValidation{};
     options.training_samples = 3;

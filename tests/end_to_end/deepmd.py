@@ -13,10 +13,10 @@ from harness import SKIPPED, SOURCE, Folder, check, end, individuals, outcome_wo
 
 
 def train(folder, curve, options='{"training": {"disp_freq": 100}}'):
-    """What deepmd_train.py prints where dp writes this learning curve, and how it ends."""
+    """What deepmd_train.py prints where dp writes this learning curve, or None, and how it ends."""
     folder.write("input.json", options)
-    folder.write("written", curve)
-    folder.write("dp", "#!/bin/sh\ncp written lcurve.out\n").chmod(0o755)
+    folder.write("written", curve or "")
+    folder.write("dp", "#!/bin/sh\n" + ("cp written lcurve.out\n" if curve is not None else "")).chmod(0o755)
     done = subprocess.run([sys.executable, SOURCE / "configs/command/deepmd_train.py"], cwd=folder.path, capture_output=True, text=True,
                           env=dict(os.environ, PATH=f"{folder.path}:{os.environ['PATH']}"))
     check("Traceback" not in done.stderr, done.stderr)
@@ -39,7 +39,14 @@ with Folder() as folder:
     refused("expected a column rmse_f_val or rmse_f_trn; its columns are step rmse_trn lr", "# step rmse_trn lr\n100 2 1e-3\n")
     refused("dp has written no learning curve", "")
     refused("input.json: expected", "", "{}")
-    passed("the loss is the validation error, or the training error and said so; a curve without either is one line")
+    refused("input.json: expected", "", "[]")
+    refused("no step that is a multiple of 100, of numb_steps 50", f"#  step rmse_trn rmse_f_trn lr\n{NOTE}1 2 0.25 1e-3\n",
+            '{"training": {"disp_freq": 100, "numb_steps": 50}}')
+    for section in ("null", "[]", '{"disp_freq": 0}', '{"disp_freq": "100"}', '{"disp_freq": true}'):
+        refused("input.json: training", "", f'{{"training": {section}}}')
+    folder.write("lcurve.out", "#  step rmse_trn rmse_f_trn lr\n100 2 0.25 1e-3\n")
+    refused("dp has written no learning curve", None)
+    passed("the loss is the validation error, else the training error with a note; a curve without either ends with one message")
 
 if shutil.which("dp") is None or not subprocess.run(["dp", "--version"], capture_output=True, text=True).stdout.startswith("DeePMD-kit v3."):
     print("skipped: DeePMD-kit 3 is not installed (pip install deepmd-kit[cpu])")

@@ -96,7 +96,7 @@ def check_measures(folder):
     again.suggest_categorical("layers", [1, 3])
     again.suggest_float("lr", 0.1, 0.9, step=0.4)
     study.tell(again, 0.5)
-    passed("Optuna knows the measure, and goes on with numbers")
+    passed("Optuna reads the measure, and can continue the study")
 
 
 def main():

@@ -69,7 +69,7 @@ with Folder() as folder:
     check(f"complete: {40 - len(again)} evaluated, {len(again)} failed, 0 unfinished: {len(again)} × {REASON}" in output, output)
     line = last_state(folder, "runs/run", 0)
     check(line.startswith("complete: runs/run, 40 of 40 evaluations, best loss ") and f"{len(again)} failed" in line, line)
-passed("a program that always fails stops the run, which keeps its budget and goes on once the cause is mended")
+passed("a program that always fails stops the run, which keeps its budget and goes on once the cause is fixed")
 
 with Folder() as folder:
     folder.write("program.py", PROGRAM)
@@ -86,6 +86,10 @@ with Folder() as folder:
     folder.write("nan.sh", "echo finch loss=nan\n")
     output = folder.run(2, "evolve", "run.yaml", "--run", "nan", "--set", "search.objective.command=sh nan.sh", expect=75)
     check("gave up without a result: 0 evaluated, " in output and " diverged, " in output and failed_lines(output) == 0, output)
+    output = folder.run(2, "evolve", "run.yaml", "--run", "short", "--set", "search.budget={hours: 0.0003}",
+                        "--set", "search.objective.command=sleep 600", expect=1)
+    check("complete without a result: 0 evaluated, 2 unfinished; no evaluation came to its end within search.budget"
+          in output and "mend what failed" not in output, output)
 passed("a search that is complete without a result ends with 1, whatever its evaluations ended as")
 
 with Folder() as folder:
@@ -101,12 +105,30 @@ with Folder() as folder:
     output = folder.run(0, "plan", "run.yaml", "--try", "--nodes", "2", "--ranks-per-node", "4")
     check("8 ranks, 8 workers of 1 rank, 2 islands" in output and "individual 0.0.1: evaluated, loss 0." in output and " top5" in output, output)
     check("  begins\n" in output and [path.name for path in (folder.path / "runs").iterdir()] == ["mended"], output)
+    folder.write("result.txt", "")
+    shared = ("--set", f"search.objective.command={sys.executable} program.py ./result.txt")
+    on_nodes = ("--nodes", "2", "--ranks-per-node", "4")
+    for ranks, *command in ((0, "plan", "run.yaml", *on_nodes), (0, "plan", "run.yaml", "--try"),
+                            (0, "plan", "run.yaml", "--try", *on_nodes), (2, "evolve", "run.yaml", "--run", "shared")):
+        output = folder.run(ranks, *command, *shared)
+        for name, level in (("program.py", "remark:| I"), ("./result.txt", "warning:| W")):
+            told = rf"(?:{level}) search\.objective\.command: '{name}' is taken to be the file {folder.path / name}, one for"
+            check(len(re.findall(told, output)) == 1, f"{name}\n{output}")
+        check("shell: true" not in output, output)
+        check("one for all workers; if programs write it, write {folder}/result.txt" in output, output)
     check("there is no" in folder.run(0, "plan", "run.yaml", "--try", "--set", "search.objective.command=no-such-program", expect=2), "no program")
+    for command in (("plan", "run.yaml", *on_nodes), ("plan", "run.yaml", "--try")):
+        output = folder.run(0, *command, "--set", "search.objective.command=sh -c 'echo finch loss=1' | cat")
+        check("warning: search.objective.command: '|' is a plain argument of the program; shell: true" in output, output)
+    folder.write("late.py", "import time\ntime.sleep(1.5)\nfor epoch in range(5): print(f'finch loss={epoch}')\n")
+    output = folder.run(0, "plan", "run.yaml", "--try", "--set", "search.pruning=median",
+                        "--set", f"search.objective.command={sys.executable} late.py")
+    check(re.search(r" W .*0\.0\.1: all 5 reports arrived at the end of its \d+ s, too late for pruning", output), output)
     folder.write("tiny.yaml", TINY)
     output = folder.run(2, "plan", "tiny.yaml", "--try")
     check("individual 0.0.1: evaluated, loss " in output and "learning curve" in output and "on 2 ranks" not in output, output)
     check([path.name for path in (folder.path / "runs").iterdir()] == ["mended"], "a try of a network leaves something behind")
-passed("finch plan --try runs the first individual once, says what came of it, and keeps nothing")
+passed("finch plan --try runs the first individual once, prints its result, and keeps nothing")
 
 with Folder() as folder:
     os.environ["FINCH_TEST_MEMORY_LIMIT"] = str(2000 << 20)

@@ -126,7 +126,7 @@ def folders(images):
     said = images.convert()
     for text in ("training: 4 images of 8 x 6 x 3 in 2 classes", "skipped hidden files: 4, for example", "skipped dead links: 1, for example b/dead.png",
                  "without an image's extension: 3, for example a/README", "skipped files in no class's folder: 1, for example outside.txt",
-                 "skipped links to a folder around them: 1, for example a/loop"):
+                 "skipped links to a folder that contains them: 1, for example a/loop"):
         check(text in said, f"'{text}' is not in\n{said}")
     for training, validation in (("train", "val"), ("training", "validation"), ("Train", "Valid")):
         path = images.begin(f"{training}/a", f"{training}/b", f"{validation}/a", f"{validation}/b", "test/a", "extra/a")
@@ -142,7 +142,7 @@ def folders(images):
     images.convert(refused="has val, but no training set; expected .*train")
     images.begin()
     (images.path / "file").write_text("")
-    images.convert(file=images.path / "file/data.h5", refused="file: is no folder")
+    images.convert(file=images.path / "file/data.h5", refused="file: is not a folder")
     images.convert(file=images.path, refused="is a folder; expected the name of a file")
     images.convert(file="/proc/data.h5", refused="/proc/data.h5: cannot be read or written")
     check(not list(images.folder.path.glob("made/*.new")), "an unfinished file is left")
@@ -198,8 +198,8 @@ def labels(folder):
     write(1, {})
     warned("labels: no image has label 0 (labels 1 to 26: does counting start at 1? It must start at 0); networks get 27 classes")
     write(0, {"test": 1, "validation": 2})
-    warned("no image has label 26; networks get 28 classes; no image that trains has label 27, only the validation set and the test set")
-    passed("plan and start say which labels no image has, or none that trains")
+    warned("no image has label 26; networks get 28 classes; no training image has label 27, only the validation set and the test set")
+    passed("plan and start say which labels no image, or no training image, has")
 
 
 with Folder() as folder:

@@ -3,6 +3,7 @@ reports too late is explained once."""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -66,8 +67,9 @@ CASES = [
     ("fails_with_the_other()", "peer = meets(); os._exit(7)", "failed", "rank 1: exit code 7"),
     ("print('finch loss=nan'); sys.exit(0)", "time.sleep(0.3); sys.exit(3)", "failed", "rank 1: exit code 3"),
     ("sys.exit(0)", "print('finch loss=1'); sys.exit(0)", "failed",
-     "it ended without a loss: no line of standard output begins with 'finch loss='; 'finch loss=1' is from rank 1, and rank 0 must report"),
+     "it ended without a loss: no line of standard output begins with 'finch loss='; 'finch loss=1' came from rank 1, but only rank 0's reports are read"),
     (WAITS, "os.kill(os.getpid(), signal.SIGTERM)", "failed", "rank 1: ended by signal 15"),
+    (f"print('finch loss=1'); time.sleep(0.2); {TAKEN}", WAITS, "failed", "rank 0: exit code 1: "),
 ]
 
 with Folder() as folder:
@@ -111,6 +113,7 @@ if rank == 0:
     found = results(folder)
     for number, (_, _, outcome, problem) in enumerate(CASES):
         check(found[number][0] == outcome and found[number][1].startswith(problem), f"case {number}: {found[number]}, not {(outcome, problem)}")
+    check(len(re.findall(r"begins once more with another MASTER_PORT than \d+: rank ", output)) == 4, output)
     check(output.count("begins once more") == 4, output)
 passed("a taken port, a signal, a fault and an exit on one rank are judged right while the other rank waits")
 
@@ -149,15 +152,21 @@ speaks = [
     lambda: print("INFO: finch loss=0.25", file=sys.stderr),
     lambda: print("finch loss=0.25 epoch=0"),
     lambda: print("finch loss=abc"),
+    lambda: print("\\r1/2\\r2/2\\rTraceback …\\nValueError: 7", file=sys.stderr),
+    lambda: print("finch loss=0.5\\n2/2 |##|finch loss=0.25\\nfinch is done: loss 0.25"),
+    lambda: print("INFO: finch loss=0.5 epoch=1\\nfinch loss=0.5\\nINFO: finch loss=0.5\\nfinch's loss: 0.25"),
 ]
 speaks[case]()
 """
 SAID = [
     ("evaluated", ""),
-    ("failed", "it ended without a loss: no line of standard output begins with 'finch loss='; '2/2 |##|finch loss=0.25' is none"),
-    ("failed", "it ended without a loss: no line of standard output begins with 'finch loss='; 'INFO: finch loss=0.25' is on standard error"),
+    ("failed", "it ended without a loss: no line of standard output begins with 'finch loss='; '2/2 |##|finch loss=0.25' is not a report"),
+    ("failed", "it ended without a loss: no line of standard output begins with 'finch loss='; 'INFO: finch loss=0.25' is on standard error\nINFO: finch loss=0.25"),
     ("failed", "it said what cannot be read: epochs are whole numbers and count from 1, in 'finch loss=0.25 epoch=0'; valid is 'finch loss=0.31 epoch=3'"),
     ("failed", "it said what cannot be read: 'loss=abc' is no number, in 'finch loss=abc'; valid is 'finch loss=0.31 epoch=3'"),
+    ("failed", "it ended without a loss: no line of standard output begins with 'finch loss='\nTraceback …\nValueError: 7"),
+    ("failed", "it said what cannot be read: '2/2 |##|finch loss=0.25' does not begin with 'finch '; valid is 'finch loss=0.31 epoch=3' on a line of its own"),
+    ("evaluated", ""),
 ]
 with Folder() as folder:
     first = ", ".join(f"{{case: {number}}}" for number in range(len(SAID)))
@@ -165,6 +174,25 @@ with Folder() as folder:
     run(folder, 1)
     check(results(folder) == dict(enumerate(SAID)), f"{results(folder)}")
 passed("a report behind a progress bar or in colours counts; one that cannot be read is quoted, with what would be valid")
+
+with Folder() as folder:
+    folder.write("program.sh", """
+if [ $FINCH_GENE_case = 0 ]; then
+    exec > >(while kill -0 $$; do :; done 2>&-; cat; echo finch loss=0.25)
+    echo finch loss=0.5
+else
+    sleep 1000 &
+    echo finch loss=0.5
+    [ $FINCH_GENE_case = 1 ] || echo finch loss=0.4 epoch=3
+fi
+""")
+    folder.write("run.yaml", config("bash program.sh", ", epochs: 3", budget=3, workers="{ranks: 1}", search="first: [{case: 0}, {case: 1}, {case: 2}]"))
+    run(folder, 1)
+    found = results(folder)
+    check(found[0] == ("evaluated", "") and [row["loss"] for row in individuals(folder.path / "runs/run").values() if row["case"] == 0] == [0.25], f"{found}")
+    check(found[1] == ("failed", 'it ended while 1 of its processes still ran (a "&" without "wait"?)'), f"{found}")
+    check(found[2] == ("evaluated", ""), f"{found}")
+passed("the last report comes through a filter of the output; a program that leaves its training in the background has failed, one that leaves a helper has not")
 
 with Folder() as folder:
     folder.write("run.yaml", config(script(folder, "sys.stdin.read()"), ", persistent: true, timeout_seconds: 3", budget=2, workers="{ranks: 1}"))
@@ -190,6 +218,27 @@ for epoch in range(1, 7):
     late = 'import time; [(print("finch loss=1"), time.sleep(0.3)) for _ in range(6)]'
     output = run(folder, 1, "--fresh", "--set", f"search.objective.command={sys.executable} -c '{late}'")
     check("arrived at the end of its" not in output, output)
+    program = script(folder, """
+for number, line in enumerate(sys.stdin):
+    if number:
+        print("finch loss=-1")  # late: of the individual before
+    print("finch done")
+""")
+    folder.write("run.yaml", config(program, ", persistent: true", budget=2, workers="{ranks: 1}", search="first: [{case: 0}, {case: 1}]"))
+    run(folder, 1, "--fresh", code=1)
+    check(list(results(folder).values()) == 2 * [("failed", "it said 'finch done' before a loss")], f"{results(folder)}")
+    program = script(folder, "print('finch loss=1\\nfinch done 1')\nsys.stdin.read()\n")
+    folder.write("run.yaml", config(program, ", persistent: true, timeout_seconds: 3", budget=2, workers="{ranks: 1}", search="first: [{case: 0}, {case: 1}]"))
+    output = run(folder, 1, "--fresh", code=1)
+    check(output.count("'finch done 1' is ignored, it names another individual") == 1, output)
+    check(results(folder)[0][1].endswith("; 'finch done 1' names another individual than 0.0.1"), f"{results(folder)}")
+    program = script(folder, "print('finch loss=1\\nfinch loss=2')")
+    folder.write("run.yaml", config(program, ", epochs: 27, interactive: true", budget=2, workers="{ranks: 1}", search="pruning: median"))
+    output = run(folder, 1, "--fresh")
+    check(output.count("it ended with exit code 0 after 2 of 27 epochs") == 1 and output.count("it has not asked 'finch stop?'") == 1, output)
+    folder.write("run.yaml", config(program, ", epochs: 2", budget=2, workers="{ranks: 1}", search="pruning: median"))
+    output = run(folder, 1, "--fresh")
+    check("exit code 0" not in output and "has not asked" not in output, output)
 passed("what waits for a silent program, and reports that come too late for pruning, are explained once; Python is unbuffered")
 
 with Folder() as folder:

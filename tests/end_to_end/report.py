@@ -144,7 +144,7 @@ def states(folder):
         check_state("slow", word)
     made(folder, "runs/slow", "-o", "slow.html")
     check("<td>state</td><td>interrupted</td>" in (folder.path / "slow.html").read_text(), "the page has another state")
-    passed("the state has the word of finch status")
+    passed("the state is the one that finch status prints")
 
 
 def failures_first(folder):

@@ -4,10 +4,11 @@ import io
 import os
 import re
 import signal
+import subprocess
 
 import h5py
 
-from harness import TINY, Folder, check, end, individuals, outcome_words, passed, ranks_of, wait_for
+from harness import FINCH, TINY, Folder, check, end, environment, individuals, outcome_words, passed, ranks_of, wait_for
 
 STOPPED = 75
 # Enough trainings to be in the middle of them, and no archive before the end: what is there then, the stop has written; nor a snapshot.
@@ -136,6 +137,14 @@ with Folder() as folder:
     check("loss.measure" in folder.run(0, "export", "runs/error", "--format", "csv").splitlines()[0], "csv does not say what its losses are")
     check("minimises value of sphere\n" in shown and re.search(r"^ +id +value ", output, re.M), f"the value of a function is called otherwise\n{shown}")
     passed("log, tables, status and exports name the objective")
+
+    for what, code in (("status runs/error", 1), ("show runs/error", 1), ("export runs/error --format csv", 1), ("show nowhere", 2), ("nonsense", 2)):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([FINCH, *what.split()], cwd=folder.path, env=environment(), stdout=full, stderr=subprocess.PIPE, text=True)
+            muted = subprocess.run([FINCH, *what.split()], cwd=folder.path, env=environment(), stdout=subprocess.DEVNULL, stderr=full)
+        check(done.returncode == code and done.stderr, f"{what} on a full disk: exit code {done.returncode}, {done.stderr}")
+        check(muted.returncode == (0 if code == 1 else 2), f"{what} with standard error on a full disk: exit code {muted.returncode}")
+    passed("an answer that a full disk cuts is a fault")
 
     genes = ["--gene", "layers=1", "--gene", "activation=tanh"]
     for rate in ("0.1", "0.5", "0.5"):

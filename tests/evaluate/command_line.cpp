@@ -2,6 +2,9 @@
 
 #include "finch/base/error.hpp"
 
+#include "support/temporary_folder.hpp"
+
+#include <cstdlib>
 #include <doctest/doctest.h>
 #include <filesystem>
 #include <fstream>
@@ -50,21 +53,32 @@ TEST_CASE("a genome becomes arguments, one for each word of the command") {
           std::vector<std::string>{"/bin/sh", "-c", "echo 'it'\\''s \"x\"'"});
 }
 
-TEST_CASE("an argument that is a file where Finch was started stays that file") {
-    const fs::path here = fs::temp_directory_path() / "finch-command-line";
-    fs::create_directories(here);
-    std::ofstream(here / "train.py") << "pass\n";
-    std::ofstream(here / "input.json") << "{}\n";
+TEST_CASE("an argument that is a file where Finch was started stays that file, and is told if it may be an output") {
+    const testing::TemporaryFolder here;
+    for (const char* name : {"train.py", "result.txt", "tool"}) {
+        testing::put_contents(here / name, "pass\n");
+    }
+    fs::permissions(here / "tool", fs::perms::owner_all);
+    testing::put_contents(here / "input.json", "{}\n");
     config::CommandObjective objective;
-    objective.command = "python3 train.py input.json other.py --data=train.py";
+    objective.command = "python3 train.py input.json other.py --data=train.py ./tool ./result.txt {folder}/result.txt";
     objective.files = {{"input.json", "input.json"}};
     const search::Space genes = space();
-    const CommandLine line(objective, genes, 5, {{"input.json", "[{lr}, {\"a\": 1}]"}}, here);
-    CHECK(line.arguments(individual(0), paths) == std::vector<std::string>{"python3", (here / "train.py").string(),
-                                                                           "input.json", "other.py",
-                                                                           "--data=train.py"});
+    const CommandLine line(objective, genes, 5, {{"input.json", "[{lr}, {\"a\": 1}]"}}, here.path());
+    CHECK(line.arguments(individual(0), paths) ==
+          std::vector<std::string>{"python3", here / "train.py", "input.json", "other.py", "--data=train.py",
+                                   here / "tool", here / "result.txt", (paths.folder / "result.txt").string()});
     CHECK(line.files(individual(0), paths).at("input.json") == "[0.1, {\"a\": 1}]");
-    fs::remove_all(here);
+
+    std::vector<std::string> may_be_written;
+    for (const CommandLine::SharedFile& shared : line.shared_files()) {
+        CHECK(shared.file == (here / shared.argument).lexically_normal());
+        if (shared.may_be_written) {
+            may_be_written.push_back(shared.argument);
+        }
+    }
+    CHECK(line.shared_files().size() == 3);
+    CHECK(may_be_written == std::vector<std::string>{"./result.txt"});
 }
 
 TEST_CASE("variables and the line of JSON hold the active genes, as they are") {
@@ -110,7 +124,43 @@ TEST_CASE("templates are told apart, and a program that cannot be started is ref
     CHECK_THROWS_AS(check_program("no-such-program"), ConfigError);
 }
 
-TEST_CASE("a program gets a value that is not searched as it is written, on every way") {
+TEST_CASE("a script without its interpreter is refused, and a program that only a relative entry of PATH finds") {
+    const testing::TemporaryFolder folder;
+    const std::string script = folder / "a-script";
+    const auto refused = [](const std::string& program) {
+        try {
+            check_program(program);
+        } catch (const ConfigError& error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    const auto write = [&](const std::string& text) {
+        std::ofstream(script, std::ios::binary) << text;
+        fs::permissions(script, fs::perms::owner_all);
+    };
+
+    write("#! /bin/sh -e\ntrue\n");
+    CHECK(refused(script).empty());
+    write("true\n");
+    CHECK(refused(script).empty());
+    write("#!/no/such/interpreter -u\n");
+    CHECK(refused(script).find("names the interpreter '/no/such/interpreter'") != std::string::npos);
+    write("#!/usr/bin/env sh\r\n");
+    CHECK(refused(script).find(script + " ends in \\r\\n") != std::string::npos);
+
+    write("#!/bin/sh\n");
+    const std::string path = std::getenv("PATH");
+    const fs::path here = fs::current_path();
+    fs::current_path(folder.path());
+    ::setenv("PATH", (".:" + path).c_str(), 1);
+    const std::string why = refused("a-script");
+    ::setenv("PATH", path.c_str(), 1);
+    fs::current_path(here);
+    CHECK(why.find("'a-script' is found by a relative entry of PATH alone") != std::string::npos);
+}
+
+TEST_CASE("a program gets a value that is not searched as it is written: in arguments, environment and JSON") {
     config::CommandObjective objective;
     objective.command = "echo {version} {one} {n}";
     search::Space genes;

@@ -40,6 +40,23 @@ TEST_CASE("HIP numbers what ROCR_VISIBLE_DEVICES leaves") {
         return Variables{{"ROCR_VISIBLE_DEVICES", "6,7"}, {"HIP_VISIBLE_DEVICES", "6,7"}};
     });
     CHECK(all.variables == Variables{{"HIP_VISIBLE_DEVICES", "0,1"}, {"ROCR_VISIBLE_DEVICES", "6,7"}});
+    const ProgramDevices own = found([](int rank) {
+        return Variables{
+            {"ROCR_VISIBLE_DEVICES", rank == 0 ? "6" : "7"}, {"HIP_VISIBLE_DEVICES", "0"}, {"GPU_DEVICE_ORDINAL", "0"}};
+    });
+    CHECK(own.variables ==
+          Variables{{"GPU_DEVICE_ORDINAL", "0,1"}, {"HIP_VISIBLE_DEVICES", "0,1"}, {"ROCR_VISIBLE_DEVICES", "6,7"}});
+    CHECK(own.seen == 2);
+    CHECK(own.problem.empty());
+}
+
+TEST_CASE("a leader's process has the CPUs of all ranks on its node") {
+    const comm::Group group(MPI_COMM_WORLD, 0, comm::rank_of(MPI_COMM_WORLD));
+    const std::vector<int> own = group.rank() == 0 ? std::vector{4, 5} : std::vector{100, 5, 3};
+
+    CHECK(cpus_of_worker(group, {{"n1", "n1"}, {0, 1}}, Launch::leader, own) == std::vector{3, 4, 5, 100});
+    CHECK(cpus_of_worker(group, {{"n1", "n2"}, {0, 0}}, Launch::leader, {group.rank()}) == std::vector{group.rank()});
+    CHECK(cpus_of_worker(group, {{"n1", "n1"}, {0, 1}}, Launch::ranks, own).empty());
 }
 
 TEST_CASE("a rank without a device of its own is named, with what to ask Slurm for") {

@@ -111,7 +111,7 @@ TEST_CASE("a leader's process is alone, in an allocation of all nodes of the wor
     CHECK_FALSE(its.contains("SLURM_NTASKS_PER_NODE"));
 }
 
-TEST_CASE("nodes with other numbers of ranks are counted one by one, and outside of a job nothing is Slurm's") {
+TEST_CASE("nodes with unequal numbers of ranks are listed one by one; outside of a job there are no Slurm variables") {
     const WorkerPlaces uneven{{"a", "a", "b", "c"}, {0, 1, 0, 0}};
     const ProgramPlace last(uneven, 3, Launch::ranks);
     CHECK(slurm_variables(launch(), uneven, last, "a", {}).at("SLURM_TASKS_PER_NODE") == "2,1(x2)");
@@ -138,4 +138,19 @@ TEST_CASE("a program inherits what its user set, and nothing of Finch's own laun
         CHECK((!name.starts_with("SLURM") || name == "SLURM_CONF"));
     }
     CHECK(none.at("HOME") == "/home/me");
+}
+
+TEST_CASE("nothing of the individual or the launch around Finch reaches its programs") {
+    Variables around{{"FINCH_MNIST", "/data"}, {"FINCH_LOG", "warn"}, {"SLURM_JOB_ID", "77"}, {"MPI_HOME", "/opt/mpi"}};
+    const Variables kept = around;
+    for (const char* name :
+         {"FINCH_ID",        "FINCH_SEED",          "FINCH_RUN",     "FINCH_FOLDER",     "FINCH_CHECKPOINT_DIR",
+          "FINCH_RESUME",    "FINCH_HOSTS",         "FINCH_GENE_lr", "PET_NNODES",       "JAX_COORDINATOR_ADDRESS",
+          "PALS_RANKID",     "FLUX_TASK_RANK",      "ALPS_APP_PE",   "MPI_RANKID",       "JSM_NAMESPACE_RANK",
+          "MPI_LOCALRANKID", "MVP_COMM_WORLD_RANK", "SLURM_LABELIO", "SLURM_MULTI_PROG", "SLURM_OUTPUT",
+          "SLURM_EXCLUSIVE"}) {
+        around.emplace(name, "1");
+    }
+
+    CHECK(inherited_variables(cluster::Environment(around), SlurmVariables::worker) == kept);
 }

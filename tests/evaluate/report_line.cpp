@@ -23,7 +23,13 @@ TEST_CASE("a line of words or an object gives names with numbers") {
 
 TEST_CASE("what is no number of a finite kind is still a number") {
     CHECK(std::isnan(*read_report_line("finch loss=nan")->value("loss")));
-    CHECK(std::isnan(*read_report_line(R"(finch {"loss": NaN})")->value("loss")));
+    for (const char* number : {"NaN", "nan", "-nan", "-NaN"}) {
+        CHECK(std::isnan(*read_report_line(std::string(R"(finch {"loss": )") + number + "}")->value("loss")));
+    }
+    for (const char* number : {"inf", "Inf", "Infinity", "1e999", "+inf"}) {
+        CHECK(read_report_line(std::string(R"(finch {"loss": )") + number + "}")->value("loss") == INFINITY);
+    }
+    CHECK(read_report_line(R"(finch {"loss": -1e999})")->value("loss") == -INFINITY);
     CHECK(std::isinf(*read_report_line("finch loss=-inf")->value("loss")));
     CHECK(std::isinf(*read_report_line("finch loss=1e999")->value("loss")));
 }
@@ -57,7 +63,7 @@ TEST_CASE("colours, moves of the cursor and titles of terminals are no part of a
     }
 }
 
-TEST_CASE("what was maybe meant for a report is told from other lines") {
+TEST_CASE("a line that looks like a report but is none is told from other lines") {
     for (const char* text : {" finch loss=1", "INFO: finch loss=1", "100%|##|finch loss=1", "Finch loss=1",
                              "finch loss = 1", "finch loss: 1", "finch: loss=1", "[finch] done 0.0.1"}) {
         CAPTURE(text);
@@ -65,7 +71,9 @@ TEST_CASE("what was maybe meant for a report is told from other lines") {
         REQUIRE(line);
         CHECK(line->kind == Kind::near_miss);
         CHECK(line->text == text);
+        CHECK(line->value("loss").has_value() == line->text.ends_with("finch loss=1"));
     }
+    CHECK_FALSE(read_report_line("/finch loss=1x")->value("loss"));
     CHECK_FALSE(read_report_line("loss of finch"));
     CHECK(read_report_line("a finch's loss " + std::string(1000, 'x'))->text.size() == 200);
 }
@@ -101,6 +109,15 @@ TEST_CASE(
     REQUIRE_MESSAGE(object->kind == Kind::report, object->problem);
     CHECK(object->values == std::vector<std::pair<std::string, double>>{
                                 {"g,h", 2}, {"\u00fcn\u00ef_\U0001F600_", 3}, {"loss", -INFINITY}});
+
+    for (const char* side : {R"("x": nan)", R"("x": 1e999)", R"("u": "\ud800")", R"("u": "\ud800\ud800\udc00 \udc00")",
+                             R"("u": "\\\" nan")", R"("\ud83d": 1)", R"("x": [nan, -inf])"}) {
+        CAPTURE(side);
+        const auto line = read_report_line(std::string("finch {\"loss\": 0.3, ") + side + ", \"y\": 2}");
+        REQUIRE_MESSAGE(line->kind == Kind::report, line->problem);
+        CHECK(line->value("loss") == 0.3);
+        CHECK(line->value("y") == 2);
+    }
 
     std::string many = "finch";
     for (int i = 0; i < 150; ++i) {

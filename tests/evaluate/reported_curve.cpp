@@ -43,6 +43,21 @@ TEST_CASE("epochs count from 1, unless they are said; one that comes again repla
     CHECK_FALSE(add(curve, "loss=9 epoch=2"));
     CHECK(numbers(curve) == std::vector<std::int32_t>{1, 2});
     CHECK(curve.losses() == std::vector<double>{5, 9});
+    CHECK_FALSE(add(curve, "loss=6 epoch=7"));
+    CHECK_FALSE(add(curve, "loss=1"));
+    CHECK(numbers(curve) == std::vector<std::int32_t>{1, 2, 7, 8});
+}
+
+TEST_CASE("a report is known if its epoch is, or without one its loss") {
+    ReportedCurve curve;
+    CHECK_FALSE(add(curve, "loss=5"));
+    CHECK_FALSE(add(curve, "loss=nan"));
+    for (const char* known : {"loss=5", "loss=nan", "loss=5.1 epoch=1"}) {
+        CHECK(curve.has(*read_report_line(std::string("finch ") + known)));
+    }
+    for (const char* other : {"loss=4", "loss=5 epoch=3"}) {
+        CHECK_FALSE(curve.has(*read_report_line(std::string("finch ") + other)));
+    }
 }
 
 TEST_CASE("what is no epoch is refused, and changes nothing") {
@@ -73,7 +88,9 @@ TEST_CASE("what was kept is recalled to the last bit, but for a torn line") {
     CHECK(std::isnan(again.losses()[1]));
     CHECK(again.losses()[2] == 0.30000000000000004);
     CHECK(again.epochs()[2].seconds == 2);
-    CHECK_FALSE(add(again, "loss=7"));  // a program that begins anew
+    CHECK_FALSE(add(again, "loss=7"));  // a program that resumes
+    CHECK(numbers(again) == std::vector<std::int32_t>{1, 2, 3, 4});
+    CHECK_FALSE(add(again, "loss=8 epoch=1"));  // one that begins anew
     CHECK(numbers(again) == std::vector<std::int32_t>{1});
     CHECK_FALSE(curve.keep(folder.path() / "no/such/folder"));
 }

@@ -73,7 +73,7 @@ TEST_CASE("one result of any start is enough for the search to go on to its end"
     CHECK(world.workers_[0]->exit_reason() == ExitReason::complete);
 }
 
-TEST_CASE("a later start tries as often again, and goes on where the cause is mended") {
+TEST_CASE("a later start tries as many again, and goes on if the cause is fixed") {
     World world = failing_world(2, 1);
     world.retries = 1;
     REQUIRE(world.run(plenty));
@@ -92,7 +92,7 @@ TEST_CASE("a later start tries as often again, and goes on where the cause is me
     CHECK(world.recorded().unfinished().empty());
 }
 
-TEST_CASE("kills at any moment of it change nothing") {
+TEST_CASE("giving up: kills at any moment change nothing") {
     for (int rounds = 5; rounds < 120; rounds += 7) {
         World world = failing_world(4, 2);
         world.run(rounds);

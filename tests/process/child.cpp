@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <doctest/doctest.h>
+#include <sched.h>
 #include <sys/resource.h>
 
 using namespace finch;
@@ -19,6 +20,27 @@ std::string not_started(Launcher& launcher, const Program& program) {
     const Ended ended = finish(child);
     CHECK(ended.code == 127);
     return ended.problem;
+}
+
+std::vector<int> cpus_of_this_thread() {
+    cpu_set_t set;
+    REQUIRE(::sched_getaffinity(0, sizeof set, &set) == 0);
+    std::vector<int> cpus;
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (CPU_ISSET(cpu, &set)) {
+            cpus.push_back(cpu);
+        }
+    }
+    return cpus;
+}
+
+void set_cpus_of_this_thread(const std::vector<int>& cpus) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const int cpu : cpus) {
+        CPU_SET(cpu, &set);
+    }
+    REQUIRE(::sched_setaffinity(0, sizeof set, &set) == 0);
 }
 
 long peak_kilobytes() {
@@ -48,14 +70,37 @@ TEST_CASE("start: what cannot be started ends with the reason") {
     elsewhere.folder = "/no/such/folder";
     Program too_long = program({"true", std::string(std::size_t{1} << 20U, 'x')});
 
-    CHECK(not_started(launcher, program({"finch-no-such-program"})) == std::strerror(ENOENT));
-    CHECK(not_started(launcher, program({"/no/such/program"})) == std::strerror(ENOENT));
-    CHECK(not_started(launcher, program({folder / "data"})) == std::strerror(EACCES));
-    CHECK(not_started(launcher, program({folder.path()})) == std::strerror(EACCES));
+    const auto because = [](const std::string& name, int code) {
+        return name + " cannot be started: " + std::strerror(code);
+    };
+    CHECK(not_started(launcher, program({"finch-no-such-program"})) == because("finch-no-such-program", ENOENT));
+    CHECK(not_started(launcher, program({"/no/such/program"})) == because("/no/such/program", ENOENT));
+    CHECK(not_started(launcher, program({folder / "data"})) == because(folder / "data", EACCES));
+    CHECK(not_started(launcher, program({folder.path()})) == because(folder.path(), EACCES));
     CHECK(not_started(launcher, elsewhere) == std::string("/no/such/folder: ") + std::strerror(ENOENT));
-    CHECK(not_started(launcher, too_long) == std::strerror(E2BIG));
+    CHECK(not_started(launcher, too_long) == because("true", E2BIG));
     CHECK(not_started(launcher, program({})) == "no program is named");
     CHECK(not_started(launcher, program({"echo", std::string("a\0b", 3)})).find("null byte") != std::string::npos);
+}
+
+TEST_CASE("start: a script without its interpreter is named, and a long name leaves room for the reason") {
+    Launcher launcher = new_launcher();
+    const TemporaryFolder folder;
+    put_contents(folder / "script", "#!/no/such/interpreter\n");
+    put_contents(folder / "other", "#!/bin/sh\r\n");
+    for (const char* name : {"script", "other"}) {
+        std::filesystem::permissions(folder / name, std::filesystem::perms::owner_all);
+    }
+    const std::string reason =
+        std::string(" cannot be started: ") + std::strerror(ENOENT) + " (is the interpreter in its first line there?)";
+    const Program searched{{"other"}, {"PATH=/no/such/folder:" + folder.path().string()}, "/"};
+    const Program relative{{"./script"}, {}, folder.path()};
+
+    CHECK(not_started(launcher, program({folder / "script"})) == (folder / "script").string() + reason);
+    CHECK(not_started(launcher, searched) == "other" + reason);
+    CHECK(not_started(launcher, relative) == "./script" + reason);
+    CHECK(not_started(launcher, program({std::string(250, 'x')})) ==
+          "…" + std::string(160, 'x') + " cannot be started: " + std::strerror(ENOENT));
 }
 
 TEST_CASE("start: arguments, environment and folder are those of the program alone") {
@@ -79,6 +124,23 @@ TEST_CASE("start: signals as by default, and no descriptor but the three") {
         "print(sorted(os.listdir('/proc/self/fd'))[:-1], os.getpgrp() == os.getpid())";
 
     CHECK(lines_of(launcher.start(python(text))) == Lines{"0", "0", "['0', '1', '2'] True"});
+}
+
+TEST_CASE("start: a program runs on the CPUs that it is given, also on others than the caller's") {
+    const std::vector<int> all = cpus_of_this_thread();
+    set_cpus_of_this_thread({all.front()});
+    Launcher launcher = new_launcher();
+    set_cpus_of_this_thread(all);
+    Program own = python("import os; print(*sorted(os.sched_getaffinity(0)))");
+    Program given = own;
+    given.cpus = all;
+    std::string text;
+    for (const int cpu : all) {
+        text += (text.empty() ? "" : " ") + std::to_string(cpu);
+    }
+
+    CHECK(lines_of(launcher.start(own)) == Lines{std::to_string(all.front())});
+    CHECK(lines_of(launcher.start(given)) == Lines{text});
 }
 
 TEST_CASE("start: an environment of a megabyte") {

@@ -105,7 +105,28 @@ TEST_CASE("ended: what outlives its program is ended without being asked for") {
     const std::string marker = new_marker();
     Child child = launcher.start(shell("(setsid sleep 1000 &); sleep 1000 & exit 6", {marker}));
 
-    CHECK(finish(child) == Ended{6, 0, ""});
+    CHECK(finish(child) == Ended{6, 0, "", 2});
+    CHECK(alive_with(marker) == 0);
+}
+
+TEST_CASE("ended: a filter of the program's output has time for its last lines") {
+    Launcher launcher = new_launcher();
+    const std::string slow = "while kill -0 $$; do :; done 2>&-; cat; echo end";
+    for (const std::string& filter : {slow, slow + " >&2", "cat 2>&- | { " + slow + "; }"}) {
+        CAPTURE(filter);
+        Child child = launcher.start(program({"bash", "-c", "exec > >(" + filter + "); echo first; echo last"}));
+
+        CHECK(finish(child) == Ended{});
+        CHECK(child.output() + child.errors() == "first\nlast\nend\n");
+    }
+}
+
+TEST_CASE("ended: what holds no standard output of the program is ended, and not counted") {
+    Launcher launcher = new_launcher();
+    const std::string marker = new_marker();
+    Child child = launcher.start(shell(deaf + "sleep 1000 >/dev/null 2>&1 & sleep 1000 >&2 &", {marker}));
+
+    CHECK(finish(child) == Ended{});
     CHECK(alive_with(marker) == 0);
 }
 

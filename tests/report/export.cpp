@@ -166,7 +166,7 @@ TEST_CASE("optuna: a trial has its genes with their distributions, its curve, an
     }
 }
 
-TEST_CASE("optuna: the metric has its name, and intermediate values are of the same measure or left out") {
+TEST_CASE("optuna: the metric has the measure's name, and intermediate values are of that measure or left out") {
     search::Individual one = trained(0, 1, noon, 3);
     one.curve[0].validation_accuracy = 0.25;
     one.curve[1].validation_accuracy = std::numeric_limits<double>::quiet_NaN();

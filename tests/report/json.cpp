@@ -109,7 +109,7 @@ TEST_CASE("json: an individual with its curve") {
                     ConfigError);
 }
 
-TEST_CASE("an individual's text: what all ranks and the problem say alike stands there once") {
+TEST_CASE("an individual's text: output that ranks and the problem have in common is printed once") {
     const testing::TemporaryFolder folder;
     const store::RunDirectory directory(folder / "run");
     search::Individual one = evaluated(1, 7);

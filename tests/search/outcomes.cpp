@@ -37,6 +37,26 @@ TEST_CASE("equal problems are counted together, whatever the numbers and folders
         "'/tmp/tmpk3j_x8/0.0.2/data/tex.h5'; 1 × exit code 3; 1 × out of memory: it needs 12 MiB, and 3 MiB are left");
 }
 
+TEST_CASE("a signal or a missing loss is the problem, whatever the program wrote before; remarks are not") {
+    const std::string signal = "ended by signal 9 (Killed, as the kernel does where memory runs out)";
+    const std::string mute = "it ended without a loss: no line of standard output begins with 'finch loss='";
+    const std::string left = "it ended while 2 of its processes still ran (a \"&\" without \"wait\"?)";
+    const std::string panic = "exit code 101: thread 'main' panicked at src/main.rs:5:\n";
+    const auto told = [](const std::string& problem) {
+        Outcomes outcomes;
+        outcomes.add(ended(1, Outcome::failed, problem));
+        return outcomes.problems();
+    };
+
+    CHECK(told(signal + ": a.py:3: UserWarning: slow\n  warnings.warn(\n") == ": 1 × " + signal);
+    CHECK(told("rank 1: ended by signal 6 (Aborted): trace\nCudaError: lost\ncore") ==
+          ": 1 × rank 1: ended by signal 6 (Aborted): CudaError: lost");
+    CHECK(told("ended by signal 6 (Aborted): CudaError: lost") == ": 1 × ended by signal 6 (Aborted): CudaError: lost");
+    CHECK(told(mute + "\nloading\nno data") == ": 1 × " + mute);
+    CHECK(told(left + ": loading") == ": 1 × " + left);
+    CHECK(told(panic + "bad gene\nnote: run with `RUST_BACKTRACE=1`") == ": 1 × bad gene");
+}
+
 TEST_CASE("other exit codes, signals and words are other problems; of many the most frequent are told") {
     CHECK(without_numbers("exit code 3") != without_numbers("exit code 4"));
     CHECK(without_numbers("ended by signal 9 (Killed)") != without_numbers("ended by signal 11 (Killed)"));

@@ -400,7 +400,7 @@ TEST_CASE("a loss that is not finite protects no training from pruning, and ends
     }
 }
 
-TEST_CASE("others without a finite loss at a rung came there, as the worst") {
+TEST_CASE("individuals without a finite loss at a rung count there, as the worst") {
     for (const double bad : not_finite) {
         Population population(ExchangeKind::none, 1);
         for (std::uint32_t number = 1; number <= 5; ++number) {

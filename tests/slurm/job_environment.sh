@@ -50,7 +50,7 @@ check "all components of a heterogeneous job take part, each with its tasks and 
 arrange; answers 2 0:12; during "scontrol-show *" 'exit 1'; act SLURM_HET_SIZE=2
 check "all of them take part if Slurm does not describe them" called "srun --mpi=pmix --kill-on-bad-exit=1 --het-group=0-1 --cpus-per-task=3"
 arrange; answers 2 0:12; record_of 1 2 1 2 >"$scratch/record"; act SLURM_HET_SIZE=2
-check "a job that a heterogeneous one has submitted is none" not_called --het-group
+check "a job that a heterogeneous job has submitted is not heterogeneous" not_called --het-group
 
 # --- The job's name and comment ---
 
@@ -143,7 +143,41 @@ done
 arrange; answers 2; echo 2 >"$scratch/srun-code"; job_script=$scratch/own submit "$scratch/project/job.sh" "$scratch/bin" HOME="$scratch/home"
 check "a failure ends a job script of set -e" exits 2
 
-# Without srun: who says how many ranks.
+# What that script has set for itself counts in it alone, and it is not begun again.
+cat >"$scratch/own" <<'END'
+set -euo pipefail -o posix
+IFS=$'\n\t'
+trap 'echo cleaned up' TERM
+echo "begins with $1"
+. "$scratch/repository/jobs/evolve.sbatch" "$scratch/repository/configs/mnist.yaml"
+trap -p TERM
+shopt -qo posix && echo "posix, with ${#IFS} separators"
+END
+arrange; answers 75:1 75:2; job_script=$scratch/own act a
+check "a strict job script: its options and its separators are as before" said "posix, with 2 separators"
+check "a strict job script: its traps are as before" said "trap -- 'echo cleaned up' "
+check "a strict job script begins once" test "$(grep -c '^begins with a' "$scratch/output")" = 1
+check "a strict job script: the state is read" said "the state"
+arrange; answers 75:1:run/1 78:1:run/2; job_script=$scratch/own act
+check "a strict job script: a search that gave up is not requeued" not_requeued
+for posix in POSIXLY_CORRECT=1 SHELLOPTS=posix; do
+    arrange; answers 2 0:12; act $posix
+    check "$posix: a run goes its way" exits 0
+done
+
+# What loaders and wrappers of the program print is not its answer.
+sed -i '2a echo "ERROR: ld.so: object libmon.so from LD_PRELOAD cannot be preloaded: ignored." >\&2; echo "Loading finch/0.1"' \
+    "$scratch/repository/build/finch"
+arrange; answers 75:1 75:2 75:3; act
+check "lines before the answer: a search that came further is requeued" requeued
+check "lines before the answer: the starts stand in the run directory" grep -q 'progress 2 gain some' "$starts"
+arrange; answers 75:1 0:12; echo 143 >"$scratch/srun-code"; act
+check "lines before the answer: a complete run is complete" exits 0
+arrange; answers 75:1 78:1; act
+check "lines before the answer: a search that gave up is not requeued" not_requeued
+make_stand_ins
+
+# Without srun: which variable gives the number of ranks.
 ranks_of() {  # RANKS NAME=VALUE…
     local expected=$1
     shift
@@ -157,9 +191,9 @@ ranks_of 2 SLURM_NTASKS_PER_NODE=2
 ranks_of 6 SLURM_NTASKS_PER_NODE=2 SLURM_NNODES=3
 ranks_of 7 'SLURM_TASKS_PER_NODE=2(x3),1'
 ranks_of 5 SLURM_NTASKS=many SLURM_NPROCS=5
-check "who says so is said" said "mpirun starts 5 ranks (SLURM_NPROCS)"
+check "the variable that gives the number is named" said "mpirun starts 5 ranks (SLURM_NPROCS)"
 arrange; answers 2 0:12; act SLURM_JOB_ID= SLURM_NTASKS=2 SLURM_JOB_NUM_NODES=2
-check "two nodes that nothing names are told of" said "on 2 node(s), all here: "
+check "it says that all ranks run here if nothing names the two nodes" said "on 2 node(s), all here: "
 
 arrange; answers 2 0:12; act SLURM_JOB_ID= SLURM_NTASKS=6
 check "without srun it is mpirun that starts the ranks" called "mpirun -n 6"

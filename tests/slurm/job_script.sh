@@ -149,7 +149,7 @@ check "a heading, and a line for each component, are no harm" called deadline=18
 for value in 1000 tomorrow 99999999999999999999; do
     arrange; answers 2 0:12; echo N/A >"$scratch/end"; act FINCH_DEADLINE="$value"
     check "a deadline of $value is no deadline" called deadline=none
-    check "a deadline of $value is named" said "FINCH_DEADLINE=$value is no time to come"
+    check "a deadline of $value is named" said "FINCH_DEADLINE=$value is not a time in the future"
 done
 arrange; answers 2 0:12; act SLURM_JOB_END_TIME=1000
 check "an end before the start is not Slurm's, so squeue is asked" called deadline=1893456000

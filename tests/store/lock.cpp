@@ -11,6 +11,7 @@
 #include <csignal>
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <sys/stat.h>
@@ -178,6 +179,21 @@ TEST_CASE("many locks are watched at the same time") {
     CHECK(waited < 30);
     CHECK(std::count(locked.begin(), locked.end(), true) == 1);
     CHECK(locked[7]);
+}
+
+TEST_CASE("a copy of a run that goes on is free, and so is a dead one's whose process number lives again") {
+    const TemporaryFolder folder;
+    const RunDirectory original(folder / "run");
+    const RunDirectory copy(folder / "copy");
+    original.create();
+    copy.create();
+    const pid_t holder = start_holder(original, "", LockKind::automatic);
+    std::filesystem::copy_file(original.lock(), copy.lock());
+
+    CHECK(are_locked({original, copy}) == std::vector{true, false});
+    CHECK(try_lock(original, "", LockKind::automatic) == 1);
+    CHECK(try_lock(copy, "", LockKind::automatic) == 0);
+    kill_holder(holder);
 }
 
 TEST_CASE("a process of another machine with this one's host name is not looked for among those of this one") {

@@ -23,7 +23,7 @@ void check_data(const config::Config& config, const data::Datasets& datasets);
 [[nodiscard]] std::string data_text(const config::Config& config, const data::Datasets& datasets);
 /// A line for each of data.systems: its images, and its share of an epoch.
 [[nodiscard]] std::vector<std::string> systems_lines(const config::Config& config, const data::Datasets& datasets);
-/// Labels that no image has which trains, and channels that never vary.
+/// Warnings of labels that no training image has, and of channels that never vary.
 [[nodiscard]] std::vector<std::string> data_warnings(const config::Config& config, const data::Datasets& datasets);
 
 }  // namespace finch::app

@@ -19,7 +19,7 @@ struct RunOptions {
     bool fresh = false;
     bool profile = false;                           ///< finch train: measures where the time goes
     std::optional<std::vector<std::string>> genes;  ///< finch train: name=value for every gene; nothing: a search
-    bool is_trial = false;                          ///< finch plan --try: says nothing of what it found
+    bool is_trial = false;                          ///< finch plan --try: prints no summary
 };
 
 /// Collective over the world. finch evolve and finch train: runs or resumes a search. `launcher` starts the programs of

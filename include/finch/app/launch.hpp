@@ -3,11 +3,15 @@
 #include "finch/comm/mpi.hpp"
 
 #include <functional>
+#include <string>
 
 /// How a verb runs, and what becomes of what it throws: a message and an exit code.
 namespace finch::app {
 
-/// Runs a verb that needs no MPI.
+/// "finch: TEXT" on standard error, whatever becomes of that.
+void complain(const std::string& text) noexcept;
+
+/// Runs a verb that needs no MPI. Where what it printed could not be written, that is a fault.
 [[nodiscard]] int alone(const std::function<int()>& verb);
 
 /// What becomes of a launch that MPI cannot have heard of: it is refused, or the verb itself tells of it.

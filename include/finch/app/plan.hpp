@@ -3,6 +3,7 @@
 #include "finch/comm/mpi.hpp"
 #include "finch/config/config.hpp"
 #include "finch/data/dataset.hpp"
+#include "finch/evaluate/command_line.hpp"
 #include "finch/process/launcher.hpp"
 
 #include <filesystem>
@@ -46,6 +47,8 @@ struct Question {
 
 /// The checked configuration; prints what search.first found.
 [[nodiscard]] config::Config load_to_plan(const PlanOptions& options);
+/// Prints what is to say of a command.
+void print_command_notes(const evaluate::CommandLine& line);
 /// A path of the data that is not there; nothing: all are.
 [[nodiscard]] std::optional<std::string> absent_data(const data::Options& options);
 /// `datasets`: stand-ins where the data are not here; null: nothing is known of them.

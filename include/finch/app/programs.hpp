@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace finch::app {
 
@@ -27,6 +28,13 @@ struct PreparedPrograms {
 /// Collective over the world: the same with the templates that world rank 0 reads; the program can be started on every
 /// rank's node. Throws ConfigError.
 [[nodiscard]] std::optional<PreparedPrograms> prepare_programs_everywhere(const config::Config& config);
+
+/// What is to say of a command: arguments that are files here, one for all workers, and words of a shell.
+struct CommandNotes {
+    std::vector<std::string> remarks;
+    std::vector<std::string> warnings;
+};
+[[nodiscard]] CommandNotes command_notes(const evaluate::CommandLine& line);
 
 /// Collective over the world. The worker's programs, on this rank; warns of devices that they do not see. `config`,
 /// `prepared`, `group` and `launcher` outlive it.

@@ -20,8 +20,8 @@ public:
     void tick(const search::Population& population) override;
     void said(const std::string& text) override;
     void warned(const std::string& text) override;
-    /// Those that no line told of.
-    void tell_failures();
+    /// Logs the number of failures that no line has named yet.
+    void report_failures();
 
 private:
     [[nodiscard]] std::string summary(const search::Population& population) const;

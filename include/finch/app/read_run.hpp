@@ -9,7 +9,7 @@
 
 namespace finch::app {
 
-/// A run as the verbs that tell of it read it, its state as `finch status` has it.
+/// A run as the reading verbs need it, with the state that `finch status` prints.
 struct ReadRun {
     store::Recovered recovered;
     config::Config config;

@@ -14,7 +14,7 @@ enum class RunState : std::uint8_t {
     stopped,      ///< it ended in good order and waits to be resumed
     terminated,   ///< the same with seconds left, or a peer dead
     interrupted,  ///< it ended otherwise
-    gave_up,      ///< it ended in good order, as no evaluation gave a result
+    gave_up,      ///< it ended in good order, because no evaluation gave a result
 };
 constexpr std::array<std::string_view, 6> words_of(RunState) {
     return {"running", "complete", "stopped", "terminated", "interrupted", "gave up"};

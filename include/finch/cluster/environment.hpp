@@ -45,14 +45,14 @@ struct Slurm {
 /// How an MPI library finds the ranks of a Slurm step.
 struct MpiStart {
     bool speaks_pmi = true;            ///< PMI-1 or PMI-2, not PMIx alone
-    bool starts_alone_in_step = true;  ///< one process in a step needs no PMIx: Open MPI before 5 refuses
+    bool starts_alone_in_step = true;  ///< a single process in a step starts without PMIx; not in Open MPI before 5
 };
 
 /// An error text where srun and MPI do not speak with each other: world size 1 inside a step of several tasks.
 [[nodiscard]] std::optional<std::string> launch_problem(const Slurm& slurm, int world_size);
 
-/// The same before MPI_Init, which would fail with messages of its own: a Slurm step in whose environment there is
-/// nothing that this MPI speaks (`srun --mpi=none`, `srun --mpi=pmi2`).
+/// The same before MPI_Init, which would fail with messages of its own: the environment of a Slurm step has no process
+/// management interface that this MPI supports (`srun --mpi=none`, `srun --mpi=pmi2`).
 [[nodiscard]] std::optional<std::string> launch_problem(const Environment& environment, const MpiStart& mpi);
 
 /// How many ranks the launcher started, as far as it tells before MPI_Init.

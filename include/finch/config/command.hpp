@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 2> words_of(Launch) {
     return {"ranks", "leader"};
 }
 
-/// What a program reads of Slurm: the variables of a step that consists of its worker alone, or none.
+/// Slurm's variables in a program's environment: as in a step that consists of its worker alone, or none.
 enum class SlurmVariables { worker, none };
 constexpr std::array<std::string_view, 2> words_of(SlurmVariables) {
     return {"worker", "none"};
@@ -44,6 +44,10 @@ struct CommandObjective {
     Keep keep = Keep::failed;
     std::int64_t output_bytes = 1 << 20;
 };
+
+/// In an evaluation's folder: FINCH_CHECKPOINT_DIR. (`checkpoint` is the name of a file that TensorFlow writes beside
+/// its weights.)
+inline constexpr std::string_view checkpoints_folder = "checkpoints";
 
 /// Names that stand for something beside the genes, in a command and in templates.
 inline constexpr std::array<std::string_view, 5> names_of_evaluation = {"id", "seed", "run", "folder", "here"};
@@ -79,6 +83,10 @@ private:
 /// The arguments of `command`, split at spaces outside of '…' and "…"; a backslash takes the next character as it is,
 /// but within '…'. Throws ConfigError where a quote is open or nothing is there.
 [[nodiscard]] std::vector<std::string> split_command(const std::string& command);
+
+/// The first word of `command` that only a shell understands, such as "|" or "2>&1", without quotes; empty if there is
+/// none.
+[[nodiscard]] std::string shell_word(const std::string& command);
 
 /// `text` as one word of a POSIX shell.
 [[nodiscard]] std::string quoted_for_shell(const std::string& text);

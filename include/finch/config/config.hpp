@@ -88,7 +88,7 @@ public:
     search::Duplicates duplicates = search::Duplicates::breed;
     std::vector<std::string> reuse;  ///< directories of runs whose results are taken over
     int retries = 0;                 ///< of what failed
-    /// Evaluations of a start without a result that end it, as long as the run has none; 0: auto; nothing: never.
+    /// A start ends after this many evaluations without a result, as long as the run has none. 0: auto; nothing: never.
     std::optional<std::int64_t> give_up_after = 0;
     std::vector<IslandOptions> islands;  ///< none: all are alike
     search::ExchangeOptions exchange;
@@ -152,7 +152,7 @@ private:
 /// genomes. Throws ConfigError with the reason of the most promising one, naming the layer.
 void check_models(const Config& config, nn::SampleShape sample, std::int64_t classes);
 
-/// What the first objective of an effective configuration is called, which no key of it is checked for.
+/// The measure of the first objective in the text of an effective configuration, whose keys are not checked.
 [[nodiscard]] search::Measure measure_of(const std::string& text);
 
 /// The difference between two fixed texts in words, a line for each key, empty where equal:

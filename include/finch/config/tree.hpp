@@ -42,9 +42,9 @@ struct Tree {
 [[nodiscard]] std::string emit(const Tree& tree, std::size_t indent = 0);
 
 /// Applies "path.to.key=value" (list items as "model.0.conv.kernel" or "model[0].conv.kernel"), the value in YAML.
-/// Makes sections that are not there yet. One value for a gene that is
-/// searched is kept beside what it is searched in, as the gene's `value`. What the configuration does not know is found
-/// when it is checked. Throws ConfigError.
+/// Makes sections that are not there yet. If a gene that is searched gets one value, this becomes its `value`, beside
+/// the range or options that it is searched in. Unknown keys are found when the configuration is checked. Throws
+/// ConfigError.
 void apply_setting(Tree& root, const std::string& setting);
 
 /// A plain scalar's value, as strict as the messages say: whole numbers are decimal ("0x10", "1_000", "010" and "1e3"

@@ -14,7 +14,7 @@ namespace finch::data {
 /// "0 cat, 1 dog": at most ten of them; empty if the classes have no names.
 [[nodiscard]] std::string class_names_text(const Dataset& set);
 
-/// Which labels no image that trains has, and where they occur instead; empty if there are none, or there are targets.
+/// Which labels no training image has, and where they occur instead; empty if there are none, or there are targets.
 /// `test` may be empty.
 [[nodiscard]] std::string untrained_labels_text(const Dataset& training, const Dataset& test, const Split& split);
 

@@ -50,16 +50,18 @@ private:
     struct Running {
         bool used = false;
         bool is_retry = false;  ///< it began once more
+        std::int32_t port = 0;  ///< MASTER_PORT
         EndReason end_reason = EndReason::none;
         search::Individual individual{};
         ReportedCurve curve{};
-        std::string misreport{};  ///< what could not be read
-        double reported_at = 0;   ///< steady seconds: the first report came; 0: none has
+        std::string misreport{};   ///< what could not be read
+        ReportLine behind_text{};  ///< the last report that came behind other text, after one that counts
+        double reported_at = 0;    ///< steady seconds of the first report; 0: none came
         ProgramOrder::Answers answers{};
         bool is_pruned = false;
         double began = 0;         ///< steady seconds, in this start
         double ended_at = 0;      ///< steady seconds: ended by a signal from elsewhere, maybe that of a stop; 0: not
-        double waits_since = 0;   ///< steady seconds: a rank has ended and others run; 0: not so
+        double waits_since = 0;   ///< steady seconds since when a rank has ended and others run; 0: not so
         std::int32_t rung = 0;    ///< that was told of
         std::int32_t epochs = 0;  ///< that were told of
         double tell_at = 0;       ///< steady seconds: its progress, next
@@ -79,6 +81,7 @@ private:
     [[nodiscard]] std::string problem_of(const Running& running, bool failed) const;
     [[nodiscard]] search::Individual interrupted(std::uint32_t slot);
     [[nodiscard]] bool begins_again(std::uint32_t slot, Programs::Fault fault);
+    void warn_of_end(const Running& running, const search::Individual& individual);
     void warn_of_waiting(std::uint32_t slot, const Programs::Standing& standing);
     void note_starts(std::uint32_t slot, const Programs::Standing& standing);
     void add_time(search::Individual& individual, double began) const;

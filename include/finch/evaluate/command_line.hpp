@@ -33,8 +33,7 @@ public:
         bool resumes = false;
         std::string hosts{};  ///< of the worker
         std::filesystem::path hostfile{};
-        /// FINCH_CHECKPOINT_DIR. (`checkpoint` is the name of a file that TensorFlow writes beside its weights.)
-        [[nodiscard]] std::filesystem::path checkpoints() const { return folder / "checkpoints"; }
+        [[nodiscard]] std::filesystem::path checkpoints() const { return folder / config::checkpoints_folder; }
     };
     [[nodiscard]] std::vector<std::string> arguments(const search::Individual& individual, const Paths& paths) const;
     /// FINCH_GENE_NAME for every active gene, FINCH_ID, FINCH_SEED, FINCH_RUN, FINCH_FOLDER, FINCH_CHECKPOINT_DIR and,
@@ -48,6 +47,16 @@ public:
                                                            const Paths& paths) const;
     /// Whether the command or a template names {hostfile}.
     [[nodiscard]] bool uses_hostfile() const;
+    /// An argument that stays a file of the folder in which Finch was started.
+    struct SharedFile {
+        std::string argument;
+        std::filesystem::path file;
+        /// Neither the program nor executable nor, by its ending, a script or settings, and writable.
+        bool may_be_written = false;
+    };
+    [[nodiscard]] const std::vector<SharedFile>& shared_files() const noexcept { return shared_files_; }
+    /// A word that only a shell understands, where none is; empty if there is none.
+    [[nodiscard]] std::string shell_word() const;
     /// The program that is started; empty where a shell is.
     [[nodiscard]] std::string program() const;
 
@@ -60,10 +69,12 @@ private:
     std::uint64_t seed_;
     std::filesystem::path here_;
     std::vector<config::Template> arguments_;  ///< of a shell: its one command
+    std::vector<SharedFile> shared_files_;
     std::map<std::string, config::Template> files_;
 };
 
-/// Throws ConfigError where `program` is none that could be started here: looked up in PATH, unless it has a slash.
+/// Throws ConfigError where `program` is none that could be started from any folder here: looked up in PATH, unless it
+/// has a slash; a script needs its interpreter.
 void check_program(const std::string& program);
 
 /// The seed of a program: 31 random bits of the run's seed and the individual.

@@ -40,8 +40,9 @@ struct ProgramPlace {
     int local_size = 1;
 };
 
-/// The variables of `started` that programs inherit: those of Open MPI, PMIx, PMI and Slurm that describe Finch's own
-/// launch are left out. With SlurmVariables::none, SLURM_CONF alone is inherited of Slurm's.
+/// The variables of `started` that programs inherit: those of MPI's launchers and Slurm that describe Finch's own
+/// launch are left out, and those that Finch sets itself (FINCH_RESUME and the like). With SlurmVariables::none,
+/// SLURM_CONF alone is inherited of Slurm's.
 [[nodiscard]] Variables inherited_variables(const cluster::Environment& started, config::SlurmVariables slurm);
 /// As torchrun sets them, and NODE_RANK, but for MASTER_ADDR, MASTER_PORT and TORCHELASTIC_RUN_ID.
 [[nodiscard]] Variables torchrun_variables(const ProgramPlace& place);
@@ -51,7 +52,7 @@ struct ProgramDevices {
     std::size_t seen = 0;  ///< how many devices one process sees
     std::string problem;   ///< a rank does not see its device; empty if each does
 };
-/// As Slurm sets them in a job whose nodes are the worker's, in a step whose tasks are the program's processes; empty
+/// Slurm's variables as in a job on the worker's nodes, in a step of the program's processes; empty
 /// outside of a job. `address`: of rank 0's node.
 [[nodiscard]] Variables slurm_variables(const cluster::Environment& started, const WorkerPlaces& worker,
                                         const ProgramPlace& place, const std::string& address,
@@ -60,6 +61,11 @@ struct ProgramDevices {
 /// Collective over the worker. Each rank takes one of the devices that it sees.
 [[nodiscard]] ProgramDevices devices_of_worker(const comm::Group& group, const WorkerPlaces& worker,
                                                config::Launch launch, const cluster::Environment& started);
+
+/// Collective over the worker. With Launch::leader the CPUs of all its ranks on this node, ascending; else none, as
+/// each process has those of its rank. `own`: of this rank.
+[[nodiscard]] std::vector<int> cpus_of_worker(const comm::Group& group, const WorkerPlaces& worker,
+                                              config::Launch launch, const std::vector<int>& own);
 
 /// The environment of this rank's programs: what Finch was started with, without what describes Finch's own launch,
 /// and what describes the program's.
@@ -76,6 +82,8 @@ public:
     [[nodiscard]] const std::string& hosts() const noexcept { return hosts_; }
     /// A line "n1 slots=2" for each node, as Open MPI and Horovod read it.
     [[nodiscard]] const std::string& hostfile() const noexcept { return hostfile_; }
+    /// That programs may run on; empty: those of this rank.
+    [[nodiscard]] const std::vector<int>& cpus() const noexcept { return cpus_; }
     [[nodiscard]] const std::string& device_problem() const noexcept { return device_problem_; }
 
 private:
@@ -83,6 +91,7 @@ private:
     std::string hosts_;
     std::string hostfile_;
     std::string device_problem_;
+    std::vector<int> cpus_;
 };
 
 /// A port of TCP that nothing on this node listens at now; 0 if none can be had.

@@ -52,7 +52,7 @@ public:
     };
     struct Place {
         WorkerPlaces ranks;
-        int threads = 1;          ///< of this rank
+        int threads = 1;          ///< of this rank's programs
         store::RunDirectory run;  ///< its path is absolute
     };
 
@@ -67,14 +67,18 @@ public:
     /// Collective over the worker. The leader's order, to all.
     std::vector<Standing> command(const ProgramOrder& order);
 
-    /// What this rank's program has said since the last call.
+    /// What this rank's program has said since the last call: reports, questions, what is no report but has a
+    /// loss, 'finch done' of another individual.
     [[nodiscard]] std::vector<ReportLine> take_reports(std::uint32_t slot);
     /// Whether this rank's program has just ended, or said something: there is something to look at.
     [[nodiscard]] bool wait(double seconds);
     /// Why the last evaluation of `slot` failed, of the rank that ended first. After `release`.
     [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
-    /// What was maybe meant for a report, of the lowest rank that has said such a thing; may be empty. After `release`.
+    /// A line that looks like a report but is none, of the lowest rank that has one; may be empty. After `release`.
     [[nodiscard]] const std::string& near_miss() const noexcept { return near_miss_; }
+    /// The last lines of standard error of a program that ended with exit code 0, of the lowest rank that has some; may
+    /// be empty. After `release`.
+    [[nodiscard]] const std::string& last_errors() const noexcept { return last_errors_; }
     /// Steady seconds: when this rank's program said something last, or was given the individual.
     [[nodiscard]] double last_heard(std::uint32_t slot) const { return slots_.at(slot).heard; }
     /// What the last evaluation of `slot` took in this start, on all ranks. After `release`.
@@ -99,25 +103,28 @@ private:
         std::uint64_t questions = 0;
         std::uint64_t answered = 0;
         std::vector<ReportLine> reports{};
+        std::int64_t epochs = 0;  ///< of the last report in this start
         std::string problem{};
         std::string near_miss{};
+        std::string last_errors{};
         int signal = 0;             ///< that came from elsewhere and ended it
         double ended_at = 0;        ///< Unix seconds
         bool is_evaluated = false;  ///< from its start to its release
         double began = 0;           ///< steady seconds
         double heard = 0;           ///< steady seconds
     };
-    /// What a rank says of an evaluation's end.
-    struct LastWords {
+    /// How an evaluation ended on one rank.
+    struct RankEnd {
         double ended_at = 0;
         std::string problem{};
         std::string near_miss{};
+        std::string last_errors{};
     };
 
     void start(const ProgramOrder& order);
     void look(Slot& slot) const;
     void take_line(Slot& slot, ReportLine line) const;
-    void gather_last_words(const Slot& slot);
+    void gather_ends(const Slot& slot);
     void judge(Slot& slot, const process::Ended& ended) const;
     void fail(Slot& slot, const std::string& why, Fault fault) const;
     static void answer(Slot& slot, const ProgramOrder::Answers& answers);
@@ -145,6 +152,7 @@ private:
     energy::Energy energy_;
     std::string problem_;
     std::string near_miss_;
+    std::string last_errors_;
 };
 
 }  // namespace finch::evaluate

@@ -18,9 +18,13 @@ public:
     /// `ranks`: that evaluate it.
     explicit ReportedCurve(std::int32_t ranks = 1) : ranks_(ranks) {}
 
-    /// Adds an epoch, in place of that epoch and later ones if they were reported before. Without an epoch's number
-    /// reports count from 1. Returns what is wrong with `line`, which it quotes; nothing if it was added.
+    /// Adds an epoch, in place of that epoch and later ones if they were reported before. Without a number
+    /// the epoch is the one after the last, 1 at first. Returns what is wrong with `line`, which it quotes; nothing if
+    /// it was added.
     std::optional<std::string> add(const ReportLine& line);
+
+    /// Whether a report says what is known of one of the epochs: that epoch, or that loss.
+    [[nodiscard]] bool has(const ReportLine& line) const;
 
     /// Appends the last epoch to a file, as a line that recall() reads. False where it cannot be written.
     [[nodiscard]] bool keep(const std::filesystem::path& path) const;
@@ -33,7 +37,6 @@ public:
 
 private:
     std::int32_t ranks_;
-    std::int64_t reported_ = 0;  ///< without a number
     std::vector<Epoch> epochs_;
     std::vector<Metric> metrics_;
     std::vector<double> losses_;

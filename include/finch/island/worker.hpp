@@ -85,7 +85,7 @@ public:
 
 /// How a worker's life ended. `complete`: the budget is used. `stopped`: an orderly stop; unfinished trainings are
 /// saved. `urgent`: like it, but nobody waited for anybody. `storage`: nothing can be written any more. `gave_up`:
-/// world rank 0's word for an orderly stop because no evaluation gives a result.
+/// on world rank 0, an orderly stop because no evaluation gives a result.
 enum class ExitReason { complete, stopped, urgent, storage, gave_up };
 
 /// An island of more leaders spreads its best by gossip; in others every leader hears of everything.

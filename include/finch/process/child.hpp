@@ -49,8 +49,9 @@ public:
     /// Sends a signal to the program's process group alone. Descendants that outlive the program have the time from
     /// then on until end().
     void signal(int number);
-    /// How the program ended, once it and all of its descendants are gone: what outlives it gets TERM, and KILL after
-    /// 2 s. The lines that came before are still there to be taken.
+    /// How the program ended, once it and all of its descendants are gone: what outlives it gets TERM once nothing of
+    /// it holds the program's standard output or standard error, but after 1 s at most, and KILL 2 s later. The lines
+    /// that came before are still there to be taken.
     [[nodiscard]] std::optional<Ended> ended();
     /// When the program itself ended, in Unix seconds; 0 where that is not known.
     [[nodiscard]] double ended_at() const noexcept { return ended_at_; }

@@ -25,7 +25,7 @@ struct Status {
     std::optional<search::Individual> best;  ///< of those that are complete
     search::Outcomes outcomes;
     std::string config;       ///< the effective configuration's text
-    search::Measure measure;  ///< what it makes of the best one's loss
+    search::Measure measure;  ///< what the best one's loss is
     /// Names the run and how often it was started, as "00c0ffee00c0ffee/3"; "none" where no start came to record
     /// itself.
     std::string start = "none";
@@ -45,7 +45,7 @@ struct Status {
 /// FileError where it cannot be read.
 [[nodiscard]] Status status(const store::RunDirectory& directory);
 
-/// How a run is whose archive says `recorded`: running as long as its lock is held.
+/// The state of a run whose archive says `recorded`: running as long as its lock is held.
 [[nodiscard]] RunState state_of(const store::RunDirectory& directory, RunState recorded);
 /// The same of several. One that cannot be read has a problem.
 [[nodiscard]] std::vector<Status> statuses(const std::vector<store::RunDirectory>& directories);

@@ -55,8 +55,8 @@ struct Top {
 /// What a search minimises, with units: "validation error (share of images) and parameters".
 [[nodiscard]] std::string objectives_text(const Competition& competition);
 
-/// All of it: the run's name and state, counts, the best by
-/// `competition`, the front or the final choice, workers, events, and damaged files.
+/// All of it: the run's name and state, counts, the best by `competition`, the front or the final choice, workers,
+/// events, and damaged files.
 [[nodiscard]] std::string overview(const store::Recovered& recovered, const std::string& run, const Top& top,
                                    const Competition& competition);
 

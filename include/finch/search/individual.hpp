@@ -290,10 +290,10 @@ inline constexpr double least_pruned = 1e300;
 /// ranks behind all that have a loss. The reason becomes its problem. Returns whether it had such a loss: programs
 /// report them, and earlier versions wrote them into journals.
 bool mark_bad_loss(Individual& individual);
-/// What can be written of `individual`, so that every reader accepts it: mark_bad_loss(); what problem_of() refuses
-/// gets back its initial values, but for who it is and how it ended; curves and metrics that no record has room for are
-/// thinned. Returns what was changed, "of 0.3.17 …", if that is more than an outcome. Throws Error if it is still
-/// refused, as a genome outside of the space is.
+/// Changes `individual` so that every reader accepts it. First mark_bad_loss(). If problem_of() still refuses it, all
+/// members get their initial values except its id, origin, genome, outcome, loss, accuracy and problem. Epochs and
+/// metrics for which a record has no room are left out. Returns what was changed, "of 0.3.17 …", if that is more than
+/// an outcome. Throws Error if it is refused even then, as a genome outside of the space is.
 [[nodiscard]] std::optional<std::string> make_recordable(Individual& individual, const Space& space);
 
 /// Whether two individuals are the same to the last bit, NaN included.

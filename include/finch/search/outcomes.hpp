@@ -55,8 +55,8 @@ private:
 /// The first and the last line of a problem.
 [[nodiscard]] std::string one_line(const std::string& problem);
 
-/// The text in which individuals differ by chance has gone: words with digits are "#", and of a path the last part
-/// stays. A code and a signal keep their number.
+/// `text` without what differs by chance between individuals: words with digits become "#", and of a path the last part
+/// stays. Exit codes, signals and errnos keep their numbers.
 [[nodiscard]] std::string without_numbers(std::string_view text);
 
 }  // namespace finch::search
