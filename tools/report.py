@@ -49,7 +49,7 @@ def energy_of_all(table):
 
 
 def summary(run):
-    table, done = run.individuals, run.complete
+    table, ranked = run.individuals, run.ranked
     counts = table.outcome.astype(str).value_counts()
     rows = {"state": run.state, "minimises": " and ".join([run.measure.title, *map(str, run.objectives[1:])]),
             "seed": run.attributes["seed"], "individuals": len(table),
@@ -60,8 +60,8 @@ def summary(run):
         rows |= {"ran for": duration(float(run.running_hours(last)[0])), "node-hours": shown(float(run.node_hours(last)[0])),
                  "spent training, all workers": duration(float(np.nansum(table.training_seconds) / 3600))}
         rows |= energy_of_all(table)
-    if len(done):
-        best = done.loc[done.loss.idxmin()]
+    if len(ranked):
+        best = ranked.iloc[0]
         rows |= {"best": best.name, f"its {run.measure.name}": shown(float(best.loss))}
         if np.isfinite(best.accuracy):
             rows["its validation accuracy"] = f"{100 * best.accuracy:.2f} %"
@@ -88,7 +88,7 @@ def genes_text(run, row):
 
 def add_best(page, run, most=5):
     """Those of all islands together, as `finch show` has them."""
-    best = run.complete.sort_values(["loss", "id_number"]).head(most)
+    best = run.ranked.head(most)
     page.section("The best of all", f"{len(best)} of the {len(run.complete)} individuals that were trained to their end.")
     page.table(["id", run.measure.title, "epochs", "genes"],
                [[name, shown(float(row.loss)), row.epochs, genes_text(run, row)] for name, row in best.iterrows()])

@@ -147,6 +147,52 @@ def states(folder):
     passed("the state has the word of finch status")
 
 
+def changed(folder, run, name, change):
+    """A copy of `run` that ends in `name`, the individuals of its archive as `change` leaves them."""
+    (folder.path / "runs" / name).mkdir()
+    shutil.copy(folder.path / "runs" / run / "population.h5", folder.path / "runs" / name)
+    with h5py.File(folder.path / "runs" / name / "population.h5", "r+") as file:
+        rows = file["individuals"][:]
+        change(rows, {word: number for word, number in h5py.check_enum_dtype(rows.dtype["outcome"]).items()})
+        file["individuals"][:] = rows
+
+
+def id_text(number):
+    number = int(number)
+    return f"{number >> 52}.{number >> 32 & 0xFFFFF}.{number & 0xFFFFFFFF}"
+
+
+def same_best(folder):
+    """The best is that of finch status: no repeat of a final choice, and of equal losses the first that was trained."""
+    folder.write("noisy.yaml", "name: noisy\nsearch: {objective: {function: quartic}, budget: {evaluations: 60}, "
+                               "final: {candidates: 4, repeats: 6}}\nworkers: {ranks: 1}\n")
+    folder.run(2, "evolve", "noisy.yaml")
+
+    def make_equal(rows, outcomes):
+        rows["loss"] = 0.5
+        rows["finished"] = rows["finished"][::-1].copy()
+        rows["reused_from"][np.argsort(rows["id"])[:2]] = rows["id"].max()
+
+    def make_repeats_best(rows, outcomes):
+        rows["loss"] -= 100 * (rows["operator"] == 6)
+
+    changed(folder, "words", "equal", make_equal)
+    changed(folder, "noisy", "repeated", make_repeats_best)
+    told = re.search(r"best \S+ (\S+) \((\S+)\)", folder.run(0, "status", "runs/noisy"))
+    third = sorted(individuals(folder.path / "runs/equal"))[2]
+    for name, best, loss in (("noisy", told[2], float(told[1])), ("repeated", told[2], float(told[1])), ("equal", id_text(third), 0.5)):
+        made(folder, f"runs/{name}", "-o", "best.html")
+        page = (folder.path / "best.html").read_text()
+        first = re.search(r"<h2[^>]*>The best of all.*?<td>([^<]*)", page, re.DOTALL)
+        check(f"<td>best</td><td>{best}</td>" in page and first[1] == best, f"{name}: the best is {best}, the table begins with {first[1]}")
+        figures = figures_of(folder.path / "best.html")
+        end = figures["Progress"]["data"][0]["y"][-1]
+        check(abs(end - loss) < 1e-5 * abs(loss), f"{name}: Progress ends at {end}, the best has {loss}")
+        tree = figures.get("Where the best comes from")
+        check(tree["data"][1]["text"][0] == best if tree else f"{best} has no parents" in page, f"{name}: the family tree is another's")
+    passed("the best is that of finch status, without the repeats of a final choice and among equals")
+
+
 def failures_first(folder):
     """A run of which nothing came: the reasons first, and no empty sections."""
     shutil.copytree(folder.path / "runs" / "words", folder.path / "runs" / "failed")
@@ -238,6 +284,7 @@ def main():
         words_for_things(folder)
         states(folder)
         hostile_words(folder)
+        same_best(folder)
         failures_first(folder)
         many_individuals(folder)
         same_measures(folder)

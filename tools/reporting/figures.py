@@ -94,7 +94,7 @@ def learning_curves(run):
         return "No individual of this run has a learning curve."
     known = run.individuals.set_index("id_number")
     chosen = analysis.thinned(known[known.index.isin(curves.individual.unique())], MOST_CURVES)
-    best = run.complete.loss.idxmin() if len(run.complete) else None
+    best = run.ranked.index[0] if len(run.complete) else None
     made = figure(hovermode="closest")
     kinds = {"best": ("#c53030", 4, 1), "pruned": (OUTCOME_COLOURS["pruned"], 1, 0.5), "trained": (OUTCOME_COLOURS["evaluated"], 1, 0.35)}
     lines = {kind: ([], [], []) for kind in kinds}
@@ -265,7 +265,7 @@ def family_tree(run):
     """The ancestors of the best individual, its own generation at the top."""
     if run.complete.empty:
         return "No individual was trained to its end."
-    best = run.complete.loss.idxmin()
+    best = run.ranked.index[0]
     depth, edges = analysis.ancestors(run, best)
     if len(depth) == 1:
         return f"{best} has no parents: it came to its genes by the operator {run.individuals.operator[best]}."

@@ -15,7 +15,7 @@ WORKER_BITS, SEQUENCE_BITS = 20, 32
 ABSENT = {"parameters": 0, "retry_of": 0, "reused_from": 0, "inherited_from": 0, "last_worker": 0, "last_restart": 0,
           "training_seconds": np.nan, "joules": np.nan, "energy_source": "unknown"}  # columns that files of earlier versions lack
 WATCHED_SECONDS = 20  # a lock is renewed every 10
-FINAL = ("evaluated", "pruned", "stopped")
+RANKED = ("evaluated", "pruned")  # outcomes that rank by loss
 
 
 class NoRun(Exception):
@@ -107,14 +107,19 @@ class Run:
 
     @property
     def measured(self):
-        """The individuals that have a loss of their own, in the order in which they ended."""
+        """The individuals that rank by loss, without the repeats of a final choice, in the order in which they ended."""
         table = self.individuals
-        return table[table.outcome.isin(FINAL) & np.isfinite(table.loss)].sort_values(["finished", "id_number"])
+        return table[table.outcome.isin(RANKED) & np.isfinite(table.loss) & (table.operator != "repeat")].sort_values(["finished", "id_number"])
 
     @property
     def complete(self):
         """Those that were trained to their end."""
         return self.measured[self.measured.outcome == "evaluated"]
+
+    @property
+    def ranked(self):
+        """`complete`, the best first, in the order of better() in include/finch/search/individual.hpp."""
+        return self.complete.assign(is_reused=lambda rows: rows.reused_from != 0).sort_values(["loss", "is_reused", "id_number"])
 
     def node_hours(self, times):
         """Node-hours that had been used at each of `times`, Unix seconds."""
