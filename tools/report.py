@@ -151,10 +151,14 @@ def add_best_model(page, run):
         page.pictures(images, captions)
 
 
-def add_results(page, run):
-    add_best(page, run)
+def add_curves(page, run):
     page.section("Learning curves")
     page.figure(figures.learning_curves(run))
+
+
+def add_results(page, run):
+    add_best(page, run)
+    add_curves(page, run)
     add_genes(page, run)
     if len(run.objectives) > 1:
         page.section("The front", "Individuals that no other one beats in all objectives.")
@@ -167,25 +171,27 @@ def add_results(page, run):
 def build(runs):
     run = runs[0]
     page = Page(" and ".join(run.name for run in runs) if len(runs) < 4 else f"{len(runs)} runs")
-    if run.measured.empty:
+    if run.complete.empty:
         page.text(f"{run.name} has no result.")
         add_outcomes(page, run)
     add_summaries(page, runs)
     if len(runs) > 1:
         add_differences(page, runs)
-    if any(len(one.measured) for one in runs):
+    if any(len(one.complete) for one in runs):
         page.section("Progress", f"The smallest {' or '.join(dict.fromkeys(one.measure.name for one in runs))} so far.")
         page.figure(figures.progress(runs))
     if len(runs) > 1:
         page.text(f"What follows is of {run.name}.")
-    if len(run.measured):
+    if len(run.complete):
         add_results(page, run)
+    elif len(run.measured):  # pruned ones alone
+        add_curves(page, run)
     page.section("Workers", "Each bar is a training; below, the share of workers that trained.")
     page.figure(figures.timeline(run))
     if run.individuals.island.nunique() > 1:
         page.section("Exchange between islands")
         page.figure(figures.exchange(run))
-    if run.trains and len(run.measured):
+    if run.trains and len(run.complete):
         add_best_model(page, run)
     page.section("Configuration")
     page.code(run.config)

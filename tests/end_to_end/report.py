@@ -195,16 +195,22 @@ def same_best(folder):
 
 def failures_first(folder):
     """A run of which nothing came: the reasons first, and no empty sections."""
-    shutil.copytree(folder.path / "runs" / "words", folder.path / "runs" / "failed")
-    with h5py.File(folder.path / "runs" / "failed" / "population.h5", "r+") as file:
-        rows = file["individuals"][:]
-        rows["outcome"] = h5py.check_enum_dtype(rows.dtype["outcome"])["failed"]
+    def fail(rows, outcomes):
+        rows["outcome"] = outcomes["failed"]
         rows["loss"] = np.nan
-        file["individuals"][:] = rows
-    made(folder, "runs/failed", "-o", "failed.html")
-    sections = re.findall(r'<h2 id="[^"]*">([^<]*)', (folder.path / "failed.html").read_text())
-    check(sections[0] == "How evaluations ended" and not {"Progress", "Learning curves", "Each gene"} & set(sections), f"sections: {sections}")
-    passed("a run without results shows its failures first")
+
+    def prune_some(rows, outcomes):
+        rows["outcome"] = outcomes["failed"]
+        rows["outcome"][::3] = outcomes["pruned"]
+
+    for name, change, absent in (("failed", fail, {"Progress", "Learning curves", "Each gene"}), ("cut", prune_some, {"Progress", "The best of all", "Each gene"})):
+        changed(folder, "words", name, change)
+        made(folder, f"runs/{name}", "-o", "failed.html")
+        page = (folder.path / "failed.html").read_text()
+        sections = re.findall(r'<h2 id="[^"]*">([^<]*)', page)
+        check(sections[0] == "How evaluations ended" and sections.count(sections[0]) == 1 and not absent & set(sections), f"{name}: sections {sections}")
+        check(f"{name} has no result" in page and ("Learning curves" in sections) == (name == "cut"), f"{name}: sections {sections}")
+    passed("a run without results shows its failures first, also if some were pruned")
 
 
 def hostile_words(folder):
