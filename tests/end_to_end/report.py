@@ -157,6 +157,39 @@ def changed(folder, run, name, change):
         file["individuals"][:] = rows
 
 
+def curves_of_failures(folder):
+    """The best learning curve is there however low the losses of failed individuals are, and those are drawn apart."""
+    folder.write("crash.yaml", """
+name: crash
+search:
+  objective: {command: "for epoch in 1 2 3; do printf 'finch loss=%s epoch=%s\\n' {x} $epoch; done", shell: true}
+  space: {x: {real: [0.5, 1]}}
+  propagator: random
+  budget: {evaluations: 300}
+workers: {ranks: 1}
+""")
+    folder.run(4, "evolve", "crash.yaml")
+
+    def change(rows, outcomes):
+        half = len(rows) // 2
+        rows["outcome"][:half] = [outcomes[word] for word in ("failed", "diverged", "out_of_memory")] * (half // 3)
+        rows["loss"][:half] /= 100
+        rows["loss"][half - 60:half] = np.nan
+
+    changed(folder, "crash", "low", change)
+    made(folder, "runs/low", "-o", "low.html")
+    figures = figures_of(folder.path / "low.html")
+    traces = {trace["name"]: trace for trace in figures["Learning curves"]["data"]}
+    words, rows = outcome_words(folder.path / "runs/low"), individuals(folder.path / "runs/low")
+    trained = {id_text(key) for key, row in rows.items() if words[row["outcome"]] == "evaluated"}
+    best = min((row["loss"], key) for key, row in rows.items() if words[row["outcome"]] == "evaluated")[1]
+    check(set(traces["best"]["text"]) == {id_text(best)}, f"the best curve is {set(traces['best']['text'])}, the best {id_text(best)}")
+    check(set(traces["trained"]["text"]) <= trained, f"drawn as trained: {set(traces['trained']['text']) - trained}")
+    failed = set(traces["failed"]["text"])
+    check(failed and not failed & trained and len(failed) <= 50, f"drawn as failed: {failed}")
+    passed("learning curves: the best is always there, and failed ones are drawn apart")
+
+
 def id_text(number):
     number = int(number)
     return f"{number >> 52}.{number >> 32 & 0xFFFFF}.{number & 0xFFFFFFFF}"
@@ -291,6 +324,7 @@ def main():
         states(folder)
         hostile_words(folder)
         same_best(folder)
+        curves_of_failures(folder)
         failures_first(folder)
         many_individuals(folder)
         same_measures(folder)
