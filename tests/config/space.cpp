@@ -165,16 +165,37 @@ std::pair<std::string, bool> given(const search::Gene& gene) {
 
 TEST_CASE("a value that is not searched stays the text that was written") {
     std::istringstream texts(
-        "3.10 007 1e3 1e-3 0x10 0o17 1_000 +5 .5 5. 0.50 yes no on off true 2026-11-25 12:30:00 .inf .nan nan inf ~x "
-        "9223372036854775808 0.1000000000000000055511151231257827");
+        "3.10 007 -01 00 00.5 01e3 1.50e3 .5e1 1.e3 0x10 0o17 1_000 +5 .5 5. 0.50 yes no on off true 2026-11-25 "
+        "12:30:00 .inf .nan nan inf ~x 9223372036854775808 12345678901234567890123 "
+        "0.1000000000000000055511151231257827");
     for (std::string text; texts >> text;) {
         CAPTURE(text);
         CHECK(given(of_program(text)) == std::pair(text, false));
         CHECK(given(of_program("{value: " + text + "}")) == std::pair(text, false));
         CHECK(given(of_program("1", {"search.space.g=" + text})) == std::pair(text, false));
     }
-    for (const std::string text : {"3", "-3", "0", "-0", "0.5", "1.0", "-2.0", "0.001", "1e-05", "9007199254740992",
-                                   "9007199254740993", "9223372036854775807", "1e+100"}) {
+    for (const std::string text : {"3",
+                                   "-3",
+                                   "0",
+                                   "-0",
+                                   "0.5",
+                                   "1.0",
+                                   "-2.0",
+                                   "0.001",
+                                   "1e-05",
+                                   "9007199254740992",
+                                   "9007199254740993",
+                                   "9223372036854775807",
+                                   "1e+100",
+                                   "1e3",
+                                   "1e-3",
+                                   "1E5",
+                                   "1.0e-5",
+                                   "0.00001",
+                                   "-2.5e-05",
+                                   "0e0",
+                                   "100000000000000000000",
+                                   "123456.75"}) {
         CAPTURE(text);
         CHECK(given(of_program(text)) == std::pair(text, true));
         CHECK(given(of_program("'" + text + "'")) == std::pair(text, false));
