@@ -112,6 +112,23 @@ TEST_CASE("trace: epochs lie within an evaluation, and are left out where a stop
     CHECK(count_epochs(one) == 0);
 }
 
+TEST_CASE("trace: an epoch has the run's measure under its name") {
+    const auto recovered = exported_run({trained(0, 1, noon + 1, 8)});
+    const search::Measure error{.name = "error", .title = "validation error", .of_epoch = [](const Epoch& epoch) {
+                                    return 10.0 * epoch.epoch;
+                                }};
+    const auto document =
+        json(report::exported(report::Format::trace, recovered, recovered.space, {.measure = error}, "a run"));
+    std::vector<std::string> values;
+    for (const auto& event : document["traceEvents"].GetArray()) {
+        if (event.HasMember("cat") && text(event["cat"]) == "epoch") {
+            CHECK_FALSE(event["args"].HasMember("validation_loss"));
+            values.emplace_back(event["args"]["error"].GetString());
+        }
+    }
+    CHECK(values == std::vector<std::string>{"10", "20"});
+}
+
 TEST_CASE("trace: words of any kind are no harm") {
     const auto document = json(exported(report::Format::trace, exported_run({trained(0, 1, noon, 1)})));
     bool found = false;
