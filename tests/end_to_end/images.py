@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 from PIL import Image
 
-from harness import SOURCE, Folder, check, passed
+from harness import SOURCE, Folder, check, individuals, passed
 
 GENERATOR = np.random.default_rng(4)
 COLOURS = GENERATOR.integers(0, 256, (8, 6, 3)).astype(np.uint8)
@@ -251,11 +251,19 @@ def names(folder, images):
     with h5py.File(folder.path / "made/data.h5", "a") as file:
         file.attrs["classes"] = expected[::-1]
     check("but the network was trained with" in (said := folder.run(1, "test", "run", "--data", "made/data.h5", expect=2)), said)
+    more = ("evolve", "named.yaml", "--run", "run", "--set", "search.budget.evaluations=2")
+    check("but the network was trained with" in (said := folder.run(1, *more, expect=2)), said)
+    (folder.path / "run/models/best.h5").rename(folder.path / "best.h5")
+    check("but the network was trained with" in (said := folder.run(1, *more, expect=2)), said)
+    with h5py.File(folder.path / "made/data.h5", "a") as file:
+        file.attrs["classes"] = expected
+    folder.run(1, *more)
+    check(len(individuals(folder.path / "run")) == 2, "a resume with the names of before does not go on")
     with h5py.File(folder.path / "made/data.h5", "a") as file:
         file.attrs["classes"] = expected[:3]
     said = folder.run(0, "plan", "named.yaml", "--nodes", "1", "--ranks-per-node", "1", expect=2)
     check("has 3 names of classes" in said and "labels are 0 to 3" in said, said)
-    passed("names of classes reach the log, best.h5, finch test, its table and the report; those of another order are refused")
+    passed("names of classes reach the log, best.h5, finch test, its table and the report; those of another order are refused, by finch test and a resume")
 
 
 def labels(folder):
