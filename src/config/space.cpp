@@ -172,6 +172,13 @@ search::Gene read_value(const std::string& name, const Tree& value, const std::s
 search::Gene read_frozen(const std::string& name, const search::Gene& searched, const Tree& value,
                          const std::string& path) {
     const auto known = search::value_in(searched, value.text);
+    const auto require_known = [&] {
+        if (!known) {
+            fail(value, path,
+                 fmt::format("{} is no value of the gene; accepted: {}, or another gene in its place", value.text,
+                             search::accepted_values(searched)));
+        }
+    };
     if (const auto* const choice = std::get_if<search::ChoiceGene>(&searched.kind)) {
         if (!known) {
             const auto nearest = nearest_word(value.text, choice->options);
@@ -189,14 +196,15 @@ search::Gene read_frozen(const std::string& name, const search::Gene& searched, 
                  fmt::format("'{}' is no whole number up to 2^53 = {}; accepted: {}", value.text, exact,
                              search::accepted_values(searched)));
         }
+        require_known();
         return {name, search::IntGene{*whole, *whole}};
     }
-    const auto number = known && !value.quoted ? known : real_number(value);
-    if (!number) {
+    if (!real_number(value)) {
         fail(value, path,
              fmt::format("'{}' is no number; accepted: {}", value.text, search::accepted_values(searched)));
     }
-    return {name, search::RealGene{*number, *number}};
+    require_known();
+    return {name, search::RealGene{*known, *known}};
 }
 
 /// Refuses `key` where none of `kinds` stands beside it.

@@ -223,7 +223,8 @@ TEST_CASE("a value frozen over a gene is what the search would give") {
     CHECK(given(of_program("{real: [0, 1]}", {"search.space.g=1.0"})) == std::pair(std::string("1"), true));
     CHECK(given(of_program("{real: [0, 1], step: 0.1}", {"search.space.g=0.30"})) ==
           std::pair(std::string("0.3"), true));
-    CHECK(given(of_program("{real: [0, 1]}", {"search.space.g=7"})) == std::pair(std::string("7"), true));
+    CHECK(given(of_program("{real: [0, 1]}", {"search.space.g={real: [0, 9], value: 7}"})) ==
+          std::pair(std::string("7"), true));
     CHECK(given(of_program("{int: [0, 9]}", {"search.space.g=7"})) == std::pair(std::string("7"), true));
     CHECK(of_program(versions, {"search.space.g=3.10", "search.space.g=3.9"}) ==
           of_program(versions, {"search.space.g=3.9"}));
@@ -236,6 +237,12 @@ TEST_CASE("a value frozen over a gene is what the search would give") {
     CHECK(contains(refused("{choice: [3.9, 3.10]}", "search.space.g=3.1"), "'3.1' is no option of the choice"));
     CHECK(contains(refused("{int: [0, 9]}", "search.space.g=1.5"), "'1.5' is no whole number up to 2^53"));
     CHECK(contains(refused("{int: [0, 9]}", "search.space.g=007"), "'007' is no whole number"));
+    CHECK(contains(refused("{real: [-5, 5]}", "search.space.g=6"),
+                   "6 is no value of the gene; accepted: a number in [-5, 5], or another gene in its place"));
+    CHECK(contains(refused("{real: [0.1, 1], scale: log}", "search.space.g=0"), "0 is no value of the gene"));
+    CHECK(contains(refused("{real: [0, 1], step: 0.25}", "search.space.g=0.3"), "0.3 is no value of the gene"));
+    CHECK(contains(refused("{int: [0, 9]}", "search.space.g=10"), "10 is no value of the gene"));
+    CHECK(contains(refused("{int: [0, 9], step: 3}", "search.space.g=4"), "4 is no value of the gene"));
     CHECK(contains(refused("{int: [0, 9]}", "search.space.g=9007199254740993"), "is no whole number up to 2^53"));
     CHECK(contains(refused("{real: [0, 1]}", "search.space.g=1e400"), "'1e400' is no number; accepted: a number in"));
     CHECK(contains(refused("{real: [0, 1]}", "search.space.g=word"), "'word' is no number"));
