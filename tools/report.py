@@ -83,7 +83,7 @@ def add_summaries(page, runs):
 
 
 def genes_text(run, row):
-    return ", ".join(f"{gene.name} = {shown(row[gene.name])}" for gene in run.genes)
+    return ", ".join(f"{gene.name} = {shown(row[gene.name])}" for gene in run.active_genes(row))
 
 
 def add_best(page, run, most=5):

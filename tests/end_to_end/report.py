@@ -157,6 +157,39 @@ def changed(folder, run, name, change):
         file["individuals"][:] = rows
 
 
+def inactive_genes(folder):
+    """Genes whose conditions do not hold are left out, as in finch show; conditions are compared as they are written."""
+    folder.write("when.yaml", """
+name: when
+search:
+  objective: {command: "echo finch loss=$FINCH_GENE_v", shell: true}
+  space:
+    v: {int: [1, 9]}
+    a: {choice: [3.1, 3.10, yes]}
+    d: {int: [1, 3], when: {v: [2, 3, 4]}}
+    e: {real: [0, 1], when: {d: 2}}
+    x: {real: [0, 1], when: {a: [3.10, yes]}}
+  propagator: random
+  duplicates: train
+  budget: {evaluations: 40}
+workers: {ranks: 1}
+""")
+    folder.run(2, "evolve", "when.yaml")
+    made(folder, "runs/when", "-o", "when.html")
+    figure = figures_of(folder.path / "when.html")["Progress"]
+    texts = next(trace for trace in figure["data"] if trace["name"] == "individuals")["text"]
+    lengths = set()
+    for text in texts:
+        head, *genes = text.split("<br>")
+        told = json.loads(folder.run(0, "show", "runs/when", head.split(",")[0], "--json"))["genes"]
+        check([gene.split(" = ")[0] for gene in genes] == list(told), f"{text}: finch show has {told}")
+        lengths.add(len(genes))
+    check(len(lengths) > 2, f"all have {lengths} genes")
+    best = re.search(r"<td>its genes</td><td>([^<]*)", (folder.path / "when.html").read_text())[1]
+    check(", d = " not in best and best.startswith("v = 1, a = "), f"the best has {best}")
+    passed("genes that are not active are left out")
+
+
 def curves_of_failures(folder):
     """The best learning curve is there however low the losses of failed individuals are, and those are drawn apart."""
     folder.write("crash.yaml", """
@@ -325,6 +358,7 @@ def main():
         hostile_words(folder)
         same_best(folder)
         curves_of_failures(folder)
+        inactive_genes(folder)
         failures_first(folder)
         many_individuals(folder)
         same_measures(folder)

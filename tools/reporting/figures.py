@@ -38,8 +38,9 @@ def describe(run, rows):
     """A line for each individual: its id, what is minimised, and genes."""
     def text(value):
         return f"{value:.4g}" if isinstance(value, float) else str(value)
-    genes, measure = [gene.name for gene in run.genes], run.measure.name
-    return [f"{name}, {measure} {row.loss:.5g}<br>" + "<br>".join(f"{gene} = {text(row[gene])}" for gene in genes) for name, row in rows.iterrows()]
+    measure = run.measure.name
+    return [f"{name}, {measure} {row.loss:.5g}<br>" + "<br>".join(f"{gene.name} = {text(row[gene.name])}" for gene in run.active_genes(row))
+            for name, row in rows.iterrows()]
 
 
 def steps(table, x, last):
