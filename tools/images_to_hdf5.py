@@ -8,8 +8,9 @@ attribute `classes` lists. GROUP/files has the names of the files, in the order 
 for `data.memory: streamed`.
 
 Images are turned as their EXIF orientation says. A file that could not be stored unchanged is refused by name: more than
-8 bits (see --floats), transparent pixels (see --background), several pages or frames, a broken file. Skipped files are
-counted: hidden files, files without an image's extension, dead links.
+8 bits (see --floats), numbers that Pillow scales or float32 rounds, more channels than colours, transparent pixels (see
+--background), several pages or frames, a broken file. Skipped files are counted: hidden files, files without an image's
+extension, dead links.
 Needs h5py, numpy and Pillow.
 """
 import argparse
@@ -22,7 +23,7 @@ import warnings
 try:
     import h5py
     import numpy as np
-    from PIL import Image, ImageOps
+    from PIL import Image, ImageOps, UnidentifiedImageError
 except ImportError as error:
     sys.exit(f"images_to_hdf5.py needs the Python package {error.name or error}: tools/install.sh --report installs all that it needs, for /usr/bin/python3")
 
@@ -106,19 +107,59 @@ def is_number(image):
     return image.mode[0] in "IF" and "transparency" not in image.info
 
 
-def bits_above_8(image):
+def jpeg2000_depths(path):
+    """Ssiz of each component (ISO/IEC 15444-1, A.5.1): its bits - 1, and 128 if it is signed."""
+    data = path.read_bytes()
+    start = data.index(b"\xff\x4f\xff\x51")  # SOC, SIZ
+    count = int.from_bytes(data[start + 40:start + 42], "big")
+    return data[start + 42:start + 42 + 3 * count:3]
+
+
+def avif_is_deep(path):
+    """Whether an AV1CodecConfigurationBox has high_bitdepth or twelve_bit, or there is none."""
+    data = path.read_bytes()
+    flags = [data[box.end() + 2] for box in re.finditer(b"av1C", data)]
+    return not flags or any(one & 0x60 for one in flags)
+
+
+def bits_above_8(image, path):
     """Whether `image`, which is not loaded yet, has channels of more than 8 bits."""
     arguments = [part for tile in image.tile for part in (tile[3] if isinstance(tile[3], tuple) else (tile[3],))]
     bits = image.tag_v2.get(258, (8,)) if image.format == "TIFF" else (8,)
     largest = max((one for one in arguments if isinstance(one, int)), default=0) if image.format == "PPM" else 0
+    if image.format == "JPEG2000" and any(one & 127 > 7 for one in jpeg2000_depths(path)) or image.format == "AVIF" and avif_is_deep(path):
+        return True
     return image.mode[0] in "IF" or max(bits) > 8 or largest > 255 or any(isinstance(one, str) and ";16" in one for one in arguments)
+
+
+def check_numbers(image, path):
+    """Raises Refused if Pillow would change the numbers of `image`, which is not loaded yet, or leave some of them out."""
+    tags = image.tag_v2 if image.format == "TIFF" else {}
+    channels = tags.get(277, 1)
+    if channels > len(image.getbands()) or 0 in tags.get(338, ()):
+        raise Refused(f"{path}: has {channels} channels, some of them neither colours nor opacity; save it without them")
+    depths = set(jpeg2000_depths(path)) if image.format == "JPEG2000" else set()
+    if 2 in tags.get(339, ()) and max(tags.get(258, (1,))) <= 8 or any(one > 127 for one in depths):
+        raise Refused(f"{path}: has signed numbers, which Pillow would change; save it with unsigned ones")
+    if image.mode == "I;16" and depths - {15}:
+        raise Refused(f"{path}: has {min(depths) + 1} bits, which Pillow would scale to 16; save it with 8 or 16")
+    if image.format == "FITS" and image.mode[0] == "I":
+        raise Refused(f"{path}: has whole numbers of FITS, the sign and offset of which Pillow ignores; save it as TIFF")
+    largest = [tile[3][1] for tile in image.tile if tile[0] in ("ppm", "ppm_plain") and isinstance(tile[3], tuple)]
+    if image.format == "PPM" and any(one not in (None, 255, 65535) for one in largest):
+        raise Refused(f"{path}: has numbers from 0 to {largest[0]}, which Pillow would scale; save it with 255 or 65535 as the largest")
 
 
 def numbers_of(image, size, path):
     """The pixels of a grey image of more than 8 bits: (height, width) of float32."""
-    pixels = np.asarray(image, np.float32)
+    numbers = np.asarray(image)
+    if image.format == "TIFF" and image.mode == "I" and image.tag_v2.get(258) == (32,) and 2 not in image.tag_v2.get(339, ()):
+        numbers = numbers.view(np.uint32)
+    pixels = numbers.astype(np.float32)
     if not np.isfinite(pixels).all():
         raise Refused(f"{path}: holds infinite numbers or NaN; expected finite ones")
+    if numbers.dtype.kind in "iu" and not np.array_equal(pixels.astype(np.int64), numbers):
+        raise Refused(f"{path}: holds whole numbers that float32 would round, as all above 16777216 that are odd; scale it first")
     return np.asarray(Image.fromarray(pixels).resize((size[1], size[0]))) if size else pixels
 
 
@@ -139,14 +180,17 @@ def convert(image, path, given, notes):
     frames = 1 if image.format == "MPO" else getattr(image, "n_frames", 1)  # behind an MPO's photo are its previews
     if frames > 1:
         raise Refused(f"{path}: holds {frames} pages or frames; save each as a file of its own")
-    is_deep = bits_above_8(image)
+    is_deep = bits_above_8(image, path)
     if is_deep and not (given.floats and is_number(image)):
         remedy = "give --floats to store its numbers as they are, or save it with 8" if is_number(image) else "save it with 8, or in grey"
         raise Refused(f"{path}: has more than 8 bits in each channel, which would be cut off (mode {image.mode}); {remedy}")
+    check_numbers(image, path)
+    is_turned = image.format == "TIFF" and image.tag_v2.get(0x0112, 1) in range(2, 9)  # by load()
     image.load()
-    if image.getexif().get(0x0112, 1) in range(2, 9):
+    if image.format != "TIFF" and image.getexif().get(0x0112, 1) in range(2, 9):
         image = ImageOps.exif_transpose(image)
-        notes.add("turned as EXIF says", path)
+        is_turned = True
+    notes.add("turned as EXIF says", path, is_turned)
     if is_deep:
         pixels = numbers_of(image, given.size, path)
         return np.repeat(pixels[..., None], 1 if given.grey else 3, axis=2), True
@@ -163,14 +207,14 @@ def pixels_of(path, given, notes):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
-            with Image.open(path) as image:
+            with open(path, "rb") as file, Image.open(file) as image:  # Pillow 13 maps a file by its name, and turns TIFF wrongly then
                 result = convert(image, path, given, notes)
         except Refused:
             raise
         except Exception as error:  # Pillow's readers raise anything at broken files
             size = path.stat().st_size
-            raise Refused(f"{path}: cannot be read as an image ({' '.join(str(error).split()) or type(error).__name__}; {size} bytes); "
-                          "replace it, or move it away") from error
+            why = "of no kind that Pillow reads" if isinstance(error, UnidentifiedImageError) else " ".join(str(error).split()) or type(error).__name__
+            raise Refused(f"{path}: cannot be read as an image ({why}; {size} bytes); replace it, or move it away") from error
     for warning in said:
         print(f"{path}: {warning.message}", file=sys.stderr)
     return result

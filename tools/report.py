@@ -49,7 +49,7 @@ def energy_of_all(table):
 
 
 def summary(run):
-    table, done = run.individuals, run.complete
+    table, ranked = run.individuals, run.ranked
     counts = table.outcome.astype(str).value_counts()
     rows = {"state": run.state, "minimises": " and ".join([run.measure.title, *map(str, run.objectives[1:])]),
             "seed": run.attributes["seed"], "individuals": len(table),
@@ -60,8 +60,8 @@ def summary(run):
         rows |= {"ran for": duration(float(run.running_hours(last)[0])), "node-hours": shown(float(run.node_hours(last)[0])),
                  "spent training, all workers": duration(float(np.nansum(table.training_seconds) / 3600))}
         rows |= energy_of_all(table)
-    if len(done):
-        best = done.loc[done.loss.idxmin()]
+    if len(ranked):
+        best = ranked.iloc[0]
         rows |= {"best": best.name, f"its {run.measure.name}": shown(float(best.loss))}
         if np.isfinite(best.accuracy):
             rows["its validation accuracy"] = f"{100 * best.accuracy:.2f} %"
@@ -83,12 +83,12 @@ def add_summaries(page, runs):
 
 
 def genes_text(run, row):
-    return ", ".join(f"{gene.name} = {shown(row[gene.name])}" for gene in run.genes)
+    return ", ".join(f"{gene.name} = {shown(row[gene.name])}" for gene in run.active_genes(row))
 
 
 def add_best(page, run, most=5):
     """Those of all islands together, as `finch show` has them."""
-    best = run.complete.sort_values(["loss", "id_number"]).head(most)
+    best = run.ranked.head(most)
     page.section("The best of all", f"{len(best)} of the {len(run.complete)} individuals that were trained to their end.")
     page.table(["id", run.measure.title, "epochs", "genes"],
                [[name, shown(float(row.loss)), row.epochs, genes_text(run, row)] for name, row in best.iterrows()])
@@ -151,10 +151,14 @@ def add_best_model(page, run):
         page.pictures(images, captions)
 
 
-def add_results(page, run):
-    add_best(page, run)
+def add_curves(page, run):
     page.section("Learning curves")
     page.figure(figures.learning_curves(run))
+
+
+def add_results(page, run):
+    add_best(page, run)
+    add_curves(page, run)
     add_genes(page, run)
     if len(run.objectives) > 1:
         page.section("The front", "Individuals that no other one beats in all objectives.")
@@ -167,25 +171,27 @@ def add_results(page, run):
 def build(runs):
     run = runs[0]
     page = Page(" and ".join(run.name for run in runs) if len(runs) < 4 else f"{len(runs)} runs")
-    if run.measured.empty:
+    if run.complete.empty:
         page.text(f"{run.name} has no result.")
         add_outcomes(page, run)
     add_summaries(page, runs)
     if len(runs) > 1:
         add_differences(page, runs)
-    if any(len(one.measured) for one in runs):
+    if any(len(one.complete) for one in runs):
         page.section("Progress", f"The smallest {' or '.join(dict.fromkeys(one.measure.name for one in runs))} so far.")
         page.figure(figures.progress(runs))
     if len(runs) > 1:
         page.text(f"What follows is of {run.name}.")
-    if len(run.measured):
+    if len(run.complete):
         add_results(page, run)
+    elif len(run.measured):  # pruned ones alone
+        add_curves(page, run)
     page.section("Workers", "Each bar is a training; below, the share of workers that trained.")
     page.figure(figures.timeline(run))
     if run.individuals.island.nunique() > 1:
         page.section("Exchange between islands")
         page.figure(figures.exchange(run))
-    if run.trains and len(run.measured):
+    if run.trains and len(run.complete):
         add_best_model(page, run)
     page.section("Configuration")
     page.code(run.config)

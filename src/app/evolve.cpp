@@ -91,7 +91,8 @@ config::Config load_checked(const RunOptions& options, const cluster::Slurm& slu
 std::optional<OpenedRun> open_run_everywhere(const comm::Session& session, const store::RunDirectory& directory,
                                              const config::Config& config, const RunOptions& options,
                                              const cluster::Slurm& slurm, const std::string& data_fingerprint,
-                                             const Placement& placement, MPI_Comm leaders) try {
+                                             const std::vector<std::string>& class_names, const Placement& placement,
+                                             MPI_Comm leaders) try {
     begin_phase(session, "opening the run directory", seconds_of_files());
     const cluster::Layout& layout = placement.layout;
     OpenedRun opened;
@@ -100,6 +101,7 @@ std::optional<OpenedRun> open_run_everywhere(const comm::Session& session, const
         job.node_list = slurm.node_list ? slurm.node_list : placement.node_list();
         opened = open_run(directory, config, options, job, data_fingerprint, static_cast<int>(layout.leaders.size()),
                           layout.islands, placement.nodes());
+        check_class_names(opened, directory, class_names);
         spdlog::info("{}", opened.greeting);
         return to_message(opened.before);
     });
@@ -233,9 +235,9 @@ int evolve(comm::Session& session, const RunOptions& options, process::Launcher 
     log_data(session, config, datasets);
     log_command_notes(session, options, prepared);
     const store::RunDirectory directory(run_directory_of(config, options));
-    std::optional<OpenedRun> opened =
-        open_run_everywhere(session, directory, config, options, slurm,
-                            prepared ? prepared->fingerprint : datasets.fingerprint, placement, leaders.get());
+    std::optional<OpenedRun> opened = open_run_everywhere(session, directory, config, options, slurm,
+                                                          prepared ? prepared->fingerprint : datasets.fingerprint,
+                                                          datasets.training.class_names, placement, leaders.get());
     if (!opened) {
         return exit_stopped;
     }

@@ -9,10 +9,12 @@
 #include "finch/base/printable.hpp"
 #include "finch/base/replace.hpp"
 #include "finch/cluster/end_notes.hpp"
+#include "finch/data/labels.hpp"
 #include "finch/evaluate/parent_weights.hpp"
 #include "finch/island/openings.hpp"
 #include "finch/search/attempts.hpp"
 #include "finch/search/outcomes.hpp"
+#include "finch/store/model_file.hpp"
 #include "finch/store/resume.hpp"
 
 #include <algorithm>
@@ -251,6 +253,24 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
                                                          config.beginning(config.needs().first_points).openings());
     }
     return run;
+}
+
+void check_class_names(const OpenedRun& run, const store::RunDirectory& directory,
+                       const std::vector<std::string>& names) {
+    std::vector<std::filesystem::path> paths{directory.best_model()};
+    for (const island::EarlierStart& start : run.before.earlier) {
+        for (int worker = 0; worker < start.workers; ++worker) {
+            paths.push_back(directory.worker_best(worker));
+        }
+    }
+    for (const std::filesystem::path& path : paths) {
+        std::vector<std::string> problems;
+        const auto model = names.empty() ? std::nullopt : store::read_model(path, problems, OnDamage::leave);
+        if (model && model->run == run.facts.run) {
+            data::check_trained_names(model->classes, names);
+            return;
+        }
+    }
 }
 
 void record_start(OpenedRun& run, const store::RunDirectory& directory, const config::Config& config) {

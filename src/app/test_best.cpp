@@ -9,6 +9,7 @@
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/base/message.hpp"
+#include "finch/data/labels.hpp"
 #include "finch/data/recorded_pixels.hpp"
 #include "finch/nn/model.hpp"
 #include "finch/search/outcomes.hpp"
@@ -160,19 +161,6 @@ std::int64_t outputs_of(const nn::ModelSpec& model, const data::Dataset& set, co
         set.height, set.width, set.channels, set.outputs(), set.targets.empty() ? "classes" : "numbers each", problem));
 }
 
-/// Those that the network was trained with, else those of the data. Throws ConfigError if they differ.
-std::vector<std::string> class_names(const std::vector<std::string>& trained, const std::vector<std::string>& tested) {
-    for (std::size_t i = 0; i < std::min(trained.size(), tested.size()); ++i) {
-        if (trained[i] != tested[i]) {
-            throw ConfigError(fmt::format(
-                "class {} of the data is '{}', but the network was trained with '{}'; accepted: data with the classes "
-                "of the training set in the same order",
-                i, tested[i], trained[i]));
-        }
-    }
-    return trained.empty() ? tested : trained;
-}
-
 /// Collective over the world. All ranks are one worker.
 OpenedDevice open_as_one_worker(const comm::Session& session, config::Config config) {
     config.workers.ranks = session.world_size();
@@ -208,7 +196,8 @@ int test_best(comm::Session& session, const TestOptions& options) {
     std::erase_if(tested.weights, [](const NamedArray& array) { return array.name.starts_with("data/"); });
     const std::int64_t outputs = outputs_of(recipe.model, set, tested.weights);
     set.classes = set.targets.empty() ? outputs : 0;
-    set.class_names = class_names(tested.classes, set.class_names);
+    data::check_trained_names(tested.classes, set.class_names);
+    set.class_names = tested.classes.empty() ? set.class_names : tested.classes;
     const comm::Group group(MPI_COMM_WORLD, 0, session.world_rank(), config.workers.timeout_seconds);
     const Results results = measure_results(*opened.device, group, recipe, tested.weights, set);
     static_cast<void>(on_rank_zero(MPI_COMM_WORLD, [&] {

@@ -120,8 +120,34 @@ search::ChoiceGene read_choice(const Tree& tree, const std::string& path) {
 
 constexpr std::int64_t exact = std::int64_t{1} << 53;  // whole numbers up to it are exact in a genome
 
-/// A gene that has one value and is nothing else. Programs get the text as it is written: it is a number if a number is
-/// written like that (0.5, 1.0, 12), else a text (3.10, 007, 1e3).
+bool are_digits(const std::string& text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+/// The digits of a decimal number without its sign, point, exponent and the zeros around them.
+std::string significant_digits(std::string text) {
+    text.resize(std::min(text.size(), text.find_first_of("eE")));
+    std::erase_if(text, [](char letter) { return letter < '0' || letter > '9'; });
+    text.erase(0, text.find_first_not_of('0'));
+    text.erase(text.find_last_not_of('0') + 1);
+    return text;
+}
+
+/// Whether `text`, which `number` was read from, is a number of JSON (RFC 8259, section 6) that a double holds with
+/// each digit, and no version such as 3.10.
+bool is_json_number(const std::string& text, double number) {
+    const std::size_t first = text.starts_with('-') ? 1 : 0;
+    const std::string mantissa = text.substr(first, text.find_first_of("eE") - first);
+    const std::size_t point = mantissa.find('.');
+    const std::string whole = mantissa.substr(0, point);
+    const std::string fraction = point == std::string::npos ? "0" : mantissa.substr(point + 1);
+    return are_digits(whole) && (whole == "0" || whole.front() != '0') && are_digits(fraction) &&
+           (fraction == "0" || fraction.back() != '0') &&
+           significant_digits(text) == significant_digits(fmt::format("{}", number));
+}
+
+/// A gene that has one value and is nothing else. Programs get the text as it is written: a number (0.5, 1.0, 12, 1e-5)
+/// or a text (3.10, 007).
 search::Gene read_value(const std::string& name, const Tree& value, const std::string& path) {
     if (is_beyond_numbers(value)) {
         fail(value, path,
@@ -137,7 +163,8 @@ search::Gene read_value(const std::string& name, const Tree& value, const std::s
     if (number && text == value.text) {
         return {name, search::RealGene{*number, *number}};
     }
-    const bool is_number = (whole && std::to_string(*whole) == value.text) || (number && text + ".0" == value.text);
+    const bool is_number =
+        (whole && std::to_string(*whole) == value.text) || (number && is_json_number(value.text, *number));
     return {name, search::ChoiceGene{{value.text}, false, is_number}};
 }
 
@@ -145,6 +172,13 @@ search::Gene read_value(const std::string& name, const Tree& value, const std::s
 search::Gene read_frozen(const std::string& name, const search::Gene& searched, const Tree& value,
                          const std::string& path) {
     const auto known = search::value_in(searched, value.text);
+    const auto require_known = [&] {
+        if (!known) {
+            fail(value, path,
+                 fmt::format("{} is no value of the gene; accepted: {}, or another gene in its place", value.text,
+                             search::accepted_values(searched)));
+        }
+    };
     if (const auto* const choice = std::get_if<search::ChoiceGene>(&searched.kind)) {
         if (!known) {
             const auto nearest = nearest_word(value.text, choice->options);
@@ -162,14 +196,15 @@ search::Gene read_frozen(const std::string& name, const search::Gene& searched, 
                  fmt::format("'{}' is no whole number up to 2^53 = {}; accepted: {}", value.text, exact,
                              search::accepted_values(searched)));
         }
+        require_known();
         return {name, search::IntGene{*whole, *whole}};
     }
-    const auto number = known && !value.quoted ? known : real_number(value);
-    if (!number) {
+    if (!real_number(value)) {
         fail(value, path,
              fmt::format("'{}' is no number; accepted: {}", value.text, search::accepted_values(searched)));
     }
-    return {name, search::RealGene{*number, *number}};
+    require_known();
+    return {name, search::RealGene{*known, *known}};
 }
 
 /// Refuses `key` where none of `kinds` stands beside it.

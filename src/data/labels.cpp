@@ -98,6 +98,17 @@ std::string class_names_text(const Dataset& set) {
     return names_text(numbered);
 }
 
+void check_trained_names(const std::vector<std::string>& trained, const std::vector<std::string>& names) {
+    for (std::size_t i = 0; i < std::min(trained.size(), names.size()); ++i) {
+        if (trained[i] != names[i]) {
+            throw ConfigError(fmt::format(
+                "class {} of the data is '{}', but the network was trained with '{}'; accepted: data with the classes "
+                "of the training set in its order",
+                i, names[i], trained[i]));
+        }
+    }
+}
+
 std::string untrained_labels_text(const Dataset& training, const Dataset& test, const Split& split) {
     if (!training.targets.empty()) {
         return "";

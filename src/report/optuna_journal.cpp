@@ -1,3 +1,4 @@
+#include "finch/base/format.hpp"
 #include "finch/base/parsed.hpp"
 #include "finch/report/export.hpp"
 #include "finch/search/objectives.hpp"
@@ -6,7 +7,6 @@
 #include "population_of.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <ctime>
 #include <iomanip>
@@ -48,32 +48,38 @@ double began(const search::Individual& one) {
     return one.started > 0 ? one.started : one.born;
 }
 
-/// A number as Finch's configurations have it: decimal, without leading zeros.
+/// The number that Python prints as `option`: 3.9, 1.0 or 12, but not 3.10 or 1e3.
 std::optional<double> number_of(const std::string& option) {
-    const std::size_t first = option.starts_with('-') ? 1 : 0;
-    const bool is_decimal = option.find_first_not_of("0123456789+-.eE") == std::string::npos;
-    const bool is_padded = option.size() > first + 1 && option[first] == '0' && std::isdigit(option[first + 1]) != 0;
-    const auto value = is_decimal && !is_padded ? parsed<double>(option) : std::nullopt;
-    return value && std::isfinite(*value) ? value : std::nullopt;
+    const auto value = parsed<double>(option);
+    if (!value || !std::isfinite(*value)) {
+        return std::nullopt;
+    }
+    const auto whole = parsed<std::int64_t>(option);
+    const std::string printed = whole ? fmt::format("{}", *whole) : fmt::format("{}", *value);
+    return option == printed || option == printed + ".0" ? value : std::nullopt;
+}
+
+/// What Python compares of an option that is no text: True == 1 and False == 0.
+std::optional<double> compared_value(const std::string& option) {
+    return option == "true" ? 1 : option == "false" ? 0 : number_of(option);
 }
 
 /// Options with the types of Python: numbers and booleans, or texts if two options would be the same number.
 void write_options(Json& json, const std::vector<std::string>& options) {
-    std::set<double> numbers;
+    std::set<double> values;
     const bool are_texts = std::any_of(options.begin(), options.end(), [&](const std::string& option) {
-        const auto number = number_of(option);
-        return number && !numbers.insert(*number).second;
+        const auto value = compared_value(option);
+        return value && !values.insert(*value).second;
     });
     for (const std::string& option : options) {
-        const auto number = number_of(option);
-        if (are_texts || !(number || option == "true" || option == "false")) {
+        if (are_texts || !compared_value(option)) {
             json.value(std::string_view(option));
-        } else if (!number) {
+        } else if (option == "true" || option == "false") {
             json.value(option == "true");
         } else if (const auto whole = parsed<std::int64_t>(option)) {
             json.value(*whole);
         } else {
-            json.value(*number);
+            json.value(*number_of(option));
         }
     }
 }

@@ -166,7 +166,7 @@ private:
         for (const Epoch& epoch : part.one->curve) {
             slice(fmt::format("epoch {}", epoch.epoch), "epoch", process, lane, now, now + epoch.seconds);
             json_.begin("args");
-            json_.member("validation_loss", std::string_view(fmt::format("{}", epoch.validation_loss)));
+            json_.member(measure_.name, std::string_view(fmt::format("{}", measure_.of_epoch(epoch))));
             json_.end();
             json_.end();
             now += epoch.seconds;

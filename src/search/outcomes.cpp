@@ -126,7 +126,8 @@ void Outcomes::add(const Individual& individual) {
     ++counts_.at(static_cast<std::size_t>(individual.outcome));
     if (!individual.problem.empty()) {
         std::string line = telling_line(individual.problem);
-        Problem& problem = problems_[without_numbers(line)];
+        const Outcome group = has_failed(individual) ? Outcome::failed : individual.outcome;
+        Problem& problem = problems_[group][without_numbers(line)];
         problem.example = problem.count == 0 ? shortened(std::move(line)) : problem.example;
         ++problem.count;
     }
@@ -149,15 +150,27 @@ std::string Outcomes::failure_counts() const {
 }
 
 std::string Outcomes::problems() const {
+    std::vector<std::string> parts;
+    for (const Outcome group :
+         {Outcome::failed, Outcome::diverged, Outcome::pruned, Outcome::stopped, Outcome::evaluated}) {
+        if (const auto found = problems_.find(group); found != problems_.end()) {
+            parts.push_back((group == Outcome::failed ? "" : fmt::format("of the {} ", word(group))) +
+                            problems_text(found->second));
+        }
+    }
+    return parts.empty() ? "" : fmt::format(": {}", fmt::join(parts, "; "));
+}
+
+std::string Outcomes::problems_text(const Problems& problems) {
     std::vector<const Problem*> order;
-    for (const auto& [key, problem] : problems_) {
+    for (const auto& [key, problem] : problems) {
         order.push_back(&problem);
     }
     std::stable_sort(order.begin(), order.end(),
                      [](const Problem* a, const Problem* b) { return a->count > b->count; });
     std::string text;
     for (std::size_t i = 0; i < std::min(order.size(), shown_problems); ++i) {
-        text += fmt::format("{}{} × {}", i == 0 ? ": " : "; ", order[i]->count, order[i]->example);
+        text += fmt::format("{}{} × {}", i == 0 ? "" : "; ", order[i]->count, order[i]->example);
     }
     return text +
            (order.size() > shown_problems ? fmt::format("; and {} other problems", order.size() - shown_problems) : "");

@@ -165,16 +165,37 @@ std::pair<std::string, bool> given(const search::Gene& gene) {
 
 TEST_CASE("a value that is not searched stays the text that was written") {
     std::istringstream texts(
-        "3.10 007 1e3 1e-3 0x10 0o17 1_000 +5 .5 5. 0.50 yes no on off true 2026-11-25 12:30:00 .inf .nan nan inf ~x "
-        "9223372036854775808 0.1000000000000000055511151231257827");
+        "3.10 007 -01 00 00.5 01e3 1.50e3 .5e1 1.e3 0x10 0o17 1_000 +5 .5 5. 0.50 yes no on off true 2026-11-25 "
+        "12:30:00 .inf .nan nan inf ~x 9223372036854775808 12345678901234567890123 "
+        "0.1000000000000000055511151231257827");
     for (std::string text; texts >> text;) {
         CAPTURE(text);
         CHECK(given(of_program(text)) == std::pair(text, false));
         CHECK(given(of_program("{value: " + text + "}")) == std::pair(text, false));
         CHECK(given(of_program("1", {"search.space.g=" + text})) == std::pair(text, false));
     }
-    for (const std::string text : {"3", "-3", "0", "-0", "0.5", "1.0", "-2.0", "0.001", "1e-05", "9007199254740992",
-                                   "9007199254740993", "9223372036854775807", "1e+100"}) {
+    for (const std::string text : {"3",
+                                   "-3",
+                                   "0",
+                                   "-0",
+                                   "0.5",
+                                   "1.0",
+                                   "-2.0",
+                                   "0.001",
+                                   "1e-05",
+                                   "9007199254740992",
+                                   "9007199254740993",
+                                   "9223372036854775807",
+                                   "1e+100",
+                                   "1e3",
+                                   "1e-3",
+                                   "1E5",
+                                   "1.0e-5",
+                                   "0.00001",
+                                   "-2.5e-05",
+                                   "0e0",
+                                   "100000000000000000000",
+                                   "123456.75"}) {
         CAPTURE(text);
         CHECK(given(of_program(text)) == std::pair(text, true));
         CHECK(given(of_program("'" + text + "'")) == std::pair(text, false));
@@ -202,7 +223,8 @@ TEST_CASE("a value frozen over a gene is what the search would give") {
     CHECK(given(of_program("{real: [0, 1]}", {"search.space.g=1.0"})) == std::pair(std::string("1"), true));
     CHECK(given(of_program("{real: [0, 1], step: 0.1}", {"search.space.g=0.30"})) ==
           std::pair(std::string("0.3"), true));
-    CHECK(given(of_program("{real: [0, 1]}", {"search.space.g=7"})) == std::pair(std::string("7"), true));
+    CHECK(given(of_program("{real: [0, 1]}", {"search.space.g={real: [0, 9], value: 7}"})) ==
+          std::pair(std::string("7"), true));
     CHECK(given(of_program("{int: [0, 9]}", {"search.space.g=7"})) == std::pair(std::string("7"), true));
     CHECK(of_program(versions, {"search.space.g=3.10", "search.space.g=3.9"}) ==
           of_program(versions, {"search.space.g=3.9"}));
@@ -215,6 +237,12 @@ TEST_CASE("a value frozen over a gene is what the search would give") {
     CHECK(contains(refused("{choice: [3.9, 3.10]}", "search.space.g=3.1"), "'3.1' is no option of the choice"));
     CHECK(contains(refused("{int: [0, 9]}", "search.space.g=1.5"), "'1.5' is no whole number up to 2^53"));
     CHECK(contains(refused("{int: [0, 9]}", "search.space.g=007"), "'007' is no whole number"));
+    CHECK(contains(refused("{real: [-5, 5]}", "search.space.g=6"),
+                   "6 is no value of the gene; accepted: a number in [-5, 5], or another gene in its place"));
+    CHECK(contains(refused("{real: [0.1, 1], scale: log}", "search.space.g=0"), "0 is no value of the gene"));
+    CHECK(contains(refused("{real: [0, 1], step: 0.25}", "search.space.g=0.3"), "0.3 is no value of the gene"));
+    CHECK(contains(refused("{int: [0, 9]}", "search.space.g=10"), "10 is no value of the gene"));
+    CHECK(contains(refused("{int: [0, 9], step: 3}", "search.space.g=4"), "4 is no value of the gene"));
     CHECK(contains(refused("{int: [0, 9]}", "search.space.g=9007199254740993"), "is no whole number up to 2^53"));
     CHECK(contains(refused("{real: [0, 1]}", "search.space.g=1e400"), "'1e400' is no number; accepted: a number in"));
     CHECK(contains(refused("{real: [0, 1]}", "search.space.g=word"), "'word' is no number"));

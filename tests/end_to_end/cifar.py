@@ -85,7 +85,7 @@ with Folder() as folder:
         """Of the same individual after 50 steps, in one epoch."""
         run = f"ranks-{ranks}"
         folder.run(ranks, "evolve", "run.yaml", "--run", run, *data, *SMALL, *one, "--set", f"workers.ranks={ranks}", "--set", "training.epochs=1",
-                   "--set", "training.batch_size=12", "--set", "search.space.lr=0.001", "--set", "search.space.activation=gelu")  # a relu that rounding flips would count
+                   "--set", "training.batch_size=12", "--set", "search.space.lr={real: [0.001, 0.5], value: 0.001}", "--set", "search.space.activation=gelu")  # a relu that rounding flips would count
         with h5py.File(folder.path / run / "models/best.h5", "r") as file:
             found = {}
             file.visititems(lambda name, item: found.update({name: item[()]}) if isinstance(item, h5py.Dataset) and item.dtype == np.float32 else None)

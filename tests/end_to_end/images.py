@@ -1,9 +1,11 @@
 """tools/images_to_hdf5.py: each mode of an image is stored as Pillow's own pixels say, or refused by the file's name; what is skipped is counted.
 Then the names of classes: from the folders through a training, models/best.h5, `finch test`, its table and the report."""
+import base64
 import csv
 import itertools
 import os
 import re
+import struct
 import subprocess
 import sys
 
@@ -11,7 +13,7 @@ import h5py
 import numpy as np
 from PIL import Image
 
-from harness import SOURCE, Folder, check, passed
+from harness import SOURCE, Folder, check, individuals, passed
 
 GENERATOR = np.random.default_rng(4)
 COLOURS = GENERATOR.integers(0, 256, (8, 6, 3)).astype(np.uint8)
@@ -26,7 +28,26 @@ training: {epochs: 3, batch_size: 8, learning_rate: $lr}
 workers: {ranks: 1, threads: 1}
 search: {propagator: random, budget: {evaluations: 1}, space: {lr: {real: [0.01, 0.1]}}}
 """
+AVIF_OF_10_BITS = (  # 6 x 8 pixels
+    "AAAAIGZ0eXBhdmlmAAAAAGF2aWZtaWYxbWlhZk1BMUEAAADrbWV0YQAAAAAAAAAhaGRscgAAAAAAAAAAcGljdAAAAAAAAAAAAAAAAAAAAAAOcGl0bQAAAAAA"
+    "AQAAAB5pbG9jAAAAAEQAAAEAAQAAAAEAAAETAAAAHgAAAChpaW5mAAAAAAABAAAAGmluZmUCAAAAAAEAAGF2MDFDb2xvcgAAAABqaXBycAAAAEtpcGNvAAAA"
+    "FGlzcGUAAAAAAAAACAAAAAYAAAAQcGl4aQAAAAADCgoKAAAADGF2MUOBIEAAAAAAE2NvbHJuY2x4AAIAAgAGgAAAABdpcG1hAAAAAAAAAAEAAQQBAoMEAAAA"
+    "Jm1kYXQSAAoIOAi9bwICBpAyEBeCYwTAAPIAAACQPT6zVcA=")
 ODD = ['a,"quoted"', "<b>bold<!--<script>", "größe 猫", "two\nlines\x1b[31m"]
+
+
+def write_tiff(path, pixels, tags):
+    """One uncompressed strip of `pixels`, (height, width, channels), and `tags`, of 16 bits, beside those that it needs."""
+    height, width, channels = pixels.shape
+    data, longer, entries = pixels.tobytes(), b"", b""
+    tags = {256: (width,), 257: (height,), 258: (8 * pixels.itemsize,) * channels, 259: (1,), 262: (2 if channels > 2 else 1,), 273: (8,),
+            277: (channels,), 278: (height,), 279: (len(data),), **tags}
+    for tag, numbers in sorted(tags.items()):
+        values = struct.pack(f"<{len(numbers)}H", *numbers)
+        if len(values) > 4:
+            values, longer = struct.pack("<I", 8 + len(data) + len(longer)), longer + values
+        entries += struct.pack("<HHI", tag, 3, len(numbers)) + values.ljust(4, b"\0")
+    path.write_bytes(b"II*\0" + struct.pack("<I", 8 + len(data) + len(longer)) + data + longer + struct.pack("<H", len(tags)) + entries + bytes(4))
 
 
 class Images:
@@ -96,7 +117,7 @@ def modes(images):
         stored(number[..., None], name, "--grey", "--floats", image=image)
     (images.begin() / "a/a.ppm").write_bytes(b"P6 2 1 65535\n" + bytes(12))
     images.convert("--floats", refused="a/a.ppm: has more than 8 bits")
-    refused("2 pages or frames", "a.tif", save_all=True, append_images=[L])
+    refused("2 pages or frames", "a.tif", save_all=True, append_images=[RGB])
     refused("2 pages or frames", "a.gif", save_all=True, append_images=[L])
     turned = {2: COLOURS[:, ::-1], 3: COLOURS[::-1, ::-1], 4: COLOURS[::-1], 5: COLOURS.swapaxes(0, 1), 6: np.rot90(COLOURS, -1),
               7: COLOURS[::-1, ::-1].swapaxes(0, 1), 8: np.rot90(COLOURS)}
@@ -105,12 +126,68 @@ def modes(images):
         exif[0x0112] = orientation
         said = stored(expected, "a.png", *(("--size", *map(str, expected.shape[:2])) if orientation > 4 else ()), exif=exif)
         check("turned as EXIF says: 1, for example a/a.png" in said, said)
+        for name, options in (("a.jpg", {"quality": 100, "exif": exif}), ("a.tif", {"tiffinfo": {0x0112: orientation}}),
+                              ("a.tif", {"tiffinfo": {0x0112: orientation}, "compression": "tiff_lzw"})):
+            flat = Image.fromarray(np.repeat(COLOURS // 32 * 32, 8, axis=0).repeat(8, axis=1))
+            flat.save(images.begin() / f"a/{name}", **options)
+            (images.path / "a/good.png").unlink()
+            said = images.convert("--size", *map(str, (8 * expected.shape[0], 8 * expected.shape[1])))
+            error = np.abs(images.first()[4::8, 4::8].astype(int) - expected // 32 * 32).max()
+            check(error == 0 if name == "a.tif" else error < 16, f"{name}, orientation {orientation}, {options}: differs by {error}")
+            check(f"turned as EXIF says: 1, for example a/{name}" in said, said)
     for name, part in itertools.product(("a.png", "a.jpg", "a.tif", "a.gif", "a.bmp", "a.webp"), (0, 0.5)):
         Image.fromarray(GENERATOR.integers(0, 256, (40, 40, 3)).astype(np.uint8)).save(images.begin() / f"a/{name}")
         data = (images.path / f"a/{name}").read_bytes()
         (images.path / f"a/{name}").write_bytes(data[:int(len(data) * part)])
         images.convert(refused=f"a/{name}: cannot be read as an image")
     passed("images of all modes are stored as they are, or refused by name; so are broken ones and those of several pages")
+
+
+def changed_numbers(images):
+    """What Pillow would scale, cut off or leave out is refused; numbers of 32 bits without a sign are stored as such."""
+    def refused(text, name, *words, write):
+        write(images.begin() / f"a/{name}")
+        (images.path / "a/good.png").unlink()
+        (images.path / "b/good.png").write_bytes((images.path / f"a/{name}").read_bytes())
+        images.convert(*words, refused=rf"a/{name}: .*{text}")
+
+    def changed_header(save, marker, offset, value):
+        def write(path):
+            save(path)
+            data = bytearray(path.read_bytes())
+            data[data.index(marker) + offset] = value
+            path.write_bytes(data)
+        return write
+
+    for text, pixels, tags in (("has 4 channels", np.dstack([COLOURS, GREY]), {338: (0,)}), ("has 2 channels|cannot be read", COLOURS[..., :2].copy(), {338: (0,)}),
+                               ("has 5 channels|cannot be read", np.dstack([COLOURS, GREY, GREY]), {338: (0, 0)}),
+                               ("has signed numbers|cannot be read", GREY[..., None].astype(np.int8), {339: (2,)})):
+        for words in ((), ("--floats",)):
+            refused(text, "a.tif", *words, write=lambda path: write_tiff(path, pixels, tags))
+    refused("float32 would round", "a.tif", "--floats", write=lambda path: write_tiff(path, np.full((8, 6, 1), 16777217, np.int32), {339: (2,)}))
+    for numbers, tags in ((3000000000 + 256 * DEEP.astype(np.uint32), {}), (-DEEP.astype(np.int32), {339: (2,)})):
+        images.begin()
+        for name in "ab":
+            (images.path / f"{name}/good.png").unlink()
+            write_tiff(images.path / f"{name}/a.tif", numbers[..., None], tags)
+        images.convert("--floats", "--grey")
+        check(np.array_equal(images.first()[..., 0], numbers), f"{images.first()[..., 0]}\nexpected\n{numbers}")
+    for words, header in (((), b"P5 6 8 15\n"), (("--floats",), b"P5 6 8 4095\n"), ((), b"P6 6 8 100\n")):
+        refused("which Pillow would scale", "a.ppm", *words, write=lambda path: path.write_bytes(header + bytes(288)))
+    refused("which Pillow would scale", "a.pgm", write=lambda path: path.write_bytes(b"P2 6 8 15\n" + b"7 " * 48))
+    stored = images.begin()
+    (stored / "a/a.ppm").write_bytes(b"P6 6 8 255\n" + COLOURS.tobytes())
+    (stored / "a/good.png").unlink()
+    images.convert()
+    check(np.array_equal(images.first(), COLOURS), "a PPM of 255 is changed")
+    start = b"\xff\x4f\xff\x51"
+    for depth in (9, 12, 16):
+        refused("more than 8 bits", "a.jp2", write=changed_header(RGB.save, start, 42, depth - 1))
+    refused("has signed numbers", "a.jp2", write=changed_header(L.save, start, 42, 128 + 7))
+    refused("has 12 bits, which Pillow would scale", "a.jp2", "--floats", write=changed_header(Image.fromarray(DEEP).save, start, 42, 11))
+    if ".avif" in Image.registered_extensions():
+        refused("more than 8 bits", "a.avif", write=lambda path: path.write_bytes(base64.b64decode(AVIF_OF_10_BITS)))
+    passed("numbers that Pillow would scale or cut off, and channels that it would leave out, are refused")
 
 
 def folders(images):
@@ -174,11 +251,19 @@ def names(folder, images):
     with h5py.File(folder.path / "made/data.h5", "a") as file:
         file.attrs["classes"] = expected[::-1]
     check("but the network was trained with" in (said := folder.run(1, "test", "run", "--data", "made/data.h5", expect=2)), said)
+    more = ("evolve", "named.yaml", "--run", "run", "--set", "search.budget.evaluations=2")
+    check("but the network was trained with" in (said := folder.run(1, *more, expect=2)), said)
+    (folder.path / "run/models/best.h5").rename(folder.path / "best.h5")
+    check("but the network was trained with" in (said := folder.run(1, *more, expect=2)), said)
+    with h5py.File(folder.path / "made/data.h5", "a") as file:
+        file.attrs["classes"] = expected
+    folder.run(1, *more)
+    check(len(individuals(folder.path / "run")) == 2, "a resume with the names of before does not go on")
     with h5py.File(folder.path / "made/data.h5", "a") as file:
         file.attrs["classes"] = expected[:3]
     said = folder.run(0, "plan", "named.yaml", "--nodes", "1", "--ranks-per-node", "1", expect=2)
     check("has 3 names of classes" in said and "labels are 0 to 3" in said, said)
-    passed("names of classes reach the log, best.h5, finch test, its table and the report; those of another order are refused")
+    passed("names of classes reach the log, best.h5, finch test, its table and the report; those of another order are refused, by finch test and a resume")
 
 
 def labels(folder):
@@ -205,6 +290,7 @@ def labels(folder):
 with Folder() as folder:
     images = Images(folder)
     modes(images)
+    changed_numbers(images)
     folders(images)
     names(folder, images)
     labels(folder)

@@ -147,6 +147,20 @@ print("finch loss=1")
     (folder.path / "frozen/seen").unlink()
     folder.run(0, "evolve", "frozen/config.yaml", "--run", "frozen", "--set", "search.budget.evaluations=3")
     check(json.loads((folder.path / "frozen/seen").read_text()) == seen["frozen"], "config.yaml gives other values")
+    alone = {"lr": "0.00001", "tiny": "1e-5", "large": "1.0E3", "version": "3.10", "site": "007", "word": "yes"}
+    folder.write("input.template", "")
+    folder.write("alone.yaml", f"search: {{objective: {{command: '{program} {' '.join(f'{{{name}}}' for name in alone)}', files: {{input: input.template}}}}, "
+                               f"space: {{{', '.join(f'{name}: {value}' for name, value in alone.items())}}}, duplicates: train, budget: {{evaluations: 1}}}}\n"
+                               "workers: {ranks: 1}\n")
+    folder.run(0, "evolve", "alone.yaml", "--run", "alone")
+    genes, arguments, variables, _ = json.loads((folder.path / "alone/seen").read_text())
+    check(genes == {**alone, "lr": 1e-5, "tiny": 1e-5, "large": 1000}, f"values alone in JSON: {genes}")
+    check(arguments == list(alone.values()) and variables == {f"FINCH_GENE_{name}": value for name, value in alone.items()}, f"{arguments}, {variables}")
+    (folder.path / "alone/seen").unlink()
+    folder.run(0, "evolve", "alone.yaml", "--run", "alone", "--set", "search.budget.evaluations=2")
+    check(json.loads((folder.path / "alone/seen").read_text())[0] == genes, "a resume gives other values")
+    shown = json.loads(folder.run(0, "show", "alone", "0.0.1", "--json"))["genes"]
+    check(shown == genes, f"--json: {shown}")
 passed("a value that is frozen is the one that the search gives, on every way to the program and back")
 
 with Folder() as folder:

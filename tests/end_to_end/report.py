@@ -147,18 +147,136 @@ def states(folder):
     passed("the state is the one that finch status prints")
 
 
+def changed(folder, run, name, change):
+    """A copy of `run` that ends in `name`, the individuals of its archive as `change` leaves them."""
+    (folder.path / "runs" / name).mkdir()
+    shutil.copy(folder.path / "runs" / run / "population.h5", folder.path / "runs" / name)
+    with h5py.File(folder.path / "runs" / name / "population.h5", "r+") as file:
+        rows = file["individuals"][:]
+        change(rows, {word: number for word, number in h5py.check_enum_dtype(rows.dtype["outcome"]).items()})
+        file["individuals"][:] = rows
+
+
+def inactive_genes(folder):
+    """Genes whose conditions do not hold are left out, as in finch show; conditions are compared as they are written."""
+    folder.write("when.yaml", """
+name: when
+search:
+  objective: {command: "echo finch loss=$FINCH_GENE_v", shell: true}
+  space:
+    v: {int: [1, 9]}
+    a: {choice: [3.1, 3.10, yes]}
+    d: {int: [1, 3], when: {v: [2, 3, 4]}}
+    e: {real: [0, 1], when: {d: 2}}
+    x: {real: [0, 1], when: {a: [3.10, yes]}}
+  propagator: random
+  duplicates: train
+  budget: {evaluations: 40}
+workers: {ranks: 1}
+""")
+    folder.run(2, "evolve", "when.yaml")
+    made(folder, "runs/when", "-o", "when.html")
+    figure = figures_of(folder.path / "when.html")["Progress"]
+    texts = next(trace for trace in figure["data"] if trace["name"] == "individuals")["text"]
+    lengths = set()
+    for text in texts:
+        head, *genes = text.split("<br>")
+        told = json.loads(folder.run(0, "show", "runs/when", head.split(",")[0], "--json"))["genes"]
+        check([gene.split(" = ")[0] for gene in genes] == list(told), f"{text}: finch show has {told}")
+        lengths.add(len(genes))
+    check(len(lengths) > 2, f"all have {lengths} genes")
+    best = re.search(r"<td>its genes</td><td>([^<]*)", (folder.path / "when.html").read_text())[1]
+    check(", d = " not in best and best.startswith("v = 1, a = "), f"the best has {best}")
+    passed("genes that are not active are left out")
+
+
+def curves_of_failures(folder):
+    """The best learning curve is there however low the losses of failed individuals are, and those are drawn apart."""
+    folder.write("crash.yaml", """
+name: crash
+search:
+  objective: {command: "for epoch in 1 2 3; do printf 'finch loss=%s epoch=%s\\n' {x} $epoch; done", shell: true}
+  space: {x: {real: [0.5, 1]}}
+  propagator: random
+  budget: {evaluations: 300}
+workers: {ranks: 1}
+""")
+    folder.run(4, "evolve", "crash.yaml")
+
+    def change(rows, outcomes):
+        half = len(rows) // 2
+        rows["outcome"][:half] = [outcomes[word] for word in ("failed", "diverged", "out_of_memory")] * (half // 3)
+        rows["loss"][:half] /= 100
+        rows["loss"][half - 60:half] = np.nan
+
+    changed(folder, "crash", "low", change)
+    made(folder, "runs/low", "-o", "low.html")
+    figures = figures_of(folder.path / "low.html")
+    traces = {trace["name"]: trace for trace in figures["Learning curves"]["data"]}
+    words, rows = outcome_words(folder.path / "runs/low"), individuals(folder.path / "runs/low")
+    trained = {id_text(key) for key, row in rows.items() if words[row["outcome"]] == "evaluated"}
+    best = min((row["loss"], key) for key, row in rows.items() if words[row["outcome"]] == "evaluated")[1]
+    check(set(traces["best"]["text"]) == {id_text(best)}, f"the best curve is {set(traces['best']['text'])}, the best {id_text(best)}")
+    check(set(traces["trained"]["text"]) <= trained, f"drawn as trained: {set(traces['trained']['text']) - trained}")
+    failed = set(traces["failed"]["text"])
+    check(failed and not failed & trained and len(failed) <= 50, f"drawn as failed: {failed}")
+    passed("learning curves: the best is always there, and failed ones are drawn apart")
+
+
+def id_text(number):
+    number = int(number)
+    return f"{number >> 52}.{number >> 32 & 0xFFFFF}.{number & 0xFFFFFFFF}"
+
+
+def same_best(folder):
+    """The best is that of finch status: no repeat of a final choice, and of equal losses the first that was trained."""
+    folder.write("noisy.yaml", "name: noisy\nsearch: {objective: {function: quartic}, budget: {evaluations: 60}, "
+                               "final: {candidates: 4, repeats: 6}}\nworkers: {ranks: 1}\n")
+    folder.run(2, "evolve", "noisy.yaml")
+
+    def make_equal(rows, outcomes):
+        rows["loss"] = 0.5
+        rows["finished"] = rows["finished"][::-1].copy()
+        rows["reused_from"][np.argsort(rows["id"])[:2]] = rows["id"].max()
+
+    def make_repeats_best(rows, outcomes):
+        rows["loss"] -= 100 * (rows["operator"] == 6)
+
+    changed(folder, "words", "equal", make_equal)
+    changed(folder, "noisy", "repeated", make_repeats_best)
+    told = re.search(r"best \S+ (\S+) \((\S+)\)", folder.run(0, "status", "runs/noisy"))
+    third = sorted(individuals(folder.path / "runs/equal"))[2]
+    for name, best, loss in (("noisy", told[2], float(told[1])), ("repeated", told[2], float(told[1])), ("equal", id_text(third), 0.5)):
+        made(folder, f"runs/{name}", "-o", "best.html")
+        page = (folder.path / "best.html").read_text()
+        first = re.search(r"<h2[^>]*>The best of all.*?<td>([^<]*)", page, re.DOTALL)
+        check(f"<td>best</td><td>{best}</td>" in page and first[1] == best, f"{name}: the best is {best}, the table begins with {first[1]}")
+        figures = figures_of(folder.path / "best.html")
+        end = figures["Progress"]["data"][0]["y"][-1]
+        check(abs(end - loss) < 1e-5 * abs(loss), f"{name}: Progress ends at {end}, the best has {loss}")
+        tree = figures.get("Where the best comes from")
+        check(tree["data"][1]["text"][0] == best if tree else f"{best} has no parents" in page, f"{name}: the family tree is another's")
+    passed("the best is that of finch status, without the repeats of a final choice and among equals")
+
+
 def failures_first(folder):
     """A run of which nothing came: the reasons first, and no empty sections."""
-    shutil.copytree(folder.path / "runs" / "words", folder.path / "runs" / "failed")
-    with h5py.File(folder.path / "runs" / "failed" / "population.h5", "r+") as file:
-        rows = file["individuals"][:]
-        rows["outcome"] = h5py.check_enum_dtype(rows.dtype["outcome"])["failed"]
+    def fail(rows, outcomes):
+        rows["outcome"] = outcomes["failed"]
         rows["loss"] = np.nan
-        file["individuals"][:] = rows
-    made(folder, "runs/failed", "-o", "failed.html")
-    sections = re.findall(r'<h2 id="[^"]*">([^<]*)', (folder.path / "failed.html").read_text())
-    check(sections[0] == "How evaluations ended" and not {"Progress", "Learning curves", "Each gene"} & set(sections), f"sections: {sections}")
-    passed("a run without results shows its failures first")
+
+    def prune_some(rows, outcomes):
+        rows["outcome"] = outcomes["failed"]
+        rows["outcome"][::3] = outcomes["pruned"]
+
+    for name, change, absent in (("failed", fail, {"Progress", "Learning curves", "Each gene"}), ("cut", prune_some, {"Progress", "The best of all", "Each gene"})):
+        changed(folder, "words", name, change)
+        made(folder, f"runs/{name}", "-o", "failed.html")
+        page = (folder.path / "failed.html").read_text()
+        sections = re.findall(r'<h2 id="[^"]*">([^<]*)', page)
+        check(sections[0] == "How evaluations ended" and sections.count(sections[0]) == 1 and not absent & set(sections), f"{name}: sections {sections}")
+        check(f"{name} has no result" in page and ("Learning curves" in sections) == (name == "cut"), f"{name}: sections {sections}")
+    passed("a run without results shows its failures first, also if some were pruned")
 
 
 def hostile_words(folder):
@@ -238,6 +356,9 @@ def main():
         words_for_things(folder)
         states(folder)
         hostile_words(folder)
+        same_best(folder)
+        curves_of_failures(folder)
+        inactive_genes(folder)
         failures_first(folder)
         many_individuals(folder)
         same_measures(folder)

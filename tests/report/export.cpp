@@ -112,6 +112,23 @@ TEST_CASE("trace: epochs lie within an evaluation, and are left out where a stop
     CHECK(count_epochs(one) == 0);
 }
 
+TEST_CASE("trace: an epoch has the run's measure under its name") {
+    const auto recovered = exported_run({trained(0, 1, noon + 1, 8)});
+    const search::Measure error{.name = "error", .title = "validation error", .of_epoch = [](const Epoch& epoch) {
+                                    return 10.0 * epoch.epoch;
+                                }};
+    const auto document =
+        json(report::exported(report::Format::trace, recovered, recovered.space, {.measure = error}, "a run"));
+    std::vector<std::string> values;
+    for (const auto& event : document["traceEvents"].GetArray()) {
+        if (event.HasMember("cat") && text(event["cat"]) == "epoch") {
+            CHECK_FALSE(event["args"].HasMember("validation_loss"));
+            values.emplace_back(event["args"]["error"].GetString());
+        }
+    }
+    CHECK(values == std::vector<std::string>{"10", "20"});
+}
+
 TEST_CASE("trace: words of any kind are no harm") {
     const auto document = json(exported(report::Format::trace, exported_run({trained(0, 1, noon, 1)})));
     bool found = false;
@@ -196,14 +213,17 @@ TEST_CASE("optuna: the metric has the measure's name, and intermediate values ar
 TEST_CASE("optuna: numbers among the options are numbers, and a range ends where its steps do") {
     auto recovered = exported_run({});
     const auto options = [](std::vector<std::string> words) { return search::ChoiceGene{std::move(words)}; };
-    recovered.space.genes = {{"kernel", options({"3", "-5", "0.5", "1e-3", "none", "true", "007", "9007199254740993"})},
-                             {"version", options({"3.1", "3.10"})},
+    recovered.space.genes = {{"kernel", options({"3", "-5", "0.5", "2.0", "none", "true", "007", "9007199254740993"})},
+                             {"version", options({"3.9", "3.10", "3.11"})},
+                             {"odd", options({"1e3", "1e-3", ".5", "-0", "12345678901234567890123", "2.50", "inf"})},
+                             {"equal", options({"1", "true", "false", "0"})},
+                             {"ones", options({"1", "1.0", "2.5"})},
                              {"rate", search::RealGene{.low = 0.1, .high = 1, .step = 0.4}},
                              {"units", search::IntGene{.low = 1, .high = 10, .step = 4}},
                              {"wide", search::IntGene{.low = 1, .high = 10, .scale = search::Scale::log, .step = 4}},
                              {"any", search::RealGene{.low = 0.1, .high = 1}}};
     search::Individual one = trained(0, 1, noon, 3);
-    one.genome = {0, 0, 0.9, 9, 9, 1};
+    one.genome = {0, 0, 0, 0, 0, 0.9, 9, 9, 1};
     recovered.records = {search::Result{one}};
 
     std::vector<std::string> found;
@@ -212,13 +232,16 @@ TEST_CASE("optuna: numbers among the options are numbers, and a range ends where
         found.push_back(distribution.substr(distribution.find("attributes") + 12));
     }
 
-    REQUIRE(found.size() == 6);
-    CHECK(found[0] == R"({"choices":[3,-5,0.5,0.001,"none",true,"007",9007199254740993]}})");
-    CHECK(found[1] == R"({"choices":["3.1","3.10"]}})");
-    CHECK(found[2] == R"({"log":false,"step":0.4,"low":0.1,"high":0.9}})");
-    CHECK(found[3] == R"({"log":false,"step":4,"low":1,"high":9}})");
-    CHECK(found[4] == R"({"log":true,"step":1,"low":1,"high":9}})");
-    CHECK(found[5] == R"({"log":false,"step":null,"low":0.1,"high":1.0}})");
+    REQUIRE(found.size() == 9);
+    CHECK(found[0] == R"({"choices":[3,-5,0.5,2.0,"none",true,"007",9007199254740993]}})");
+    CHECK(found[1] == R"({"choices":[3.9,"3.10",3.11]}})");
+    CHECK(found[2] == R"({"choices":["1e3","1e-3",".5","-0","12345678901234567890123","2.50","inf"]}})");
+    CHECK(found[3] == R"({"choices":["1","true","false","0"]}})");
+    CHECK(found[4] == R"({"choices":["1","1.0","2.5"]}})");
+    CHECK(found[5] == R"({"log":false,"step":0.4,"low":0.1,"high":0.9}})");
+    CHECK(found[6] == R"({"log":false,"step":4,"low":1,"high":9}})");
+    CHECK(found[7] == R"({"log":true,"step":1,"low":1,"high":9}})");
+    CHECK(found[8] == R"({"log":false,"step":null,"low":0.1,"high":1.0}})");
 }
 
 TEST_CASE("optuna: trials are numbered in the order in which they began") {

@@ -124,7 +124,8 @@ void check_exports(const store::Recovered& recovered, const std::vector<Individu
     CHECK(found == all.size());
     static_cast<void>(parsed_json(report::run_json(recovered, recovered.space, {}, "run", 20)));
     for (std::size_t i = 0; i < all.size(); i += 50) {
-        const auto shown = parsed_json(report::individual_json(recovered, recovered.space, search::Measure{}, all[i].id));
+        const auto shown =
+            parsed_json(report::individual_json(recovered, recovered.space, search::Measure{}, all[i].id));
         CHECK(std::string_view(shown["outcome"].GetString()) == word(all[i].outcome));
     }
     std::istringstream journal(report::exported(report::Format::optuna, recovered, recovered.space, {}, "a run"));

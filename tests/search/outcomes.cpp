@@ -57,6 +57,22 @@ TEST_CASE("a signal or a missing loss is the problem, whatever the program wrote
     CHECK(told(panic + "bad gene\nnote: run with `RUST_BACKTRACE=1`") == ": 1 × bad gene");
 }
 
+TEST_CASE("the failed have their problems first, others under what they belong to") {
+    Outcomes outcomes;
+    for (std::uint32_t number = 1; number <= 4; ++number) {
+        outcomes.add(ended(number, Outcome::pruned, "its last loss was nan, and it was pruned"));
+    }
+    outcomes.add(ended(5, Outcome::diverged, "its last loss is inf"));
+    CHECK(outcomes.problems() ==
+          ": of the diverged 1 × its last loss is inf; of the pruned 4 × its last loss was nan, and it was pruned");
+
+    outcomes.add(ended(6, Outcome::failed, "exit code 2"));
+    outcomes.add(ended(7, Outcome::evaluated));
+    CHECK(outcomes.text() ==
+          "1 evaluated, 4 pruned, 1 diverged, 1 failed: 1 × exit code 2; of the diverged 1 × its last loss is inf; "
+          "of the pruned 4 × its last loss was nan, and it was pruned");
+}
+
 TEST_CASE("other exit codes, signals and words are other problems; of many the most frequent are told") {
     CHECK(without_numbers("exit code 3") != without_numbers("exit code 4"));
     CHECK(without_numbers("ended by signal 9 (Killed)") != without_numbers("ended by signal 11 (Killed)"));

@@ -38,8 +38,9 @@ def describe(run, rows):
     """A line for each individual: its id, what is minimised, and genes."""
     def text(value):
         return f"{value:.4g}" if isinstance(value, float) else str(value)
-    genes, measure = [gene.name for gene in run.genes], run.measure.name
-    return [f"{name}, {measure} {row.loss:.5g}<br>" + "<br>".join(f"{gene} = {text(row[gene])}" for gene in genes) for name, row in rows.iterrows()]
+    measure = run.measure.name
+    return [f"{name}, {measure} {row.loss:.5g}<br>" + "<br>".join(f"{gene.name} = {text(row[gene.name])}" for gene in run.active_genes(row))
+            for name, row in rows.iterrows()]
 
 
 def steps(table, x, last):
@@ -84,24 +85,34 @@ def progress(runs):
     return made
 
 
+def chosen_curves(run, numbers, best):
+    """Of the individuals `numbers` the rows to draw: at most MOST_CURVES, a quarter of them without a result, and always `best`."""
+    known = run.individuals[run.individuals.id_number.isin(numbers) & (run.individuals.operator != "repeat")]
+    has_result = known.index.isin(run.measured.index)
+    others = analysis.thinned(known[~has_result], MOST_CURVES // 4)
+    results = analysis.thinned(known[has_result], MOST_CURVES - len(others))
+    return known[known.index.isin([*results.index, *others.index, best])].set_index("id_number")
+
+
 def learning_curves(run):
-    """What is minimised by epoch: the best individual, those that were pruned, the others."""
+    """What is minimised by epoch: the best individual, those that were pruned, that failed, are unfinished, the others."""
     curves = run.curves
     if len(curves):
         curves = curves.assign(measured=run.measure.of_epochs(curves))
         curves = curves[np.isfinite(curves.measured)]
     if curves.empty:
         return "No individual of this run has a learning curve."
-    known = run.individuals.set_index("id_number")
-    chosen = analysis.thinned(known[known.index.isin(curves.individual.unique())], MOST_CURVES)
-    best = run.complete.loss.idxmin() if len(run.complete) else None
+    best = run.ranked.index[0] if len(run.complete) else None
+    chosen = chosen_curves(run, curves.individual.unique(), best)
     made = figure(hovermode="closest")
-    kinds = {"best": ("#c53030", 4, 1), "pruned": (OUTCOME_COLOURS["pruned"], 1, 0.5), "trained": (OUTCOME_COLOURS["evaluated"], 1, 0.35)}
+    kinds = {"best": ("#c53030", 4, 1), "pruned": (OUTCOME_COLOURS["pruned"], 1, 0.5), "trained": (OUTCOME_COLOURS["evaluated"], 1, 0.35),
+             "failed": (OUTCOME_COLOURS["failed"], 1, 0.5), "unfinished": (OUTCOME_COLOURS["unfinished"], 1, 0.5)}
+    kind_of = {"evaluated": "trained", "pruned": "pruned", "unfinished": "unfinished", "stopped": "unfinished"}
     lines = {kind: ([], [], []) for kind in kinds}
     ends = ([], [])
     for number, rows in curves[curves.individual.isin(chosen.index)].sort_values("epoch").groupby("individual"):
         name = id_text(number)
-        kind = "best" if name == best else "pruned" if chosen.outcome[number] == "pruned" else "trained"
+        kind = "best" if name == best else kind_of.get(chosen.outcome[number], "failed")
         x, y, text = lines[kind]
         x += [*rows.epoch.tolist(), None]
         y += [*rows.measured.tolist(), None]
@@ -109,7 +120,7 @@ def learning_curves(run):
         if kind == "pruned":
             ends[0].append(int(rows.epoch.iloc[-1]))
             ends[1].append(float(rows.measured.iloc[-1]))
-    for kind in ("trained", "pruned", "best"):
+    for kind in ("failed", "unfinished", "trained", "pruned", "best"):
         colour, width, opacity = kinds[kind]
         x, y, text = lines[kind]
         if x:
@@ -265,7 +276,7 @@ def family_tree(run):
     """The ancestors of the best individual, its own generation at the top."""
     if run.complete.empty:
         return "No individual was trained to its end."
-    best = run.complete.loss.idxmin()
+    best = run.ranked.index[0]
     depth, edges = analysis.ancestors(run, best)
     if len(depth) == 1:
         return f"{best} has no parents: it came to its genes by the operator {run.individuals.operator[best]}."

@@ -15,7 +15,7 @@ WORKER_BITS, SEQUENCE_BITS = 20, 32
 ABSENT = {"parameters": 0, "retry_of": 0, "reused_from": 0, "inherited_from": 0, "last_worker": 0, "last_restart": 0,
           "training_seconds": np.nan, "joules": np.nan, "energy_source": "unknown"}  # columns that files of earlier versions lack
 WATCHED_SECONDS = 20  # a lock is renewed every 10
-FINAL = ("evaluated", "pruned", "stopped")
+RANKED = ("evaluated", "pruned")  # outcomes that rank by loss
 
 
 class NoRun(Exception):
@@ -30,6 +30,13 @@ class Gene:
     low: float
     high: float
     options: list
+    when: dict  # of other genes: the values, as texts, with which this one is active
+
+    def has_one_of(self, value, texts):
+        if self.kind == "choice":
+            return str(value) in texts
+        numbers = pandas.to_numeric(pandas.Series(texts), errors="coerce")  # a frozen gene may lack those that are asked for
+        return bool(np.isclose(numbers, value, rtol=1e-9, atol=0).any())
 
 
 @dataclasses.dataclass
@@ -77,6 +84,14 @@ class Run:
         names = self.best.get("classes", [])
         return f"{number} {names[number]}" if number < len(names) else str(number)
 
+    def active_genes(self, row):
+        """Those of which the conditions of the configuration, `when`, hold for an individual."""
+        by_name = {gene.name: gene for gene in self.genes}
+
+        def is_active(gene):
+            return all(is_active(by_name[name]) and by_name[name].has_one_of(row[name], texts) for name, texts in gene.when.items())
+        return [gene for gene in self.genes if is_active(gene)]
+
     @property
     def settings(self):
         return yaml.safe_load(self.config)
@@ -107,14 +122,19 @@ class Run:
 
     @property
     def measured(self):
-        """The individuals that have a loss of their own, in the order in which they ended."""
+        """The individuals that rank by loss, without the repeats of a final choice, in the order in which they ended."""
         table = self.individuals
-        return table[table.outcome.isin(FINAL) & np.isfinite(table.loss)].sort_values(["finished", "id_number"])
+        return table[table.outcome.isin(RANKED) & np.isfinite(table.loss) & (table.operator != "repeat")].sort_values(["finished", "id_number"])
 
     @property
     def complete(self):
         """Those that were trained to their end."""
         return self.measured[self.measured.outcome == "evaluated"]
+
+    @property
+    def ranked(self):
+        """`complete`, the best first, in the order of better() in include/finch/search/individual.hpp."""
+        return self.complete.assign(is_reused=lambda rows: rows.reused_from != 0).sort_values(["loss", "is_reused", "id_number"])
 
     def node_hours(self, times):
         """Node-hours that had been used at each of `times`, Unix seconds."""
@@ -220,14 +240,23 @@ def read_table(file, name):
     return pandas.DataFrame(columns)
 
 
-def read_genes(file):
+def read_conditions(config):
+    """{gene: {other gene: its values}} of `when`, with the texts that were written."""
+    space = (yaml.load(config, yaml.BaseLoader).get("search") or {}).get("space") or {}
+    conditions = {name: gene["when"] for name, gene in space.items() if isinstance(gene, dict) and "when" in gene}
+    return {name: {other: values if isinstance(values, list) else [values] for other, values in when.items()} for name, when in conditions.items()}
+
+
+def read_genes(file, config):
     space, choices = read_table(file, "space"), read_table(file, "choices")
+    conditions = read_conditions(config)
     genes = []
     for place, row in enumerate(space.itertuples()):
         options = list(choices[choices.gene == place].option) if len(choices) else []
         whole = row.kind == "int"
         genes.append(Gene(row.gene, row.kind, row.scale == "log", float(row.low_whole if whole else row.low),
-                          float(row.high_whole if whole else row.high), options))
+                          float(row.high_whole if whole else row.high), options,
+                          conditions.get(row.gene, {})))
     return genes
 
 
@@ -275,11 +304,11 @@ def read_run(path):
         raise NoRun(f"{path}: holds no population.h5; expected the directory of a run")
     try:
         with h5py.File(archive) as file:
-            genes = read_genes(file)
+            config = words([file["config"][()]])[0]
+            genes = read_genes(file, config)
             tables = {name: read_table(file, name) for name in ("curves", "workers", "problems", "memberships", "homes")}
-            config = file["config"][()]
             individuals = read_individuals(file, genes)
-            return Run(name=path.resolve().name, path=path, attributes=dict(file.attrs), config=words([config])[0], genes=genes, individuals=individuals,
+            return Run(name=path.resolve().name, path=path, attributes=dict(file.attrs), config=config, genes=genes, individuals=individuals,
                        starts=read_starts(file, individuals), best=read_best(path / "models" / "best.h5"), **tables)
     except (OSError, KeyError) as error:
         raise NoRun(f"{archive}: cannot be read ({error}); `finch show {path}` says what is there") from error

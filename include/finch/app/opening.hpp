@@ -44,6 +44,11 @@ struct OpenedRun {
                                  const RunOptions& options, const cluster::Slurm& slurm,
                                  const std::string& data_fingerprint, int workers, int islands, int nodes);
 
+/// World rank 0 only. Throws ConfigError if the networks of the earlier starts were trained with other names of classes
+/// than `names`: one that is left in the run directory says so.
+void check_class_names(const OpenedRun& run, const store::RunDirectory& directory,
+                       const std::vector<std::string>& names);
+
 /// World rank 0 only, before anybody breeds: writes the opened run, so that no number of this start can be given out
 /// again, and clears what it no longer needs. Throws StorageError.
 void record_start(OpenedRun& run, const store::RunDirectory& directory, const config::Config& config);

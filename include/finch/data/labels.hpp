@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 /// What messages say of classes.
 namespace finch::data {
@@ -13,6 +14,10 @@ namespace finch::data {
 
 /// "0 cat, 1 dog": at most ten of them; empty if the classes have no names.
 [[nodiscard]] std::string class_names_text(const Dataset& set);
+
+/// Throws ConfigError if `names`, of data, are others than those of the classes that a network was `trained` with.
+/// Either may be empty: not known.
+void check_trained_names(const std::vector<std::string>& trained, const std::vector<std::string>& names);
 
 /// Which labels no training image has, and where they occur instead; empty if there are none, or there are targets.
 /// `test` may be empty.

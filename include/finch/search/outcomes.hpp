@@ -38,7 +38,8 @@ public:
     [[nodiscard]] std::string counts() const;
     /// The same without the evaluated and the pruned: ", 2 failed". Empty if all gave a result.
     [[nodiscard]] std::string failure_counts() const;
-    /// ": 3 × FileNotFoundError: …; 1 × exit code 2": the most frequent ones. Empty if there is none.
+    /// ": 3 × FileNotFoundError: …; 1 × exit code 2; of the pruned 2 × its last loss was nan …": the most frequent
+    /// ones, those of the failed first. Empty if there is none.
     [[nodiscard]] std::string problems() const;
     /// "0 evaluated, 4 failed: 3 × FileNotFoundError: …; 1 × exit code 2".
     [[nodiscard]] std::string text() const { return counts() + problems(); }
@@ -49,7 +50,10 @@ private:
         std::size_t count = 0;
     };
     std::array<std::size_t, words_of(Outcome{}).size()> counts_{};
-    std::map<std::string, Problem> problems_;  ///< by without_numbers()
+    using Problems = std::map<std::string, Problem>;  ///< by without_numbers()
+    [[nodiscard]] static std::string problems_text(const Problems& problems);
+    /// By what they belong to: what had no memory failed.
+    std::map<Outcome, Problems> problems_;
 };
 
 /// The first and the last line of a problem.
