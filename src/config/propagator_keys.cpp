@@ -142,8 +142,9 @@ Domain propagator() {
             "differential evolution (L-SHADE) and CMA-ES, without generations: for 500 evaluations or more"),
         alternative<Any>("screened", search::ScreenedOptions{},
                          {{key("most_points", &search::ScreenedOptions::most_points, whole(20, 2000),
-                               "results that the model knows: the best half and the newest")}},
-                         "of 200 candidates the one that a Gaussian process likes best: for up to 500 evaluations"),
+                               "results that the model of all knows: the best half and the newest")}},
+                         "a Gaussian process of all results or, every other time, one of the best: for up to 500 "
+                         "evaluations"),
         alternative<Any>("auto", search::AutomaticOptions{}, {},
                          "screened for an island's first 500 results, evolution from then on"),
         alternative<Any>(
