@@ -75,7 +75,7 @@ int on_all_ranks(int argc, char** argv, const std::function<int(comm::Session&)>
     int code = exit_fault;
     try {
         code = verb(session);
-        code = session.world_rank() == 0 ? after_output(code) : code;
+        code = session.world_rank() == 0 && code == exit_done ? after_output(code) : code;
     } catch (const ConfigError& error) {
         if (session.world_rank() == 0) {
             LiveLine::clear();

@@ -161,7 +161,7 @@ void Programs::take_line(Slot& slot, ReportLine line) const {
             slot.reports.push_back(std::move(line));
         }
     } else if (group_.is_leader()) {
-        slot.epochs = static_cast<std::int64_t>(line.value("epoch").value_or(static_cast<double>(slot.epochs + 1)));
+        slot.epochs = line.value("epoch").value_or(slot.epochs + 1);
         slot.reports.push_back(std::move(line));
     } else if (line.kind == ReportLine::Kind::report && is_first_miss) {
         slot.near_miss =
@@ -197,7 +197,8 @@ void Programs::judge(Slot& slot, const process::Ended& ended) const {
     }
     const bool is_good = ended.code == 0 && ended.signal == 0 && ended.problem.empty();
     // A helper that it leaves behind is no training: those report.
-    const bool is_cut_off = ended.cut_off > 0 && group_.is_leader() && slot.epochs < objective_.epochs;
+    const bool is_cut_off =
+        ended.cut_off > 0 && group_.is_leader() && slot.epochs < static_cast<double>(objective_.epochs);
     if (is_good && !is_cut_off && !objective_.persistent) {
         slot.last_errors = last_lines(errors);
         slot.runs = false;

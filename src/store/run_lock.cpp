@@ -138,6 +138,14 @@ bool lives_here(const Holder& holder, const Holder& me) {
     return is_here(holder, me) && (::kill(holder.process, 0) == 0 || errno == EPERM) && !is_zombie(holder.process);
 }
 
+/// Whether `path` names the open `file` still: another start may have put its own there.
+bool is_named(int file, const fs::path& path) {
+    struct stat open {};
+    struct stat named {};
+    return ::fstat(file, &open) == 0 && ::lstat(path.c_str(), &named) == 0 && open.st_dev == named.st_dev &&
+           open.st_ino == named.st_ino;
+}
+
 /// Of a lock that the kernel does not keep: whether its holder is alive nevertheless, as far as one look tells.
 enum class Life { none, here, maybe_elsewhere };
 
@@ -250,7 +258,7 @@ private:
             seen_ = holder;
             silence_ = 0;
         }
-        const Life life = life_of(holder, me_, is_granted);
+        const Life life = life_of(holder, me_, is_granted && is_named(old.get(), path_));
         const bool is_silent = life != Life::here && silence_ >= most_silence_seconds;
         const bool is_free = is_held ? is_of_this_job(holder) && is_silent : life == Life::none || is_silent;
         is_watched_ = life == Life::maybe_elsewhere && !is_held && !gave_sign_;
@@ -320,7 +328,7 @@ std::vector<bool> are_locked(const std::vector<RunDirectory>& directories, const
         const bool is_answered = file && lock_call(file.get(), F_OFD_GETLK, F_RDLCK, lock);
         const bool is_kept = is_answered && lock.l_type != F_UNLCK;
         const Holder holder = read_holder(directory.lock()).value_or(Holder{});
-        const Life life = life_of(holder, me, is_answered && !is_kept);
+        const Life life = life_of(holder, me, is_answered && !is_kept && is_named(file.get(), directory.lock()));
         if (!is_kept && life == Life::maybe_elsewhere) {
             watched.emplace(locked.size(), holder);
         }

@@ -8,7 +8,7 @@
 /// How a verb runs, and what becomes of what it throws: a message and an exit code.
 namespace finch::app {
 
-/// "finch: TEXT" on standard error, whatever becomes of that.
+/// Writes "finch: TEXT" to standard error. If that fails, nothing else does.
 void complain(const std::string& text) noexcept;
 
 /// Runs a verb that needs no MPI. Where what it printed could not be written, that is a fault.

@@ -103,7 +103,7 @@ private:
         std::uint64_t questions = 0;
         std::uint64_t answered = 0;
         std::vector<ReportLine> reports{};
-        std::int64_t epochs = 0;  ///< of the last report in this start
+        double epochs = 0;  ///< of the last report in this start, as it was said
         std::string problem{};
         std::string near_miss{};
         std::string last_errors{};
