@@ -1,32 +1,41 @@
 #pragma once
 
 #include <Eigen/Dense>
-#include <vector>
 
 namespace finch::search {
 
-/// What scales a Gaussian process expects before it has seen anything: normal in their logarithms, with these medians
-/// and deviations.
-struct GaussianPriors {
-    double length = 0.7;  ///< deviation 1, as that of the signal, whose variance has the median 1
-    double noise = 0.01;  ///< variance
-    double noise_deviation = 2;
-    double least_noise = 1e-6;
+/// Scales of a Gaussian process: the length scales of all rows alike, and variances.
+struct GaussianScales {
+    double length;
+    double signal;
+    double linear;     ///< v₁
+    double quadratic;  ///< v₂
+    double noise;
+};
+
+/// What is expected of scales before anything is seen: normal in their logarithms.
+struct GaussianPrior {
+    GaussianScales median;
+    GaussianScales deviation;  ///< of the logarithms
+    GaussianScales start;      ///< where a fit begins
+    double least_noise;
 };
 
 /// A Gaussian process over points, one in each column (Rasmussen and Williams 2006, chapters 2, 4 and 5). Its
-/// covariance is 1 (an unknown mean), a signal with a Matérn 5/2 kernel that has a length scale for each row, in which
-/// two different choices are a distance of 1 apart, and, if asked for, v₁p + v₂p² with the inner product p of the rows
-/// that are no choices: the covariance of a quadratic whose coefficients are unknown.
+/// covariance is 1 (an unknown mean), a Matérn 5/2 kernel that has a length scale for each row, in which two different
+/// choices are a distance of 1 apart, and v₁p + v₂p² with the inner product p of the rows that are numbers: the
+/// covariance of a quadratic whose coefficients are unknown.
 class GaussianProcess {
 public:
-    /// `is_choice`: by row.
-    GaussianProcess(std::vector<char> is_choice, const GaussianPriors& priors, bool has_quadratic);
+    /// `is_number`: by row, 1 or 0: a choice.
+    GaussianProcess(const Eigen::VectorXd& is_number, const GaussianPrior& prior);
 
-    /// Moves the scales to where the posterior is larger, by L-BFGS, from the same place each time.
+    /// Moves the scales to where the posterior is largest, from the same place each time.
     void fit(const Eigen::MatrixXd& points, const Eigen::VectorXd& values);
     /// Takes these to be all that is known.
     void condition(const Eigen::MatrixXd& points, const Eigen::VectorXd& values);
+    /// Takes the points, too, to be known, at the values that it predicts.
+    void believe(const Eigen::MatrixXd& points);
 
     struct Prediction {
         Eigen::VectorXd mean;
@@ -37,41 +46,33 @@ public:
     /// Mean less `kappa` deviations at a point, and its gradient, which is 0 in choices.
     double lower_bound(const Eigen::VectorXd& point, double kappa, Eigen::VectorXd& gradient) const;
 
-    /// The logarithms of the length scales, of the signal's variance, of v₁ and v₂ if it has them, of the noise's
-    /// variance.
+    /// The logarithms of the length scales by row, the signal's variance, v₁, v₂, the noise's variance.
     [[nodiscard]] const Eigen::VectorXd& log_scales() const noexcept { return log_scales_; }
-    /// Of the values and the priors at these scales, negated and but for a constant, with its gradient.
+    /// Of the values and the prior at these scales, negated and but for a constant, with its gradient.
     double negative_log_posterior(const Eigen::VectorXd& log_scales, const Eigen::MatrixXd& points,
                                   const Eigen::VectorXd& values, Eigen::VectorXd& gradient) const;
 
 private:
-    /// exp() of log_scales, by what they are.
-    struct Scales {
-        Eigen::VectorXd lengths;
-        double signal = 1;
-        double linear = 0;
-        double quadratic = 0;
-        double noise = 0;
+    /// Of all pairs of points.
+    struct Kernel {
+        Eigen::ArrayXXd matern;  ///< times the signal
+        Eigen::ArrayXXd slope;   ///< of it, by −½ of the squared distance
+        Eigen::ArrayXXd inner;   ///< products p
+        Eigen::ArrayXXd sum;     ///< the covariance
     };
-    [[nodiscard]] Scales scales_of(const Eigen::VectorXd& log_scales) const;
-    /// Between the columns of `a` and of `b`: the scaled distance times √5, and the inner product.
-    [[nodiscard]] Eigen::ArrayXXd distances(const Eigen::MatrixXd& a, const Eigen::MatrixXd& b,
-                                            const Scales& scales) const;
-    [[nodiscard]] Eigen::ArrayXXd products(const Eigen::MatrixXd& a, const Eigen::MatrixXd& b) const;
-    [[nodiscard]] Eigen::MatrixXd covariance(const Eigen::MatrixXd& a, const Eigen::MatrixXd& b,
-                                             const Scales& scales) const;
-    [[nodiscard]] double variance(const Eigen::VectorXd& point, const Scales& scales) const;
+    [[nodiscard]] Kernel kernel(const Eigen::MatrixXd& a, const Eigen::MatrixXd& b,
+                                const Eigen::VectorXd& log_scales) const;
+    /// By row, then the five of GaussianScales that are variances.
+    [[nodiscard]] Eigen::VectorXd by_row(const GaussianScales& scales) const;
 
-    std::vector<char> is_choice_;
-    Eigen::VectorXd is_number_;  ///< 1 or 0, by row
-    bool has_quadratic_;
+    Eigen::VectorXd is_number_;
     Eigen::VectorXd prior_;
     Eigen::VectorXd deviation_;
-    Eigen::VectorXd start_;  ///< of a fit
+    Eigen::VectorXd start_;
     double least_log_noise_;
     Eigen::VectorXd log_scales_;
-    Scales scales_;
     Eigen::MatrixXd points_;
+    Eigen::VectorXd values_;
     Eigen::LLT<Eigen::MatrixXd> factor_;  ///< of the covariance of what is known, with noise
     Eigen::VectorXd weights_;             ///< its inverse times the values
 };

@@ -17,12 +17,18 @@ constexpr double uniform_candidates = 0.3;
 constexpr double bred_from_share = 0.2;   ///< that the other candidates are bred from
 constexpr double mutated_genes = 1.5;     ///< about, of a candidate
 constexpr std::size_t most_fitted = 100;  ///< results, that the scales are fitted to
-constexpr GaussianPriors priors{.length = 0.7, .noise = 0.01, .noise_deviation = 2, .least_noise = 1e-6};
+constexpr double no_quadratic = 1e-300;
+constexpr GaussianScales median{
+    .length = 0.7, .signal = 1, .linear = no_quadratic, .quadratic = no_quadratic, .noise = 0.01};
+constexpr GaussianPrior prior{.median = median,
+                              .deviation = {.length = 1, .signal = 1, .linear = 1, .quadratic = 1, .noise = 2},
+                              .start = median,
+                              .least_noise = 1e-6};
 
 }  // namespace
 
 GlobalModel::GlobalModel(const Space& space, std::size_t most_points)
-    : space_(space), free_(free_genes(space)), most_points_(most_points), process_(choices_of(space), priors, false) {}
+    : space_(space), free_(free_genes(space)), most_points_(most_points), process_(numbers_of(space), prior) {}
 
 GlobalModel::Data GlobalModel::data(const std::vector<const Seen*>& results, std::size_t most_points) const {
     std::vector<const Seen*> used = results;
@@ -112,15 +118,7 @@ std::optional<Proposal> GlobalModel::propose(const std::vector<const Seen*>& res
     GaussianProcess process = process_;
     const Data known = data(results);
     process.condition(known.points, known.values);
-    if (!in_training.empty()) {
-        const Eigen::MatrixXd expected = columns(in_training, space_.size());
-        const Eigen::VectorXd mean = process.predict(expected).mean;
-        Data all{Eigen::MatrixXd(known.points.rows(), known.points.cols() + expected.cols()),
-                 Eigen::VectorXd(known.values.size() + mean.size())};
-        all.points << known.points, expected;
-        all.values << known.values, mean;
-        process.condition(all.points, all.values);
-    }
+    process.believe(columns(in_training, space_.size()));
     const auto predicted = process.predict(columns(points, space_.size()));
     Eigen::Index chosen = 0;
     (predicted.mean - kappa * predicted.deviation).minCoeff(&chosen);

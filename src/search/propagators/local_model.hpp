@@ -13,8 +13,8 @@ class LocalModel {
 public:
     explicit LocalModel(const Space& space);
 
-    /// Takes the branch of the best of all `results` to vary, and fits its scales to those of `fitted` that lie in it.
-    /// Both the best first.
+    /// Varies what the best of `results` has, and fits its scales to those of `fitted` that are of its branch. Both the
+    /// best first.
     void fit(const std::vector<const Seen*>& results, const std::vector<const Seen*>& fitted);
     /// Whether fit() with this best result would vary the same genes.
     [[nodiscard]] bool varies_as_for(const Seen& best) const;
@@ -24,21 +24,21 @@ public:
                                                   RandomStream& random) const;
 
 private:
-    /// Which genes it varies: numbers first, then choices. All others stay as they are in the best result.
+    /// The genes that it varies, numbers first. All others stay as they are in the best result.
     struct Rows {
-        std::vector<std::size_t> numbers;
-        std::vector<std::size_t> choices;
+        std::vector<std::size_t> genes;
+        Eigen::Index numbers = 0;
         bool operator==(const Rows&) const = default;
     };
-    class Frame;
+    struct Window;
 
     [[nodiscard]] Rows rows_of(const Seen& best) const;
     [[nodiscard]] bool are_of_one_branch(const UnitGenome& a, const UnitGenome& b) const;
-    [[nodiscard]] std::vector<const Seen*> branch_of(const Seen& best, const std::vector<const Seen*>& results) const;
-    bool exchange_choices(const GaussianProcess& process, double kappa, Eigen::VectorXd& z, double& bound) const;
+    [[nodiscard]] std::optional<Window> window(const Rows& rows, const UnitGenome& best,
+                                               const std::vector<const Seen*>& results) const;
 
     Space space_;
-    std::vector<bool> is_asked_for_;  ///< by gene: by a condition
+    std::vector<std::size_t> deciding_;  ///< choices that conditions ask for
     Rows rows_;
     UnitGenome branch_;  ///< a point of it
     std::optional<GaussianProcess> process_;

@@ -4,12 +4,11 @@
 
 namespace finch::search {
 
-std::vector<char> choices_of(const Space& space) {
-    std::vector<char> choices;
-    for (const Gene& gene : space.genes) {
-        choices.push_back(is_choice(gene) ? 1 : 0);
-    }
-    return choices;
+Eigen::VectorXd numbers_of(const Space& space) {
+    Eigen::VectorXd numbers(std::ssize(space.genes));
+    std::transform(space.genes.begin(), space.genes.end(), numbers.begin(),
+                   [](const Gene& gene) { return is_choice(gene) ? 0 : 1; });
+    return numbers;
 }
 
 Eigen::MatrixXd columns(const std::vector<UnitGenome>& points, std::size_t genes) {

@@ -42,8 +42,8 @@ struct Allowed {
     [[nodiscard]] bool holds(const Genome& genome) const { return all_hold(constraints, space, genome); }
 };
 
-/// By gene.
-[[nodiscard]] std::vector<char> choices_of(const Space& space);
+/// By gene: 1, or 0 for a choice.
+[[nodiscard]] Eigen::VectorXd numbers_of(const Space& space);
 /// Points as columns.
 [[nodiscard]] Eigen::MatrixXd columns(const std::vector<UnitGenome>& points, std::size_t genes);
 
