@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <filesystem>
 
 namespace finch::app {
 namespace {
@@ -125,10 +126,14 @@ void print_summary(const RunContext& context, const island::Worker& worker, cons
     const std::string where = context.directory.root().string();
     const std::size_t unfinished = population.size() - population.settled();
     if (reason == island::ExitReason::storage) {
-        spdlog::warn(
-            "stopped: files fail (see above), but no result of {} is lost: mend that, then start it again to go on. "
-            "{}, {} unfinished",
-            where, search::Outcomes(population).counts(), unfinished);
+        std::error_code none;
+        const bool is_gone =
+            std::filesystem::status(context.directory.root(), none).type() == std::filesystem::file_type::not_found;
+        spdlog::warn("stopped: files fail (see above){}. {}, {} unfinished",
+                     is_gone
+                         ? fmt::format("; {} is not there any more, nor are its results", where)
+                         : fmt::format(", but no result of {} is lost: mend that, then start it again to go on", where),
+                     search::Outcomes(population).counts(), unfinished);
     } else {
         const bool is_in_vain = !search::has_result(population) && (reason == island::ExitReason::complete ||
                                                                     search::Outcomes(population).without_result() > 0);

@@ -193,7 +193,7 @@ void name_job(store::Start& start, const cluster::Slurm& slurm, const LogOptions
     start.job = slurm.job_id.value_or("");
     start.cluster = slurm.cluster.value_or("");
     start.node_list = slurm.node_list.value_or("");
-    start.log = printable(log_file(log));
+    start.log = printable_line(log_file(log));
     start.deadline = slurm.end_time.value_or(0);
 }
 

@@ -162,8 +162,9 @@ Question question_of(const PlanOptions& options) {
 }
 
 std::optional<std::string> absent_data(const data::Options& options) {
+    std::error_code none;
     for (const std::string& path : data::paths_of(options)) {
-        if (options.kind != data::Kind::generated && !path.empty() && !std::filesystem::exists(path)) {
+        if (options.kind != data::Kind::generated && !path.empty() && !std::filesystem::exists(path, none)) {
             return path;
         }
     }

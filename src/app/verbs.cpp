@@ -21,7 +21,8 @@ std::filesystem::path directory_asked_about(const RunOptions& options) {
     if (options.run) {
         return *options.run;
     }
-    if (std::filesystem::is_directory(options.config)) {
+    std::error_code none;
+    if (std::filesystem::is_directory(options.config, none)) {
         return options.config;
     }
     if (const std::string link = dangling_link(options.config); !link.empty()) {

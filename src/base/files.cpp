@@ -43,10 +43,17 @@ bool is_there(const fs::path& path) {
     if (retry([&] { return ::stat(path.c_str(), &about); }) == 0) {
         return true;
     }
-    if (errno != ENOENT && errno != ENOTDIR) {
+    if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP && errno != ENAMETOOLONG) {
         throw_storage("cannot look for " + path.string());
     }
     return false;
+}
+
+std::string why_not(const char* kind, const std::error_code& failure) {
+    const bool is_absent = failure == std::errc::no_such_file_or_directory || failure == std::errc::not_a_directory;
+    return !failure    ? std::string("is no ") + kind
+           : is_absent ? std::string("there is no such ") + kind
+                       : failure.message();
 }
 
 std::vector<fs::path> list_folder(const fs::path& folder) {

@@ -47,4 +47,11 @@ std::string printable(std::string_view text) {
     return shown;
 }
 
+std::string printable_line(std::string_view text) {
+    std::string line = printable(text);
+    std::replace_if(
+        line.begin(), line.end(), [](char character) { return character == '\n' || character == '\t'; }, '?');
+    return line;
+}
+
 }  // namespace finch

@@ -64,9 +64,7 @@ public:
         if (!text || text->empty()) {
             return std::nullopt;
         }
-        std::string line = printable(*text);
-        std::replace(line.begin(), line.end(), '\n', '?');
-        return line;
+        return printable_line(*text);
     }
 
 private:

@@ -217,7 +217,8 @@ train::Recipe Config::recipe(const search::Genome& genome, std::uint64_t individ
 }
 
 Config load(const fs::path& path, const std::vector<std::string>& settings) {
-    if (!fs::is_regular_file(path)) {
+    std::error_code failure;
+    if (!fs::is_regular_file(path, failure)) {
         std::vector<std::string> beside;
         std::error_code ignored;
         const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
@@ -229,10 +230,7 @@ Config load(const fs::path& path, const std::vector<std::string>& settings) {
         std::sort(beside.begin(), beside.end());
         const std::string link = dangling_link(path);
         const auto nearest = link.empty() ? nearest_word(path.filename().string(), beside) : std::nullopt;
-        throw ConfigError(fmt::format("{}: {}{}{}", path.string(),
-                                      fs::exists(path, ignored) ? "is no file"
-                                      : link.empty()            ? "there is no such file"
-                                                                : link,
+        throw ConfigError(fmt::format("{}: {}{}{}", path.string(), link.empty() ? why_not("file", failure) : link,
                                       nearest ? fmt::format("; did you mean {}?", (folder / *nearest).string()) : "",
                                       beside.empty() ? "" : fmt::format("; beside it: {}", join(beside))));
     }

@@ -1,4 +1,5 @@
 #include "finch/base/error.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
 #include "finch/hdf5/file.hpp"
@@ -26,12 +27,11 @@ constexpr std::int64_t exact_double = std::int64_t{1} << 53;  // a double tells 
 constexpr std::int64_t usual_channels = 4;  // an axis of so many at most may be the channels without being told so
 
 hdf5::Hid open(const fs::path& path) {
-    if (!fs::is_regular_file(path)) {
+    std::error_code failure;
+    if (!fs::is_regular_file(path, failure)) {
         refuse(path,
-               fmt::format("{}; {}",
-                           fs::exists(path) ? "is no file; tools/images_to_hdf5.py makes one from folders of images"
-                                            : "there is no such file",
-                           expected));
+               fmt::format("{}{}; {}", why_not("file", failure),
+                           failure ? "" : "; tools/images_to_hdf5.py makes one from folders of images", expected));
     }
     try {
         return hdf5::open_plain_file(path);

@@ -1,4 +1,5 @@
 #include "finch/base/error.hpp"
+#include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/links.hpp"
 #include "finch/cluster/machine.hpp"
@@ -245,8 +246,9 @@ void need_memory(const fs::path& file, std::int64_t bytes) {
 }
 
 void need_folder(const fs::path& folder, const std::string& hint) {
-    if (!fs::is_directory(folder)) {
-        refuse(folder, fmt::format("{}; {}", fs::exists(folder) ? "is no folder" : "there is no such folder", hint));
+    std::error_code failure;
+    if (!fs::is_directory(folder, failure)) {
+        refuse(folder, fmt::format("{}; {}", why_not("folder", failure), hint));
     }
 }
 

@@ -1,4 +1,5 @@
 // Why a worker stops, and what it keeps of its work: signals, the deadline, budgets, snapshots, the archive.
+#include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/loss_order.hpp"
 #include "finch/base/words.hpp"
@@ -32,7 +33,11 @@ void Worker::check_stop() {
     const bool time_is_up = hooks_.end_time > 0 && hooks_.unix_seconds() + needed > hooks_.end_time;
     const bool can_stop = state_ == State::searching || (archivist_ && state_ == State::waiting);
     if ((stop == StopRequest::orderly || time_is_up) && exit_reason_ == ExitReason::complete && can_stop) {
-        halt({false, stop == StopRequest::orderly ? "a signal asked to stop" : "the job's time is nearly over"});
+        halt({false, stop == StopRequest::orderly
+                         ? "a signal asked to stop"
+                         : fmt::format("the job's time is nearly over: it ends at {} (SLURM_JOB_END_TIME or "
+                                       "FINCH_DEADLINE)",
+                                       date_and_time(hooks_.end_time))});
     } else if (exit_reason_ == ExitReason::complete && can_stop && gives_up()) {
         give_up();
     }

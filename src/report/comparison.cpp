@@ -3,6 +3,7 @@
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/loss_order.hpp"
+#include "finch/base/printable.hpp"
 #include "finch/base/words.hpp"
 #include "finch/report/energy.hpp"
 #include "finch/report/status.hpp"
@@ -85,7 +86,7 @@ std::string comparison_table(std::span<const Compared> runs) {
     for (const Compared& run : runs) {
         const double best = found.emplace_back(run).best_loss();
         worst = worst && !is_better_loss(*worst, best) ? *worst : best;
-        head.push_back(run.name);
+        head.push_back(printable_line(run.name));
     }
     const double shared = worst.value_or(std::numeric_limits<double>::infinity());  // reached by all of them
     Grid grid(head, Grid::Numbers::left);

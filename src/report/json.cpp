@@ -3,6 +3,7 @@
 #include "finch/base/error.hpp"
 #include "finch/base/fields.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/printable.hpp"
 #include "finch/report/energy.hpp"
 #include "finch/report/status.hpp"
 
@@ -116,7 +117,7 @@ std::string run_json(const store::Recovered& recovered, const search::Space& spa
     const store::ArchiveFacts& facts = recovered.facts;
     Json json;
     json.begin();
-    json.member("run", std::string_view(run));
+    json.member("run", std::string_view(printable(run)));  // JSON is UTF-8, and a path need not be
     json.member("number", std::string_view(fmt::format("{:016x}", facts.run)));
     json.member("state", std::string_view(state_text(facts.state, population)));
     json.member("seed", std::string_view(std::to_string(facts.seed)));

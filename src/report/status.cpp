@@ -3,6 +3,7 @@
 #include "finch/base/enum_words.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/printable.hpp"
 #include "finch/base/words.hpp"
 #include "finch/report/tables.hpp"
 #include "finch/search/attempts.hpp"
@@ -124,7 +125,7 @@ std::string status_text(const Status& status) {
                                                        search::to_text(status.best->id))
                                          : "";
     const std::string outcomes = status.outcomes.without_result() > 0 ? ", " + status.outcomes.text() : "";
-    return fmt::format("{}: {}, {}{}{}{}{}", state_text(status), status.run,
+    return fmt::format("{}: {}, {}{}{}{}{}", state_text(status), printable_line(status.run),
                        counted_of(static_cast<std::int64_t>(status.settled), status.budget_evaluations, "evaluation"),
                        epochs, unfinished, best, outcomes);
 }

@@ -1,5 +1,6 @@
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/printable.hpp"
 #include "finch/report/status.hpp"
 
 #include "grid.hpp"
@@ -27,10 +28,10 @@ std::string budget_cell(const Status& run) {
 
 std::vector<std::string> line_of(const Status& run, double now) {
     if (!run.problem.empty()) {
-        return {run.run, "unreadable", "-", "-", "-", "-", "-", "-", "-"};
+        return {printable_line(run.run), "unreadable", "-", "-", "-", "-", "-", "-", "-"};
     }
     const bool has_deadline = run.state == RunState::running && run.deadline > now;
-    return {run.run,
+    return {printable_line(run.run),
             state_text(run),
             progress_cell(run),
             std::to_string(run.outcomes.without_result()),
@@ -50,7 +51,7 @@ std::string status_table(const std::vector<Status>& runs, double now) {
     std::string problems;
     for (const Status& run : runs) {
         grid.add(line_of(run, now));
-        problems += run.problem.empty() ? "" : fmt::format("{}\n", run.problem);
+        problems += run.problem.empty() ? "" : printable(run.problem) + "\n";
     }
     return grid.text() + problems;
 }

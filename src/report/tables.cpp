@@ -2,6 +2,7 @@
 
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/printable.hpp"
 #include "finch/base/words.hpp"
 #include "finch/report/energy.hpp"
 #include "finch/report/individual.hpp"
@@ -75,7 +76,7 @@ std::string rows_of(const search::Space& space, const Individuals& best, const s
 std::string heading(const store::Recovered& recovered, const search::Population& population, const std::string& run,
                     const Competition& competition) {
     const store::ArchiveFacts& facts = recovered.facts;
-    std::string text = fmt::format("run {}: {}\n", run, state_text(facts.state, population));
+    std::string text = fmt::format("run {}: {}\n", printable_line(run), state_text(facts.state, population));
     text += fmt::format("  minimises {}\n", objectives_text(competition));
     const std::size_t reused = population.settled() - population.evaluations();
     const std::string trained =
@@ -240,11 +241,12 @@ std::string start_list(const store::ArchiveFacts& facts, std::size_t count) {
         std::vector<std::string> parts;
         const auto add = [&parts](const char* what, const std::string& value) {
             if (!value.empty()) {
-                parts.push_back(fmt::format("{} {}", what, value));
+                parts.push_back(fmt::format("{} {}", what, printable_line(value)));
             }
         };
         add("job", start.job.empty() || start.cluster.empty() ? start.job : start.job + " on " + start.cluster);
         add("nodes", start.node_list);
+        add("deadline", start.deadline > 0 ? date_and_time(start.deadline) : "");
         add("log", start.log);
         if (!parts.empty()) {
             text += fmt::format("  start {}  {}  {}\n", start.restart + 1, date_and_time(start.began),

@@ -324,6 +324,7 @@ std::vector<bool> are_locked(const std::vector<RunDirectory>& directories, const
     for (const RunDirectory& directory : directories) {
         std::string problem;
         const FileDescriptor file = open_regular(directory.lock(), O_RDONLY | O_NOFOLLOW, problem);
+        const bool is_closed = !file && errno == EACCES;
         struct flock lock {};
         const bool is_answered = file && lock_call(file.get(), F_OFD_GETLK, F_RDLCK, lock);
         const bool is_kept = is_answered && lock.l_type != F_UNLCK;
@@ -332,7 +333,7 @@ std::vector<bool> are_locked(const std::vector<RunDirectory>& directories, const
         if (!is_kept && life == Life::maybe_elsewhere) {
             watched.emplace(locked.size(), holder);
         }
-        locked.push_back(is_kept || life == Life::here);
+        locked.push_back(is_closed || is_kept || life == Life::here);
     }
     for (double waited = 0; !watched.empty() && waited < watched_seconds; waited += look_seconds) {
         pause_for(options, look_seconds);

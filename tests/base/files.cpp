@@ -99,5 +99,18 @@ TEST_CASE("a folder that is not there has nothing in it; one that cannot be read
 
     CHECK(list_folder(folder / "none").empty());
     CHECK_FALSE(is_there(folder / "none"));
-    CHECK_THROWS_AS(static_cast<void>(is_there(folder / std::string(300, 'x'))), StorageError);
+    std::filesystem::create_directory(folder / "closed");
+    std::filesystem::permissions(folder / "closed", std::filesystem::perms::none);
+    CHECK(testing::without_privileges([&] {
+              try {
+                  static_cast<void>(is_there(folder / "closed" / "file"));
+                  return 1;
+              } catch (const StorageError&) {
+                  return 0;
+              }
+          }) == 0);
+    CHECK_FALSE(is_there(folder / std::string(300, 'x')));
+    std::filesystem::create_symlink("loop", folder / "loop");
+    CHECK_FALSE(is_there(folder / "loop"));
+    CHECK_FALSE(is_there(folder / "loop" / "file"));
 }

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 using finch::printable;
+using finch::printable_line;
 
 TEST_CASE("text stays as it is, in every length of UTF-8") {
     for (const char* text : {"", "plain\n\ttext", "ä", "€ ”", "\xF0\x9F\x90\xA6", "\xF4\x8F\xBF\xBF", "\xEE\x80\x80"}) {
@@ -27,4 +28,8 @@ TEST_CASE("control characters and bytes that are no UTF-8 become question marks,
 
 TEST_CASE("what moves or turns the text beside it is a question mark") {
     CHECK(printable("a\u009Bb\u202Ec\u2028d\u2066e\u00A0f") == "a?b?c?d?e\u00A0f");
+}
+
+TEST_CASE("printable_line: one line of it") {
+    CHECK(printable_line("a\nb\tc\x1B") == "a?b?c?");
 }

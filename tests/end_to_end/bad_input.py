@@ -43,9 +43,18 @@ with Folder() as folder:
     check("did you mean" not in folder.run(0, "zebra", expect=2), "a verb is guessed for zebra")
     check("bad.yml" in folder.run(4, "evolve", "bad.yml", expect=2), "a missing file is not named")
     folder.write("tiny.yaml", TINY)
+    os.symlink("loop", folder.path / "loop")
+    for name in ("loop", "x" * 300):
+        for verb, *more in (["status"], ["show"], ["export", "--format", "csv"], ["plan"], ["simulate", "--workers", "2"]):
+            output = folder.run(0, verb, name, *more, expect=2)
+            check(output.startswith(f"finch: {name}: ") and output.count("\n") == 1 and "filesystem error" not in output, output)
+        check(f"{name}: there is no run here" in folder.run(0, "status", name, "nowhere", expect=2), f"finch status of two names no {name}")
+        folder.write("bad.yaml", TINY.replace("kind: generated, samples: 600, size: 12", f"kind: idx, path: {name}"))
+        output = folder.run(4, "evolve", "bad.yaml", expect=2)
+        check(f"finch: {name}: " in output and "filesystem error" not in output, output)
     for rank, messages in (("0", 1), ("1", 0)):  # of what srun without MPI starts, four separate programs
         os.environ.update(SLURM_STEP_NUM_TASKS="4", SLURM_PROCID=rank)
         output = folder.run(0, "evolve", "tiny.yaml", expect=2)
         check(output.count("finch: ") == messages == output.count("--mpi=pmix"), f"task {rank} of srun without MPI says\n{output}")
     check(not (folder.path / "runs").exists(), "srun without MPI made a run directory")
-    passed(f"{len(CASES) + 5} kinds of bad input, one message each, exit code 2")
+    passed(f"{len(CASES) + 6} kinds of bad input, one message each, exit code 2")

@@ -104,4 +104,5 @@ with Folder() as folder:
     output = folder.output()
     check(code not in (0, 2), f"with its run directory removed finch ended with {code}\n{output}")
     check("complete" not in output and "runs/sphere" in output, f"nothing names the run directory, or it is called complete\n{output}")
+    check("no result of" not in output and "nor are its results" in output, f"results that are gone are called kept\n{output}")
     passed("a run whose directory is removed stops, names it, and is not complete")

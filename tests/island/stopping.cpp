@@ -1,4 +1,5 @@
 // Why leaders end: budgets, a stop, a failure, one that is silent.
+#include "finch/base/clock.hpp"
 #include "finch/island/worker.hpp"
 
 #include "island/world.hpp"
@@ -121,6 +122,9 @@ TEST_CASE("the stop begins when a snapshot, the archive and 5 s are left") {
 
     CHECK(world.workers_[0]->exit_reason() == ExitReason::stopped);
     CHECK(world.now_ < 101 - 12);
+    const std::string& why = world.archive_->events.back().text;
+    CHECK(why.find(date_and_time(101)) != std::string::npos);
+    CHECK(why.find("FINCH_DEADLINE") != std::string::npos);
 }
 
 TEST_CASE("the stop begins early enough for an archive as slow as the last one, on every leader by itself") {

@@ -42,7 +42,7 @@ store::Recovered run_of_json(const std::vector<search::Individual>& individuals)
 /// As a reader that knows JSON's standard alone: no NaN.
 rapidjson::Document parsed(const std::string& text) {
     rapidjson::Document document;
-    document.Parse<rapidjson::kParseFullPrecisionFlag>(text.c_str());
+    document.Parse<rapidjson::kParseFullPrecisionFlag | rapidjson::kParseValidateEncodingFlag>(text.c_str());
     REQUIRE_MESSAGE(!document.HasParseError(), text);
     return document;
 }
@@ -70,6 +70,14 @@ TEST_CASE("json: the energy of a run in all and by source, null where none is kn
     const auto& best = run["islands"][0]["best"];
     CHECK(best[0]["joules"].GetDouble() == 0.25);
     CHECK(std::string(best[1]["energy_source"].GetString()) == "measured_cpu");
+}
+
+TEST_CASE("json: the name of a run that is no UTF-8 is made some") {
+    const auto recovered = run_of_json({evaluated(1, 0.5)});
+
+    const auto run = parsed(report::run_json(recovered, recovered.space, {}, "runs/a\xFF", 2));
+
+    CHECK(std::string(run["run"].GetString()) == "runs/a?");
 }
 
 TEST_CASE("json: a run with its best, in words and to the last bit; what was not measured is null") {

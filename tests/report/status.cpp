@@ -324,6 +324,20 @@ TEST_CASE("of several runs each has a line, and one that cannot be read does not
     CHECK(table.find("none: there is no run here") != std::string::npos);
 }
 
+TEST_CASE("a run's name with control characters is shown in one line without them") {
+    std::vector<report::Status> runs(2);
+    runs[0].run = "runs/a\x1B[2J\nb";
+    runs[1].run = "runs/c\xFF\td";
+    runs[1].problem = runs[1].run + ": there is no run here";
+
+    const std::string table = report::status_table(runs, 0);
+
+    CHECK(table.find("  runs/a?[2J?b ") != std::string::npos);
+    CHECK(table.find("  runs/c??d ") != std::string::npos);
+    CHECK(table.find("\nruns/c?\td: there is no run here\n") != std::string::npos);
+    CHECK(report::status_text(runs[0]).find(": runs/a?[2J?b, ") != std::string::npos);
+}
+
 TEST_CASE("the exit code of several runs is that of the worst") {
     const auto code = [](std::vector<RunState> states, bool has_unreadable = false, bool has_results = true) {
         std::vector<report::Status> runs(states.size());

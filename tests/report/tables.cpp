@@ -208,7 +208,7 @@ TEST_CASE("the last events are listed, oldest first") {
     CHECK(contains(text, "2 of 5"));
 }
 
-TEST_CASE("the last starts are listed with job, nodes and log, as far as these are known") {
+TEST_CASE("the last starts are listed with job, nodes, deadline and log, as far as these are known") {
     store::ArchiveFacts facts;
     facts.starts = {{.restart = 0}, {.restart = 1}, {.restart = 2}};
     CHECK(report::start_list(facts, 5).empty());
@@ -217,14 +217,16 @@ TEST_CASE("the last starts are listed with job, nodes and log, as far as these a
     }
     facts.starts[2].cluster = "juwels";
     facts.starts[2].node_list = "n[1-2]";
-    facts.starts[2].log = "/scratch/slurm-102.out";
+    facts.starts[2].log = "/scratch/slurm-102.out\n";
+    facts.starts[2].deadline = 1789990000;
 
     const std::string text = report::start_list(facts, 2);
 
     CHECK_FALSE(contains(text, "job 100"));
     CHECK(contains(text, "  start 2  "));
     CHECK(contains(text, "  job 101\n"));
-    CHECK(contains(text, "job 102 on juwels, nodes n[1-2], log /scratch/slurm-102.out\n"));
+    CHECK(contains(text, "job 102 on juwels, nodes n[1-2], deadline 2026-"));
+    CHECK(contains(text, ", log /scratch/slurm-102.out?\n"));
 }
 
 TEST_CASE("the overview names the run and its state, and lists damaged files") {

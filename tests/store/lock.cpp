@@ -362,6 +362,16 @@ TEST_CASE("a link in the lock's place is refused, and what it leads to is left a
     CHECK(testing::contents(folder / "precious") == "do not empty me");
 }
 
+TEST_CASE("a lock that may not be read counts as held") {
+    const TemporaryFolder folder;
+    const RunDirectory directory(folder.path());
+    std::filesystem::permissions(folder.path(), std::filesystem::perms::all);
+    testing::put_contents(directory.lock(), "");
+    std::filesystem::permissions(directory.lock(), std::filesystem::perms::none);
+
+    CHECK(testing::without_privileges([&] { return is_locked(directory) ? 0 : 1; }) == 0);
+}
+
 TEST_CASE("a FIFO in the lock's place is refused at once") {
     const TemporaryFolder folder;
     const RunDirectory directory(folder.path());

@@ -6,8 +6,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /// A folder that goes when the test ends, and what tests do with files in it.
 namespace finch::testing {
@@ -39,6 +42,18 @@ inline std::string contents(const std::filesystem::path& path) {
 
 inline void put_contents(const std::filesystem::path& path, const std::string& text) {
     std::ofstream(path, std::ios::binary) << text;
+}
+
+/// Runs `body` in a process that permissions hold for, which root passes by; its result is the exit code.
+inline int without_privileges(const std::function<int()>& body) {
+    constexpr uid_t nobody = 65534;
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::_exit(::geteuid() == 0 && ::setuid(nobody) != 0 ? 77 : body());
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WEXITSTATUS(status);
 }
 
 /// What a command printed on both its outputs, and its exit code.

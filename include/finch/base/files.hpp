@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <system_error>
 #include <vector>
 
 /// Calls of the file system as a long run on a shared one needs them: what passes by itself is tried again, and no name
@@ -45,8 +46,13 @@ auto retry(Call call) -> decltype(call()) {
     return result;
 }
 
-/// Whether there is something under the name, links followed. Throws StorageError where that cannot be told.
+/// Whether there is something under the name, links followed: nothing is under links in a circle, or a name that is too
+/// long. Throws StorageError where that cannot be told.
 [[nodiscard]] bool is_there(const std::filesystem::path& path);
+
+/// Why a path is not of `kind` (file, folder), after `failure` of std::filesystem::status: "there is no such file", "is
+/// no file" if that did not fail, else the system's words.
+[[nodiscard]] std::string why_not(const char* kind, const std::error_code& failure);
 
 /// What stands in a folder, by name; nothing where there is no such folder. Throws StorageError.
 [[nodiscard]] std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder);

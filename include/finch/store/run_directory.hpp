@@ -102,7 +102,7 @@ private:
 };
 
 /// Whether somebody holds the lock now, without taking it. One that a process elsewhere left or holds is watched for
-/// up to 20 s, unless the kernel knows.
+/// up to 20 s, unless the kernel knows. One that this user may not read counts as held.
 [[nodiscard]] bool is_locked(const RunDirectory& directory, const LockOptions& options = {});
 /// The same for several, watched at the same time.
 [[nodiscard]] std::vector<bool> are_locked(const std::vector<RunDirectory>& directories,
