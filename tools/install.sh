@@ -32,6 +32,7 @@ libspdlog-dev      the log
 zlib1g-dev         reads gzipped data sets
 rapidjson-dev      the reports of programs
 libeigen3-dev      linear algebra of the search
+libnlopt-dev       fits the models of the search
 curl               tools/fetch_mnist.sh
 ca-certificates    the same
 "

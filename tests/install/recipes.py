@@ -13,7 +13,7 @@ BUILD = {
     "libhdf5-dev": ("hdf5", "HDF5"), "hdf5-tools": ("hdf5", "HDF5"), "libyaml-cpp-dev": ("yaml-cpp", "yaml-cpp"),
     "libdnnl-dev": ("onednn", "oneDNN"), "libcli11-dev": ("cli11", "CLI11"), "libfmt-dev": ("fmt", "fmt"),
     "libspdlog-dev": ("spdlog", "spdlog"), "zlib1g-dev": ("zlib-api", "zlib"), "rapidjson-dev": ("rapidjson", "RapidJSON"),
-    "libeigen3-dev": ("eigen", "Eigen"), "curl": (None, None), "ca-certificates": (None, None),
+    "libeigen3-dev": ("eigen", "Eigen"), "libnlopt-dev": ("nlopt", "NLopt"), "curl": (None, None), "ca-certificates": (None, None),
 }
 REPORT = {"python3": "python", "python3-h5py": "py-h5py", "python3-numpy": "py-numpy", "python3-pandas": "py-pandas", "python3-plotly": "py-plotly",
           "python3-sklearn": "py-scikit-learn", "python3-pil": "py-pillow", "python3-yaml": "py-pyyaml"}

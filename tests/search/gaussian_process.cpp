@@ -2,7 +2,7 @@
 
 #include "finch/base/random.hpp"
 
-#include "search/propagators/lbfgs.hpp"
+#include "search/propagators/minimize.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -20,18 +20,20 @@ using Eigen::VectorXd;
 
 /// Two numbers and a choice.
 GaussianProcess process_of_three(bool has_quadratic) {
-    return {{0, 0, 1}, {}, has_quadratic};
+    const double v = has_quadratic ? 0.3 : 1e-300;
+    const GaussianScales median{.length = 0.7, .signal = 1, .linear = v, .quadratic = v, .noise = 0.01};
+    const GaussianScales deviation{.length = 1, .signal = 1, .linear = 2, .quadratic = 2, .noise = 2};
+    return {VectorXd(Eigen::Vector3d(1, 1, 0)), {median, deviation, median, 1e-6}};
 }
 
 /// The covariance of two points, written out; `scales` as log_scales() has them.
-double covariance(const VectorXd& p, const VectorXd& q, const VectorXd& scales, bool has_quadratic) {
+double covariance(const VectorXd& p, const VectorXd& q, const VectorXd& scales) {
     const double a = (p[0] - q[0]) / std::exp(scales[0]);
     const double b = (p[1] - q[1]) / std::exp(scales[1]);
     const double c = (p[2] == q[2] ? 0 : 1) / std::exp(scales[2]);
     const double r = std::sqrt(5.0) * std::sqrt(a * a + b * b + c * c);
     const double product = p[0] * q[0] + p[1] * q[1];
-    const double quadratic =
-        has_quadratic ? std::exp(scales[4]) * product + std::exp(scales[5]) * product * product : 0;
+    const double quadratic = std::exp(scales[4]) * product + std::exp(scales[5]) * product * product;
     return 1 + std::exp(scales[3]) * (1 + r + r * r / 3) * std::exp(-r) + quadratic;
 }
 
@@ -62,20 +64,20 @@ TEST_CASE("mean and deviation are those of the formulas with an inverse") {
         const auto found = process.predict(asked);
 
         const VectorXd scales = process.log_scales();
-        const double noise = std::exp(scales[scales.size() - 1]) + 1e-8 * (1 + std::exp(scales[3]));
+        const double noise = std::exp(scales[6]) + 1e-8 * (1 + std::exp(scales[3]));
         MatrixXd all(12, 12);
         for (Index i = 0; i < 12; ++i) {
             for (Index j = 0; j < 12; ++j) {
-                all(i, j) = covariance(known.col(i), known.col(j), scales, has_quadratic) + (i == j ? noise : 0);
+                all(i, j) = covariance(known.col(i), known.col(j), scales) + (i == j ? noise : 0);
             }
         }
         const MatrixXd inverse = all.inverse();
         for (Index i = 0; i < 5; ++i) {
             VectorXd k(12);
             for (Index j = 0; j < 12; ++j) {
-                k[j] = covariance(asked.col(i), known.col(j), scales, has_quadratic);
+                k[j] = covariance(asked.col(i), known.col(j), scales);
             }
-            const double own = covariance(asked.col(i), asked.col(i), scales, has_quadratic);
+            const double own = covariance(asked.col(i), asked.col(i), scales);
             CHECK(found.mean[i] == doctest::Approx(k.dot(inverse * values)).epsilon(1e-5));
             CHECK(found.deviation[i] == doctest::Approx(std::sqrt(own - k.dot(inverse * k))).epsilon(1e-4));
             VectorXd gradient;
@@ -149,7 +151,7 @@ TEST_CASE("a gene that does nothing gets a longer scale than one that does") {
     const VectorXd scales = process.log_scales();
     CHECK(scales[1] > scales[0] + std::log(2));
     CHECK(scales[2] > scales[0] + std::log(2));
-    CHECK(scales[4] < std::log(0.01));
+    CHECK(scales[6] < std::log(0.01));
 }
 
 TEST_CASE("noise is told from signal: it is large where equal points have different values") {
@@ -162,11 +164,15 @@ TEST_CASE("noise is told from signal: it is large where equal points have differ
     }
     process.fit(known, values);
 
-    CHECK(process.log_scales()[4] > std::log(0.3));
+    CHECK(process.log_scales()[6] > std::log(0.3));
 }
 
 TEST_CASE("a process with a quadratic predicts one from as many points as it has coefficients, far beyond them") {
-    GaussianProcess process({0, 0}, {.length = 1.4, .noise = 0.001, .noise_deviation = 3, .least_noise = 1e-7}, true);
+    GaussianProcess process(VectorXd::Ones(2),
+                            {.median = {.length = 1.4, .signal = 1, .linear = 0.3, .quadratic = 0.1, .noise = 0.001},
+                             .deviation = {.length = 1, .signal = 1, .linear = 2, .quadratic = 2, .noise = 3},
+                             .start = {.length = 1.4, .signal = 0.05, .linear = 1, .quadratic = 1, .noise = 1e-5},
+                             .least_noise = 1e-7});
     RandomStream random(3, Purpose::test);
     const auto value = [](const VectorXd& z) {
         return 1 + z[0] - 0.5 * z[1] + 2 * z[0] * z[0] + z[0] * z[1] + z[1] * z[1];
@@ -206,12 +212,12 @@ TEST_CASE("L-BFGS finds the least point of a narrow valley, and stays in its box
     };
     VectorXd x = VectorXd::Constant(2, -1.5);
     const Box wide{VectorXd::Constant(2, -2), VectorXd::Constant(2, 2)};
-    CHECK(minimize(rosenbrock, wide, 200, 1, x) < 1e-6);
+    CHECK(minimize(rosenbrock, wide, 200, x) < 1e-6);
     CHECK(x[0] == doctest::Approx(1).epsilon(1e-2));
 
     x = VectorXd::Constant(2, -1.5);
     const Box narrow{VectorXd::Constant(2, -2), VectorXd::Constant(2, 0.5)};
-    CHECK(minimize(rosenbrock, narrow, 200, 1, x) == doctest::Approx(0.25).epsilon(1e-4));
+    CHECK(minimize(rosenbrock, narrow, 200, x) == doctest::Approx(0.25).epsilon(1e-4));
     CHECK(x[0] == 0.5);
     CHECK(x[1] == doctest::Approx(0.25).epsilon(1e-3));
 }
@@ -222,7 +228,7 @@ TEST_CASE("L-BFGS never ends worse than it began, also where the objective is no
         return x[0] > 0.5 ? std::numeric_limits<double>::quiet_NaN() : -x[0];
     };
     VectorXd x = VectorXd::Zero(1);
-    const double found = minimize(wall, {VectorXd::Constant(1, -9), VectorXd::Constant(1, 9)}, 30, 1, x);
+    const double found = minimize(wall, {VectorXd::Constant(1, -9), VectorXd::Constant(1, 9)}, 30, x);
     CHECK(found < 0);
     CHECK(x[0] <= 0.5);
 }

@@ -56,6 +56,7 @@ THIRD_PARTY = {
     "fmt": ("base", None),
     "spdlog": ("base", None),
     "Eigen": ("search", None),
+    "nlopt.h": ("search", r"minimize"),
     "rapidjson": ("evaluate|report", None),  # one reads, one writes
     "zlib.h": ("data", None),
     "doctest": ("nobody", None),

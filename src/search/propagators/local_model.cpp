@@ -30,7 +30,7 @@ constexpr std::size_t climbs = 3;
 constexpr int climb_evaluations = 25;
 constexpr int rounds = 2;
 constexpr int most_halvings = 20;  ///< of the way to what breaks a constraint
-constexpr double least_deviation = 1e-300;
+constexpr double least_loss_deviation = 1e-300;
 
 /// From where a quadratic explains all that is seen, a fit finds one if there is one; from the medians, often not.
 GaussianPrior prior_of(Index numbers) {
@@ -44,9 +44,9 @@ GaussianPrior prior_of(Index numbers) {
 /// In two steps, as losses may be as large as numbers come.
 VectorXd standardised(VectorXd losses) {
     losses.array() -= losses[0];
-    losses /= std::max(least_deviation, losses.maxCoeff());
+    losses /= std::max(least_loss_deviation, losses.maxCoeff());
     losses.array() -= losses.mean();
-    return losses / std::max(least_deviation, losses.norm() / std::sqrt(static_cast<double>(losses.size())));
+    return losses / std::max(least_loss_deviation, losses.norm() / std::sqrt(static_cast<double>(losses.size())));
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ class Finch(CMakePackage, CudaPackage):
     depends_on("zlib-api")
     depends_on("rapidjson")
     depends_on("eigen@3.4:3")
+    depends_on("nlopt@2.7:")
 
     with when("+tests"):
         depends_on("doctest", type="build")
