@@ -124,7 +124,7 @@ def space_of(bench, problem):
 
 
 def run_peer(bench, peer, problem, workers, evaluations, seed):
-    """The true loss of the best as it was measured, and seconds of the peer's `ask` and `tell`."""
+    """The true loss of the best as it was measured, and CPU seconds of the peer's `ask` and `tell`."""
     warnings.simplefilter("ignore")
     search = PEERS[peer](space_of(bench, problem), seed, workers)
     seconds = 0.0
@@ -140,14 +140,14 @@ def run_peer(bench, peer, problem, workers, evaluations, seed):
                 judge.stdin.write(" ".join(map(repr, genome)) + "\n")
                 judge.stdin.flush()
                 measured, truth = map(float, judge.stdout.readline().split())
-                began = time.perf_counter()
+                began = time.process_time()
                 search.tell(handle, measured)
-                seconds += time.perf_counter() - began
+                seconds += time.process_time() - began
                 found = min(found, (measured, truth))
             if started < evaluations:
-                began = time.perf_counter()
+                began = time.process_time()
                 handle, genome = search.ask()
-                seconds += time.perf_counter() - began
+                seconds += time.process_time() - began
                 heapq.heappush(due, (now + 60 * math.exp(0.5 * durations.gauss(0, 1)), started, handle, genome))
                 started += 1
         judge.stdin.close()

@@ -95,7 +95,7 @@ def tasks(arguments):
 
 
 def read(path):
-    """(problem, workers, evaluations, method, seed) → (true loss, milliseconds a proposal)."""
+    """(problem, workers, evaluations, method, seed) → (true loss, CPU milliseconds a proposal)."""
     results = {}
     for line in path.read_text().splitlines() if path and path.exists() else []:
         problem, _, workers, evaluations, method, seed, loss, milliseconds = line.split("\t")
@@ -191,7 +191,7 @@ class Tables:
                 counts = [[len(self.losses.get((p, budget, m), {})) for p in problems] for m in self.methods]
                 print_row("seeds", *("–".join(map(str, sorted({min(c), max(c)}))) for c in counts))
                 times = [median(self.milliseconds[genes, budget, m]) for m in self.methods]
-                print_row("ms a proposal", *map(number, times))
+                print_row("CPU ms a proposal", *map(number, times))
 
     def print_ranks(self, methods):
         """Ranks within each function and seed that all `methods` have, ties averaged."""
