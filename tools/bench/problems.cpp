@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <numbers>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -141,9 +142,105 @@ Problem noisy_table(std::uint64_t seed) {
     return problem;
 }
 
+/// Σ term(axis, x) over all coordinates, where `axis` goes from 0 to 1.
+template <class Term>
+double sum_along(std::span<const double> x, const Term& term) {
+    double value = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        value += term(x.size() > 1 ? static_cast<double>(i) / static_cast<double>(x.size() - 1) : 0, x[i]);
+    }
+    return value;
+}
+
+template <int exponent>
+double ellipsoid(std::span<const double> x, RandomStream*) {
+    return sum_along(x, [](double axis, double xi) { return std::pow(10, exponent * axis) * square(xi); });
+}
+
+double weighted_sum(std::span<const double> x, RandomStream*) {
+    return sum_along(x, [](double axis, double xi) { return std::pow(100, axis) * std::abs(xi); });
+}
+
+double levy(std::span<const double> x, RandomStream*) {
+    const auto w = [x](std::size_t i) { return 1 + (x[i] - 1) / 4; };
+    const auto wave = [](double angle) { return square(std::sin(angle)); };
+    const double last = w(x.size() - 1);
+    double value = wave(std::numbers::pi * w(0)) + square(last - 1) * (1 + wave(2 * std::numbers::pi * last));
+    for (std::size_t i = 0; i + 1 < x.size(); ++i) {
+        value += square(w(i) - 1) * (1 + 10 * wave(std::numbers::pi * w(i) + 1));
+    }
+    return value;
+}
+
+double styblinski_tang(std::span<const double> x, RandomStream*) {
+    return sum_along(x, [](double, double xi) { return (square(square(xi)) - 16 * square(xi) + 5 * xi) / 2; });
+}
+
+double hartmann(std::span<const double> x, RandomStream*) {
+    using Row = std::array<double, 6>;
+    constexpr std::array heights{1.0, 1.2, 3.0, 3.2};
+    constexpr std::array<Row, 4> steepness{
+        {{10, 3, 17, 3.5, 1.7, 8}, {0.05, 10, 17, 0.1, 8, 14}, {3, 3.5, 1.7, 10, 17, 8}, {17, 8, 0.05, 10, 0.1, 14}}};
+    constexpr std::array<Row, 4> centers{{{0.1312, 0.1696, 0.5569, 0.0124, 0.8283, 0.5886},
+                                          {0.2329, 0.4135, 0.8307, 0.3736, 0.1004, 0.9991},
+                                          {0.2348, 0.1451, 0.3522, 0.2883, 0.3047, 0.6650},
+                                          {0.4047, 0.8828, 0.8732, 0.5743, 0.1091, 0.0381}}};
+    double value = 0;
+    for (std::size_t peak = 0; peak < heights.size(); ++peak) {
+        double distance = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            distance += steepness[peak][i] * square(x[i] - centers[peak][i]);
+        }
+        value -= heights[peak] * std::exp(-distance);
+    }
+    return value;
+}
+
+/// Beside those of the product.
+std::vector<Function> make_further_functions() {
+    const auto within = [](double reach) { return std::vector{RealGene{-reach, reach}}; };
+    const std::string ellipsoids = "Hansen and Ostermeier 2001";
+    const std::string library = "Surjanovic and Bingham, Virtual Library of Simulation Experiments";
+    Function griewank = find_function("griewank");
+    griewank.name = "griewank_100";
+    griewank.bounds = within(100);
+    return {
+        {.name = "ellipsoid_1e2", .bounds = within(5), .optimum = {0}, .source = ellipsoids, .value = ellipsoid<2>},
+        {.name = "ellipsoid_1e4", .bounds = within(5), .optimum = {0}, .source = ellipsoids, .value = ellipsoid<4>},
+        {.name = "weighted_sum",
+         .bounds = within(5),
+         .optimum = {0},
+         .source = "weights from 1 to 100",
+         .value = weighted_sum},
+        {.name = "levy", .bounds = within(10), .optimum = {1}, .source = library, .value = levy},
+        {.name = "styblinski_tang",
+         .bounds = within(5),
+         .optimum = {-2.903534027771177},
+         .source = library,
+         .value = styblinski_tang,
+         .minimum_per_gene = -39.16616570377142},
+        {.name = "hartmann",
+         .default_dimensions = 6,
+         .any_dimensions = false,
+         .bounds = std::vector(6, RealGene{0, 1}),
+         .optimum = {0.20168951100670543, 0.15001069182345797, 0.47687397422189703, 0.2753324304940561,
+                     0.31165161660011326, 0.6573005340656204},
+         .minimum = -3.3223680114155147,
+         .source = library,
+         .value = hartmann},
+        griewank,
+    };
+}
+
+const Function& find_any_function(const std::string& name) {
+    static const std::vector<Function> further = make_further_functions();
+    const auto found = std::ranges::find(further, name, &Function::name);
+    return found != further.end() ? *found : find_function(name);
+}
+
 Problem function_problem(const std::string& name, std::uint64_t seed) {
     const auto colon = name.find(':');
-    const Function& function = find_function(name.substr(0, colon));
+    const Function& function = find_any_function(name.substr(0, colon));
     Transform transform{.instance = static_cast<std::int64_t>(seed)};
     int dimensions = function.default_dimensions;
     for (auto from = colon; from != std::string::npos;) {

@@ -24,8 +24,12 @@ struct Problem {
 /// triples (an NK landscape, Kauffman 1993) are measured with normal noise of half their deviation. `funnels`,
 /// `funnels:ripples`: two funnels of 30 genes, the wider of which ends at 30. `trainings:FOLDER`: a space of choices,
 /// all of whose trainings the runs in FOLDER recorded (trainings.py): one that was recorded is measured, their mean is
-/// true. Else a benchmark function, NAME[:DIMENSIONS][:shifted|:rotated], the latter shifted, too. `seed` draws the
-/// table, the place and the rotation. Throws ConfigError.
+/// true. Else a benchmark function, NAME[:DIMENSIONS][:shifted|:rotated], the latter shifted, too: of the product, or
+///   ellipsoid_1e2, ellipsoid_1e4: axes of a condition of 1e2 or 1e4;
+///   weighted_sum: Σ w |x|, w from 1 to 100, [-5, 5];
+///   levy, [-10, 10]; styblinski_tang, [-5, 5]; hartmann, 6 genes in [0, 1];
+///   griewank_100: griewank in [-100, 100].
+/// `seed` draws the table, the place and the rotation. Throws ConfigError.
 [[nodiscard]] Problem find_problem(const std::string& name, std::uint64_t seed);
 
 /// The genes as JSON, a list of objects, for searches that are written in other languages.

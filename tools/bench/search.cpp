@@ -1,10 +1,10 @@
 // How good a propagator searches a problem (problems.hpp), with simulated workers: durations are lognormal around a
 // minute, and every result is known at once to all (one island, one population).
 //   bench_search PROPAGATOR[:N][+halving|+final] PROBLEM WORKERS EVALUATIONS FIRST_SEED LAST_SEED [SIGMA]
-// Prints the median, quartiles and the worst of the best values, how many runs end below 1, and seconds a run. Of a
-// noisy problem the value is that of the best as it was measured, without its noise. `+halving` spends the epochs of so
-// many evaluations, and prunes; `+final` spends the last 24 of them on the final choice.
-// `auto:N` leaves an island to `evolution` after N results.
+// Prints the best value and the CPU seconds of each seed; then the median, quartiles and the worst of the best values,
+// how many runs end below 1, and seconds a run. Of a noisy problem the value is that of the best as it was measured,
+// without its noise. `+halving` spends the epochs of so many evaluations, and prunes; `+final` spends the last 24 of
+// them on the final choice. `auto:N` leaves an island to `evolution` after N results.
 //   bench_search space PROBLEM
 // Prints its genes as JSON.
 //   bench_search evaluate PROBLEM SEED
@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <iostream>
 #include <sstream>
 #include <stdexcept>
@@ -96,7 +97,10 @@ void print_searches(const std::vector<std::string>& words) {
     const double began = steady_seconds();
     const std::uint64_t last = std::stoull(words[5]);
     for (std::uint64_t seed = std::stoull(words[4]); seed <= last; ++seed) {
+        const std::clock_t start = std::clock();
         best.push_back(comparison.best(seed));
+        fmt::print("seed {}: {:.17g}, {:.6f} s\n", seed, best.back(),
+                   static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
     }
     const double seconds = (steady_seconds() - began) / static_cast<double>(best.size());
     const auto successes = std::count_if(best.begin(), best.end(), [](double value) { return value < 1; });

@@ -1,101 +1,257 @@
 #!/usr/bin/env python3
-"""How well searches of few evaluations end, beside Optuna's TPE: asynchronous simulated workers, lognormal durations.
+"""How well searches of few evaluations end, Finch's propagators beside other libraries: tables in Markdown.
 
     ninja -C build bench_search
-    python3 -m venv peers && peers/bin/pip install optuna && peers/bin/python tools/bench/small_budgets.py [BENCH_SEARCH] [SEEDS]
-                                                             [PROBLEM,… WORKERSxEVALUATIONS,… SEARCH,… FIRST_SEED]
+    python3 -m venv peers && peers/bin/pip install optuna cmaes scipy torch
+    peers/bin/python tools/bench/small_budgets.py --results peers.txt --methods cmaes optuna gp:50,200:3
+    tools/bench/small_budgets.py --results finch.txt --read peers.txt --methods random genetic evolution auto
 
-Prints the median and the quartiles, over SEEDS (10) seeds from FIRST_SEED (1001) on, of what the best individual as measured is worth without noise.
-PROBLEM: mixed, table, or trainings:FOLDER with what tools/bench/trainings.py recorded. A SEARCH is a propagator of bench_search, with `+halving` if it prunes
-(in as many epochs as the others) or `+final` if it chooses at the end, from 100 evaluations on, as Finch does; or `optuna`: TPESampler(multivariate=True, group=True,
-constant_liar=True), which sees the same spaces, measures by the same program, and is told results in the order in which they would end.
+A PROBLEM is one of bench_search's; `functions` are FUNCTIONS below with all --genes, at a random place of each seed.
+A METHOD is a propagator of bench_search, with `+halving` if it prunes (in as many epochs as the others) or `+final`
+if it chooses at the end, from 100 evaluations on, as Finch does; or one of PEERS. METHOD:EVALUATIONS,…:SEEDS takes part
+only in these budgets and with the first SEEDS seeds. Runs in --results are not repeated, so a stopped command
+continues; the runs in --read are shown beside them.
+
+All methods see the same problem, measured by the same program, with simulated workers (lognormal durations), and are
+told results in the order of their ends. Two peers are not asynchronous: `cmaes` gets each generation of its default
+size complete before the next, and starts again at a random place when it stops; `hebo` (pip install HEBO: NumPy below
+1.25, so a virtual environment of its own) proposes as many at once as there are workers. Both take real genes only.
 """
-import heapq
-import json
+
+import argparse
+import collections
+import concurrent.futures
 import math
-import random
+import os
 import re
 import statistics
 import subprocess
 import sys
-import warnings
+from pathlib import Path
+from statistics import mean
 
-BENCH = sys.argv[1] if len(sys.argv) > 1 else "build/bench_search"
-SEEDS = int(sys.argv[2]) if len(sys.argv) > 2 else 10
-PROBLEMS = (sys.argv[3] if len(sys.argv) > 3 else "mixed,table").split(",")
-BUDGETS = [tuple(map(int, text.split("x"))) for text in (sys.argv[4] if len(sys.argv) > 4 else "4x50,8x200,64x500").split(",")]
-SEARCHES = (sys.argv[5] if len(sys.argv) > 5 else "random,propulate,genetic,auto,auto+final,tpe,optuna").split(",")
-FIRST_SEED = int(sys.argv[6]) if len(sys.argv) > 6 else 1001
+from peers import PEERS, run_peer, space_of
+
 LEAST_FINAL = 100  # evaluations
+SLOW = ("gp", "hebo")  # ranked in a table of their own, as they may take part in few seeds
+EQUAL = 1e-8  # of the median of random search: what is below counts as this
+FUNCTIONS = (
+    "sphere shifted,ellipsoid_1e2 shifted,ellipsoid_1e2 rotated,ellipsoid_1e4 shifted,ellipsoid shifted,"
+    "ellipsoid rotated,rosenbrock shifted,rosenbrock rotated,rastrigin shifted,rastrigin rotated,ackley rotated,"
+    "levy shifted,griewank_100 rotated,styblinski_tang shifted,weighted_sum rotated"
+).split(",")
+HARTMANN = "hartmann:6:shifted"
 
 
-def suggest(trial, space):
-    """A genome as Finch writes it; an inactive gene stands at its first value."""
-    genome, active = [], []
-    for gene in space:
-        is_active = all(active[c["gene"]] and genome[c["gene"]] in c["values"] for c in gene["when"])
-        name, kind = gene["name"], gene["kind"]
-        if not is_active:
-            value = gene.get("low", 0)
-        elif kind == "real":
-            value = trial.suggest_float(name, gene["low"], gene["high"], log=gene["log"], step=gene["step"] or None)
-        elif kind == "int":
-            value = trial.suggest_int(name, gene["low"], gene["high"], log=gene["log"], step=gene["step"])
-        elif gene["ordered"]:
-            value = trial.suggest_int(name, 0, gene["options"] - 1)
-        else:
-            value = trial.suggest_categorical(name, list(range(gene["options"])))
-        genome.append(value)
-        active.append(is_active)
-    return genome
+def run(bench, problem, workers, evaluations, method, seed):
+    if method in PEERS:
+        loss, seconds = run_peer(bench, method, problem, workers, evaluations, seed)
+    else:
+        words = [bench, method, problem, str(workers), str(evaluations), str(seed), str(seed)]
+        output = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
+        loss, seconds = map(float, re.search(r"^seed \d+: (\S+), (\S+) s$", output, re.MULTILINE).groups())
+    return max(loss, 0.0), 1000 * seconds / evaluations, len(space_of(bench, problem))
 
 
-def optuna_best(problem, workers, evaluations, seed):
-    import optuna
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    warnings.simplefilter("ignore")
-    space = json.loads(subprocess.run([BENCH, "space", problem], check=True, stdout=subprocess.PIPE, text=True).stdout)
-    sampler = optuna.samplers.TPESampler(multivariate=True, group=True, constant_liar=True, seed=seed)
-    study = optuna.create_study(sampler=sampler)
-    durations = random.Random(seed)
-    due, found, started = [], (math.inf, math.inf), 0
-    with subprocess.Popen([BENCH, "evaluate", problem, str(seed)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as judge:
-        while started < evaluations or due:
-            now = 0.0
-            if started >= workers or started >= evaluations:
-                now, _, trial, genome = heapq.heappop(due)
-                judge.stdin.write(" ".join(map(repr, genome)) + "\n")
-                judge.stdin.flush()
-                measured, truth = map(float, judge.stdout.readline().split())
-                study.tell(trial, measured)
-                found = min(found, (measured, truth))
-            if started < evaluations:
-                trial = study.ask()
-                genome = suggest(trial, space)
-                heapq.heappush(due, (now + 60 * math.exp(0.5 * durations.gauss(0, 1)), started, trial, genome))
-                started += 1
-        judge.stdin.close()
-    return found[1]
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--bench", default="build/bench_search", help="the program bench_search")
+    parser.add_argument("--problems", nargs="+", default=["functions"])
+    parser.add_argument("--genes", type=int, nargs="+", default=[3, 5, 10, 20], help="of `functions`")
+    parser.add_argument("--budgets", nargs="+", default=["4x50", "8x200", "64x500"], help="WORKERSxEVALUATIONS")
+    parser.add_argument("--methods", nargs="*", default=["random", "genetic", "evolution", "auto", "cmaes", "optuna"])
+    parser.add_argument("--judged", default="auto", help="the method whose medians are set beside the best peer's")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--first-seed", type=int, default=3001)
+    parser.add_argument("--results", type=Path, help="a line for each run is appended to it; what it has is not run")
+    parser.add_argument("--read", type=Path, nargs="+", default=[], help="results of other commands, shown beside")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    arguments = parser.parse_args()
+    arguments.budgets = [tuple(map(int, text.split("x"))) for text in arguments.budgets]
+    arguments.seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
+    if "functions" in arguments.problems:
+        own = [":".join([name, str(n), how]) for n in arguments.genes for name, how in map(str.split, FUNCTIONS)]
+        at = arguments.problems.index("functions")
+        arguments.problems[at : at + 1] = own + [HARTMANN]
+    return arguments
+
+
+def split_method(text):
+    """METHOD[:EVALUATIONS,…:SEEDS]; the latter None if it takes part everywhere."""
+    return re.fullmatch(r"(.+?)(?::([\d,]+):(\d+))?", text).groups()
+
+
+def tasks(arguments):
+    """Seed by seed, so that what there is of them makes tables."""
+    for seed in arguments.seeds:
+        for text in arguments.methods:
+            method, budgets, seeds = split_method(text)
+            for workers, evaluations in arguments.budgets:
+                if seeds and (str(evaluations) not in budgets.split(",") or seed >= arguments.first_seed + int(seeds)):
+                    continue
+                if not (method.endswith("+final") and evaluations < LEAST_FINAL):
+                    for problem in arguments.problems:
+                        yield problem, workers, evaluations, method, seed
+
+
+def read(path):
+    """(problem, workers, evaluations, method, seed) → (true loss, CPU milliseconds a proposal)."""
+    results = {}
+    for line in path.read_text().splitlines() if path and path.exists() else []:
+        problem, _, workers, evaluations, method, seed, loss, milliseconds = line.split("\t")
+        results[problem, int(workers), int(evaluations), method, int(seed)] = float(loss), float(milliseconds)
+    return results
+
+
+def run_all(arguments, results):
+    """Runs what `results` lacks. Returns how many failed."""
+    failed = 0
+    todo = [task for task in tasks(arguments) if task not in results]
+    pool = concurrent.futures.ProcessPoolExecutor(arguments.jobs)
+    try:
+        running = {pool.submit(run, arguments.bench, *task): task for task in todo}
+        for future in concurrent.futures.as_completed(running):
+            problem, workers, evaluations, method, seed = task = running[future]
+            try:
+                loss, milliseconds, genes = future.result()
+            except Exception as error:
+                print(f"{task}: {error!r}", file=sys.stderr, flush=True)
+                failed += 1
+                continue
+            results[task] = loss, milliseconds
+            if arguments.results:
+                words = problem, genes, workers, evaluations, method, seed, f"{loss:.6g}", f"{milliseconds:.4g}"
+                with arguments.results.open("a") as file:
+                    print(*words, sep="\t", file=file)
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return failed
+
+
+def print_row(*cells):
+    print("| " + " | ".join(map(str, cells)) + " |")
+
+
+def print_head(*cells):
+    print_row(*cells)
+    print("| --- " * len(cells) + "|")
+
+
+def median(values):
+    return statistics.median(values) if values else None
+
+
+def number(value):
+    return "—" if value is None else f"{value:.3g}"
 
 
 def quartiles(values):
+    if len(values) < 2:
+        return number(median(values))
     low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
     return f"{middle:.3g} [{low:.3g}, {high:.3g}]"
 
 
-def cell(search, problem, workers, evaluations):
-    if search.endswith("+final") and evaluations < LEAST_FINAL:
-        return "—"
-    if search == "optuna":
-        return quartiles([optuna_best(problem, workers, evaluations, seed) for seed in range(FIRST_SEED, FIRST_SEED + SEEDS)])
-    words = [BENCH, search, problem, str(workers), str(evaluations), str(FIRST_SEED), str(FIRST_SEED + SEEDS - 1)]
-    output = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
-    middle, low, high = (float(word) for word in re.search(r"median +(\S+) \[ *(\S+), +(\S+)\]", output).groups())
-    return f"{middle:.3g} [{low:.3g}, {high:.3g}]"
+def genes_of(problem):
+    """Of a benchmark function, NAME:GENES…; else None."""
+    words = problem.split(":")
+    return int(words[1]) if len(words) > 1 and words[1].isdigit() else None
 
 
-print("| problem | workers × evaluations | " + " | ".join(SEARCHES) + " |\n" + "| --- " * (2 + len(SEARCHES)) + "|")
-for problem in PROBLEMS:
-    for workers, evaluations in BUDGETS:
-        cells = [cell(search, problem, workers, evaluations) for search in SEARCHES]
-        print(f"| {problem} | {workers} × {evaluations} | " + " | ".join(cells) + " |", flush=True)
+class Tables:
+    def __init__(self, results, arguments):
+        self.budgets, self.judged = arguments.budgets, arguments.judged
+        self.losses = collections.defaultdict(dict)  # [problem, budget, method][seed]
+        self.milliseconds = collections.defaultdict(list)  # [genes, budget, method]
+        for (problem, *budget, method, seed), (loss, milliseconds) in results.items():
+            if problem in arguments.problems and tuple(budget) in self.budgets and seed in arguments.seeds:
+                self.losses[problem, tuple(budget), method][seed] = loss
+                self.milliseconds[genes_of(problem), tuple(budget), method].append(milliseconds)
+        found = {method for _, _, method in self.losses}
+        order = [split_method(text)[0] for text in arguments.methods] + sorted(found - PEERS.keys()) + list(PEERS)
+        self.methods = [method for method in dict.fromkeys(order) if method in found]
+        self.groups = collections.defaultdict(list)
+        for problem in arguments.problems:
+            self.groups[genes_of(problem)].append(problem)
+
+    def of(self, problem, budget, method):
+        """The losses by seed; what is below EQUAL × the median of random search counts as this."""
+        floor = EQUAL * (median(self.losses.get((problem, budget, "random"), {}).values()) or 0)
+        return {seed: max(loss, floor) for seed, loss in self.losses.get((problem, budget, method), {}).items()}
+
+    def print_medians(self):
+        for genes, problems in self.groups.items():
+            for budget in self.budgets:
+                title = "{} at once × {} evaluations".format(*budget) + (f", {genes} genes" if genes else "")
+                print(f"\n{title}: medians\n")
+                print_head("", *self.methods)
+                for problem in problems:
+                    cells = [list(self.losses.get((problem, budget, m), {}).values()) for m in self.methods]
+                    print_row(problem, *(number(median(c)) if genes else quartiles(c) for c in cells))
+                counts = [[len(self.losses.get((p, budget, m), {})) for p in problems] for m in self.methods]
+                print_row("seeds", *("–".join(map(str, sorted({min(c), max(c)}))) for c in counts))
+                times = [median(self.milliseconds[genes, budget, m]) for m in self.methods]
+                print_row("CPU ms a proposal", *map(number, times))
+
+    def print_ranks(self, methods):
+        """Ranks within each function and seed that all `methods` have, ties averaged."""
+        print(f"\nMean ranks of {len(methods)} methods (1 is the best)\n")
+        print_head("at once × evaluations", "genes", *methods, "functions × seeds")
+        all_ranks = []
+        for budget in self.budgets:
+            for genes, problems in self.groups.items():
+                ranks = []
+                for problem in problems:
+                    losses = [self.of(problem, budget, method) for method in methods]
+                    for seed in set.intersection(*map(set, losses)):
+                        values = [of_method[seed] for of_method in losses]
+                        ranks.append([sum(o < v for o in values) + (values.count(v) + 1) / 2 for v in values])
+                all_ranks += ranks
+                if ranks:
+                    print_row("{} × {}".format(*budget), genes or "", *map(number, map(mean, zip(*ranks))), len(ranks))
+        print_row("all", "", *map(number, map(mean, zip(*all_ranks))), len(all_ranks))
+
+    def ratios(self, problem, budget):
+        """Of the judged method's median to each peer's, over the seeds of both: (ratio, problem, peer, seeds)."""
+        judged = self.of(problem, budget, self.judged)
+        for peer in (method for method in self.methods if method in PEERS):
+            losses = self.of(problem, budget, peer)
+            if both := judged.keys() & losses.keys():
+                above, below = (median([some[seed] for seed in both]) for some in (judged, losses))
+                yield above / below if below else math.inf if above else 1, problem, peer, len(both)
+
+    def print_ratios(self):
+        print(f"\n`{self.judged}`'s median over the best peer's: the worst, and how many functions are above 3\n")
+        print_head("at once × evaluations", "genes", "worst ratio", "function", "peer", "seeds", "above 3")
+        for budget in self.budgets:
+            for genes, problems in self.groups.items():
+                ratios = [max(of_peers) for p in problems if (of_peers := list(self.ratios(p, budget)))]
+                if ratios:
+                    worst, *of_what = max(ratios)
+                    above = f"{sum(ratio > 3 for ratio, *_ in ratios)} of {len(ratios)}"
+                    print_row("{} × {}".format(*budget), genes or "", number(worst), *of_what, above)
+
+    def print_all(self):
+        self.print_medians()
+        fast = [method for method in self.methods if method not in SLOW]
+        for methods in [fast, self.methods] if fast != self.methods else [fast]:
+            if len(methods) > 1:
+                self.print_ranks(methods)
+        if self.judged in self.methods:
+            self.print_ratios()
+        print(f"\nIn ranks and ratios, losses below {EQUAL:g} of the median of `random` count as equal.")
+
+
+def main():
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    arguments = parse_arguments()
+    results = {}
+    for path in arguments.read + [arguments.results]:
+        results.update(read(path))
+    failed = run_all(arguments, results)
+    Tables(results, arguments).print_all()
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
