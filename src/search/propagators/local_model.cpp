@@ -19,7 +19,7 @@ using Eigen::VectorXd;
 
 constexpr std::size_t most_results = 150;  ///< of the window
 constexpr double of_all_results = 0.9;
-constexpr double of_coefficients = 2.5;  ///< of the quadratic's, that the window has results
+constexpr double of_coefficients = 2.5;  ///< of the quadratic's, that the window has results, and one a worker
 constexpr double training_reach = 20;    ///< beyond, those in training tell the model nothing
 constexpr Index centre_candidates = 10;
 constexpr double least_radius = 0.3;
@@ -117,7 +117,7 @@ struct LocalModel::Window {
     }
 };
 
-LocalModel::LocalModel(const Space& space) : space_(space) {
+LocalModel::LocalModel(const Space& space, std::int32_t workers) : space_(space), workers_(workers) {
     std::set<std::size_t> asked;
     const auto note = [&](const std::vector<Condition>& conditions) {
         for (const Condition& condition : conditions) {
@@ -164,7 +164,7 @@ std::optional<LocalModel::Window> LocalModel::window(const Rows& rows, const Uni
         return std::nullopt;
     }
     const std::size_t coefficients = (numbers + 1) * (numbers + 2) / 2;
-    const auto wanted = std::min(static_cast<std::size_t>(of_coefficients * static_cast<double>(coefficients)),
+    const auto wanted = std::min(static_cast<std::size_t>(of_coefficients * static_cast<double>(coefficients) + workers_),
                                  static_cast<std::size_t>(of_all_results * static_cast<double>(branch.size())));
     const std::size_t count = std::min({branch.size(), most_results, std::max(2 * (numbers + 1), wanted)});
     Window found{rows, branch.front()->point};

@@ -3,6 +3,7 @@
 #include "gaussian_process.hpp"
 #include "model_results.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -11,7 +12,8 @@ namespace finch::search {
 /// The best results by their losses, in coordinates in which they lie alike in all directions.
 class LocalModel {
 public:
-    explicit LocalModel(const Space& space);
+    /// `workers`: results come as late as there are individuals in training.
+    LocalModel(const Space& space, std::int32_t workers);
 
     /// Varies what the best of `results` has, and fits its scales to those of `fitted` that are of its branch. Both the
     /// best first.
@@ -38,6 +40,7 @@ private:
                                                const std::vector<const Seen*>& results) const;
 
     Space space_;
+    double workers_;
     std::vector<std::size_t> deciding_;  ///< choices that conditions ask for
     Rows rows_;
     UnitGenome branch_;  ///< a point of it

@@ -27,7 +27,7 @@ ScreenedState::ScreenedState(ScreenedPlan plan)
     : plan_(std::move(plan)),
       free_(free_genes(plan_.space)),
       global_(plan_.space, static_cast<std::size_t>(plan_.options.most_points)),
-      local_(plan_.space) {
+      local_(plan_.space, plan_.workers) {
     const std::size_t genes = plan_.space.size();
     const auto quarter = static_cast<std::size_t>(plan_.evaluations / 4);
     first_points_ =
