@@ -40,74 +40,6 @@ Domain swarm_section() {
         .check = check_of<Options>(check_swarm)}};
 }
 
-Domain selection() {
-    using Any = search::Selection;
-    using search::Tournament;
-    using search::Truncation;
-    return {Variants{{alternative<Any>("uniform_best", search::UniformBest{}, {}, "each as often"),
-                      alternative<Any>("tournament", Tournament{},
-                                       {{key("size", &Tournament::size, whole(1, million),
-                                             "of so many drawn with replacement the best")}},
-                                       "the best of a few"),
-                      alternative<Any>("truncation", Truncation{},
-                                       {{key("share", &Truncation::share, above(0, 1), "of the population")}},
-                                       "each of its best as often, at least two of them")}}};
-}
-
-Domain crossover_operator() {
-    using Any = search::CrossoverOperator;
-    using search::BlendCrossover;
-    using Sbx = search::SimulatedBinaryCrossover;
-    return {Variants{{alternative<Any>("uniform", search::UniformCrossover{}, {}, "one of the two"),
-                      alternative<Any>("sbx", Sbx{},
-                                       {{key("eta", &Sbx::eta, real(0, 1000), "the larger, the nearer to the parents"),
-                                         key("rate", &Sbx::rate, real(0, 1), "probability that a gene is crossed so")}},
-                                       "simulated binary crossover (Deb and Agrawal 1995)"),
-                      alternative<Any>("blend", BlendCrossover{},
-                                       {{key("alpha", &BlendCrossover::alpha, real(0, 10),
-                                             "of the parents' distance, beyond either of them")}},
-                                       "BLX-alpha (Eshelman and Schaffer 1993)")}}};
-}
-
-/// Of a mutation of each gene by itself.
-template <class Operation>
-Key mutation_rate() {
-    return key("rate", &Operation::rate, or_null(real(0, 1)),
-               "probability that an active gene is changed; null: one of an individual's on average");
-}
-
-Domain mutation_operator() {
-    using Any = search::MutationOperator;
-    using search::GaussianMutation;
-    using search::PointMutation;
-    using search::PolynomialMutation;
-    return {Variants{
-        {alternative<Any>("chain", search::ChainMutation{}, {}, "one gene with `mutation`, then one by `sigma`"),
-         alternative<Any>("point", PointMutation{}, {{mutation_rate<PointMutation>()}}, "drawn anew"),
-         alternative<Any>("gaussian", GaussianMutation{},
-                          {{mutation_rate<GaussianMutation>(),
-                            key("deviation", &GaussianMutation::deviation, above(0, 10), "of the gene's range")}},
-                          "by a normal that is cut off at the bounds"),
-         alternative<Any>("polynomial", PolynomialMutation{},
-                          {{mutation_rate<PolynomialMutation>(),
-                            key("eta", &PolynomialMutation::eta, real(0, 1000), "the larger, the smaller the steps")}},
-                          "polynomial mutation (Deb and Goyal 1996)")}}};
-}
-
-void check_genetic(const search::GeneticOptions& options, const Tree& written) {
-    const search::GeneticOptions usual;
-    if (std::holds_alternative<search::ChainMutation>(options.mutation_operator)) {
-        return;
-    }
-    for (const auto& [name, is_usual] : {std::pair{"mutation", options.mutation == usual.mutation},
-                                         std::pair{"sigma", options.sigma == usual.sigma}}) {
-        if (!is_usual) {
-            fail(written[name], fmt::format("search.propagator.genetic.{}", name),
-                 "is mutation_operator chain's; accepted: a rate of the operator itself, or chain");
-        }
-    }
-}
-
 }  // namespace
 
 Domain propagator() {
@@ -117,21 +49,15 @@ Domain propagator() {
     return {Variants{{
         alternative<Any>(
             "genetic", GeneticOptions{},
-            {.keys = {key("population", &GeneticOptions::population, whole(2, million),
-                          "parents are drawn from the best so many of an island"),
-                      key("crossover", &GeneticOptions::crossover, real(0, 1),
-                          "probability that a gene comes from the first parent"),
-                      key("mutation", &GeneticOptions::mutation, real(0, 1), "probability that one gene is drawn anew"),
-                      key("random", &GeneticOptions::random, real(0, 1), "probability that all genes are drawn anew"),
-                      key("sigma", &GeneticOptions::sigma, real(0, 10),
-                          "deviation of a real gene's change, as a share of its range"),
-                      key("selection", &GeneticOptions::selection, selection(), "which of the population are parents"),
-                      key("crossover_operator", &GeneticOptions::crossover_operator, crossover_operator(),
-                          "what becomes of two values; unordered choices come from either parent"),
-                      key("mutation_operator", &GeneticOptions::mutation_operator, mutation_operator(),
-                          "which genes change, and how")},
-             .check = check_of<GeneticOptions>(check_genetic)},
-            "crossover and mutation; with the defaults, as Propulate's default chain does it"),
+            {{key("population", &GeneticOptions::population, whole(2, million),
+                  "parents are drawn from the best so many of an island"),
+              key("crossover", &GeneticOptions::crossover, real(0, 1),
+                  "probability that a gene comes from the first parent"),
+              key("mutation", &GeneticOptions::mutation, real(0, 1), "probability that one gene is drawn anew"),
+              key("random", &GeneticOptions::random, real(0, 1), "probability that all genes are drawn anew"),
+              key("sigma", &GeneticOptions::sigma, real(0, 10),
+                  "deviation of a real gene's change, as a share of its range")}},
+            "crossover and mutation, as Propulate's default chain does it"),
         alternative<Any>("random", search::RandomSearchOptions{}, {}, "random search"),
         alternative<Any>(
             "evolution", search::EvolutionOptions{},

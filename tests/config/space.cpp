@@ -80,11 +80,6 @@ TEST_CASE("alternatives that a gene cannot choose, or that there are not, are re
     CHECK(contains(with("5"), "training.optimizer.$o: '5' is no section; accepted: a section of some of sgd, adam"));
     CHECK(contains(problem_of("training: {optimizer: {$x: {}}}\nsearch: {space: {}}"), "'$x' names no gene"));
     CHECK(contains(problem_of("search: {propagator: {$x: {}}}"), "search.propagator"));
-    CHECK(contains(problem_of("search: {propagator: {genetic: {mutation: 0.1, mutation_operator: point}}}"),
-                   "search.propagator.genetic.mutation: is mutation_operator chain's"));
-    CHECK(
-        contains(problem_of("search: {propagator: {genetic: {sigma: 0.1, mutation_operator: {polynomial: {eta: 5}}}}}"),
-                 "search.propagator.genetic.sigma: is mutation_operator chain's"));
     CHECK(contains(
         problem_of("model: [{$l: {block: {layers: [{conv: {channels: $c}}]}}}, flatten, linear]\nsearch: {space: {l: "
                    "{choice: [block, flatten]}, c: {int: [1, 2]}}}"),

@@ -51,64 +51,17 @@ public:
 // make() follows the options of each propagator. `seed` of the run: what propagators keep follows from it and the
 // results.
 
-/// Which parents, of the best `population`; always two different ones.
-struct UniformBest {};
-struct Tournament {
-    std::int64_t size = 2;  ///< of so many drawn with replacement the best; at least 1
-};
-struct Truncation {
-    double share = 0.5;  ///< uniformly among this share of the best, two of them at least
-};
-using Selection = std::variant<UniformBest, Tournament, Truncation>;
-
-/// How the genes of two parents become a child's, in the unit space: all but those choices that are not ordered, which
-/// come from either parent, as all genes do with UniformCrossover.
-struct UniformCrossover {};
-/// Deb and Agrawal 1995, of the two children the one near the gene's first parent with probability `crossover`.
-struct SimulatedBinaryCrossover {
-    double eta = 15;    ///< the larger, the nearer to the parents
-    double rate = 0.5;  ///< probability that a gene is crossed so
-};
-/// BLX-α (Eshelman and Schaffer 1993).
-struct BlendCrossover {
-    double alpha = 0.5;
-};
-using CrossoverOperator = std::variant<UniformCrossover, SimulatedBinaryCrossover, BlendCrossover>;
-
-/// GeneticOptions says it.
-struct ChainMutation {};
-// The others change each active gene with probability `rate`, one of them on average where it has no value: in the unit
-// space, cut off at the bounds; where values are apart, by one at least; a choice that is not ordered to any other
-// option.
-/// Drawn anew.
-struct PointMutation {
-    std::optional<double> rate{};
-};
-struct GaussianMutation {
-    std::optional<double> rate{};
-    double deviation = 0.1;  ///< of the gene's range
-};
-/// Deb and Goyal 1996.
-struct PolynomialMutation {
-    std::optional<double> rate{};
-    double eta = 20;  ///< the larger, the smaller the steps
-};
-using MutationOperator = std::variant<ChainMutation, PointMutation, GaussianMutation, PolynomialMutation>;
-
-/// As it stands, Propulate's default chain (Taubert et al., ISC 2023; its get_default_propagator): random until
-/// `population` individuals are active; then two different parents, uniformly among the best `population`; each gene
-/// from the first with probability `crossover`; ChainMutation, which is: with probability `mutation` one gene anew,
-/// uniformly; one real gene (where there is one) moved by a normal of deviation `sigma` of its range (of its
-/// logarithm's range for Scale::log), clamped; with probability `random` all of it replaced by a random genome.
+/// Propulate's default chain (Taubert et al., ISC 2023; its get_default_propagator): random until `population`
+/// individuals are active; then two different parents, uniformly among the best `population`; each gene from the first
+/// with probability `crossover`; with probability `mutation` one gene anew, uniformly; one real gene (where there is
+/// one) moved by a normal of deviation `sigma` of its range (of its logarithm's range for Scale::log), clamped; with
+/// probability `random` all of it replaced by a random genome.
 struct GeneticOptions {
     std::int64_t population = 16;  ///< at least 2
     double crossover = 0.7;
     double mutation = 0.4;
     double random = 0.1;
     double sigma = 0.05;
-    Selection selection = {};
-    CrossoverOperator crossover_operator = {};
-    MutationOperator mutation_operator = {};
 };
 /// Throws ConfigError where an option is out of its bounds.
 [[nodiscard]] std::unique_ptr<Propagator> make(const GeneticOptions& options, const Space& space, std::uint64_t seed);

@@ -1,7 +1,5 @@
 #include "parzen.hpp"
 
-#include "variation.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -83,7 +81,11 @@ double ParzenEstimator::draw_from(const Axis& axis, const Kernel& kernel, Random
         const bool is_same = random.uniform() >= axis.shared;
         return is_same ? kernel.centre : random.uniform();
     }
-    return normal_in_unit(kernel.centre, kernel.deviation, random);
+    double u = -1;
+    while (!(0 <= u && u <= 1)) {  // at worst one in three lies within
+        u = kernel.centre + kernel.deviation * random.normal();
+    }
+    return u;
 }
 
 void ParzenEstimator::add_logarithms(const Axis& axis, double u, std::vector<double>& sums) {
