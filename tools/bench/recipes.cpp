@@ -44,7 +44,7 @@ int main(int count, char** words) {
     double checksum = 0;
     const double drawn = steady_seconds();
     for (const search::Genome& genome : all) {
-        checksum += config.recipe(genome, 1).training.learning_rate;
+        checksum += config.recipe(genome, 1).training.learning_rate.value_or(0);
     }
     const double made = steady_seconds();
     for (const search::Genome& genome : all) {

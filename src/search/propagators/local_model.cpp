@@ -19,7 +19,7 @@ using Eigen::VectorXd;
 
 constexpr std::size_t most_results = 150;  ///< of the window
 constexpr double of_all_results = 0.9;
-constexpr double of_coefficients = 2.5;  ///< of the quadratic's, that the window has results, and one a worker
+constexpr double of_coefficients = 2.5;  ///< of the quadratic's, that the window has results, and one for two workers
 constexpr double training_reach = 20;    ///< beyond, those in training tell the model nothing
 constexpr Index centre_candidates = 10;
 constexpr double least_radius = 0.3;
@@ -164,8 +164,9 @@ std::optional<LocalModel::Window> LocalModel::window(const Rows& rows, const Uni
         return std::nullopt;
     }
     const std::size_t coefficients = (numbers + 1) * (numbers + 2) / 2;
-    const auto wanted = std::min(static_cast<std::size_t>(of_coefficients * static_cast<double>(coefficients) + workers_),
-                                 static_cast<std::size_t>(of_all_results * static_cast<double>(branch.size())));
+    const auto wanted =
+        std::min(static_cast<std::size_t>(of_coefficients * static_cast<double>(coefficients) + workers_ / 2),
+                 static_cast<std::size_t>(of_all_results * static_cast<double>(branch.size())));
     const std::size_t count = std::min({branch.size(), most_results, std::max(2 * (numbers + 1), wanted)});
     Window found{rows, branch.front()->point};
     found.learn_metric(branch, std::min(branch.size(), std::max(numbers + 1, count / 2)));
