@@ -48,12 +48,12 @@ def run(bench, problem, workers, evaluations, method, seed):
     if problem.endswith((":shifted", ":rotated")):  # else all functions of so many genes would have the same places
         seed += zlib.crc32(problem.encode()) % 10**5 * 10**4
     if method in PEERS:
-        loss, seconds = run_peer(bench, method, problem, workers, evaluations, seed)
+        best, seconds = run_peer(bench, method, problem, workers, evaluations, seed)
     else:
         words = [bench, method, problem, str(workers), str(evaluations), str(seed), str(seed)]
         output = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
-        loss, seconds = map(float, re.search(r"^seed \d+: (\S+), (\S+) s$", output, re.MULTILINE).groups())
-    return max(loss, 0.0), 1000 * seconds / evaluations, len(space_of(bench, problem))
+        best, seconds = map(float, re.search(r"^seed \d+: (\S+), (\S+) s$", output, re.MULTILINE).groups())
+    return max(best, 0.0), 1000 * seconds / evaluations, len(space_of(bench, problem))
 
 
 def parse_arguments():
@@ -180,7 +180,7 @@ class Tables:
     def of(self, problem, budget, method):
         """The losses by seed; what is below EQUAL × the median of random search counts as this."""
         floor = EQUAL * (median(self.losses.get((problem, budget, "random"), {}).values()) or 0)
-        return {seed: max(loss, floor) for seed, loss in self.losses.get((problem, budget, method), {}).items()}
+        return {seed: max(best, floor) for seed, best in self.losses.get((problem, budget, method), {}).items()}
 
     def print_medians(self):
         for genes, problems in self.groups.items():
