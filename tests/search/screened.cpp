@@ -95,6 +95,78 @@ TEST_CASE("models propose nothing that breaks a constraint, although one in fort
     }
 }
 
+namespace {
+
+/// Two optimizers, each with numbers of its own; both use the rate, on which the others depend.
+Space branches() {
+    return {{{"optimizer", ChoiceGene{{"sgd", "adam"}}},
+             {"rate", RealGene{1e-4, 1, Scale::log}},
+             {"momentum", RealGene{0, 1}, {{0, {0}}}},
+             {"beta", RealGene{0, 1}, {{0, {1}}}},
+             {"epsilon", RealGene{1e-9, 1e-3, Scale::log}, {{0, {1}}}},
+             {"activation", ChoiceGene{{"relu", "tanh", "gelu"}}}}};
+}
+/// Least, 0, with adam, a rate of 0.01, beta 0.7, epsilon 1e-6, gelu; of sgd 1.
+double branch_loss(const Genome& g) {
+    const double rate = std::log10(g[1]) + 2;
+    const double activation = 0.2 * std::abs(g[5] - 2);
+    if (g[0] == 0) {
+        return 1 + activation + rate * rate + std::pow(g[2] - 0.5 + 0.3 * rate, 2);
+    }
+    const double epsilon = std::log10(g[4]) + 6;
+    return activation + rate * rate + 5 * std::pow(g[3] - 0.7 + 0.2 * rate, 2) + 0.1 * std::pow(epsilon - rate, 2);
+}
+
+}  // namespace
+
+TEST_CASE("within the better branch of a space with conditions its numbers are found exactly") {
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+        CAPTURE(seed);
+        CHECK(search_for(ScreenedOptions{}, branches(), branch_loss, 120, 4, seed).best < 1e-4);
+    }
+}
+
+TEST_CASE("an optimum on the border of what a constraint allows is found") {
+    const Space space = reals(3, 0, 1);
+    const std::vector<Constraint> constraints{{"x0 + x1 <= 0.8", space}};
+    const auto best = [&](std::uint64_t seed) {  // the least: 0.4, 0.4, 1
+        return search_for(ScreenedOptions{}, space, sphere, 80, 4, seed, 0, constraints).best - 0.72;
+    };
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+        CAPTURE(seed);
+        CHECK(best(seed) < 1e-3);
+    }
+}
+
+TEST_CASE("what a leader bred before, and when it fitted its models, changes nothing: a resume breeds the same") {
+    for (const auto& [space, loss] :
+         {std::pair{reals(3), Loss(rosenbrock)}, std::pair{branches(), Loss(branch_loss)}}) {
+        CAPTURE(space.size());
+        const Found found = search_for(ScreenedOptions{}, space, loss, 90, 5, 3);
+        for (const std::size_t known : {20U, 47U, 85U}) {
+            Population population(ExchangeKind::none, 1);
+            for (std::size_t i = known; i-- > 0;) {
+                population.merge(found.all[i]);
+            }
+            for (std::size_t i = known; i < known + 4; ++i) {  // what was in training then
+                Individual individual = found.all[i];
+                individual.outcome = {};
+                individual.finished = 0;
+                population.merge(std::move(individual));
+            }
+            const auto born = static_cast<std::uint64_t>(known) + 4;
+            const Stage stage{.budget_used = static_cast<double>(known) / 90,
+                              .evaluations = 90,
+                              .workers = 5,
+                              .births = born,
+                              .constraints = {}};
+            RandomStream random(3, Purpose::breeding, Id::make(0, 0, static_cast<std::uint32_t>(born + 1)).value, 0);
+            const auto resumed = make_propagator(ScreenedOptions{}, space, 3);
+            CHECK(resumed->breed(population, 0, stage, random).genome == found.all[born].genome);
+        }
+    }
+}
+
 TEST_CASE("for the model all that failed are equally bad, and worse than all others") {
     ScreenedState state(
         {.space = {{{"a", RealGene{0, 1}}}}, .seed = 1, .options = {.most_points = 20}, .evaluations = 100});
