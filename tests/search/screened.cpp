@@ -106,12 +106,12 @@ Space branches() {
              {"epsilon", RealGene{1e-9, 1e-3, Scale::log}, {{0, {1}}}},
              {"activation", ChoiceGene{{"relu", "tanh", "gelu"}}}}};
 }
-/// Least, 0, with adam, a rate of 0.01, beta 0.7, epsilon 1e-6, gelu; of sgd 1.
+/// Least, 0, with adam, a rate of 0.01, beta 0.7, epsilon 1e-6, gelu; with sgd 0.02, at a rate of 0.3.
 double branch_loss(const Genome& g) {
     const double rate = std::log10(g[1]) + 2;
     const double activation = 0.2 * std::abs(g[5] - 2);
     if (g[0] == 0) {
-        return 1 + activation + rate * rate + std::pow(g[2] - 0.5 + 0.3 * rate, 2);
+        return 0.02 + activation + std::pow(rate - 1.5, 2) + std::pow(g[2] - 0.5 + 0.3 * rate, 2);
     }
     const double epsilon = std::log10(g[4]) + 6;
     return activation + rate * rate + 5 * std::pow(g[3] - 0.7 + 0.2 * rate, 2) + 0.1 * std::pow(epsilon - rate, 2);
@@ -119,10 +119,11 @@ double branch_loss(const Genome& g) {
 
 }  // namespace
 
-TEST_CASE("within the better branch of a space with conditions its numbers are found exactly") {
-    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+TEST_CASE("within a branch of a space with conditions its numbers are found exactly, whatever the other's are") {
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
         CAPTURE(seed);
-        CHECK(search_for(ScreenedOptions{}, branches(), branch_loss, 120, 4, seed).best < 1e-4);
+        const double best = search_for(ScreenedOptions{}, branches(), branch_loss, 120, 4, seed).best;
+        CHECK((best < 0.02 ? best : best - 0.02) < 1e-4);
     }
 }
 
@@ -143,7 +144,7 @@ TEST_CASE("what a leader bred before, and when it fitted its models, changes not
          {std::pair{reals(3), Loss(rosenbrock)}, std::pair{branches(), Loss(branch_loss)}}) {
         CAPTURE(space.size());
         const Found found = search_for(ScreenedOptions{}, space, loss, 90, 5, 3);
-        for (const std::size_t known : {20U, 47U, 85U}) {
+        for (std::size_t known = 20; known <= 85; ++known) {
             Population population(ExchangeKind::none, 1);
             for (std::size_t i = known; i-- > 0;) {
                 population.merge(found.all[i]);
