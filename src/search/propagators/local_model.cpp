@@ -3,10 +3,10 @@
 #include "minimize.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <set>
 
 // The metric is that of CMA-ES (Hansen 2016), with its covariance shrunk towards the diagonal; the window and the
 // raw losses are those of trust regions (Eriksson et al. 2019), whose radius is drawn here for each birth.
@@ -117,90 +117,80 @@ struct LocalModel::Window {
     }
 };
 
-LocalModel::LocalModel(const Space& space, std::int32_t workers) : space_(space), workers_(workers) {
-    std::set<std::size_t> asked;
-    const auto note = [&](const std::vector<Condition>& conditions) {
+LocalModel::LocalModel(const Space& space, std::int32_t workers)
+    : space_(space), workers_(workers), decides_(space.size()) {
+    const auto note = [this](const std::vector<Condition>& conditions) {
         for (const Condition& condition : conditions) {
-            asked.insert(condition.gene);
+            decides_[condition.gene] = true;
         }
     };
     for (const Gene& gene : space.genes) {
         note(gene.when);
         std::for_each(gene.uses.begin(), gene.uses.end(), note);
     }
-    std::copy_if(asked.begin(), asked.end(), std::back_inserter(deciding_),
-                 [&](std::size_t gene) { return is_choice(space.genes[gene]); });
 }
 
-/// Numbers that have a meaning in the best result, and choices that no condition asks for.
 LocalModel::Rows LocalModel::rows_of(const Seen& best) const {
     const std::vector<bool> active = active_genes(space_, from_unit(space_, best.point));
-    Rows rows;
-    std::vector<std::size_t> choices;
+    std::array<std::vector<std::size_t>, 3> kinds;
     for (const std::size_t gene : free_genes(space_)) {
-        if (active[gene] && !is_choice(space_.genes[gene])) {
-            rows.genes.push_back(gene);
-        } else if (active[gene] && std::find(deciding_.begin(), deciding_.end(), gene) == deciding_.end()) {
-            choices.push_back(gene);
+        if (active[gene]) {
+            kinds[!is_choice(space_.genes[gene]) ? 0 : decides_[gene] ? 2 : 1].push_back(gene);
         }
     }
-    rows.numbers = std::ssize(rows.genes);
-    rows.genes.insert(rows.genes.end(), choices.begin(), choices.end());
+    Rows rows{
+        .genes = kinds[0], .numbers = std::ssize(kinds[0]), .varied = std::ssize(kinds[0]) + std::ssize(kinds[1])};
+    rows.genes.insert(rows.genes.end(), kinds[1].begin(), kinds[1].end());
+    rows.genes.insert(rows.genes.end(), kinds[2].begin(), kinds[2].end());
     return rows;
 }
 
-bool LocalModel::are_of_one_branch(const UnitGenome& a, const UnitGenome& b) const {
-    return std::all_of(deciding_.begin(), deciding_.end(), [&](std::size_t gene) { return a[gene] == b[gene]; });
-}
-
-/// Of the complete results of the best one's branch; nothing where they are too few.
-std::optional<LocalModel::Window> LocalModel::window(const Rows& rows, const UnitGenome& best,
-                                                     const std::vector<const Seen*>& results) const {
-    std::vector<const Seen*> branch;
-    std::copy_if(results.begin(), results.end(), std::back_inserter(branch),
-                 [&](const Seen* seen) { return seen->loss < least_pruned && are_of_one_branch(seen->point, best); });
-    const auto numbers = static_cast<std::size_t>(rows.numbers);
-    if (numbers == 0 || branch.size() < numbers + 2) {
+/// Of the complete results; nothing where they are too few.
+std::optional<LocalModel::Window> LocalModel::window(const std::vector<const Seen*>& results) const {
+    std::vector<const Seen*> complete;
+    std::copy_if(results.begin(), results.end(), std::back_inserter(complete),
+                 [](const Seen* seen) { return seen->loss < least_pruned; });
+    const auto numbers = static_cast<std::size_t>(rows_.numbers);
+    if (numbers == 0 || complete.size() < numbers + 2) {
         return std::nullopt;
     }
     const std::size_t coefficients = (numbers + 1) * (numbers + 2) / 2;
     const auto wanted =
         std::min(static_cast<std::size_t>(of_coefficients * static_cast<double>(coefficients) + workers_ / 2),
-                 static_cast<std::size_t>(of_all_results * static_cast<double>(branch.size())));
-    const std::size_t count = std::min({branch.size(), most_results, std::max(2 * (numbers + 1), wanted)});
-    Window found{rows, branch.front()->point};
-    found.learn_metric(branch, std::min(branch.size(), std::max(numbers + 1, count / 2)));
-    branch.resize(count);
-    found.points.resize(std::ssize(rows.genes), static_cast<Index>(count));
+                 static_cast<std::size_t>(of_all_results * static_cast<double>(complete.size())));
+    const std::size_t count = std::min({complete.size(), most_results, std::max(2 * (numbers + 1), wanted)});
+    Window found{rows_, complete.front()->point};
+    found.learn_metric(complete, std::min(complete.size(), std::max(numbers + 1, count / 2)));
+    complete.resize(count);
+    found.points.resize(std::ssize(rows_.genes), static_cast<Index>(count));
     found.values.resize(static_cast<Index>(count));
     for (Index i = 0; i < found.values.size(); ++i) {
-        found.points.col(i) = found.z_of(found.x_of(branch[static_cast<std::size_t>(i)]->point));
-        found.values[i] = branch[static_cast<std::size_t>(i)]->loss;
+        found.points.col(i) = found.z_of(found.x_of(complete[static_cast<std::size_t>(i)]->point));
+        found.values[i] = complete[static_cast<std::size_t>(i)]->loss;
     }
     found.values = standardised(found.values);
-    found.results = std::move(branch);
+    found.results = std::move(complete);
     return found;
 }
 
 void LocalModel::fit(const std::vector<const Seen*>& results, const std::vector<const Seen*>& fitted) {
-    branch_ = results.front()->point;
     rows_ = rows_of(*results.front());
     VectorXd is_number = VectorXd::Zero(std::ssize(rows_.genes));
     is_number.head(rows_.numbers).setOnes();
     process_.emplace(is_number, prior_of(rows_.numbers));
-    if (const auto known = window(rows_, branch_, fitted)) {
+    if (const auto known = window(fitted)) {
         process_->fit(known->points, known->values);
     }
 }
 
 bool LocalModel::varies_as_for(const Seen& best) const {
-    return process_ && rows_ == rows_of(best) && are_of_one_branch(branch_, best.point);
+    return process_ && rows_ == rows_of(best);
 }
 
 std::optional<Proposal> LocalModel::propose(const std::vector<const Seen*>& results,
                                             const std::vector<UnitGenome>& in_training, const Allowed& allowed,
                                             RandomStream& random) const {
-    const auto known = window(rows_, results.front()->point, results);
+    const auto known = window(results);
     if (!known) {
         return std::nullopt;
     }
@@ -217,7 +207,7 @@ std::optional<Proposal> LocalModel::propose(const std::vector<const Seen*>& resu
     Index near = 0;
     for (const UnitGenome& point : in_training) {
         const VectorXd z = known->z_of(known->x_of(point));
-        if (are_of_one_branch(point, known->best) && z.head(numbers).cwiseAbs().maxCoeff() <= training_reach) {
+        if (z.head(numbers).cwiseAbs().maxCoeff() <= training_reach) {
             waiting.col(near++) = z;
         }
     }
@@ -240,9 +230,9 @@ std::optional<Proposal> LocalModel::propose(const std::vector<const Seen*>& resu
         for (Index row = 0; row < numbers; ++row) {
             z[row] = std::clamp(z[row] + reach * random.normal(), box.low[row], box.high[row]);
         }
-        for (Index row = numbers; row < rows; ++row) {
+        for (Index row = numbers; row < rows_.varied; ++row) {
             const Gene& gene = space_.genes[rows_.genes[static_cast<std::size_t>(row)]];
-            if (start > 0 && random.uniform() < changed_choices / static_cast<double>(rows - numbers)) {
+            if (start > 0 && random.uniform() < changed_choices / static_cast<double>(rows_.varied - numbers)) {
                 z[row] = to_unit(gene, random_value(gene, random));
             }
         }
@@ -276,7 +266,7 @@ std::optional<Proposal> LocalModel::propose(const std::vector<const Seen*>& resu
             z = known->inside(z);
             // Each choice for another option where that is better.
             is_changed = false;
-            for (Index row = numbers; row < rows; ++row) {
+            for (Index row = numbers; row < rows_.varied; ++row) {
                 const Gene& gene = space_.genes[rows_.genes[static_cast<std::size_t>(row)]];
                 for (std::uint64_t option = 0; option < *value_count(gene); ++option) {
                     VectorXd other = z;

@@ -15,8 +15,7 @@ public:
     /// `workers`: results come as late as there are individuals in training.
     LocalModel(const Space& space, std::int32_t workers);
 
-    /// Varies what the best of `results` has, and fits its scales to those of `fitted` that are of its branch. Both the
-    /// best first.
+    /// Varies what is active in the best of `results`, and fits its scales to `fitted`. Both the best first.
     void fit(const std::vector<const Seen*>& results, const std::vector<const Seen*>& fitted);
     /// Whether fit() with this best result would vary the same genes.
     [[nodiscard]] bool varies_as_for(const Seen& best) const;
@@ -26,24 +25,23 @@ public:
                                                   RandomStream& random) const;
 
 private:
-    /// The genes that it varies, numbers first. All others stay as they are in the best result.
+    /// The genes that are active in the best result: numbers, then choices that may change, then choices that
+    /// conditions ask for, which tell results apart and stay as they are in the best.
     struct Rows {
         std::vector<std::size_t> genes;
         Eigen::Index numbers = 0;
+        Eigen::Index varied = 0;  ///< numbers and choices that may change
         bool operator==(const Rows&) const = default;
     };
     struct Window;
 
     [[nodiscard]] Rows rows_of(const Seen& best) const;
-    [[nodiscard]] bool are_of_one_branch(const UnitGenome& a, const UnitGenome& b) const;
-    [[nodiscard]] std::optional<Window> window(const Rows& rows, const UnitGenome& best,
-                                               const std::vector<const Seen*>& results) const;
+    [[nodiscard]] std::optional<Window> window(const std::vector<const Seen*>& results) const;
 
     Space space_;
     double workers_;
-    std::vector<std::size_t> deciding_;  ///< choices that conditions ask for
+    std::vector<bool> decides_;  ///< by gene: conditions ask for it
     Rows rows_;
-    UnitGenome branch_;  ///< a point of it
     std::optional<GaussianProcess> process_;
 };
 
