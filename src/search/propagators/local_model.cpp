@@ -18,6 +18,7 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 constexpr std::size_t most_results = 150;  ///< of the window
+constexpr std::size_t enough_results = 8;  ///< also where there are more genes
 constexpr double of_all_results = 0.9;
 constexpr double of_coefficients = 2.5;  ///< of the quadratic's, that the window has results, and one for two workers
 constexpr double training_reach = 20;    ///< beyond, those in training tell the model nothing
@@ -151,7 +152,7 @@ std::optional<LocalModel::Window> LocalModel::window(const std::vector<const See
     std::copy_if(results.begin(), results.end(), std::back_inserter(complete),
                  [](const Seen* seen) { return seen->loss < least_pruned; });
     const auto numbers = static_cast<std::size_t>(rows_.numbers);
-    if (numbers == 0 || complete.size() < numbers + 2) {
+    if (numbers == 0 || complete.size() < std::min(numbers + 2, enough_results)) {
         return std::nullopt;
     }
     const std::size_t coefficients = (numbers + 1) * (numbers + 2) / 2;
