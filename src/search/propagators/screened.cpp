@@ -16,7 +16,7 @@ namespace {
 
 constexpr double at_random = 0.02;          ///< of the births
 constexpr double local_share = 0.5;         ///< of the births by a model, at least
-constexpr double even_numbers = 5;          ///< more numbers than that leave less to the global model
+constexpr double most_even_numbers = 5;     ///< beyond so many genes that are numbers the local share grows
 constexpr double global_fit_after = 0.125;  ///< of the results
 constexpr double local_fit_after = 0.06;
 constexpr std::size_t enough_of_high_rungs = 10;  ///< lower ones are then left out
@@ -31,7 +31,7 @@ ScreenedState::ScreenedState(ScreenedPlan plan)
       local_(plan_.space, plan_.workers) {
     const auto numbers = static_cast<double>(std::count_if(
         free_.begin(), free_.end(), [&](std::size_t gene) { return !is_choice(plan_.space.genes[gene]); }));
-    local_share_ = std::max(local_share, numbers / (numbers + even_numbers));
+    local_share_ = std::max(local_share, numbers / (numbers + most_even_numbers));
     const std::size_t genes = plan_.space.size();
     const auto quarter = static_cast<std::size_t>(plan_.evaluations / 4);
     first_points_ =

@@ -35,9 +35,8 @@ public:
 private:
     /// Of what the island draws: `which` below 2³².
     [[nodiscard]] RandomStream stream(std::uint64_t which, std::uint32_t purpose) const;
-    /// Best first, those without a loss last; of trainings that were pruned only so far down the rungs as it takes to
-    /// have enough.
-    /// Of the first `count` results.
+    /// Of the first `count` results, best first, those without a loss last; of trainings that were pruned only so far
+    /// down the rungs as it takes to have enough.
     [[nodiscard]] std::vector<const Seen*> by_loss(std::size_t count) const;
     void fit_global() const;
     void fit_local(const std::vector<const Seen*>& results) const;
@@ -45,7 +44,7 @@ private:
     ScreenedPlan plan_;
     std::vector<std::size_t> free_;  ///< genes that have more than one value
     std::size_t first_points_;
-    double local_share_;
+    double local_share_;                              ///< of the births by a model
     std::vector<std::vector<std::uint32_t>> strata_;  ///< by gene, of the latin hypercube
     std::vector<Seen> seen_;
     std::set<Genome> known_;
