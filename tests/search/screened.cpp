@@ -3,6 +3,7 @@
 
 #include "finch/search/propagator.hpp"
 
+#include "search/propagators/climb.hpp"
 #include "simulated_search.hpp"
 
 #include <cmath>
@@ -137,6 +138,45 @@ TEST_CASE("an optimum on the border of what a constraint allows is found") {
         CAPTURE(seed);
         CHECK(best(seed) < 1e-3);
     }
+}
+
+TEST_CASE("climbs move numbers and choices, stop at constraints, and come back with nothing that is known") {
+    const Space space{{{"x", RealGene{0, 1}}, {"kind", ChoiceGene{{"a", "b", "c"}}}}};
+    const auto genome_at = [&](const Eigen::VectorXd& point, Eigen::Index) {
+        return from_unit(space, {point.begin(), point.end()});
+    };
+    const Eigen::VectorXd best = Eigen::Vector2d(0.7, to_unit(space.genes[1], 2));
+    const Slope slope{.bound =
+                          [&](const Eigen::VectorXd& point, Eigen::VectorXd& gradient) {
+                              gradient = Eigen::Vector2d(2 * (point[0] - best[0]), 0);
+                              return std::pow(point[0] - best[0], 2) + std::abs(point[1] - best[1]);
+                          },
+                      .box = {Eigen::Vector2d::Zero(), Eigen::Vector2d::Ones()},
+                      .choices = {{1, &space.genes[1]}},
+                      .inside = [](const Eigen::VectorXd& point) { return point; },
+                      .genome_at = genome_at};
+    Eigen::MatrixXd starts(2, 2);
+    starts.col(0) = Eigen::Vector2d(0.1, to_unit(space.genes[1], 0));
+    starts.col(1) = Eigen::Vector2d(0.2, to_unit(space.genes[1], 1));
+    const Eigen::VectorXd bounds = Eigen::Vector2d(2, 1);
+    const auto found = [&](const std::set<Genome>& known, std::span<const Constraint> constraints) {
+        return climb(slope, starts, bounds, {space, known, {}, constraints});
+    };
+    const auto summit = found({}, {});
+    REQUIRE(summit);
+    CHECK(summit->genome[0] == doctest::Approx(0.7));
+    CHECK(summit->genome[1] == 2);
+    CHECK(summit->start == 1);  // equal heights: that of the least bound comes first
+
+    const std::vector<Constraint> constraints{{"x <= 0.5", space}};
+    const auto border = found({}, constraints);
+    REQUIRE(border);
+    CHECK(border->genome[0] <= 0.5);
+    CHECK(border->genome[0] > 0.3);
+    CHECK(border->genome[1] == 2);
+
+    // Both climbs end at one point. With all of its options known there, none is left.
+    CHECK_FALSE(found({{summit->genome[0], 0}, {summit->genome[0], 1}, {summit->genome[0], 2}}, {}));
 }
 
 TEST_CASE("what a leader bred before, and when it fitted its models, changes nothing: a resume breeds the same") {

@@ -1,5 +1,6 @@
 #include "global_model.hpp"
 
+#include "climb.hpp"
 #include "normal.hpp"
 
 #include <algorithm>
@@ -16,6 +17,7 @@ constexpr int candidate_count = 200;
 constexpr double uniform_candidates = 0.3;
 constexpr double bred_from_share = 0.2;   ///< that the other candidates are bred from
 constexpr double mutated_genes = 1.5;     ///< about, of a candidate
+constexpr double climbs_by_genes = 2;     ///< a proposal climbs with this chance times the genes by the results
 constexpr std::size_t most_fitted = 100;  ///< results, that the scales are fitted to
 constexpr double no_quadratic = 1e-300;
 constexpr GaussianScales median{
@@ -119,9 +121,32 @@ std::optional<Proposal> GlobalModel::propose(const std::vector<const Seen*>& res
     const Data known = data(results);
     process.condition(known.points, known.values);
     process.believe(columns(in_training, space_.size()));
-    const auto predicted = process.predict(columns(points, space_.size()));
+    const Eigen::MatrixXd starts = columns(points, space_.size());
+    const auto predicted = process.predict(starts);
+    const Eigen::VectorXd bounds = predicted.mean - kappa * predicted.deviation;
     Eigen::Index chosen = 0;
-    (predicted.mean - kappa * predicted.deviation).minCoeff(&chosen);
+    bounds.minCoeff(&chosen);
+    // While few results are known, gradients find more than chance does; later they find the same again and again.
+    if (random.uniform() * static_cast<double>(results.size()) < climbs_by_genes * static_cast<double>(free_.size())) {
+        Slope slope{.bound = [&](const Eigen::VectorXd& x,
+                                 Eigen::VectorXd& gradient) { return process.lower_bound(x, kappa, gradient); },
+                    .box = {Eigen::VectorXd::Zero(starts.rows()), Eigen::VectorXd::Ones(starts.rows())},
+                    .choices = {},
+                    .inside = [](const Eigen::VectorXd& x) { return x; },
+                    .genome_at =
+                        [&](const Eigen::VectorXd& x, Eigen::Index start) {
+                            return child_genome(space_, UnitGenome(x.begin(), x.end()),
+                                                points[static_cast<std::size_t>(start)], random);
+                        }};
+        for (const std::size_t gene : free_) {
+            if (is_choice(space_.genes[gene])) {
+                slope.choices.emplace_back(static_cast<Eigen::Index>(gene), &space_.genes[gene]);
+            }
+        }
+        if (auto summit = climb(slope, starts, bounds, allowed)) {
+            return Proposal{std::move(summit->genome), unknown[static_cast<std::size_t>(summit->start)].parents};
+        }
+    }
     return unknown[static_cast<std::size_t>(chosen)];
 }
 

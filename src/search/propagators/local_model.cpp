@@ -1,12 +1,10 @@
 #include "local_model.hpp"
 
-#include "minimize.hpp"
+#include "climb.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
-#include <numeric>
 
 // The metric is that of CMA-ES (Hansen 2016), with its covariance shrunk towards the diagonal; the window and the
 // raw losses are those of trust regions (Eriksson et al. 2019), whose radius is drawn here for each birth.
@@ -27,10 +25,6 @@ constexpr double least_radius = 0.3;
 constexpr double most_radius = 6;
 constexpr Index start_count = 100;
 constexpr double changed_choices = 0.7;  ///< of a start, about
-constexpr std::size_t climbs = 3;
-constexpr int climb_evaluations = 25;
-constexpr int rounds = 2;
-constexpr int most_halvings = 20;  ///< of the way to what breaks a constraint
 constexpr double least_loss_deviation = 1e-300;
 
 /// From where a quadratic explains all that is seen, a fit finds one if there is one; from the medians, often not.
@@ -217,7 +211,12 @@ std::optional<Proposal> LocalModel::propose(const std::vector<const Seen*>& resu
     const double radius = least_radius * std::pow(most_radius / least_radius, random.uniform());
     const double kappa = -std::log(1 - random.uniform());
     Box box{middle.array() - radius, middle.array() + radius};
-    const auto genome_at = [&](const VectorXd& z) {
+    box.low.tail(rows - numbers).setZero();
+    box.high.tail(rows - numbers).setOnes();
+    const auto gene_of = [this](Index row) -> const Gene& {
+        return space_.genes[rows_.genes[static_cast<std::size_t>(row)]];
+    };
+    const auto genome_at = [&](const VectorXd& z, Index /*start*/) {
         return child_genome(space_, known->point_of(z), known->best, random);
     };
     const auto drawn = [&] {
@@ -232,66 +231,34 @@ std::optional<Proposal> LocalModel::propose(const std::vector<const Seen*>& resu
             z[row] = std::clamp(z[row] + reach * random.normal(), box.low[row], box.high[row]);
         }
         for (Index row = numbers; row < rows_.varied; ++row) {
-            const Gene& gene = space_.genes[rows_.genes[static_cast<std::size_t>(row)]];
             if (start > 0 && random.uniform() < changed_choices / static_cast<double>(rows_.varied - numbers)) {
-                z[row] = to_unit(gene, random_value(gene, random));
+                z[row] = to_unit(gene_of(row), random_value(gene_of(row), random));
             }
         }
         z = known->inside(z);
-        if (allowed.holds(genome_at(z))) {
+        if (allowed.holds(genome_at(z, start))) {
             starts.col(count++) = z;
         }
     }
     const auto predicted = process.predict(starts.leftCols(count));
-    const VectorXd bounds = predicted.mean - kappa * predicted.deviation;
-    std::vector<Index> order(static_cast<std::size_t>(count));
-    std::iota(order.begin(), order.end(), Index{0});
-    std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return bounds[a] < bounds[b]; });
-
-    const Objective bound_at = [&](const VectorXd& z, VectorXd& gradient) {
-        const double bound = process.lower_bound(known->inside(z), kappa, gradient);
-        gradient = known->gradient_at(z, gradient);
-        return bound;
-    };
-    std::optional<Proposal> found;
-    double least = std::numeric_limits<double>::infinity();
-    VectorXd unused;
-    for (std::size_t climb = 0; climb < std::min(climbs, order.size()); ++climb) {
-        const VectorXd start = starts.col(order[climb]);
-        VectorXd z = start;
-        double bound = 0;
-        bool is_changed = true;
-        for (int round = 0; round < rounds && is_changed; ++round) {
-            box.low.tail(rows - numbers) = box.high.tail(rows - numbers) = z.tail(rows - numbers);
-            bound = minimize(bound_at, box, climb_evaluations, z);
-            z = known->inside(z);
-            // Each choice for another option where that is better.
-            is_changed = false;
-            for (Index row = numbers; row < rows_.varied; ++row) {
-                const Gene& gene = space_.genes[rows_.genes[static_cast<std::size_t>(row)]];
-                for (std::uint64_t option = 0; option < *value_count(gene); ++option) {
-                    VectorXd other = z;
-                    other[row] = to_unit(gene, static_cast<double>(option));
-                    if (const double value = process.lower_bound(other, kappa, unused); value < bound - 1e-9) {
-                        bound = value;
-                        z = other;
-                        is_changed = true;
-                    }
-                }
-            }
-        }
-        Genome genome = genome_at(z);
-        for (int halving = 0; halving < most_halvings && !allowed.holds(genome); ++halving) {
-            z.head(numbers) = 0.5 * (z.head(numbers) + start.head(numbers));
-            bound = process.lower_bound(z, kappa, unused);
-            genome = genome_at(z);
-        }
-        if (bound < least && allowed.is_unknown(genome) && allowed.holds(genome)) {
-            least = bound;
-            found = {std::move(genome), {known->results[static_cast<std::size_t>(centre)]->id, Id{}}};
-        }
+    Slope slope{.bound =
+                    [&](const VectorXd& z, VectorXd& gradient) {
+                        const double bound = process.lower_bound(known->inside(z), kappa, gradient);
+                        gradient = known->gradient_at(z, gradient);
+                        return bound;
+                    },
+                .box = box,
+                .choices = {},
+                .inside = [&](const VectorXd& z) { return known->inside(z); },
+                .genome_at = genome_at};
+    for (Index row = numbers; row < rows_.varied; ++row) {
+        slope.choices.emplace_back(row, &gene_of(row));
     }
-    return found;
+    auto summit = climb(slope, starts.leftCols(count), predicted.mean - kappa * predicted.deviation, allowed);
+    if (!summit) {
+        return std::nullopt;
+    }
+    return Proposal{std::move(summit->genome), {known->results[static_cast<std::size_t>(centre)]->id, Id{}}};
 }
 
 }  // namespace finch::search

@@ -15,8 +15,7 @@ namespace finch::search {
 namespace {
 
 constexpr double at_random = 0.02;          ///< of the births
-constexpr double local_share = 0.5;         ///< of the births by a model, at least
-constexpr double most_even_numbers = 5;     ///< beyond so many genes that are numbers the local share grows
+constexpr double local_share = 0.5;         ///< of the births by a model
 constexpr double global_fit_after = 0.125;  ///< of the results
 constexpr double local_fit_after = 0.06;
 constexpr std::size_t enough_of_high_rungs = 10;  ///< lower ones are then left out
@@ -29,9 +28,6 @@ ScreenedState::ScreenedState(ScreenedPlan plan)
       free_(free_genes(plan_.space)),
       global_(plan_.space, static_cast<std::size_t>(plan_.options.most_points)),
       local_(plan_.space, plan_.workers) {
-    const auto numbers = static_cast<double>(std::count_if(
-        free_.begin(), free_.end(), [&](std::size_t gene) { return !is_choice(plan_.space.genes[gene]); }));
-    local_share_ = std::max(local_share, numbers / (numbers + most_even_numbers));
     const std::size_t genes = plan_.space.size();
     const auto quarter = static_cast<std::size_t>(plan_.evaluations / 4);
     first_points_ =
@@ -124,7 +120,7 @@ Offspring ScreenedState::breed(const Stage& stage, const std::vector<const Indiv
     // The models know nothing of what else rules a genome out, so that chance must find what is left in the end.
     const bool looks = stage.attempt < most_predictions;
     std::optional<Proposal> proposal;
-    if (looks && random.uniform() < local_share_) {
+    if (looks && random.uniform() < local_share) {
         fit_local(results);
         proposal = local_.propose(results, points, allowed, random);
     }

@@ -44,7 +44,6 @@ private:
     ScreenedPlan plan_;
     std::vector<std::size_t> free_;  ///< genes that have more than one value
     std::size_t first_points_;
-    double local_share_;                              ///< of the births by a model
     std::vector<std::vector<std::uint32_t>> strata_;  ///< by gene, of the latin hypercube
     std::vector<Seen> seen_;
     std::set<Genome> known_;
