@@ -27,6 +27,23 @@ constexpr GaussianPrior prior{.median = median,
                               .start = median,
                               .least_noise = 1e-6};
 
+/// A point with its fixed and inactive genes where to_unit() puts them: moved, they would seem to make it unlike the
+/// others.
+struct Counted {
+    Counted(const Space& space, const Eigen::VectorXd& x) : point(x), varies(Eigen::ArrayXd::Ones(x.size())) {
+        const Genome genome = from_unit(space, UnitGenome(x.begin(), x.end()));
+        const std::vector<bool> active = active_genes(space, genome);
+        for (std::size_t gene = 0; gene < genome.size(); ++gene) {
+            if (!active[gene] || is_fixed(space.genes[gene])) {
+                point[static_cast<Eigen::Index>(gene)] = to_unit(space.genes[gene], genome[gene]);
+                varies[static_cast<Eigen::Index>(gene)] = 0;
+            }
+        }
+    }
+    Eigen::VectorXd point;
+    Eigen::ArrayXd varies;  ///< by gene: 1, or 0
+};
+
 }  // namespace
 
 GlobalModel::GlobalModel(const Space& space, std::size_t most_points)
@@ -126,13 +143,18 @@ std::optional<Proposal> GlobalModel::propose(const std::vector<const Seen*>& res
     const Eigen::VectorXd bounds = predicted.mean - kappa * predicted.deviation;
     Eigen::Index chosen = 0;
     bounds.minCoeff(&chosen);
-    // While few results are known, gradients find more than chance does; later they find the same again and again.
+    // While few results are known, gradients find more than chance does. Climbing always is worse from 200 results on.
     if (random.uniform() * static_cast<double>(results.size()) < climbs_by_genes * static_cast<double>(free_.size())) {
-        Slope slope{.bound = [&](const Eigen::VectorXd& x,
-                                 Eigen::VectorXd& gradient) { return process.lower_bound(x, kappa, gradient); },
+        Slope slope{.bound =
+                        [&](const Eigen::VectorXd& x, Eigen::VectorXd& gradient) {
+                            const Counted counted(space_, x);
+                            const double bound = process.lower_bound(counted.point, kappa, gradient);
+                            gradient.array() *= counted.varies;
+                            return bound;
+                        },
                     .box = {Eigen::VectorXd::Zero(starts.rows()), Eigen::VectorXd::Ones(starts.rows())},
                     .choices = {},
-                    .inside = [](const Eigen::VectorXd& x) { return x; },
+                    .inside = [&](const Eigen::VectorXd& x) { return Counted(space_, x).point; },
                     .genome_at =
                         [&](const Eigen::VectorXd& x, Eigen::Index start) {
                             return child_genome(space_, UnitGenome(x.begin(), x.end()),
