@@ -145,26 +145,21 @@ std::optional<Proposal> GlobalModel::propose(const std::vector<const Seen*>& res
     bounds.minCoeff(&chosen);
     // While few results are known, gradients find more than chance does. Climbing always is worse from 200 results on.
     if (random.uniform() * static_cast<double>(results.size()) < climbs_by_genes * static_cast<double>(free_.size())) {
-        Slope slope{.bound =
-                        [&](const Eigen::VectorXd& x, Eigen::VectorXd& gradient) {
-                            const Counted counted(space_, x);
-                            const double bound = process.lower_bound(counted.point, kappa, gradient);
-                            gradient.array() *= counted.varies;
-                            return bound;
-                        },
-                    .box = {Eigen::VectorXd::Zero(starts.rows()), Eigen::VectorXd::Ones(starts.rows())},
-                    .choices = {},
-                    .inside = [&](const Eigen::VectorXd& x) { return Counted(space_, x).point; },
-                    .genome_at =
-                        [&](const Eigen::VectorXd& x, Eigen::Index start) {
-                            return child_genome(space_, UnitGenome(x.begin(), x.end()),
-                                                points[static_cast<std::size_t>(start)], random);
-                        }};
-        for (const std::size_t gene : free_) {
-            if (is_choice(space_.genes[gene])) {
-                slope.choices.emplace_back(static_cast<Eigen::Index>(gene), &space_.genes[gene]);
-            }
-        }
+        const Slope slope{.bound =
+                              [&](const Eigen::VectorXd& x, Eigen::VectorXd& gradient) {
+                                  const Counted counted(space_, x);
+                                  const double bound = process.lower_bound(counted.point, kappa, gradient);
+                                  gradient.array() *= counted.varies;
+                                  return bound;
+                              },
+                          .box = {Eigen::VectorXd::Zero(starts.rows()), Eigen::VectorXd::Ones(starts.rows())},
+                          .choices = {},
+                          .inside = [&](const Eigen::VectorXd& x) { return Counted(space_, x).point; },
+                          .genome_at =
+                              [&](const Eigen::VectorXd& x, Eigen::Index start) {
+                                  return child_genome(space_, UnitGenome(x.begin(), x.end()),
+                                                      points[static_cast<std::size_t>(start)], random);
+                              }};
         if (auto summit = climb(slope, starts, bounds, allowed)) {
             return Proposal{std::move(summit->genome), unknown[static_cast<std::size_t>(summit->start)].parents};
         }
