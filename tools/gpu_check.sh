@@ -234,26 +234,28 @@ check_doctor() {
         nothing_runs="finch does not run, see the doctor"
     fi
 }
-gpu_test() { # PROGRAM RANKS PATH: doctest; --no-skip takes the long ones too
-    export FINCH_TEST_PATH=$3
-    if [ "$2" = 1 ]; then
-        if [ -z "$small" ]; then "$1" --no-colors --no-skip; else "$1" --no-colors; fi
-        return
+gpu_test() { # PROGRAM SOURCE RANKS PATH: doctest; --no-skip takes the long ones too
+    local command=("$1" --no-colors "--source-file=*$2")
+    export FINCH_TEST_PATH=$4
+    if [ "$3" != 1 ]; then
+        command -v mpirun >/dev/null || { echo "no mpirun here"; return 77; }
+        command=(mpirun -n "$3" "${command[@]}")
+    elif [ -z "$small" ]; then
+        command+=(--no-skip)
     fi
-    command -v mpirun >/dev/null || { echo "no mpirun here"; return 77; }
-    mpirun -n "$2" "$1" --no-colors
+    "${command[@]}"
 }
-# Every test program on every path (own kernels, the libraries), several at once: most of their time is the float64 reference's, on the
+# Every test on every path (own kernels, the libraries), several at once: most of their time is the float64 reference's, on the
 # processor. Those of several ranks by themselves: their kernels wait for each other.
 all_gpu_tests() {
-    local name ranks paths kernels path at_once=$(( ($(nproc) + 1) / 2 ))
+    local name program source ranks paths kernels path at_once=$(( ($(nproc) + 1) / 2 ))
     [ "$at_once" -le 8 ] || at_once=8
     [ -s "$build/gpu_tests.txt" ] || { check "tests: no $build/gpu_tests.txt" 10 false; return; }
-    while read -r name ranks paths; do
-        path=$(program "$name") || { check "$name" 10 not_built "$name"; continue; }
+    while read -r name program source ranks paths; do
+        path=$(program "$program") || { check "$name" 10 not_built "$program"; continue; }
         [ "$ranks" = 1 ] || lines=8 finish 0
         for kernels in $paths; do
-            begin "$name ($kernels)" 150 gpu_test "$path" "$ranks" "$kernels"
+            begin "$name ($kernels)" 150 gpu_test "$path" "$source" "$ranks" "$kernels"
             lines=8 finish $((at_once - 1))
         done
     done <"$build/gpu_tests.txt"
@@ -430,11 +432,12 @@ sanitizer() { # TOOL COMMAND
     ! grep -q 'Device not supported' "$work/sanitizer.$BASHPID" || { echo "compute-sanitizer: the device is not supported here"; return 77; }
     return $code
 }
-sanitized_test() { # TOOL PROGRAM [ARGUMENTS]
-    local tool=$1 path
-    path=$(program "$2") || { not_built "$2"; return; }
+sanitized_test() { # TOOL SOURCE [ARGUMENTS]
+    local tool=$1 source=$2 path
+    path=$(program test_gpu) || { not_built test_gpu; return; }
     shift 2
-    sanitizer "$tool" "$path" "$@"
+    FINCH_TEST_PATH=$(awk -v source="tests/$source" '$3 == source { print $5; exit }' "$build/gpu_tests.txt") \
+        sanitizer "$tool" "$path" "--source-file=*tests/$source" "$@"
 }
 sanitized_training() { # TOOL
     cd "$work" || return
@@ -444,10 +447,10 @@ sanitized_training() { # TOOL
 # The three tools beside each other: on small shapes the processor is what they wait for.
 all_sanitized() {
     local part tool
-    for part in "test_direct_convolution_gpu -tc=one*sixteen*,images*of*one*row*,a*kernel*of*5*" "test_own_operations_gpu" "test_step_kernels_gpu" \
-        "test_layout_gpu" "test_operations_gpu -tc=convolution*padding*,linear*odd*,pooling*"; do
+    for part in "cuda/direct_convolution.cpp -tc=one*sixteen*,images*of*one*row*,a*kernel*of*5*" cuda/own_operations.cpp cuda/step_kernels.cpp \
+        cuda/layout.cpp "backend/operations.cpp -tc=convolution*padding*,linear*odd*,pooling*"; do
         for tool in memcheck racecheck synccheck; do
-            # shellcheck disable=SC2086 # a program and its arguments
+            # shellcheck disable=SC2086 # a source and further arguments
             begin "compute-sanitizer $tool: ${part%% *}" $(( ($(left) + 60) / 4 )) sanitized_test $tool $part
         done
         lines=4 finish 3  # the slowest of each may go on

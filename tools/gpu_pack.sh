@@ -20,7 +20,7 @@ out=$(cd "$out" && pwd)
 
 programs=("$build/finch")
 [ ! -x "$build/bench_step" ] || programs+=("$build/bench_step")
-for test in "$build"/tests/test_*_gpu; do [ ! -x "$test" ] || programs+=("$test"); done
+for test in "$build"/tests/test_gpu*; do [ ! -x "$test" ] || programs+=("$test"); done
 for program in "${programs[@]}"; do
     cp -L "$program" "$out/bin/"
     strip --strip-debug "$out/bin/$(basename "$program")"
@@ -82,7 +82,7 @@ if [ -x "$_pack/openmpi/bin/mpirun" ]; then
 fi
 unset _pack _path _library _missing _places _found _one
 ENVIRONMENT
-while read -r test _; do
+while read -r _ test _; do
     [ -x "$out/bin/$test" ] || { echo "gpu_pack.sh: $test is not built (ninja -C $build $test)" >&2; exit 1; }
 done <"$out/gpu_tests.txt"
 # With a dictionary larger than a program: the programs hold the same kernels.

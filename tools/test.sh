@@ -1,14 +1,21 @@
 #!/usr/bin/env bash
-# Installs, builds and runs every test. tools/test.sh [--sanitize] [ctest's options, e.g. --label-regex unit]
+# Installs, builds and tests: tools/test.sh [--check | --night] [--sanitize] [ctest's options, e.g. --tests-regex search]
+# --check: what every change needs, minutes · nothing: also what must hold before a change lands · --night: everything.
 # --sanitize: also the unit tests under the address and undefined-behaviour sanitizers, in a second build.
 # Real MNIST is tested where FINCH_MNIST names a folder that holds it. What cannot be tested here is skipped, with the reason.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 sanitize=no
-if [ "${1:-}" = --sanitize ]; then
-    sanitize=yes
+tier=gate tiers='^(check|gate)$' seconds=1200  # of a test that hangs
+while :; do
+    case ${1:-} in
+        --check) tier=check tiers='^check$' seconds=120 ;;
+        --night) tier=night tiers='^(check|gate|night)$' seconds=3600; export FINCH_NIGHT=1 ;;
+        --sanitize) sanitize=yes ;;
+        *) break ;;
+    esac
     shift
-fi
+done
 
 step() { printf '\n== %s\n' "$*"; }
 
@@ -28,6 +35,15 @@ skip_reasons() {
         build/Testing/Temporary/LastTest.log | sort -u
 }
 
+# How many tests a tier has; ctest counts those of fixtures in each tier.
+tests_of() { ctest --preset release --show-only --label-regex "^$1\$" --exclude-label-regex "^($2)\$" | awk '/^Total Tests:/ { print $3 }'; }
+left_out() {
+    case $tier in
+        check) echo "Left out by --check: $(tests_of gate check) tests of gate (tools/test.sh), $(tests_of night 'check|gate') of night (--night)." ;;
+        gate) echo "Left out: $(tests_of night 'check|gate') tests of night and the long parts of scenarios (tools/test.sh --night)." ;;
+    esac
+}
+
 step "packages"
 tools/install.sh --tests
 
@@ -37,17 +53,18 @@ check_format
 step "build"
 tools/build.sh release -DBUILD_TESTING=ON
 
-step "tests"
+step "tests: $tier"
 code=0
 # More than there are cores, since many tests wait for deadlines, signals or Slurm most of the time.
-ctest --preset release --parallel $((2 * $(nproc))) --no-tests=error "$@" || code=$?
+ctest --preset release --parallel $((2 * $(nproc))) --no-tests=error --label-regex "$tiers" --timeout $seconds "$@" || code=$?
 reasons=$(skip_reasons)
 [ -z "$reasons" ] || printf 'Skipped:\n%s\n' "$reasons"
+left_out
 [ $code = 0 ] || exit $code
 
 if [ $sanitize = yes ]; then
     step "unit tests under the sanitizers"
     tools/build.sh sanitize -DBUILD_TESTING=ON -DFINCH_CUDA=OFF
-    ctest --preset sanitize --parallel "$(nproc)"
+    ctest --preset sanitize --parallel "$(nproc)" --timeout 3600
 fi
 printf '\nAll tests passed.\n'

@@ -27,7 +27,7 @@ double number_of(std::uint32_t bits) {
     return sign * (exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25));
 }
 
-Tensor rounded(Tensor values, std::size_t count) {
+Tensor rounded_to_half(Tensor values, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
         values[i] = double{to_float16(static_cast<float>(values[i]))};
     }
@@ -41,8 +41,8 @@ void check_rounded(Shape shape, double scale) {
     Trial<Shape> trial(device, shape, 1);
     REQUIRE(trial.operation->implementation().starts_with("float16: "));
     const std::size_t weights = trial.parameters.size() - Trial<Shape>::biases_of(shape);
-    const Tensor x = rounded(trial.x, trial.x.size());
-    const Tensor parameters = rounded(trial.parameters, weights);
+    const Tensor x = rounded_to_half(trial.x, trial.x.size());
+    const Tensor parameters = rounded_to_half(trial.parameters, weights);
     forward(device, *trial.operation, trial.device_x, trial.device_y);
     const std::vector<float> outputs = from_device(device, trial.device_y);
     CHECK(difference(outputs, reference::forward(shape, x, parameters)) < tolerance);
@@ -55,7 +55,7 @@ void check_rounded(Shape shape, double scale) {
             double{static_cast<float>(grad_y[i]) * static_cast<float>(reference::slope(shape.activation, y[i]))};
     }
     shape.activation = Activation::none;
-    const reference::Gradients expected = reference::backward(shape, x, parameters, y, rounded(grad_y, grad_y.size()));
+    const reference::Gradients expected = reference::backward(shape, x, parameters, y, rounded_to_half(grad_y, grad_y.size()));
     const Buffer grad_x = on_device(device, Tensor(x.size(), 77));
     const Buffer grad_parameters = on_device(device, Tensor(parameters.size(), 77));
     backward(device, *trial.operation, trial.device_x, trial.device_y, on, grad_x, grad_parameters);

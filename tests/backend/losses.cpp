@@ -19,7 +19,7 @@ using test::on_device;
 
 namespace {
 
-constexpr double tolerance = 1e-6;  ///< of each tensor's largest entry
+constexpr double loss_tolerance = 1e-6;  ///< of each tensor's largest entry
 
 struct Result {
     LossSums sums;
@@ -126,7 +126,7 @@ TEST_CASE("class weights: loss and gradient are those of the definition, for any
             gradient.resize(3 * classes);  // padding has none
             CHECK(result.sums.loss == doctest::Approx(expected).epsilon(1e-6));
             CHECK(result.sums.samples == 2);
-            CHECK(difference(result.grad, gradient) < tolerance);
+            CHECK(difference(result.grad, gradient) < loss_tolerance);
         }
     }
 }
@@ -179,7 +179,7 @@ TEST_CASE("regression_loss: the mean over a target's numbers, its gradient, and 
             CHECK(result.sums.loss == doctest::Approx(expected).epsilon(1e-6));
             CHECK(result.sums.samples == 9);
             CHECK(result.sums.correct == 0);
-            CHECK(difference(result.grad, gradient) < tolerance);
+            CHECK(difference(result.grad, gradient) < loss_tolerance);
         }
     }
 }

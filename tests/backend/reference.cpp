@@ -10,7 +10,7 @@ using reference::Tensor;
 
 namespace {
 
-constexpr double tolerance = 1e-6;  ///< of the largest entry; central differences are good to 1e-9 here
+constexpr double difference_tolerance = 1e-6;  ///< of the largest entry; central differences are good to 1e-9 here
 
 /// The slopes of `f` at `place`, by central differences.
 template <class Function>
@@ -49,9 +49,9 @@ void check_gradients(const Shape& shape) {
     const reference::Gradients gradients = reference::backward(shape, x, parameters, y, r);
 
     CHECK(difference(gradients.x, slopes(x, [&](const Tensor& place) { return total(place, parameters); })) <
-          tolerance);
+          difference_tolerance);
     CHECK(difference(gradients.parameters, slopes(parameters, [&](const Tensor& place) { return total(x, place); })) <
-          tolerance);
+          difference_tolerance);
 }
 
 }  // namespace
@@ -113,7 +113,7 @@ TEST_CASE("reference: the gradient of the cross-entropy is its slope") {
 
     CHECK(difference(gradient, slopes(logits, [&](const Tensor& place) {
                          return reference::cross_entropy(place, labels, weights, 4);
-                     })) < tolerance);
+                     })) < difference_tolerance);
 }
 
 TEST_CASE("reference: an even kernel's asymmetric padding lies behind, and windows are not mirrored") {

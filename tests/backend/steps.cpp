@@ -17,7 +17,7 @@ using test::on_device;
 
 namespace {
 
-constexpr double tolerance = 1e-5;  ///< of each tensor's largest entry
+constexpr double step_tolerance = 1e-5;  ///< of each tensor's largest entry
 
 /// Images of one pixel each, of as many classes as there are labels: what a loss needs.
 struct Labels {
@@ -36,7 +36,7 @@ void check_steps(const Rule& rule, double rate) {
     const auto device = make_device();
     const Labels labels({0});
     const auto context = device->make_step_context(labels.images(), 1);
-    // Small, so that float holds what a step of Adadelta's first size (1e-3) adds to it to better than the tolerance.
+    // Small, so that float holds what a step of Adadelta's first size (1e-3) adds to it to better than the step_tolerance.
     const Tensor start = normal_tensor(random, count, 0.05);
     std::vector<reference::OptimizedParameter> expected(count);
     const Buffer parameters = on_device(*device, start);
@@ -64,7 +64,7 @@ void check_steps(const Rule& rule, double rate) {
             moved.push_back(static_cast<double>(updated[i]) - start[i]);
         }
         CAPTURE(number);
-        CHECK(difference(moved, values) < tolerance);
+        CHECK(difference(moved, values) < step_tolerance);
     }
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("softmax_cross_entropy: padding counts nowhere, the others as the refe
     for (double& value : expected) {
         value *= 0.25;
     }
-    CHECK(difference(loss.grad, expected) < tolerance);
+    CHECK(difference(loss.grad, expected) < step_tolerance);
     CHECK(loss.sums.loss == doctest::Approx(2 + reference::cross_entropy(logits, labels, weights, 5)).epsilon(1e-6));
     CHECK(loss.sums.samples == 13);
 }
@@ -139,7 +139,7 @@ TEST_CASE("softmax_cross_entropy: with smoothed labels loss and gradient are the
             loss_of(std::vector<float>(logits.begin(), logits.end()), classes, Labels(labels), {0, 1, -1}, 1, {}, 0.1F);
 
         CHECK(difference(loss.grad, reference::cross_entropy_gradient(logits, labels, weights, classes, smoothing)) <
-              tolerance);
+              step_tolerance);
         CHECK(loss.sums.loss ==
               doctest::Approx(reference::cross_entropy(logits, labels, weights, classes, smoothing)).epsilon(1e-6));
     }
@@ -241,7 +241,7 @@ TEST_CASE("softmax_cross_entropy: logits of a thousand do not overflow") {
     const Loss loss = loss_of({1000, 0, -1000, 1000}, 2, Labels({1, 1}), {0, 1}, 1);
 
     CHECK(loss.sums.loss == doctest::Approx(1000));
-    CHECK(difference(loss.grad, {1, -1, 0, 0}) < tolerance);
+    CHECK(difference(loss.grad, {1, -1, 0, 0}) < step_tolerance);
 }
 
 TEST_CASE("softmax_cross_entropy: a logit that is not a number gives such a loss") {
@@ -265,8 +265,8 @@ TEST_CASE("a context goes from step to step: each takes its own images, labels a
     device->softmax_cross_entropy(*context, logits.data(), 3, grad.data());
     const std::vector<float> second = from_device(*device, grad);
 
-    CHECK(difference(first, {1, 1, -2}) < tolerance);
-    CHECK(difference(second, {-4, 2, 2}) < tolerance);
+    CHECK(difference(first, {1, 1, -2}) < step_tolerance);
+    CHECK(difference(second, {-4, 2, 2}) < step_tolerance);
     CHECK(context->sums().loss == doctest::Approx(2 * std::log(3.0)));
 }
 

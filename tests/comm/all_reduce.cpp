@@ -3,6 +3,8 @@
 #include "finch/base/clock.hpp"
 #include "finch/base/random.hpp"
 
+#include "comm/world_rank.hpp"
+
 #include <cmath>
 #include <cstring>
 #include <doctest/doctest.h>
@@ -11,12 +13,9 @@
 
 using namespace finch;
 using namespace finch::comm;
+using finch::test::world_rank;
 
 namespace {
-
-int world_rank() {
-    return rank_of(MPI_COMM_WORLD);
-}
 
 /// What `rank` has in bucket `bucket`: any rank can compute it, so the sum is known in double.
 std::vector<float> values_of(int rank, std::uint32_t bucket, std::size_t size) {

@@ -1,5 +1,7 @@
 #include "finch/comm/group.hpp"
 
+#include "comm/world_rank.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -13,14 +15,11 @@
 
 using namespace finch;
 using namespace finch::comm;
+using finch::test::world_rank;
 
 namespace {
 
 std::vector<int> broadcasts;  ///< lengths of this rank's calls of MPI_Ibcast
-
-int world_rank() {
-    return rank_of(MPI_COMM_WORLD);
-}
 
 /// Five ranks in two workers whose group ranks run against the world's: 4 3 2 | 1 0.
 Group two_workers() {

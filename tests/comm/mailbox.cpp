@@ -3,6 +3,8 @@
 #include "finch/comm/mpi.hpp"
 #include "finch/comm/mpi_mailbox.hpp"
 
+#include "comm/world_rank.hpp"
+
 #include <atomic>
 #include <doctest/doctest.h>
 #include <functional>
@@ -10,15 +12,12 @@
 
 using namespace finch;
 using namespace finch::comm;
+using finch::test::world_rank;
 
 namespace {
 
 // 10 migrants of 30 genes: 30 doubles and some 80 bytes of lineage and outcome each.
 constexpr std::size_t ten_migrants = 10 * (30 * 8 + 80);
-
-int world_rank() {
-    return rank_of(MPI_COMM_WORLD);
-}
 
 /// A message that says who sent it as the how-manieth to this receiver; the rest of its `size` follows from both.
 comm::Message numbered(int from, std::uint32_t number, std::size_t size) {

@@ -15,10 +15,6 @@
 using namespace finch;
 using namespace finch::test;
 
-std::unique_ptr<backend::Device> finch::test::make_device() {
-    return backend::make_cuda_device(0, backend::CudaPath::direct);
-}
-
 namespace {
 
 void check_direct(Device& device, const ConvolutionShape& shape) {

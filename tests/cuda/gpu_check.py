@@ -36,8 +36,8 @@ class Folder:
         path.mkdir()
         self.add("finch", DOCTOR.format(devices=devices))
         for name in names:
-            self.add(f"test_{name}_gpu", "#!/bin/sh\n" + TESTS[name] + "\n")
-        (path / "gpu_tests.txt").write_text("".join(f"test_{name}_gpu 1 {paths}\n" for name in names))
+            self.add(f"program_{name}", "#!/bin/sh\n" + TESTS[name] + "\n")
+        (path / "gpu_tests.txt").write_text("".join(f"test_{name} program_{name} tests/cuda/{name}.cpp 1 {paths}\n" for name in names))
 
     def add(self, name, text):
         (self.path / name).write_text(text)
@@ -84,8 +84,8 @@ def every_check_is_reported(folder):
     build = Folder(folder / "all", "1", TESTS)
     code = build.run(FINCH_CHECK_LIMIT="2")
     summary = build.summary()
-    for words in ("OK  finch doctor", "FAILED (exit code 1)  test_fails_gpu (own)", "FAILED (signal SEGV)  test_crashes_gpu (own)",
-                  "FAILED (not done after ", "SKIPPED (this GPU is too small)  test_skips_gpu (own)", "OK  test_holds_gpu (own)",
+    for words in ("OK  finch doctor", "FAILED (exit code 1)  test_fails (own)", "FAILED (signal SEGV)  test_crashes (own)",
+                  "FAILED (not done after ", "SKIPPED (this GPU is too small)  test_skips (own)", "OK  test_holds (own)",
                   "3 OK, 3 FAILED, 1 SKIPPED"):
         check(words in summary, f"no '{words}' in the summary\n{summary}")
     check(code == 1, f"exit code {code} after failures")
@@ -98,7 +98,7 @@ def every_path_is_checked(folder):
     check(build.run() == 0, "a check of two paths failed")
     output = (build.path / "out/output.txt").read_text()
     for path in ("automatic", "library"):
-        check(f"OK  test_tells_gpu ({path})" in build.summary(), f"no check of {path} in\n{build.summary()}")
+        check(f"OK  test_tells ({path})" in build.summary(), f"no check of {path} in\n{build.summary()}")
         check(f"kernels: {path}\n" in output, f"the test was not told of {path}\n{output}")
 
 
@@ -107,7 +107,7 @@ def without_a_gpu_nothing_is_checked(folder):
     code = build.run()
     summary = build.summary()
     check(code == 77, f"exit code {code} without a GPU")
-    for name in ("finch doctor", "test_fails_gpu (own)", "test_holds_gpu (own)"):
+    for name in ("finch doctor", "test_fails (own)", "test_holds (own)"):
         check(f"SKIPPED (no GPU: no driver)  {name}" in summary, f"{name} is not skipped for want of a GPU\n{summary}")
 
 
@@ -115,37 +115,37 @@ def a_program_that_does_not_start_is_said_once(folder):
     build = Folder(folder / "broken", "1", ["holds"])
     build.add("finch", "#!/bin/sh\necho 'libcudnn.so.9: cannot open shared object file'; exit 127\n")
     check(build.run() == 1, "a program that does not start is a failure")
-    for words in ("FAILED (exit code 127)  finch doctor", "SKIPPED (finch does not run, see the doctor)  test_holds_gpu (own)"):
+    for words in ("FAILED (exit code 127)  finch doctor", "SKIPPED (finch does not run, see the doctor)  test_holds (own)"):
         check(words in build.summary(), f"no '{words}' in\n{build.summary()}")
 
 
 def no_time_left(folder):
     build = Folder(folder / "late", "1", ["holds"])
     check(build.run(FINCH_CHECK_SECONDS="9") == 0, "what is skipped for want of time is no failure")
-    check("SKIPPED (no time left)  test_holds_gpu (own)" in build.summary(), build.summary())
+    check("SKIPPED (no time left)  test_holds (own)" in build.summary(), build.summary())
 
 
 def ended_from_outside(folder):
     build = Folder(folder / "ended", "1", ["holds", "hangs"])
     process = build.start()
-    build.wait_for_summary("RUNNING  test_hangs_gpu")
+    build.wait_for_summary("RUNNING  test_hangs")
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)
     summary = build.summary()
     check(process.returncode == 124, f"exit code {process.returncode} after TERM")
-    check("CUT OFF" in summary and "OK  test_holds_gpu (own)" in summary and "ended from outside" in summary, summary)
+    check("CUT OFF" in summary and "OK  test_holds (own)" in summary and "ended from outside" in summary, summary)
     check(not build.processes(), "what ran is still there")
 
 
 def killed(folder):
     build = Folder(folder / "killed", "1", ["holds", "hangs"])
     process = build.start()
-    build.wait_for_summary("RUNNING  test_hangs_gpu")
+    build.wait_for_summary("RUNNING  test_hangs")
     process.kill()
     for pid in build.processes():
         os.kill(int(pid), signal.SIGKILL)
     process.communicate(timeout=60)
-    check("OK  test_holds_gpu (own)" in build.summary() and "RUNNING  test_hangs_gpu" in build.summary(), build.summary())
+    check("OK  test_holds (own)" in build.summary() and "RUNNING  test_hangs" in build.summary(), build.summary())
 
 
 def main():

@@ -17,10 +17,6 @@ using namespace finch;
 using namespace finch::test;
 using namespace finch::backend::cuda;
 
-std::unique_ptr<backend::Device> finch::test::make_device() {
-    return backend::make_cuda_device(0, backend::CudaPath::library);
-}
-
 namespace {
 
 constexpr ConvolutionShape odd{.batch = 3,

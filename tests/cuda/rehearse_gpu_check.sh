@@ -4,8 +4,7 @@
 #
 #   tests/cuda/rehearse_gpu_check.sh [BUILD_FOLDER] [OUT]      (build, gpu_check_rehearsed); minutes
 #
-# Needs the targets finch_rehearsed_program, bench_step_rehearsed and test_cuda_NAME of each test_NAME_gpu; a missing one is reported as
-# skipped. FINCH names another program; with FINCH_CHECK_DEVICE=cpu one without CUDA does for all but the tests. In the places of
+# Needs the targets finch_rehearsed_program, bench_step_rehearsed, test_cuda and test_cuda_mpi; a missing one is reported as skipped. FINCH names another program; with FINCH_CHECK_DEVICE=cpu one without CUDA does for all but the tests. In the places of
 # compute-sanitizer and nsys stand scripts that know their options and start the program.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -18,10 +17,8 @@ built() { find "$build" -name "$1" -type f | head -n 1; }
 ln -s "${FINCH:-$(built finch_rehearsed_program)}" "$folder/finch"
 ln -s "$(built bench_step_rehearsed)" "$folder/bench_step"
 cp "$build/gpu_tests.txt" "$folder/"
-while read -r test _; do
-    name=${test#test_}
-    [ ! -x "$build/tests/test_cuda_${name%_gpu}" ] || ln -s "$build/tests/test_cuda_${name%_gpu}" "$folder/tests/$test"
-done <"$folder/gpu_tests.txt"
+ln -s "$build/tests/test_cuda" "$folder/tests/test_gpu"
+ln -s "$build/tests/test_cuda_mpi" "$folder/tests/test_gpu_mpi"
 cat >"$folder/path/compute-sanitizer" <<'STANDIN'
 #!/usr/bin/env bash
 [ "$1" = --tool ] && [[ $2 =~ ^(memcheck|racecheck|synccheck)$ ]] && [ "$3" = --error-exitcode ] && [ "$5" = --print-limit ] ||
