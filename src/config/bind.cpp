@@ -4,11 +4,11 @@ namespace finch::config {
 namespace {
 
 /// The keys that say how often the section stands, or the others.
-void set_keys(const Section& section, const Tree& tree, const Place& place, bool are_repeats) {
+void set_keys(const Section& section, const Tree& tree, const Target& target, bool are_repeats) {
     for (const Key& key : section.keys) {
         const Tree* const value = tree.find(key.name);
         if (value != nullptr && key.set && key.is_repeat == are_repeats) {
-            set_key(key, *value, place);
+            set_key(key, *value, target);
         }
     }
 }
@@ -53,49 +53,74 @@ Chosen chosen(const Variants& variants, const Tree& tree) {
             named ? tree : tree.items.front()};
 }
 
+namespace {
+
+/// `{$name: {ALTERNATIVE: …, …}}`: a gene chooses the alternative, the keys of some of which are said.
 bool is_chosen_by_gene(const Tree& tree) {
     return tree.kind == Tree::Kind::map && tree.keys.size() == 1 && tree.keys.front().front() == '$';
 }
 
-void read_chosen_by_gene(const Tree& tree, const Domain& domain, const Place& place, const GeneSetter& setter) {
+void read_chosen_by_gene(const ValueType& type, const Tree& tree, const Domain& domain, const Target& target) {
     const Tree& listed = tree.items.front();
     const Tree use{.kind = Tree::Kind::scalar, .text = tree.keys.front(), .place = listed.place};
-    place.genes->bind(use, domain, place, setter, &listed);
+    target.genes->bind(use, domain, target, type, &listed);
     for (std::size_t i = 0; i < listed.items.size(); ++i) {
-        place.genes->enter(use, listed.keys[i], listed.items[i], place.path);
+        target.genes->enter(use, listed.keys[i], listed.items[i], target.path);
         const Tree one{.kind = Tree::Kind::map, .keys = {listed.keys[i]}, .items = {listed.items[i]}};
-        set_key(chosen(std::get<Variants>(domain.is), one).key, listed.items[i], place);
-        place.genes->leave();
+        set_key(chosen(std::get<Variants>(domain.is), one).key, listed.items[i], target);
+        target.genes->leave();
     }
 }
 
-void set_key(const Key& key, const Tree& value, const Place& place) {
-    Place here = place;
-    here.has_default = is_gene(value) && place.genes != nullptr && place.genes->may_be_inactive(value);
+}  // namespace
+
+Target Target::below(std::string part_path, Step step) const {
+    Target part{step.part(object, step.number), steps, std::move(part_path), genes, has_default};
+    part.steps.push_back(step);
+    return part;
+}
+
+Step member_at(std::size_t offset) {
+    return {[](void* owner, std::size_t bytes) -> void* { return static_cast<char*>(owner) + bytes; }, offset};
+}
+
+void read(const ValueType& type, const Tree& tree, const Domain& domain, const Target& target) {
+    if (is_gene(tree)) {
+        target.genes->bind(tree, domain, target, type);
+    } else if (is_chosen_by_gene(tree)) {
+        read_chosen_by_gene(type, tree, domain, target);
+    } else {
+        type.assign(tree, domain, target);
+    }
+}
+
+void set_key(const Key& key, const Tree& value, const Target& target) {
+    Target here = target;
+    here.has_default = is_gene(value) && target.genes != nullptr && target.genes->may_be_inactive(value);
     if (here.has_default) {
-        key.set(complete(key.domain, fallback_of(key, value.place), path_of(place.path, key.name)),
-                {.object = place.object, .path = place.path});
+        key.set(complete(key.domain, fallback_of(key, value.place), path_of(target.path, key.name)),
+                {.object = target.object, .path = target.path});
     }
     key.set(value, here);
 }
 
-void read_section(const Section& section, const Tree& tree, const Place& place) {
+void read_section(const Section& section, const Tree& tree, const Target& target) {
     if (is_gene(tree)) {
-        place.genes->bind(tree, {section}, place, {});  // which refuses it: no gene is a section
+        target.genes->bind(tree, {section}, target, {});  // which refuses it: no gene is a section
         return;
     }
     if (const Tree* const repeat = repeat_gene(section, tree)) {
-        place.genes->enter_repeat(*repeat, path_of(place.path, "repeat"));
-        set_keys(section, tree, place, false);
-        place.genes->leave_repeat();
+        target.genes->enter_repeat(*repeat, path_of(target.path, "repeat"));
+        set_keys(section, tree, target, false);
+        target.genes->leave_repeat();
     } else {
-        set_keys(section, tree, place, false);
+        set_keys(section, tree, target, false);
     }
-    set_keys(section, tree, place, true);
-    if (section.check && place.genes != nullptr) {
-        place.genes->add_check(section.check, tree, place.locate);
+    set_keys(section, tree, target, true);
+    if (section.check && target.genes != nullptr) {
+        target.genes->add_check(section.check, tree, target.steps);
     } else if (section.check) {
-        section.check(place.object, tree);
+        section.check(target.object, tree);
     }
 }
 
@@ -104,13 +129,36 @@ const Section& section_of(const Domain& domain) {
     return std::get<Section>(one_of != nullptr ? one_of->domains.back().is : domain.is);
 }
 
+// Keys are copied with their domains, and blocks of layers hold layers: hence the shared pointers.
+
+Key key_at(std::string name, std::size_t offset, const ValueType& type, std::string fallback, Domain domain,
+           std::string meaning) {
+    auto set = [name, offset, &type, accepted = std::make_shared<const Domain>(domain)](const Tree& tree,
+                                                                                        const Target& owner) {
+        read(type, tree, *accepted, owner.below(path_of(owner.path, name), member_at(offset)));
+    };
+    return {std::move(name), std::move(fallback), std::move(domain), std::move(meaning), std::move(set)};
+}
+
+Key alternative_of(std::string name, std::function<void(void*)> begin, Step part, Section section,
+                   std::string meaning) {
+    auto set = [name, begin = std::move(begin), part, keys = std::make_shared<const Section>(section)](
+                   const Tree& tree, const Target& variant) {
+        begin(variant.object);
+        read_section(*keys, tree, variant.below(path_of(variant.path, name), part));
+    };
+    return {std::move(name), "{}", {std::move(section)}, std::move(meaning), std::move(set)};
+}
+
 Key group(std::string name, Domain domain, std::string meaning) {
-    auto set = [name, domain, section = section_of(domain)](const Tree& tree, const Place& owner) {
-        const Place here = owner.below(path_of(owner.path, name), [](void* object) { return object; });
+    // Words leave the owner as it is.
+    static constexpr ValueType words{
+        .options = [](const std::vector<Tree>&, const Domain&,
+                      const Target&) -> std::function<void(void*, std::size_t)> { return [](void*, std::size_t) {}; }};
+    auto set = [name, domain, section = section_of(domain)](const Tree& tree, const Target& owner) {
+        const Target here = owner.below(path_of(owner.path, name), member_at(0));
         if (is_gene(tree)) {
-            here.genes->bind(tree, domain, here, {.number = {}, .options = [](auto&&...) {
-                                                      return [](void*, std::size_t) {};  // words: the owner as it is
-                                                  }});
+            here.genes->bind(tree, domain, here, words);
         } else if (tree.kind == Tree::Kind::map) {
             read_section(section, tree, here);
         }

@@ -21,9 +21,9 @@
 namespace finch::config {
 
 /// An object that values are read into.
-struct Place {
+struct Target {
     void* object = nullptr;
-    Locate locate{};  ///< the same object within a copy of the recipe; empty outside of one
+    Steps steps{};  ///< to the object, from the recipe
     std::string path{};
     Genes* genes = nullptr;    ///< null where none can stand
     bool has_default = false;  ///< the object has its key's default, which it keeps while a gene is not active
@@ -32,13 +32,26 @@ struct Place {
     [[nodiscard]] T& as() const {
         return *static_cast<T*>(object);
     }
-    /// A part of this object; `part` finds it: void* → void*.
-    template <class Part>
-    [[nodiscard]] Place below(std::string part_path, Part part) const {
-        Locate found = locate ? Locate([locate = locate, part](void* root) { return part(locate(root)); }) : Locate();
-        return {part(object), std::move(found), std::move(part_path), genes, has_default};
-    }
+    /// The part of this object that `step` leads to.
+    [[nodiscard]] Target below(std::string part_path, Step step) const;
 };
+
+/// The member that begins so many bytes behind its owner.
+[[nodiscard]] Step member_at(std::size_t offset);
+
+/// How a value of a type is read, and how a gene sets it.
+struct ValueType {
+    /// From a complete value without a gene.
+    void (*assign)(const Tree& tree, const Domain& domain, const Target& target) = nullptr;
+    void (*set_number)(void* object, double number) = nullptr;
+    /// The options of a gene, which are read once: what sets an object to one of them.
+    std::function<void(void* object, std::size_t option)> (*options)(const std::vector<Tree>& options,
+                                                                     const Domain& domain,
+                                                                     const Target& target) = nullptr;
+};
+
+/// Reads a complete value: a gene, alternatives that a gene chooses, or a plain one.
+void read(const ValueType& type, const Tree& tree, const Domain& domain, const Target& target);
 
 /// Numbers, which genes can be.
 template <class T>
@@ -68,22 +81,17 @@ struct Chosen {
 };
 [[nodiscard]] Chosen chosen(const Variants& variants, const Tree& tree);
 
-/// `{$name: {ALTERNATIVE: …, …}}`: a gene chooses the alternative, the keys of some of which are said.
-[[nodiscard]] bool is_chosen_by_gene(const Tree& tree);
-/// Reads it; `setter` is that of the variant at `place`.
-void read_chosen_by_gene(const Tree& tree, const Domain& domain, const Place& place, const GeneSetter& setter);
-
 /// Sets what `key` sets, from a complete value. Where a gene stands there that may be inactive, sets the default first.
-void set_key(const Key& key, const Tree& value, const Place& place);
-/// Sets the members of the object at `place` from a complete section, and checks it.
-void read_section(const Section& section, const Tree& tree, const Place& place);
+void set_key(const Key& key, const Tree& value, const Target& target);
+/// Sets the members of `target` from a complete section, and checks it.
+void read_section(const Section& section, const Tree& tree, const Target& target);
 
 template <class T>
-void read(const Tree& tree, const Domain& domain, const Place& place);
+[[nodiscard]] const ValueType& value_type();
 
 /// From a complete value without a gene.
 template <class T>
-void assign(const Tree& tree, const Domain& domain, const Place& place, T& value) {
+void assign(const Tree& tree, const Domain& domain, const Target& target, T& value) {
     if constexpr (EnumWithWords<T>) {
         value = enumerator<T>(tree.text).value();
     } else if constexpr (std::same_as<T, bool>) {
@@ -97,7 +105,7 @@ void assign(const Tree& tree, const Domain& domain, const Place& place, T& value
     } else if constexpr (is_optional<T>::value) {
         value.reset();
         if (tree.kind != Tree::Kind::null && tree.text != word_for_nothing(domain)) {
-            assign(tree, domain, place, value.emplace());
+            assign(tree, domain, target, value.emplace());
         }
     } else if constexpr (is_list<T>) {
         const bool list = tree.kind == Tree::Kind::list;
@@ -105,54 +113,53 @@ void assign(const Tree& tree, const Domain& domain, const Place& place, T& value
             tree.kind == Tree::Kind::null || (!list && tree.text == word_for_nothing(domain) && !tree.text.empty());
         value.assign(list ? tree.items.size() : nothing ? 0 : 1, typename T::value_type{});
         for (std::size_t i = 0; i < value.size(); ++i) {
-            Place element = place.below(list ? path_of(place.path, i) : place.path,
-                                        [i](void* items) -> void* { return &(*static_cast<T*>(items))[i]; });
+            Target element = target.below(
+                list ? path_of(target.path, i) : target.path,
+                {[](void* items, std::size_t index) -> void* { return &(*static_cast<T*>(items))[index]; }, i});
             element.has_default = false;
-            read<typename T::value_type>(list ? tree.items[i] : tree, list ? element_of(domain) : domain, element);
+            read(value_type<typename T::value_type>(), list ? tree.items[i] : tree, list ? element_of(domain) : domain,
+                 element);
         }
     } else if constexpr (AnyVariant<T>) {
         const auto [key, own] = chosen(std::get<Variants>(domain.is), tree);
-        set_key(key, own, place);
+        set_key(key, own, target);
     } else {
-        read_section(section_of(domain), tree, place);
+        read_section(section_of(domain), tree, target);
     }
 }
 
-/// How a gene of each kind sets a T.
 template <class T>
-GeneSetter gene_setter() {
-    return {.number =
-                [](void* object, double number) {
-                    T& value = *static_cast<T*>(object);
-                    if constexpr (is_optional<T>::value && is_number<T>) {
-                        value = static_cast<typename T::value_type>(number);
-                    } else if constexpr (is_number<T>) {
-                        value = static_cast<T>(number);
-                    } else if constexpr (std::same_as<T, std::vector<double>>) {
-                        value = {number};
-                    }
-                },
-            .options = [](const std::vector<Tree>& trees, const Domain& domain,
-                          const Place& place) -> std::function<void(void*, std::size_t)> {
-                std::vector<T> values;
-                for (const Tree& tree : trees) {
-                    T value = place.as<T>();
-                    assign(tree, domain, Place{.object = &value, .path = place.path}, value);
-                    values.push_back(std::move(value));
-                }
-                return [values](void* object, std::size_t option) { *static_cast<T*>(object) = values[option]; };
-            }};
+void set_number(void* object, double number) {
+    T& value = *static_cast<T*>(object);
+    if constexpr (is_optional<T>::value && is_number<T>) {
+        value = static_cast<typename T::value_type>(number);
+    } else if constexpr (is_number<T>) {
+        value = static_cast<T>(number);
+    } else if constexpr (std::same_as<T, std::vector<double>>) {
+        value = {number};
+    }
 }
 
 template <class T>
-void read(const Tree& tree, const Domain& domain, const Place& place) {
-    if (is_gene(tree)) {
-        place.genes->bind(tree, domain, place, gene_setter<T>());
-    } else if (is_chosen_by_gene(tree)) {
-        read_chosen_by_gene(tree, domain, place, gene_setter<T>());
-    } else {
-        assign(tree, domain, place, place.as<T>());
+std::function<void(void*, std::size_t)> options_of(const std::vector<Tree>& trees, const Domain& domain,
+                                                   const Target& target) {
+    std::vector<T> values;
+    for (const Tree& tree : trees) {
+        T value = target.as<T>();
+        assign(tree, domain, Target{.object = &value, .path = target.path}, value);
+        values.push_back(std::move(value));
     }
+    return [values](void* object, std::size_t option) { *static_cast<T*>(object) = values[option]; };
+}
+
+template <class T>
+const ValueType& value_type() {
+    static constexpr ValueType type{
+        .assign = [](const Tree& tree, const Domain& domain,
+                     const Target& target) { assign(tree, domain, target, target.as<T>()); },
+        .set_number = set_number<T>,
+        .options = options_of<T>};
+    return type;
 }
 
 /// A member's default as YAML.
@@ -182,17 +189,19 @@ std::string default_of(const T& value, const Domain& domain) {
     }
 }
 
+/// A key of the value of `type` at `offset` bytes in its owner.
+[[nodiscard]] Key key_at(std::string name, std::size_t offset, const ValueType& type, std::string fallback,
+                         Domain domain, std::string meaning);
+
 /// A key of an Owner that sets `member`. Its default is that of an Owner{}.
 template <class Owner, class T>
 Key key(std::string name, T Owner::*member, Domain domain, std::string meaning) {
-    std::string fallback = default_of(Owner{}.*member, domain);
-    // Shared, since keys are copied with their domains, and blocks of layers hold layers.
-    auto set = [name, member, accepted = std::make_shared<const Domain>(domain)](const Tree& tree, const Place& owner) {
-        read<T>(tree, *accepted, owner.below(path_of(owner.path, name), [member](void* object) -> void* {
-            return &(static_cast<Owner*>(object)->*member);
-        }));
-    };
-    return {name, std::move(fallback), std::move(domain), std::move(meaning), std::move(set)};
+    const Owner defaults{};
+    const T& value = defaults.*member;
+    const auto offset =
+        static_cast<std::size_t>(reinterpret_cast<const char*>(&value) - reinterpret_cast<const char*>(&defaults));
+    std::string fallback = default_of(value, domain);
+    return key_at(std::move(name), offset, value_type<T>(), std::move(fallback), std::move(domain), std::move(meaning));
 }
 
 /// The same for a type that says itself what it takes.
@@ -208,16 +217,17 @@ Key key(std::string name, T Owner::*member, std::string meaning) {
 /// Keys of the same owner in a section of their own. A domain that is no section leaves the owner as it is.
 Key group(std::string name, Domain domain, std::string meaning);
 
+/// An alternative of a Variant, which `begin` sets to its defaults before `part` finds it.
+[[nodiscard]] Key alternative_of(std::string name, std::function<void(void* variant)> begin, Step part, Section section,
+                                 std::string meaning);
+
 /// An alternative of a Variant: an Alternative that begins as `preset`.
 template <class Variant, class Alternative>
 Key alternative(std::string name, Alternative preset, Section section, std::string meaning) {
-    auto set = [name, preset, keys = std::make_shared<const Section>(section)](const Tree& tree, const Place& variant) {
-        variant.as<Variant>() = preset;
-        read_section(*keys, tree, variant.below(path_of(variant.path, name), [](void* object) -> void* {
-            return &std::get<Alternative>(*static_cast<Variant*>(object));
-        }));
-    };
-    return {name, "{}", {std::move(section)}, std::move(meaning), std::move(set)};
+    return alternative_of(
+        std::move(name), [preset](void* variant) { *static_cast<Variant*>(variant) = preset; },
+        {[](void* variant, std::size_t) -> void* { return &std::get<Alternative>(*static_cast<Variant*>(variant)); }},
+        std::move(section), std::move(meaning));
 }
 
 /// A check of an Owner: `check(owner, written)`.

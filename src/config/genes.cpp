@@ -12,6 +12,13 @@
 namespace finch::config {
 namespace {
 
+void* follow(const Steps& steps, void* object) {
+    for (const Step& step : steps) {
+        object = step.part(object, step.number);
+    }
+    return object;
+}
+
 bool has_gene(const Tree& tree) {
     return is_gene(tree) || std::any_of(tree.items.begin(), tree.items.end(), has_gene);
 }
@@ -80,12 +87,12 @@ std::size_t Genes::find(const Tree& use, const std::string& path) const {
                                    : fmt::format("a value, or ${}", fmt::join(known, ", $"))));
 }
 
-void Genes::bind(const Tree& use, const Domain& domain, const Place& place, const GeneSetter& setter,
+void Genes::bind(const Tree& use, const Domain& domain, const Target& target, const ValueType& type,
                  const Tree* listed) {
-    const std::size_t index = find(use, place.path);
+    const std::size_t index = find(use, target.path);
     const search::Gene& gene = space_.genes[index];
-    if (!gene.when.empty() && !place.has_default) {
-        fail(use, place.path,
+    if (!gene.when.empty() && !target.has_default) {
+        fail(use, target.path,
              fmt::format("'${0}' stands where there is no default to take its place while the gene is not active, and "
                          "search.space.{0} has `when`; accepted: a gene without it, or a key that has a default",
                          gene.name));
@@ -95,14 +102,14 @@ void Genes::bind(const Tree& use, const Domain& domain, const Place& place, cons
         texts.push_back(search::value_text(gene, value));
     }
     const std::string words = fmt::format("gene search.space.{} ({})", gene.name, written_[gene.name].place);
-    const std::vector<Tree> trees = completed(texts, use, words, domain, place.path, listed);
+    const std::vector<Tree> trees = completed(texts, use, words, domain, target.path, listed);
     if (std::holds_alternative<search::ChoiceGene>(gene.kind)) {
-        bound_.push_back({within_, repeats_, index, place.locate,
-                          [set = setter.options(trees, domain, place)](void* object, double value) {
+        bound_.push_back({within_, repeats_, index, target.steps,
+                          [set = type.options(trees, domain, target)](void* object, double value) {
                               set(object, static_cast<std::size_t>(value));
                           }});
     } else {
-        bound_.push_back({within_, repeats_, index, place.locate, setter.number});
+        bound_.push_back({within_, repeats_, index, target.steps, type.set_number});
     }
 }
 
@@ -152,8 +159,8 @@ bool Genes::may_be_inactive(const Tree& use) const {
     return index >= 0 && !space_.genes[static_cast<std::size_t>(index)].when.empty();
 }
 
-void Genes::add_check(std::function<void(const void*, const Tree&)> check, const Tree& written, Locate locate) {
-    checks_.push_back({within_, std::move(check), written, std::move(locate)});
+void Genes::add_check(std::function<void(const void*, const Tree&)> check, const Tree& written, Steps steps) {
+    checks_.push_back({within_, std::move(check), written, std::move(steps)});
 }
 
 void Genes::apply(const search::Genome& genome, train::Recipe& recipe) const {
@@ -165,12 +172,12 @@ void Genes::apply(const search::Genome& genome, train::Recipe& recipe) const {
     };
     for (const Bound& bound : bound_) {
         if (active[bound.gene] && all_hold(bound.within)) {
-            bound.set(bound.locate(&recipe), genome.at(bound.gene));
+            bound.set(follow(bound.steps, &recipe), genome.at(bound.gene));
         }
     }
     for (const Check& check : checks_) {
         if (all_hold(check.within)) {
-            check.check(check.locate(&recipe), check.written);
+            check.check(follow(check.steps, &recipe), check.written);
         }
     }
 }

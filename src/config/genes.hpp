@@ -3,7 +3,7 @@
 #include "finch/config/schema.hpp"
 #include "finch/search/constraint.hpp"
 #include "finch/search/gene.hpp"
-#include "finch/train/training.hpp"
+#include "finch/train/recipe.hpp"
 
 #include <functional>
 #include <span>
@@ -12,16 +12,14 @@
 
 namespace finch::config {
 
-/// Finds an object in a copy of the recipe that it was first read into.
-using Locate = std::function<void*(void* root)>;
-
-/// How a gene sets an object: by its number, or by one of its options, which are read once.
-struct GeneSetter {
-    std::function<void(void* object, double number)> number;
-    std::function<std::function<void(void* object, std::size_t option)>(const std::vector<Tree>& options,
-                                                                        const Domain& domain, const Place& place)>
-        options;
+/// The way from the recipe to an object within it, which is the same in each copy of the recipe.
+struct Step {
+    void* (*part)(void* object, std::size_t number);  ///< of an object
+    std::size_t number = 0;                           ///< the member's offset in bytes, or the element's index
 };
+using Steps = std::vector<Step>;
+
+struct ValueType;
 
 /// Whether `$name` stands here.
 [[nodiscard]] bool is_gene(const Tree& tree);
@@ -32,11 +30,11 @@ public:
     /// `written` is search.space, for the places.
     Genes(const search::Space& space, const Tree& written);
 
-    /// `use` is a `$name` that stands for a value of `domain` at `place`, which keeps its default while the gene is not
-    /// active. Throws ConfigError where there is no such gene, where it can take a value that the domain does not, or
-    /// where it may be inactive and there is no default.
-    /// `listed`, if any: what the alternatives that `use` chooses among say of their keys, by their names.
-    void bind(const Tree& use, const Domain& domain, const Place& place, const GeneSetter& setter,
+    /// `use` is a `$name` that stands for a value of `domain` at `target`, which keeps its default while the gene is
+    /// not active. Throws ConfigError where there is no such gene, where it can take a value that the domain does not,
+    /// or where it may be inactive and there is no default. `listed`, if any: what the alternatives that `use` chooses
+    /// among say of their keys, by their names.
+    void bind(const Tree& use, const Domain& domain, const Target& target, const ValueType& type,
               const Tree* listed = nullptr);
     /// Until leave(), what is bound or checked counts only where `use` has the value `option`: never, where it is fixed
     /// at another. Throws ConfigError at `at` where it cannot have it.
@@ -51,7 +49,7 @@ public:
     /// Whether `use`, a `$name`, names a gene that has conditions.
     [[nodiscard]] bool may_be_inactive(const Tree& use) const;
     /// Has every recipe checked.
-    void add_check(std::function<void(const void*, const Tree&)> check, const Tree& written, Locate locate);
+    void add_check(std::function<void(const void*, const Tree&)> check, const Tree& written, Steps steps);
     /// Throws ConfigError where a gene stands nowhere, or where its extremes, one gene at a time, obey the constraints
     /// and give what a check refuses.
     void check(const train::Recipe& base, std::span<const search::Constraint> constraints) const;
@@ -65,14 +63,14 @@ private:
         Conditions within;
         Conditions repeats;
         std::size_t gene;
-        Locate locate;
+        Steps steps;
         std::function<void(void* object, double value)> set;
     };
     struct Check {
         Conditions within;
         std::function<void(const void*, const Tree&)> check;
         Tree written;
-        Locate locate;
+        Steps steps;
     };
 
     void check_used() const;

@@ -83,7 +83,7 @@ Domain budget_section() {
 /// A row for each island.
 Key exchange_matrix() {
     const Domain row = {List{.element = {real(0, 1)}}};
-    const auto set = [](const Tree& tree, const Place& place) {
+    const auto set = [](const Tree& tree, const Target& place) {
         auto& matrix = place.as<search::ExchangeOptions>().matrix;
         for (const Tree& written : tree.items) {
             auto& probabilities = matrix.emplace_back();
@@ -101,11 +101,11 @@ Key exchange_matrix() {
 /// A list of what differs from island to island.
 Key islands_apart() {
     const Section entry{{key("propagator", &IslandOptions::propagator, propagator(), "how it breeds")}};
-    const auto set = [entry](const Tree& tree, const Place& config) {
+    const auto set = [entry](const Tree& tree, const Target& config) {
         auto& islands = config.as<Config>().islands;
         islands.assign(tree.items.size(), IslandOptions{});
         for (std::size_t i = 0; i < islands.size(); ++i) {
-            read_section(entry, tree.items[i], Place{.object = &islands[i], .path = path_of("search.islands", i)});
+            read_section(entry, tree.items[i], Target{.object = &islands[i], .path = path_of("search.islands", i)});
         }
     };
     return {"islands", "none", either({word_of({"none"}), {List{.element = {{entry}}, .most = 10000}}}),
@@ -150,7 +150,7 @@ Domain final_choice() {
 
 /// `auto` is 0.
 Key give_up_after() {
-    const auto set = [](const Tree& tree, const Place& config) {
+    const auto set = [](const Tree& tree, const Target& config) {
         auto& after = config.as<Config>().give_up_after;
         after = whole_number(tree).value_or(0);
         if (tree.text == "none") {
@@ -165,7 +165,7 @@ Key give_up_after() {
 
 /// A list of run directories.
 Key reused_runs() {
-    const auto set = [](const Tree& tree, const Place& config) {
+    const auto set = [](const Tree& tree, const Target& config) {
         for (const Tree& run : tree.items) {
             config.as<Config>().reuse.push_back(run.text);
         }
@@ -222,7 +222,7 @@ Domain search_section() {
 
 /// A number of islands, or the sizes of all. `auto` is 0.
 Key islands() {
-    const auto set = [](const Tree& tree, const Place& place) {
+    const auto set = [](const Tree& tree, const Target& place) {
         auto& workers = place.as<Workers>();
         for (const Tree& size : tree.items) {
             workers.island_sizes.push_back(static_cast<int>(whole_number(size).value()));

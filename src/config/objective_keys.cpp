@@ -52,7 +52,7 @@ Section function_section() {
 
 /// Names in an evaluation's folder, with templates.
 Key files() {
-    const auto set = [](const Tree& tree, const Place& place) {
+    const auto set = [](const Tree& tree, const Target& place) {
         auto& files = place.as<CommandObjective>().files;
         for (std::size_t i = 0; i < tree.keys.size(); ++i) {
             const std::filesystem::path name(tree.keys[i]);
@@ -111,7 +111,7 @@ Section command_section() {
 
 template <class Chosen>
 void read_as(const Section& section, const Tree& tree, Objective& objective) {
-    read_section(section, tree, Place{.object = &objective.emplace<Chosen>(), .path = "search.objective"});
+    read_section(section, tree, Target{.object = &objective.emplace<Chosen>(), .path = "search.objective"});
 }
 
 }  // namespace
@@ -119,7 +119,7 @@ void read_as(const Section& section, const Tree& tree, Objective& objective) {
 Key objective() {
     const Section function = function_section();
     const Section command = command_section();
-    const auto set = [function, command](const Tree& tree, const Place& place) {
+    const auto set = [function, command](const Tree& tree, const Target& place) {
         auto& config = place.as<Config>();
         if (tree.kind == Tree::Kind::list) {
             read_objectives(tree, config);

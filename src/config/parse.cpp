@@ -156,7 +156,7 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
     Tree all = complete({configuration()}, given, "");
     settle_batch_size(given, all);
     settle_learning_rate(*all.find("training"));
-    const auto read_keys = [&all](bool of_recipe, const Place& place) {
+    const auto read_keys = [&all](bool of_recipe, const Target& place) {
         for (const Key& key : configuration().keys) {
             if (is_of_recipe(key) == of_recipe) {
                 key.set(all[key.name], place);
@@ -174,7 +174,7 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
     Genes genes(config.trains() ? config.space : search::Space{}, space);
     train::Recipe base;
     base.seed = config.seed;
-    read_keys(true, {.object = &base, .locate = [](void* root) { return root; }, .genes = &genes});
+    read_keys(true, {.object = &base, .genes = &genes});
     if (config.trains()) {
         config.space = genes.space_with_uses();
     }

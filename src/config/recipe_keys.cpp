@@ -35,12 +35,13 @@ Key pool(const std::string& name, backend::Pooling kind, const std::string& mean
 /// `activation: relu`, which is no section.
 Key activation_layer() {
     const Domain domain = word_but_none<backend::Activation>();
-    const auto set = [domain](const Tree& tree, const Place& layer) {
+    const auto set = [domain](const Tree& tree, const Target& layer) {
         layer.as<nn::Layer>() = nn::ActivationLayer{};
-        read<backend::Activation>(
-            tree, domain, layer.below(path_of(layer.path, "activation"), [](void* object) -> void* {
-                return &std::get<nn::ActivationLayer>(*static_cast<nn::Layer*>(object)).activation;
-            }));
+        const Step activation{[](void* object, std::size_t) -> void* {
+            return &std::get<nn::ActivationLayer>(*static_cast<nn::Layer*>(object)).activation;
+        }};
+        read(value_type<backend::Activation>(), tree, domain,
+             layer.below(path_of(layer.path, "activation"), activation));
     };
     return {"activation", "relu", domain, "an activation by itself", set};
 }

@@ -68,7 +68,7 @@ class Folder:
         found = []
         for process in pathlib.Path("/proc").glob("[0-9]*"):
             try:
-                if str(self.path / "test_").encode() in (process / "cmdline").read_bytes():
+                if str(self.path / "program_").encode() in (process / "cmdline").read_bytes():
                     found.append(process.name)
             except OSError:
                 pass

@@ -12,7 +12,7 @@ namespace finch::config {
 
 struct Key;
 struct Domain;
-struct Place;
+struct Target;
 
 /// `null`: nothing.
 struct Null {};
@@ -83,7 +83,7 @@ struct Key {
     Domain domain;
     std::string meaning;
     /// Sets the member of the object at `owner` from a complete value; see bind.hpp.
-    std::function<void(const Tree& value, const Place& owner)> set{};
+    std::function<void(const Tree& value, const Target& owner)> set{};
     Rule genes = Rule::as_around;  ///< whether `$name` may stand for a value
     Rule fixed = Rule::as_around;  ///< whether no start of a run may change it
     bool is_repeat = false;        ///< with 0 there, no other key of its section has an effect
