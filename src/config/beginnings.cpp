@@ -173,7 +173,7 @@ Config::Needs Config::needs() const {
     Needs needs;
     for (int island = 0; island < std::max<int>(1, static_cast<int>(islands.size())); ++island) {
         const auto one = search::make_propagator(propagator_of(island), space, seed);
-        needs.first_points = std::max(needs.first_points, one->first_points());
+        needs.first_points = std::max(needs.first_points, one->first_points(budget.evaluations.value_or(0)));
         needs.population = std::max(needs.population, one->population());
     }
     return needs;

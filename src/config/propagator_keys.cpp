@@ -65,14 +65,13 @@ Domain propagator() {
                   "of the individuals that CMA-ES breeds; the others come from differential evolution"),
               key("mutation_share", &search::EvolutionOptions::mutation_share, real(0, 1),
                   "of those others, in the first phase: crossover and mutation of few genes")}},
-            "differential evolution (L-SHADE) and CMA-ES, without generations: for 500 evaluations or more"),
+            "differential evolution (L-SHADE) and CMA-ES, without generations: for 1000 evaluations or more"),
         alternative<Any>("screened", search::ScreenedOptions{},
                          {{key("most_points", &search::ScreenedOptions::most_points, whole(20, 2000),
-                               "results that the model of all knows: the best half and the newest")}},
-                         "a Gaussian process of all results or, every other time, one of the best: for up to 500 "
-                         "evaluations"),
+                               "results that the global model knows: the best half and the newest")}},
+                         "Gaussian processes of all results and of the best ones: for up to 1000 evaluations"),
         alternative<Any>("auto", search::AutomaticOptions{}, {},
-                         "screened for an island's first 500 results, evolution from then on"),
+                         "screened for an island's first 1000 results, then evolution"),
         alternative<Any>(
             "cmaes", search::CmaEsOptions{},
             {{key("population", &search::CmaEsOptions::population, either({word_of({"auto"}), whole(4, million)}),

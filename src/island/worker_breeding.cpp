@@ -156,9 +156,11 @@ bool Worker::start_bred() {
         const std::uint32_t breedings = attempt - known;
         individual.outcome = search::Outcome::failed;
         individual.problem =
-            violations == 0 ? fmt::format("no network that can exist in {} breedings", breedings)
-                            : fmt::format("no network that can exist in {} breedings, of which {} violate constraints",
-                                          breedings, violations);
+            violations == breedings ? fmt::format("no genome that obeys search.constraints in {} breedings", breedings)
+            : violations == 0
+                ? fmt::format("no network that can exist in {} breedings", breedings)
+                : fmt::format("no network that can exist in {} breedings, of which {} violate search.constraints",
+                              breedings, violations);
         individual.finished = hooks_.unix_seconds();
         settle(std::move(individual));
     } else {

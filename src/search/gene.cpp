@@ -75,6 +75,17 @@ std::uint64_t nearest(const Kind& gene, double x) {
     return static_cast<std::uint64_t>(clamped(std::round((x - low_of(gene)) / step_of(gene)), 0, last));
 }
 
+/// A whole `x` by integers, since doubles cannot number the values of a range beyond 2^53.
+std::uint64_t nearest(const IntGene& gene, double x) {
+    if (x != std::round(x) || !(x >= low_of(gene) && x <= static_cast<double>(gene.high))) {
+        return nearest<IntGene>(gene, x);
+    }
+    const auto step = static_cast<std::uint64_t>(gene.step);
+    const std::uint64_t above =
+        static_cast<std::uint64_t>(static_cast<std::int64_t>(x)) - static_cast<std::uint64_t>(gene.low);
+    return std::min((above + step / 2) / step, count_of(gene) - 1);
+}
+
 bool is_continuous(const RealGene& gene) {
     return gene.step <= 0;
 }
@@ -153,8 +164,9 @@ double to(const RealGene& gene, double value) {
     if (!(gene.low < gene.high)) {
         return 0.5;
     }
-    const double u = gene.scale == Scale::log ? std::log(value / gene.low) / std::log(gene.high / gene.low)
-                                              : (value - gene.low) / (gene.high - gene.low);
+    const double u = gene.scale == Scale::log
+                         ? (std::log(value) - std::log(gene.low)) / (std::log(gene.high) - std::log(gene.low))
+                         : (value - gene.low) / (gene.high - gene.low);
     return clamped(u, 0, 1);
 }
 double to(const IntGene& gene, double value) {

@@ -181,7 +181,7 @@ TEST_CASE("where no genome obeys the constraints, individuals fail and say so") 
 
     const search::Individual failed = world.recorded().individuals().begin()->second;
     CHECK(failed.outcome == search::Outcome::failed);
-    CHECK(failed.problem == "no network that can exist in 10000 breedings, of which 10000 violate constraints");
+    CHECK(failed.problem == "no genome that obeys search.constraints in 10000 breedings");
 }
 
 }  // namespace finch::island

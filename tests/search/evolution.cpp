@@ -112,23 +112,25 @@ TEST_CASE("tpe is better than random search at 60 and 200 evaluations") {
     }
 }
 
-TEST_CASE("auto: screened for the first 500 results, evolution from then on; at once where evaluations cost nothing") {
-    const auto operators = [](double seconds) {
+TEST_CASE("auto: screened for the first 1000 results, then evolution; at once where evaluations cost nothing") {
+    const auto operators = [](std::int64_t evaluations, double seconds) {
         std::vector<Operator> bred;
         for (const Individual& one :
-             search_for(AutomaticOptions{}, mixed_space(), mixed_loss, 700, 4, 1, seconds).all) {
+             search_for(AutomaticOptions{}, mixed_space(), mixed_loss, evaluations, 4, 1, seconds).all) {
             bred.push_back(one.bred_by);
         }
         return bred;
     };
-    const std::vector<Operator> costly = operators(5);
-    CHECK(std::count(costly.begin(), costly.begin() + 500, Operator::model_screened) > 400);
-    CHECK(std::count(costly.begin() + 510, costly.end(), Operator::model_screened) == 0);
-    CHECK(std::count(costly.begin() + 510, costly.end(), Operator::differential_evolution) > 50);
-    const std::vector<Operator> free = operators(1e-6);
+    const std::vector<Operator> costly = operators(1200, 5);
+    CHECK(std::count(costly.begin(), costly.begin() + 1000, Operator::model_screened) > 900);
+    CHECK(std::count(costly.begin() + 1010, costly.end(), Operator::model_screened) == 0);
+    CHECK(std::count(costly.begin() + 1010, costly.end(), Operator::differential_evolution) > 50);
+    const std::vector<Operator> free = operators(300, 1e-6);
     CHECK(std::count(free.begin() + 40, free.end(), Operator::model_screened) == 0);
-    // A quarter of 8 ms is what the model of 100 results costs, by AutomaticOptions.
-    const std::vector<Operator> cheap = operators(0.008);
+    // Four times what the model of 100 results and 4 individuals in training costs, by AutomaticOptions.
+    const double seconds =
+        4 * AutomaticOptions{}.model_seconds * std::pow(104, 2) * (1 + static_cast<double>(mixed_space().size()) / 40);
+    const std::vector<Operator> cheap = operators(300, seconds);
     CHECK(std::count(cheap.begin(), cheap.begin() + 95, Operator::model_screened) > 60);
     CHECK(std::count(cheap.begin() + 105, cheap.end(), Operator::model_screened) == 0);
 }

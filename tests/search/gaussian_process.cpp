@@ -203,6 +203,21 @@ TEST_CASE("points that are known twice, and values that are all alike, are no tr
     }
 }
 
+TEST_CASE("points that lie far apart leave what is known of near ones") {
+    GaussianProcess process = process_of_three(true);
+    MatrixXd points = MatrixXd::Zero(3, 12);
+    points.leftCols(8) = random_points(8, 9);
+    points.rightCols(4) << MatrixXd::Constant(3, 4, 2.5e6);
+    points.row(0).tail(4) += VectorXd::LinSpaced(4, 0, 3).transpose();
+    const VectorXd values = wavy(points);
+    process.condition(points, values);
+    const auto found = process.predict(points);
+    CHECK(found.deviation.allFinite());
+    for (Index i = 0; i < 8; ++i) {
+        CHECK(found.mean[i] == doctest::Approx(values[i]).epsilon(0.05));
+    }
+}
+
 TEST_CASE("L-BFGS finds the least point of a narrow valley, and stays in its box") {
     const Objective rosenbrock = [](const VectorXd& x, VectorXd& gradient) {
         const double across = x[1] - x[0] * x[0];

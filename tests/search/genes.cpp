@@ -71,9 +71,14 @@ TEST_CASE("a random value of a linear gene is uniform") {
 TEST_CASE("random genomes lie in their space") {
     RandomStream random(4, Purpose::test);
 
+    const std::int64_t most = std::int64_t{1} << 53U;
+    const Space wide{
+        {{"steps", IntGene{-most, most, Scale::linear, 3}}, {"rate", RealGene{1e-300, 1e300, Scale::log}}}};
     for (int i = 0; i < 1000; ++i) {
         CHECK(four_kinds.contains(random_genome(four_kinds, random)));
+        CHECK(wide.contains(random_genome(wide, random)));
     }
+    CHECK(to_unit(wide.genes[1], 1) == doctest::Approx(0.5));
 }
 
 TEST_CASE("a space refuses what is outside, not whole, NaN or of another length") {

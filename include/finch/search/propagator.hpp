@@ -42,8 +42,9 @@ public:
                                           RandomStream& random) = 0;
     /// It looks at no more than so many of an island's best.
     [[nodiscard]] virtual std::size_t population() const noexcept = 0;
-    /// How many individuals come before it has something to breed from; 0: it breeds from nothing.
-    [[nodiscard]] virtual std::size_t first_points() const noexcept { return population(); }
+    /// How many individuals come before it has something to breed from, in a search of so many evaluations (0: not
+    /// known); 0: it breeds from nothing.
+    [[nodiscard]] virtual std::size_t first_points(std::int64_t /*evaluations*/) const noexcept { return population(); }
     /// Whether it breeds better where it knows what is in training on the island.
     [[nodiscard]] virtual bool looks_at_training() const noexcept { return false; }
 };
@@ -78,19 +79,18 @@ struct EvolutionOptions {
 };
 [[nodiscard]] std::unique_ptr<Propagator> make(const EvolutionOptions& options, const Space& space, std::uint64_t seed);
 
-/// Every other birth the best that a Gaussian process of the best results' losses finds near them, by climbing; the
-/// others the best of 200 candidates for one of all results' ranks. Both by the least μ − κσ (Jones et al. 1998). For
-/// few evaluations.
+/// Half of the births: the least lower confidence bound μ − κσ of a Gaussian process of the best results' losses, near
+/// them; the others: of a Gaussian process of all results' ranks, among 200 candidates. For few evaluations.
 struct ScreenedOptions {
     std::int64_t most_points = 250;  ///< that the model of ranks knows
 };
 [[nodiscard]] std::unique_ptr<Propagator> make(const ScreenedOptions& options, const Space& space, std::uint64_t seed);
 
-/// As ScreenedOptions while an island has few results and the model costs less than a quarter of an evaluation, as
-/// EvolutionOptions from then on.
+/// As ScreenedOptions while an island has few results and the model costs less than a quarter of an evaluation, else as
+/// EvolutionOptions.
 struct AutomaticOptions {
     double model_seconds = 2e-7;       ///< of breeding one individual, per squared result that the model knows
-    std::int64_t most_screened = 500;  ///< results of an island that the model breeds from
+    std::int64_t most_screened = 1000;  ///< results of an island that the model breeds from
 };
 [[nodiscard]] std::unique_ptr<Propagator> make(const AutomaticOptions& options, const Space& space, std::uint64_t seed);
 

@@ -14,7 +14,7 @@ namespace finch::search {
 
 /// Breeds from a State that folds over an island's results: `state.breed(stage, random)`, or, where it looks at what is
 /// in training, `state.breed(stage, in_training, random)`. A State that wants another number of first points than usual
-/// says it by `State::first_points(options)`.
+/// says it by `State::first_points(options, space, evaluations)`.
 template <class State, class Options>
 class FoldingPropagator final : public Propagator {
 public:
@@ -38,9 +38,9 @@ public:
     std::size_t population() const noexcept override {
         return std::size_t{1} << 30U;  // every copy that came to an island counts
     }
-    std::size_t first_points() const noexcept override {
-        if constexpr (requires { State::first_points(plan_.options); }) {
-            return State::first_points(plan_.options);
+    std::size_t first_points(std::int64_t evaluations) const noexcept override {
+        if constexpr (requires { State::first_points(plan_.options, plan_.space, evaluations); }) {
+            return State::first_points(plan_.options, plan_.space, evaluations);
         }
         return std::max<std::size_t>(6, 2 * plan_.space.size());
     }

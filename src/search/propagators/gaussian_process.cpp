@@ -125,7 +125,7 @@ void GaussianProcess::condition(const MatrixXd& points, const VectorXd& values) 
     const MatrixXd exact = kernel(points, points, log_scales_).sum.matrix();
     for (double extra = 0; extra < 1; extra = std::max(10 * extra, 1e-6)) {
         MatrixXd covariance = exact;
-        covariance.diagonal().array() += of[noise] + (jitter + extra) * (1 + of[signal]);
+        covariance.diagonal().array() += of[noise] + jitter * (1 + of[signal]) + extra * exact.diagonal().array();
         factor_.compute(covariance);
         if (factor_.info() == Eigen::Success) {
             break;

@@ -32,9 +32,9 @@ public:
 
     /// Moves the scales to where the posterior is largest, from the same place each time.
     void fit(const Eigen::MatrixXd& points, const Eigen::VectorXd& values);
-    /// Takes these to be all that is known.
+    /// Replaces the training data.
     void condition(const Eigen::MatrixXd& points, const Eigen::VectorXd& values);
-    /// Takes the points, too, to be known, at the values that it predicts.
+    /// Adds the points with their predicted means as values.
     void believe(const Eigen::MatrixXd& points);
 
     struct Prediction {
@@ -48,7 +48,7 @@ public:
 
     /// The logarithms of the length scales by row, the signal's variance, v₁, v₂, the noise's variance.
     [[nodiscard]] const Eigen::VectorXd& log_scales() const noexcept { return log_scales_; }
-    /// Of the values and the prior at these scales, negated and but for a constant, with its gradient.
+    /// −log p(values, scales) up to a constant, and its gradient by `log_scales`.
     double negative_log_posterior(const Eigen::VectorXd& log_scales, const Eigen::MatrixXd& points,
                                   const Eigen::VectorXd& values, Eigen::VectorXd& gradient) const;
 
@@ -62,7 +62,7 @@ private:
     };
     [[nodiscard]] Kernel kernel(const Eigen::MatrixXd& a, const Eigen::MatrixXd& b,
                                 const Eigen::VectorXd& log_scales) const;
-    /// By row, then the five of GaussianScales that are variances.
+    /// By row, then the four of GaussianScales that are variances.
     [[nodiscard]] Eigen::VectorXd by_row(const GaussianScales& scales) const;
 
     Eigen::VectorXd is_number_;

@@ -1,6 +1,6 @@
 #include "global_model.hpp"
 
-#include "climb.hpp"
+#include "acquisition.hpp"
 #include "normal.hpp"
 
 #include <algorithm>
@@ -8,8 +8,9 @@
 #include <unordered_set>
 #include <utility>
 
-// Jones, Schonlau and Welch 1998; Snoek, Larochelle and Adams 2012; those in training stand where the model expects
-// them (the kriging believer of Ginsbourger, Le Riche and Carraro 2010).
+// A Gaussian process of ranks (Snoek, Larochelle and Adams 2012); the lower confidence bound μ − κσ of Cox and John
+// (1992) with an exponential κ (Hutter, Hoos and Leyton-Brown 2012). Individuals in training count at their predicted
+// means (the kriging believer of Ginsbourger, Le Riche and Carraro 2010).
 namespace finch::search {
 namespace {
 
@@ -17,7 +18,7 @@ constexpr int candidate_count = 200;
 constexpr double uniform_candidates = 0.3;
 constexpr double bred_from_share = 0.2;   ///< that the other candidates are bred from
 constexpr double mutated_genes = 1.5;     ///< about, of a candidate
-constexpr double climbs_by_genes = 2;     ///< a proposal climbs with this chance times the genes by the results
+constexpr double gradients_by_genes = 2;  ///< a proposal follows gradients with this probability × genes / results
 constexpr std::size_t most_fitted = 100;  ///< results, that the scales are fitted to
 constexpr double no_quadratic = 1e-300;
 constexpr GaussianScales median{
@@ -27,10 +28,9 @@ constexpr GaussianPrior prior{.median = median,
                               .start = median,
                               .least_noise = 1e-6};
 
-/// A point with its fixed and inactive genes where to_unit() puts them: moved, they would seem to make it unlike the
-/// others.
-struct Counted {
-    Counted(const Space& space, const Eigen::VectorXd& x) : point(x), varies(Eigen::ArrayXd::Ones(x.size())) {
+/// A point with fixed and inactive genes where to_unit() puts them: moved, they would add distance.
+struct CanonicalPoint {
+    CanonicalPoint(const Space& space, const Eigen::VectorXd& x) : point(x), varies(Eigen::ArrayXd::Ones(x.size())) {
         const Genome genome = from_unit(space, UnitGenome(x.begin(), x.end()));
         const std::vector<bool> active = active_genes(space, genome);
         for (std::size_t gene = 0; gene < genome.size(); ++gene) {
@@ -61,17 +61,19 @@ GlobalModel::Data GlobalModel::data(const std::vector<const Seen*>& results, std
         is_used.insert(results.begin(), best);
         std::erase_if(used, [&](const Seen* seen) { return !is_used.contains(seen); });
     }
-    const auto ranked = static_cast<std::size_t>(
-        std::count_if(used.begin(), used.end(), [](const Seen* seen) { return std::isfinite(seen->loss); }));
-    const auto failed = static_cast<double>(used.size() - ranked);
     std::vector<UnitGenome> points;
     Eigen::VectorXd values(std::ssize(used));
-    for (std::size_t place = 0; place < used.size(); ++place) {
-        points.push_back(used[place]->point);
-        const double from_best =
-            place < ranked ? static_cast<double>(place) : static_cast<double>(ranked) + (failed - 1) / 2;
-        values[static_cast<Eigen::Index>(place)] =
-            normal_quantile((from_best + 0.5) / static_cast<double>(used.size()));
+    for (const Seen* seen : used) {
+        points.push_back(seen->point);
+    }
+    // Equal losses, and all failures, have one rank.
+    for (std::size_t begin = 0, end = 0; begin < used.size(); begin = end) {
+        while (end < used.size() && used[end]->loss == used[begin]->loss) {
+            ++end;
+        }
+        const double rank = 0.5 * static_cast<double>(begin + end);
+        values.segment(static_cast<Eigen::Index>(begin), static_cast<Eigen::Index>(end - begin))
+            .setConstant(normal_quantile(rank / static_cast<double>(used.size())));
     }
     return {columns(points, space_.size()), values};
 }
@@ -123,7 +125,7 @@ std::optional<Proposal> GlobalModel::propose(const std::vector<const Seen*>& res
     std::vector<Proposal> unknown;
     std::vector<UnitGenome> points;
     for (Proposal& candidate : candidates(results, random)) {
-        if (allowed.is_unknown(candidate.genome) && allowed.holds(candidate.genome)) {
+        if (allowed.accepts(candidate.genome)) {
             points.push_back(to_unit(space_, candidate.genome));
             unknown.push_back(std::move(candidate));
         }
@@ -143,25 +145,29 @@ std::optional<Proposal> GlobalModel::propose(const std::vector<const Seen*>& res
     const Eigen::VectorXd bounds = predicted.mean - kappa * predicted.deviation;
     Eigen::Index chosen = 0;
     bounds.minCoeff(&chosen);
-    // While few results are known, gradients find more than chance does. Climbing always is worse from 200 results on.
-    if (random.uniform() * static_cast<double>(results.size()) < climbs_by_genes * static_cast<double>(free_.size())) {
-        const Slope slope{.bound =
-                              [&](const Eigen::VectorXd& x, Eigen::VectorXd& gradient) {
-                                  const Counted counted(space_, x);
-                                  const double bound = process.lower_bound(counted.point, kappa, gradient);
-                                  gradient.array() *= counted.varies;
-                                  return bound;
-                              },
-                          .box = {Eigen::VectorXd::Zero(starts.rows()), Eigen::VectorXd::Ones(starts.rows())},
-                          .choices = {},
-                          .inside = [&](const Eigen::VectorXd& x) { return Counted(space_, x).point; },
-                          .genome_at =
-                              [&](const Eigen::VectorXd& x, Eigen::Index start) {
-                                  return child_genome(space_, UnitGenome(x.begin(), x.end()),
-                                                      points[static_cast<std::size_t>(start)], random);
-                              }};
-        if (auto summit = climb(slope, starts, bounds, allowed)) {
-            return Proposal{std::move(summit->genome), unknown[static_cast<std::size_t>(summit->start)].parents};
+    // While few results are known, gradients find more than chance does. From 200 results on, gradients always are
+    // worse.
+    if (random.uniform() * static_cast<double>(results.size()) <
+        gradients_by_genes * static_cast<double>(free_.size())) {
+        const Acquisition acquisition{
+            .bound =
+                [&](const Eigen::VectorXd& x, Eigen::VectorXd& gradient) {
+                    const CanonicalPoint canonical(space_, x);
+                    const double bound = process.lower_bound(canonical.point, kappa, gradient);
+                    gradient.array() *= canonical.varies;
+                    return bound;
+                },
+            .box = {Eigen::VectorXd::Zero(starts.rows()), Eigen::VectorXd::Ones(starts.rows())},
+            .choices = {},
+            .inside = [&](const Eigen::VectorXd& x) { return CanonicalPoint(space_, x).point; },
+            .genome_at =
+                [&](const Eigen::VectorXd& x, Eigen::Index start) {
+                    return child_genome(space_, UnitGenome(x.begin(), x.end()), points[static_cast<std::size_t>(start)],
+                                        random);
+                },
+            .point_of = [&](const Genome& genome) { return columns({to_unit(space_, genome)}, space_.size()); }};
+        if (auto found = optimize(acquisition, starts, bounds, allowed); found && found->bound < bounds[chosen]) {
+            return Proposal{std::move(found->genome), unknown[static_cast<std::size_t>(found->start)].parents};
         }
     }
     return unknown[static_cast<std::size_t>(chosen)];

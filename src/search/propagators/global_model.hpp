@@ -8,14 +8,14 @@
 
 namespace finch::search {
 
-/// All results by their ranks: where in the space good ones are to be expected.
+/// A Gaussian process of all results' ranks.
 class GlobalModel {
 public:
-    /// `most_points`: results that it is fitted to.
+    /// It knows at most `most_points` results.
     GlobalModel(const Space& space, std::size_t most_points);
 
-    /// What it is shown: points in columns and their losses' places as quantiles of a normal distribution. All results,
-    /// or where that is too much the best half and the newest; without a loss all are equally bad.
+    /// Its training data: points in columns, and their losses' ranks as quantiles of a normal distribution. Of more
+    /// than `most_points` results the best half and the newest. Failures share one rank.
     struct Data {
         Eigen::MatrixXd points;
         Eigen::VectorXd values;
@@ -25,7 +25,7 @@ public:
 
     /// Fits its scales to `results`.
     void fit(const std::vector<const Seen*>& results);
-    /// Nothing where all that it tries is known or ruled out. `looks`: whether it predicts, or draws of what it tries.
+    /// Nothing if every candidate is known or infeasible. `looks`: chooses by the model, else at random.
     [[nodiscard]] std::optional<Proposal> propose(const std::vector<const Seen*>& results,
                                                   const std::vector<UnitGenome>& in_training, const Allowed& allowed,
                                                   bool looks, RandomStream& random) const;

@@ -1,13 +1,14 @@
 #include "local_model.hpp"
 
-#include "climb.hpp"
+#include "acquisition.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-// The metric is that of CMA-ES (Hansen 2016), with its covariance shrunk towards the diagonal; the window and the
-// raw losses are those of trust regions (Eriksson et al. 2019), whose radius is drawn here for each birth.
+// The metric is the covariance of the best results (Larrañaga and Lozano 2002, EMNA) with the weights of CMA-ES (Hansen
+// 2016), shrunk towards the diagonal; the window and the raw losses are those of trust regions (Eriksson et al. 2019),
+// whose radius is drawn here for each birth.
 namespace finch::search {
 namespace {
 
@@ -18,8 +19,10 @@ using Eigen::VectorXd;
 constexpr std::size_t most_results = 150;  ///< of the window
 constexpr std::size_t enough_results = 8;  ///< also where there are more genes
 constexpr double of_all_results = 0.9;
-constexpr double of_coefficients = 2.5;  ///< of the quadratic's, that the window has results, and one for two workers
-constexpr double training_reach = 20;    ///< beyond, those in training tell the model nothing
+constexpr double of_coefficients =
+    2.5;  ///< results of the window for each coefficient of the quadratic; and one for two workers
+constexpr double training_reach = 20;  ///< in deviations: individuals in training beyond it are left out
+constexpr double most_excess = 1e3;    ///< over the best, in those of the median: larger losses are left out
 constexpr Index centre_candidates = 10;
 constexpr double least_radius = 0.3;
 constexpr double most_radius = 6;
@@ -27,7 +30,7 @@ constexpr Index start_count = 100;
 constexpr double changed_choices = 0.7;  ///< of a start, about
 constexpr double least_loss_deviation = 1e-300;
 
-/// From where a quadratic explains all that is seen, a fit finds one if there is one; from the medians, often not.
+/// A fit begins where a quadratic explains all values: from the medians it often misses a quadratic that is there.
 GaussianPrior prior_of(Index numbers) {
     const double length = std::sqrt(static_cast<double>(numbers));
     return {.median = {.length = length, .signal = 1, .linear = 0.3, .quadratic = 0.1, .noise = 0.001},
@@ -36,8 +39,9 @@ GaussianPrior prior_of(Index numbers) {
             .least_noise = 1e-7};
 }
 
-/// In two steps, as losses may be as large as numbers come.
+/// Halved first, so that no difference overflows.
 VectorXd standardised(VectorXd losses) {
+    losses *= 0.5;
     losses.array() -= losses[0];
     losses /= std::max(least_loss_deviation, losses.maxCoeff());
     losses.array() -= losses.mean();
@@ -80,7 +84,7 @@ struct LocalModel::Window {
         }
         return point;
     }
-    /// `z` moved into the unit cube; and what becomes of a gradient there.
+    /// `z` clamped to the unit cube; and a gradient through the clamp.
     [[nodiscard]] VectorXd inside(const VectorXd& z) const { return z_of(x_of(point_of(z))); }
     [[nodiscard]] VectorXd gradient_at(const VectorXd& z, const VectorXd& gradient) const {
         const Eigen::ArrayXd x = unclamped(z);
@@ -88,7 +92,8 @@ struct LocalModel::Window {
     }
 
     /// From the covariance of the best `count`, weighted as CMA-ES does.
-    void learn_metric(const std::vector<const Seen*>& all, std::size_t count) {
+    /// `rounding`: variances of the numbers' rounding errors.
+    void learn_metric(const std::vector<const Seen*>& all, std::size_t count, const VectorXd& rounding) {
         const auto genes = static_cast<double>(rows.numbers);
         VectorXd weights(static_cast<Index>(count));
         MatrixXd numbers(rows.numbers, weights.size());
@@ -104,6 +109,7 @@ struct LocalModel::Window {
         covariance *= 1 - shrinkage;
         covariance.diagonal() += shrinkage * variances;
         covariance.diagonal().array() += 1e-6 * variances.sum() / genes + 1e-14;
+        covariance.diagonal() += rounding;
         const Eigen::SelfAdjointEigenSolver<MatrixXd> solved(covariance);
         const VectorXd deviations = solved.eigenvalues().cwiseMax(1e-16).cwiseSqrt();
         to_x.topLeftCorner(rows.numbers, rows.numbers) = solved.eigenvectors() * deviations.asDiagonal();
@@ -145,6 +151,11 @@ std::optional<LocalModel::Window> LocalModel::window(const std::vector<const See
     std::vector<const Seen*> complete;
     std::copy_if(results.begin(), results.end(), std::back_inserter(complete),
                  [](const Seen* seen) { return seen->loss < least_pruned; });
+    if (!complete.empty()) {
+        const double best = complete.front()->loss;
+        const double usual = complete[complete.size() / 2]->loss - best;
+        std::erase_if(complete, [&](const Seen* seen) { return usual > 0 && seen->loss - best > most_excess * usual; });
+    }
     const auto numbers = static_cast<std::size_t>(rows_.numbers);
     if (numbers == 0 || complete.size() < std::min(numbers + 2, enough_results)) {
         return std::nullopt;
@@ -155,7 +166,13 @@ std::optional<LocalModel::Window> LocalModel::window(const std::vector<const See
                  static_cast<std::size_t>(of_all_results * static_cast<double>(complete.size())));
     const std::size_t count = std::min({complete.size(), most_results, std::max(2 * (numbers + 1), wanted)});
     Window found{rows_, complete.front()->point};
-    found.learn_metric(complete, std::min(complete.size(), std::max(numbers + 1, count / 2)));
+    VectorXd rounding = VectorXd::Zero(rows_.numbers);
+    for (Index row = 0; row < rows_.numbers; ++row) {
+        if (const auto values = value_count(space_.genes[rows_.genes[static_cast<std::size_t>(row)]])) {
+            rounding[row] = 1 / (12 * std::pow(static_cast<double>(*values), 2));
+        }
+    }
+    found.learn_metric(complete, std::min(complete.size(), std::max(numbers + 1, count / 2)), rounding);
     complete.resize(count);
     found.points.resize(std::ssize(rows_.genes), static_cast<Index>(count));
     found.values.resize(static_cast<Index>(count));
@@ -235,30 +252,33 @@ std::optional<Proposal> LocalModel::propose(const std::vector<const Seen*>& resu
                 z[row] = to_unit(gene_of(row), random_value(gene_of(row), random));
             }
         }
+        z.tail(rows - rows_.varied) = known->x_best.tail(rows - rows_.varied);
         z = known->inside(z);
         if (allowed.holds(genome_at(z, start))) {
             starts.col(count++) = z;
         }
     }
     const auto predicted = process.predict(starts.leftCols(count));
-    Slope slope{.bound =
-                    [&](const VectorXd& z, VectorXd& gradient) {
-                        const double bound = process.lower_bound(known->inside(z), kappa, gradient);
-                        gradient = known->gradient_at(z, gradient);
-                        return bound;
-                    },
-                .box = box,
-                .choices = {},
-                .inside = [&](const VectorXd& z) { return known->inside(z); },
-                .genome_at = genome_at};
+    Acquisition acquisition{
+        .bound =
+            [&](const VectorXd& z, VectorXd& gradient) {
+                const double bound = process.lower_bound(known->inside(z), kappa, gradient);
+                gradient = known->gradient_at(z, gradient);
+                return bound;
+            },
+        .box = box,
+        .choices = {},
+        .inside = [&](const VectorXd& z) { return known->inside(z); },
+        .genome_at = genome_at,
+        .point_of = [&](const Genome& genome) { return known->z_of(known->x_of(to_unit(space_, genome))); }};
     for (Index row = numbers; row < rows_.varied; ++row) {
-        slope.choices.emplace_back(row, &gene_of(row));
+        acquisition.choices.emplace_back(row, &gene_of(row));
     }
-    auto summit = climb(slope, starts.leftCols(count), predicted.mean - kappa * predicted.deviation, allowed);
-    if (!summit) {
+    auto found = optimize(acquisition, starts.leftCols(count), predicted.mean - kappa * predicted.deviation, allowed);
+    if (!found) {
         return std::nullopt;
     }
-    return Proposal{std::move(summit->genome), {known->results[static_cast<std::size_t>(centre)]->id, Id{}}};
+    return Proposal{std::move(found->genome), {known->results[static_cast<std::size_t>(centre)]->id, Id{}}};
 }
 
 }  // namespace finch::search

@@ -9,13 +9,13 @@
 
 namespace finch::search {
 
-/// The best results by their losses, in coordinates in which they lie alike in all directions.
+/// A Gaussian process of the best results' losses, in coordinates whitened by their covariance.
 class LocalModel {
 public:
-    /// `workers`: results come as late as there are individuals in training.
+    /// `workers` of the island: the more there are, the more results the model knows, as these come later.
     LocalModel(const Space& space, std::int32_t workers);
 
-    /// Varies what is active in the best of `results`, and fits its scales to `fitted`. Both the best first.
+    /// Varies the genes that are active in `results[0]` and fits the scales to `fitted`. Both sorted, best first.
     void fit(const std::vector<const Seen*>& results, const std::vector<const Seen*>& fitted);
     /// Whether fit() with this best result would vary the same genes.
     [[nodiscard]] bool varies_as_for(const Seen& best) const;
@@ -25,8 +25,8 @@ public:
                                                   RandomStream& random) const;
 
 private:
-    /// The genes that are active in the best result: numbers, then choices that may change, then choices that
-    /// conditions ask for, which tell results apart and stay as they are in the best.
+    /// The genes that are active in the best result: numbers, then free choices, then choices that conditions use,
+    /// which are inputs of the kernel and never change.
     struct Rows {
         std::vector<std::size_t> genes;
         Eigen::Index numbers = 0;

@@ -29,7 +29,7 @@ struct Proposal {
     std::array<Id, 2> parents{};  ///< none: drawn uniformly
 };
 
-/// What a proposal may not be: known, in training, or ruled out by a constraint.
+/// Accepts proposals that are neither known nor in training and obey the constraints.
 struct Allowed {
     const Space& space;
     const std::set<Genome>& known;
@@ -40,6 +40,7 @@ struct Allowed {
         return !known.contains(genome) && !in_training.contains(genome);
     }
     [[nodiscard]] bool holds(const Genome& genome) const { return all_hold(constraints, space, genome); }
+    [[nodiscard]] bool accepts(const Genome& genome) const { return is_unknown(genome) && holds(genome); }
 };
 
 /// By gene: 1, or 0 for a choice.
@@ -47,9 +48,9 @@ struct Allowed {
 /// Points as columns.
 [[nodiscard]] Eigen::MatrixXd columns(const std::vector<UnitGenome>& points, std::size_t genes);
 
-/// How many of `results` a model's scales are fitted to: as many as there were when it was last due, that is after
-/// `first` and then after each `share` of them, three at least; 0 below `first`. So leaders that know the same results
-/// fit alike, however many of them came between two of their births.
+/// The number of results at the latest due fit of a model's scales, 0 below `first`. Fits are due at `first` results
+/// and then each time `share` more of them came, three at least. So leaders that know the same results use the same
+/// scales, whenever they breed.
 [[nodiscard]] std::size_t fitted_results(std::size_t results, std::size_t first, double share);
 
 }  // namespace finch::search

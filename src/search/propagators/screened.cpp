@@ -9,12 +9,12 @@
 #include <numeric>
 #include <utility>
 
-// Jones, Schonlau and Welch 1998; Snoek, Larochelle and Adams 2012; those in training stand where the model expects
-// them (the kriging believer of Ginsbourger, Le Riche and Carraro 2010).
+// Two Gaussian processes with a coin between them: global_model.cpp and local_model.cpp.
 namespace finch::search {
 namespace {
 
 constexpr double at_random = 0.02;          ///< of the births
+constexpr double if_all_fail = 0.25;        ///< the same, times the square of the share of failures
 constexpr double local_share = 0.5;         ///< of the births by a model
 constexpr double global_fit_after = 0.125;  ///< of the results
 constexpr double local_fit_after = 0.06;
@@ -26,16 +26,21 @@ constexpr std::uint32_t most_predictions = 10;    ///< for one birth; then chanc
 ScreenedState::ScreenedState(ScreenedPlan plan)
     : plan_(std::move(plan)),
       free_(free_genes(plan_.space)),
+      first_points_(first_points(plan_.options, plan_.space, plan_.evaluations)),
       global_(plan_.space, static_cast<std::size_t>(plan_.options.most_points)),
       local_(plan_.space, plan_.workers) {
     const std::size_t genes = plan_.space.size();
-    const auto quarter = static_cast<std::size_t>(plan_.evaluations / 4);
-    first_points_ =
-        std::max<std::size_t>(6, plan_.evaluations > 0 ? std::min(2 * free_.size(), quarter) : 2 * free_.size());
     for (std::size_t gene = 0; gene < genes; ++gene) {
         RandomStream random = stream(gene, 0);
         strata_.push_back(random.permutation(static_cast<std::uint32_t>(first_points_)));
     }
+}
+
+std::size_t ScreenedState::first_points(const ScreenedOptions& /*options*/, const Space& space,
+                                        std::int64_t evaluations) {
+    const std::size_t wanted = 2 * free_genes(space).size();
+    const auto quarter = static_cast<std::size_t>(evaluations / 4);
+    return std::max<std::size_t>(6, evaluations > 0 ? std::min(wanted, quarter) : wanted);
 }
 
 RandomStream ScreenedState::stream(std::uint64_t which, std::uint32_t purpose) const {
@@ -59,10 +64,11 @@ void ScreenedState::take(const Individual& individual, bool /*born_here*/) {
             .below(std::uint64_t{1} << 63U);
     seen_.push_back({to_unit(plan_.space, individual.genome), loss, standing(individual).rung, individual.id, history});
     known_.insert(individual.genome);
+    failures_ += std::isfinite(loss) ? 0 : 1;
 }
 
-// A training that was pruned beside an equal one that was not, by chance, would stand far from it: the model knows the
-// highest rungs alone, as in BOHB (Falkner, Klein and Hutter 2018).
+// Of two equal trainings one may be pruned by chance and rank far behind the other, so the models use the highest rungs
+// only, as in BOHB (Falkner, Klein and Hutter 2018).
 std::vector<const Seen*> ScreenedState::by_loss(std::size_t count) const {
     std::vector<const Seen*> order;
     for (std::size_t i = 0; i < count; ++i) {
@@ -106,7 +112,9 @@ Offspring ScreenedState::breed(const Stage& stage, const std::vector<const Indiv
         return offspring;
     }
     const std::size_t enough = std::min(first_points_, std::max<std::size_t>(4, first_points_ / 2));
-    if (seen_.size() < enough || random.uniform() < at_random) {
+    const double failed = failures_ / static_cast<double>(std::max<std::size_t>(1, seen_.size()));
+    // Where many fail whatever their genes, what failed tells nothing of the genes around it.
+    if (seen_.size() < enough || random.uniform() < std::max(at_random, if_all_fail * failed * failed)) {
         offspring.genome = random_genome(plan_.space, random);
         return offspring;
     }
@@ -117,7 +125,7 @@ Offspring ScreenedState::breed(const Stage& stage, const std::vector<const Indiv
         points.push_back(to_unit(plan_.space, individual->genome));
     }
     const std::vector<const Seen*> results = by_loss(seen_.size());
-    // The models know nothing of what else rules a genome out, so that chance must find what is left in the end.
+    // The models do not know why else a genome is ruled out: after ten attempts a candidate is drawn at random.
     const bool looks = stage.attempt < most_predictions;
     std::optional<Proposal> proposal;
     if (looks && random.uniform() < local_share) {

@@ -16,7 +16,7 @@ namespace finch::search {
 
 using ScreenedPlan = FoldPlan<ScreenedOptions>;
 
-/// All that ScreenedOptions keeps: the results and the model's scales, a fold over an island's results.
+/// The state of the screened propagator, a fold over an island's results.
 class ScreenedState {
 public:
     explicit ScreenedState(ScreenedPlan plan);
@@ -27,16 +27,18 @@ public:
                                   RandomStream& random) const;
     /// The `number`th point of a latin hypercube.
     [[nodiscard]] UnitGenome first_point(std::uint64_t number) const;
-    [[nodiscard]] std::size_t first_points() const noexcept { return first_points_; }
+    /// Points of the latin hypercube: two for each gene, at most a quarter of the evaluations (0: not known).
+    [[nodiscard]] static std::size_t first_points(const ScreenedOptions& options, const Space& space,
+                                                  std::int64_t evaluations);
 
-    /// What the global model is shown, but for lower rungs where enough came higher.
+    /// The global model's training data.
     [[nodiscard]] GlobalModel::Data data() const { return global_.data(by_loss(seen_.size())); }
 
 private:
     /// Of what the island draws: `which` below 2³².
     [[nodiscard]] RandomStream stream(std::uint64_t which, std::uint32_t purpose) const;
-    /// Of the first `count` results, best first, those without a loss last; of trainings that were pruned only so far
-    /// down the rungs as it takes to have enough.
+    /// Of the first `count` results, best first, those without a loss last. Lower rungs are left out once ten results
+    /// are above them.
     [[nodiscard]] std::vector<const Seen*> by_loss(std::size_t count) const;
     void fit_global() const;
     void fit_local(const std::vector<const Seen*>& results) const;
@@ -47,6 +49,7 @@ private:
     std::vector<std::vector<std::uint32_t>> strata_;  ///< by gene, of the latin hypercube
     std::vector<Seen> seen_;
     std::set<Genome> known_;
+    double failures_ = 0;
     // The models with their last scales, which follow from the results alone: fitted when they are first asked for.
     mutable GlobalModel global_;
     mutable LocalModel local_;

@@ -20,7 +20,10 @@ class SwarmState {
 public:
     explicit SwarmState(SwarmPlan plan);
 
-    [[nodiscard]] static std::size_t first_points(const SwarmOptions& options) { return size(options, 1); }
+    [[nodiscard]] static std::size_t first_points(const SwarmOptions& options, const Space& /*space*/,
+                                                  std::int64_t /*evaluations*/) {
+        return size(options, 1);
+    }
 
     void take(const Individual& individual, bool born_here);
     /// `in_training`: on the island. Moves one of the particles of which the fewest are in training.

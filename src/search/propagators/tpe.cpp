@@ -68,7 +68,7 @@ public:
         return offspring;
     }
     std::size_t population() const noexcept override { return std::size_t{1} << 30U; }  // all of an island's
-    std::size_t first_points() const noexcept override { return startup_; }
+    std::size_t first_points(std::int64_t /*evaluations*/) const noexcept override { return startup_; }
     bool looks_at_training() const noexcept override { return true; }
 
 private:
