@@ -1,4 +1,4 @@
-# finch_module(NAME DEPENDS module… LIBRARIES target… [COLD] [SOURCES source…] [EXCEPT source…]): one module, one static library,
+# finch_module(NAME DEPENDS module… LIBRARIES target… [COLD] [BATCH n] [SOURCES source…] [EXCEPT source…]): one module, one static library,
 # finch_NAME, of all C++ sources beneath its folder but main.cpp and those excepted. COLD: it runs once, and is built quickly
 # rather than fast.
 # finch_tests(MODULE test… [DEPENDS module…] [MPI] [APART] [SOURCES file…]): tests/MODULE/TEST.cpp of all tests are one doctest program,
@@ -26,16 +26,20 @@ if(FINCH_SANITIZE)
   target_link_options(finch_flags INTERFACE -fsanitize=address,undefined)
 endif()
 
-function(finch_compile_together target)
+# BATCH: sources that are compiled together, 12 if not said: more make a build faster, and the build after a change slower.
+function(finch_compile_together target batch)
   if(FINCH_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${batch})
     # What a source keeps to itself is no longer in a main file, which the compiler takes for a header's mistake.
     target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>)
   endif()
 endfunction()
 
 function(finch_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "COLD" "" "SOURCES;EXCEPT;DEPENDS;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COLD" "BATCH" "SOURCES;EXCEPT;DEPENDS;LIBRARIES")
+  if(NOT arg_BATCH)
+    set(arg_BATCH 12)
+  endif()
   if(NOT arg_SOURCES)
     file(GLOB_RECURSE arg_SOURCES RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS *.cpp)
     list(REMOVE_ITEM arg_SOURCES main.cpp ${arg_EXCEPT})
@@ -44,7 +48,7 @@ function(finch_module name)
   target_include_directories(finch_${name} PUBLIC ${CMAKE_SOURCE_DIR}/include)
   list(TRANSFORM arg_DEPENDS PREPEND finch_)
   target_link_libraries(finch_${name} PUBLIC ${arg_DEPENDS} PRIVATE finch_flags PUBLIC ${arg_LIBRARIES})
-  finch_compile_together(finch_${name})
+  finch_compile_together(finch_${name} ${arg_BATCH})
   if(arg_COLD)
     target_compile_options(finch_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
@@ -127,7 +131,7 @@ function(finch_tests module)
   endforeach()
   finch_test_program(${program} ${module} ${main} DEPENDS ${arg_DEPENDS} SOURCES ${arg_SOURCES})
   if(NOT arg_APART)
-    finch_compile_together(${program})
+    finch_compile_together(${program} 12)
     set_target_properties(${program} PROPERTIES FINCH_TESTS_TOGETHER ON)
   endif()
   foreach(test ${arg_UNPARSED_ARGUMENTS})

@@ -8,7 +8,7 @@ import shutil
 import h5py
 import numpy as np
 
-from harness import SOURCE, TINY, Folder, check, passed
+from harness import SOURCE, TINY, Folder, check, end_of_short_form, passed
 
 SMALL = ["--set", "data.expect=none", "--set", "data.validation_samples=203", "--set", "data.training_samples=300", "--set", "training.epochs=1", "--set",
          "search.space.lr={real: [0.1, 1.0], scale: log}", "--set", "search.budget.evaluations=3", "--set", "workers.islands=1"]
@@ -128,6 +128,7 @@ with Folder() as folder:
         check(figures_of(folder.run(ranks, "test", "runs/mnist", "--csv", f"{ranks}.csv")) == figures_of(alone), f"{ranks} ranks find other figures")
         check((folder.path / f"{ranks}.csv").read_text() == (folder.path / "predictions.csv").read_text(), f"{ranks} ranks predict otherwise")
     passed("finch test finds on 1, 2 and 3 ranks what was recorded, and writes the predictions")
+    end_of_short_form()
 
     # Other images, without a training set: those the network was validated on, and of the first five classes only.
     some = training_labels < 5

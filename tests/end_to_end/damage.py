@@ -3,7 +3,7 @@ import os
 import shutil
 import signal
 
-from harness import TINY, Folder, check, end, individuals, passed, ranks_of, wait_for
+from harness import TINY, Folder, check, end, end_of_short_form, individuals, passed, ranks_of, wait_for
 
 CONFIG = TINY.replace("samples: 600", "samples: 2000").replace("epochs: 3", "epochs: 30").replace("evaluations: 12", "evaluations: 24")
 
@@ -69,6 +69,7 @@ with Folder() as folder:
               "finch show or status renamed the damaged archive")
     passed("a damaged archive is renamed by the next start, never by finch show or status")
     passed("with its newest archive damaged, a killed run still knows every result")
+    end_of_short_form()
 
     # A training that ended while its start was being killed has taken its snapshot along.
     while not (snapshots := list((run / "state").glob("training-*.h5"))):

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 
-from harness import SOURCE, TINY, Folder, check, end, individuals, outcome_words, passed, ranks_of, stop_in_training, wait_for, words_of
+from harness import SOURCE, TINY, Folder, check, end, end_of_short_form, individuals, outcome_words, passed, ranks_of, stop_in_training, wait_for, words_of
 
 ALONE = TINY.replace("workers: {ranks: 2, islands: 2}", "workers: {ranks: 1, islands: 1, watts: 25}").replace("evaluations: 12", "evaluations: 5")
 LONG = (ALONE.replace("samples: 600", "samples: 8000").replace("evaluations: 5", "evaluations: 1").replace("size: 12", "size: 20")
@@ -163,6 +163,7 @@ def measured(folder):
     check("not measured: " in folder.run(1, "doctor"), "the doctor does not say that nothing is measured")
     os.environ["FINCH_TEST_RAPL"] = NO_COUNTERS
     passed("a counter that cannot be read: the estimate, and one line of the log")
+    end_of_short_form()
 
 
 def stopped(folder):

@@ -3,7 +3,7 @@ import os
 import re
 import sys
 
-from harness import TINY, Folder, check, individuals, outcome_words, passed
+from harness import TINY, Folder, check, end_of_short_form, individuals, outcome_words, passed
 
 PROGRAM = """
 import os, sys, time
@@ -91,6 +91,7 @@ with Folder() as folder:
     check("complete without a result: 0 evaluated, 2 unfinished; no evaluation came to its end within search.budget"
           in output and "mend what failed" not in output, output)
 passed("a search that is complete without a result ends with 1, whatever its evaluations ended as")
+end_of_short_form()
 
 with Folder() as folder:
     folder.write("program.py", PROGRAM)

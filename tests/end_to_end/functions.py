@@ -1,5 +1,5 @@
 """The engine without networks: benchmark functions on 4 ranks, exact budgets, and every way to end."""
-from harness import Folder, check, individuals, outcome_words, passed, words_of
+from harness import Folder, check, end_of_short_form, individuals, outcome_words, passed, words_of
 
 CONFIG = """
 name: sphere
@@ -42,6 +42,7 @@ with Folder() as folder:
         best = min(row["loss"] for row in rows.values())
         check(best < good, f"{propagator} found {best} only")
     passed("propagators whose state is a fold over the results: on 4 ranks, resumed with 3, and they find what they should")
+    end_of_short_form()
 
     folder.write("apart.yaml", CONFIG.replace("{genetic: {population: 8}}", "auto\n  islands: [{propagator: cmaes}, {propagator: {swarm: {particles: 6}}}]") %
                  ("sphere, seconds: 0.01", "pollination", "{evaluations: 200}"))

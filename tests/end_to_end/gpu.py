@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 
-from harness import SKIPPED, TINY, Folder, check, curves, end, individuals, outcome_words, passed, ranks_of, wait_for
+from harness import SKIPPED, TINY, Folder, check, curves, end, end_of_short_form, individuals, outcome_words, passed, ranks_of, wait_for
 
 REAL = "--real" in sys.argv
 GPU = TINY.replace("workers: {ranks: 2, islands: 2}", "workers: {ranks: 1, islands: 1, device: cuda, timeout_seconds: 30}").replace(
@@ -119,6 +119,8 @@ with Folder() as folder:
     check("training.precision: float16 needs GPUs" in refused, f"float16 on a CPU was not refused clearly: {refused}")
     passed("a search in float16 skips steps, says so, and repeats its bits; a CPU refuses it")
 
+    if not REAL:
+        end_of_short_form()
     shared = ["--set", "workers.ranks=2", "--set", "workers.share_device=true"]
     folder.run(2, "evolve", "calm.yaml", "--run", "runs/staged", "--set", "workers.communicator=staged", *shared)
     check(same_curves(curves(folder.path / "runs/staged"), curves(folder.path / "runs/calm-gpu"), 1e-4), "staged differs from one rank")

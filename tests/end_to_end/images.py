@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 from PIL import Image
 
-from harness import SOURCE, Folder, check, individuals, passed
+from harness import SOURCE, Folder, check, end_of_short_form, individuals, passed
 
 GENERATOR = np.random.default_rng(4)
 COLOURS = GENERATOR.integers(0, 256, (8, 6, 3)).astype(np.uint8)
@@ -292,5 +292,6 @@ with Folder() as folder:
     modes(images)
     changed_numbers(images)
     folders(images)
+    end_of_short_form()
     names(folder, images)
     labels(folder)

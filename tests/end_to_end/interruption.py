@@ -5,7 +5,7 @@ import pathlib
 import signal
 import time
 
-from harness import TINY, Folder, check, curves, end, individuals, kill, passed, ranks_of, wait_for
+from harness import TINY, Folder, check, curves, end, end_of_short_form, individuals, kill, passed, ranks_of, wait_for
 
 LONG = (TINY.replace("samples: 600", "samples: 8000").replace("evaluations: 12", "evaluations: 1")
         .replace("epochs: 3", "epochs: 5").replace("islands: 2}", "islands: 1}").replace("int: [1, 3]", "int: [3, 4]")
@@ -48,6 +48,7 @@ with Folder() as folder:
     for individual, epochs in straight.items():
         check(epochs == broken[individual], f"{individual}: {epochs} without interruption, {broken[individual]} with")
     passed(f"an individual interrupted {starts - 1} times ends with the same bits as one that was not")
+    end_of_short_form()
 
     process = folder.start(2, "evolve", "tiny.yaml", "--run", "runs/killed", *settings, "--set", "checkpoint.training_seconds=1000")
     wait_for(lambda: training_begun(folder.path / "runs/killed"), "the training")

@@ -7,9 +7,9 @@ import signal
 import subprocess
 import time
 
-from harness import TINY, Folder, check, end, environment, individuals, outcome_words, passed, ranks_of, wait_for
+from harness import IS_NIGHT, TINY, Folder, check, end, environment, individuals, outcome_words, passed, ranks_of, wait_for
 
-KILLS = int(os.environ.get("FINCH_TEST_KILLS", "12"))
+KILLS = int(os.environ.get("FINCH_TEST_KILLS", "12" if IS_NIGHT else "3"))
 FIRST_BUDGET, MORE = 30, 10   # evaluations; a fast machine that is done before the last kill gets more
 CONFIG = (TINY.replace("evaluations: 12", f"evaluations: {FIRST_BUDGET}").replace("samples: 600", "samples: 3000")
           .replace("epochs: 3", "epochs: 45"))

@@ -9,7 +9,7 @@ import h5py
 # The note of a rank that is ended stands before a loaded machine's mpirun kills it: a second is its default, Slurm's 30.
 os.environ["OMPI_MCA_odls_base_sigkill_timeout"] = "2"
 
-from harness import TINY, Folder, check, end, individuals, outcome_words, passed, ranks_of, wait_for
+from harness import TINY, Folder, check, end, end_of_short_form, individuals, outcome_words, passed, ranks_of, wait_for
 
 SEARCH = """
 name: poison
@@ -71,6 +71,7 @@ for number in (signal.SIGKILL, signal.SIGSEGV):
         check(starts == 3, f"{starts} starts")
         check_given_up(folder, "0.5.1", 8)
         passed(f"8 workers, {number.name} by one individual: given up after two deaths, the others are evaluated")
+        end_of_short_form()
 
 with Folder() as folder:
     folder.write("poison.yaml", SEARCH.replace("SECONDS", "0.5").replace("SLOTS", "3"))

@@ -9,7 +9,7 @@ import sys
 
 import h5py
 
-from harness import Folder, check, environment, individuals, outcome_words, passed
+from harness import Folder, check, end_of_short_form, environment, individuals, outcome_words, passed
 
 MPI_PROGRAM = sys.argv[2]
 
@@ -143,6 +143,7 @@ print("finch loss=0 epoch=9")
     run(folder, 2, "--fresh")
     check([one[0] for _, one in sorted(results(folder).items())] == ["evaluated", "pruned", "pruned"], f"{results(folder)}")
 passed("the time limit ends all ranks, whichever of them waits, and what they wait for is said once")
+end_of_short_form()
 
 SPEAKS = """
 case = json.loads(sys.stdin.readline())["genes"]["case"]

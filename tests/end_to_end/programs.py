@@ -8,7 +8,7 @@ import sys
 
 import h5py
 
-from harness import SOURCE, Folder, check, end, individuals, outcome_words, passed, ranks_of, wait_for
+from harness import SOURCE, Folder, check, end, end_of_short_form, individuals, outcome_words, passed, ranks_of, wait_for
 
 CLIENT = SOURCE / "tools/python"
 SPACE = """
@@ -337,6 +337,7 @@ with Folder() as folder:
     starts = [int(line.split()[-1]) for line in begun.read_text().splitlines()]
     check(len(starts) == 6 and sum(first > 1 for first in starts) == 2, f"programs began at {starts}")
 passed("USR2 is handed on, programs save, and the next start has them go on with the budget exact")
+end_of_short_form()
 
 for victim in (0, 1):
     with Folder() as folder:

@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 
 from browser import chromium, open_page
-from harness import FINCH, SKIPPED, SOURCE, TINY, Folder, check, individuals, outcome_words, passed, wait_for
+from harness import FINCH, SKIPPED, SOURCE, TINY, Folder, check, end_of_short_form, individuals, outcome_words, passed, wait_for
 
 REPORT = SOURCE / "tools" / "report.py"
 FRONT = TINY.replace("objective: validation_loss", "objective: [validation_loss, parameters]\n  exchange: {kind: migration, probability: 1}").replace(
@@ -355,6 +355,8 @@ def main():
         trained_runs(folder)
         words_for_things(folder)
         states(folder)
+        no_run(folder)
+        end_of_short_form()
         hostile_words(folder)
         same_best(folder)
         curves_of_failures(folder)
@@ -363,7 +365,6 @@ def main():
         many_individuals(folder)
         same_measures(folder)
         earlier_versions(folder)
-        no_run(folder)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import subprocess
 
 import h5py
 
-from harness import FINCH, TINY, Folder, check, end, environment, individuals, outcome_words, passed, ranks_of, wait_for
+from harness import FINCH, TINY, Folder, check, end, end_of_short_form, environment, individuals, outcome_words, passed, ranks_of, wait_for
 
 STOPPED = 75
 # Enough trainings to be in the middle of them, and no archive before the end: what is there then, the stop has written; nor a snapshot.
@@ -88,11 +88,6 @@ with Folder() as folder:
     folder.write("sphere.yaml", SPHERE)
 
     stopped_at_once(folder, "TERM", term_all)
-    # mpirun tells its ranks so long after Ctrl-C, and kills them as long after that: one second by default.
-    os.environ["OMPI_MCA_odls_base_sigkill_timeout"] = "12"
-    (folder.path / "output").write_text("")
-    stopped_at_once(folder, "Ctrl-C", lambda process: process.send_signal(signal.SIGINT))
-
     output = folder.run(4, "evolve", "sphere.yaml")
     shown = folder.run(0, "show", "runs/sphere")
     check("island 0:" not in shown, f"under pollination there is one list of the best\n{shown}")
@@ -137,6 +132,12 @@ with Folder() as folder:
     check("loss.measure" in folder.run(0, "export", "runs/error", "--format", "csv").splitlines()[0], "csv does not say what its losses are")
     check("minimises value of sphere\n" in shown and re.search(r"^ +id +value ", output, re.M), f"the value of a function is called otherwise\n{shown}")
     passed("log, tables, status and exports name the objective")
+    end_of_short_form()
+
+    # mpirun tells its ranks so long after Ctrl-C, and kills them as long after that: one second by default.
+    os.environ["OMPI_MCA_odls_base_sigkill_timeout"] = "12"
+    (folder.path / "output").write_text("")
+    stopped_at_once(folder, "Ctrl-C", lambda process: process.send_signal(signal.SIGINT))
 
     for what, code in (("status runs/error", 1), ("show runs/error", 1), ("export runs/error --format csv", 1), ("show nowhere", 2), ("nonsense", 2)):
         with open("/dev/full", "w") as full:

@@ -5,7 +5,7 @@ import signal
 
 import h5py
 
-from harness import Folder, check, end, individuals, outcome_words, passed, ranks_of, wait_for
+from harness import Folder, check, end, end_of_short_form, individuals, outcome_words, passed, ranks_of, wait_for
 
 FUNCTION = """
 name: function
@@ -100,6 +100,7 @@ with Folder() as folder:
         check(all(after[key].tobytes() == row.tobytes() for key, row in before.items()), "a resume changed an individual")
         check(sum(row["reused_from"] == 0 for row in after.values()) == 40, "a resumed run did not use its budget exactly")
         passed(f"{ranks} ranks: a function's results are taken over, and stay when the earlier run is gone")
+        end_of_short_form()
 
         earlier, later = runs / f"networks-{ranks}", runs / f"networks-{ranks}-later"
         folder.run(ranks, "evolve", "networks.yaml", "--run", earlier)

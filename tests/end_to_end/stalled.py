@@ -8,7 +8,7 @@ import signal
 import socket
 import time
 
-from harness import TINY, Folder, check, end, has_handled, individuals, listens, passed, ranks_of, wait_for
+from harness import TINY, Folder, check, end, end_of_short_form, has_handled, individuals, listens, passed, ranks_of, wait_for
 
 CONFIG = (TINY.replace("evaluations: 12", "evaluations: 6").replace("samples: 600", "samples: 4000").replace("size: 12", "size: 20")
           .replace("epochs: 3", "epochs: 6").replace("islands: 2}", "islands: 2, timeout_seconds: 10}"))
@@ -61,6 +61,7 @@ def stop_one(ranks, victim, named, *arguments):
 
 stop_one(4, 1, f"rank 1 on {HOST}")
 passed("a stopped follower ends the job, and is named; the next start goes on and uses the budget exactly")
+end_of_short_form()
 stop_one(2, 1, f"worker 1 (rank 1 on {HOST})", "--set", "workers.ranks=1")
 passed("a stopped leader of a worker of one rank does, too")
 stop_one(2, 0, f"worker 0 (rank 0 on {HOST})", "--set", "workers.ranks=1")
