@@ -107,14 +107,14 @@ kill_rank() {  # RANK
         exit 1' || fail "rank $1 does not run"
 }
 
-# The job bears the run's name, and its comment says how far it is.
+# The job has the run's name, and its comment says at the end how far it came.
 completes() {
     local id
     id=$(FINCH_COMMENT_SECONDS=1 submit)
     wait_for_completion "$id"
     check_run
     [ "$(job "$id" JobName)" = run ] || fail "the job is called $(job "$id" JobName)"
-    on_head scontrol show job "$id" | grep -qE "^ *Comment=[0-9]+/$budget( best 0\.[0-9]+)? *$" || fail "the comment"
+    on_head scontrol show job "$id" | grep -qE "^ *Comment=$budget/$budget best 0\.[0-9]+ *$" || fail "the comment"
 }
 
 has_all_ranks() { grep -q ': 4 ranks on 2 nodes' "$work/output" || fail "not 4 ranks on 2 nodes"; }

@@ -1,44 +1,57 @@
 #!/usr/bin/env python3
-"""What it costs to compile a module's sources together (FINCH_UNITY) and each alone.
+"""How long builds take, without a compiler cache: the program without CUDA, with CUDA for one architecture, with the tests as
+tools/test.sh builds them; and again after a change of one file.
 
-    tools/bench/build_time.py [TARGET] ...
+    tools/bench/build_time.py [NAME ...]      (all of NAMES; 15 minutes on two cores)
 
-Compiles the sources of each target (finch_report, finch_island, test_island) both ways, without a cache, and prints the seconds of processor time and their ratio.
+Prints wall and processor time of each, in seconds, and the processor's name. Times hold for an idle machine only.
 """
-import json
+import argparse
+import os
 import pathlib
-import re
 import resource
 import subprocess
-import sys
 import tempfile
+import time
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+BUILDS = {"program": ["-DBUILD_TESTING=OFF", "-DFINCH_CUDA=OFF"],
+          "cuda": ["-DBUILD_TESTING=OFF", "-DFINCH_CUDA=ON", "-DCMAKE_CUDA_ARCHITECTURES=90"],
+          "tests": ["-DBUILD_TESTING=ON", "-DCMAKE_CUDA_ARCHITECTURES=80-virtual"]}
+CHANGES = ("src/search/propagators/tpe.cpp", "include/finch/search/individual.hpp", "src/evaluate/cnn_evaluator.cpp")
 
 
-def processor_seconds():
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+def measured(command):
+    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=os.environ | {"CCACHE_DISABLE": "1"})
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.monotonic() - begin, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def compile_all(build, target):
-    commands = [command for command in json.loads((build / "compile_commands.json").read_text()) if f"/{target}.dir/" in command["command"]]
-    before = processor_seconds()
-    for command in commands:
-        subprocess.run(re.sub(r" -o \S+ -c ", " -o /dev/null -c ", command["command"]), shell=True, cwd=command["directory"], check=True)
-    return processor_seconds() - before, len(commands)
+def build(folder):
+    return measured(["cmake", "--build", folder, "--parallel", str(os.cpu_count())])
 
 
 def main():
-    with tempfile.TemporaryDirectory(prefix="finch-bench-") as folder:
-        builds = {}
-        for unity in ("OFF", "ON"):
-            builds[unity] = pathlib.Path(folder) / unity
-            subprocess.run(["cmake", "-S", SOURCE, "-B", builds[unity], "-G", "Ninja", "-DFINCH_CUDA=OFF", f"-DFINCH_UNITY={unity}"], check=True, stdout=subprocess.DEVNULL)
-        for target in sys.argv[1:] or ["finch_report", "finch_island", "test_island"]:
-            alone, sources = compile_all(builds["OFF"], target)
-            together, units = compile_all(builds["ON"], target)
-            print(f"{target}: {sources} compilations {alone:.1f} s, {units} together {together:.1f} s: {alone / together:.2f} times", flush=True)
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BUILDS)}")
+    names = parser.parse_args().names or list(BUILDS)
+    model = next(line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name"))
+    print(f"{os.cpu_count()} cores of {model}, load {os.getloadavg()[0]:.1f}\n\nbuild: wall seconds, processor seconds")
+    with tempfile.TemporaryDirectory(prefix="finch-bench-") as scratch:
+        source = pathlib.Path(scratch) / "source"  # its files may be touched
+        subprocess.run(["git", "clone", "--quiet", SOURCE, source], check=True)
+        if (SOURCE / ".cache").exists():
+            (source / ".cache").symlink_to(SOURCE / ".cache")
+        for name in names:
+            folder = pathlib.Path(scratch) / name
+            subprocess.run(["cmake", "-S", source, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", *BUILDS[name]],
+                           check=True, stdout=subprocess.DEVNULL)
+            print(f"{name}: {'%.0f, %.0f' % build(folder)}", flush=True)
+            for change in CHANGES if name == "program" else ():
+                (source / change).touch()
+                print(f"{name} after a change of {change}: {'%.0f, %.0f' % build(folder)}", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()
