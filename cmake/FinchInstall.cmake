@@ -1,4 +1,4 @@
-# cmake --install BUILD --prefix DIR. Two components: program, and documentation (pages and the man page).
+# cmake --install BUILD --prefix DIR. Two components: program, and documentation.
 #
 # bin and share/finch are no GNUInstallDirs: the job script and the module file find the program by their own place, so that
 # DIR can be moved.
@@ -20,17 +20,15 @@ install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documentati
 
 # The program describes its own command line.
 if(CMAKE_CROSSCOMPILING)
-  message(STATUS "Neither man page nor completion: the program that would describe itself does not run here")
+  message(STATUS "No completion for bash: the program that would describe itself does not run here")
   return()
 endif()
-set(pages ${CMAKE_BINARY_DIR}/pages)
-add_custom_command(OUTPUT ${pages}/finch.1 ${pages}/finch
-  COMMAND ${CMAKE_COMMAND} -E make_directory ${pages}
-  COMMAND finch --man-page > ${pages}/finch.1
-  COMMAND finch --completion-table > ${pages}/table
-  COMMAND ${CMAKE_COMMAND} -E cat ${CMAKE_SOURCE_DIR}/tools/packaging/completion.bash ${pages}/table > ${pages}/finch
+set(completion ${CMAKE_BINARY_DIR}/completion)
+add_custom_command(OUTPUT ${completion}/finch
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${completion}
+  COMMAND finch --completion-table > ${completion}/table
+  COMMAND ${CMAKE_COMMAND} -E cat ${CMAKE_SOURCE_DIR}/tools/packaging/completion.bash ${completion}/table > ${completion}/finch
   DEPENDS finch ${CMAKE_SOURCE_DIR}/tools/packaging/completion.bash
-  COMMENT "Man page and completion of finch" VERBATIM)
-add_custom_target(finch_pages ALL DEPENDS ${pages}/finch.1 ${pages}/finch)
-install(FILES ${pages}/finch.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT documentation)
-install(FILES ${pages}/finch DESTINATION share/bash-completion/completions COMPONENT program)
+  COMMENT "Completion of finch" VERBATIM)
+add_custom_target(finch_completion ALL DEPENDS ${completion}/finch)
+install(FILES ${completion}/finch DESTINATION share/bash-completion/completions COMPONENT program)

@@ -49,8 +49,6 @@ python3-numpy      the same
 python3-h5py       the same
 python3-pil        tools/images_to_hdf5.py reads images with it
 git                versions of checkouts
-groff-base         finds fault with the man page
-man-db             finds the man page
 environment-modules  loads the module file
 "
 report_packages="

@@ -1,7 +1,7 @@
 // finch: parses the command line, runs one verb, and turns what it throws into a message and an exit code.
+#include "finch/app/completion.hpp"
 #include "finch/app/evolve.hpp"
 #include "finch/app/launch.hpp"
-#include "finch/app/manual.hpp"
 #include "finch/app/plan.hpp"
 #include "finch/app/replay.hpp"
 #include "finch/app/show.hpp"
@@ -318,18 +318,14 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
     by_itself(generating, [&line] { return generate_data(line.folder, line.samples, line.size, line.seed); });
 }
 
-/// For the build alone, which makes files to install of them: no part of the help.
-void add_descriptions(CLI::App& app) {
-    const auto add = [&app](const std::string& name, std::string (*describe)(const CLI::App&)) {
-        app.add_flag_callback(name,
-                              [&app, describe] {
-                                  fmt::print("{}", describe(app));
-                                  throw CLI::Success();
-                              })
-            ->group("");
-    };
-    add("--man-page", man_page);
-    add("--completion-table", completion_table);
+/// For the build alone, which installs bash's completion: no part of the help.
+void add_completion_table(CLI::App& app) {
+    app.add_flag_callback("--completion-table",
+                          [&app] {
+                              fmt::print("{}", completion_table(app));
+                              throw CLI::Success();
+                          })
+        ->group("");
 }
 
 /// Says so where the first argument is no verb. Returns whether it is one, or an option.
@@ -366,7 +362,7 @@ int main(int argc, char** argv) {
     finch::app::add_reading_verbs(app, line);
     finch::app::add_status(app, line);
     finch::app::add_simulation(app, line);
-    finch::app::add_descriptions(app);
+    finch::app::add_completion_table(app);
     app.footer(
         "Exit codes: 0 done; 1 a search without a result, or a fault; 2 the input is wrong; 75 stopped early, start it "
         "again to go on; anything else a fault.");

@@ -187,8 +187,7 @@ bool has_shared_host_name(const std::string& node) noexcept {
 }
 
 int automatic_islands(int workers) noexcept {
-    constexpr int most_workers = 256;  // of an island whose leaders all hear of every result
-    return std::max(1, (workers + most_workers - 1) / most_workers);
+    return std::max(1, (workers + most_workers_of_island - 1) / most_workers_of_island);
 }
 
 std::vector<int> node_of_island(const Layout& layout) {
@@ -207,6 +206,13 @@ Layout make_layout(const std::vector<std::string>& node_of_rank, const LayoutOpt
         throw ConfigError("a layout needs at least one rank");
     }
     const std::vector<int> sizes = island_sizes(static_cast<int>(node_of_rank.size()), options);
+    if (const int most = *std::max_element(sizes.begin(), sizes.end()); most > most_workers_of_island) {
+        const int workers = std::accumulate(sizes.begin(), sizes.end(), 0);
+        throw ConfigError(fmt::format(
+            "workers.islands: {} in one island, whose leaders all hear of every result; accepted: "
+            "at most {}, so {} islands or more for {}, or auto",
+            counted(most, "worker"), most_workers_of_island, automatic_islands(workers), counted(workers, "worker")));
+    }
     Layout layout;
     layout.islands = static_cast<int>(sizes.size());
     for (std::size_t island = 0; island < sizes.size(); ++island) {

@@ -184,8 +184,7 @@ void Worker::start(search::Individual individual) {
     individual.attempt.restart = options_.restart;
     individual.attempt.worker = options_.self;
     individual.ranks = options_.ranks;
-    const bool is_told =
-        (propagator_.looks_at_training() || tells_of_starts_) && leaders_of(island()).size() <= most_told;
+    const bool is_told = propagator_.looks_at_training() || tells_of_starts_;
     if (publish(search::Started{individual}, is_told ? leaders_of(island()) : std::vector<std::int32_t>())) {
         evaluator_.start(std::move(individual));
     }
@@ -203,7 +202,7 @@ void Worker::settle(search::Individual individual) {
     }
     // Of an earlier start it may be another island's: whose leaders breed with it.
     search::mark_bad_loss(individual);
-    if (!publish(search::Result{individual}, told_of(individual))) {
+    if (!publish(search::Result{individual}, leaders_of(population_.island_now(individual.island)))) {
         return;
     }
     if (individual.is_reused()) {
@@ -223,8 +222,7 @@ void Worker::tell_progress() {
         const search::Individual* known = population_.find(individual.id);
         const bool is_at_rung = known == nullptr || known->pruning->rung < individual.pruning->rung;
         const int island = population_.island_now(individual.island);
-        const bool is_told = is_at_rung && leaders_of(island).size() <= most_told;
-        publish(search::Started{std::move(individual)}, is_told ? leaders_of(island) : std::vector<std::int32_t>());
+        publish(search::Started{std::move(individual)}, is_at_rung ? leaders_of(island) : std::vector<std::int32_t>());
     }
 }
 

@@ -35,10 +35,8 @@ search::Stage Worker::stage() const {
     }
     if (evaluations > 0) {
         const double share = static_cast<double>(evaluations * count) / workers();
-        const auto settled = gossips(island()) ? static_cast<double>(stage.births)
-                                               : static_cast<double>(population_.settled_on(island()));
         stage.evaluations = std::max<std::int64_t>(1, std::llround(share));
-        stage.budget_used = settled / share;
+        stage.budget_used = static_cast<double>(population_.settled_on(island())) / share;
     }
     const double hours = (hooks_.steady_seconds() - began_) / 3600;
     if (budget.hours) {
@@ -49,10 +47,7 @@ search::Stage Worker::stage() const {
             std::max(stage.budget_used, (options_.node_hours_before + options_.nodes * hours) / *budget.node_hours);
     }
     if (budget.epochs) {
-        auto epochs = static_cast<double>(population_.epochs_on(island()));
-        if (const std::size_t known = population_.settled_on(island()); gossips(island()) && known > 0) {
-            epochs *= static_cast<double>(stage.births) / static_cast<double>(known);
-        }
+        const auto epochs = static_cast<double>(population_.epochs_on(island()));
         stage.budget_used = std::max(
             stage.budget_used, epochs * workers() / static_cast<double>(count) / static_cast<double>(*budget.epochs));
     }

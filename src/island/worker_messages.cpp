@@ -10,9 +10,6 @@
 namespace finch::island {
 namespace {
 
-constexpr std::size_t least_spread = 16;  ///< of a large island's best
-constexpr int told_by_each = 4;
-
 /// As it travels to all but the archivist, who alone keeps learning curves.
 search::Record without_curve(search::Record record) {
     if (auto* result = std::get_if<search::Result>(&record)) {
@@ -22,47 +19,6 @@ search::Record without_curve(search::Record record) {
 }
 
 }  // namespace
-
-// Large islands spread the best by rumor mongering (Demers et al. 1987): who hears of one tells it to a few others,
-// until nearly all know it. World rank 0 hears of everything from those who bred it.
-std::vector<std::int32_t> Worker::told_of(const search::Individual& individual) {
-    const int island = population_.island_now(individual.island);
-    const std::vector<std::int32_t>& leaders = leaders_of(island);
-    if (!gossips(island)) {
-        return leaders;
-    }
-    const std::size_t spread = std::clamp(propagator_.population(), least_spread, most_told);
-    const auto best = population_.best(island, spread);
-    if (!individual.ranks_by_loss() || (best.size() == spread && search::better(*best.back(), individual))) {
-        return {};
-    }
-    RandomStream random(options_.seed, Purpose::exchange, individual.id.value,
-                        static_cast<std::uint32_t>(options_.self) + 1);
-    std::vector<std::int32_t> told;
-    for (int i = 0; i < told_by_each; ++i) {
-        told.push_back(leaders[static_cast<std::size_t>(random.below(leaders.size()))]);
-    }
-    std::sort(told.begin(), told.end());
-    told.erase(std::unique(told.begin(), told.end()), told.end());
-    return told;
-}
-
-/// With several objectives a loss does not say what is among the best.
-bool Worker::gossips(int island) const {
-    return leaders_of(island).size() > most_told && population_.costs().empty();
-}
-
-void Worker::pass_on(const search::Record& record) {
-    const auto* result = std::get_if<search::Result>(&record);
-    if (result == nullptr || state_ != State::searching || !gossips(island())) {
-        return;
-    }
-    for (const std::int32_t worker : told_of(result->individual)) {
-        if (worker != options_.self && worker != 0) {
-            send(worker, record);
-        }
-    }
-}
 
 void Worker::receive() {
     for (const comm::Envelope& envelope : mailbox_.take()) {
@@ -89,9 +45,7 @@ void Worker::handle(const search::Record& record, int from) {
     } else if (const auto* sign = std::get_if<search::Alive>(&record)) {
         liveness_.heard(from, hooks_.steady_seconds(), sign->seconds);
     } else {
-        if (merge(record, from)) {
-            pass_on(record);
-        }
+        merge(record, from);
     }
 }
 
@@ -124,7 +78,7 @@ void Worker::answer_requests() {
 }
 
 /// Merges what a record of the worker `from` says; false where it was known.
-bool Worker::merge(const search::Record& record, int from) {
+void Worker::merge(const search::Record& record, int from) {
     if (archivist_) {
         archivist_->merge(record, from);
     }
@@ -137,7 +91,6 @@ bool Worker::merge(const search::Record& record, int from) {
         }
         observer_.settled(result->individual, population_);
     }
-    return is_new;
 }
 
 bool Worker::publish(search::Record record, std::vector<std::int32_t> to) {

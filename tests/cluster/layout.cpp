@@ -112,6 +112,14 @@ TEST_CASE("make_layout: fills the groups node by node, whatever Slurm's distribu
     }
 }
 
+TEST_CASE("make_layout: refuses islands of more than 256 workers, and names how many islands fit") {
+    CHECK(refusal(256, deal(1, 1)).empty());
+    CHECK(refusal(600, deal(1, 0)).empty());
+    CHECK(refusal(600, deal(1, 2)).find("300 workers in one island") != std::string::npos);
+    CHECK(refusal(600, deal(1, 2)).find("3 islands or more") != std::string::npos);
+    CHECK(refusal(258, deal(1, 1, {257, 1})).find("2 islands or more") != std::string::npos);
+}
+
 TEST_CASE("make_layout: world rank 0 leads worker 0, and a leader's place says so") {
     for (const Row& row : rows) {
         CAPTURE(row.what);

@@ -10,9 +10,9 @@ bin/finch bin/finch-launcher bin/finch-report
 share/finch/jobs/evolve.sbatch share/finch/configs/sphere.yaml share/finch/configs/command/train.py share/finch/modulefiles/finch
 share/finch/tools/report.py share/finch/tools/reporting/page.py share/finch/tools/python/finch_objective.py
 share/doc/finch/README.md share/doc/finch/CHANGELOG.md share/doc/finch/docs/slurm.md
-share/man/man1/finch.1 share/bash-completion/completions/finch
+share/bash-completion/completions/finch
 """.split()
-PLACES = r"bin/finch(-launcher|-report)?|share/(finch/(jobs|configs|modulefiles|tools)|doc/finch|man/man1|bash-completion/completions)/.*"
+PLACES = r"bin/finch(-launcher|-report)?|share/(finch/(jobs|configs|modulefiles|tools)|doc/finch|bash-completion/completions)/.*"
 
 
 def runpath(program):

@@ -38,7 +38,10 @@ struct Layout {
 /// Whether names_of_nodes() gave it a number, which no host's name has.
 [[nodiscard]] bool has_shared_host_name(const std::string& node) noexcept;
 
-/// As few islands as have at most 256 workers each.
+/// All leaders of an island hear of every result there.
+inline constexpr int most_workers_of_island = 256;
+
+/// As few islands as have at most so many workers each.
 [[nodiscard]] int automatic_islands(int workers) noexcept;
 
 /// The node on which each island's first leader is, numbered from 0 in the order of islands.
@@ -47,7 +50,7 @@ struct Layout {
 /// Fills the groups node by node: worker w is the w-th group of `ranks_per_worker` ranks in the order of (node's first
 /// world rank, world rank). World rank 0 always leads worker 0. `node_of_rank`: the node's name, by world rank. A pure
 /// function. Throws ConfigError where the ranks are no multiple of the group size or the workers are too few for the
-/// islands, naming the nearest counts that fit.
+/// islands or too many for one island, naming the nearest counts that fit.
 [[nodiscard]] Layout make_layout(const std::vector<std::string>& node_of_rank, const LayoutOptions& options);
 
 }  // namespace finch::cluster

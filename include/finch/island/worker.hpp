@@ -88,9 +88,6 @@ public:
 /// on world rank 0, an orderly stop because no evaluation gives a result.
 enum class ExitReason { complete, stopped, urgent, storage, gave_up };
 
-/// An island of more leaders spreads its best by gossip; in others every leader hears of everything.
-inline constexpr std::size_t most_told = 256;
-
 /// The asynchronous life of a worker, on its leader: receive, breed, advance, settle, exchange, stop. No thread, and
 /// nothing in it waits. `archive` is given on world rank 0 alone, which is the archivist.
 class Worker {
@@ -142,7 +139,7 @@ private:
     void handle(const search::Record& record, int from);
     void handle_lease(const search::LeaseMessage& message);
     void answer_requests();
-    bool merge(const search::Record& record, int from);
+    void merge(const search::Record& record, int from);
     /// Journals `record`, then tells `to` and the archivist, each once. False if it could not be written: nobody heard
     /// of it.
     bool publish(search::Record record, std::vector<std::int32_t> to);
@@ -152,13 +149,6 @@ private:
     void check_liveness();
     void announce(double seconds);
     void announce_if_long(double last_seconds);
-    /// The leaders of the island of `individual`, a result, that are told of it: all; in a large island some at random,
-    /// and only of what is among its best.
-    [[nodiscard]] std::vector<std::int32_t> told_of(const search::Individual& individual);
-    /// Whether the leaders of `island` hear of its best alone.
-    [[nodiscard]] bool gossips(int island) const;
-    /// In a large island: tells others of what is among its best and came to be known here.
-    void pass_on(const search::Record& record);
     void notify(const search::Record& record);
     void send(std::int32_t to, const search::Record& record);
     void send_lease(search::LeaseMessage::Kind kind, std::int64_t count);

@@ -6,11 +6,7 @@ namespace CLI {
 class App;
 }
 
-/// The command line described by itself, for what is installed beside the program.
 namespace finch::app {
-
-/// finch(1), in roff: every verb with its arguments and options.
-[[nodiscard]] std::string man_page(const CLI::App& app);
 
 /// What bash's completion (tools/packaging/completion.bash) knows: the variable `_finch_command_line` with a line
 /// "VERB|NAME|TYPE" for each option, and "VERB||TYPE" for each argument in its order. TYPE is what the help calls it
