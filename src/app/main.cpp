@@ -33,7 +33,6 @@ struct CommandLine {
     ShowOptions show;
     ExportOptions exported;
     TestOptions test;
-    SimulateOptions simulation;
     std::vector<std::string> genes;
     std::string id;
     double tolerance = 1e-6;  ///< of a replay
@@ -165,27 +164,6 @@ void add_measuring_verbs(CLI::App& app, CommandLine& line) {
             return doctor::examine(session);
         },
         BadLaunch::tell);
-}
-
-void add_simulation(CLI::App& app, CommandLine& line) {
-    CLI::App* simulating = app.add_subcommand(
-        "simulate", "run the search of a function objective in virtual time, with any number of workers");
-    SimulateOptions& options = line.simulation;
-    simulating->add_option("config", options.config, "the configuration (YAML)")->required()->type_name("CONFIG");
-    add_settings(*simulating, options.settings);
-    simulating->add_option("--workers", options.workers, "simulated, in place of ranks")
-        ->required()
-        ->check(CLI::Range(1, 1 << 20));
-    simulating->add_option(
-        "--durations", options.durations,
-        "of evaluations: lognormal:MEDIAN,SPREAD, constant:SECONDS or recorded:RUN (default: the objective's "
-        "seconds and spread, or lognormal:60,0.5)");
-    simulating->add_option("--seeds", options.seeds, "1..10, 3 or 1,5,9 (default: the configuration's)");
-    simulating->add_option("--message-seconds", options.message_seconds, "that a message between two leaders takes")
-        ->check(CLI::Range(0.0, 3600.0));
-    simulating->add_option("--csv", options.csv, "a file for a row per seed")->type_name("FILE");
-    simulating->callback(
-        [&line] { line.run = [&line] { return alone([&line] { return simulate_runs(line.simulation); }); }; });
 }
 
 void add_planning(CLI::App& app, CommandLine& line) {
@@ -361,7 +339,6 @@ int main(int argc, char** argv) {
     finch::app::add_planning(app, line);
     finch::app::add_reading_verbs(app, line);
     finch::app::add_status(app, line);
-    finch::app::add_simulation(app, line);
     finch::app::add_completion_table(app);
     app.footer(
         "Exit codes: 0 done; 1 a search without a result, or a fault; 2 the input is wrong; 75 stopped early, start it "

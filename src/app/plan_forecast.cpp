@@ -38,8 +38,8 @@ private:
     std::vector<double> values_;
 };
 
-std::vector<simulate::SampledIndividual> trained(const MeasuredWorkers& workers) {
-    std::vector<simulate::SampledIndividual> individuals;
+std::vector<SampledIndividual> trained(const MeasuredWorkers& workers) {
+    std::vector<SampledIndividual> individuals;
     for (const auto& individual : workers.sample) {
         if (individual) {
             individuals.push_back(*individual);
@@ -50,7 +50,7 @@ std::vector<simulate::SampledIndividual> trained(const MeasuredWorkers& workers)
 
 Distribution seconds_of(const MeasuredWorkers& workers) {
     std::vector<double> seconds;
-    for (const simulate::SampledIndividual& individual : trained(workers)) {
+    for (const SampledIndividual& individual : trained(workers)) {
         seconds.push_back(individual.seconds);
     }
     return Distribution(std::move(seconds));
@@ -118,7 +118,7 @@ Unit unit_for(double longest) {
                                            : Unit{"seconds", 1};
 }
 
-std::string range_text(const simulate::Interval& interval, double unit) {
+std::string range_text(const Interval& interval, double unit) {
     return fmt::format("{:.3g} ({:.3g} to {:.3g})", interval.median / unit, interval.low / unit, interval.high / unit);
 }
 
@@ -126,7 +126,7 @@ struct Layout {
     const MeasuredWorkers* workers;
     config::Config config;
     cluster::Layout places;
-    simulate::Forecast forecast;
+    Forecast forecast;
 };
 
 int nodes_of(const Question& question) {
@@ -147,11 +147,11 @@ std::vector<Layout> layouts_of(const config::Config& config, const Question& que
             config::Config own =
                 config::parse(config.text(), "the plan", {fmt::format("workers.ranks={}", workers.ranks)});
             cluster::Layout places = cluster::make_layout(question.node_of_rank, layout_options(own));
-            const simulate::Workforce workforce{.workers = static_cast<int>(places.leaders.size()),
-                                                .slots = own.workers.slots,
-                                                .nodes = nodes_of(question)};
-            simulate::Forecast forecast = simulate::forecast(own.budget, workforce, individuals, own.seed);
-            layouts.push_back({&workers, std::move(own), std::move(places), forecast});
+            const Workforce workforce{.workers = static_cast<int>(places.leaders.size()),
+                                      .slots = own.workers.slots,
+                                      .nodes = nodes_of(question)};
+            Forecast expected = forecast(own.budget, workforce, individuals, own.seed);
+            layouts.push_back({&workers, std::move(own), std::move(places), expected});
         } catch (const ConfigError& error) {
             refused += fmt::format("{:>6}  not possible: {}\n", workers.ranks, error.what());
         }
@@ -172,7 +172,7 @@ bool is_better(const Layout& a, const Layout& b) {
 }
 
 /// "200"; "1500 (1400 to 1600)" where it is not the same in all forecasts.
-std::string evaluations_text(const simulate::Interval& evaluations) {
+std::string evaluations_text(const Interval& evaluations) {
     return evaluations.low == evaluations.high ? fmt::format("{:.0f}", evaluations.median) : range_text(evaluations, 1);
 }
 
@@ -187,7 +187,7 @@ std::string verdict(const std::vector<Layout>& layouts) {
 }
 
 std::string row_text(const Layout& layout, const Unit& unit, int nodes, std::int64_t starts) {
-    const simulate::Forecast& forecast = layout.forecast;
+    const Forecast& forecast = layout.forecast;
     return fmt::format("{:>6} {:>8} {:>25} {:>12.3g} {:>28} {:>7}\n", layout.workers->ranks,
                        layout.places.leaders.size(), range_text(forecast.hours, unit.seconds / seconds_per_hour),
                        forecast.hours.median * nodes, evaluations_text(forecast.evaluations),
@@ -216,7 +216,7 @@ std::string job_script() {
 }
 
 /// A limit in which the whole search ends in one start.
-double limit_for(const simulate::Forecast& forecast, double seconds_of_start) {
+double limit_for(const Forecast& forecast, double seconds_of_start) {
     constexpr double reserve = 1.25;
     return reserve * (forecast.hours.high * seconds_per_hour + seconds_of_start) + seconds_to_stop + 60;
 }
@@ -295,7 +295,7 @@ std::string measured_text(const config::Config& config, const Measured& measured
 
 std::string layouts_text(const config::Config& config, const PlanOptions& options, const Question& question,
                          const data::Datasets& datasets, const Measured& measured, std::optional<double> time_limit) {
-    if (!simulate::is_foreseeable(config.budget)) {
+    if (!is_foreseeable(config.budget)) {
         return "search.budget.target_loss alone ends this search: how long that takes cannot be foreseen\n";
     }
     const bool plans_gpus = question.gpus_per_node > 0 && cluster::may_use_cuda(config.workers.device);
@@ -325,7 +325,7 @@ std::string layouts_text(const config::Config& config, const PlanOptions& option
     std::int64_t starts_of_best = 0;
     for (const Layout& layout : layouts) {
         const std::int64_t starts =
-            simulate::starts_of(layout.forecast.hours.median, limit, measured.seconds_of_start, seconds_to_stop);
+            starts_of(layout.forecast.hours.median, limit, measured.seconds_of_start, seconds_to_stop);
         starts_of_best = &layout == &best ? starts : starts_of_best;
         text += row_text(layout, unit, nodes, starts);
     }

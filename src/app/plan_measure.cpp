@@ -154,7 +154,7 @@ private:
 };
 
 /// The shorter time, if there is one.
-std::optional<double> shorter(const std::optional<simulate::SampledIndividual>& before, std::optional<double> now) {
+std::optional<double> shorter(const std::optional<SampledIndividual>& before, std::optional<double> now) {
     return before && now ? std::optional(std::min(before->seconds, *now)) : now;
 }
 

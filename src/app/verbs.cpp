@@ -7,8 +7,6 @@
 #include "finch/base/words.hpp"
 #include "finch/report/export.hpp"
 #include "finch/report/status.hpp"
-#include "finch/simulate/arguments.hpp"
-#include "finch/simulate/tables.hpp"
 
 #include <cstdio>
 #include <fstream>
@@ -29,21 +27,6 @@ std::filesystem::path directory_asked_about(const RunOptions& options) {
         throw ConfigError(fmt::format("{}: there is no run here ({})", options.config.string(), link));
     }
     return run_directory_of(config::load(options.config, options.settings), options);
-}
-
-constexpr const char* default_durations = "lognormal:60,0.5";
-
-std::vector<double> seconds_recorded_in(const std::string& run) {
-    search::Population population(search::ExchangeKind::none, 1);
-    read_run(run).recovered.move_into(population);
-    return simulate::recorded_seconds(population);
-}
-
-/// Throws ConfigError where it cannot be written.
-void write_line(std::ofstream& file, const std::filesystem::path& path, const std::string& line) {
-    if (!(file << line << std::flush)) {
-        throw ConfigError(fmt::format("--csv: {} cannot be written", path.string()));
-    }
 }
 
 report::Format parse_format(const std::string& text) {
@@ -89,37 +72,6 @@ int status_of_several(const std::vector<std::filesystem::path>& runs) {
     }
     fmt::print("{}", report::status_table(all, unix_seconds()));
     return report::exit_code(all);
-}
-
-int simulate_runs(const SimulateOptions& options) {
-    const config::Config config = config::load(options.config, options.settings);
-    simulate::Options simulation{options.workers, {}, options.message_seconds};
-    const auto* const function = std::get_if<config::FunctionObjective>(&config.objective);
-    const bool configured = function != nullptr && function->seconds > 0 && options.durations.empty();
-    simulation.duration =
-        configured ? function->duration()
-                   : simulate::parse_durations(options.durations.empty() ? default_durations : options.durations,
-                                               seconds_recorded_in);
-    const std::vector<std::uint64_t> seeds =
-        options.seeds.empty() ? std::vector{config.seed} : simulate::parse_seeds(options.seeds);
-    simulate::check(config, simulation);
-    std::ofstream csv;
-    if (options.csv) {
-        csv.open(*options.csv);
-        write_line(csv, *options.csv, simulate::csv_heading());
-    }
-    fmt::print("{}", simulate::heading(config, simulation));
-    std::vector<simulate::Result> results;
-    for (const std::uint64_t seed : seeds) {
-        const simulate::Result& result = results.emplace_back(simulate::run(config, simulation, seed));
-        fmt::print("{}", simulate::row(config, result));
-        std::fflush(stdout);
-        if (options.csv) {
-            write_line(csv, *options.csv, simulate::csv_row(config, simulation, result));
-        }
-    }
-    fmt::print("{}", results.size() > 1 ? simulate::summary(config, results) : "");
-    return exit_done;
 }
 
 int print_config() {

@@ -55,7 +55,8 @@ void check_rounded(Shape shape, double scale) {
             double{static_cast<float>(grad_y[i]) * static_cast<float>(reference::slope(shape.activation, y[i]))};
     }
     shape.activation = Activation::none;
-    const reference::Gradients expected = reference::backward(shape, x, parameters, y, rounded_to_half(grad_y, grad_y.size()));
+    const reference::Gradients expected =
+        reference::backward(shape, x, parameters, y, rounded_to_half(grad_y, grad_y.size()));
     const Buffer grad_x = on_device(device, Tensor(x.size(), 77));
     const Buffer grad_parameters = on_device(device, Tensor(parameters.size(), 77));
     backward(device, *trial.operation, trial.device_x, trial.device_y, on, grad_x, grad_parameters);

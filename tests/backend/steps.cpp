@@ -36,7 +36,8 @@ void check_steps(const Rule& rule, double rate) {
     const auto device = make_device();
     const Labels labels({0});
     const auto context = device->make_step_context(labels.images(), 1);
-    // Small, so that float holds what a step of Adadelta's first size (1e-3) adds to it to better than the step_tolerance.
+    // Small, so that float holds what a step of Adadelta's first size (1e-3) adds to it to better than the
+    // step_tolerance.
     const Tensor start = normal_tensor(random, count, 0.05);
     std::vector<reference::OptimizedParameter> expected(count);
     const Buffer parameters = on_device(*device, start);

@@ -45,7 +45,7 @@ with Folder() as folder:
     folder.write("tiny.yaml", TINY)
     os.symlink("loop", folder.path / "loop")
     for name in ("loop", "x" * 300):
-        for verb, *more in (["status"], ["show"], ["export", "--format", "csv"], ["plan"], ["simulate", "--workers", "2"]):
+        for verb, *more in (["status"], ["show"], ["export", "--format", "csv"], ["plan"]):
             output = folder.run(0, verb, name, *more, expect=2)
             check(output.startswith(f"finch: {name}: ") and output.count("\n") == 1 and "filesystem error" not in output, output)
         check(f"{name}: there is no run here" in folder.run(0, "status", name, "nowhere", expect=2), f"finch status of two names no {name}")

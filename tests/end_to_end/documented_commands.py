@@ -143,7 +143,7 @@ def make_checkout(folder):
         shutil.copytree(SOURCE / name, root / name)
     places = [root / "build", root / "bin", root / "installed" / "bin"]
     cases = "\n    ".join(f'"{verb} "*{name}) more=({" ".join("--set " + shlex.quote(setting) for setting in settings if verb != "train" or "search" not in setting)}) ;;'
-                          for verb in ("plan", "evolve", "train", "simulate") for name, settings in SMALLER.items())
+                          for verb in ("plan", "evolve", "train") for name, settings in SMALLER.items())
     for place in places:
         place.mkdir(parents=True)
         executable(place / "finch", STANDINS["finch"].format(cases=cases, finch=FINCH))

@@ -1,9 +1,14 @@
-"""finch simulate: what it prints and writes, that it does what a real worker does, and what it refuses."""
+"""build/bench_simulate: what it prints and writes, that it does what a real worker does, and what it refuses."""
 import csv
+import os
 import re
 import statistics
+import subprocess
+import sys
 
 from harness import TINY, Folder, check, individuals, passed
+
+SIMULATE = os.path.abspath(sys.argv[2])
 
 CONFIG = """
 name: rastrigin
@@ -36,6 +41,12 @@ REFUSED = {
 }
 
 
+def simulated(folder, *arguments, expect=0):
+    done = subprocess.run([SIMULATE, *arguments], cwd=folder.path, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    check(done.returncode == expect, f"{arguments}: exit code {done.returncode}, expected {expect}\n{done.stdout}")
+    return done.stdout
+
+
 def rows_of(path):
     with open(path, newline="") as file:
         return list(csv.DictReader(file))
@@ -43,7 +54,7 @@ def rows_of(path):
 
 def median_best(folder, function, dimensions, propagator):
     folder.write("auto.yaml", AUTO.replace("FUNCTION", function).replace("DIMENSIONS", str(dimensions)).replace("PROPAGATOR", propagator))
-    folder.run(0, "simulate", "auto.yaml", "--workers", "16", "--durations", "lognormal:60,0.5", "--seeds", "101..103", "--csv", "auto.csv")
+    simulated(folder, "auto.yaml", "--workers", "16", "--durations", "lognormal:60,0.5", "--seeds", "101..103", "--csv", "auto.csv")
     return statistics.median(float(row["best"]) for row in rows_of(folder.path / "auto.csv"))
 
 
@@ -55,8 +66,8 @@ with Folder() as folder:
 
 with Folder() as folder:
     folder.write("rastrigin.yaml", CONFIG)
-    simulate = ("simulate", "rastrigin.yaml", "--workers", "9")
-    output = folder.run(0, *simulate, "--durations", "lognormal:60,0.5", "--seeds", "1..4", "--csv", "a.csv")
+    simulate = ("rastrigin.yaml", "--workers", "9")
+    output = simulated(folder, *simulate, "--durations", "lognormal:60,0.5", "--seeds", "1..4", "--csv", "a.csv")
     for text in ("function rastrigin, dimensions 6, shifted and rotated, instance 2; workers 9, islands 3",
                  "60 s (median; log-normal, deviation 0.5)", "messages/evaluation", "memory/leader", "busy_fraction", "median"):
         check(text in output, f"the output does not say '{text}'\n{output}")
@@ -68,7 +79,7 @@ with Folder() as folder:
     for row in rows:
         check((row["function"], row["dimensions"], row["workers"], row["evaluations"]) == ("rastrigin", "6", "9", "400"), f"{row}")
         check(0 < float(row["best"]) < 100 and 0.5 < float(row["busy_fraction"]) <= 1, f"{row}")
-    folder.run(0, *simulate, "--seeds", "4,3,2,1", "--csv", "b.csv")
+    simulated(folder, *simulate, "--seeds", "4,3,2,1", "--csv", "b.csv")
     check(sorted(map(str, rows_of(folder.path / "b.csv"))) == sorted(map(str, rows)), "the same seeds gave other rows")
     check(not (folder.path / "runs").exists(), "a simulation made a run directory")
     passed("4 seeds: a table with quartiles and a file with a row each, the same when asked again")
@@ -77,15 +88,15 @@ with Folder() as folder:
     # One worker breeds in one order, whatever the evaluations last.
     folder.run(1, "evolve", "rastrigin.yaml", "--set", "workers.islands=1", "--set", "search.budget.evaluations=150")
     real = min(row["loss"] for row in individuals(folder.path / "runs/rastrigin").values())
-    folder.run(0, "simulate", "rastrigin.yaml", "--workers", "1", "--set", "workers.islands=1", "--set",
+    simulated(folder, "rastrigin.yaml", "--workers", "1", "--set", "workers.islands=1", "--set",
                "search.budget.evaluations=150", "--csv", "c.csv")
-    simulated = rows_of(folder.path / "c.csv")
-    check(float(simulated[0]["best"]) == real and simulated[0]["seed"] == "5", f"one real worker found {real}, simulated {simulated}")
+    rows = rows_of(folder.path / "c.csv")
+    check(float(rows[0]["best"]) == real and rows[0]["seed"] == "5", f"one real worker found {real}, simulated {rows}")
     passed("one simulated worker finds what one real worker finds, to the last bit")
 
     folder.run(1, "evolve", "tiny.yaml", "--run", "runs/trained", "--set", "workers.ranks=1", "--set", "workers.islands=1")
     seconds = sorted(row["finished"] - row["started"] for row in individuals(folder.path / "runs/trained").values())
-    output = folder.run(0, *simulate, "--durations", "recorded:runs/trained", "--set", "search.budget.evaluations=3000")
+    output = simulated(folder, *simulate, "--durations", "recorded:runs/trained", "--set", "search.budget.evaluations=3000")
     described = re.search(r"lasts (\S+) s \(median of 12 recorded: (\S+) to (\S+)\)", output)
     expected = ((seconds[5] + seconds[6]) / 2, seconds[0], seconds[-1])
     check(described and all(abs(float(told) / one - 1) < 1e-3 for told, one in zip(described.groups(), expected)), f"{expected}\n{output}")
@@ -94,12 +105,12 @@ with Folder() as folder:
     passed("evaluations last as long as the recorded trainings of a run of networks")
 
     for name, (arguments, text) in REFUSED.items():
-        output = folder.run(0, *simulate, *arguments, expect=2)
-        messages = [line for line in output.splitlines() if line.startswith("finch: ")]
+        output = simulated(folder, *simulate, *arguments, expect=2)
+        messages = [line for line in output.splitlines() if line.startswith("bench_simulate: ")]
         check(len(messages) == 1 and text in messages[0], f"{name}\n{output}")
-    output = folder.run(0, "simulate", "tiny.yaml", "--workers", "4", expect=2)
-    check(re.fullmatch(r"finch: .*trains networks.*benchmark functions only.*\n", output), f"a training is not refused\n{output}")
-    check("--workers" in folder.run(0, "simulate", "rastrigin.yaml", expect=2), "no workers are accepted")
-    folder.run(0, "simulate", "rastrigin.yaml", "--workers", "0", expect=2)
-    folder.run(0, *simulate, "--message-seconds", "-1", expect=2)
+    output = simulated(folder, "tiny.yaml", "--workers", "4", expect=2)
+    check(re.fullmatch(r"bench_simulate: .*trains networks.*benchmark functions only.*\n", output), f"a training is not refused\n{output}")
+    check("--workers" in simulated(folder, "rastrigin.yaml", expect=2), "no workers are accepted")
+    simulated(folder, "rastrigin.yaml", "--workers", "0", expect=2)
+    simulated(folder, *simulate, "--message-seconds", "-1", expect=2)
     passed(f"{len(REFUSED) + 4} refusals, each one message")

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "finch/island/worker.hpp"
-#include "finch/simulate/network.hpp"
 
+#include "simulate/network.hpp"
 #include "support/simulated_world.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include "finch/simulate/simulation.hpp"
+#include "simulate/simulation.hpp"
 
 #include "finch/base/error.hpp"
 

@@ -34,9 +34,8 @@ MODULES = {
     "config": (4, ["base", "cluster", "backend", "hdf5", "search", "comm", "nn", "data", "train", "island", "store"]),
     "report": (4, ["search", "store"]),
     "evaluate": (5, ["process", "island", "train", "store", "config"]),
-    "simulate": (5, ["island", "config"]),
     "doctor": (5, ["cluster", "energy", "backend", "comm", "data", "config"]),
-    "app": (6, ["process", "evaluate", "simulate", "doctor", "config", "report", "train", "island", "store"]),
+    "app": (6, ["process", "evaluate", "doctor", "config", "report", "train", "island", "store"]),
 }
 
 # One header of a module whose others stay closed.
@@ -213,10 +212,6 @@ PLANTED = [
     ("src/evaluate/a.cpp", '#include "finch/doctor/facts.hpp"', True),
     ("src/evaluate/a.cpp", '#include "finch/app/startup.hpp"', True),
     ("src/train/a.cpp", '#include "finch/evaluate/slots.hpp"', True),
-    ("src/simulate/a.cpp", '#include "finch/island/worker.hpp"', False),
-    ("src/simulate/a.cpp", '#include "finch/evaluate/slots.hpp"', True),
-    ("src/island/a.cpp", '#include "finch/simulate/network.hpp"', True),
-    ("src/app/a.cpp", '#include "finch/simulate/simulation.hpp"', False),
     ("src/doctor/a.cpp", '#include "finch/config/config.hpp"', False),
     ("src/doctor/a.cpp", '#include "finch/report/tables.hpp"', True),
     ("src/doctor/a.cpp", '#include "finch/app/startup.hpp"', True),

@@ -9,9 +9,9 @@
 #include "finch/search/pruning.hpp"
 
 #include "finch/base/format.hpp"
-#include "finch/simulate/tables.hpp"
 
 #include "recorded.hpp"
+#include "simulate/tables.hpp"
 #include "virtual_search.hpp"
 
 #include <algorithm>

@@ -11,9 +11,9 @@
 // Reads genomes, a line each, and answers with what is measured and what is true.
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
-#include "finch/simulate/tables.hpp"
 
 #include "problems.hpp"
+#include "simulate/tables.hpp"
 #include "virtual_search.hpp"
 
 #include <algorithm>

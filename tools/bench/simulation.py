@@ -20,6 +20,7 @@ import tempfile
 import h5py
 
 FINCH = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build/finch")
+SIMULATE = os.path.join(os.path.dirname(FINCH), "bench_simulate")
 REPETITIONS = int(sys.argv[2]) if len(sys.argv) > 2 else 3
 PART = sys.argv[3] if len(sys.argv) > 3 else "pairs busy large networks"
 EVALUATIONS_PER_RANK = 100
@@ -74,7 +75,7 @@ def real(folder, ranks, seed):
 
 
 def simulated(folder, ranks, seed, *options):
-    output = subprocess.run([FINCH, "simulate", "config.yaml", "--workers", str(ranks), "--seeds", str(seed), *options], cwd=folder, check=True,
+    output = subprocess.run([SIMULATE, "config.yaml", "--workers", str(ranks), "--seeds", str(seed), *options], cwd=folder, check=True,
                             stdout=subprocess.PIPE, text=True).stdout.splitlines()
     columns, row = output[-2].split(), output[-1].split()
     hours = float(row[columns.index("hours")])

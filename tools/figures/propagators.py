@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The figure of docs/search.md that shows propagators beside each other: propagators.py FINCH [-o FILE.svg] [--csv FILE]
+"""The figure of docs/search.md that shows propagators beside each other: propagators.py BENCH_SIMULATE [-o FILE.svg] [--csv FILE]
 
-Runs `finch simulate` for each propagator, function and budget with 8 workers and 11 seeds, and draws the median of the best loss and its
+Runs bench_simulate for each propagator, function and budget with 8 workers and 11 seeds, and draws the median of the best loss and its
 quartiles. The optimum lies at another place for each seed. With --csv the numbers stand in FILE too; a FILE that is there is drawn as it is.
 """
 import argparse
@@ -31,13 +31,13 @@ workers: {{ranks: 1, islands: 1}}
 """
 
 
-def measured(finch, propagator, title, budget):
+def measured(program, propagator, title, budget):
     """A row for each seed."""
     function, dimensions = FUNCTIONS[title]
     with tempfile.TemporaryDirectory() as folder:
         config, table = pathlib.Path(folder) / "figure.yaml", pathlib.Path(folder) / "figure.csv"
         config.write_text(CONFIG.format(function=function, dimensions=dimensions, propagator=PROPAGATORS[propagator], budget=budget))
-        done = subprocess.run([finch, "simulate", config, "--workers", str(WORKERS), "--durations", "lognormal:60,0.5", "--seeds", SEEDS, "--csv", table],
+        done = subprocess.run([program, config, "--workers", str(WORKERS), "--durations", "lognormal:60,0.5", "--seeds", SEEDS, "--csv", table],
                               capture_output=True, text=True, check=False)
         if done.returncode != 0:
             sys.exit(f"{propagator} on {title}: {done.stderr}")
@@ -45,10 +45,10 @@ def measured(finch, propagator, title, budget):
             return [{"propagator": propagator, "function": title, "budget": budget, "seed": row["seed"], "best": row["best"]} for row in csv.DictReader(rows)]
 
 
-def all_measured(finch):
+def all_measured(program):
     wanted = [(propagator, title, budget) for propagator in PROPAGATORS for title in FUNCTIONS for budget in BUDGETS]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        return [row for rows in pool.map(lambda one: measured(finch, *one), wanted) for row in rows]
+        return [row for rows in pool.map(lambda one: measured(program, *one), wanted) for row in rows]
 
 
 def lines_of(rows, title):
@@ -67,7 +67,7 @@ def lines_of(rows, title):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("finch")
+    parser.add_argument("program", help="build/bench_simulate")
     parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("docs/search-propagators.svg"))
     parser.add_argument("--csv", type=pathlib.Path)
     given = parser.parse_args()
@@ -75,7 +75,7 @@ def main():
         with given.csv.open() as file:
             rows = list(csv.DictReader(file))
     else:
-        rows = all_measured(os.path.abspath(given.finch))
+        rows = all_measured(os.path.abspath(given.program))
         if given.csv:
             with given.csv.open("w", newline="") as file:
                 writer = csv.DictWriter(file, rows[0].keys())

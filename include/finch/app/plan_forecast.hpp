@@ -1,7 +1,7 @@
 #pragma once
 
+#include "finch/app/forecast.hpp"
 #include "finch/app/plan.hpp"
-#include "finch/simulate/forecast.hpp"
 
 #include <optional>
 #include <string>
@@ -17,8 +17,8 @@ inline constexpr double seconds_to_stop = 180;
 /// On workers of so many ranks.
 struct MeasuredWorkers {
     int ranks = 1;
-    int threads = 1;                                                 ///< of each rank
-    std::vector<std::optional<simulate::SampledIndividual>> sample;  ///< nothing: it could not be trained
+    int threads = 1;                                       ///< of each rank
+    std::vector<std::optional<SampledIndividual>> sample;  ///< nothing: it could not be trained
 };
 
 /// Seconds of an individual with some values of a gene, as a configuration says them.

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "finch/app/evolve.hpp"
-#include "finch/simulate/simulation.hpp"
 
 #include <filesystem>
 
@@ -24,18 +23,6 @@ struct ExportOptions {
 
 /// Prints the run directory that status() would read, which need not exist.
 [[nodiscard]] int print_run_directory(const RunOptions& options);
-
-struct SimulateOptions {
-    std::filesystem::path config;
-    std::vector<std::string> settings;  ///< --set
-    int workers = 0;
-    std::string durations;  ///< empty: the configuration's, or lognormal:60,0.5 where it has none
-    std::string seeds;      ///< empty: the configuration's
-    double message_seconds = simulate::measured_message_seconds;
-    std::optional<std::filesystem::path> csv;
-};
-/// Simulates a run of a function objective for each seed, and prints what came of each and of all.
-[[nodiscard]] int simulate_runs(const SimulateOptions& options);
 
 [[nodiscard]] int print_config();
 /// Writes generated images as IDX files.

@@ -89,7 +89,7 @@ struct ScreenedOptions {
 /// As ScreenedOptions while an island has few results and the model costs less than a quarter of an evaluation, else as
 /// EvolutionOptions.
 struct AutomaticOptions {
-    double model_seconds = 2e-7;       ///< of breeding one individual, per squared result that the model knows
+    double model_seconds = 2e-7;        ///< of breeding one individual, per squared result that the model knows
     std::int64_t most_screened = 1000;  ///< results of an island that the model breeds from
 };
 [[nodiscard]] std::unique_ptr<Propagator> make(const AutomaticOptions& options, const Space& space, std::uint64_t seed);

@@ -1,13 +1,13 @@
-#include "finch/simulate/simulation.hpp"
+#include "simulate/simulation.hpp"
 
 #include "finch/base/clock.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/cluster/layout.hpp"
 #include "finch/island/worker.hpp"
-#include "finch/simulate/network.hpp"
 
 #include "population_bytes.hpp"
+#include "simulate/network.hpp"
 #include "virtual_evaluator.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include "finch/simulate/network.hpp"
+#include "simulate/network.hpp"
 
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"

@@ -1,4 +1,4 @@
-#include "finch/simulate/arguments.hpp"
+#include "simulate/arguments.hpp"
 
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"

@@ -1,5 +1,5 @@
 // How long a search takes, against searches whose end is known.
-#include "finch/simulate/forecast.hpp"
+#include "finch/app/forecast.hpp"
 
 #include "finch/base/error.hpp"
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 using namespace finch;
-using namespace finch::simulate;
+using namespace finch::app;
 
 namespace {
 

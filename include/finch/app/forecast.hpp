@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-namespace finch::simulate {
+namespace finch::app {
 
 /// Who works, as far as a forecast needs it.
 struct Workforce {
@@ -48,4 +48,4 @@ struct Forecast {
 [[nodiscard]] std::int64_t starts_of(double hours, double limit_seconds, double seconds_of_start,
                                      double seconds_to_stop);
 
-}  // namespace finch::simulate
+}  // namespace finch::app

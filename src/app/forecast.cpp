@@ -1,4 +1,4 @@
-#include "finch/simulate/forecast.hpp"
+#include "finch/app/forecast.hpp"
 
 #include "finch/base/error.hpp"
 #include "finch/base/random.hpp"
@@ -10,7 +10,7 @@
 #include <queue>
 #include <vector>
 
-namespace finch::simulate {
+namespace finch::app {
 namespace {
 
 constexpr double seconds_per_hour = 3600;
@@ -126,4 +126,4 @@ std::int64_t starts_of(double hours, double limit_seconds, double seconds_of_sta
     return usable <= 0 ? 0 : std::max<std::int64_t>(1, std::llround(std::ceil(hours * seconds_per_hour / usable)));
 }
 
-}  // namespace finch::simulate
+}  // namespace finch::app

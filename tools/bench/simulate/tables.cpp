@@ -1,4 +1,4 @@
-#include "finch/simulate/tables.hpp"
+#include "simulate/tables.hpp"
 
 #include "finch/base/format.hpp"
 #include "finch/cluster/layout.hpp"

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "finch/simulate/simulation.hpp"
+#include "simulate/simulation.hpp"
 
 #include <span>
 #include <string>
 
-/// What `finch simulate` prints and writes, as whole lines.
+/// What bench_simulate prints and writes, as whole lines.
 namespace finch::simulate {
 
 /// What is simulated, and the names of the columns.
