@@ -89,9 +89,6 @@ Farthest farthest(const Epoch& a, const Epoch& b, const MetricsByEpoch& of_a, co
 
 std::size_t comparable_epochs(const search::Individual& recorded, int ranks) {
     const auto& curve = recorded.curve;
-    if (std::all_of(curve.begin(), curve.end(), [](const Epoch& one) { return one.ranks == 0; })) {
-        return recorded.ranks == ranks ? curve.size() : 0;
-    }
     const auto other =
         std::find_if(curve.begin(), curve.end(), [ranks](const Epoch& one) { return one.ranks != ranks; });
     return static_cast<std::size_t>(other - curve.begin());

@@ -76,23 +76,14 @@ void read_genes(const hdf5::TableReader& block, const search::Space& space, std:
     }
 }
 
-/// Version 1 had both parents in one column.
 std::vector<Individual> read_individuals(hid_t file, std::int64_t version, const search::Space& space) {
-    const std::vector<std::string> absent =
-        version < 2 ? std::vector<std::string>{"parent_1", "parent_2"} : std::vector<std::string>();
     std::vector<Individual> all;
     hdf5::TableReader::read_in_blocks(file, "individuals", [&](const hdf5::TableReader& block, std::size_t first) {
         all.resize(first + block.rows());
         const std::span<Individual> some = std::span(all).subspan(first);
         hdf5::read_columns<Individual>(
-            block, [&](std::size_t row) -> Individual& { return some[row]; }, version, absent);
+            block, [&](std::size_t row) -> Individual& { return some[row]; }, version);
         read_genes(block, space, some);
-        if (version < 2) {
-            const auto parents = block.column<hdf5::Pair>("parents");
-            for (std::size_t i = 0; i < some.size(); ++i) {
-                some[i].parents = {search::Id{parents[i][0]}, search::Id{parents[i][1]}};
-            }
-        }
         all.reserve(block.all_rows());  // once the first block has shown that there are such rows
     });
     return all;
@@ -130,9 +121,7 @@ void read_details(hid_t file, std::int64_t version, std::vector<Individual>& ind
         }
     };
     read_lines("curves", &Individual::curve);
-    if (version >= first_version_of_metrics) {
-        read_lines("metrics", &Individual::metrics);
-    }
+    read_lines("metrics", &Individual::metrics);
 }
 
 void read_places(hid_t file, std::int64_t version, Archive& archive) {
@@ -154,26 +143,6 @@ void read_workers(hid_t file, std::int64_t version, ArchiveFacts& facts) {
     for (auto& report : hdf5::read_rows<search::WorkerReport>(hdf5::TableReader(file, "workers"), version)) {
         facts.reports[{report.restart, report.worker}] = std::move(report);
     }
-}
-
-/// Version 1 has none: what the workers reported then says it.
-std::vector<Start> starts_of(const ArchiveFacts& facts) {
-    std::map<std::uint32_t, Start> starts;
-    std::map<std::uint32_t, std::set<std::string>> nodes;
-    for (const auto& [key, report] : facts.reports) {
-        Start& start = starts[key.first];
-        start.restart = key.first;
-        ++start.workers;
-        start.began = start.began == 0 ? report.time - report.up_seconds : start.began;
-        start.seconds = std::max(start.seconds, report.up_seconds);
-        nodes[key.first].insert(report.node);
-    }
-    std::vector<Start> all;
-    for (auto& [restart, start] : starts) {
-        start.nodes = static_cast<std::int32_t>(nodes[restart].size());
-        all.push_back(start);
-    }
-    return all;
 }
 
 /// An attribute whose value must be in [low, high].
@@ -203,14 +172,11 @@ ArchiveFacts read_facts(hid_t file) {
     facts.islands = static_cast<int>(read_count(file, "islands", 1, most_workers));
     facts.state = enumerator<RunState>(hdf5::read_text_attribute(file, "state")).value_or(RunState::interrupted);
     facts.budget_evaluations = hdf5::read_int_attribute(file, "budget_evaluations");
-    facts.budget_epochs =
-        hdf5::has_attribute(file, "budget_epochs") ? hdf5::read_int_attribute(file, "budget_epochs") : -1;
+    facts.budget_epochs = hdf5::read_int_attribute(file, "budget_epochs");
     read_workers(file, version, facts);
-    facts.starts = version >= 2 ? hdf5::read_rows<Start>(hdf5::TableReader(file, "starts"), version) : starts_of(facts);
+    facts.starts = hdf5::read_rows<Start>(hdf5::TableReader(file, "starts"), version);
     facts.events = hdf5::read_rows<search::Event>(hdf5::TableReader(file, "events"), version);
-    if (version >= first_version_of_reused_runs) {
-        facts.reused_runs = hdf5::read_rows<ReusedRun>(hdf5::TableReader(file, "reused_runs"), version);
-    }
+    facts.reused_runs = hdf5::read_rows<ReusedRun>(hdf5::TableReader(file, "reused_runs"), version);
     return facts;
 }
 

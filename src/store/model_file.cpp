@@ -67,7 +67,7 @@ ModelFile read(hid_t file) {
                                     version, format_name, oldest_version, format_version));
     }
     ModelFile model;
-    model.run = hdf5::has_attribute(file, "run") ? hdf5::read_unsigned_attribute(file, "run") : 0;
+    model.run = hdf5::read_unsigned_attribute(file, "run");
     if (hdf5::has_attribute(file, classes_name)) {
         model.classes = hdf5::read_texts_attribute(file, classes_name);
     }

@@ -2,7 +2,6 @@
 #include "finch/base/format.hpp"
 #include "finch/train/training.hpp"
 
-#include "epoch_arrays.hpp"
 #include "learner.hpp"
 
 #include <algorithm>
@@ -15,37 +14,33 @@
 namespace finch::train {
 namespace {
 
-constexpr std::size_t row_size = 7;  ///< of partial_sums and of curve
+constexpr std::size_t sums_size = 7;  ///< of a row of "partial_sums"
+
+constexpr std::size_t count_of_columns() {
+    std::size_t columns = 0;
+    for_each_field<Epoch>([&](const auto&) { ++columns; });
+    return columns;
+}
+constexpr std::size_t epoch_size = count_of_columns();  ///< of a row of "curve": the fields of an Epoch
 
 /// One rank's row of "partial_sums". Counts are exact in a double below 2^53.
-std::array<double, row_size> to_row(const backend::LossSums& training, const backend::LossSums& validation,
-                                    double seconds) {
+std::array<double, sums_size> to_row(const backend::LossSums& training, const backend::LossSums& validation,
+                                     double seconds) {
     return {training.loss,   static_cast<double>(training.correct),   static_cast<double>(training.samples),
             validation.loss, static_cast<double>(validation.correct), static_cast<double>(validation.samples),
             seconds};
 }
 
-/// Calls `visit` with each column of "curve": what version 1 has of an epoch (epoch_arrays.hpp has the rest).
-template <class Visit>
-void for_each_column(Visit visit) {
-    std::size_t column = 0;
-    for_each_field<Epoch>([&](const auto& field) {
-        if (field.first_version == 1) {
-            visit(column++, field.member);
-        }
-    });
-}
-
-std::array<double, row_size> to_row(const Epoch& epoch) {
-    std::array<double, row_size> row{};
-    for_each_column([&](std::size_t column, auto member) { row.at(column) = static_cast<double>(epoch.*member); });
-    return row;
+void append_row(const Epoch& epoch, std::vector<double>& values) {
+    for_each_field<Epoch>([&](const auto& field) { values.push_back(static_cast<double>(epoch.*field.member)); });
 }
 
 Epoch epoch_from_row(std::span<const double> row) {
     Epoch epoch;
-    for_each_column([&](std::size_t column, auto member) {
-        epoch.*member = static_cast<std::remove_reference_t<decltype(epoch.*member)>>(row[column]);
+    std::size_t column = 0;
+    for_each_field<Epoch>([&](const auto& field) {
+        auto& value = epoch.*field.member;
+        value = static_cast<std::remove_reference_t<decltype(value)>>(row[column++]);
     });
     return epoch;
 }
@@ -56,9 +51,9 @@ NamedArray whole_number(const char* name, std::int64_t value) {
 NamedArray number(const char* name, double value) {
     return {.name = name, .shape = {}, .values = std::vector<double>{value}};
 }
-NamedArray table(const char* name, std::vector<double> values) {
+NamedArray table(const char* name, std::vector<double> values, std::size_t columns) {
     return {.name = name,
-            .shape = {static_cast<std::int64_t>(values.size() / row_size), static_cast<std::int64_t>(row_size)},
+            .shape = {static_cast<std::int64_t>(values.size() / columns), static_cast<std::int64_t>(columns)},
             .values = std::move(values)};
 }
 
@@ -71,10 +66,11 @@ T read_scalar(const NamedArrays& arrays, const char* name) {
     return values->front();
 }
 
-const std::vector<double>& read_table(const NamedArrays& arrays, const char* name, std::size_t rows) {
+const std::vector<double>& read_table(const NamedArrays& arrays, const char* name, std::size_t rows,
+                                      std::size_t columns) {
     const auto* values = std::get_if<std::vector<double>>(&find_array(arrays, name).values);
-    if (values == nullptr || values->size() != rows * row_size) {
-        throw FileError(fmt::format("the snapshot's array {} is not a table of {} x {}", name, rows, row_size));
+    if (values == nullptr || values->size() != rows * columns) {
+        throw FileError(fmt::format("the snapshot's array {} is not a table of {} x {}", name, rows, columns));
     }
     return *values;
 }
@@ -103,19 +99,16 @@ NamedArrays Training::snapshot() {
                        whole_number("position/phase", static_cast<std::int64_t>(position_.phase)),
                        whole_number("position/sample", position_.sample),
                        whole_number("best/epoch", stopping_.best_epoch),
+                       whole_number("epoch_ranks", epoch_ranks_),
                        whole_number("epochs_done", static_cast<std::int64_t>(curve_.size())),
-                       table("partial_sums", std::move(rows))};
+                       table("partial_sums", std::move(rows), sums_size)};
     if (!curve_.empty()) {
         std::vector<double> values;
         for (const Epoch& epoch : curve_) {
-            const auto columns = to_row(epoch);
-            values.insert(values.end(), columns.begin(), columns.end());
+            append_row(epoch, values);
         }
-        arrays.push_back(table("curve", std::move(values)));
+        arrays.push_back(table("curve", std::move(values), epoch_size));
     }
-    std::vector<Epoch> epochs = curve_;
-    epochs.push_back({.ranks = static_cast<std::int32_t>(epoch_ranks_)});  // the present one
-    append_later_fields<Epoch>(arrays, epochs);
     std::ranges::move(learner_->optimizer().state(), std::back_inserter(arrays));
     std::ranges::move(nn::name_tensors(plan(), learner_->state(), "weights/"), std::back_inserter(arrays));
     if (best_epoch() > 0) {
@@ -149,10 +142,7 @@ void Training::restore(const NamedArrays& snapshot) {
     const EarlyStopping stopping = judged(curve);
     // Of the epochs that have ended, only the best one's weights are there.
     require_equal("best epoch", read_scalar<std::int64_t>(snapshot, "best/epoch"), stopping.best_epoch);
-    curve.emplace_back();  // the present one
-    read_later_fields<Epoch>(snapshot, curve);
-    const std::int64_t epoch_ranks = curve.back().ranks;
-    curve.pop_back();
+    const auto epoch_ranks = read_scalar<std::int64_t>(snapshot, "epoch_ranks");
     if (global_batch < 1) {
         throw FileError(fmt::format("the snapshot's global batch is {}", global_batch));
     }
@@ -240,9 +230,9 @@ std::vector<Epoch> Training::read_curve(const NamedArrays& snapshot) const {
     }
     std::vector<Epoch> curve;
     if (epochs > 0) {
-        const auto& rows = read_table(snapshot, "curve", static_cast<std::size_t>(epochs));
-        for (std::size_t at = 0; at < rows.size(); at += row_size) {
-            curve.push_back(epoch_from_row(std::span(rows).subspan(at, row_size)));
+        const auto& rows = read_table(snapshot, "curve", static_cast<std::size_t>(epochs), epoch_size);
+        for (std::size_t at = 0; at < rows.size(); at += epoch_size) {
+            curve.push_back(epoch_from_row(std::span(rows).subspan(at, epoch_size)));
         }
     }
     return curve;
@@ -286,9 +276,9 @@ Training::PartialSums Training::read_partial_sums(const NamedArrays& snapshot) c
     if (ranks < 1) {
         throw FileError(fmt::format("the snapshot was written by {} ranks", ranks));
     }
-    const auto& rows = read_table(snapshot, "partial_sums", static_cast<std::size_t>(ranks));
+    const auto& rows = read_table(snapshot, "partial_sums", static_cast<std::size_t>(ranks), sums_size);
     const auto row = [&](std::int64_t rank) -> PartialSums {
-        const auto at = std::span(rows).subspan(static_cast<std::size_t>(rank) * row_size, row_size);
+        const auto at = std::span(rows).subspan(static_cast<std::size_t>(rank) * sums_size, sums_size);
         const auto count = [&](std::size_t column) { return static_cast<std::int64_t>(at[column]); };
         return {.training = {at[0], count(1), count(2)}, .validation = {at[3], count(4), count(5)}, .seconds = at[6]};
     };

@@ -91,15 +91,6 @@ TEST_CASE("a replay by another number of ranks than began it claims nothing") {
     CHECK(contains(comparison.text, "nothing can be equal to the last bit"));
 }
 
-TEST_CASE("a record of format 1 is compared by the ranks that it names for the whole individual") {
-    search::Individual recorded = trained_by({0, 0});
-    recorded.ranks = 3;
-
-    CHECK(compare(again(recorded, 9, 0), recorded, 3).equal);
-    CHECK_FALSE(compare(again(recorded, 2, 1e-9), recorded, 3).equal);
-    CHECK_FALSE(compare(again(recorded, 9, 0), recorded, 2).equal);
-}
-
 TEST_CASE(
     "what a program reports again may be a share apart: every column, every metric, as many epochs, the outcome") {
     search::Individual recorded = trained_by({1, 1, 1});

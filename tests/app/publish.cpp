@@ -139,7 +139,7 @@ TEST_CASE("results are those of the test set and of the split's validation set, 
     CHECK(find_array(arrays, "test/confusion").shape == std::vector<std::int64_t>{10, 10});
 }
 
-TEST_CASE("what an earlier version published is measured anew, and holds each array once") {
+TEST_CASE("what was published without some tables is measured anew, and holds each array once") {
     World world;
     CnnEvaluator evaluator = world.evaluator(0, this_run);
     const search::Population population = population_of({world.train(evaluator, 3)});

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # Makes a run directory such as an interrupted job leaves it: tests/compatibility/make.sh FINCH FOLDER
 # Two starts on 2 workers: the first is stopped in good order (models/best.h5), the second is killed with journals that
-# no archive holds and with an unfinished training's snapshot. Every program whose files differ from those of the one
-# before gets such a folder, named by its commit; tests/compatibility/resume.py resumes, shows and replays them all.
-# A removed key, which a configuration records with its default, is commented out there, and population.h5 sealed anew.
+# no archive holds and with an unfinished training's snapshot. Each format has such a folder, format-N;
+# tests/compatibility/resume.py resumes, shows and replays them all.
 set -euo pipefail
 finch=$(realpath "$1")
 mkdir -p "$2"

@@ -284,7 +284,7 @@ TEST_CASE("pruning: a word or a section; a function has no epochs") {
     CHECK(problem_of(function + "pruning: none}") == "");
 }
 
-TEST_CASE("a run keeps its rule of pruning; one of an earlier version has none") {
+TEST_CASE("a run keeps its rule of pruning; without the key it has none") {
     const auto fixed = [](const std::string& yaml) { return config::parse(yaml, "f").fixed_text(); };
     CHECK(fixed("search: {pruning: none}") == fixed("name: x"));
     CHECK(config::difference(fixed("search: {pruning: none}"), fixed("search: {pruning: halving}")) != "");

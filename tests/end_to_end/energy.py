@@ -17,7 +17,6 @@ from harness import SOURCE, TINY, Folder, check, end, end_of_short_form, individ
 ALONE = TINY.replace("workers: {ranks: 2, islands: 2}", "workers: {ranks: 1, islands: 1, watts: 25}").replace("evaluations: 12", "evaluations: 5")
 LONG = (ALONE.replace("samples: 600", "samples: 8000").replace("evaluations: 5", "evaluations: 1").replace("size: 12", "size: 20")
         .replace("epochs: 3", "epochs: 20"))
-FORMAT_6 = SOURCE / "tests/compatibility/7beb9fd"
 NO_COUNTERS = "/there/are/no/counters"
 
 
@@ -215,6 +214,60 @@ def programs(folder):
     passed("functions take none")
 
 
+os.environ["FINCH_TEST_RAPL"] = NO_COUNTERS
+    passed("a counter that cannot be read: the estimate, and one line of the log")
+    end_of_short_form()
+
+
+def stopped(folder):
+    folder.write("long.yaml", LONG)
+    stop_in_training(folder, "runs/long", "long.yaml")
+    (outcome, seconds, joules, source), = joules_of(folder.path / "runs/long")
+    check(outcome == "unfinished" and source == "estimated" and near(joules, 25 * seconds, 1e-6), f"stopped: {seconds} s, {joules} J, {source}")
+    folder.run(2, "evolve", "long.yaml", "--run", "runs/long", "--set", "workers.watts=100")
+    (outcome, all_seconds, all_joules, source), = joules_of(folder.path / "runs/long")
+    check(outcome == "evaluated" and source == "estimated" and all_seconds > seconds, f"{outcome}, {all_seconds} s")
+    check(near(all_joules - joules, 100 * (all_seconds - seconds), 1e-6), f"{joules} J in {seconds} s, then {all_joules} in {all_seconds}")
+    passed("what a stop interrupted has the joules of both starts, each at its own watts")
+
+
+def programs(folder):
+    folder.write("program.py", "import time\ntime.sleep(1)\nprint('finch loss=1')\n")
+    folder.write("program.yaml", f"name: p\nsearch:\n  objective: {{command: '{sys.executable} program.py'}}\n  space: {{x: {{real: [0, 1]}}}}\n"
+                                 "  budget: {evaluations: 4}\nworkers: {islands: 1, watts: 50}\n")
+    folder.run(1, "evolve", "program.yaml", "--run", "runs/program")
+    rows = joules_of(folder.path / "runs/program")
+    check(len(rows) == 4 and all(seconds >= 1 and source == "estimated" and near(joules, 50 * seconds, 0.1) for _, seconds, joules, source in rows), f"{rows}")
+    folder.run(2, "evolve", "program.yaml", "--run", "runs/slots", "--set", "workers.slots=2", "--set", "workers.ranks=2")
+    rows = shared_joules(folder.path / "runs/slots", 2 * 50)
+    check(len(rows) == 4 and all(near(joules, expected, 0.25) for _, joules, expected in rows), f"two at once on two ranks: {rows}")
+    check(any(joules < 0.9 * 100 * seconds for seconds, joules, _ in rows), f"no two ran at once: {rows}")
+    passed("a program takes the watts of its worker's ranks while it runs; two at once share them")
+
+    folder.write("program.py", "import os, time\ntime.sleep(3 if os.path.exists(os.path.dirname(__file__) + '/again') else 600)\nprint('finch loss=1')\n")
+    process = folder.start(1, "evolve", "program.yaml", "--run", "runs/stopped", "--set", "search.budget.evaluations=1")
+    journal = folder.path / "runs/stopped/state/worker-00000.journal"
+    wait_for(lambda: journal.exists() and journal.stat().st_size > 0, "the program")
+    time.sleep(1)
+    for pid in ranks_of(process):
+        os.kill(pid, signal.SIGUSR2)
+    check(end(process) == 75, folder.output())
+    (outcome, seconds, joules, _), = joules_of(folder.path / "runs/stopped")
+    check(outcome == "unfinished" and seconds > 0.5 and near(joules, 50 * seconds, 0.1), f"stopped: {outcome}, {seconds} s, {joules} J")
+    folder.write("again", "")
+    folder.run(1, "evolve", "program.yaml", "--run", "runs/stopped", "--set", "search.budget.evaluations=1", "--set", "workers.watts=5")
+    (outcome, all_seconds, all_joules, _), = joules_of(folder.path / "runs/stopped")
+    check(outcome == "evaluated" and all_seconds > seconds + 2.9 and near(all_joules - joules, 5 * (all_seconds - seconds), 0.1),
+          f"{joules} J in {seconds} s, then {all_joules} J in {all_seconds} s")
+    passed("a program that was stopped has the joules of both starts")
+
+    folder.write("function.yaml", "name: f\nsearch:\n  objective: {function: sphere, dimensions: 2}\n  budget: {evaluations: 10}\n"
+                                  "workers: {islands: 1, watts: 50}\n")
+    output = folder.run(1, "evolve", "function.yaml", "--run", "runs/function")
+    check("energy" not in output and all(math.isnan(joules) for _, _, joules, _ in joules_of(folder.path / "runs/function")), output)
+    passed("functions take none")
+
+
 def of_before(folder):
     shutil.copytree(FORMAT_6, folder.path / "old")
     run = folder.path / "old/run"
@@ -240,6 +293,6 @@ os.environ["FINCH_TEST_RAPL"] = NO_COUNTERS
 with Folder() as folder:
     estimated(folder)
     in_every_table(folder)
-for scenario in (measured, stopped, programs, of_before):
+for scenario in (measured, stopped, programs):
     with Folder() as folder:
         scenario(folder)

@@ -1,5 +1,5 @@
 """tools/report.py of real runs: every figure drawn by a real browser without a word in its console, and what the figures show is what
-population.h5 holds; several runs; runs of earlier versions; what is no run."""
+population.h5 holds; several runs; what is no run."""
 import html
 import json
 import re
@@ -323,14 +323,6 @@ def same_measures(folder):
     passed(f"the report names measures as finch does: {', '.join(sorted(titles))}")
 
 
-def earlier_versions(folder):
-    archives = sorted((SOURCE / "tests" / "compatibility").glob("*/run/**/population.h5"))
-    check(len(archives) >= 5, f"fixtures: {archives}")
-    for archive in archives:
-        made(folder, archive.parent, "-o", "old.html")
-    passed(f"{len(archives)} runs of earlier versions")
-
-
 def no_run(folder):
     check("is no folder" in made(folder, "nowhere", expect=1), "a missing folder")
     check("holds no population.h5" in made(folder, folder.path, expect=1), "a folder without a run")
@@ -364,7 +356,6 @@ def main():
         failures_first(folder)
         many_individuals(folder)
         same_measures(folder)
-        earlier_versions(folder)
 
 
 if __name__ == "__main__":

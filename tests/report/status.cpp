@@ -362,13 +362,3 @@ TEST_CASE("the exit code of several runs is that of the worst") {
     CHECK(code({RunState::interrupted, RunState::gave_up}) == exit_no_result);
     CHECK(code({RunState::gave_up, RunState::interrupted}, true) == exit_input);
 }
-
-TEST_CASE("a run of a program that recorded no progress has none but its results") {
-    const store::RunDirectory directory(FINCH_SOURCE_DIR "/tests/compatibility/aba60f9/run");
-
-    const report::Status status = report::status(directory);
-
-    CHECK(status.settled == 7);
-    CHECK(status.unfinished == 2);
-    CHECK(status.progress == 7);
-}

@@ -365,7 +365,7 @@ TEST_CASE("places, reports and events that cannot be are named and skipped") {
     CHECK(recovered.facts.events.size() == samples::facts().events.size());
 }
 
-TEST_CASE("results with losses that are not finite, which earlier versions wrote, are recovered without a loss") {
+TEST_CASE("results with losses that are not finite are recovered without a loss") {
     const double infinity = std::numeric_limits<double>::infinity();
     for (const double loss : {infinity, -infinity, std::nan("")}) {
         for (const auto outcome : {search::Outcome::pruned, search::Outcome::evaluated}) {

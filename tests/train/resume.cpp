@@ -140,24 +140,6 @@ TEST_CASE("an epoch that several numbers of ranks trained is marked, also after 
     CHECK(fourth->curve()[2].ranks == 1);
 }
 
-TEST_CASE("a snapshot of format 1 does not say how many ranks trained an epoch, and nobody claims to know") {
-    const comm::Group two = pairs();
-    const auto datasets = bright_rows(100);
-    Run first(two, datasets, uneven_recipe());
-    (void)first->advance(in_training);
-    NamedArrays snapshot = first->snapshot();
-    std::erase_if(snapshot, [](const NamedArray& array) { return array.name == "epoch_ranks"; });
-    Run second(two, datasets, uneven_recipe());
-    second->restore(snapshot);
-
-    (void)second.finish();
-
-    REQUIRE(second->curve().size() == 3);
-    CHECK(second->curve()[0].ranks == 0);
-    CHECK(second->curve()[1].ranks == 0);
-    CHECK(second->curve()[2].ranks == 2);
-}
-
 TEST_CASE("the seconds of a training are the sum over all that it was trained in") {
     const comm::Group group = pairs();
     const auto datasets = bright_rows(100);

@@ -12,8 +12,6 @@ import pandas
 import yaml
 
 WORKER_BITS, SEQUENCE_BITS = 20, 32
-ABSENT = {"parameters": 0, "retry_of": 0, "reused_from": 0, "inherited_from": 0, "last_worker": 0, "last_restart": 0,
-          "training_seconds": np.nan, "joules": np.nan, "energy_source": "unknown"}  # columns that files of earlier versions lack
 WATCHED_SECONDS = 20  # a lock is renewed every 10
 RANKED = ("evaluated", "pruned")  # outcomes that rank by loss
 
@@ -225,10 +223,6 @@ def read_table(file, name):
     columns = {}
     for column in rows.dtype.names:
         values = rows[column]
-        if values.ndim > 1:  # version 1 had both parents in one column
-            for place in range(values.shape[1]):
-                columns[f"{column.rstrip('s')}_{place + 1}"] = values[:, place]
-            continue
         meaning = h5py.check_enum_dtype(rows.dtype[column])
         if meaning:
             word = {number: text for text, number in meaning.items()}
@@ -262,9 +256,6 @@ def read_genes(file, config):
 
 def read_individuals(file, genes):
     table = read_table(file, "individuals")
-    for name, value in ABSENT.items():
-        if name not in table:
-            table[name] = value
     for gene in genes:
         if gene.kind == "choice":
             table[gene.name] = table[gene.name].astype(str)

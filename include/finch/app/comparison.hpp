@@ -16,7 +16,7 @@ struct Comparison {
 };
 
 /// How many of the recorded epochs `ranks` ranks can train again to the same bits: those before the first that another
-/// number of ranks trained. A record of format 1 says it of the whole individual only.
+/// number of ranks trained.
 [[nodiscard]] std::size_t comparable_epochs(const search::Individual& recorded, int ranks);
 
 /// `again` is what `ranks` ranks found; equal to the last bit.

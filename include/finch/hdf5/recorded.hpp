@@ -39,14 +39,14 @@ void add_columns(TableWriter& table, At at) {
     });
 }
 
-/// Reads the columns of Row from a table that was written in `version`; `at(row)` is a Row&. What that version has not,
-/// and what is among `absent`, stays as it is. Throws FileError where another column is missing.
+/// Reads the columns of Row from a table that was written in `version`; `at(row)` is a Row&. What that version has not
+/// stays as it is. Throws FileError where another column is missing.
 template <Recorded Row, class At>
-void read_columns(const TableReader& table, At at, std::int64_t version, const std::vector<std::string>& absent = {}) {
+void read_columns(const TableReader& table, At at, std::int64_t version) {
     for_each_column<Row>([&](const Column& column, auto get) {
         const std::string& name = column.name;
         using Cell = std::remove_cvref_t<decltype(get(at(0)))>;
-        if (column.first_version > version || std::find(absent.begin(), absent.end(), name) != absent.end()) {
+        if (column.first_version > version) {
             return;
         }
         const auto take = [&](auto&& values) {

@@ -206,27 +206,22 @@ constexpr auto fields_of(const Individual*) {
         Field{"batch_size", &Individual::batch_size, "of all ranks together"},
         Field{"node", &Individual::node, "of the worker's leader"},
         Field{"device", &Individual::device, "of the worker's leader"},
-        Field{"training_seconds", &Individual::training_seconds, "of its steps, over all starts of the run"}.since(2),
+        Field{"training_seconds", &Individual::training_seconds, "of its steps, over all starts of the run"},
         Field{"progress", &Individual::progress,
-              "share of its training that a snapshot holds, in [0, 1]; of an unfinished one"}
-            .since(2),
-        Field{"attempt", &Individual::attempt, "the last attempt at it"}.since(2),
-        Field{"breeding", &Individual::breeding, "what its operator must hear again"}.since(3),
-        Field{"pruning", &Individual::pruning, "how far it came among its equals"}.since(4),
+              "share of its training that a snapshot holds, in [0, 1]; of an unfinished one"},
+        Field{"attempt", &Individual::attempt, "the last attempt at it"},
+        Field{"breeding", &Individual::breeding, "what its operator must hear again"},
+        Field{"pruning", &Individual::pruning, "how far it came among its equals"},
         Field{"reused_from", &Individual::reused_from,
-              "the individual of the same genome whose result it was given; 0: none"}
-            .since(4),
+              "the individual of the same genome whose result it was given; 0: none"},
         Field{"inherited_from", &Individual::inherited_from,
-              "the individual whose weights its training began with; 0: none"}
-            .since(4),
-        Field{"parameters", &Individual::parameters, "numbers that its network learns; 0: not known"}.since(4),
+              "the individual whose weights its training began with; 0: none"},
+        Field{"parameters", &Individual::parameters, "numbers that its network learns; 0: not known"},
         Field{"curve", &Individual::curve, "a row of /curves per epoch"}.apart(),
-        Field{"metrics", &Individual::metrics, "a row of /metrics each"}.apart().since(5),
-        Field{"retry_of", &Individual::retry_of, "the individual of the same genes that failed before it; 0: none"}
-            .since(5),
-        Field{"reused_run", &Individual::reused_run, "the run that reused_from is of, in /reused_runs; 0: this one"}
-            .since(6),
-        Field{"energy", &Individual::energy, "what its training took"}.since(7),
+        Field{"metrics", &Individual::metrics, "a row of /metrics each"}.apart(),
+        Field{"retry_of", &Individual::retry_of, "the individual of the same genes that failed before it; 0: none"},
+        Field{"reused_run", &Individual::reused_run, "the run that reused_from is of, in /reused_runs; 0: this one"},
+        Field{"energy", &Individual::energy, "what its training took"},
     };
 }
 static_assert(lists_every_member<Individual>);
@@ -288,7 +283,7 @@ inline constexpr double least_pruned = 1e300;
 
 /// A loss that is not finite counts as none: what was evaluated with it diverged, what was pruned stays pruned, and
 /// ranks behind all that have a loss. The reason becomes its problem. Returns whether it had such a loss: programs
-/// report them, and earlier versions wrote them into journals.
+/// report them.
 bool mark_bad_loss(Individual& individual);
 /// Changes `individual` so that every reader accepts it. First mark_bad_loss(). If problem_of() still refuses it, all
 /// members get their initial values except its id, origin, genome, outcome, loss, accuracy and problem. Epochs and
@@ -300,10 +295,8 @@ bool mark_bad_loss(Individual& individual);
 [[nodiscard]] bool identical(const Individual& a, const Individual& b);
 
 /// Appends the individual to `out`, the curve only where `with_curve`. read_individual() reads either, and throws
-/// FileError where the bytes mean no individual. `version`: 1 has no training seconds, progress and attempt, 2 no
-/// breeding, 3 no pruning, reused_from, inherited_from and parameters, 4 no metrics and retry_of, 5 no reused_run, 6 no
-/// energy.
-inline constexpr std::uint16_t individual_version = 7;
+/// FileError where the bytes mean no individual.
+inline constexpr std::uint16_t individual_version = 1;
 void write_individual(const Individual& individual, bool with_curve, Bytes& out);
 [[nodiscard]] Individual read_individual(ByteReader& reader, std::uint16_t version = individual_version);
 

@@ -120,7 +120,7 @@ constexpr auto fields_of(const LeaseMessage*) {
         Field{"worker", &LeaseMessage::worker, "that asks or is answered"},
         Field{"count", &LeaseMessage::count, "of evaluations"},
         Field{"seconds_per_evaluation", &LeaseMessage::seconds_per_evaluation, "that the asker measured"},
-        Field{"repeat", &LeaseMessage::repeat, "whom the evaluation is to repeat"}.since(4),
+        Field{"repeat", &LeaseMessage::repeat, "whom the evaluation is to repeat"},
     };
 }
 static_assert(lists_every_member<LeaseMessage>);
@@ -133,7 +133,7 @@ struct Archived {
 constexpr auto fields_of(const Archived*) {
     return std::tuple{
         Field{"records", &Archived::records, "of this start"},
-        Field{"seconds", &Archived::seconds, "that the archive took"}.since(2),
+        Field{"seconds", &Archived::seconds, "that the archive took"},
     };
 }
 static_assert(lists_every_member<Archived>);

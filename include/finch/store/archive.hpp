@@ -42,11 +42,11 @@ constexpr auto fields_of(const Start*) {
               "of the run when it began: settled individuals and shares of the unfinished"},
         Field{"silent_ends", &Start::silent_ends,
               "starts in a row right before it that brought nothing, and left no note of their end"},
-        Field{"job", &Start::job, "number of its job in Slurm; empty: none"}.since(8),
-        Field{"cluster", &Start::cluster, "name of Slurm's cluster"}.since(8),
-        Field{"node_list", &Start::node_list, "names of its nodes, as Slurm writes them"}.since(8).long_text(),
-        Field{"log", &Start::log, "file that its output is in, as far as is known"}.since(8).long_text(),
-        Field{"deadline", &Start::deadline, "Unix seconds at which its job's time is over; 0: not known"}.since(8),
+        Field{"job", &Start::job, "number of its job in Slurm; empty: none"},
+        Field{"cluster", &Start::cluster, "name of Slurm's cluster"},
+        Field{"node_list", &Start::node_list, "names of its nodes, as Slurm writes them"}.long_text(),
+        Field{"log", &Start::log, "file that its output is in, as far as is known"}.long_text(),
+        Field{"deadline", &Start::deadline, "Unix seconds at which its job's time is over; 0: not known"},
     };
 }
 static_assert(lists_every_member<Start>);
