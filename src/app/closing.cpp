@@ -85,7 +85,7 @@ bool write_last_archive(FileArchive& archive, const search::Population& populati
     return archive.write(population) || is_written;
 }
 
-/// World rank 0. What only takes room.
+/// World rank 0. Removes files that are not needed any more.
 void remove_leftovers(const RunContext& context, const search::Population& population) {
     try {
         remove_spare_weights(context.directory, population);

@@ -202,7 +202,7 @@ std::filesystem::path run_directory_of(const config::Config& config, const RunOp
 int evolve(comm::Session& session, const RunOptions& options, process::Launcher launcher) {
     const cluster::Slurm slurm = read_slurm(session);
     cluster::catch_signals(slurm.end_time.value_or(0));
-    call_roll(session);
+    barrier_with_deadline(session);
     begin_phase(session, "reading the configuration", seconds_of_files());
     std::vector<std::string> notes;
     const config::Config config = load_checked(options, slurm, notes);

@@ -82,7 +82,7 @@ std::string remarks(const config::Config& config, const Measured& measured) {
     std::string text;
     const bool may_stop = !measured.base.empty() && config.recipe(measured.base, 0).training.patience.has_value();
     if (may_stop || search::prunes(config.pruning)) {
-        text += fmt::format("remark: {} ends trainings early, which nobody can foresee: this is the time without it\n",
+        text += fmt::format("remark: {} ends trainings early, which cannot be predicted: this is the time without it\n",
                             may_stop ? "training.early_stopping" : "search.pruning");
     }
     const auto has_configured = [&config](const MeasuredWorkers& workers) {

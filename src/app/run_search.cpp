@@ -73,7 +73,7 @@ island::WorkerOptions worker_options(const RunContext& context, const OpenedRun&
     return options;
 }
 
-/// Followers: no more than obedience.
+/// Followers: execute the leader's orders.
 void follow(const RunContext& context) {
     end_phases();
     if (context.programs != nullptr) {

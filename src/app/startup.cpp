@@ -75,7 +75,7 @@ double hang_for_test(const std::string& phase, double seconds) {
     return test->seconds;
 }
 
-void call_roll(const comm::Session& session) {
+void barrier_with_deadline(const comm::Session& session) {
     begin_phase(session, "the roll call", start_seconds() / 4);  // all have left MPI_Init by now
     const auto environment = cluster::Environment::of_this_process();
     comm::check_start(MPI_COMM_WORLD, cluster::nodes_of_ranks(environment, session.world_size()));

@@ -33,7 +33,7 @@ NamedArray read_array(ByteReader& reader) {
             array.values = reader.get_all<std::uint8_t>();
             break;
         default:
-            throw FileError(fmt::format("array {} is of no kind", array.name));
+            throw FileError(fmt::format("array {} has an unknown type", array.name));
     }
     return array;
 }

@@ -57,7 +57,7 @@ private:
         }
         const std::string why = fmt::format("{}", fmt::join(reasons, "; "));
         if (without.size() == seen_.size() && wishes_.device == DeviceKind::automatic) {
-            map_.notes.push_back(fmt::format("no CUDA device ({}): the CPU serves", why));
+            map_.notes.push_back(fmt::format("no CUDA device ({}), using the CPU", why));
             return false;
         }
         const std::size_t count = without.size();

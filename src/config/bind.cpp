@@ -25,7 +25,7 @@ const Tree* repeat_gene(const Section& section, const Tree& tree) {
 
 }  // namespace
 
-std::string word_for_nothing(const Domain& domain) {
+std::string null_keyword(const Domain& domain) {
     if (const auto* const one_of = std::get_if<Either>(&domain.is)) {
         for (const Domain& part : one_of->domains) {
             if (const auto* const words = std::get_if<Word>(&part.is)) {

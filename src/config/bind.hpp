@@ -69,7 +69,7 @@ concept AnyVariant = requires(const T& value) {
 };
 
 /// The word that stands for nothing, or for 0, among other values: `all`, `same`, `classes`; empty if there is none.
-[[nodiscard]] std::string word_for_nothing(const Domain& domain);
+[[nodiscard]] std::string null_keyword(const Domain& domain);
 /// The section that a domain is, or the last of several.
 [[nodiscard]] const Section& section_of(const Domain& domain);
 /// The domain of a list's elements.
@@ -104,13 +104,13 @@ void assign(const Tree& tree, const Domain& domain, const Target& target, T& val
         value = tree.text;
     } else if constexpr (is_optional<T>::value) {
         value.reset();
-        if (tree.kind != Tree::Kind::null && tree.text != word_for_nothing(domain)) {
+        if (tree.kind != Tree::Kind::null && tree.text != null_keyword(domain)) {
             assign(tree, domain, target, value.emplace());
         }
     } else if constexpr (is_list<T>) {
         const bool list = tree.kind == Tree::Kind::list;
         const bool nothing =
-            tree.kind == Tree::Kind::null || (!list && tree.text == word_for_nothing(domain) && !tree.text.empty());
+            tree.kind == Tree::Kind::null || (!list && tree.text == null_keyword(domain) && !tree.text.empty());
         value.assign(list ? tree.items.size() : nothing ? 0 : 1, typename T::value_type{});
         for (std::size_t i = 0; i < value.size(); ++i) {
             Target element = target.below(
@@ -168,12 +168,12 @@ std::string default_of(const T& value, const Domain& domain) {
     if constexpr (EnumWithWords<T>) {
         return std::string(word(value));
     } else if constexpr (std::is_arithmetic_v<T>) {
-        const std::string nothing = word_for_nothing(domain);
+        const std::string nothing = null_keyword(domain);
         return value == T{} && !nothing.empty() ? nothing : fmt::format("{}", value);
     } else if constexpr (std::same_as<T, std::string>) {
         return value.empty() ? "null" : value;
     } else if constexpr (is_optional<T>::value) {
-        const std::string nothing = word_for_nothing(domain);
+        const std::string nothing = null_keyword(domain);
         if constexpr (is_number<T>) {
             if (value) {
                 return fmt::format("{}", *value);
@@ -181,7 +181,7 @@ std::string default_of(const T& value, const Domain& domain) {
         }
         return nothing.empty() ? "null" : nothing;
     } else if constexpr (std::same_as<T, std::vector<double>>) {
-        return value.empty() ? word_for_nothing(domain) : fmt::format("{}", value.front());
+        return value.empty() ? null_keyword(domain) : fmt::format("{}", value.front());
     } else if constexpr (AnyVariant<T>) {
         return std::get<Variants>(domain.is).alternatives[value.index()].name;
     } else {

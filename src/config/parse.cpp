@@ -25,7 +25,7 @@ constexpr std::uintmax_t largest_file = 1 << 20;  // bytes
 constexpr std::size_t most_settings = 1000;
 
 /// batch_size has a default only where batch_size_per_rank is not given.
-void settle_batch_size(const Tree& given, Tree& all) {
+void resolve_batch_size(const Tree& given, Tree& all) {
     const Tree* const training = given.find("training");
     Tree& completed = *all.find("training");
     const bool per_rank = completed["batch_size_per_rank"].kind != Tree::Kind::null;
@@ -40,7 +40,7 @@ void settle_answer(const Tree& all, train::Recipe& base) {
     if (base.training.loss == train::Loss::cross_entropy) {
         return;
     }
-    base.data.answer = data::Answer::target;
+    base.data.answer = data::TargetKind::target;
     if (base.data.kind != data::Kind::hdf5) {
         fail(all["training"]["loss"], "training.loss",
              fmt::format("'{}' is of numbers, but data of kind {} have classes; accepted: cross_entropy, or data of "
@@ -154,7 +154,7 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
     }
     spell_out_fixed_genes(given);
     Tree all = complete({configuration()}, given, "");
-    settle_batch_size(given, all);
+    resolve_batch_size(given, all);
     settle_learning_rate(*all.find("training"));
     const auto read_keys = [&all](bool of_recipe, const Target& place) {
         for (const Key& key : configuration().keys) {

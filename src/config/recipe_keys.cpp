@@ -111,7 +111,7 @@ Domain layer(int blocks) {
         alternative<nn::Layer>(
             "dropout", DropoutLayer{},
             {{key("rate", &DropoutLayer::rate, real(0, 0.999999), "share of the values that become 0 in training")}},
-            "values of the training go at random, the others are scaled up"),
+            "zeroes values with probability rate in training, scales the others by 1 / (1 - rate)"),
     }};
     if (blocks > 0) {
         variants.alternatives.push_back(block(blocks));
@@ -125,7 +125,7 @@ Domain layers(int blocks) {
 
 template <class Options>
 Key weight_decay() {
-    return key("weight_decay", &Options::weight_decay, real(0, 10), "pull of the weights towards zero");
+    return key("weight_decay", &Options::weight_decay, real(0, 10), "weight decay (L2; decoupled for adamw)");
 }
 template <class Options>
 Key epsilon() {
@@ -151,8 +151,7 @@ Domain optimizer() {
     return {Variants{{
         alternative<Any>(
             "sgd", Sgd{},
-            {.keys = {key("momentum", &Sgd::momentum, real(0, 0.999999), "share of the last step that goes on"),
-                      weight_decay<Sgd>(),
+            {.keys = {key("momentum", &Sgd::momentum, real(0, 0.999999), "momentum factor"), weight_decay<Sgd>(),
                       key("nesterov", &Sgd::nesterov, "look ahead along the momentum, which must not be 0")},
              .check = check_of<Sgd>(check_sgd)},
             "stochastic gradient descent (torch.optim.SGD)"),

@@ -329,7 +329,7 @@ void read_conditions(search::Space& space, const Tree& written) {
         if (const std::string cycle = cycle_from(space, i, {}, seen); !cycle.empty()) {
             const std::string& name = space.genes[i].name;
             fail(*written[name].find("when"), fmt::format("search.space.{}.when", name),
-                 fmt::format("goes in a circle: {}; accepted: conditions of which none comes back to its gene", cycle));
+                 fmt::format("cyclic condition: {}; accepted: conditions without a cycle", cycle));
         }
     }
 }

@@ -142,17 +142,17 @@ std::vector<float> finite_floats(const fs::path& path, const NamedArray& array) 
 }
 
 /// The labels are small, and say at once whether the images can be right.
-void read_answers(const fs::path& path, hid_t file, const std::string& name, std::int64_t images, Answer answer,
+void read_answers(const fs::path& path, hid_t file, const std::string& name, std::int64_t images, TargetKind answer,
                   Dataset& set) {
     const Shape shape = read(path, name, [&] { return hdf5::read_shape(file, name); });
-    const bool has_rows = answer == Answer::target && shape.size() == 2 && shape[1] > 0;
+    const bool has_rows = answer == TargetKind::target && shape.size() == 2 && shape[1] > 0;
     if (shape.empty() || shape[0] != images || (shape.size() != 1 && !has_rows)) {
         refuse(path,
                fmt::format("{} has the shape ({}); expected ({}){}, one for each image", name, fmt::join(shape, ", "),
-                           images, answer == Answer::target ? fmt::format(" or ({}, K)", images) : ""));
+                           images, answer == TargetKind::target ? fmt::format(" or ({}, K)", images) : ""));
     }
     const NamedArray array = read(path, name, [&] { return hdf5::read_array(file, name); });
-    if (answer == Answer::label) {
+    if (answer == TargetKind::label) {
         set.labels = whole_numbers<std::int32_t>(path, array, 0, largest_label);
     } else {
         set.targets = finite_floats(path, array);
@@ -231,7 +231,7 @@ Dataset read_set(const fs::path& path, hid_t file, const std::string& group, con
         set.width = shape[3];
     }
     read_answers(path, file, group + "/labels", shape[0], options.answer, set);
-    if (options.answer == Answer::label && hdf5::has_attribute(file, "classes")) {
+    if (options.answer == TargetKind::label && hdf5::has_attribute(file, "classes")) {
         set.class_names = read_class_names(path, file, group);
     }
     if (options.memory == Memory::streamed) {

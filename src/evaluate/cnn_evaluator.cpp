@@ -175,7 +175,7 @@ void CnnEvaluator::start(search::Individual individual) {
     free->energy_before = order.snapshot.empty() ? energy::nothing : saved->individual.energy;
     set_pruner(order.slot);
     if (!order.snapshot.empty()) {
-        spdlog::info("{} goes on from its snapshot, {:.0f} % done", to_text(free->individual.id), 100 * free->progress);
+        spdlog::info("{} resumes from its snapshot, {:.0f} % done", to_text(free->individual.id), 100 * free->progress);
     }
 }
 

@@ -17,16 +17,16 @@ namespace finch::evaluate {
 namespace {
 
 /// What escapes while an Order is obeyed ends the process: the next start then counts it against those in training.
-class BlameWhileUnwinding {
+class RecordFaultOnUnwind {
 public:
-    BlameWhileUnwinding() = default;
-    ~BlameWhileUnwinding() {
+    RecordFaultOnUnwind() = default;
+    ~RecordFaultOnUnwind() {
         if (std::uncaught_exceptions() > exceptions_) {
             cluster::note_end(cluster::EndKind::guilty);
         }
     }
-    BlameWhileUnwinding(const BlameWhileUnwinding&) = delete;
-    BlameWhileUnwinding& operator=(const BlameWhileUnwinding&) = delete;
+    RecordFaultOnUnwind(const RecordFaultOnUnwind&) = delete;
+    RecordFaultOnUnwind& operator=(const RecordFaultOnUnwind&) = delete;
 
 private:
     int exceptions_ = std::uncaught_exceptions();
@@ -80,7 +80,7 @@ Slots::~Slots() {
 }
 
 std::vector<Status> Slots::obey(const Order& order) {
-    const BlameWhileUnwinding blame;
+    const RecordFaultOnUnwind blame;
     switch (order.kind) {
         case Order::Kind::start:
             return {start(order)};

@@ -105,7 +105,7 @@ const search::Individual* Worker::known_elsewhere(const search::Genome& genome) 
 
 /// Whether a genome is not trained because an individual of this run has it. Where genomes are trained again, one that
 /// failed as often as it may is not.
-bool Worker::is_left_alone(const search::Individual& known) const {
+bool Worker::is_duplicate_to_skip(const search::Individual& known) const {
     return options_.duplicates != search::Duplicates::train || known.outcome == search::Outcome::failed;
 }
 
@@ -137,7 +137,7 @@ bool Worker::start_bred() {
             reuse(std::move(individual), *other);
             return false;
         }
-        if (twin != nullptr && is_left_alone(*twin) && ++known_in_a_row_ < search::most_known_in_a_row) {
+        if (twin != nullptr && is_duplicate_to_skip(*twin) && ++known_in_a_row_ < search::most_known_in_a_row) {
             if (options_.duplicates == search::Duplicates::reuse && twin->finished_training()) {
                 reuse(std::move(individual), *twin);
                 return true;

@@ -204,7 +204,7 @@ void Loader::start() {
 
 std::span<const std::uint8_t> Loader::next() {
     if (wanted_ == 0) {
-        throw Error("a batch of images was asked for that nobody wanted");
+        throw Error("the batch of images was not prefetched");
     }
     if (current_) {
         free_.push_back(std::exchange(current_, nullptr)->memory);

@@ -44,7 +44,7 @@ Token read_token(const std::string& text, std::size_t& at) {
     if (std::isdigit(static_cast<unsigned char>(first)) != 0 || first == '.') {
         const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), token.number);
         if (error != std::errc{}) {
-            refuse(token.column, "no number begins so; accepted: decimals such as 12, 0.5 or 1e-3");
+            refuse(token.column, "invalid number; accepted: decimals such as 12, 0.5 or 1e-3");
         }
         token.kind = Token::Kind::number;
         at = static_cast<std::size_t>(end - text.data());

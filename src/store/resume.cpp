@@ -51,9 +51,9 @@ bool concerns_population(const search::Record& record) {
 }
 
 /// Sorts what journals say into what a Population merges and what the run's facts take in, each fact once.
-class Gathering {
+class JournalMerge {
 public:
-    explicit Gathering(Recovered& recovered) : recovered_(recovered) {
+    explicit JournalMerge(Recovered& recovered) : recovered_(recovered) {
         std::erase_if(recovered.facts.events, [](const search::Event& event) { return !std::isfinite(event.time); });
         for (const search::Event& event : recovered.facts.events) {
             known_events_.insert(key(event));
@@ -225,7 +225,7 @@ std::optional<Recovered> recover(const RunDirectory& directory, OnDamage on_dama
     recovered.homes = std::move(archive->homes);
     recovered.memberships = std::move(archive->memberships);
     recovered.individuals = std::move(archive->individuals);
-    Gathering gathering(recovered);
+    JournalMerge gathering(recovered);
     gathering.check_individuals(directory.archive().string());
     for (const JournalFile& journal : journals) {
         search::RecordReader reader(journal.bytes, recovered.facts.run, journal.name);

@@ -14,7 +14,7 @@
 namespace finch::train {
 
 /// What the leader found at an epoch's end. It travels as it is: it has no padding.
-struct Training::Verdict {
+struct Training::EpochDecision {
     Epoch epoch;
     double best = 0;
     std::int64_t best_epoch = 0;
@@ -57,10 +57,10 @@ void Training::agree_on_epoch() {
         ByteWriter(bytes).put(judge(losses, counts));
     }
     group_.broadcast(bytes);
-    obey(ByteReader(bytes).get<Verdict>());
+    obey(ByteReader(bytes).get<EpochDecision>());
 }
 
-Training::Verdict Training::judge(std::span<const double> losses, std::span<const std::int64_t> counts) {
+Training::EpochDecision Training::judge(std::span<const double> losses, std::span<const std::int64_t> counts) {
     const bool is_weighted = !class_weights_.empty();
     const double training_weight = is_weighted ? epoch_weight() : static_cast<double>(counts[1]);
     const double validation_weight =
@@ -70,7 +70,7 @@ Training::Verdict Training::judge(std::span<const double> losses, std::span<cons
                    ? static_cast<double>(correct) / static_cast<double>(samples)
                    : std::numeric_limits<double>::quiet_NaN();
     };
-    Verdict verdict;
+    EpochDecision verdict;
     verdict.epoch = {.epoch = static_cast<std::int32_t>(position_.epoch + 1),
                      .ranks = static_cast<std::int32_t>(epoch_ranks_),
                      .training_loss = losses[0] / training_weight,
@@ -105,7 +105,7 @@ bool Training::is_pruned_after(const Epoch& epoch) const {
     return pruner_(curve, recipe_.training.epochs);
 }
 
-void Training::obey(const Verdict& verdict) {
+void Training::obey(const EpochDecision& verdict) {
     stopping_.best = verdict.best;
     stopping_.best_epoch = verdict.best_epoch;
     stopping_.epochs_without_improvement = verdict.epochs_without_improvement;

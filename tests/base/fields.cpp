@@ -42,7 +42,7 @@ constexpr auto fields_of(const Outer*) {
         Field{"list", &Outer::list, ""},
         Field{"flag", &Outer::flag, ""}.repeated(),
         Field{"inner", &Outer::inner, ""}.since(2),
-        Field{"note", &Outer::note, ""}.apart(),
+        Field{"note", &Outer::note, ""}.separate_table(),
     };
 }
 

@@ -46,7 +46,7 @@ def examine(name, source, folder):
     budget = len(before) + 1
     output = folder.run(2, "evolve", folder.path / name / "tiny.yaml", "--run", run, "--set", f"search.budget.evaluations={budget}")
     check("begins anew" not in output, f"{name}: a training did not go on from its snapshot\n{output}")
-    check("goes on from its snapshot" in output, f"{name}: world rank 0 tells of no training that went on\n{output}")
+    check("resumes from its snapshot" in output, f"{name}: world rank 0 tells of no training that went on\n{output}")
     words = outcome_words(run)
     after = individuals(run)
     check(len(after) == budget and {words[row["outcome"]] for row in after.values()} == {"evaluated"},

@@ -272,7 +272,7 @@ TEST_CASE("hdf5: images and targets of floats are read, and what is not finite i
     write_plain(path, arrays);
     data::Options options = options_of(path);
     options.axes = data::Axes::nchw;
-    options.answer = data::Answer::target;
+    options.answer = data::TargetKind::target;
 
     const data::Dataset set = data::load(options, 1).training;
     CHECK(set.float_pixels);

@@ -95,7 +95,7 @@ TEST_CASE("systems: training and test sets are joined in order; a system may hav
 
 TEST_CASE("systems: targets are joined as labels are") {
     Systems systems;
-    systems.options.answer = data::Answer::target;
+    systems.options.answer = data::TargetKind::target;
     for (const double first : {0.5, 10.0}) {
         NamedArrays arrays = set_of("training", 2, 0);
         arrays[1] = {"training/labels", {2, 2}, std::vector<double>{first, 1, 2, 3}};
@@ -184,7 +184,7 @@ TEST_CASE("systems: what does not fit is refused by file, what differs and what 
     missing.options.systems.push_back({"/nowhere.h5", std::nullopt});
     CHECK(contains(missing.problem(), "/nowhere.h5: there is no such file"));
     Systems targets;
-    targets.options.answer = data::Answer::target;
+    targets.options.answer = data::TargetKind::target;
     targets.add({set_of("training", 3, 0)});
     NamedArrays pairs = set_of("training", 3, 0);
     pairs[1] = {"training/labels", {3, 2}, std::vector<double>(6)};

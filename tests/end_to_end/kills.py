@@ -109,6 +109,6 @@ with Folder() as folder:
     check(len(rows) == budget and "unfinished" not in {words[row["outcome"]] for row in rows.values()},
           f"the budget of {budget} was not used exactly: {len(rows)}")
     passed(f"{kills} kills {kinds}, {len(known)} results known before the last start, {budget} at the end, none lost, changed or repeated")
-    continued = last.count("goes on from its snapshot")
+    continued = last.count("resumes from its snapshot")
     check(continued > 0, f"no training went on from its snapshot\n{last}")
     passed(f"{continued} trainings of the last start went on from their snapshots")

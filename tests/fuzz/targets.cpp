@@ -204,7 +204,7 @@ Target numbers(const fs::path& folder) {
                 [path](const Bytes& bytes) {
                     put(path, bytes);
                     data::Options options{
-                        .kind = data::Kind::hdf5, .path = path.string(), .answer = data::Answer::target};
+                        .kind = data::Kind::hdf5, .path = path.string(), .answer = data::TargetKind::target};
                     options.validation = data::ColumnValidation{"site", {1}};
                     load(options);
                     options.validation = data::OwnValidation{};

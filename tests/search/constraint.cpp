@@ -107,7 +107,7 @@ TEST_CASE("what is no constraint is refused by column, with what is accepted") {
     CHECK(problem_of("act == rel") ==
           "column 8: 'rel' is no option of act (did you mean 'relu'?); accepted: relu, tanh, leaky relu");
     CHECK(problem_of("act == 'relu") == "column 8: the quotes that begin here do not end");
-    CHECK(problem_of("a < .") == "column 5: no number begins so; accepted: decimals such as 12, 0.5 or 1e-3");
+    CHECK(problem_of("a < .") == "column 5: invalid number; accepted: decimals such as 12, 0.5 or 1e-3");
     CHECK(problem_of("a < or") == "column 5: 'or' is not expected here; accepted: a number, a gene, - or (");
     CHECK(problem_of(std::string(60, '(')) == "column 51: more than 50 parentheses or signs within one another");
     CHECK(problem_of(std::string(60, '-') + "a < 1") ==

@@ -14,7 +14,7 @@ void complain(const std::string& text) noexcept;
 /// Runs a verb that needs no MPI. Where what it printed could not be written, that is a fault.
 [[nodiscard]] int alone(const std::function<int()>& verb);
 
-/// What becomes of a launch that MPI cannot have heard of: it is refused, or the verb itself tells of it.
+/// If the launcher started processes that MPI does not connect: refuse, or let the verb report it.
 enum class BadLaunch { refuse, tell };
 
 /// Runs a verb on all ranks. A ConfigError reaches every rank and is printed by rank 0; anything else is one rank's

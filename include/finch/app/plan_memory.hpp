@@ -39,7 +39,7 @@ struct NodeMemory {
 /// For networks on CPUs what to ask Slurm for, per node and per CPU; else what Finch itself takes.
 [[nodiscard]] std::string memory_text(const config::Config& config, const NodeMemory& memory);
 
-/// Where the pixels are much of the memory, and need not be.
+/// Suggests data.memory: streamed if pixels are most of the memory.
 [[nodiscard]] std::string pixels_text(const data::Options& options, const data::Dataset& training);
 
 /// Rounded up.

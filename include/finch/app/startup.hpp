@@ -26,7 +26,7 @@ namespace finch::app {
 double hang_for_test(const std::string& phase, double seconds);
 
 /// Collective over the world. The first thing after MPI_Init: all ranks are there, or Error names those that are not.
-void call_roll(const comm::Session& session);
+void barrier_with_deadline(const comm::Session& session);
 
 /// Unless the next phase begins within `seconds`, ends this process, with a message that names `what` and, where it
 /// waits for others, those that are silent. The tests name the phase in FINCH_TEST_HANG.

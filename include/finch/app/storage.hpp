@@ -14,8 +14,7 @@
 
 namespace finch::app {
 
-/// A leader's journal on disk, opened for the first record: what cannot be opened is heard of where what cannot be
-/// written is.
+/// A leader's journal on disk. Opened at the first write, so open errors are handled like write errors.
 class FileJournal : public island::Journal {
 public:
     FileJournal(std::filesystem::path path, std::uint64_t run) : path_(std::move(path)), run_(run) {}

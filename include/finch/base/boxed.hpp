@@ -5,7 +5,7 @@
 
 namespace finch {
 
-/// A T that is mostly T{}, and takes the room of a pointer then. A value: copies share nothing.
+/// Optional T on the heap; null stands for T{}. A value: copies share nothing.
 template <class T>
 class Boxed {
 public:

@@ -38,7 +38,7 @@ struct Field {
         field.first_version = version;
         return field;
     }
-    [[nodiscard]] constexpr Field apart() const {
+    [[nodiscard]] constexpr Field separate_table() const {
         Field field = *this;
         field.stands_apart = true;
         return field;

@@ -100,7 +100,7 @@ constexpr std::array<std::string_view, 2> words_of(Memory) {
     return {"whole", "streamed"};
 }
 /// What is to be learnt of an image: its class, or numbers.
-enum class Answer { label, target };
+enum class TargetKind { label, target };
 /// Distortions of training images; each image has others in each epoch (backend/distortion.hpp).
 struct Augmentation {
     std::int64_t shift = 0;   ///< pixels, at most, up or down, left or right
@@ -146,7 +146,7 @@ struct Options {
     std::string path{};             ///< a folder; for hdf5 a file; `generated` needs none
     std::vector<System> systems{};  ///< in place of the path
     Axes axes = Axes::automatic;
-    Answer answer = Answer::label;
+    TargetKind answer = TargetKind::label;
     Memory memory = Memory::whole;
     pixels::Prefetch prefetch{};       ///< of streamed pixels
     std::vector<double> mean{0};       ///< of bytes after division by 255; one, or one per channel; empty: auto

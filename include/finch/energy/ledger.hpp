@@ -36,7 +36,7 @@ private:
     Meter* meter_;
     std::function<double()> clock_;
     std::vector<Account> accounts_;
-    /// Up to the last interval, what nobody has told of working then: no more than its length.
+    /// Busy time before the last interval that no slot has claimed, at most the interval's length.
     struct Unclaimed {
         double seconds = 0;
         double watts = 0;

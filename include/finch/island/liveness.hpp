@@ -6,8 +6,7 @@
 
 namespace finch::island {
 
-/// An operation that announces itself, and of which nobody knows how long it takes, is not taken for a hang within this
-/// time.
+/// Timeout of an announced operation of unknown duration.
 inline constexpr double long_seconds = 600;
 
 /// What an operation on files may take that last took `last_seconds` (0: never done): 20 times that, but three minutes,

@@ -131,7 +131,7 @@ private:
     [[nodiscard]] search::Stage stage() const;
     [[nodiscard]] const search::Individual* known_as(const search::Genome& genome) const;
     [[nodiscard]] const search::Individual* known_elsewhere(const search::Genome& genome) const;
-    [[nodiscard]] bool is_left_alone(const search::Individual& known) const;
+    [[nodiscard]] bool is_duplicate_to_skip(const search::Individual& known) const;
     [[nodiscard]] std::pair<std::size_t, std::size_t> place_on_island() const;
 
     // What it hears and says: worker_messages.cpp.

@@ -39,7 +39,7 @@ public:
     void add(Batch& batch);
     /// Waits until it is read, or could not be.
     [[nodiscard]] Failure wait(const Batch& batch);
-    /// `batch` is not wanted any more; its memory is nobody's when this returns.
+    /// Cancels `batch`; its memory may be reused after return.
     void cancel(Batch& batch);
 
 private:

@@ -149,7 +149,7 @@ private:
         std::int64_t taken = 0;  ///< weights that it is of; 0: it has not begun
     };
 
-    struct Verdict;
+    struct EpochDecision;
 
     [[nodiscard]] std::unique_ptr<Learner> make_learner(std::int64_t global_batch) const;
     void check_memory(const nn::ModelPlan& plan) const;
@@ -171,9 +171,9 @@ private:
 
     void end_epoch();
     void agree_on_epoch();
-    [[nodiscard]] Verdict judge(std::span<const double> losses, std::span<const std::int64_t> counts);
+    [[nodiscard]] EpochDecision judge(std::span<const double> losses, std::span<const std::int64_t> counts);
     [[nodiscard]] bool is_pruned_after(const Epoch& epoch) const;
-    void obey(const Verdict& verdict);
+    void obey(const EpochDecision& verdict);
 
     void check_identity(const NamedArrays& snapshot) const;
     [[nodiscard]] Position read_position(const NamedArrays& snapshot) const;

@@ -73,23 +73,23 @@ void EvolutionState::take(const Individual& individual, bool born_here) {
     begin_starts(individual.id);
 }
 
-/// What a model has found lies close together, and leaves differences that lead nowhere else: as large a share of the
-/// members as it bred of the budget, one at least.
+/// Points of a model are clustered, so differences between them are small: the members have no larger share of them
+/// than the model's share of the budget, at least one.
 void EvolutionState::take_over(DifferentialEvolution::Member member) {
     DifferentialEvolution& phase = phases_.back();
     const std::size_t size = phases_.front().first_size();
     const auto place = std::upper_bound(of_model_.begin(), of_model_.end(), member,
                                         [](const auto& a, const auto& b) { return a.loss < b.loss; });
-    const bool is_heir = static_cast<std::size_t>(place - of_model_.begin()) < heirs_;
+    const bool is_heir = static_cast<std::size_t>(place - of_model_.begin()) < promoted_;
     of_model_.insert(place, member);
     if (is_heir) {
-        phase.inject(std::move(member), of_model_.at(heirs_).id);
+        phase.inject(std::move(member), of_model_.at(promoted_).id);
     }
     const auto members = static_cast<double>(size);
     const double share = std::clamp(static_cast<double>(++bred_by_model_) / evaluations_, 1 / members, 1.0);
     const auto most = static_cast<std::size_t>(std::lround(share * members));
-    for (; heirs_ < std::min(most, of_model_.size()); ++heirs_) {
-        phase.inject(of_model_.at(heirs_));
+    for (; promoted_ < std::min(most, of_model_.size()); ++promoted_) {
+        phase.inject(of_model_.at(promoted_));
     }
     of_model_.resize(std::min(of_model_.size(), size));
 }

@@ -100,7 +100,7 @@ private:
     std::vector<Start> starts_;
     std::int32_t starts_begun_ = 0;
     std::vector<DifferentialEvolution::Member> of_model_;  ///< the best that a model bred, best first
-    std::size_t heirs_ = 0;                                ///< of them, that became members
+    std::size_t promoted_ = 0;                             ///< of them, that became members
     std::int64_t bred_by_model_ = 0;
     std::vector<UnitGenome> known_optima_;
     UnitGenome best_point_;
