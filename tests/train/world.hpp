@@ -146,15 +146,28 @@ inline std::vector<float> arena_of(const nn::ModelPlan& plan, const NamedArrays&
     return nn::read_tensors(plan, snapshot, "weights/").parameters;
 }
 
-/// Whether two snapshots hold the same bits, the clock's seconds aside.
+/// Sets the seconds in a table's rows to 0.
+inline void clear_seconds(NamedArray& table, std::size_t column) {
+    auto& rows = std::get<std::vector<double>>(table.values);
+    for (std::size_t at = column; at < rows.size(); at += static_cast<std::size_t>(table.shape.at(1))) {
+        rows[at] = 0;
+    }
+}
+
+/// Whether two snapshots hold the same bits, except for the clock's seconds.
 inline bool equal_but_for_seconds(NamedArrays a, NamedArrays b) {
     for (NamedArrays* arrays : {&a, &b}) {
         for (NamedArray& array : *arrays) {
-            if (array.name == "curve" || array.name == "partial_sums") {
-                auto& rows = std::get<std::vector<double>>(array.values);
-                for (std::size_t last = 6; last < rows.size(); last += 7) {
-                    rows[last] = 0;
-                }
+            if (array.name == "partial_sums") {
+                clear_seconds(array, 6);
+            } else if (array.name == "curve") {
+                std::size_t column = 0;
+                for_each_field<Epoch>([&](const auto& field) {
+                    if (field.name == std::string_view("seconds")) {
+                        clear_seconds(array, column);
+                    }
+                    ++column;
+                });
             }
         }
     }

@@ -21,7 +21,7 @@ struct Epoch {
 constexpr auto fields_of(const Epoch*) {
     return std::tuple{
         Field{"epoch", &Epoch::epoch, "1 is the first"}.repeated(),
-        Field{"ranks", &Epoch::ranks, "that trained it; 0: more than one number of ranks did, or it was not recorded"},
+        Field{"ranks", &Epoch::ranks, "that trained it; 0: more than one number of ranks did"},
         Field{"training_loss", &Epoch::training_loss, "mean over the training set, as it was trained"}.repeated(),
         Field{"training_accuracy", &Epoch::training_accuracy, "in [0, 1]; not a number for targets"}.repeated(),
         Field{"validation_loss", &Epoch::validation_loss, "mean over the validation set"}.repeated(),
