@@ -9,7 +9,7 @@ install(PROGRAMS jobs/evolve.sbatch DESTINATION share/finch/jobs COMPONENT progr
 install(DIRECTORY configs DESTINATION share/finch COMPONENT program PATTERN __pycache__ EXCLUDE)
 install(FILES tools/packaging/modulefile RENAME finch DESTINATION share/finch/modulefiles COMPONENT program)
 
-install(PROGRAMS tools/report.py tools/images_to_hdf5.py tools/fetch_mnist.sh DESTINATION share/finch/tools COMPONENT program)
+install(PROGRAMS tools/report.py tools/export.py tools/images_to_hdf5.py tools/fetch_mnist.sh DESTINATION share/finch/tools COMPONENT program)
 install(DIRECTORY tools/reporting tools/python DESTINATION share/finch/tools COMPONENT program FILES_MATCHING PATTERN *.py)
 # Python finds the modules of a script beside what a link to it points to.
 file(CREATE_LINK ../share/finch/tools/report.py ${CMAKE_BINARY_DIR}/finch-report SYMBOLIC)

@@ -48,6 +48,7 @@ python3            reads runs independently of Finch
 python3-numpy      the same
 python3-h5py       the same
 python3-pil        tools/images_to_hdf5.py reads images with it
+python3-networkx   tools/export.py writes and the test reads GraphML with it
 git                versions of checkouts
 environment-modules  loads the module file
 "

@@ -14,7 +14,6 @@
 #include "finch/config/tree.hpp"
 #include "finch/doctor/examine.hpp"
 #include "finch/process/launcher.hpp"
-#include "finch/report/export.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -263,11 +262,6 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
     auto* const follow =
         showing->add_flag("--follow", line.show.follow,
                           "again and again until the run ends: a live table, or where there is no terminal lines");
-    showing
-        ->add_option("--compare", line.show.compare,
-                     "another run: results side by side, and where the configurations differ")
-        ->type_name("RUN")
-        ->excludes(csv, json, follow);
     csv->excludes(json, follow);
     json->excludes(follow);
     by_itself(showing, [&line] { return show(line.show); });
@@ -276,10 +270,10 @@ void add_reading_verbs(CLI::App& app, CommandLine& line) {
     exporting->add_option("run", line.exported.run, "the run directory")->required()->type_name("RUN");
     exporting
         ->add_option("--format", line.exported.format,
-                     "csv: a table; trace: Chrome's trace events, for Perfetto; graphml: who descends from whom; "
-                     "optuna: a study for its JournalFileBackend")
+                     "csv: a table; json: with learning curves and metrics; for Optuna, Perfetto and networkx there is "
+                     "tools/export.py")
         ->required()
-        ->type_name(fmt::format("{{{}}}", fmt::join(all_words<report::Format>(), ",")));
+        ->type_name(fmt::format("{{{}}}", fmt::join(all_words<ExportFormat>(), ",")));
     exporting->add_option("-o,--output", line.exported.output, "a file (default: standard output)")->type_name("FILE");
     by_itself(exporting, [&line] { return export_run(line.exported); });
 

@@ -4,14 +4,12 @@
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/run_state.hpp"
-#include "finch/report/comparison.hpp"
 #include "finch/report/individual.hpp"
 #include "finch/report/json.hpp"
 #include "finch/report/status.hpp"
 #include "finch/report/tables.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
@@ -50,21 +48,6 @@ std::string painted(const std::string& text) {
         out += "\n";
     }
     return out;
-}
-
-std::string comparison_text(const std::filesystem::path& one, const std::filesystem::path& other) {
-    const std::array runs{read_run(one), read_run(other)};
-    const std::array compared{
-        report::Compared{one.string(), runs[0].recovered, runs[0].config.space, runs[0].competition},
-        report::Compared{other.string(), runs[1].recovered, runs[1].config.space, runs[1].competition}};
-    const std::string differences = config::difference(runs[0].recovered.facts.config, runs[1].recovered.facts.config);
-    std::string text = "results\n" + report::comparison_table(compared) + "\nconfigurations" +
-                       (differences.empty() ? ": the same\n" : "\n");
-    std::istringstream lines(differences);
-    for (std::string line; std::getline(lines, line);) {
-        text += "  " + line + "\n";
-    }
-    return text;
 }
 
 /// What a live picture shows: how far it is, what is in training, the best.
@@ -111,9 +94,6 @@ int follow(const ShowOptions& options) {
 }
 
 std::string show_text(const ShowOptions& options) {
-    if (options.compare) {
-        return comparison_text(options.run, *options.compare);
-    }
     const auto [recovered, config, competition] = read_run(options.run);
     const std::string name = options.run.string();
     if (!options.id.empty()) {

@@ -5,7 +5,8 @@
 #include "finch/base/format.hpp"
 #include "finch/base/links.hpp"
 #include "finch/base/words.hpp"
-#include "finch/report/export.hpp"
+#include "finch/report/csv.hpp"
+#include "finch/report/json.hpp"
 #include "finch/report/status.hpp"
 
 #include <cstdio>
@@ -29,20 +30,24 @@ std::filesystem::path directory_asked_about(const RunOptions& options) {
     return run_directory_of(config::load(options.config, options.settings), options);
 }
 
-report::Format parse_format(const std::string& text) {
-    if (const auto format = enumerator<report::Format>(text)) {
+ExportFormat parse_format(const std::string& text) {
+    if (const auto format = enumerator<ExportFormat>(text)) {
         return *format;
     }
     throw ConfigError(
-        fmt::format("--format: there is no {}; accepted: {}", text, fmt::join(all_words<report::Format>(), ", ")));
+        fmt::format("--format: there is no {}; accepted: {}; tools/export.py has trace, graphml and optuna", text,
+                    fmt::join(all_words<ExportFormat>(), ", ")));
 }
 
 }  // namespace
 
 int export_run(const ExportOptions& options) {
-    const report::Format format = parse_format(options.format);
+    const ExportFormat format = parse_format(options.format);
     const auto [recovered, config, competition] = read_run(options.run);
-    const std::string text = report::exported(format, recovered, config.space, competition, config.name);
+    const std::string text =
+        format == ExportFormat::csv
+            ? report::csv(recovered, competition)
+            : report::individuals_json(recovered, config.space, competition.measure, options.run.string());
     if (!options.output) {
         std::fwrite(text.data(), 1, text.size(), stdout);
         return exit_done;

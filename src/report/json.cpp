@@ -58,6 +58,21 @@ void individual(Json& json, const search::Space& space, const search::Individual
     json.genes("genes", space, one.genome);
 }
 
+/// Its learning curve and a program's metrics, within an open object.
+void histories(Json& json, const search::Individual& one) {
+    const auto list = [&json](std::string_view name, const auto& rows) {
+        json.begin_list(name);
+        for (const auto& row : rows) {
+            json.begin();
+            columns(json, row);
+            json.end();
+        }
+        json.end_list();
+    };
+    list("curve", one.curve);
+    list("metrics", one.metrics);
+}
+
 void best_of(Json& json, const search::Space& space, const Individuals& best) {
     json.begin_list("best");
     for (const search::Individual* const one : best) {
@@ -151,6 +166,26 @@ std::string run_json(const store::Recovered& recovered, const search::Space& spa
     return json.take() + "\n";
 }
 
+std::string individuals_json(const store::Recovered& recovered, const search::Space& space,
+                             const search::Measure& measure, const std::string& run) {
+    const search::Population population = population_of(recovered);
+    Json json;
+    json.begin();
+    json.member("run", std::string_view(printable(run)));
+    json.member("number", std::string_view(fmt::format("{:016x}", recovered.facts.run)));
+    measure_of(json, measure);
+    json.begin_list("individuals");
+    for (const auto& [id, one] : population.individuals()) {
+        json.begin();
+        individual(json, space, one);
+        histories(json, one);
+        json.end();
+    }
+    json.end_list();
+    json.end();
+    return json.take() + "\n";
+}
+
 std::string individual_json(const store::Recovered& recovered, const search::Space& space,
                             const search::Measure& measure, search::Id id) {
     const search::Population population = population_of(recovered);
@@ -162,20 +197,7 @@ std::string individual_json(const store::Recovered& recovered, const search::Spa
     json.begin();
     individual(json, space, *one);
     measure_of(json, measure);
-    json.begin_list("curve");
-    for (const Epoch& epoch : one->curve) {
-        json.begin();
-        columns(json, epoch);
-        json.end();
-    }
-    json.end_list();
-    json.begin_list("metrics");
-    for (const Metric& metric : one->metrics) {
-        json.begin();
-        columns(json, metric);
-        json.end();
-    }
-    json.end_list();
+    histories(json, *one);
     json.end();
     return json.take() + "\n";
 }

@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::array<std::byte, 4> magic{std::byte{'F'}, std::byte{'N'}, std::byte{'C'}, std::byte{'H'}};
 constexpr std::uint16_t version = individual_version;
-constexpr std::uint16_t oldest_version = 1;
 constexpr std::uint32_t most_body_bytes = 64U << 20;
 /// Bytes that may be checked in vain while looking for the next record, per byte of the file: each place that looks
 /// like a beginning claims a length.
@@ -217,8 +216,7 @@ std::optional<Record> RecordReader::understand(std::size_t begin) {
         return std::nullopt;
     }
     in_other_run_ = false;
-    if (header.version < oldest_version || header.version > version || header.kind < 1 ||
-        header.kind > body_readers.size()) {
+    if (header.version < 1 || header.version > version || header.kind < 1 || header.kind > body_readers.size()) {
         note(fmt::format("{}: the record at byte {} has kind {} and version {}, unknown here, skipped", source_, begin,
                          header.kind, header.version));
         return std::nullopt;

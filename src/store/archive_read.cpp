@@ -5,6 +5,7 @@
 #include "finch/store/archive.hpp"
 
 #include "archive_layout.hpp"
+#include "file_format.hpp"
 
 #include <algorithm>
 #include <map>
@@ -155,12 +156,7 @@ std::int64_t read_count(hid_t file, const char* name, std::int64_t low, std::int
 }
 
 ArchiveFacts read_facts(hid_t file) {
-    const std::string format = hdf5::read_text_attribute(file, "format");
-    const std::int64_t version = hdf5::read_int_attribute(file, "version");
-    if (format != archive_format || version < oldest_archive_version || version > archive_version) {
-        throw FileError(fmt::format("is \"{}\" version {}; this program reads \"{}\" versions {} to {}", format,
-                                    version, archive_format, oldest_archive_version, archive_version));
-    }
+    const std::int64_t version = read_version(file, archive_format);
     ArchiveFacts facts;
     facts.run = hdf5::read_unsigned_attribute(file, "run");
     facts.seed = hdf5::read_unsigned_attribute(file, "seed");

@@ -1,11 +1,11 @@
 #include "finch/base/clock.hpp"
 #include "finch/base/enum_words.hpp"
 #include "finch/base/format.hpp"
-#include "finch/base/version.hpp"
 #include "finch/hdf5/recorded.hpp"
 #include "finch/store/archive.hpp"
 
 #include "archive_layout.hpp"
+#include "file_format.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -236,9 +236,7 @@ void write_space(hid_t file, const search::Space& space) {
 }
 
 void write_facts(hid_t file, const search::Population& population, const ArchiveFacts& facts) {
-    hdf5::write_attribute(file, "format", archive_format);
-    hdf5::write_attribute(file, "version", archive_version);
-    hdf5::write_attribute(file, "program_version", program_version());
+    write_format(file, archive_format);
     hdf5::write_unsigned_attribute(file, "run", facts.run);
     hdf5::write_unsigned_attribute(file, "seed", facts.seed);
     hdf5::write_attribute(file, "restarts", std::int64_t{facts.restarts});

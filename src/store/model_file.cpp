@@ -1,8 +1,6 @@
 #include "finch/store/model_file.hpp"
 
-#include "finch/base/format.hpp"
-#include "finch/base/version.hpp"
-#include "finch/hdf5/file.hpp"
+#include "file_format.hpp"
 
 #include <algorithm>
 
@@ -10,8 +8,6 @@ namespace finch::store {
 namespace {
 
 constexpr const char* format_name = "finch model";
-constexpr std::int64_t format_version = search::individual_version;
-constexpr std::int64_t oldest_version = 1;
 /// Where the individual itself stands: no array's name may begin so.
 constexpr const char* own_group = "finch/";
 constexpr const char* record_name = "finch/individual";
@@ -60,12 +56,7 @@ search::Individual individual_of(const NamedArray& record, std::int64_t version)
 }
 
 ModelFile read(hid_t file) {
-    const std::string format = hdf5::read_text_attribute(file, "format");
-    const std::int64_t version = hdf5::read_int_attribute(file, "version");
-    if (format != format_name || version < oldest_version || version > format_version) {
-        throw FileError(fmt::format("is \"{}\" version {}; this program reads \"{}\" versions {} to {}", format,
-                                    version, format_name, oldest_version, format_version));
-    }
+    const std::int64_t version = read_version(file, format_name);
     ModelFile model;
     model.run = hdf5::read_unsigned_attribute(file, "run");
     if (hdf5::has_attribute(file, classes_name)) {
@@ -85,9 +76,7 @@ void write_model(const std::filesystem::path& path, const ModelFile& model) {
         throw Error(fmt::format("{}: an array's name begins with {}", path.string(), own_group));
     }
     hdf5::write_file(path, [&](hid_t file) {
-        hdf5::write_attribute(file, "format", format_name);
-        hdf5::write_attribute(file, "version", format_version);
-        hdf5::write_attribute(file, "program_version", program_version());
+        write_format(file, format_name);
         hdf5::write_unsigned_attribute(file, "run", model.run);
         describe(file, model.individual);
         if (!model.classes.empty()) {

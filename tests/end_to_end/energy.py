@@ -117,11 +117,7 @@ def in_every_table(folder):
     one = whole["islands"][0]["best"][0]
     check(near(one["joules"], float(shown[one["id"]]["joules"]), 1e-9) and one["energy_source"] == "estimated", f"{one}")
     check(" (estimated)" in folder.run(0, "show", run, one["id"]), "finch show RUN ID does not tell its energy")
-    journal = [json.loads(line) for line in folder.run(0, "export", run, "--format", "optuna").splitlines()]
-    told = [record["user_attr"]["joules"] for record in journal if "joules" in record.get("user_attr", {})]
-    check(near(sum(told), total, 1e-9) and len(told) == 5, f"optuna: {told}")
-    check("energy " in folder.run(0, "show", run, "--compare", folder.path / "runs/two"), "finch show --compare has no energy")
-    passed("show, show ID, --json, --compare, csv and optuna tell the same joules")
+    passed("show, show ID, --json and csv tell the same joules")
 
     for runs, has_axis in (([run], True), ([run, folder.path / "runs/two"], True), ([run, folder.path / "runs/none"], False)):
         made = subprocess.run([sys.executable, SOURCE / "tools/report.py", *runs, "-o", folder.path / "report.html"], capture_output=True, text=True,
@@ -212,81 +208,6 @@ def programs(folder):
     output = folder.run(1, "evolve", "function.yaml", "--run", "runs/function")
     check("energy" not in output and all(math.isnan(joules) for _, _, joules, _ in joules_of(folder.path / "runs/function")), output)
     passed("functions take none")
-
-
-os.environ["FINCH_TEST_RAPL"] = NO_COUNTERS
-    passed("a counter that cannot be read: the estimate, and one line of the log")
-    end_of_short_form()
-
-
-def stopped(folder):
-    folder.write("long.yaml", LONG)
-    stop_in_training(folder, "runs/long", "long.yaml")
-    (outcome, seconds, joules, source), = joules_of(folder.path / "runs/long")
-    check(outcome == "unfinished" and source == "estimated" and near(joules, 25 * seconds, 1e-6), f"stopped: {seconds} s, {joules} J, {source}")
-    folder.run(2, "evolve", "long.yaml", "--run", "runs/long", "--set", "workers.watts=100")
-    (outcome, all_seconds, all_joules, source), = joules_of(folder.path / "runs/long")
-    check(outcome == "evaluated" and source == "estimated" and all_seconds > seconds, f"{outcome}, {all_seconds} s")
-    check(near(all_joules - joules, 100 * (all_seconds - seconds), 1e-6), f"{joules} J in {seconds} s, then {all_joules} in {all_seconds}")
-    passed("what a stop interrupted has the joules of both starts, each at its own watts")
-
-
-def programs(folder):
-    folder.write("program.py", "import time\ntime.sleep(1)\nprint('finch loss=1')\n")
-    folder.write("program.yaml", f"name: p\nsearch:\n  objective: {{command: '{sys.executable} program.py'}}\n  space: {{x: {{real: [0, 1]}}}}\n"
-                                 "  budget: {evaluations: 4}\nworkers: {islands: 1, watts: 50}\n")
-    folder.run(1, "evolve", "program.yaml", "--run", "runs/program")
-    rows = joules_of(folder.path / "runs/program")
-    check(len(rows) == 4 and all(seconds >= 1 and source == "estimated" and near(joules, 50 * seconds, 0.1) for _, seconds, joules, source in rows), f"{rows}")
-    folder.run(2, "evolve", "program.yaml", "--run", "runs/slots", "--set", "workers.slots=2", "--set", "workers.ranks=2")
-    rows = shared_joules(folder.path / "runs/slots", 2 * 50)
-    check(len(rows) == 4 and all(near(joules, expected, 0.25) for _, joules, expected in rows), f"two at once on two ranks: {rows}")
-    check(any(joules < 0.9 * 100 * seconds for seconds, joules, _ in rows), f"no two ran at once: {rows}")
-    passed("a program takes the watts of its worker's ranks while it runs; two at once share them")
-
-    folder.write("program.py", "import os, time\ntime.sleep(3 if os.path.exists(os.path.dirname(__file__) + '/again') else 600)\nprint('finch loss=1')\n")
-    process = folder.start(1, "evolve", "program.yaml", "--run", "runs/stopped", "--set", "search.budget.evaluations=1")
-    journal = folder.path / "runs/stopped/state/worker-00000.journal"
-    wait_for(lambda: journal.exists() and journal.stat().st_size > 0, "the program")
-    time.sleep(1)
-    for pid in ranks_of(process):
-        os.kill(pid, signal.SIGUSR2)
-    check(end(process) == 75, folder.output())
-    (outcome, seconds, joules, _), = joules_of(folder.path / "runs/stopped")
-    check(outcome == "unfinished" and seconds > 0.5 and near(joules, 50 * seconds, 0.1), f"stopped: {outcome}, {seconds} s, {joules} J")
-    folder.write("again", "")
-    folder.run(1, "evolve", "program.yaml", "--run", "runs/stopped", "--set", "search.budget.evaluations=1", "--set", "workers.watts=5")
-    (outcome, all_seconds, all_joules, _), = joules_of(folder.path / "runs/stopped")
-    check(outcome == "evaluated" and all_seconds > seconds + 2.9 and near(all_joules - joules, 5 * (all_seconds - seconds), 0.1),
-          f"{joules} J in {seconds} s, then {all_joules} J in {all_seconds} s")
-    passed("a program that was stopped has the joules of both starts")
-
-    folder.write("function.yaml", "name: f\nsearch:\n  objective: {function: sphere, dimensions: 2}\n  budget: {evaluations: 10}\n"
-                                  "workers: {islands: 1, watts: 50}\n")
-    output = folder.run(1, "evolve", "function.yaml", "--run", "runs/function")
-    check("energy" not in output and all(math.isnan(joules) for _, _, joules, _ in joules_of(folder.path / "runs/function")), output)
-    passed("functions take none")
-
-
-def of_before(folder):
-    shutil.copytree(FORMAT_6, folder.path / "old")
-    run = folder.path / "old/run"
-    check("energy" not in folder.run(0, "show", run), "a run of format 6 tells of energy")
-    check(json.loads(folder.run(0, "show", run, "--json"))["energy"]["joules"] is None, "a run of format 6 has joules")
-    before = {row["id"]: row["outcome"] for row in csv.DictReader(io.StringIO(folder.run(0, "show", run, "--csv")))}
-    folder.run(2, "evolve", folder.path / "old/tiny.yaml", "--run", run, "--set", "workers.watts=10",
-               "--set", f"search.budget.evaluations={len(before) + 1}")
-    rows = list(csv.DictReader(io.StringIO(folder.run(0, "show", run, "--csv"))))
-    sources = {source: [row for row in rows if row["energy_source"] == source] for source in {row["energy_source"] for row in rows}}
-    check(set(sources) == {"unknown", "estimated"}, f"{set(sources)}")
-    unknown = {row["id"] for row in sources["unknown"]}
-    check({row["joules"] for row in sources["unknown"]} == {"nan"}, "joules that nobody measured")
-    check({id for id, outcome in before.items() if outcome != "unfinished"} <= unknown <= set(before), f"unknown are {unknown}")
-    check(any(before[id] == "unfinished" for id in unknown), "what went on from a snapshot of format 6 knows its joules")
-    check(all(near(float(row["joules"]), 10 * float(row["training_seconds"]), 1e-6) for row in sources["estimated"]), f"{sources['estimated']}")
-    text = folder.run(0, "show", run)
-    check(f"not known of {len(sources['unknown'])} individual" in text, text)
-    passed(f"a run of format 6 goes on: {len(sources['unknown'])} unknown, {len(sources['estimated'])} estimated")
 
 
 os.environ["FINCH_TEST_RAPL"] = NO_COUNTERS

@@ -1,13 +1,16 @@
-"""finch export and the ways of finch show of a real run: what other programs read of it is what population.h5 holds. Optuna itself reads its journal where it is
-installed; chromium opens no trace, so the rules of its format are checked here."""
+"""finch export, tools/export.py and the ways of finch show of a real run: what other programs read is what population.h5 holds. Optuna reads its journal where it
+is installed; chromium opens no trace, so the rules of its format are checked here."""
 import csv
 import io
 import json
+import subprocess
 import sys
 import warnings
 import xml.etree.ElementTree
 
-from harness import TINY, Folder, check, individuals, outcome_words, passed, wait_for
+import networkx
+
+from harness import SOURCE, TINY, Folder, check, individuals, outcome_words, passed, wait_for
 
 PRUNED = ["--set", "search.pruning=halving", "--set", "training.epochs=4", "--set", "workers.ranks=1", "--set", "search.budget.evaluations=24"]
 GRAPHML = "{http://graphml.graphdrawing.org/xmlns}"
@@ -16,6 +19,14 @@ GRAPHML = "{http://graphml.graphdrawing.org/xmlns}"
 def id_text(number):
     number = int(number)
     return f"{number >> 52}.{number >> 32 & 0xFFFFF}.{number & 0xFFFFFFFF}"
+
+
+def export(run, kind, output, expect=0):
+    """What tools/export.py writes, or its one line of complaint."""
+    ended = subprocess.run([sys.executable, SOURCE / "tools/export.py", run, "--format", kind, "-o", output], capture_output=True, text=True, check=False)
+    check(ended.returncode == expect, f"export.py --format {kind}: exit code {ended.returncode}\n{ended.stdout}{ended.stderr}")
+    check(expect == 0 or ended.stderr.count("\n") == 1, f"not one line: {ended.stderr}")
+    return output.read_text() if expect == 0 else ended.stderr
 
 
 def check_trace(text, rows):
@@ -46,30 +57,29 @@ def check_graphml(text, rows):
     edges = sorted((edge.get("source"), edge.get("target")) for edge in graph.iter(f"{GRAPHML}edge"))
     expected = sorted((id_text(row[parent]), id_text(row["id"])) for row in rows.values() for parent in ("parent_1", "parent_2") if row[parent])
     check(edges == expected and edges, f"graphml: edges {edges}, expected {expected}")
-    try:
-        import networkx
-    except ModuleNotFoundError:
-        print("networkx is not installed, and reads no lineage here")
-        return
-    read = networkx.read_graphml(io.StringIO(text))
+    read = networkx.read_graphml(io.StringIO(text), force_multigraph=True)
     check(read.number_of_nodes() == len(rows) and networkx.is_directed_acyclic_graph(read), "networkx reads something else")
+    losses = {id_text(row["id"]): row["loss"] for row in rows.values()}
+    check(all(loss == losses[name] for name, loss in read.nodes(data="loss")), "graphml: another loss")
 
 
-def load_study(path, name):
-    """What Optuna reads, if it is installed. A warning of Optuna's is a fault: it says that it changed what it read."""
+def load_study(run, output, name):
+    """What Optuna reads of its export, if it is installed. A warning of Optuna's is a fault: it says that it changed what it read."""
     try:
         import optuna
     except ModuleNotFoundError:
-        print("Optuna is not installed, and reads no journal here")
+        print("Optuna is not installed: its export is not tested here")
+        check("pip install optuna" in export(run, "optuna", output, expect=1), "a missing package is not named")
         return None
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend
+    export(run, "optuna", output)
     warnings.simplefilter("error", UserWarning)
-    return optuna.load_study(study_name=name, storage=JournalStorage(JournalFileBackend(str(path))))
+    return optuna.load_study(study_name=name, storage=JournalStorage(JournalFileBackend(str(output))))
 
 
-def check_optuna(path, rows, words):
-    study = load_study(path, "tiny")
+def check_optuna(run, output, rows, words):
+    study = load_study(run, output, "tiny")
     if study is None:
         return
     best = min((row for row in rows.values() if words[row["outcome"]] == "evaluated"), key=lambda row: row["loss"])
@@ -84,8 +94,7 @@ def check_measures(folder):
     genes = TINY.replace("layers: {int: [1, 3]}", "layers: {choice: [1, 3]}").replace("lr: {real: [0.1, 1.0], scale: log}", "lr: {real: [0.1, 1], step: 0.4}")
     folder.write("error.yaml", genes.replace("validation_loss", "validation_error").replace("name: tiny", "name: error"))
     folder.run(2, "evolve", "error.yaml", "--set", "search.budget.evaluations=6", "--set", "workers.ranks=1")
-    folder.run(0, "export", "runs/error", "--format", "optuna", "-o", "error.log")
-    study = load_study(folder.path / "error.log", "error")
+    study = load_study(folder.path / "runs/error", folder.path / "error.log", "error")
     if study is None:
         return
     check(study.metric_names == ["validation error (share of images)"], f"Optuna: the metric is called {study.metric_names}")
@@ -113,12 +122,15 @@ def main():
         table = list(csv.DictReader(io.StringIO(exported("csv"))))
         check({row["id"] for row in table} == {id_text(number) for number in rows}, "csv: the rows are not the individuals")
         check(exported("csv") == folder.run(0, "show", run, "--csv"), "csv: export and show differ")
-        check_trace(exported("trace"), rows)
-        check_graphml(exported("graphml"), rows)
-        folder.run(0, "export", run, "--format", "optuna", "-o", "study.log")
-        check((folder.path / "study.log").read_text() == exported("optuna"), "optuna: file and standard output differ")
-        check_optuna(folder.path / "study.log", rows, words)
-        passed("csv, trace, graphml and optuna hold what the archive does")
+        read = json.loads(exported("json"))["individuals"]
+        check({one["id"]: one["loss"] for one in read} == {id_text(row["id"]): row["loss"] for row in rows.values()}, "json: the losses are not the archive's")
+        check(all(len(one["curve"]) == one["epochs"] for one in read), "json: an individual lacks a part of its curve")
+        folder.run(0, "export", run, "--format", "json", "-o", "run.json")
+        check((folder.path / "run.json").read_text() == exported("json"), "json: file and standard output differ")
+        check_trace(export(run, "trace", folder.path / "run.trace"), rows)
+        check_graphml(export(run, "graphml", folder.path / "run.graphml"), rows)
+        check_optuna(run, folder.path / "study.log", rows, words)
+        passed("csv, json, trace, graphml and optuna hold what the archive does")
 
         other = folder.start(4, "evolve", "tiny.yaml", "--set", "name=other", "--set", "search.budget.evaluations=16")
         archive = folder.path / "runs" / "other" / "population.h5"
@@ -126,16 +138,15 @@ def main():
         followed = folder.run(0, "show", "runs/other", "--follow").splitlines()
         other.wait()
         check("complete: runs/other, 16 of 16 evaluations" in followed[-1], f"--follow ends with {followed}")
-        compared = folder.run(0, "show", "runs/tiny", "--compare", "runs/other")
-        check("search.budget.evaluations: 24 → 16" in compared and "name: tiny → other" in compared, compared)
-        check("\033" not in compared, "colours where there is no terminal")
         read = json.loads(folder.run(0, "show", "runs/tiny", "--json"))
         check(read["state"] == "complete" and read["evaluations"] == 24, f"--json: {read}")
-        passed("show follows a run to its end, compares two, and prints JSON")
+        passed("show follows a run to its end, and prints JSON")
 
-        check("accepted: csv, trace, graphml, optuna" in folder.run(0, "export", run, "--format", "xls", expect=2), "a format that is not there")
+        check("accepted: csv, json" in folder.run(0, "export", run, "--format", "xls", expect=2), "a format that is not there")
         check("there is no run here" in folder.run(0, "export", folder.path, "--format", "csv", expect=2), "a folder without a run")
         check("cannot be written" in folder.run(0, "export", run, "--format", "csv", "-o", "nowhere/x.csv", expect=2), "no place to write to")
+        check("expected the directory of a run" in export(folder.path, "trace", folder.path / "x", expect=1), "export.py: a folder without a run")
+        check("cannot be written" in export(run, "trace", folder.path / "nowhere/x", expect=1), "export.py: no place to write to")
         passed("what cannot be exported is said in one line")
 
 

@@ -229,6 +229,21 @@ TEST_CASE("a space too large for a row is refused as the user's input") {
                          doctest::Contains("search.space"), ConfigError);
 }
 
+TEST_CASE("an archive of a later program's format is refused with both versions, and stays where it is") {
+    const TemporaryFolder folder;
+    const auto path = folder / "population.h5";
+    hdf5::write_file(path, [](hid_t file) {
+        hdf5::write_attribute(file, "format", "finch population");
+        hdf5::write_attribute(file, "version", std::int64_t{search::individual_version} + 1);
+        hdf5::write_attribute(file, "program_version", "99.1");
+    });
+
+    std::vector<std::string> problems;
+    CHECK_THROWS_WITH_AS(static_cast<void>(read_archive(path, problems, OnDamage::set_aside)),
+                         doctest::Contains("has format version 2, written by finch 99.1"), FileError);
+    CHECK(std::filesystem::exists(path));
+}
+
 TEST_CASE("a damaged archive is replaced by its predecessor, and said so") {
     const TemporaryFolder folder;
     const auto path = folder / "population.h5";

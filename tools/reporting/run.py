@@ -14,6 +14,7 @@ import yaml
 WORKER_BITS, SEQUENCE_BITS = 20, 32
 WATCHED_SECONDS = 20  # a lock is renewed every 10
 RANKED = ("evaluated", "pruned")  # outcomes that rank by loss
+COST_COLUMNS = {"parameters": "parameters", "seconds": "training_seconds"}  # of further objectives, in /individuals
 
 
 class NoRun(Exception):
@@ -27,6 +28,7 @@ class Gene:
     is_log: bool
     low: float
     high: float
+    step: float  # 0: none
     options: list
     when: dict  # of other genes: the values, as texts, with which this one is active
 
@@ -73,6 +75,7 @@ class Run:
     workers: pandas.DataFrame
     starts: pandas.DataFrame
     problems: pandas.DataFrame
+    events: pandas.DataFrame
     memberships: pandas.DataFrame
     homes: pandas.DataFrame
     best: dict  # of models/best.h5: name: array; empty where there is none
@@ -216,7 +219,7 @@ def words(values):
 
 
 def read_table(file, name):
-    """A dataset as a table: words for enums and bytes. Tables that the file's version did not have are empty."""
+    """A dataset as a table: words for enums and bytes."""
     if name not in file:
         return pandas.DataFrame()
     rows = file[name][:]
@@ -244,12 +247,13 @@ def read_conditions(config):
 def read_genes(file, config):
     space, choices = read_table(file, "space"), read_table(file, "choices")
     conditions = read_conditions(config)
+    steps = {name: gene.get("step", 0) for name, gene in (yaml.safe_load(config)["search"].get("space") or {}).items() if isinstance(gene, dict)}
     genes = []
     for place, row in enumerate(space.itertuples()):
         options = list(choices[choices.gene == place].option) if len(choices) else []
         whole = row.kind == "int"
         genes.append(Gene(row.gene, row.kind, row.scale == "log", float(row.low_whole if whole else row.low),
-                          float(row.high_whole if whole else row.high), options,
+                          float(row.high_whole if whole else row.high), float(steps.get(row.gene, 0)), options,
                           conditions.get(row.gene, {})))
     return genes
 
@@ -262,16 +266,6 @@ def read_individuals(file, genes):
     table["id_number"] = table.id
     table.index = [id_text(number) for number in table.id]
     return table
-
-
-def read_starts(file, individuals):
-    """The first version recorded none: one start then, from the first training to the last."""
-    starts = read_table(file, "starts")
-    if starts.empty and len(individuals):
-        began = individuals.started[individuals.started > 0].min()
-        starts = pandas.DataFrame([{"restart": 0, "workers": max(1, individuals.island.nunique()), "nodes": max(1, individuals.node.nunique()),
-                                    "began": began, "seconds": individuals.finished.max() - began}])
-    return starts
 
 
 def read_best(path):
@@ -297,9 +291,9 @@ def read_run(path):
         with h5py.File(archive) as file:
             config = words([file["config"][()]])[0]
             genes = read_genes(file, config)
-            tables = {name: read_table(file, name) for name in ("curves", "workers", "problems", "memberships", "homes")}
+            tables = {name: read_table(file, name) for name in ("curves", "workers", "starts", "problems", "events", "memberships", "homes")}
             individuals = read_individuals(file, genes)
             return Run(name=path.resolve().name, path=path, attributes=dict(file.attrs), config=config, genes=genes, individuals=individuals,
-                       starts=read_starts(file, individuals), best=read_best(path / "models" / "best.h5"), **tables)
+                       best=read_best(path / "models" / "best.h5"), **tables)
     except (OSError, KeyError) as error:
         raise NoRun(f"{archive}: cannot be read ({error}); `finch show {path}` says what is there") from error

@@ -8,7 +8,7 @@
 
 namespace finch::app {
 
-/// `finch show`. At most one of csv, json, follow and compare.
+/// `finch show`. At most one of csv, json and follow.
 struct ShowOptions {
     std::filesystem::path run;
     std::string id;                                ///< of the one individual to show; empty: the run
@@ -16,7 +16,6 @@ struct ShowOptions {
     bool csv = false;                              ///< every individual as comma-separated values instead
     bool json = false;                             ///< one JSON object instead
     bool follow = false;                           ///< again and again, until the run has ended
-    std::optional<std::filesystem::path> compare;  ///< another run beside it
 };
 [[nodiscard]] int show(const ShowOptions& options);
 

@@ -2,14 +2,21 @@
 
 #include "finch/app/evolve.hpp"
 
+#include <array>
 #include <filesystem>
+#include <string_view>
 
 /// The verbs that train nothing. They run anywhere, without MPI, and return the exit code.
 namespace finch::app {
 
+enum class ExportFormat { csv, json };
+constexpr std::array<std::string_view, 2> words_of(ExportFormat) {
+    return {"csv", "json"};
+}
+
 struct ExportOptions {
     std::filesystem::path run;
-    std::string format;  ///< a word of report::Format
+    std::string format;  ///< a word of ExportFormat
     std::optional<std::filesystem::path> output;
 };
 /// Throws ConfigError where there is no such format, no run, or no place to write to.

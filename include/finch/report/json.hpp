@@ -13,6 +13,10 @@ namespace finch::report {
 [[nodiscard]] std::string run_json(const store::Recovered& recovered, const search::Space& space,
                                    const Competition& competition, const std::string& run, int top);
 
+/// Every individual of a run, each with what individual_json() has.
+[[nodiscard]] std::string individuals_json(const store::Recovered& recovered, const search::Space& space,
+                                           const search::Measure& measure, const std::string& run);
+
 /// All that is recorded of one individual: the columns of /individuals under their names, its active genes, its
 /// learning curve and the program's metrics. Throws ConfigError where the run has no such individual.
 [[nodiscard]] std::string individual_json(const store::Recovered& recovered, const search::Space& space,

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "finch/base/format.hpp"
+#include "finch/base/version.hpp"
+#include "finch/hdf5/file.hpp"
+#include "finch/search/individual.hpp"
+
+#include <string>
+
+namespace finch::store {
+
+/// Version of the run directory's HDF5 files: that of an individual's bytes, which they all hold.
+inline constexpr std::int64_t file_version = search::individual_version;
+
+/// `name` says what kind of file it is, such as "finch population".
+inline void write_format(hid_t file, const std::string& name) {
+    hdf5::write_attribute(file, "format", name);
+    hdf5::write_attribute(file, "version", file_version);
+    hdf5::write_attribute(file, "program_version", program_version());
+}
+
+/// The version that the file was written with, for its readers. FileError for another kind of file or a newer version.
+inline std::int64_t read_version(hid_t file, const std::string& name) {
+    const std::string format = hdf5::read_text_attribute(file, "format");
+    if (format != name) {
+        throw FileError(fmt::format("is a \"{}\" file, expected a \"{}\" file", format, name));
+    }
+    const std::int64_t version = hdf5::read_int_attribute(file, "version");
+    if (version < 1 || version > file_version) {
+        throw FileError(fmt::format("has format version {}, written by finch {}; this is finch {}, which reads versions "
+                                    "up to {}: use the program that wrote it, or a later one",
+                                    version, hdf5::read_text_attribute(file, "program_version"), program_version(),
+                                    file_version));
+    }
+    return version;
+}
+
+}  // namespace finch::store
