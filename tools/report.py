@@ -38,14 +38,12 @@ def energy(joules):
 
 
 def energy_of_all(table):
-    """What all individuals took, how much of it from where, and of how many nobody knows; nothing where none is known."""
+    """What all individuals took, and of how many it is not known; nothing where none is known."""
     all_joules = float(np.nansum(table.joules))
     if all_joules <= 0:
         return {}
-    sums = table.groupby(table.energy_source.astype(str)).joules.sum()
-    parts = [f"{100 * joules / all_joules:.3g} % {source.replace('_', ' ')}" for source, joules in sums.items() if joules > 0]
     unknown = int((~np.isfinite(table.joules) & (table.outcome != "unfinished")).sum())
-    return {"energy, all workers": f"{energy(all_joules)}, {', '.join(parts)}" + (f"; not known of {unknown} individuals" if unknown else "")}
+    return {"energy, all workers": f"{energy(all_joules)}" + (f"; not known of {unknown} individuals" if unknown else "")}
 
 
 def summary(run):

@@ -140,7 +140,7 @@ Key objective() {
         either({word_of(all_words<LossObjective>()), {function}, {command}, {List{.element = {word_of(words)}}}}),
         "what is minimised: of networks; a function, which brings its own genes x0, x1, …; or what a program says "
         "its loss is, both without model and data; a list: the loss first, and what is minimised beside it (seconds "
-        "of training are never quite the same again)",
+        "and joules of training are never quite the same again)",
         set};
 }
 

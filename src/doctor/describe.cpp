@@ -87,15 +87,10 @@ std::string cuda_text(const Facts& facts) {
     return text + (zero.devices.size() > 1 ? peer_access(zero.devices) : "");
 }
 
-/// What tells the joules of an individual.
-std::string energy_text(const RankFacts& rank) {
-    const energy::Available& energy = rank.energy;
-    std::string text = "energy\n";
-    text += row("CPUs (RAPL)", energy.packages > 0 ? "measured, " + counted(energy.packages, "package")
-                                                   : "not measured: " + energy.rapl_problem);
-    for (std::size_t i = 0; i < energy.nvml_problems.size(); ++i) {
-        const std::string& problem = energy.nvml_problems[i];
-        text += row(fmt::format("device {} (NVML)", i), problem.empty() ? "measured" : "not measured: " + problem);
+std::string energy_text(const EnergyFacts& energy) {
+    std::string text = "energy\n" + row("CPUs (RAPL)", energy.cpus);
+    for (std::size_t i = 0; i < energy.gpus.size(); ++i) {
+        text += row(fmt::format("device {} (NVML)", i), energy.gpus[i]);
     }
     return text;
 }
@@ -193,7 +188,7 @@ std::string cuda_version(int version) {
 
 std::string describe(const Facts& facts, const std::vector<Problem>& problems) {
     const RankFacts& zero = facts.ranks.front();
-    return zero.program + "\n" + machine_text(zero) + cuda_text(facts) + energy_text(zero) + libraries_text(facts) +
+    return zero.program + "\n" + machine_text(zero) + cuda_text(facts) + energy_text(zero.energy) + libraries_text(facts) +
            variables_text(zero) + files_text(facts) + ranks_text(facts) + "\n" + problems_text(problems);
 }
 

@@ -10,6 +10,7 @@
 #include "finch/config/trial_genomes.hpp"
 #include "finch/data/dataset.hpp"
 #include "finch/doctor/describe.hpp"
+#include "finch/energy/meter.hpp"
 #include "finch/hdf5/version.hpp"
 
 #include <algorithm>
@@ -61,6 +62,10 @@ bool is_of_use(const std::string& name) {
     return std::find(of_slurm.begin(), of_slurm.end(), std::string_view(name).substr(6)) != of_slurm.end();
 }
 
+std::string text_of(const energy::Found& found) {
+    return found.meter ? "measured" : "not measured: " + found.problem;
+}
+
 RankFacts rank_facts() {
     RankFacts facts;
     facts.cuda = backend::cuda_versions();
@@ -75,11 +80,11 @@ RankFacts rank_facts() {
     } catch (const Error& error) {
         facts.cuda.problem = error.what();
     }
-    std::vector<std::string> gpus;
+    const energy::Found cpus = energy::open_rapl(energy::powercap_folder(), 1);
+    facts.energy = {text_of(cpus), cpus.is_closed, {}};
     for (const backend::DeviceDescription& device : facts.devices) {
-        gpus.push_back(device.uuid);
+        facts.energy.gpus.push_back(text_of(energy::open_nvml(energy::nvml_library(), device.uuid, 1)));
     }
-    facts.energy = energy::find_available(gpus, energy::Places::of_this_process());
     const cluster::Environment environment = cluster::Environment::of_this_process();
     for (const auto& [name, value] : environment.all()) {
         if (matters(name) && is_of_use(name)) {

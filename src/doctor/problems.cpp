@@ -284,13 +284,13 @@ void check_libraries(const Facts& facts, Problems& problems) {
 }
 
 void check_energy(const Facts& facts, Problems& problems) {
-    const auto is_closed = [](const RankFacts& rank) { return rank.devices.empty() && rank.energy.rapl_is_closed; };
+    const auto is_closed = [](const RankFacts& rank) { return rank.devices.empty() && rank.energy.is_closed; };
     const auto closed = std::find_if(facts.ranks.begin(), facts.ranks.end(), is_closed);
     if (closed != facts.ranks.end()) {
         problems.push_back({false,
                             fmt::format("{}: the processors count their energy, but this user may not read it ({}), so "
                                         "no individual's joules are measured",
-                                        nodes_where(facts, is_closed), closed->energy.rapl_problem),
+                                        nodes_where(facts, is_closed), closed->energy.cpus),
                             "as root, on each node and after each boot: chmod a+r "
                             "/sys/class/powercap/intel-rapl:*/energy_uj (the kernel keeps it from users since it lets "
                             "them spy on others of the node: CVE-2020-8694); or an estimate, workers.watts: W"});

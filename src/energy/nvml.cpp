@@ -5,6 +5,7 @@
 #include "finch/energy/meter.hpp"
 
 #include <dlfcn.h>
+#include <limits>
 #include <utility>
 
 namespace finch::energy {
@@ -81,14 +82,10 @@ public:
     NvmlMeter(std::unique_ptr<Nvml> nvml, Device device, int ranks)
         : nvml_(std::move(nvml)), device_(device), ranks_(ranks) {}
 
-    [[nodiscard]] Source source() const noexcept override { return Source::measured_gpu; }
-
-    [[nodiscard]] std::optional<double> read(double /*now*/) override {
+    [[nodiscard]] double read(double /*now*/) override {
         unsigned long long millijoules = 0;
-        if (nvml_->read(device_, millijoules) != success) {
-            return std::nullopt;
-        }
-        return 1e-3 * static_cast<double>(millijoules) / ranks_;
+        const bool counts = nvml_->read(device_, millijoules) == success;
+        return counts ? 1e-3 * static_cast<double>(millijoules) / ranks_ : std::numeric_limits<double>::quiet_NaN();
     }
 
 private:
@@ -112,7 +109,7 @@ Found open_nvml(const std::string& library, const std::string& uuid, int ranks) 
     if (const Result result = nvml->read(device, millijoules); result != success) {
         return {.problem = fmt::format("the GPU {} does not count its energy: {}", uuid, nvml->text(result))};
     }
-    return {.meter = std::make_unique<NvmlMeter>(std::move(nvml), device, ranks)};
+    return {.meter = std::make_unique<NvmlMeter>(std::move(nvml), device, ranks), .name = "measured by the GPUs (NVML)"};
 }
 
 }  // namespace finch::energy

@@ -162,7 +162,7 @@ void CnnEvaluator::start(search::Individual individual) {
         individual.outcome = outcome_of(status);
         individual.problem = slots_.problem();
         individual.finished = unix_seconds();
-        individual.energy = individual.training_seconds > 0 ? individual.energy : energy::nothing;
+        individual.joules = individual.training_seconds > 0 ? individual.joules : 0;
         failed_.push_back(std::move(individual));
         return;
     }
@@ -172,7 +172,7 @@ void CnnEvaluator::start(search::Individual individual) {
     free->progress = slots_.training(order.slot).progress();
     free->rung = free->individual.pruning->rung;
     free->epochs = free->individual.epochs;
-    free->energy_before = order.snapshot.empty() ? energy::nothing : saved->individual.energy;
+    free->joules_before = order.snapshot.empty() ? 0 : saved->individual.joules;
     set_pruner(order.slot);
     if (!order.snapshot.empty()) {
         spdlog::info("{} resumes from its snapshot, {:.0f} % done", to_text(free->individual.id), 100 * free->progress);
@@ -283,7 +283,7 @@ search::Individual CnnEvaluator::ended(std::uint32_t slot, Status status) {
     Running& running = running_[slot];
     train::Training& training = slots_.training(slot);
     describe(running.individual, training, outcome_of(status));
-    running.individual.energy = running.energy_before + slots_.energy();
+    running.individual.joules = running.joules_before + slots_.joules();
     tell_loss_scale(running.individual, training);
     if (status == Status::finished) {
         keep_best(running.individual, training);

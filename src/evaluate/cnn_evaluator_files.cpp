@@ -106,7 +106,7 @@ std::vector<search::Individual> CnnEvaluator::checkpoint() {
         NamedArrays arrays = slots_.take_snapshot();
         individual.progress = slots_.training(slot).progress();
         individual.training_seconds = slots_.training(slot).training_seconds();
-        individual.energy = running_[slot].energy_before + slots_.energy();
+        individual.joules = running_[slot].joules_before + slots_.joules();
         try {
             store::write_model(
                 directory_.training(individual.id),

@@ -257,7 +257,7 @@ bool CommandEvaluator::begins_again(std::uint32_t slot, Programs::Fault fault) {
 
 /// What it took in this start, after its release.
 void CommandEvaluator::add_time(search::Individual& individual, double began) const {
-    individual.energy = (individual.training_seconds > 0 ? individual.energy : energy::nothing) + programs_.energy();
+    individual.joules = (individual.training_seconds > 0 ? individual.joules : 0) + programs_.joules();
     individual.training_seconds += steady_seconds() - began;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <span>
 
 namespace finch::evaluate {
@@ -15,14 +16,9 @@ Status agree(const comm::Group& group, Status mine) {
     return static_cast<Status>(all[0]);
 }
 
-energy::Energy sum(const comm::Group& group, const energy::Energy& mine) {
-    const std::array pair{mine.joules, static_cast<double>(mine.source)};
-    const std::vector<double> pairs = group.gather(pair);
-    energy::Energy all = energy::nothing;
-    for (std::size_t i = 0; i < pairs.size(); i += pair.size()) {
-        all = all + energy::Energy{pairs[i], static_cast<energy::Source>(static_cast<int>(pairs[i + 1]))};
-    }
-    return all;
+double sum(const comm::Group& group, double mine) {
+    const std::vector<double> all = group.gather(std::array{mine});
+    return std::accumulate(all.begin(), all.end(), 0.0);
 }
 
 // A snapshot may be in an Order's bytes: they are gone when it is obeyed.

@@ -50,7 +50,7 @@ Programs::Programs(const config::Config& config, const CommandLine& line, const 
       run_(std::move(place.run)),
       environment_(group, place.ranks, objective_, std::max(1, place.threads / config.workers.slots)),
       slots_(static_cast<std::size_t>(config.workers.slots)),
-      ledger_(meter, slots_.size()) {}
+      energy_(meter, slots_.size()) {}
 
 bool Programs::starts_here() const {
     return group_.is_leader() || objective_.launch == config::Launch::ranks;
@@ -103,7 +103,7 @@ void Programs::start(const ProgramOrder& order) {
                 .is_evaluated = true,
                 .began = now,
                 .heard = now};
-    ledger_.begin(order.slot);
+    energy_.begin(order.slot);
     try {
         if (slot.runs) {
             prepare_folder(individual, paths);
@@ -265,7 +265,7 @@ void Programs::remove_files(search::Id id) const {
 /// The time of an evaluation counts on all ranks, also where the leader alone starts a program: their cores are its.
 void Programs::count_energy(std::uint32_t number) {
     if (slots_.at(number).is_evaluated) {
-        ledger_.set_worked(number, steady_seconds() - slots_.at(number).began);
+        energy_.set_worked(number, steady_seconds() - slots_.at(number).began);
     }
 }
 
@@ -273,7 +273,7 @@ void Programs::release(std::uint32_t number, bool ends_program) {
     Slot& slot = slots_.at(number);
     count_energy(number);
     slot.is_evaluated = false;
-    energy_ = sum(group_, ledger_.taken(number));
+    joules_ = sum(group_, energy_.joules(number));
     if (slot.child) {
         keep_output(slot);
         if (!objective_.persistent || ends_program) {

@@ -65,7 +65,7 @@ Slots::Slots(const config::Config& config, const data::Datasets& datasets, backe
       profile_(profile),
       exceptions_(std::uncaught_exceptions()),
       slots_(static_cast<std::size_t>(config.workers.slots)),
-      ledger_(meter, slots_.size()) {
+      energy_(meter, slots_.size()) {
     for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
         streams_.push_back(device.new_stream());
     }
@@ -134,7 +134,7 @@ std::pair<Status, std::string> Slots::attempt(Work&& work) const {
 Status Slots::advance(const Order::Steps& steps) {
     const std::uint32_t slot = steps.slot;
     if (!group_.is_leader()) {
-        ledger_.set_worked(slot, steps.seconds);
+        energy_.set_worked(slot, steps.seconds);
     }
     const auto [mine, text] = attempt([&] {
         train::Training& training = *slots_.at(slot);
@@ -142,7 +142,7 @@ Status Slots::advance(const Order::Steps& steps) {
         return status_of(training.state());
     });
     if (group_.is_leader()) {
-        ledger_.set_worked(slot, slots_.at(slot)->step_seconds());
+        energy_.set_worked(slot, slots_.at(slot)->step_seconds());
     }
     const Status all = agree(mine, text);
     if (all != Status::running) {
@@ -159,8 +159,8 @@ Status Slots::advance(const Order::Steps& steps) {
 /// leader's Order, is used by the training too.
 void Slots::sum_energy(std::uint32_t slot) {
     const std::array mine{slots_.at(slot)->step_seconds()};
-    ledger_.set_worked(slot, group_.gather(mine).front());
-    energy_ = sum(group_, ledger_.taken(slot));
+    energy_.set_worked(slot, group_.gather(mine).front());
+    joules_ = sum(group_, energy_.joules(slot));
 }
 
 /// Throws where a failure was not the individual's own: a device or a communicator that failed would fail all that
@@ -199,7 +199,7 @@ Status Slots::start(const Order& order) {
     if (all != Status::running) {
         slots_.at(order.slot).reset();
     }
-    ledger_.begin(order.slot);
+    energy_.begin(order.slot);
     return all;
 }
 

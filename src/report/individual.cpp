@@ -4,10 +4,10 @@
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
-#include "finch/report/energy.hpp"
 #include "finch/search/outcomes.hpp"
 
 #include "grid.hpp"
+#include "joules.hpp"
 #include "metrics.hpp"
 #include "population_of.hpp"
 #include "sparkline.hpp"
@@ -166,9 +166,7 @@ std::string individual_text(const store::Recovered& recovered, const store::RunD
     text += one->retry_of == search::Id{} ? "" : ", again after " + to_text(one->retry_of) + " failed";
     text += fmt::format("\n  on {}, {} of {}, {:.1f} s", one->node, counted(one->ranks, "rank"),
                         counted(one->threads, "thread"), one->training_seconds);
-    text += one->energy.is_known() && !one->is_reused()
-                ? fmt::format(", {} ({})\n", energy::joules_text(one->energy.joules), source_text(one->energy.source))
-                : "\n";
+    text += std::isnan(one->joules) || one->is_reused() ? "\n" : fmt::format(", {}\n", joules_text(one->joules));
     text += one->is_reused()
                 ? fmt::format("not trained: this is the result of {}\n", reused_from_text(*one, recovered.facts))
                 : "";

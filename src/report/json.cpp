@@ -4,9 +4,9 @@
 #include "finch/base/fields.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/printable.hpp"
-#include "finch/report/energy.hpp"
 #include "finch/report/status.hpp"
 
+#include "joules.hpp"
 #include "json_writer.hpp"
 #include "population_of.hpp"
 
@@ -91,18 +91,6 @@ void measure_of(Json& json, const search::Measure& measure) {
     json.end();
 }
 
-/// Joules in all and by source, and of how many individuals they are not known.
-void energy_of(Json& json, const EnergyTotals& totals) {
-    json.begin("energy");
-    member(json, "joules", totals.is_known() ? totals.all() : search::Individual::not_measured);
-    for (const energy::Source source : {energy::Source::estimated, energy::Source::measured_cpu,
-                                        energy::Source::measured_gpu, energy::Source::mixed}) {
-        member(json, word(source), totals.joules.at(static_cast<std::size_t>(source)));
-    }
-    json.member("unknown_individuals", static_cast<std::int64_t>(totals.unknown));
-    json.end();
-}
-
 /// All starts, and the workers of the last.
 void starts_and_workers(Json& json, const store::ArchiveFacts& facts) {
     json.begin_list("start_list");
@@ -140,7 +128,9 @@ std::string run_json(const store::Recovered& recovered, const search::Space& spa
     json.member("evaluations", static_cast<std::int64_t>(population.evaluations()));
     json.member("budget_evaluations", facts.budget_evaluations);
     json.member("epochs", population.epochs());
-    energy_of(json, energy_totals(population));
+    const RunJoules joules(population);
+    member(json, "joules", joules.sum > 0 ? joules.sum : search::Individual::not_measured);
+    json.member("unknown_joules", joules.unknown);
     json.begin("outcomes");
     std::array<std::int64_t, words_of(search::Outcome{}).size()> counts{};
     for (const auto& [id, one] : population.individuals()) {

@@ -4,11 +4,11 @@
 #include "finch/base/format.hpp"
 #include "finch/base/printable.hpp"
 #include "finch/base/words.hpp"
-#include "finch/report/energy.hpp"
 #include "finch/report/individual.hpp"
 #include "finch/report/status.hpp"
 
 #include "grid.hpp"
+#include "joules.hpp"
 #include "population_of.hpp"
 
 #include <algorithm>
@@ -47,8 +47,7 @@ std::string seconds_text(const search::Individual& individual, const store::Arch
 
 /// "45.6 kJ"; of what another individual took none.
 std::string joules_cell(const search::Individual& individual) {
-    return individual.energy.is_known() && !individual.is_reused() ? energy::joules_text(individual.energy.joules)
-                                                                   : "-";
+    return individual.is_reused() ? "-" : joules_text(individual.joules);
 }
 
 /// A table of individuals, with columns for what is known of them.
@@ -91,7 +90,7 @@ std::string heading(const store::Recovered& recovered, const search::Population&
     if (rate > 0) {
         text += fmt::format("  {} in all, {:.1f} evaluations per hour\n", duration_text(seconds_of_run(facts)), rate);
     }
-    if (const std::string energy = energy_text(energy_totals(population)); !energy.empty()) {
+    if (const std::string energy = RunJoules(population).text(); !energy.empty()) {
         text += fmt::format("  energy: {}\n", energy);
     }
     return text;
@@ -102,7 +101,7 @@ std::string heading(const store::Recovered& recovered, const search::Population&
 std::string best_table(const search::Space& space, const search::Population& population,
                        const store::ArchiveFacts& facts, const Top& top, const std::string& fitness) {
     const auto count = static_cast<std::size_t>(std::max(0, top.count));
-    const bool tells_energy = energy_totals(population).is_known();
+    const bool tells_energy = RunJoules(population).sum > 0;
     const auto table = [&](const std::string& where, const Individuals& best, std::size_t active) {
         return fmt::format("{}: the best {} of {}{}\n{}", where, best.size(),
                            counted(static_cast<std::int64_t>(active), "individual"),

@@ -111,7 +111,7 @@ Individual with_result_of(Individual individual, const Individual& twin, double 
     individual.node = twin.node;
     individual.device = twin.device;
     individual.attempt = {};
-    individual.energy = energy::nothing;
+    individual.joules = 0;
     return individual;
 }
 

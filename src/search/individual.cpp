@@ -170,8 +170,8 @@ std::optional<std::string> problem_of(const Individual& individual, const Space&
     if (!(0 <= individual.training_seconds && individual.training_seconds < year_10000)) {
         return fmt::format("was trained for {} s", individual.training_seconds);
     }
-    if (individual.energy.is_known() && !(0 <= individual.energy.joules && std::isfinite(individual.energy.joules))) {
-        return fmt::format("took {} J", individual.energy.joules);
+    if (individual.joules < 0 || std::isinf(individual.joules)) {
+        return fmt::format("took {} J", individual.joules);
     }
     for (const double time : {individual.born, individual.started, individual.finished}) {
         if (!(0 <= time && time < year_10000)) {

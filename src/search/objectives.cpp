@@ -123,6 +123,9 @@ double cost_of(Cost cost, const Individual& individual) noexcept {
     static constexpr std::array<double (*)(const Individual&), words_of(Cost{}).size()> values{
         [](const Individual& one) { return static_cast<double>(one.parameters); },
         [](const Individual& one) { return one.training_seconds; },
+        [](const Individual& one) {
+            return std::isnan(one.joules) ? std::numeric_limits<double>::infinity() : one.joules;
+        },
     };
     return values[static_cast<std::size_t>(cost)](individual);
 }

@@ -351,10 +351,10 @@ TEST_CASE("the text has versions, devices, who reaches whom, and a line for each
 
 TEST_CASE("counters of energy: what is measured stands in the text; what only root may read is worth knowing") {
     Facts facts = good_facts(2);
-    facts.ranks[0].energy = {.packages = 2, .nvml_problems = {"", "the GPU GPU-b does not count its energy: no"}};
+    facts.ranks[0].energy = {.cpus = "measured", .gpus = {"measured", "not measured: the GPU GPU-b does not count its energy: no"}};
     CHECK(find_problems(facts).empty());
     const std::string measured = describe(facts, {});
-    facts.ranks[1].energy = {.rapl_problem = "/sys/x/energy_uj: Permission denied", .rapl_is_closed = true};
+    facts.ranks[1].energy = {"not measured: /sys/x/energy_uj: Permission denied", true, {}};
     CHECK(find_problems(facts).empty());  // its joules are those of its GPU
     facts.ranks[1].devices.clear();
     facts.ranks[0].devices.clear();
@@ -363,7 +363,7 @@ TEST_CASE("counters of energy: what is measured stands in the text; what only ro
 
     const Problem problem = only_problem(facts);
 
-    CHECK(contains(measured, "measured, 2 packages"));
+    CHECK(contains(measured, "CPUs (RAPL)"));
     CHECK(contains(measured, "device 0 (NVML)    measured\n"));
     CHECK(contains(measured, "device 1 (NVML)    not measured: the GPU GPU-b"));
     CHECK(!problem.stops);
@@ -381,7 +381,7 @@ TEST_CASE("facts come from another rank as they were") {
     rank.machine.address_space_bytes = 2;
     rank.machine.locked_bytes = 3;
     rank.file_system.sync_seconds = 0.25;
-    rank.energy = {2, "why not", true, {"", "because"}};
+    rank.energy = {"why not", true, {"", "because"}};
     rank.file_system.free_bytes = 4;
 
     CHECK(from_message<RankFacts>(to_message(rank)) == rank);

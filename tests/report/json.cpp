@@ -49,27 +49,21 @@ rapidjson::Document parsed(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("json: the energy of a run in all and by source, null where none is known") {
+TEST_CASE("json: the joules of a run, null where none are known") {
     std::vector<search::Individual> all{evaluated(1, 0.5), evaluated(2, 1.0 / 3), evaluated(3, 2)};
-    const auto energy_of = [&] {
+    const auto run = [&] {
         const auto recovered = run_of_json(all);
         return parsed(report::run_json(recovered, recovered.space, {search::ExchangeKind::none}, "runs/a", 2));
     };
-    CHECK(energy_of()["energy"]["joules"].IsNull());
-    all[0].energy = {0.5, energy::Source::measured_cpu};
-    all[1].energy = {0.25, energy::Source::estimated};
+    CHECK(run()["joules"].IsNull());
+    all[0].joules = 0.5;
+    all[1].joules = 0.25;
 
-    const auto run = energy_of();
+    const auto known = run();
 
-    const auto& energy = run["energy"];
-    CHECK(energy["joules"].GetDouble() == 0.75);
-    CHECK(energy["measured_cpu"].GetDouble() == 0.5);
-    CHECK(energy["estimated"].GetDouble() == 0.25);
-    CHECK(energy["measured_gpu"].GetDouble() == 0);
-    CHECK(energy["unknown_individuals"].GetInt() == 1);
-    const auto& best = run["islands"][0]["best"];
-    CHECK(best[0]["joules"].GetDouble() == 0.25);
-    CHECK(std::string(best[1]["energy_source"].GetString()) == "measured_cpu");
+    CHECK(known["joules"].GetDouble() == 0.75);
+    CHECK(known["unknown_joules"].GetInt() == 1);
+    CHECK(known["islands"][0]["best"][0]["joules"].GetDouble() == 0.25);
 }
 
 TEST_CASE("json: the name of a run that is no UTF-8 is made some") {

@@ -65,7 +65,7 @@ Individual any_result(std::uint32_t number, const search::Space& space, RandomSt
     const auto odd = [&random](double usual) { return random.below(20) == 0 ? any_number(random) : usual; };
     one.training_seconds = odd(1);
     one.progress = odd(0.5);
-    one.energy = {odd(7), energy::Source::measured_gpu};
+    one.joules = odd(7);
     one.epochs = one.best_epoch = static_cast<std::int32_t>(random.below(5));
     for (std::int32_t epoch = 1; epoch <= one.epochs; ++epoch) {
         one.curve.push_back({epoch, 1, any_number(random), any_number(random), any_number(random), any_number(random),

@@ -92,7 +92,7 @@ TEST_CASE("a result that is taken over is that of the one who was trained, and t
     CHECK(reused.finished == 100);
     CHECK(reused.started == 0);
     CHECK(reused.training_seconds == 0);
-    CHECK(reused.energy == energy::nothing);
+    CHECK(reused.joules == 0);
     CHECK(reused.curve.empty());
 }
 

@@ -153,11 +153,11 @@ TEST_CASE("what no search wrote is told: its own parent, a repeat of nobody; any
     one.training_seconds = Individual::not_measured;
     CHECK(problem_of(one, space) == "was trained for nan s");
     one.training_seconds = 1;
-    one.energy = {-1, energy::Source::estimated};
+    one.joules = -1;
     CHECK(problem_of(one, space) == "took -1 J");
-    one.energy.joules = Individual::not_measured;
-    CHECK(problem_of(one, space) == "took nan J");
-    one.energy.source = energy::Source::unknown;
+    one.joules = HUGE_VAL;
+    CHECK(problem_of(one, space) == "took inf J");
+    one.joules = Individual::not_measured;
     CHECK_FALSE(problem_of(one, space));
 }
 

@@ -64,7 +64,7 @@ inline Individual complete(std::uint32_t number) {
     individual.finished = 12;
     individual.samples_per_second = 1234.5;
     individual.training_seconds = 6.5;
-    individual.energy = {162.5, energy::Source::measured_gpu};
+    individual.joules = 162.5;
     individual.progress = 0.5;
     individual.attempt = {3, 1, 1, 0.25};
     individual.pruning = Pruning{2, 0.5, {1.5, 0.75, 0, 0, 0, 0, 0, 0}};

@@ -45,10 +45,7 @@ inline search::Individual individual(std::uint32_t number, const search::Space& 
     one.finished = one.born + 12.345;
     one.samples_per_second = 5e-324;
     one.training_seconds = 0.1 * number;
-    if (const auto source = static_cast<energy::Source>(number % words_of(energy::Source{}).size());
-        source != energy::Source::unknown) {
-        one.energy = {0.3 * number, source};
-    }
+    one.joules = number % 6 == 0 ? search::Individual::not_measured : 0.3 * number;
     one.progress = random.uniform();
     one.attempt = {number % 3, static_cast<std::int32_t>(number % 4) - 1, static_cast<std::int32_t>(number % 2),
                    random.uniform()};

@@ -13,7 +13,7 @@ MOST_POINTS, MOST_CURVES, MOST_BARS = 2000, 200, 4000
 OUTCOME_COLOURS = {"evaluated": "#2b6cb0", "pruned": "#dd8a1d", "stopped": "#8a8a8a", "diverged": "#c53030", "out_of_memory": "#97266d",
                    "failed": "#702459", "unfinished": "#a0aec0"}
 RUN_COLOURS = ["#2b6cb0", "#c05621", "#2f855a", "#6b46c1", "#b83280", "#2c7a7b", "#975a16", "#4a5568"]
-COST_TITLES = {"parameters": "parameters", "seconds": "training, seconds"}
+COST_TITLES = {"parameters": "parameters", "seconds": "training, seconds", "joules": "energy of the training, joules"}
 
 
 def figure(height=430, **layout):

@@ -14,7 +14,7 @@ import yaml
 WORKER_BITS, SEQUENCE_BITS = 20, 32
 WATCHED_SECONDS = 20  # a lock is renewed every 10
 RANKED = ("evaluated", "pruned")  # outcomes that rank by loss
-COST_COLUMNS = {"parameters": "parameters", "seconds": "training_seconds"}  # of further objectives, in /individuals
+COST_COLUMNS = {"parameters": "parameters", "seconds": "training_seconds", "joules": "joules"}  # of further objectives, in /individuals
 
 
 class NoRun(Exception):

@@ -4,7 +4,6 @@
 #include "finch/backend/version.hpp"
 #include "finch/cluster/machine.hpp"
 #include "finch/comm/version.hpp"
-#include "finch/energy/meter.hpp"
 #include "finch/store/file_system.hpp"
 
 #include <map>
@@ -14,6 +13,14 @@
 /// What Finch finds on a machine.
 namespace finch::doctor {
 
+/// Which counters of energy can be read: "measured", or why not.
+struct EnergyFacts {
+    std::string cpus;
+    bool is_closed = false;  ///< of CPUs: there are counters, which this user may not read
+    std::vector<std::string> gpus;
+    bool operator==(const EnergyFacts&) const = default;
+};
+
 /// What one rank finds where it runs.
 struct RankFacts {
     std::string program;  ///< Finch's version and how it was built
@@ -21,7 +28,7 @@ struct RankFacts {
     cluster::Machine machine;
     backend::CudaVersions cuda;
     std::vector<backend::DeviceDescription> devices;  ///< that it sees
-    energy::Available energy;                         ///< what can be measured
+    EnergyFacts energy;
     std::map<std::string, std::string> variables;     ///< of the environment, those that matter
     store::FileSystem file_system;                    ///< of the working directory
     bool operator==(const RankFacts&) const = default;

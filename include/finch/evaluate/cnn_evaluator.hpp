@@ -59,7 +59,7 @@ private:
         double progress = 0;
         double training_seconds = 0;                     ///< in this start, by the device's clock
         std::int64_t steps_done = 0;                     ///< in this start
-        energy::Energy energy_before = energy::nothing;  ///< what it took in earlier starts
+        double joules_before = 0;  ///< in earlier starts
         std::int32_t rung = 0;                           ///< that was told of
         std::int32_t epochs = 0;                         ///< that were told of
     };

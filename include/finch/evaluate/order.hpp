@@ -3,7 +3,6 @@
 #include "finch/base/bytes.hpp"
 #include "finch/base/named_array.hpp"
 #include "finch/comm/group.hpp"
-#include "finch/energy/energy.hpp"
 #include "finch/search/individual.hpp"
 
 #include <cstdint>
@@ -46,8 +45,8 @@ enum class Status : std::int64_t { running, finished, pruned, diverged, out_of_m
 /// Collective over the worker. The worst status. A stop that was asked of any rank is now asked of every rank.
 [[nodiscard]] Status agree(const comm::Group& group, Status mine);
 
-/// Collective over the worker. Everybody's energy together.
-[[nodiscard]] energy::Energy sum(const comm::Group& group, const energy::Energy& mine);
+/// Collective over the worker.
+[[nodiscard]] double sum(const comm::Group& group, double mine);
 
 /// Collective over the worker. The leader's `order`, to its followers.
 void send_order(const comm::Group& group, const Order& order);

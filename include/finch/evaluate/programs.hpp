@@ -2,7 +2,7 @@
 
 #include "finch/comm/group.hpp"
 #include "finch/config/config.hpp"
-#include "finch/energy/ledger.hpp"
+#include "finch/energy/shares.hpp"
 #include "finch/evaluate/command_line.hpp"
 #include "finch/evaluate/program_environment.hpp"
 #include "finch/evaluate/report_line.hpp"
@@ -82,7 +82,7 @@ public:
     /// Steady seconds: when this rank's program said something last, or was given the individual.
     [[nodiscard]] double last_heard(std::uint32_t slot) const { return slots_.at(slot).heard; }
     /// What the last evaluation of `slot` took in this start, on all ranks. After `release`.
-    [[nodiscard]] const energy::Energy& energy() const noexcept { return energy_; }
+    [[nodiscard]] double joules() const noexcept { return joules_; }
     /// Empty if the devices that programs see are as many as they need.
     [[nodiscard]] const std::string& device_problem() const noexcept { return environment_.device_problem(); }
     [[nodiscard]] std::filesystem::path folder_of(search::Id id) const { return run_.evaluation(id); }
@@ -148,8 +148,8 @@ private:
     store::RunDirectory run_;
     ProgramEnvironment environment_;
     std::vector<Slot> slots_;
-    energy::Ledger ledger_;
-    energy::Energy energy_;
+    energy::Shares energy_;
+    double joules_ = 0;
     std::string problem_;
     std::string near_miss_;
     std::string last_errors_;

@@ -6,7 +6,7 @@
 #include "finch/comm/group.hpp"
 #include "finch/config/config.hpp"
 #include "finch/data/dataset.hpp"
-#include "finch/energy/ledger.hpp"
+#include "finch/energy/shares.hpp"
 #include "finch/evaluate/order.hpp"
 #include "finch/train/profile.hpp"
 #include "finch/train/training.hpp"
@@ -49,9 +49,9 @@ public:
     [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
     /// What the last `snapshot` gave.
     [[nodiscard]] NamedArrays take_snapshot() { return std::move(snapshot_); }
+    /// What the training that was last saved, or that ended last, took in this start, on all ranks; NaN: not known.
+    [[nodiscard]] double joules() const noexcept { return joules_; }
     /// What the last `report` gave.
-    /// What the training that was last saved, or that ended last, took in this start, on all ranks.
-    [[nodiscard]] const energy::Energy& energy() const noexcept { return energy_; }
     [[nodiscard]] const train::ProfileReport& report() const noexcept { return report_; }
     [[nodiscard]] const data::Dataset& training_set() const noexcept { return datasets_.training; }
     /// Null: nobody measures.
@@ -78,8 +78,8 @@ private:
     std::vector<std::unique_ptr<backend::Device>> streams_;  ///< by slot
     std::unique_ptr<comm::AllReduce> all_reduce_;
     std::vector<std::unique_ptr<train::Training>> slots_;
-    energy::Ledger ledger_;
-    energy::Energy energy_;
+    energy::Shares energy_;
+    double joules_ = 0;
     NamedArrays snapshot_;
     std::string problem_;
 };

@@ -4,7 +4,6 @@
 #include "finch/base/bytes.hpp"
 #include "finch/base/epoch.hpp"
 #include "finch/base/metric.hpp"
-#include "finch/energy/energy.hpp"
 #include "finch/search/gene.hpp"
 
 #include <array>
@@ -150,7 +149,7 @@ struct Individual {
     double finished = 0;
     double samples_per_second = 0;
     double training_seconds = 0;
-    energy::Energy energy;
+    double joules = not_measured;
     double progress = 0;
     Attempt attempt;
     Breeding breeding;
@@ -221,7 +220,8 @@ constexpr auto fields_of(const Individual*) {
         Field{"metrics", &Individual::metrics, "a row of /metrics each"}.separate_table(),
         Field{"retry_of", &Individual::retry_of, "the individual of the same genes that failed before it; 0: none"},
         Field{"reused_run", &Individual::reused_run, "the run that reused_from is of, in /reused_runs; 0: this one"},
-        Field{"energy", &Individual::energy, "what its training took"},
+        Field{"joules", &Individual::joules,
+              "that its training took on all its ranks, over all starts of the run; NaN: not known"},
     };
 }
 static_assert(lists_every_member<Individual>);

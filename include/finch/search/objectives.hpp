@@ -12,12 +12,12 @@
 namespace finch::search {
 
 /// What may be minimised beside the loss. Its value is cost_of()'s.
-enum class Cost : std::uint8_t { parameters, seconds };
-constexpr std::array<std::string_view, 2> words_of(Cost) {
-    return {"parameters", "seconds"};
+enum class Cost : std::uint8_t { parameters, seconds, joules };
+constexpr std::array<std::string_view, 3> words_of(Cost) {
+    return {"parameters", "seconds", "joules"};
 }
 
-/// The smaller the better.
+/// The smaller the better; infinite where it is not known.
 [[nodiscard]] double cost_of(Cost cost, const Individual& individual) noexcept;
 
 /// Non-dominated sorting and crowding distance as in NSGA-II (Deb, Pratap, Agarwal and Meyarivan 2002), the loss being
