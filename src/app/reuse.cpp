@@ -37,16 +37,34 @@ bool has_same_batch(const search::Individual& one, const config::Config& config,
            !config.recipe(genome, one.id.value).training.batch_size_per_rank;
 }
 
-/// What keeps the result of `one` from being that of `genome`, the one of this space that is most like it.
-std::string difference(const search::Individual& one, const config::Config& other, const search::Genome& genome,
-                       const config::Config& config) {
-    std::string text = config::difference(other.evaluation(one.genome), config.evaluation(genome));
-    for (std::size_t end = 0; (end = text.find('\n', end)) != std::string::npos;) {
-        text.replace(end, 1, "; ");
+/// `genome`, of the space `other`, in `space`: the same active genes with the same values. Nothing if it is not there.
+std::optional<search::Genome> genome_in(const search::Space& space, const search::Space& other,
+                                        const search::Genome& genome) {
+    const std::vector<bool> active_there = search::active_genes(other, genome);
+    const auto place_there = [&](const search::Gene& gene) {
+        const int index = other.index_of(gene.name);
+        return index >= 0 && active_there[static_cast<std::size_t>(index)] ? index : -1;
+    };
+    search::Genome found;
+    for (const search::Gene& gene : space.genes) {
+        const auto there = static_cast<std::size_t>(place_there(gene));
+        const auto value = place_there(gene) < 0
+                               ? std::optional(search::first_value(gene))
+                               : search::value_in(gene, search::value_text(other.genes[there], genome[there]));
+        if (!value) {
+            return std::nullopt;
+        }
+        found.push_back(*value);
     }
-    return text.empty()
-               ? fmt::format("{} → {}, with batch_size_per_rank", counted(one.ranks, "rank"), config.workers.ranks)
-               : text;
+    const std::vector<bool> active = search::active_genes(space, found);
+    for (std::size_t i = 0; i < space.size(); ++i) {
+        if (active[i] != (place_there(space.genes[i]) >= 0)) {
+            return std::nullopt;
+        }
+    }
+    const bool lacks_none = std::count(active.begin(), active.end(), true) ==
+                            std::count(active_there.begin(), active_there.end(), true);
+    return lacks_none ? std::optional(search::canonical(space, std::move(found))) : std::nullopt;
 }
 
 /// Adds what `run` has to `found`.
@@ -70,18 +88,18 @@ void add_results(const std::string& run, const config::Config& config, const std
     std::stable_partition(settled.begin(), settled.end(), [](const auto* one) { return !one->is_reused(); });
     std::size_t fitting = 0;
     for (const search::Individual* one : settled) {
-        search::Genome genome = config.genome_like(other, one->genome);
-        if (config.evaluation(genome) == other.evaluation(one->genome) && has_same_batch(*one, config, genome)) {
-            found.results.add(std::move(genome), *one, recovered.facts.run);
+        auto genome = genome_in(config.space, other.space, one->genome);
+        if (genome && has_same_batch(*one, config, *genome)) {
+            found.results.add(std::move(*genome), *one, recovered.facts.run);
             ++fitting;
         }
     }
     if (fitting == 0 && !settled.empty()) {
         const search::Individual& one = *settled.front();
         throw ConfigError(fmt::format(
-            "none of its results ({} in all) is of an evaluation that this search can have; {} differs from what is "
-            "nearest here: {}",
-            settled.size(), to_text(one.id), difference(one, other, config.genome_like(other, one.genome), config)));
+            "none of its results ({} in all) has genes of this space{}; {} has {}", settled.size(),
+            config.trains() ? ", and with batch_size_per_rank the same number of ranks" : "", to_text(one.id),
+            search::genome_text(other.space, one.genome)));
     }
     for (const std::string& problem : recovered.problems) {
         found.notes.push_back(problem);
@@ -120,7 +138,9 @@ std::optional<std::string> why_unfit(const store::ArchiveFacts& facts, const con
             "seed",
             other.seed, config.seed);
     }
-    return std::nullopt;
+    std::string difference = config::difference(other.evaluation_text(), config.evaluation_text());
+    std::replace(difference.begin(), difference.end(), '\n', ';');
+    return difference.empty() ? std::nullopt : std::optional("it evaluates otherwise: " + difference);
 }
 
 void add_runs(std::vector<store::ReusedRun>& known, const std::vector<store::ReusedRun>& runs) {

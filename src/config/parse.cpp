@@ -194,7 +194,7 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
         genes.check(base, config.constraints);
     }
     config.recipes_ = std::make_shared<const Config::Recipes>(std::move(base), std::move(genes));
-    config.evaluation_ = std::make_shared<const Tree>(evaluation_part(all));
+    config.evaluation_text_ = emit(evaluation_part(all));
     Tree fixed = fixed_part(configuration(), all);
     if (Tree* const its_space = fixed.find("search")->find("space")) {
         leave_frozen_values(*its_space);

@@ -102,10 +102,10 @@ TEST_CASE("reuse: what cannot fit is refused, and it is said why") {
 
     CHECK(has(runs.problem({}, "those"), "other data (checksum these there, those here)"));
     CHECK(has(runs.problem({"seed=4"}), "its seed is 3, here it is 4"));
-    CHECK(has(runs.problem({"training.epochs=5"}), "none of its results (1 in all) is of"));
-    CHECK(has(runs.problem({"training.epochs=5"}), "0.0.1 differs from what is nearest here: training.epochs: 2 → 5"));
-    CHECK(has(runs.problem({"training.epochs=5", "training.batch_size=8"}), "; training."));
-    CHECK(has(runs.problem({"search.space.width.int=[6, 9]"}), "model[0].conv.channels: 4 → 6"));
+    CHECK(has(runs.problem({"training.epochs=5"}), "it evaluates otherwise: training.epochs: 2 → 5"));
+    CHECK(has(runs.problem({"training.epochs=5", "training.batch_size=8"}), ";training."));
+    CHECK(has(runs.problem({"search.space.width.int=[6, 9]"}), "none of its results (1 in all) has genes of this space"));
+    CHECK(has(runs.problem({"search.space.width.int=[6, 9]"}), "; 0.0.1 has width = 4"));
     CHECK(has(runs.problem({"training.batch_size_per_rank=16"}), "training.batch_size"));
     std::ofstream(runs.earlier / "population.h5") << "no archive";
     CHECK(has(runs.problem(), "its archive cannot be read"));
@@ -123,13 +123,39 @@ TEST_CASE("reuse: what another version computed is refused, but not what a progr
     CHECK(has(why_unfit(facts, program, program, "files").value_or(""), "other files of the program"));
 }
 
+TEST_CASE("reuse: a result fits where the same genes are active with the same values, in whatever order and bounds") {
+    const std::string objective = "search: {objective: {command: run}, space: {";
+    const config::Config earlier = config::parse(
+        objective + "a: {choice: [x, y]}, b: {int: [1, 9], when: {a: x}}, c: {real: [0, 1]}}}", "earlier");
+    const Runs runs;
+    search::Individual with_b = trained(1, 0.5, 0);
+    with_b.genome = {0, 4, 0.25};
+    search::Individual without_b = trained(2, 0.5, 0);
+    without_b.genome = {1, 1, 0.75};
+    write_run(runs.earlier, {with_b, without_b}, 42, earlier.text());
+    const auto found = [&](const std::string& space) {
+        const config::Config config = config::parse(
+            objective + space + fmt::format("}}, reuse: [{}]}}", runs.earlier.string()), "mine");
+        return read_other_runs(config, runs.mine, true, "these").results;
+    };
+
+    const OtherRuns all = {found("c: {real: [0, 2]}, b: {int: [4, 5], when: {a: x}}, a: {choice: [z, y, x]}"), {}, {}};
+    CHECK(all.results.all().size() == 2);
+    CHECK(all.results.find({0.25, 4, 2})->reused_from == with_b.id);
+    CHECK(all.results.find({0.75, 4, 1})->reused_from == without_b.id);
+    CHECK(found("a: {choice: [x, y]}, b: {int: [1, 9]}, c: {real: [0, 1]}").all().size() == 1);
+    CHECK_THROWS_AS(static_cast<void>(found("a: {choice: [x, y]}, c: {real: [0, 0.5]}, d: {int: [1, 2]}")), ConfigError);
+    CHECK(found("a: {choice: [x, y]}, c: {real: [0, 1]}").find({1, 0.75})->reused_from == without_b.id);
+    CHECK(found("a: {choice: [x, y]}, c: {real: [0, 1]}").all().size() == 1);
+}
+
 TEST_CASE("reuse: where a batch is so many samples per rank, other ranks are another training") {
     const Runs runs;
     const std::vector<std::string> per_rank{"training.batch_size_per_rank=16"};
     const config::Config earlier = config::parse(network, "earlier", per_rank);
     write_run(runs.earlier, {trained(1, 0.5, 4)}, 42, earlier.text());
 
-    CHECK(has(runs.problem(per_rank), "2 ranks → 1, with batch_size_per_rank"));
+    CHECK(has(runs.problem(per_rank), "with batch_size_per_rank the same number of ranks"));
     CHECK(runs.read({"training.batch_size_per_rank=16", "workers.ranks=2"}).results.all().size() == 1);
 }
 

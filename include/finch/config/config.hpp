@@ -108,16 +108,13 @@ public:
     /// checked), model, training, space, objective, as YAML.
     [[nodiscard]] const std::string& fixed_text() const noexcept { return fixed_text_; }
 
+    /// How an individual is evaluated, as YAML: data (but their path), model, training and objective, with $NAME where a
+    /// gene stands.
+    [[nodiscard]] const std::string& evaluation_text() const noexcept { return evaluation_text_; }
+
     /// What the individual with `genome` trains: all genes replaced by their values. Throws ConfigError with the key's
     /// path where its values do not go together. Only where it trains().
     [[nodiscard]] train::Recipe recipe(const search::Genome& genome, std::uint64_t individual) const;
-    /// What the individual with `genome` is evaluated by: objective, data (but their path), model and training, or the
-    /// objective and the genes, with every value and every default, as YAML in one form. Under equal texts evaluations
-    /// of the same data differ in nothing but seeds and where they ran.
-    [[nodiscard]] std::string evaluation(const search::Genome& genome) const;
-    /// A canonical genome of this space: the one whose evaluation() is that of `genome` under `other`, if there is one,
-    /// where a value may be a gene in one of them and stand there itself in the other; else one that is near.
-    [[nodiscard]] search::Genome genome_like(const Config& other, const search::Genome& genome) const;
     /// How `island` breeds.
     [[nodiscard]] const search::PropagatorOptions& propagator_of(int island) const;
     /// What all islands' propagators together need: first points, and individuals that are bred from.
@@ -136,8 +133,8 @@ private:
     friend Config parse(const std::string&, const std::string&, const std::vector<std::string>&);
     std::string text_;
     std::string fixed_text_;
+    std::string evaluation_text_;
     std::shared_ptr<const Recipes> recipes_;
-    std::shared_ptr<const Tree> evaluation_;
 };
 
 /// Parses and checks `yaml`. `source` names it in messages; `settings` are "path.to.key=value" in YAML, applied first.
