@@ -34,7 +34,6 @@ struct CommandLine {
     TestOptions test;
     std::vector<std::string> genes;
     std::string id;
-    double tolerance = 1e-6;  ///< of a replay
     bool progress = false;
     bool directory = false;
     std::vector<std::filesystem::path> runs;  ///< whose status is asked for
@@ -115,23 +114,9 @@ void add_training_verbs(CLI::App& app, CommandLine& line) {
         line.options.genes = line.genes;
         return train_one(session, line.options, std::move(launcher));
     });
-
-    CLI::App* again =
-        app.add_subcommand("replay", "train or evaluate one individual of a run again and compare every epoch");
-    again->add_option("run", line.options.config, "the run directory")->required()->type_name("RUN");
-    again->add_option("id", line.id, "the individual, e.g. 0.3.17")->required()->type_name("ID");
-    again
-        ->add_option(
-            "--tolerance", line.tolerance,
-            "how far apart, as a share, what a program reports may be (1e-6); a network's bits are equal or not")
-        ->check(CLI::NonNegativeNumber);
-    with_programs(again, [&line](comm::Session& session, process::Launcher launcher) {
-        cluster::release_signals();
-        return replay(session, line.options.config, line.id, std::move(launcher), line.tolerance);
-    });
 }
 
-/// What needs all ranks, but trains nothing.
+/// What needs all ranks, and starts no programs.
 void add_measuring_verbs(CLI::App& app, CommandLine& line) {
     const auto with_ranks = [&line](CLI::App* verb, std::function<int(comm::Session&)> work,
                                     BadLaunch bad_launch = BadLaunch::refuse) {
@@ -139,6 +124,15 @@ void add_measuring_verbs(CLI::App& app, CommandLine& line) {
             line.run = [&line, work, bad_launch] { return on_all_ranks(line.argc, line.argv, work, bad_launch); };
         });
     };
+    CLI::App* again =
+        app.add_subcommand("replay", "train one network of a run again and compare every epoch, to the last bit");
+    again->add_option("run", line.options.config, "the run directory")->required()->type_name("RUN");
+    again->add_option("id", line.id, "the individual, e.g. 0.3.17")->required()->type_name("ID");
+    with_ranks(again, [&line](comm::Session& session) {
+        cluster::release_signals();
+        return replay(session, line.options.config, line.id);
+    });
+
     CLI::App* testing = app.add_subcommand(
         "test", "measure a run's best network on its test set, or on another: loss, accuracy, F1, confusions");
     testing->add_option("run", line.test.run, "the run directory")->required()->type_name("RUN");

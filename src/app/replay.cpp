@@ -4,7 +4,6 @@
 #include "finch/app/devices.hpp"
 #include "finch/app/load_data.hpp"
 #include "finch/app/on_every_rank.hpp"
-#include "finch/app/replay_program.hpp"
 #include "finch/app/startup.hpp"
 #include "finch/backend/device.hpp"
 #include "finch/base/enum_words.hpp"
@@ -133,17 +132,15 @@ void train_again(train::Training& training, const search::Individual& individual
 
 }  // namespace
 
-int replay(comm::Session& session, const std::filesystem::path& run, const std::string& id, process::Launcher launcher,
-           double tolerance) {
+int replay(comm::Session& session, const std::filesystem::path& run, const std::string& id) {
     const auto recorded =
         from_message<Recorded>(on_rank_zero(MPI_COMM_WORLD, [&] { return to_message(read_recorded(run, id)); }));
     const search::Individual& individual = recorded.lineage.back();
     const config::Config config = config::parse(recorded.config, (run / "config.yaml").string());
-    if (std::holds_alternative<config::CommandObjective>(config.objective)) {
-        return replay_program(session, config, individual, recorded.fingerprint, run, std::move(launcher), tolerance);
-    }
     if (!config.trains()) {
-        throw ConfigError("replay evaluates a network or a program again, and this run's objective is a function");
+        throw ConfigError(fmt::format("replay trains networks again, and this run has none; finch show {} {} prints "
+                                      "the command that evaluates an individual of a program again",
+                                      run.string(), id));
     }
     if (session.world_rank() == 0) {
         for (const search::Individual& one : recorded.lineage) {

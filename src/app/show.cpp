@@ -4,6 +4,7 @@
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/run_state.hpp"
+#include "finch/evaluate/command_line.hpp"
 #include "finch/report/individual.hpp"
 #include "finch/report/json.hpp"
 #include "finch/report/status.hpp"
@@ -93,13 +94,50 @@ int follow(const ShowOptions& options) {
     }
 }
 
+/// How a shell evaluates an individual again: the program with the genes and the seed that it had, in a new folder.
+/// Empty unless the objective is a program.
+std::string command_text(const config::Config& config, const std::filesystem::path& run,
+                         const search::Individual& individual) {
+    const auto* const command = std::get_if<config::CommandObjective>(&config.objective);
+    if (command == nullptr) {
+        return "";
+    }
+    evaluate::TemplateTexts files;
+    for (const auto& [name, path] : command->files) {
+        files.emplace(name, "");
+    }
+    const evaluate::CommandLine line(*command, config.space, config.seed, files, std::filesystem::current_path());
+    const std::filesystem::path folder = std::filesystem::absolute("again-" + to_text(individual.id));
+    const evaluate::CommandLine::Paths paths{.run = std::filesystem::absolute(run), .folder = folder};
+    std::vector<std::string> words;
+    for (const auto& [name, value] : line.variables(individual, paths)) {
+        words.push_back(config::quoted_for_shell(fmt::format("{}={}", name, value)));
+    }
+    for (const std::string& argument : line.arguments(individual, paths)) {
+        words.push_back(config::quoted_for_shell(argument));
+    }
+    std::string given = line.json(individual, paths);
+    given.pop_back();  // its end of line
+    return fmt::format("evaluate it again{}:\n  mkdir -p {}/{} && cd {} && printf '%s\\n' {} | env {}\n",
+                       files.empty() ? "" : ", once the files of search.objective.files are there",
+                       config::quoted_for_shell(folder.string()), config::checkpoints_folder,
+                       config::quoted_for_shell(folder.string()), config::quoted_for_shell(given),
+                       fmt::join(words, " "));
+}
+
 std::string show_text(const ShowOptions& options) {
     const auto [recovered, config, competition] = read_run(options.run);
     const std::string name = options.run.string();
     if (!options.id.empty()) {
         const search::Id id = search::parse_id(options.id);
-        return options.json ? report::individual_json(recovered, config.space, config.measure, id)
-                            : report::individual_text(recovered, store::RunDirectory(options.run), id, config.measure);
+        if (options.json) {
+            return report::individual_json(recovered, config.space, config.measure, id);
+        }
+        search::Population population(search::ExchangeKind::none, 1);
+        recovered.merge_into(population);
+        const search::Individual* const one = population.find(id);
+        return report::individual_text(recovered, store::RunDirectory(options.run), id, config.measure) +
+               (one != nullptr ? command_text(config, options.run, *one) : "");
     }
     if (options.json) {
         return report::run_json(recovered, config.space, competition, name, options.top.count);

@@ -90,36 +90,3 @@ TEST_CASE("a replay by another number of ranks than began it claims nothing") {
     CHECK_FALSE(comparison.equal);
     CHECK(contains(comparison.text, "nothing can be equal to the last bit"));
 }
-
-TEST_CASE(
-    "what a program reports again may be a share apart: every column, every metric, as many epochs, the outcome") {
-    search::Individual recorded = trained_by({1, 1, 1});
-    recorded.outcome = search::Outcome::evaluated;
-    recorded.metrics = {{2, "top5", 0.5}, {3, "f1", std::nan("")}};
-    const auto is_equal = [&](auto change, double tolerance = 1e-6) {
-        search::Individual again = recorded;
-        change(again);
-        return compare_reports(again, recorded, tolerance).equal;
-    };
-    CHECK(is_equal([](auto&) {}, 0));
-    CHECK(is_equal([](auto& one) { one.curve[1].validation_loss *= 1 + 1e-7; }));
-    CHECK_FALSE(is_equal([](auto& one) { one.curve[1].validation_loss *= 1 + 1e-5; }));
-    CHECK(is_equal([](auto& one) { one.curve[1].validation_loss *= 1 + 1e-5; }, 1e-4));
-    CHECK_FALSE(is_equal([](auto& one) { one.curve[0].training_loss = 0; }));
-    CHECK_FALSE(is_equal([](auto& one) { one.curve[0].training_loss = std::nan(""); }, 1e9));
-    CHECK_FALSE(is_equal([](auto& one) { one.curve[2].epoch = 4; }));
-    CHECK(is_equal([](auto& one) { one.curve[2].seconds = 4; }));
-    CHECK_FALSE(is_equal([](auto& one) { one.metrics[0].value = 0.6; }));
-    CHECK_FALSE(is_equal([](auto& one) { one.metrics.pop_back(); }));
-    CHECK_FALSE(is_equal([](auto& one) { one.metrics.push_back({3, "new", 1}); }));
-    CHECK_FALSE(is_equal([](auto& one) { one.metrics[0].value = std::numeric_limits<double>::infinity(); }, 1e9));
-    CHECK_FALSE(is_equal([](auto& one) { one.curve.pop_back(); }));
-    CHECK_FALSE(is_equal([](auto& one) { one.curve.push_back(one.curve.back()); }));
-    CHECK_FALSE(is_equal([](auto& one) { one.outcome = search::Outcome::failed; }));
-    recorded.outcome = search::Outcome::pruned;
-    CHECK(is_equal([](auto& one) {
-        one.curve.push_back(one.curve.back());
-        one.outcome = search::Outcome::evaluated;
-    }));
-    CHECK_FALSE(is_equal([](auto& one) { one.curve.pop_back(); }));
-}

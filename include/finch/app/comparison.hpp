@@ -22,9 +22,4 @@ struct Comparison {
 /// `again` is what `ranks` ranks found; equal to the last bit.
 [[nodiscard]] Comparison compare(std::span<const Epoch> again, const search::Individual& recorded, int ranks);
 
-/// What a program reported again: every epoch and metric, equal where they are at most `tolerance` apart, as a share of
-/// the larger. Of a pruned one as many epochs as are recorded.
-[[nodiscard]] Comparison compare_reports(const search::Individual& again, const search::Individual& recorded,
-                                         double tolerance);
-
 }  // namespace finch::app

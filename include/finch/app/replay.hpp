@@ -1,7 +1,6 @@
 #pragma once
 
 #include "finch/comm/mpi.hpp"
-#include "finch/process/launcher.hpp"
 
 #include <filesystem>
 #include <string>
@@ -11,8 +10,7 @@ namespace finch::app {
 /// Collective over the world, whose ranks become one worker. Trains the individual `id` of the run in `run` again,
 /// alone, and compares each epoch with what is recorded. Returns 0 where all that the same number of ranks trained is
 /// equal to the last bit, 1 where it is not or there is no such epoch. Throws ConfigError where there is no such
-/// individual. A program's reports may be `tolerance` apart, as a share (replay_program()).
-[[nodiscard]] int replay(comm::Session& session, const std::filesystem::path& run, const std::string& id,
-                         process::Launcher launcher, double tolerance);
+/// individual, or the run trains no networks.
+[[nodiscard]] int replay(comm::Session& session, const std::filesystem::path& run, const std::string& id);
 
 }  // namespace finch::app
