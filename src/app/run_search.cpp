@@ -77,23 +77,25 @@ island::WorkerOptions worker_options(const RunContext& context, const OpenedRun&
 void follow(const RunContext& context) {
     end_phases();
     if (context.programs != nullptr) {
-        context.programs->follow();
+        evaluate::follow(context.group, [&](const evaluate::Order& order) { context.programs->obey(order); });
     } else if (context.config.trains()) {
         std::optional<train::Profile> profile = begin_profile(context.options);
-        evaluate::Slots(context.config, context.datasets, context.device, context.group, context.communicator,
-                        profile ? &*profile : nullptr, context.meter)
-            .follow();
+        train::Profile* const measuring = profile ? &*profile : nullptr;
+        evaluate::Slots slots(context.config, context.datasets, context.device, context.group, context.communicator,
+                              measuring, context.meter);
+        evaluate::follow(
+            context.group, [&](const evaluate::Order& order) { slots.obey(order); }, measuring);
     } else {
-        evaluate::follow_without_trainings(context.group);
+        evaluate::follow(context.group,
+                         [&](const evaluate::Order& order) { evaluate::obey_alone(context.group, order); });
     }
 }
 
 /// `population`: what the leader knows, once it points at something.
 std::unique_ptr<island::Evaluator> make_evaluator(const RunContext& context, std::uint64_t run, evaluate::Slots& slots,
                                                   const search::Population* const& population) {
-    if (const auto* function = std::get_if<config::FunctionObjective>(&context.config.objective)) {
-        return std::make_unique<evaluate::FunctionEvaluator>(*function, context.config.seed,
-                                                             context.config.workers.slots, context.group);
+    if (std::holds_alternative<config::FunctionObjective>(context.config.objective)) {
+        return std::make_unique<evaluate::FunctionEvaluator>(context.config, context.group);
     }
     if (context.programs != nullptr) {
         return std::make_unique<evaluate::CommandEvaluator>(

@@ -59,9 +59,8 @@ void tell_loss_scale(search::Individual& individual, const train::Training& trai
 CnnEvaluator::CnnEvaluator(const config::Config& config, Slots& slots, const comm::Group& group,
                            store::RunDirectory directory, Place place, std::string device,
                            std::function<std::optional<search::Standing>()> best_known)
-    : config_(config),
+    : GroupEvaluator(config, group),
       slots_(slots),
-      group_(group),
       directory_(std::move(directory)),
       place_(std::move(place)),
       device_(std::move(device)),
@@ -75,13 +74,11 @@ void CnnEvaluator::set_sample_shape(nn::SampleShape sample, std::int64_t classes
 }
 
 bool CnnEvaluator::has_free_slot() const {
-    return !waiting_ &&
-           std::any_of(running_.begin(), running_.end(), [](const Running& running) { return !running.used; });
+    return !waiting_ && GroupEvaluator::has_free_slot();
 }
 
 bool CnnEvaluator::idle() const {
-    return failed_.empty() && !waiting_ &&
-           std::none_of(running_.begin(), running_.end(), [](const Running& running) { return running.used; });
+    return failed_.empty() && !waiting_ && GroupEvaluator::idle();
 }
 
 bool CnnEvaluator::wants_soon() const {
@@ -100,16 +97,9 @@ bool CnnEvaluator::can_exist(const search::Genome& genome) const {
     }
 }
 
-std::vector<Status> CnnEvaluator::command(const Order& order) {
-    send_order(group_, order);
-    last_order_ = steady_seconds();
-    return slots_.obey(order);
-}
-
-void CnnEvaluator::keep_alive(double seconds) {
-    if (seconds > 0 || steady_seconds() - last_order_ > seconds_between_orders) {
-        command({.kind = Order::Kind::wait, .seconds_to_next = seconds});
-    }
+Status CnnEvaluator::command_one(const Order& order) {
+    command(order);
+    return status_;
 }
 
 bool CnnEvaluator::next_may_be_long() const {
@@ -120,11 +110,7 @@ bool CnnEvaluator::next_may_be_long() const {
 }
 
 void CnnEvaluator::start(search::Individual individual) {
-    const auto free =
-        std::find_if(running_.begin(), running_.end(), [](const Running& running) { return !running.used; });
-    Order order;
-    order.kind = Order::Kind::start;
-    order.slot = static_cast<std::uint32_t>(free - running_.begin());
+    Order order{.kind = Order::Kind::start, .slot = free_slot()};
     individual.node = place_.node;
     individual.device = device_;
     individual.ranks = group_.size();
@@ -145,16 +131,15 @@ void CnnEvaluator::start(search::Individual individual) {
     order.individual = individual;
     die_of(individual.id);
     order.snapshot = saved ? std::move(saved->arrays) : NamedArrays{};
-    Status status = command(order).front();
+    Status status = command_one(order);
     if (status == Status::failed && !order.snapshot.empty()) {
         spdlog::warn("the snapshot of {} cannot be used ({}); it begins anew", to_text(individual.id),
                      slots_.problem());
         order.snapshot.clear();
         individual.inherited_from = {};
-        status = command(order).front();
+        status = command_one(order);
     }
-    const bool others_run = std::any_of(running_.begin(), running_.end(), [](const Running& one) { return one.used; });
-    if (status == Status::out_of_memory && others_run) {
+    if (status == Status::out_of_memory && !GroupEvaluator::idle()) {
         waiting_ = std::move(individual);  // there will be room when one of them has ended
         return;
     }
@@ -166,16 +151,16 @@ void CnnEvaluator::start(search::Individual individual) {
         failed_.push_back(std::move(individual));
         return;
     }
-    *free = Running{};
-    free->used = true;
-    free->individual = std::move(individual);
-    free->progress = slots_.training(order.slot).progress();
-    free->rung = free->individual.pruning->rung;
-    free->epochs = free->individual.epochs;
-    free->joules_before = order.snapshot.empty() ? 0 : saved->individual.joules;
+    Running& running = running_[order.slot] = {};
+    running.used = true;
+    running.rung = individual.pruning->rung;
+    running.epochs = individual.epochs;
+    running.individual = std::move(individual);
+    running.progress = slots_.training(order.slot).progress();
+    running.joules_before = order.snapshot.empty() ? 0 : saved->individual.joules;
     set_pruner(order.slot);
     if (!order.snapshot.empty()) {
-        spdlog::info("{} resumes from its snapshot, {:.0f} % done", to_text(free->individual.id), 100 * free->progress);
+        spdlog::info("{} resumes from its snapshot, {:.0f} % done", to_text(running.individual.id), 100 * running.progress);
     }
 }
 
@@ -192,20 +177,6 @@ void CnnEvaluator::set_pruner(std::uint32_t slot) {
     });
 }
 
-std::vector<search::Individual> CnnEvaluator::take_progress() {
-    std::vector<search::Individual> told;
-    for (Running& running : running_) {
-        const bool is_at_rung =
-            search::compares_at_rungs(config_.pruning) && running.individual.pruning->rung > running.rung;
-        if (running.used && (is_at_rung || (config_.budget.epochs && running.individual.epochs > running.epochs))) {
-            running.rung = running.individual.pruning->rung;
-            running.epochs = running.individual.epochs;
-            told.push_back(running.individual);
-        }
-    }
-    return told;
-}
-
 std::vector<search::Individual> CnnEvaluator::advance() {
     if (waiting_ && std::exchange(has_room_, false)) {
         start(*std::exchange(waiting_, std::nullopt));
@@ -216,7 +187,7 @@ std::vector<search::Individual> CnnEvaluator::advance() {
             continue;
         }
         const Order::Steps steps{slot, steps_wanted(running_[slot]), running_[slot].training_seconds};
-        const Status status = command({.kind = Order::Kind::advance, .steps = {steps}}).front();
+        const Status status = command_one({.kind = Order::Kind::advance, .steps = {steps}});
         measure(slot);
         if (status == Status::storage) {
             const std::string problem = slots_.problem();
@@ -300,10 +271,6 @@ void CnnEvaluator::release(std::uint32_t slot) {
     command({.kind = Order::Kind::release, .slot = slot});
     running_[slot] = Running{};
     has_room_ = true;
-}
-
-void CnnEvaluator::dismiss() {
-    command(Order{});
 }
 
 }  // namespace finch::evaluate

@@ -7,7 +7,6 @@
 #include "finch/cluster/signals.hpp"
 #include "finch/evaluate/fault.hpp"
 #include "finch/evaluate/kept_evaluations.hpp"
-#include "finch/evaluate/order.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -40,54 +39,35 @@ void describe(search::Individual& individual, const ReportedCurve& curve) {
 CommandEvaluator::CommandEvaluator(const config::Config& config, Programs& programs, const comm::Group& group,
                                    std::function<const search::Population&()> population,
                                    std::function<double()> seconds_left)
-    : config_(config),
+    : GroupEvaluator(config, group),
       objective_(std::get<config::CommandObjective>(config.objective)),
       programs_(programs),
-      group_(group),
       population_(std::move(population)),
       seconds_left_(std::move(seconds_left)),
       running_(static_cast<std::size_t>(config.workers.slots)),
       warnings_(search::prunes(config.pruning)) {}
 
-bool CommandEvaluator::has_free_slot() const {
-    return std::any_of(running_.begin(), running_.end(), [](const Running& running) { return !running.used; });
-}
-
-bool CommandEvaluator::idle() const {
-    return std::none_of(running_.begin(), running_.end(), [](const Running& running) { return running.used; });
-}
-
-std::vector<Programs::Standing> CommandEvaluator::command(const ProgramOrder& order) {
-    last_order_ = steady_seconds();
-    return programs_.command(order);
-}
-
-void CommandEvaluator::keep_alive(double seconds) {
-    if (seconds > 0 || steady_seconds() - last_order_ > seconds_between_orders) {
-        command({.kind = ProgramOrder::Kind::wait, .seconds_to_next = seconds});
-    }
-}
-
 void CommandEvaluator::start(search::Individual individual) {
-    const auto free =
-        std::find_if(running_.begin(), running_.end(), [](const Running& running) { return !running.used; });
-    free->individual = std::move(individual);
-    begin(static_cast<std::uint32_t>(free - running_.begin()), false);
+    const std::uint32_t slot = free_slot();
+    running_[slot].individual = std::move(individual);
+    begin(slot, false);
 }
 
 void CommandEvaluator::begin(std::uint32_t slot, bool is_retry) {
     Running& running = running_[slot];
-    running = Running{.used = true,
-                      .is_retry = is_retry,
-                      .individual = std::move(running.individual),
-                      .curve = ReportedCurve(group_.size()),
-                      .began = steady_seconds()};
+    search::Individual taken = std::move(running.individual);
+    running = Running{};
+    running.used = true;
+    running.is_retry = is_retry;
+    running.individual = std::move(taken);
+    running.curve = ReportedCurve(group_.size());
+    running.began = steady_seconds();
     search::Individual& individual = running.individual;
     running.rung = individual.pruning->rung;
     running.epochs = individual.epochs;
     running.tell_at = running.began + config_.checkpoint.training_seconds;
     running.port = free_port();
-    ProgramOrder order{.kind = ProgramOrder::Kind::start, .slot = slot, .port = running.port};
+    Order order{.kind = Order::Kind::start, .slot = slot, .port = running.port};
     order.resumes = individual.id.restart() < individual.attempt.restart;
     if (order.resumes && !objective_.persistent) {
         running.curve.recall(programs_.file_of(individual.id, "reports"));
@@ -96,19 +76,17 @@ void CommandEvaluator::begin(std::uint32_t slot, bool is_retry) {
     individual.epochs = running.curve.epochs().empty() ? 0 : running.curve.epochs().back().epoch;
     individual.started = individual.started > 0 ? individual.started : unix_seconds();
     die_of(individual.id);
-    Bytes bytes;
-    search::write_individual(individual, false, bytes);
-    order.individual.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    order.individual = individual;
     command(order);
 }
 
-std::vector<Programs::Standing> CommandEvaluator::look() {
-    ProgramOrder order{.kind = ProgramOrder::Kind::look};
+void CommandEvaluator::look() {
+    Order order{.kind = Order::Kind::advance};
     for (const Running& running : running_) {
         order.answers.push_back(running.answers);
     }
     last_look_ = steady_seconds();
-    return command(order);
+    command(order);
 }
 
 double CommandEvaluator::youngest() const {
@@ -125,7 +103,8 @@ std::vector<search::Individual> CommandEvaluator::advance() {
     if (!has_something && group_.size() > 1 && steady_seconds() - last_look_ < seconds_between_looks) {
         return done;
     }
-    const std::vector<Programs::Standing> standings = look();
+    look();
+    const std::vector<Programs::Standing> standings = standings_;  // other Orders leave none
     for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
         if (!running_[slot].used) {
             continue;
@@ -209,7 +188,7 @@ void CommandEvaluator::warn_of_waiting(std::uint32_t slot, const Programs::Stand
 
 void CommandEvaluator::end(std::uint32_t slot, EndReason why, double grace_seconds) {
     running_[slot].end_reason = why;
-    command({.kind = ProgramOrder::Kind::end, .slot = slot, .grace_seconds = grace_seconds});
+    command({.kind = Order::Kind::end, .slot = slot, .grace_seconds = grace_seconds});
 }
 
 /// Slurm signals all processes of a step: what ends once a stop was asked for is unfinished. One that a signal from
@@ -231,7 +210,7 @@ void CommandEvaluator::note_starts(std::uint32_t slot, const Programs::Standing&
     constexpr int most = 3;
     not_started_ = standing.fault == Programs::Fault::not_started ? not_started_ + 1 : 0;
     if (standing.fault == Programs::Fault::storage || not_started_ == most) {
-        command({.kind = ProgramOrder::Kind::release, .slot = slot, .ends_programs = true});
+        command({.kind = Order::Kind::release, .slot = slot, .ends_programs = true});
         const search::Individual individual = std::move(running_[slot].individual);
         running_[slot] = Running{};
         throw StorageError(fmt::format("{} cannot be evaluated: {}{}", to_text(individual.id), programs_.problem(),
@@ -309,7 +288,7 @@ std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, Pr
     Running& running = running_[slot];
     warnings_.has_reported(running.individual.id, running.curve.epochs().size(), running.began, running.reported_at);
     const bool is_mute = running.curve.epochs().empty();  // a late report would be the next individual's
-    command({.kind = ProgramOrder::Kind::release, .slot = slot, .ends_programs = failed || is_mute});
+    command({.kind = Order::Kind::release, .slot = slot, .ends_programs = failed || is_mute});
     if (failed && begins_again(slot, fault)) {
         return std::nullopt;
     }
@@ -334,30 +313,18 @@ std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, Pr
     return individual;
 }
 
-/// Also now and then, so that a start that ends without a word was not in vain (search/attempts.hpp).
-std::vector<search::Individual> CommandEvaluator::take_progress() {
-    std::vector<search::Individual> told;
-    const double now = steady_seconds();
-    for (Running& running : running_) {
-        const bool is_further = running.used && running.individual.epochs > running.epochs;
-        const bool is_at_rung = running.used && search::compares_at_rungs(config_.pruning) &&
-                                running.individual.pruning->rung > running.rung;
-        if (is_at_rung || (is_further && (config_.budget.epochs || now >= running.tell_at))) {
-            running.rung = running.individual.pruning->rung;
-            running.epochs = running.individual.epochs;
-            running.tell_at = now + config_.checkpoint.training_seconds;
-            describe_progress(running.individual);
-            told.push_back(running.individual);
-        }
-    }
-    return told;
+/// Now and then, so that a start that ends without a word was not in vain (search/attempts.hpp).
+bool CommandEvaluator::is_to_be_told(std::uint32_t slot) const {
+    return steady_seconds() >= running_[slot].tell_at;
 }
 
 /// Where the number of epochs is not known, a number that grows with them.
-void CommandEvaluator::describe_progress(search::Individual& individual) const {
+void CommandEvaluator::describe_progress(std::uint32_t slot) {
+    search::Individual& individual = running_[slot].individual;
     const auto epochs = static_cast<double>(individual.epochs);
     individual.progress =
         objective_.epochs > 0 ? std::min(1.0, epochs / static_cast<double>(objective_.epochs)) : epochs / (epochs + 1);
+    running_[slot].tell_at = steady_seconds() + config_.checkpoint.training_seconds;
 }
 
 void CommandEvaluator::settled(const search::Individual& individual) {
@@ -391,13 +358,13 @@ std::vector<search::Individual> CommandEvaluator::stop() {
     };
     const auto run_on = [&] {
         static_cast<void>(programs_.wait(seconds_between_looks));
-        const std::vector<Programs::Standing> standings = look();
+        look();
         for (std::uint32_t slot = 0; slot < running_.size(); ++slot) {
             take_reports(slot);
         }
-        return std::any_of(standings.begin(), standings.end(), [](const auto& standing) { return standing.runs; });
+        return std::any_of(standings_.begin(), standings_.end(), [](const auto& standing) { return standing.runs; });
     };
-    command({.kind = ProgramOrder::Kind::signal});
+    command({.kind = Order::Kind::signal});
     bool run = run_on();
     while (run && has_time(std::min(objective_.grace_seconds, longest_grace))) {
         run = run_on();
@@ -420,16 +387,12 @@ std::vector<search::Individual> CommandEvaluator::stop() {
 }
 
 search::Individual CommandEvaluator::interrupted(std::uint32_t slot) {
-    command({.kind = ProgramOrder::Kind::release, .slot = slot, .ends_programs = true});
+    command({.kind = Order::Kind::release, .slot = slot, .ends_programs = true});
+    describe_progress(slot);
     search::Individual individual = std::move(running_[slot].individual);
     add_time(individual, running_[slot].began);
-    describe_progress(individual);
     running_[slot] = Running{};
     return individual;
-}
-
-void CommandEvaluator::dismiss() {
-    command(ProgramOrder{});
 }
 
 }  // namespace finch::evaluate

@@ -2,7 +2,6 @@
 
 #include "finch/base/clock.hpp"
 #include "finch/evaluate/fault.hpp"
-#include "finch/evaluate/order.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -11,37 +10,36 @@
 
 namespace finch::evaluate {
 
-FunctionEvaluator::FunctionEvaluator(const config::FunctionObjective& objective, std::uint64_t seed, int slots,
-                                     const comm::Group& group)
-    : function_(objective.make_instance()),
-      duration_(objective.duration()),
-      seed_(seed),
-      slots_(static_cast<std::size_t>(slots)),
-      group_(group) {}
+FunctionEvaluator::FunctionEvaluator(const config::Config& config, const comm::Group& group)
+    : GroupEvaluator(config, group),
+      function_(std::get<config::FunctionObjective>(config.objective).make_instance()),
+      duration_(std::get<config::FunctionObjective>(config.objective).duration()),
+      running_(static_cast<std::size_t>(config.workers.slots)) {}
 
 void FunctionEvaluator::start(search::Individual individual) {
     individual.started = unix_seconds();
     die_of(individual.id);
-    const double due = steady_seconds() + duration_.seconds(seed_, individual.id);
-    running_.push_back({std::move(individual), due});
+    Running& running = running_[free_slot()];
+    running.due = steady_seconds() + duration_.seconds(config_.seed, individual.id);
+    running.individual = std::move(individual);
+    running.used = true;
 }
 
 std::vector<search::Individual> FunctionEvaluator::advance() {
     std::vector<search::Individual> ended;
     const double now = steady_seconds();
     double next = now + 0.001;
-    std::erase_if(running_, [&](Running& running) {
-        if (running.due > now) {
+    for (Running& running : running_) {
+        if (running.used && running.due > now) {
             next = std::min(next, running.due);
-            return false;
+        } else if (running.used) {
+            search::evaluate(function_, config_.seed, running.individual);
+            running.individual.finished = unix_seconds();
+            ended.push_back(std::move(running.individual));
+            running = {};
         }
-        search::Individual& individual = running.individual;
-        search::evaluate(function_, seed_, individual);
-        individual.finished = unix_seconds();
-        ended.push_back(std::move(individual));
-        return true;
-    });
-    if (ended.empty() && !running_.empty()) {
+    }
+    if (ended.empty() && !idle()) {
         std::this_thread::sleep_for(std::chrono::duration<double>(next - now));
     }
     return ended;
@@ -49,30 +47,8 @@ std::vector<search::Individual> FunctionEvaluator::advance() {
 
 bool FunctionEvaluator::wants_soon() const {
     const double soon = steady_seconds() + island::lease_ahead_seconds;
-    return has_free_slot() ||
-           std::any_of(running_.begin(), running_.end(), [soon](const Running& running) { return running.due < soon; });
-}
-
-void FunctionEvaluator::keep_alive(double seconds) {
-    if (seconds > 0 || steady_seconds() - last_order_ > seconds_between_orders) {
-        send_order(group_, {.kind = Order::Kind::wait, .seconds_to_next = seconds});
-        static_cast<void>(agree(group_, Status::running));
-        last_order_ = steady_seconds();
-    }
-}
-
-void FunctionEvaluator::dismiss() {
-    send_order(group_, Order{});
-}
-
-void follow_without_trainings(const comm::Group& group) {
-    Order order{.kind = Order::Kind::wait, .seconds_to_next = 600};  // the leader reads the run first
-    while (order.kind != Order::Kind::dismiss) {
-        order = receive_order(group, order);
-        if (order.kind == Order::Kind::wait) {
-            static_cast<void>(agree(group, Status::running));
-        }
-    }
+    return std::any_of(running_.begin(), running_.end(),
+                       [soon](const Running& running) { return !running.used || running.due < soon; });
 }
 
 }  // namespace finch::evaluate

@@ -27,10 +27,24 @@ void send_order(const comm::Group& group, const Order& order) {
     group.broadcast(bytes);
 }
 
-Order receive_order(const comm::Group& group, const Order& last) {
-    Bytes bytes;
-    group.broadcast(bytes, std::max(seconds_of_silence, last.seconds_to_next));
-    return decode_order(bytes);
+void follow(const comm::Group& group, const std::function<void(const Order&)>& obey, train::Profile* profile) {
+    constexpr double seconds_to_first_order = 600;  // the leader reads the run first
+    Order order{.kind = Order::Kind::wait, .seconds_to_next = seconds_to_first_order};
+    do {
+        Bytes bytes;
+        {
+            const backend::LapScope scope(profile, backend::Activity::wait);
+            group.broadcast(bytes, std::max(seconds_of_silence, order.seconds_to_next));
+        }
+        order = decode_order(bytes);
+        obey(order);
+    } while (order.kind != Order::Kind::dismiss);
+}
+
+void obey_alone(const comm::Group& group, const Order& order) {
+    if (order.kind == Order::Kind::wait) {
+        static_cast<void>(agree(group, Status::running));
+    }
 }
 
 Bytes encode(const Order& order) {
@@ -39,11 +53,16 @@ Bytes encode(const Order& order) {
     writer.put(order.kind);
     writer.put(order.slot);
     writer.put_all(std::span<const Order::Steps>(order.steps));
+    writer.put_all(std::span<const Order::Answers>(order.answers));
+    writer.put(order.grace_seconds);
+    writer.put(order.ends_programs);
     writer.put(order.seconds_to_next);
     if (order.kind == Order::Kind::start) {
         search::write_individual(order.individual, true, bytes);
         write_arrays(order.snapshot, writer);
         write_arrays(order.weights, writer);
+        writer.put(order.port);
+        writer.put(order.resumes);
     }
     return bytes;
 }
@@ -57,11 +76,16 @@ Order decode_order(const Bytes& bytes) {
     }
     order.slot = reader.get<std::uint32_t>();
     order.steps = reader.get_all<Order::Steps>();
+    order.answers = reader.get_all<Order::Answers>();
+    order.grace_seconds = reader.get<double>();
+    order.ends_programs = reader.get<bool>();
     order.seconds_to_next = reader.get<double>();
     if (order.kind == Order::Kind::start) {
         order.individual = search::read_individual(reader);
         order.snapshot = read_arrays(reader);
         order.weights = read_arrays(reader);
+        order.port = reader.get<std::int32_t>();
+        order.resumes = reader.get<bool>();
     }
     return order;
 }

@@ -6,7 +6,6 @@
 #include "finch/base/log.hpp"
 #include "finch/base/message.hpp"
 #include "finch/cluster/signals.hpp"
-#include "finch/evaluate/order.hpp"
 
 #include "program_end.hpp"
 
@@ -23,8 +22,6 @@ namespace finch::evaluate {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr double seconds_to_first_order = 600;  // the leader reads the run first
 
 /// A new file, whatever a program has put there. Throws std::filesystem::filesystem_error.
 void write_file(const fs::path& path, const std::string& text) {
@@ -81,7 +78,7 @@ CommandLine::Paths Programs::paths_of(search::Id id, bool resumes) const {
     return {run_.root(), folder_of(id), resumes, environment_.hosts(), file_of(id, "hosts")};
 }
 
-process::Program Programs::program_of(const ProgramOrder& order, const search::Individual& individual,
+process::Program Programs::program_of(const Order& order, const search::Individual& individual,
                                       const CommandLine::Paths& paths) const {
     return {.arguments = line_.arguments(individual, paths),
             .environment = environment_.with(line_.variables(individual, paths), order.port),
@@ -91,10 +88,9 @@ process::Program Programs::program_of(const ProgramOrder& order, const search::I
 }
 
 /// What goes wrong here is the evaluation's end: all ranks hear of it when they look.
-void Programs::start(const ProgramOrder& order) {
+void Programs::start(const Order& order) {
     Slot& slot = slots_.at(order.slot);
-    ByteReader reader(std::as_bytes(std::span(order.individual)));
-    const search::Individual individual = search::read_individual(reader);
+    const search::Individual& individual = order.individual;
     const CommandLine::Paths paths = paths_of(individual.id, order.resumes);
     const double now = steady_seconds();
     slot = Slot{.child = std::move(slot.child),
@@ -119,7 +115,7 @@ void Programs::start(const ProgramOrder& order) {
     }
 }
 
-void Programs::start_child(Slot& slot, const ProgramOrder& order, const search::Individual& individual,
+void Programs::start_child(Slot& slot, const Order& order, const search::Individual& individual,
                            const CommandLine::Paths& paths) {
     try {
         if (!objective_.persistent || !slot.child || slot.child->ended()) {
@@ -220,7 +216,7 @@ void Programs::judge(Slot& slot, const process::Ended& ended) const {
 }
 
 /// The n-th answer goes to the n-th question, so that all ranks do the same after it.
-void Programs::answer(Slot& slot, const ProgramOrder::Answers& answers) {
+void Programs::answer(Slot& slot, const Order::Answers& answers) {
     for (; slot.runs && slot.answered < std::min(slot.questions, answers.decided); ++slot.answered) {
         slot.child->write(slot.answered < answers.stop_from ? "go on\n" : "stop\n");
     }
@@ -302,7 +298,7 @@ void Programs::gather_ends(const Slot& slot) {
     }
 }
 
-std::vector<Programs::Standing> Programs::look(const std::vector<ProgramOrder::Answers>& answers) {
+std::vector<Programs::Standing> Programs::look(const std::vector<Order::Answers>& answers) {
     std::vector<Standing> standings;
     for (std::size_t i = 0; i < slots_.size(); ++i) {
         Slot& slot = slots_[i];
@@ -318,56 +314,41 @@ std::vector<Programs::Standing> Programs::look(const std::vector<ProgramOrder::A
     return standings;
 }
 
-std::vector<Programs::Standing> Programs::obey(const ProgramOrder& order) {
+std::vector<Programs::Standing> Programs::obey(const Order& order) {
     Slot& slot = slots_.at(order.slot);
     switch (order.kind) {
-        case ProgramOrder::Kind::start:
+        case Order::Kind::start:
             start(order);
             break;
-        case ProgramOrder::Kind::look:
+        case Order::Kind::advance:
             return look(order.answers);
-        case ProgramOrder::Kind::signal:
+        case Order::Kind::signal:
             for (Slot& one : slots_) {
                 if (one.runs) {
                     one.child->signal(SIGUSR2);
                 }
             }
             break;
-        case ProgramOrder::Kind::end:
+        case Order::Kind::end:
             if (slot.runs) {
                 slot.was_told = true;
                 slot.child->end(order.grace_seconds);
             }
             break;
-        case ProgramOrder::Kind::release:
+        case Order::Kind::release:
             release(order.slot, order.ends_programs);
             break;
-        case ProgramOrder::Kind::wait:
+        case Order::Kind::wait:
             static_cast<void>(agree(group_, Status::running));
             break;
-        case ProgramOrder::Kind::dismiss:
+        case Order::Kind::snapshot:
+        case Order::Kind::report:
+            break;
+        case Order::Kind::dismiss:
             slots_.clear();
             break;
     }
     return {};
-}
-
-std::vector<Programs::Standing> Programs::command(const ProgramOrder& order) {
-    const std::string message = to_message(order);
-    const auto view = std::as_bytes(std::span(message));
-    Bytes bytes(view.begin(), view.end());
-    group_.broadcast(bytes);
-    return obey(order);
-}
-
-void Programs::follow() {
-    ProgramOrder order{.kind = ProgramOrder::Kind::wait, .seconds_to_next = seconds_to_first_order};
-    do {
-        Bytes bytes;
-        group_.broadcast(bytes, std::max(seconds_of_silence, order.seconds_to_next));
-        order = from_message<ProgramOrder>({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-        obey(order);
-    } while (order.kind != ProgramOrder::Kind::dismiss);
 }
 
 std::vector<ReportLine> Programs::take_reports(std::uint32_t slot) {

@@ -101,6 +101,8 @@ std::vector<Status> Slots::obey(const Order& order) {
             return {Status::finished};
         case Order::Kind::wait:
             return {agree(Status::running, "")};
+        case Order::Kind::signal:
+        case Order::Kind::end:
         case Order::Kind::dismiss:
             return {Status::finished};
         case Order::Kind::advance:
@@ -213,19 +215,6 @@ Status Slots::agree(Status mine, const std::string& text) {
         }
     }
     return all;
-}
-
-void Slots::follow() {
-    Order order{.seconds_to_next = 600};  // the leader reads the run first
-    do {
-        order = next_order(order);
-        obey(order);
-    } while (order.kind != Order::Kind::dismiss);
-}
-
-Order Slots::next_order(const Order& last) const {
-    const backend::LapScope scope(profile_, backend::Activity::wait);
-    return receive_order(group_, last);
 }
 
 }  // namespace finch::evaluate

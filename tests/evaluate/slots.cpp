@@ -77,7 +77,7 @@ std::map<std::uint64_t, search::Individual> train_all(int slot_count, bool hesit
     Slots slots(config, datasets, device, group, cluster::AllReduceKind::mpi, nullptr, meter);
     std::map<std::uint64_t, search::Individual> ended;
     if (!group.is_leader()) {
-        slots.follow();
+        follow(group, [&](const Order& order) { slots.obey(order); });
         return ended;
     }
     CnnEvaluator evaluator(config, slots, group, store::RunDirectory(folder.path()), {0, 1, "here"}, "hesitant", [] {

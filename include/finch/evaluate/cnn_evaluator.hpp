@@ -1,8 +1,8 @@
 #pragma once
 
+#include "finch/evaluate/group_evaluator.hpp"
 #include "finch/evaluate/parent_weights.hpp"
 #include "finch/evaluate/slots.hpp"
-#include "finch/island/evaluator.hpp"
 #include "finch/search/population.hpp"
 #include "finch/store/model_file.hpp"
 #include "finch/store/run_directory.hpp"
@@ -15,8 +15,8 @@
 
 namespace finch::evaluate {
 
-/// Trains networks, data-parallel over the worker's ranks. Leader only; the followers run Slots::follow().
-class CnnEvaluator : public island::Evaluator {
+/// Trains networks, data-parallel over the worker's ranks. Leader only.
+class CnnEvaluator : public GroupEvaluator {
 public:
     struct Place {
         int worker = 0;
@@ -37,13 +37,10 @@ public:
     [[nodiscard]] bool wants_soon() const override;
     void start(search::Individual individual) override;
     [[nodiscard]] std::vector<search::Individual> advance() override;
-    [[nodiscard]] std::vector<search::Individual> take_progress() override;
     void settled(const search::Individual& individual) override;
     [[nodiscard]] std::vector<search::Individual> checkpoint() override;
     [[nodiscard]] double checkpoint_seconds() const override { return checkpoint_seconds_; }
-    void keep_alive(double seconds) override;
     [[nodiscard]] bool next_may_be_long() const override;
-    void dismiss() override;
 
     /// The shape and number of classes of the data, for can_exist().
     void set_sample_shape(nn::SampleShape sample, std::int64_t classes);
@@ -51,23 +48,24 @@ public:
     void set_population(std::function<const search::Population&()> population) { population_ = std::move(population); }
 
 private:
-    struct Running {
-        bool used = false;
-        search::Individual individual;
+    struct Running : Evaluation {
         double seconds_per_step = 0;  ///< 0: not measured yet
         double seconds_left = 0;      ///< estimated; 0: unknown
         double progress = 0;
         double training_seconds = 0;                     ///< in this start, by the device's clock
         std::int64_t steps_done = 0;                     ///< in this start
-        double joules_before = 0;  ///< in earlier starts
-        std::int32_t rung = 0;                           ///< that was told of
-        std::int32_t epochs = 0;                         ///< that were told of
+        double joules_before = 0;                        ///< in earlier starts
     };
 
     /// A leader that reads or writes a training's files is not taken for dead within this time.
     static constexpr double seconds_of_files = 600;
 
-    std::vector<Status> command(const Order& order);
+    using GroupEvaluator::evaluation;
+    [[nodiscard]] std::uint32_t slots() const override { return static_cast<std::uint32_t>(running_.size()); }
+    [[nodiscard]] const Evaluation& evaluation(std::uint32_t slot) const override { return running_[slot]; }
+    void obey(const Order& order) override { status_ = slots_.obey(order).front(); }
+    /// Of a single slot.
+    Status command_one(const Order& order);
     [[nodiscard]] std::optional<store::ModelFile> saved_training(const search::Individual& individual) const;
     void set_pruner(std::uint32_t slot);
     [[nodiscard]] search::Individual ended(std::uint32_t slot, Status status);
@@ -81,9 +79,7 @@ private:
     void measure(std::uint32_t slot);
     void release(std::uint32_t slot);
 
-    const config::Config& config_;
     Slots& slots_;
-    const comm::Group& group_;
     store::RunDirectory directory_;
     Place place_;
     std::string device_;
@@ -99,7 +95,7 @@ private:
     std::optional<search::Individual> waiting_;
     bool has_room_ = false;  ///< a slot was given up since the last try
     double checkpoint_seconds_ = 0;
-    double last_order_ = 0;  ///< steady seconds
+    Status status_ = Status::running;  ///< after the last Order
 };
 
 }  // namespace finch::evaluate

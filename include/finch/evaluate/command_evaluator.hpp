@@ -1,10 +1,10 @@
 #pragma once
 
 #include "finch/config/config.hpp"
+#include "finch/evaluate/group_evaluator.hpp"
 #include "finch/evaluate/program_warnings.hpp"
 #include "finch/evaluate/programs.hpp"
 #include "finch/evaluate/reported_curve.hpp"
-#include "finch/island/evaluator.hpp"
 #include "finch/search/population.hpp"
 
 #include <functional>
@@ -20,56 +20,49 @@ namespace finch::evaluate {
 /// between 0.5 and 5 ms. All in seconds.
 [[nodiscard]] double wait_for_programs(double last_evaluation, double youngest_running);
 
-/// Evaluates individuals with programs (docs/programs.md), one on each rank of the worker. Leader only; the followers
-/// run Programs::follow().
-class CommandEvaluator : public island::Evaluator {
+/// Evaluates individuals with programs (docs/programs.md), one on each rank of the worker. Leader only.
+class CommandEvaluator : public GroupEvaluator {
 public:
     /// `seconds_left`: until a stop that was asked for has to be over; 0 where none was.
     CommandEvaluator(const config::Config& config, Programs& programs, const comm::Group& group,
                      std::function<const search::Population&()> population, std::function<double()> seconds_left);
 
-    [[nodiscard]] bool has_free_slot() const override;
-    [[nodiscard]] bool idle() const override;
-    [[nodiscard]] bool can_exist(const search::Genome&) const override { return true; }
-    [[nodiscard]] bool wants_soon() const override { return has_free_slot(); }
     void start(search::Individual individual) override;
     [[nodiscard]] std::vector<search::Individual> advance() override;
-    [[nodiscard]] std::vector<search::Individual> take_progress() override;
     void settled(const search::Individual& individual) override;
     /// Programs save by themselves.
     [[nodiscard]] std::vector<search::Individual> checkpoint() override { return {}; }
     [[nodiscard]] std::vector<search::Individual> stop() override;
     [[nodiscard]] double stop_seconds() const override;
     [[nodiscard]] double checkpoint_seconds() const override { return objective_.grace_seconds; }
-    void keep_alive(double seconds) override;
-    void dismiss() override;
 
 private:
     /// Why a program is being ended.
     enum class EndReason { none, failed_elsewhere, pruned, timed_out };
-    struct Running {
-        bool used = false;
+    struct Running : Evaluation {
         bool is_retry = false;  ///< it began once more
         std::int32_t port = 0;  ///< MASTER_PORT
         EndReason end_reason = EndReason::none;
-        search::Individual individual{};
         ReportedCurve curve{};
         std::string misreport{};   ///< what could not be read
         ReportLine behind_text{};  ///< the last report that came behind other text, after one that counts
         double reported_at = 0;    ///< steady seconds of the first report; 0: none came
-        ProgramOrder::Answers answers{};
+        Order::Answers answers{};
         bool is_pruned = false;
         double began = 0;         ///< steady seconds, in this start
         double ended_at = 0;      ///< steady seconds: ended by a signal from elsewhere, maybe that of a stop; 0: not
         double waits_since = 0;   ///< steady seconds since when a rank has ended and others run; 0: not so
-        std::int32_t rung = 0;    ///< that was told of
-        std::int32_t epochs = 0;  ///< that were told of
         double tell_at = 0;       ///< steady seconds: its progress, next
     };
 
-    std::vector<Programs::Standing> command(const ProgramOrder& order);
+    using GroupEvaluator::evaluation;
+    [[nodiscard]] std::uint32_t slots() const override { return static_cast<std::uint32_t>(running_.size()); }
+    [[nodiscard]] const Evaluation& evaluation(std::uint32_t slot) const override { return running_[slot]; }
+    void obey(const Order& order) override { standings_ = programs_.obey(order); }
+    [[nodiscard]] bool is_to_be_told(std::uint32_t slot) const override;
+    void describe_progress(std::uint32_t slot) override;
     void begin(std::uint32_t slot, bool is_retry);
-    [[nodiscard]] std::vector<Programs::Standing> look();
+    void look();
     /// Seconds since the last evaluation of those that run began; 0 if none runs.
     [[nodiscard]] double youngest() const;
     void take_reports(std::uint32_t slot);
@@ -85,18 +78,15 @@ private:
     void warn_of_waiting(std::uint32_t slot, const Programs::Standing& standing);
     void note_starts(std::uint32_t slot, const Programs::Standing& standing);
     void add_time(search::Individual& individual, double began) const;
-    void describe_progress(search::Individual& individual) const;
 
-    const config::Config& config_;
     const config::CommandObjective& objective_;
     Programs& programs_;
-    const comm::Group& group_;
     std::function<const search::Population&()> population_;
     std::function<double()> seconds_left_;
     std::vector<Running> running_;
+    std::vector<Programs::Standing> standings_;  ///< by slot, after look()
     std::optional<search::Standing> kept_;  ///< whose folder is kept as the best
-    double last_order_ = 0;                 ///< steady seconds
-    double last_look_ = 0;
+    double last_look_ = 0;                  ///< steady seconds
     double last_seconds_ = std::numeric_limits<double>::infinity();  ///< that the evaluation which ended last took
     int not_started_ = 0;                                            ///< programs, in a row
     ProgramWarnings warnings_;

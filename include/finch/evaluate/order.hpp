@@ -4,8 +4,10 @@
 #include "finch/base/named_array.hpp"
 #include "finch/comm/group.hpp"
 #include "finch/search/individual.hpp"
+#include "finch/train/profile.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,19 +16,32 @@ namespace finch::evaluate {
 /// What a leader tells its group to do next. A follower never reads a clock or a message of another worker: it does
 /// what the Order says, and so a group cannot split. A signal that reached a follower goes up with its answer.
 struct Order {
-    enum class Kind : std::uint32_t { start, advance, snapshot, release, wait, report, dismiss };
+    /// advance: trains, or looks at programs. report: of a profile. signal: a stop, handed on to programs. end: of a
+    /// program. wait: the leader lives. dismiss: the last.
+    enum class Kind : std::uint32_t { start, advance, snapshot, signal, end, release, report, wait, dismiss };
     struct Steps {
         std::uint32_t slot = 0;
         std::uint32_t count = 0;  ///< batches
         double seconds = 0;       ///< that the batches before these took the leader, in this start
     };
 
+    /// To a program's questions whether to stop: the first `decided` are, to go on up to `stop_from`.
+    struct Answers {
+        std::uint64_t decided = 0;
+        std::uint64_t stop_from = 0;
+    };
+
     Kind kind = Kind::dismiss;
-    std::uint32_t slot = 0;           ///< start, snapshot, release
-    std::vector<Steps> steps{};       ///< advance
+    std::uint32_t slot = 0;           ///< start, snapshot, end, release
+    std::vector<Steps> steps{};       ///< advance, of trainings
+    std::vector<Answers> answers{};   ///< advance, of programs: by slot
     search::Individual individual{};  ///< start
     NamedArrays snapshot{};           ///< start: empty where it begins at the beginning
     NamedArrays weights{};            ///< start: that it begins with; empty where it draws its own
+    std::int32_t port = 0;            ///< start of a program: free on the leader's node
+    bool resumes = false;             ///< start of a program: an earlier start of the run began it
+    double grace_seconds = 0;         ///< end
+    bool ends_programs = false;       ///< release: a persistent program is not kept
     /// Until the next Order, if that may take longer than the followers wait by themselves: a long operation of the
     /// leader alone, such as an archive.
     double seconds_to_next = 0;
@@ -50,8 +65,12 @@ enum class Status : std::int64_t { running, finished, pruned, diverged, out_of_m
 
 /// Collective over the worker. The leader's `order`, to its followers.
 void send_order(const comm::Group& group, const Order& order);
-/// Collective over the worker. Followers: the Order that comes after `last`.
-[[nodiscard]] Order receive_order(const comm::Group& group, const Order& last);
+/// Collective over the worker. Followers: receives Orders and has `obey` do them, until they are dismissed. `profile`
+/// measures the waiting; null: nobody does.
+void follow(const comm::Group& group, const std::function<void(const Order&)>& obey, train::Profile* profile = nullptr);
+
+/// Collective over the worker. What a rank without a part in evaluations does with an Order: it lives.
+void obey_alone(const comm::Group& group, const Order& order);
 
 [[nodiscard]] Bytes encode(const Order& order);
 [[nodiscard]] Order decode_order(const Bytes& bytes);

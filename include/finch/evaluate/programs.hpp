@@ -4,6 +4,7 @@
 #include "finch/config/config.hpp"
 #include "finch/energy/shares.hpp"
 #include "finch/evaluate/command_line.hpp"
+#include "finch/evaluate/order.hpp"
 #include "finch/evaluate/program_environment.hpp"
 #include "finch/evaluate/report_line.hpp"
 #include "finch/process/launcher.hpp"
@@ -17,25 +18,6 @@
 #include <vector>
 
 namespace finch::evaluate {
-
-/// What all ranks of a worker do with their programs next: the leader decides, so a worker cannot split.
-struct ProgramOrder {
-    enum class Kind : std::uint32_t { start, look, signal, end, release, wait, dismiss };
-    /// To a slot's questions whether to stop: the first `decided` are, to go on up to `stop_from`.
-    struct Answers {
-        std::uint64_t decided = 0;
-        std::uint64_t stop_from = 0;
-    };
-    Kind kind = Kind::dismiss;
-    std::uint32_t slot = 0;          ///< start, end, release
-    std::string individual{};        ///< start: its bytes
-    std::int32_t port = 0;           ///< start: free on the leader's node
-    bool resumes = false;            ///< start: an earlier start of the run began it
-    double grace_seconds = 0;        ///< end
-    std::vector<Answers> answers{};  ///< look: by slot
-    bool ends_programs = false;      ///< release: a persistent program is not kept
-    double seconds_to_next = 0;  ///< until the next order, if that may take longer than followers wait by themselves
-};
 
 /// The programs of one worker on this rank, a slot each. Every rank of the worker has one and obeys the same orders.
 class Programs {
@@ -60,12 +42,8 @@ public:
     Programs(const config::Config& config, const CommandLine& line, const comm::Group& group,
              process::Launcher& launcher, Place place, energy::Meter* meter = nullptr);
 
-    /// Collective over the worker. Does what `order` says. For `look` how each slot stands; else nothing.
-    std::vector<Standing> obey(const ProgramOrder& order);
-    /// Collective over the worker. Followers: receives orders and obeys, until dismissed.
-    void follow();
-    /// Collective over the worker. The leader's order, to all.
-    std::vector<Standing> command(const ProgramOrder& order);
+    /// Collective over the worker. Does what `order` says. For `advance` how each slot stands; else nothing.
+    std::vector<Standing> obey(const Order& order);
 
     /// What this rank's program has said since the last call: reports, questions, what is no report but has a
     /// loss, 'finch done' of another individual.
@@ -121,21 +99,21 @@ private:
         std::string last_errors{};
     };
 
-    void start(const ProgramOrder& order);
+    void start(const Order& order);
     void look(Slot& slot) const;
     void take_line(Slot& slot, ReportLine line) const;
     void gather_ends(const Slot& slot);
     void judge(Slot& slot, const process::Ended& ended) const;
     void fail(Slot& slot, const std::string& why, Fault fault) const;
-    static void answer(Slot& slot, const ProgramOrder::Answers& answers);
-    [[nodiscard]] std::vector<Standing> look(const std::vector<ProgramOrder::Answers>& answers);
+    static void answer(Slot& slot, const Order::Answers& answers);
+    [[nodiscard]] std::vector<Standing> look(const std::vector<Order::Answers>& answers);
     void release(std::uint32_t number, bool ends_program);
     void count_energy(std::uint32_t number);
     [[nodiscard]] CommandLine::Paths paths_of(search::Id id, bool resumes) const;
-    void start_child(Slot& slot, const ProgramOrder& order, const search::Individual& individual,
+    void start_child(Slot& slot, const Order& order, const search::Individual& individual,
                      const CommandLine::Paths& paths);
     void prepare_folder(const search::Individual& individual, const CommandLine::Paths& paths) const;
-    [[nodiscard]] process::Program program_of(const ProgramOrder& order, const search::Individual& individual,
+    [[nodiscard]] process::Program program_of(const Order& order, const search::Individual& individual,
                                               const CommandLine::Paths& paths) const;
     [[nodiscard]] std::string name_of(const std::string& what) const;
     void keep_output(const Slot& slot) const;

@@ -41,9 +41,6 @@ public:
     /// status per entry of order.steps; else one.
     std::vector<Status> obey(const Order& order);
 
-    /// Collective over the worker. Followers: receives Orders and obeys, until dismissed.
-    void follow();
-
     [[nodiscard]] train::Training& training(std::uint32_t slot) { return *slots_.at(slot); }
     /// What went wrong at the last start that failed, from the lowest rank that has something to say.
     [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
@@ -59,7 +56,6 @@ public:
 
 private:
     Status start(const Order& order);
-    [[nodiscard]] Order next_order(const Order& last) const;
     Status advance(const Order::Steps& steps);
     void sum_energy(std::uint32_t slot);
     template <class Work>
