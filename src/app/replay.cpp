@@ -138,9 +138,10 @@ int replay(comm::Session& session, const std::filesystem::path& run, const std::
     const search::Individual& individual = recorded.lineage.back();
     const config::Config config = config::parse(recorded.config, (run / "config.yaml").string());
     if (!config.trains()) {
-        throw ConfigError(fmt::format("replay trains networks again, and this run has none; finch show {} {} prints "
-                                      "the command that evaluates an individual of a program again",
-                                      run.string(), id));
+        throw ConfigError(
+            fmt::format("replay trains networks again, and this run has none; finch show {} {} prints "
+                        "the command that evaluates an individual of a program again",
+                        run.string(), id));
     }
     if (session.world_rank() == 0) {
         for (const search::Individual& one : recorded.lineage) {

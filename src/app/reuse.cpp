@@ -62,8 +62,8 @@ std::optional<search::Genome> genome_in(const search::Space& space, const search
             return std::nullopt;
         }
     }
-    const bool lacks_none = std::count(active.begin(), active.end(), true) ==
-                            std::count(active_there.begin(), active_there.end(), true);
+    const bool lacks_none =
+        std::count(active.begin(), active.end(), true) == std::count(active_there.begin(), active_there.end(), true);
     return lacks_none ? std::optional(search::canonical(space, std::move(found))) : std::nullopt;
 }
 
@@ -96,10 +96,10 @@ void add_results(const std::string& run, const config::Config& config, const std
     }
     if (fitting == 0 && !settled.empty()) {
         const search::Individual& one = *settled.front();
-        throw ConfigError(fmt::format(
-            "none of its results ({} in all) has genes of this space{}; {} has {}", settled.size(),
-            config.trains() ? ", and with batch_size_per_rank the same number of ranks" : "", to_text(one.id),
-            search::genome_text(other.space, one.genome)));
+        throw ConfigError(fmt::format("none of its results ({} in all) has genes of this space{}; {} has {}",
+                                      settled.size(),
+                                      config.trains() ? ", and with batch_size_per_rank the same number of ranks" : "",
+                                      to_text(one.id), search::genome_text(other.space, one.genome)));
     }
     for (const std::string& problem : recovered.problems) {
         found.notes.push_back(problem);

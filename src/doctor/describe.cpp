@@ -188,8 +188,9 @@ std::string cuda_version(int version) {
 
 std::string describe(const Facts& facts, const std::vector<Problem>& problems) {
     const RankFacts& zero = facts.ranks.front();
-    return zero.program + "\n" + machine_text(zero) + cuda_text(facts) + energy_text(zero.energy) + libraries_text(facts) +
-           variables_text(zero) + files_text(facts) + ranks_text(facts) + "\n" + problems_text(problems);
+    return zero.program + "\n" + machine_text(zero) + cuda_text(facts) + energy_text(zero.energy) +
+           libraries_text(facts) + variables_text(zero) + files_text(facts) + ranks_text(facts) + "\n" +
+           problems_text(problems);
 }
 
 }  // namespace finch::doctor

@@ -109,7 +109,8 @@ Found open_nvml(const std::string& library, const std::string& uuid, int ranks) 
     if (const Result result = nvml->read(device, millijoules); result != success) {
         return {.problem = fmt::format("the GPU {} does not count its energy: {}", uuid, nvml->text(result))};
     }
-    return {.meter = std::make_unique<NvmlMeter>(std::move(nvml), device, ranks), .name = "measured by the GPUs (NVML)"};
+    return {.meter = std::make_unique<NvmlMeter>(std::move(nvml), device, ranks),
+            .name = "measured by the GPUs (NVML)"};
 }
 
 }  // namespace finch::energy

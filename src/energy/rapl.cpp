@@ -22,7 +22,8 @@ std::optional<double> read_number(const fs::path& path, std::string& problem) {
     std::ifstream file(path);
     std::uint64_t number = 0;
     if (!(file >> number)) {
-        problem = fmt::format("{}: {}", path.string(), file.is_open() ? "is no number of microjoules" : std::strerror(errno));
+        problem =
+            fmt::format("{}: {}", path.string(), file.is_open() ? "is no number of microjoules" : std::strerror(errno));
         return std::nullopt;
     }
     return static_cast<double>(number);

@@ -160,7 +160,8 @@ void CnnEvaluator::start(search::Individual individual) {
     running.joules_before = order.snapshot.empty() ? 0 : saved->individual.joules;
     set_pruner(order.slot);
     if (!order.snapshot.empty()) {
-        spdlog::info("{} resumes from its snapshot, {:.0f} % done", to_text(running.individual.id), 100 * running.progress);
+        spdlog::info("{} resumes from its snapshot, {:.0f} % done", to_text(running.individual.id),
+                     100 * running.progress);
     }
 }
 

@@ -96,20 +96,12 @@ const Individual* KnownGenomes::find(const Genome& genome) const {
 Individual with_result_of(Individual individual, const Individual& twin, double unix_seconds) {
     individual.reused_from = twin.is_reused() ? twin.reused_from : twin.id;
     individual.reused_run = twin.reused_run;
-    individual.outcome = twin.outcome;
-    individual.loss = twin.loss;
-    individual.accuracy = twin.accuracy;
-    individual.epochs = twin.epochs;
-    individual.best_epoch = twin.best_epoch;
-    individual.problem = twin.problem;
+    for_each_field<Individual>([&](const auto& field) {
+        if (field.is_result) {
+            individual.*field.member = twin.*field.member;
+        }
+    });
     individual.finished = unix_seconds;
-    individual.pruning = twin.pruning;
-    individual.parameters = twin.parameters;
-    individual.ranks = twin.ranks;
-    individual.threads = twin.threads;
-    individual.batch_size = twin.batch_size;
-    individual.node = twin.node;
-    individual.device = twin.device;
     individual.attempt = {};
     individual.joules = 0;
     return individual;

@@ -27,10 +27,10 @@ inline std::int64_t read_version(hid_t file, const std::string& name) {
     }
     const std::int64_t version = hdf5::read_int_attribute(file, "version");
     if (version < 1 || version > file_version) {
-        throw FileError(fmt::format("has format version {}, written by finch {}; this is finch {}, which reads versions "
-                                    "up to {}: use the program that wrote it, or a later one",
-                                    version, hdf5::read_text_attribute(file, "program_version"), program_version(),
-                                    file_version));
+        throw FileError(
+            fmt::format("has format version {}, written by finch {}; this is finch {}, which reads versions "
+                        "up to {}: use the program that wrote it, or a later one",
+                        version, hdf5::read_text_attribute(file, "program_version"), program_version(), file_version));
     }
     return version;
 }

@@ -104,7 +104,8 @@ TEST_CASE("reuse: what cannot fit is refused, and it is said why") {
     CHECK(has(runs.problem({"seed=4"}), "its seed is 3, here it is 4"));
     CHECK(has(runs.problem({"training.epochs=5"}), "it evaluates otherwise: training.epochs: 2 → 5"));
     CHECK(has(runs.problem({"training.epochs=5", "training.batch_size=8"}), ";training."));
-    CHECK(has(runs.problem({"search.space.width.int=[6, 9]"}), "none of its results (1 in all) has genes of this space"));
+    CHECK(
+        has(runs.problem({"search.space.width.int=[6, 9]"}), "none of its results (1 in all) has genes of this space"));
     CHECK(has(runs.problem({"search.space.width.int=[6, 9]"}), "; 0.0.1 has width = 4"));
     CHECK(has(runs.problem({"training.batch_size_per_rank=16"}), "training.batch_size"));
     std::ofstream(runs.earlier / "population.h5") << "no archive";
@@ -134,8 +135,8 @@ TEST_CASE("reuse: a result fits where the same genes are active with the same va
     without_b.genome = {1, 1, 0.75};
     write_run(runs.earlier, {with_b, without_b}, 42, earlier.text());
     const auto found = [&](const std::string& space) {
-        const config::Config config = config::parse(
-            objective + space + fmt::format("}}, reuse: [{}]}}", runs.earlier.string()), "mine");
+        const config::Config config =
+            config::parse(objective + space + fmt::format("}}, reuse: [{}]}}", runs.earlier.string()), "mine");
         return read_other_runs(config, runs.mine, true, "these").results;
     };
 
@@ -144,7 +145,8 @@ TEST_CASE("reuse: a result fits where the same genes are active with the same va
     CHECK(all.results.find({0.25, 4, 2})->reused_from == with_b.id);
     CHECK(all.results.find({0.75, 4, 1})->reused_from == without_b.id);
     CHECK(found("a: {choice: [x, y]}, b: {int: [1, 9]}, c: {real: [0, 1]}").all().size() == 1);
-    CHECK_THROWS_AS(static_cast<void>(found("a: {choice: [x, y]}, c: {real: [0, 0.5]}, d: {int: [1, 2]}")), ConfigError);
+    CHECK_THROWS_AS(static_cast<void>(found("a: {choice: [x, y]}, c: {real: [0, 0.5]}, d: {int: [1, 2]}")),
+                    ConfigError);
     CHECK(found("a: {choice: [x, y]}, c: {real: [0, 1]}").find({1, 0.75})->reused_from == without_b.id);
     CHECK(found("a: {choice: [x, y]}, c: {real: [0, 1]}").all().size() == 1);
 }

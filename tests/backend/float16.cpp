@@ -1,5 +1,5 @@
-// float16 as the tests have it (IEEE 754: to the nearest, ties to even); and the device of the tests that computes in it, beside the float64
-// reference of rounded operands.
+// float16 as the tests have it (IEEE 754: to the nearest, ties to even); and the device of the tests that computes in
+// it, beside the float64 reference of rounded operands.
 #include "backend/trial.hpp"
 #include "support/float16_device.hpp"
 

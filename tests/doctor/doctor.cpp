@@ -351,7 +351,8 @@ TEST_CASE("the text has versions, devices, who reaches whom, and a line for each
 
 TEST_CASE("counters of energy: what is measured stands in the text; what only root may read is worth knowing") {
     Facts facts = good_facts(2);
-    facts.ranks[0].energy = {.cpus = "measured", .gpus = {"measured", "not measured: the GPU GPU-b does not count its energy: no"}};
+    facts.ranks[0].energy = {.cpus = "measured",
+                             .gpus = {"measured", "not measured: the GPU GPU-b does not count its energy: no"}};
     CHECK(find_problems(facts).empty());
     const std::string measured = describe(facts, {});
     facts.ranks[1].energy = {"not measured: /sys/x/energy_uj: Permission denied", true, {}};

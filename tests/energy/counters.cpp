@@ -1,4 +1,5 @@
-// RAPL against a made folder tree, as Linux has it under /sys/class/powercap; NVML through a library that the tests build.
+// RAPL against a made folder tree, as Linux has it under /sys/class/powercap; NVML through a library that the tests
+// build.
 #include "finch/energy/meter.hpp"
 
 #include "support/temporary_folder.hpp"
@@ -48,8 +49,9 @@ bool contains(const std::string& text, const char* part) {
 
 TEST_CASE("RAPL: packages are added, each rank has its part; what lies within or around packages is not added") {
     const Tree tree;
-    const std::array<const char*, 7> zones{"intel-rapl:0", "intel-rapl:1",      "intel-rapl:0:0", "intel-rapl:1:0",
-                                           "intel-rapl:2", "intel-rapl-mmio:0", "dtpm"};
+    const std::array<const char*, 7> zones{
+        "intel-rapl:0",      "intel-rapl:1", "intel-rapl:0:0", "intel-rapl:1:0", "intel-rapl:2",
+        "intel-rapl-mmio:0", "dtpm"};
     const std::array<const char*, 7> names{"package-0", "package-1-die-1", "core", "dram", "psys", "package-0", "x"};
     for (std::size_t i = 0; i < zones.size(); ++i) {
         tree.zone(zones.at(i), names.at(i), "0");

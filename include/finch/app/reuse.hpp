@@ -21,9 +21,9 @@ struct OtherRuns {
 
 /// World rank 0 only. Reads the runs of `search.reuse`, the first of them first: of equal genomes its result stays.
 /// `fingerprint`: of this run's data or program; nothing: not known, and not compared. Throws ConfigError where one of
-/// them is `directory` itself, cannot be read, does not fit (why_unfit()), or has results of which none lies in this space. Of a run that the start of `directory`
-/// before this one was given already (`goes_on`: there may be one), this is a note: its results that were taken over
-/// are known, and a run that goes on by itself does not end for it.
+/// them is `directory` itself, cannot be read, does not fit (why_unfit()), or has results of which none lies in this
+/// space. Of a run that the start of `directory` before this one was given already (`goes_on`: there may be one), this
+/// is a note: its results that were taken over are known, and a run that goes on by itself does not end for it.
 [[nodiscard]] OtherRuns read_other_runs(const config::Config& config, const store::RunDirectory& directory,
                                         bool goes_on, const std::optional<std::string>& fingerprint);
 

@@ -30,6 +30,7 @@ struct Field {
     std::uint16_t first_version = 1;  ///< of the bytes that hold it
     bool stands_apart = false;        ///< in a table of its own
     bool repeats = false;             ///< a replay gives the same
+    bool is_result = false;           ///< of an evaluation, the same for whoever is given its result
     bool is_long = false;             ///< text of any length
     std::size_t width = 1;            ///< of short text's column, at least; in bytes
 
@@ -46,6 +47,11 @@ struct Field {
     [[nodiscard]] constexpr Field repeated() const {
         Field field = *this;
         field.repeats = true;
+        return field;
+    }
+    [[nodiscard]] constexpr Field result() const {
+        Field field = *this;
+        field.is_result = true;
         return field;
     }
     /// For tables that are written again behind their earlier rows.

@@ -108,8 +108,8 @@ public:
     /// checked), model, training, space, objective, as YAML.
     [[nodiscard]] const std::string& fixed_text() const noexcept { return fixed_text_; }
 
-    /// How an individual is evaluated, as YAML: data (but their path), model, training and objective, with $NAME where a
-    /// gene stands.
+    /// How an individual is evaluated, as YAML: data (but their path), model, training and objective, with $NAME where
+    /// a gene stands.
     [[nodiscard]] const std::string& evaluation_text() const noexcept { return evaluation_text_; }
 
     /// What the individual with `genome` trains: all genes replaced by their values. Throws ConfigError with the key's

@@ -29,8 +29,8 @@ struct RankFacts {
     backend::CudaVersions cuda;
     std::vector<backend::DeviceDescription> devices;  ///< that it sees
     EnergyFacts energy;
-    std::map<std::string, std::string> variables;     ///< of the environment, those that matter
-    store::FileSystem file_system;                    ///< of the working directory
+    std::map<std::string, std::string> variables;  ///< of the environment, those that matter
+    store::FileSystem file_system;                 ///< of the working directory
     bool operator==(const RankFacts&) const = default;
 };
 

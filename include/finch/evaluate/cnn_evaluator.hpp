@@ -52,9 +52,9 @@ private:
         double seconds_per_step = 0;  ///< 0: not measured yet
         double seconds_left = 0;      ///< estimated; 0: unknown
         double progress = 0;
-        double training_seconds = 0;                     ///< in this start, by the device's clock
-        std::int64_t steps_done = 0;                     ///< in this start
-        double joules_before = 0;                        ///< in earlier starts
+        double training_seconds = 0;  ///< in this start, by the device's clock
+        std::int64_t steps_done = 0;  ///< in this start
+        double joules_before = 0;     ///< in earlier starts
     };
 
     /// A leader that reads or writes a training's files is not taken for dead within this time.

@@ -49,10 +49,10 @@ private:
         double reported_at = 0;    ///< steady seconds of the first report; 0: none came
         Order::Answers answers{};
         bool is_pruned = false;
-        double began = 0;         ///< steady seconds, in this start
-        double ended_at = 0;      ///< steady seconds: ended by a signal from elsewhere, maybe that of a stop; 0: not
-        double waits_since = 0;   ///< steady seconds since when a rank has ended and others run; 0: not so
-        double tell_at = 0;       ///< steady seconds: its progress, next
+        double began = 0;        ///< steady seconds, in this start
+        double ended_at = 0;     ///< steady seconds: ended by a signal from elsewhere, maybe that of a stop; 0: not
+        double waits_since = 0;  ///< steady seconds since when a rank has ended and others run; 0: not so
+        double tell_at = 0;      ///< steady seconds: its progress, next
     };
 
     using GroupEvaluator::evaluation;
@@ -84,9 +84,9 @@ private:
     std::function<const search::Population&()> population_;
     std::function<double()> seconds_left_;
     std::vector<Running> running_;
-    std::vector<Programs::Standing> standings_;  ///< by slot, after look()
-    std::optional<search::Standing> kept_;  ///< whose folder is kept as the best
-    double last_look_ = 0;                  ///< steady seconds
+    std::vector<Programs::Standing> standings_;                      ///< by slot, after look()
+    std::optional<search::Standing> kept_;                           ///< whose folder is kept as the best
+    double last_look_ = 0;                                           ///< steady seconds
     double last_seconds_ = std::numeric_limits<double>::infinity();  ///< that the evaluation which ended last took
     int not_started_ = 0;                                            ///< programs, in a row
     ProgramWarnings warnings_;
