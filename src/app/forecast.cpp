@@ -13,8 +13,6 @@
 namespace finch::app {
 namespace {
 
-constexpr double seconds_per_hour = 3600;
-
 struct Search {
     double hours = 0;
     std::int64_t evaluations = 0;

@@ -1,6 +1,5 @@
 #include "finch/app/launch.hpp"
 
-#include "finch/app/startup.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
@@ -9,6 +8,7 @@
 #include "finch/cluster/environment.hpp"
 #include "finch/cluster/signals.hpp"
 #include "finch/comm/version.hpp"
+#include "finch/run/startup.hpp"
 
 #include <cstdio>
 #include <exception>
@@ -21,7 +21,7 @@ namespace {
 
 /// MPI_Init waits for every rank, for ever if one of them never comes.
 void watch_start(const cluster::Environment& environment) {
-    const double seconds = hang_for_test("init", start_seconds());
+    const double seconds = run::hang_for_test("init", run::start_seconds());
     const auto ranks = cluster::ranks_expected(environment);
     cluster::watch(
         fmt::format("finch: a process on {}: MPI_Init did not end within {} s (FINCH_START_SECONDS): {} ranks "
@@ -41,10 +41,6 @@ int after_output(int code) {
 }
 
 }  // namespace
-
-void complain(const std::string& text) noexcept {
-    std::fputs(fmt::format("finch: {}\n", text).c_str(), stderr);
-}
 
 int alone(const std::function<int()>& verb) {
     try {

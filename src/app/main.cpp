@@ -1,6 +1,5 @@
 // finch: parses the command line, runs one verb, and turns what it throws into a message and an exit code.
 #include "finch/app/completion.hpp"
-#include "finch/app/evolve.hpp"
 #include "finch/app/launch.hpp"
 #include "finch/app/plan.hpp"
 #include "finch/app/replay.hpp"
@@ -8,12 +7,14 @@
 #include "finch/app/test_best.hpp"
 #include "finch/app/verbs.hpp"
 #include "finch/base/format.hpp"
+#include "finch/base/log.hpp"
 #include "finch/base/version.hpp"
 #include "finch/base/words.hpp"
 #include "finch/cluster/signals.hpp"
 #include "finch/config/tree.hpp"
 #include "finch/doctor/examine.hpp"
 #include "finch/process/launcher.hpp"
+#include "finch/run/evolve.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -27,7 +28,7 @@ struct CommandLine {
     int argc = 0;
     char** argv = nullptr;
     std::function<int()> run;
-    RunOptions options;
+    run::RunOptions options;
     PlanOptions plan;
     ShowOptions show;
     ExportOptions exported;
@@ -51,13 +52,13 @@ void add_settings(CLI::App& verb, std::vector<std::string>& settings) {
 }
 
 /// The options that evolve, train and status share.
-void add_run_options(CLI::App& verb, RunOptions& options) {
+void add_run_options(CLI::App& verb, run::RunOptions& options) {
     verb.add_option("--run", options.run, "the run directory (default: runs/NAME)")->type_name("DIR");
     add_settings(verb, options.settings);
     verb.add_flag("--fresh", options.fresh, "set an existing run aside (renamed) and begin anew");
 }
 
-void add_config(CLI::App& verb, RunOptions& options) {
+void add_config(CLI::App& verb, run::RunOptions& options) {
     verb.add_option("config", options.config, "the configuration (YAML)")->required()->type_name("CONFIG");
 }
 
@@ -97,7 +98,7 @@ void add_training_verbs(CLI::App& app, CommandLine& line) {
     add_run_options(*evolving, line.options);
     add_reuse(*evolving, line.options.settings);
     with_programs(evolving, [&line](comm::Session& session, process::Launcher launcher) {
-        return evolve(session, line.options, std::move(launcher));
+        return run::evolve(session, line.options, std::move(launcher));
     });
 
     CLI::App* training = app.add_subcommand("train", "train one individual, in a run directory like any other");
@@ -112,7 +113,7 @@ void add_training_verbs(CLI::App& app, CommandLine& line) {
                        "directory");
     with_programs(training, [&line](comm::Session& session, process::Launcher launcher) {
         line.options.genes = line.genes;
-        return train_one(session, line.options, std::move(launcher));
+        return run::train_one(session, line.options, std::move(launcher));
     });
 }
 

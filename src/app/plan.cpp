@@ -1,13 +1,6 @@
 #include "finch/app/plan.hpp"
 
-#include "finch/app/checks.hpp"
-#include "finch/app/devices.hpp"
-#include "finch/app/evolve.hpp"
-#include "finch/app/first_guesses.hpp"
 #include "finch/app/plan_memory.hpp"
-#include "finch/app/programs.hpp"
-#include "finch/app/reuse.hpp"
-#include "finch/app/startup.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
 #include "finch/cluster/allocation.hpp"
@@ -15,6 +8,13 @@
 #include "finch/comm/all_reduce.hpp"
 #include "finch/config/trial_genomes.hpp"
 #include "finch/data/expected.hpp"
+#include "finch/run/checks.hpp"
+#include "finch/run/devices.hpp"
+#include "finch/run/evolve.hpp"
+#include "finch/run/first_guesses.hpp"
+#include "finch/run/programs.hpp"
+#include "finch/run/reuse.hpp"
+#include "finch/run/startup.hpp"
 #include "finch/train/training.hpp"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ cluster::DeviceMap map_devices(const config::Config& config, const cluster::Layo
     }
     seen.problem = "--gpus-per-node is 0";
     seen.has_nccl = comm::has_nccl();
-    return cluster::map_devices(layout.places, std::vector(layout.places.size(), seen), device_wishes(config));
+    return cluster::map_devices(layout.places, std::vector(layout.places.size(), seen), run::device_wishes(config));
 }
 
 /// Refuses a precision that no processor has. A remark where this one lacks it: plan may run on a login node.
@@ -92,9 +92,9 @@ std::string table(const config::Config& config, const cluster::Layout& layout, c
 
 /// What search.reuse would bring. `fingerprint`: nothing where the data are not here.
 std::string reuse_text(const config::Config& config, const std::optional<std::string>& fingerprint) {
-    const store::RunDirectory directory(run_directory_of(config, {}));
+    const store::RunDirectory directory(run::run_directory_of(config, {}));
     std::string text;
-    for (const std::string& note : read_other_runs(config, directory, true, fingerprint).notes) {
+    for (const std::string& note : run::read_other_runs(config, directory, true, fingerprint).notes) {
         text += note + "\n";
     }
     return text;
@@ -103,9 +103,9 @@ std::string reuse_text(const config::Config& config, const std::optional<std::st
 /// What is known of images, networks and memory. `datasets`: nothing where they are not here, and not described.
 std::string training_text(const config::Config& config, const cluster::Layout& layout, bool uses_devices,
                           const data::Datasets* datasets) {
-    const auto cpu = make_device(cluster::DeviceKind::cpu, cluster::no_device, 1);
+    const auto cpu = run::make_device(cluster::DeviceKind::cpu, cluster::no_device, 1);
     std::string text = uses_devices ? "" : precision_text(config, *cpu);
-    const data::Options options = data_options(config);
+    const data::Options options = run::data_options(config);
     const std::optional<std::string> absent = absent_data(options);
     if (absent) {
         text += fmt::format("remark: {} is not here yet: {}\n", *absent,
@@ -115,14 +115,14 @@ std::string training_text(const config::Config& config, const cluster::Layout& l
     if (datasets == nullptr) {
         return text + reuse_text(config, std::nullopt);
     }
-    check_data(config, *datasets);
+    run::check_data(config, *datasets);
     const std::string reused = reuse_text(config, absent ? std::nullopt : std::optional(datasets->fingerprint));
     const Networks networks = try_networks(config, datasets->training, *cpu);
-    text += fmt::format("data: {}\n{}", data_text(config, *datasets), reused);
-    for (const std::string& line : systems_lines(config, *datasets)) {
+    text += fmt::format("data: {}\n{}", run::data_text(config, *datasets), reused);
+    for (const std::string& line : run::systems_lines(config, *datasets)) {
         text += line + "\n";
     }
-    for (const std::string& warning : data_warnings(config, *datasets)) {
+    for (const std::string& warning : run::data_warnings(config, *datasets)) {
         text += fmt::format("warning: {}\n", warning);
     }
     text += fmt::format("networks: {} to {} parameters ({} of {} genomes tried give a network)\n",
@@ -173,16 +173,16 @@ std::optional<std::string> absent_data(const data::Options& options) {
 
 config::Config load_to_plan(const PlanOptions& options) {
     std::vector<std::string> notes;
-    config::Config config = with_first_guesses(config::load(options.config, options.settings), {}, 0, notes);
+    config::Config config = run::with_first_guesses(config::load(options.config, options.settings), {}, 0, notes);
     for (const std::string& note : notes) {
         fmt::print("{}\n", note);
     }
-    check_search(config, std::nullopt);
+    run::check_search(config, std::nullopt);
     return config;
 }
 
 void print_command_notes(const evaluate::CommandLine& line) {
-    const CommandNotes notes = command_notes(line);
+    const run::CommandNotes notes = run::command_notes(line);
     for (const std::string& remark : notes.remarks) {
         fmt::print("remark: {}\n", remark);
     }
@@ -192,7 +192,7 @@ void print_command_notes(const evaluate::CommandLine& line) {
 }
 
 void print_plan(const config::Config& config, const Question& question, const data::Datasets* datasets) {
-    const cluster::Layout layout = cluster::make_layout(question.node_of_rank, layout_options(config));
+    const cluster::Layout layout = cluster::make_layout(question.node_of_rank, run::layout_options(config));
     const cluster::DeviceMap devices = map_devices(config, layout, question.gpus_per_node);
     std::string text = table(config, layout, devices);
     text += config.trains() ? training_text(config, layout, devices.uses_devices(), datasets)
@@ -203,13 +203,13 @@ void print_plan(const config::Config& config, const Question& question, const da
             text += "warning: " + warning + "\n";
         }
     }
-    fmt::print("{}the run directory would be {}\n", text, run_directory_of(config, {}).string());
+    fmt::print("{}the run directory would be {}\n", text, run::run_directory_of(config, {}).string());
 }
 
 int plan(const PlanOptions& options) {
     const config::Config config = load_to_plan(options);
     if (const auto* const command = std::get_if<config::CommandObjective>(&config.objective)) {
-        const auto prepared = prepare_programs(config, evaluate::read_templates(*command));
+        const auto prepared = run::prepare_programs(config, evaluate::read_templates(*command));
         evaluate::check_program(prepared->line.program());
         print_command_notes(prepared->line);
         fmt::print("{}", reuse_text(config, prepared->fingerprint));
@@ -219,7 +219,7 @@ int plan(const PlanOptions& options) {
     const Question question = question_of(options);
     std::optional<data::Datasets> datasets;
     if (config.trains()) {
-        const data::Options data = data_options(config);
+        const data::Options data = run::data_options(config);
         if (!absent_data(data)) {
             datasets = data::load(data, config.seed);
         } else if (data.expect) {

@@ -1,14 +1,14 @@
 #include "finch/app/plan_forecast.hpp"
 
-#include "finch/app/devices.hpp"
 #include "finch/app/plan_memory.hpp"
-#include "finch/app/startup.hpp"
 #include "finch/base/clock.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/words.hpp"
 #include "finch/cluster/device_map.hpp"
 #include "finch/cluster/time_limit.hpp"
+#include "finch/run/devices.hpp"
+#include "finch/run/startup.hpp"
 #include "finch/search/pruning.hpp"
 
 #include <algorithm>
@@ -19,7 +19,6 @@
 namespace finch::app {
 namespace {
 
-constexpr double seconds_per_hour = 3600;
 constexpr std::size_t few_genomes = 8;
 
 /// Sorted numbers.
@@ -146,7 +145,7 @@ std::vector<Layout> layouts_of(const config::Config& config, const Question& que
         try {
             config::Config own =
                 config::parse(config.text(), "the plan", {fmt::format("workers.ranks={}", workers.ranks)});
-            cluster::Layout places = cluster::make_layout(question.node_of_rank, layout_options(own));
+            cluster::Layout places = cluster::make_layout(question.node_of_rank, run::layout_options(own));
             const Workforce workforce{.workers = static_cast<int>(places.leaders.size()),
                                       .slots = own.workers.slots,
                                       .nodes = nodes_of(question)};
@@ -231,7 +230,7 @@ std::string command(const PlanOptions& options, const Question& question, const 
     if (question.gpus_per_node > 0) {
         line += fmt::format(" --gpus-per-node={}", question.gpus_per_node);
     } else {
-        const auto cpu = make_device(cluster::DeviceKind::cpu, cluster::no_device, 1);
+        const auto cpu = run::make_device(cluster::DeviceKind::cpu, cluster::no_device, 1);
         const Networks networks = try_networks(layout.config, datasets.training, *cpu);
         const NodeMemory memory = node_memory(layout.config, layout.places, networks, datasets);
         line += fmt::format(" --mem-per-cpu={}M", memory.asked_mebibytes_per_cpu(layout.workers->threads));

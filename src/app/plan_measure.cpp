@@ -1,11 +1,6 @@
 // finch plan --measure.
-#include "finch/app/checks.hpp"
-#include "finch/app/devices.hpp"
-#include "finch/app/load_data.hpp"
-#include "finch/app/on_every_rank.hpp"
 #include "finch/app/plan.hpp"
 #include "finch/app/plan_forecast.hpp"
-#include "finch/app/startup.hpp"
 #include "finch/base/clock.hpp"
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
@@ -19,6 +14,11 @@
 #include "finch/comm/node_memory.hpp"
 #include "finch/data/expected.hpp"
 #include "finch/nn/model.hpp"
+#include "finch/run/checks.hpp"
+#include "finch/run/devices.hpp"
+#include "finch/run/load_data.hpp"
+#include "finch/run/on_every_rank.hpp"
+#include "finch/run/startup.hpp"
 #include "finch/search/beginning.hpp"
 #include "finch/train/timing.hpp"
 
@@ -45,12 +45,12 @@ public:
               config.text(), "the plan",
               {fmt::format("workers.ranks={}", ranks), fmt::format("workers.threads={}", threads), "workers.islands=1",
                "workers.slots=1", "search.islands=none", "search.exchange={kind: none}"})),
-          placement_(place_ranks(session, config_, cluster::Slurm::read(cluster::Environment::of_this_process()))),
+          placement_(run::place_ranks(session, config_, cluster::Slurm::read(cluster::Environment::of_this_process()))),
           group_(MPI_COMM_WORLD, placement_.mine(session.world_rank()).worker,
                  placement_.mine(session.world_rank()).group_rank, config_.workers.timeout_seconds),
-          device_(open_device(session, config_, placement_)) {
+          device_(run::open_device(session, config_, placement_)) {
         const std::string& node = placement_.mine(session.world_rank()).node;
-        on_every_rank(MPI_COMM_WORLD, [&] { check_precision(config_, *device_.device, node); });
+        run::on_every_rank(MPI_COMM_WORLD, [&] { run::check_precision(config_, *device_.device, node); });
         all_reduce_ =
             comm::make_all_reduce(device_.communicator, group_, *device_.device, config_.workers.timeout_seconds);
     }
@@ -81,9 +81,9 @@ public:
 private:
     double seconds_;
     config::Config config_;
-    Placement placement_;
+    run::Placement placement_;
     comm::Group group_;
-    OpenedDevice device_;
+    run::OpenedDevice device_;
     std::unique_ptr<comm::AllReduce> all_reduce_;
 };
 
@@ -261,11 +261,11 @@ std::vector<int> sizes_to_measure(int world_size, int configured) {
 }
 
 /// Collective over the world. The data, or stand-ins for them.
-LoadedData load_or_stand_in(const config::Config& config) {
-    const data::Options options = data_options(config);
-    const std::string absent = on_rank_zero(MPI_COMM_WORLD, [&] { return absent_data(options).value_or(""); });
+run::LoadedData load_or_stand_in(const config::Config& config) {
+    const data::Options options = run::data_options(config);
+    const std::string absent = run::on_rank_zero(MPI_COMM_WORLD, [&] { return absent_data(options).value_or(""); });
     if (absent.empty()) {
-        return load_on_each_node(options, config.seed);
+        return run::load_on_each_node(options, config.seed);
     }
     if (!options.expect) {
         throw ConfigError(fmt::format(
@@ -273,7 +273,7 @@ LoadedData load_or_stand_in(const config::Config& config) {
             "channels], classes: N, samples: N}}",
             absent));
     }
-    LoadedData loaded;
+    run::LoadedData loaded;
     loaded.sets = data::stand_in(options);
     return loaded;
 }
@@ -308,7 +308,7 @@ std::optional<double> time_limit_of(const PlanOptions& options) {
 }  // namespace
 
 int measure_plan(const comm::Session& session, const PlanOptions& options) {
-    const std::string text = on_rank_zero(MPI_COMM_WORLD, [&] { return load_to_plan(options).text(); });
+    const std::string text = run::on_rank_zero(MPI_COMM_WORLD, [&] { return load_to_plan(options).text(); });
     const config::Config config = config::parse(text, options.config.string());
     if (!config.trains()) {
         throw ConfigError("--measure: it trains networks, and search.objective is a function or a program");
@@ -320,9 +320,9 @@ int measure_plan(const comm::Session& session, const PlanOptions& options) {
     const std::vector<std::string> node_of_rank = comm::names_of_nodes(MPI_COMM_WORLD);
     const Question question = question_of_plan(options, node_of_rank);
     const double before = steady_seconds();
-    const LoadedData loaded = load_or_stand_in(config);
+    const run::LoadedData loaded = load_or_stand_in(config);
     const double seconds_of_start = steady_seconds() - before;
-    static_cast<void>(on_rank_zero(MPI_COMM_WORLD, [&] {
+    static_cast<void>(run::on_rank_zero(MPI_COMM_WORLD, [&] {
         print_plan(config, question, &loaded.sets);
         return std::string();
     }));
@@ -356,7 +356,7 @@ int measure_plan(const comm::Session& session, const PlanOptions& options) {
     }
     measured.seconds = steady_seconds() - begin;
     LiveLine::clear();
-    static_cast<void>(on_rank_zero(MPI_COMM_WORLD, [&] {
+    static_cast<void>(run::on_rank_zero(MPI_COMM_WORLD, [&] {
         fmt::print("{}{}", measured_text(config, measured),
                    layouts_text(config, options, question, loaded.sets, measured, time_limit));
         return std::string();

@@ -55,7 +55,7 @@ Networks try_networks(const config::Config& config, const data::Dataset& images,
                 std::max(networks.test_bytes, test.bytes + data::prefetch_bytes(recipe.data, images, test_batch));
             ++networks.possible;
         } catch (const ConfigError&) {
-            continue;  // check_data() knows that some can exist
+            continue;  // run::check_data() knows that some can exist
         }
     }
     return networks;

@@ -1,11 +1,11 @@
 // finch plan --try.
-#include "finch/app/evolve.hpp"
-#include "finch/app/on_every_rank.hpp"
 #include "finch/app/plan.hpp"
-#include "finch/app/programs.hpp"
-#include "finch/app/progress.hpp"
 #include "finch/base/format.hpp"
 #include "finch/report/individual.hpp"
+#include "finch/run/evolve.hpp"
+#include "finch/run/on_every_rank.hpp"
+#include "finch/run/programs.hpp"
+#include "finch/run/progress.hpp"
 #include "finch/store/resume.hpp"
 
 #include <cerrno>
@@ -67,10 +67,10 @@ std::string tried_text(const fs::path& run, const search::Measure& measure, int 
 int try_plan(comm::Session& session, const PlanOptions& options, process::Launcher launcher) {
     std::optional<TemporaryPlace> place;
     search::Measure measure;
-    RunOptions trial;
+    run::RunOptions trial;
     trial.config = options.config;
     trial.settings = options.settings;
-    trial.run = on_rank_zero(MPI_COMM_WORLD, [&] {
+    trial.run = run::on_rank_zero(MPI_COMM_WORLD, [&] {
         const bool has_plan = options.nodes || options.ranks_per_node;
         if (has_plan) {
             static_cast<void>(plan(options));
@@ -80,15 +80,15 @@ int try_plan(comm::Session& session, const PlanOptions& options, process::Launch
         if (const auto* const command = std::get_if<config::CommandObjective>(&config.objective)) {
             trial.settings.emplace_back("search.objective.keep=all");
             if (!has_plan) {
-                print_command_notes(prepare_programs(config, evaluate::read_templates(*command))->line);
+                print_command_notes(run::prepare_programs(config, evaluate::read_templates(*command))->line);
             }
         }
-        place.emplace(run_directory_of(config, {}));
+        place.emplace(run::run_directory_of(config, {}));
         return place->path().string();
     });
     trial.settings.insert(trial.settings.end(), {"log={level: warning}"});
     trial.is_trial = true;
-    const int code = train_one(session, std::move(trial), std::move(launcher));
+    const int code = run::train_one(session, std::move(trial), std::move(launcher));
     if (place) {
         fmt::print("{}", tried_text(place->path(), measure, code));
     }

@@ -1,10 +1,6 @@
 #include "finch/app/replay.hpp"
 
 #include "finch/app/comparison.hpp"
-#include "finch/app/devices.hpp"
-#include "finch/app/load_data.hpp"
-#include "finch/app/on_every_rank.hpp"
-#include "finch/app/startup.hpp"
 #include "finch/backend/device.hpp"
 #include "finch/base/enum_words.hpp"
 #include "finch/base/format.hpp"
@@ -12,6 +8,10 @@
 #include "finch/base/message.hpp"
 #include "finch/comm/all_reduce.hpp"
 #include "finch/report/individual.hpp"
+#include "finch/run/devices.hpp"
+#include "finch/run/load_data.hpp"
+#include "finch/run/on_every_rank.hpp"
+#include "finch/run/startup.hpp"
 #include "finch/search/individual.hpp"
 #include "finch/store/resume.hpp"
 
@@ -97,8 +97,8 @@ void warn_of_ranks(const search::Individual& individual, int ranks) {
 }
 
 /// Collective over the world. A device of the kind on which the individual was trained; all ranks are one worker.
-OpenedDevice open_as_recorded(const comm::Session& session, config::Config config,
-                              const search::Individual& individual) {
+run::OpenedDevice open_as_recorded(const comm::Session& session, config::Config config,
+                                   const search::Individual& individual) {
     config.workers.ranks = session.world_size();
     config.workers.islands = 1;
     config.workers.island_sizes.clear();
@@ -107,9 +107,9 @@ OpenedDevice open_as_recorded(const comm::Session& session, config::Config confi
     // Recorded is the device's name: a kind's word, or what a CUDA device is called.
     config.workers.device = enumerator<cluster::DeviceKind>(individual.device).value_or(cluster::DeviceKind::cuda);
     config.workers.communicator = cluster::AllReduceKind::automatic;
-    const Placement placement =
-        place_ranks(session, config, cluster::Slurm::read(cluster::Environment::of_this_process()));
-    return open_device(session, config, placement);
+    const run::Placement placement =
+        run::place_ranks(session, config, cluster::Slurm::read(cluster::Environment::of_this_process()));
+    return run::open_device(session, config, placement);
 }
 
 /// Collective over the world.
@@ -134,7 +134,7 @@ void train_again(train::Training& training, const search::Individual& individual
 
 int replay(comm::Session& session, const std::filesystem::path& run, const std::string& id) {
     const auto recorded =
-        from_message<Recorded>(on_rank_zero(MPI_COMM_WORLD, [&] { return to_message(read_recorded(run, id)); }));
+        from_message<Recorded>(run::on_rank_zero(MPI_COMM_WORLD, [&] { return to_message(read_recorded(run, id)); }));
     const search::Individual& individual = recorded.lineage.back();
     const config::Config config = config::parse(recorded.config, (run / "config.yaml").string());
     if (!config.trains()) {
@@ -149,11 +149,11 @@ int replay(comm::Session& session, const std::filesystem::path& run, const std::
         }
     }
     const comm::Group group(MPI_COMM_WORLD, 0, session.world_rank(), config.workers.timeout_seconds);
-    const OpenedDevice opened = open_as_recorded(session, config, individual);
+    const run::OpenedDevice opened = open_as_recorded(session, config, individual);
     const auto all_reduce =
         comm::make_all_reduce(opened.communicator, group, *opened.device, config.workers.timeout_seconds);
     const train::Recipe recipe = config.recipe(individual.genome, individual.id.value);
-    const LoadedData loaded = load_on_each_node(recipe.data, config.seed);
+    const run::LoadedData loaded = run::load_on_each_node(recipe.data, config.seed);
     const data::Datasets& datasets = loaded.sets;
     if (datasets.fingerprint != recorded.fingerprint) {
         throw ConfigError(fmt::format("the data are others than the run's (checksum {} then, {} now)",
@@ -163,7 +163,7 @@ int replay(comm::Session& session, const std::filesystem::path& run, const std::
     for (const search::Individual& one : recorded.lineage) {
         const NamedArrays weights = training ? training->best_weights() : NamedArrays{};
         training.reset();
-        on_every_rank(MPI_COMM_WORLD, [&] {
+        run::on_every_rank(MPI_COMM_WORLD, [&] {
             training = std::make_unique<train::Training>(*opened.device, group, *all_reduce, datasets,
                                                          config.recipe(one.genome, one.id.value));
             if (!weights.empty()) {

@@ -1,10 +1,5 @@
 #include "finch/app/test_best.hpp"
 
-#include "finch/app/devices.hpp"
-#include "finch/app/load_data.hpp"
-#include "finch/app/on_every_rank.hpp"
-#include "finch/app/results.hpp"
-#include "finch/app/startup.hpp"
 #include "finch/base/bytes.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/log.hpp"
@@ -12,6 +7,11 @@
 #include "finch/data/labels.hpp"
 #include "finch/data/recorded_pixels.hpp"
 #include "finch/nn/model.hpp"
+#include "finch/run/devices.hpp"
+#include "finch/run/load_data.hpp"
+#include "finch/run/on_every_rank.hpp"
+#include "finch/run/results.hpp"
+#include "finch/run/startup.hpp"
 #include "finch/search/outcomes.hpp"
 #include "finch/store/model_file.hpp"
 #include "finch/store/resume.hpp"
@@ -162,26 +162,27 @@ std::int64_t outputs_of(const nn::ModelSpec& model, const data::Dataset& set, co
 }
 
 /// Collective over the world. All ranks are one worker.
-OpenedDevice open_as_one_worker(const comm::Session& session, config::Config config) {
+run::OpenedDevice open_as_one_worker(const comm::Session& session, config::Config config) {
     config.workers.ranks = session.world_size();
     config.workers.islands = 1;
     config.workers.island_sizes.clear();
     config.workers.slots = 1;
     config.workers.communicator = cluster::AllReduceKind::automatic;
-    return open_device(session, config,
-                       place_ranks(session, config, cluster::Slurm::read(cluster::Environment::of_this_process())));
+    return run::open_device(
+        session, config,
+        run::place_ranks(session, config, cluster::Slurm::read(cluster::Environment::of_this_process())));
 }
 
 }  // namespace
 
 int test_best(comm::Session& session, const TestOptions& options) {
-    Tested tested = unpack(on_rank_zero(MPI_COMM_WORLD, [&] { return pack(options); }));
+    Tested tested = unpack(run::on_rank_zero(MPI_COMM_WORLD, [&] { return pack(options); }));
     const config::Config config = config::parse(tested.config, (options.run / "config.yaml").string());
     const train::Recipe recipe = recipe_of(config, tested.individual, options);
     const bool is_own = tests_own_data(options);
-    const OpenedDevice opened = open_as_one_worker(session, config);
-    const LoadedData loaded =
-        load_test_on_each_node(recipe.data, config.seed, is_own ? Reads::both_sets : Reads::test_set);
+    const run::OpenedDevice opened = open_as_one_worker(session, config);
+    const run::LoadedData loaded =
+        run::load_test_on_each_node(recipe.data, config.seed, is_own ? run::Reads::both_sets : run::Reads::test_set);
     if (is_own && loaded.sets.fingerprint != tested.fingerprint) {
         throw ConfigError(
             fmt::format("the data are others than the run's (checksum {} then, {} now); accepted: the run's, or others "
@@ -199,10 +200,10 @@ int test_best(comm::Session& session, const TestOptions& options) {
     data::check_trained_names(tested.classes, set.class_names);
     set.class_names = tested.classes.empty() ? set.class_names : tested.classes;
     const comm::Group group(MPI_COMM_WORLD, 0, session.world_rank(), config.workers.timeout_seconds);
-    const Results results = measure_results(*opened.device, group, recipe, tested.weights, set);
-    static_cast<void>(on_rank_zero(MPI_COMM_WORLD, [&] {
+    const run::Results results = run::measure_results(*opened.device, group, recipe, tested.weights, set);
+    static_cast<void>(run::on_rank_zero(MPI_COMM_WORLD, [&] {
         if (options.csv) {
-            write_predictions(*options.csv, results);
+            run::write_predictions(*options.csv, results);
         }
         return std::string();
     }));
@@ -212,7 +213,7 @@ int test_best(comm::Session& session, const TestOptions& options) {
                                       ? "other data"
                                       : "other data, " + data::places_text(recipe.data);
         fmt::print("best individual {} on {}\n{}\n{}", to_text(tested.individual.id), which,
-                   results_text("test", results),
+                   run::results_text("test", results),
                    results.classification ? report::confusion_text(*results.classification) : "");
     }
     return exit_done;

@@ -16,7 +16,7 @@
 namespace finch::app {
 namespace {
 
-std::filesystem::path directory_asked_about(const RunOptions& options) {
+std::filesystem::path directory_asked_about(const run::RunOptions& options) {
     if (options.run) {
         return *options.run;
     }
@@ -27,7 +27,7 @@ std::filesystem::path directory_asked_about(const RunOptions& options) {
     if (const std::string link = dangling_link(options.config); !link.empty()) {
         throw ConfigError(fmt::format("{}: there is no run here ({})", options.config.string(), link));
     }
-    return run_directory_of(config::load(options.config, options.settings), options);
+    return run::run_directory_of(config::load(options.config, options.settings), options);
 }
 
 ExportFormat parse_format(const std::string& text) {
@@ -59,13 +59,13 @@ int export_run(const ExportOptions& options) {
     return exit_done;
 }
 
-int status(const RunOptions& options, bool progress) {
+int status(const run::RunOptions& options, bool progress) {
     const report::Status now = status_of(directory_asked_about(options));
     fmt::print("{}\n", progress ? report::progress_text(now) : report::status_text(now));
     return report::exit_code(now);
 }
 
-int print_run_directory(const RunOptions& options) {
+int print_run_directory(const run::RunOptions& options) {
     fmt::print("{}\n", directory_asked_about(options).string());
     return exit_done;
 }

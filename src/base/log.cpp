@@ -86,4 +86,8 @@ void LiveLine::clear() {
     }
 }
 
+void complain(const std::string& text) noexcept {
+    std::fputs(fmt::format("finch: {}\n", text).c_str(), stderr);
+}
+
 }  // namespace finch

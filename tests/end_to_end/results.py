@@ -124,7 +124,7 @@ with Folder() as folder:
     check(re.search(r"evaluated, error 0\.\d", wrong) and re.search(r"best error 0\.\d", wrong), f"no error is named\n{wrong}")
     check(" loss 0" not in re.sub(r"test loss 0", "", wrong), f"an error is called a loss\n{wrong}")
     check(re.search(r"^ +id +error ", wrong, re.M), f"the table does not name the error\n{wrong}")
-    told = {what: folder.run(0, *what.split(), "runs/error") for what in ("status", "show", "show --json", "export --format graphml", "export --format trace")}
+    told = {what: folder.run(0, *what.split(), "runs/error") for what in ("status", "show", "show --json", "export --format json")}
     for what, text in told.items():
         check("error" in text and not re.search(r"\b(best|\d,) loss\b", text), f"{what} does not name the error\n{text}")
     check(re.search(r"best error 0\.\d+ \(", told["status"]), told["status"])

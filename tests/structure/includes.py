@@ -35,7 +35,8 @@ MODULES = {
     "report": (4, ["search", "store"]),
     "evaluate": (5, ["process", "energy", "island", "train", "store", "config"]),
     "doctor": (5, ["cluster", "energy", "backend", "comm", "data", "config"]),
-    "app": (6, ["process", "evaluate", "doctor", "config", "report", "train", "island", "store"]),
+    "run": (6, ["process", "energy", "evaluate", "config", "report", "train", "island", "store"]),
+    "app": (7, ["run", "process", "evaluate", "doctor", "config", "report", "train", "island", "store"]),
 }
 
 # One header of a module whose others stay closed.
@@ -210,11 +211,12 @@ PLANTED = [
     ("src/evaluate/a.cpp", '#include "finch/train/training.hpp"', False),
     ("src/evaluate/a.cpp", '#include "finch/report/tables.hpp"', True),
     ("src/evaluate/a.cpp", '#include "finch/doctor/facts.hpp"', True),
-    ("src/evaluate/a.cpp", '#include "finch/app/startup.hpp"', True),
+    ("src/evaluate/a.cpp", '#include "finch/run/startup.hpp"', True),
+    ("src/run/a.cpp", '#include "finch/app/plan.hpp"', True),
     ("src/train/a.cpp", '#include "finch/evaluate/slots.hpp"', True),
     ("src/doctor/a.cpp", '#include "finch/config/config.hpp"', False),
     ("src/doctor/a.cpp", '#include "finch/report/tables.hpp"', True),
-    ("src/doctor/a.cpp", '#include "finch/app/startup.hpp"', True),
+    ("src/doctor/a.cpp", '#include "finch/run/startup.hpp"', True),
     ("src/doctor/a.cpp", "#include <CLI/CLI.hpp>", True),
     ("src/app/a.cpp", "#include <CLI/CLI.hpp>", False),
     ("src/app/a.cpp", '#include "finch/evaluate/slots.hpp"', False),

@@ -7,6 +7,8 @@
 
 namespace finch::app {
 
+inline constexpr double seconds_per_hour = 3600;
+
 /// Who works, as far as a forecast needs it.
 struct Workforce {
     int workers = 1;

@@ -8,9 +8,6 @@
 /// How a verb runs, and what becomes of what it throws: a message and an exit code.
 namespace finch::app {
 
-/// Writes "finch: TEXT" to standard error. If that fails, nothing else does.
-void complain(const std::string& text) noexcept;
-
 /// Runs a verb that needs no MPI. Where what it printed could not be written, that is a fault.
 [[nodiscard]] int alone(const std::function<int()>& verb);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "finch/app/evolve.hpp"
+#include "finch/run/evolve.hpp"
 
 #include <array>
 #include <filesystem>
@@ -24,12 +24,12 @@ struct ExportOptions {
 
 /// `options.config` may be a run directory or a configuration. `progress`: puts a number that grows as the run gets
 /// further, and the name of its last start, before the line.
-[[nodiscard]] int status(const RunOptions& options, bool progress);
+[[nodiscard]] int status(const run::RunOptions& options, bool progress);
 /// A table of several run directories. Returns the exit code of the worst (report::exit_code()).
 [[nodiscard]] int status_of_several(const std::vector<std::filesystem::path>& runs);
 
 /// Prints the run directory that status() would read, which need not exist.
-[[nodiscard]] int print_run_directory(const RunOptions& options);
+[[nodiscard]] int print_run_directory(const run::RunOptions& options);
 
 [[nodiscard]] int print_config();
 /// Writes generated images as IDX files.

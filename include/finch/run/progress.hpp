@@ -1,0 +1,42 @@
+#pragma once
+
+#include "finch/config/config.hpp"
+#include "finch/island/worker.hpp"
+#include "finch/search/outcomes.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace finch::run {
+
+/// What a user sees of a run: on world rank 0 a line per finished individual (a summary now and then where they come
+/// faster than a person reads), and a live line on a terminal. Failures are warnings.
+class Progress : public island::Observer {
+public:
+    /// `before`: what the run knew at this start.
+    Progress(const config::Config& config, bool is_rank_zero, const search::Population& before, double hours_before);
+
+    void settled(const search::Individual& individual, const search::Population& population) override;
+    void tick(const search::Population& population) override;
+    void said(const std::string& text) override;
+    void warned(const std::string& text) override;
+    /// Logs the number of failures that no line has named yet.
+    void report_failures();
+
+private:
+    [[nodiscard]] std::string summary(const search::Population& population) const;
+    [[nodiscard]] std::string time_left(std::size_t settled) const;
+
+    const config::Config& config_;
+    bool speaks_;
+    std::size_t settled_before_;
+    double hours_before_;
+    double began_;
+    double last_line_ = 0;
+    double last_live_ = 0;
+    std::int64_t unsaid_ = 0;           ///< individuals that no line told of
+    std::int64_t unsaid_failures_ = 0;  ///< of them
+    search::Outcomes outcomes_;         ///< of all starts, on world rank 0
+};
+
+}  // namespace finch::run

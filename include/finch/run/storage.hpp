@@ -1,0 +1,64 @@
+#pragma once
+
+#include "finch/island/journal.hpp"
+#include "finch/store/archive.hpp"
+#include "finch/store/journal.hpp"
+#include "finch/store/run_directory.hpp"
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace finch::run {
+
+/// A leader's journal on disk. Opened at the first write, so open errors are handled like write errors.
+class FileJournal : public island::Journal {
+public:
+    FileJournal(std::filesystem::path path, std::uint64_t run) : path_(std::move(path)), run_(run) {}
+    void write(const Bytes& record) override;
+    void sync(bool now) override;
+    void forget(std::uint64_t records) override;
+    /// Everything written is in a synced archive.
+    void forget_all();
+
+private:
+    std::filesystem::path path_;
+    std::uint64_t run_;
+    std::optional<store::Journal> journal_;
+};
+
+/// population.h5, kept by world rank 0, with the sign of life of the run's lock.
+class FileArchive : public island::Archive {
+public:
+    using Written = std::function<void(const search::Population&)>;
+    /// `written` is called after each archive with what it holds.
+    FileArchive(const store::RunDirectory& directory, const search::Space& space, store::ArchiveFacts facts,
+                store::RunLock& lock, Written written);
+
+    void event(const search::Event& event) override;
+    void report(const search::WorkerReport& report) override;
+    /// Throws LockLost, as report() does.
+    bool write(const search::Population& population) override;
+    [[nodiscard]] std::vector<search::Id> curves_kept() const override { return curves_kept_; }
+    /// What the next write says of the run.
+    void set_state(RunState state) { facts_.state = state; }
+    /// Whether the last write() succeeded.
+    [[nodiscard]] bool is_current() const noexcept { return is_current_; }
+    [[nodiscard]] const store::ArchiveFacts& facts() const noexcept { return facts_; }
+
+private:
+    const store::RunDirectory& directory_;
+    const search::Space& space_;
+    store::ArchiveFacts facts_;
+    store::RunLock& lock_;
+    double began_;  ///< steady
+    Written written_;
+    bool is_current_ = false;
+    std::vector<search::Id> curves_kept_;
+    std::vector<search::Id> curves_in_newest_;  ///< that were still in memory when it was written
+};
+
+}  // namespace finch::run

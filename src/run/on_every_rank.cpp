@@ -1,0 +1,54 @@
+#include "finch/run/on_every_rank.hpp"
+
+#include "finch/base/files.hpp"
+#include "finch/comm/mpi.hpp"
+
+namespace finch::run {
+namespace {
+
+enum class Kind : char { fine = '0', config = '1', storage = '2', other = '3' };
+
+/// `work` as a text that travels: a letter for its kind, then its result or what it threw.
+std::string attempt(const std::function<std::string()>& work) {
+    try {
+        return static_cast<char>(Kind::fine) + work();
+    } catch (const ConfigError& error) {
+        return static_cast<char>(Kind::config) + std::string(error.what());
+    } catch (const StorageError& error) {
+        return static_cast<char>(Kind::storage) + std::string(error.what());
+    } catch (const Error& error) {
+        return static_cast<char>(Kind::other) + std::string(error.what());
+    }
+}
+
+std::string unwrap(const std::string& told) {
+    switch (static_cast<Kind>(told.front())) {
+        case Kind::config:
+            throw ConfigError(told.substr(1));
+        case Kind::storage:
+            throw StorageError(told.substr(1));
+        case Kind::other:
+            throw Error(told.substr(1));
+        case Kind::fine:
+            break;
+    }
+    return told.substr(1);
+}
+
+}  // namespace
+
+std::string on_rank_zero(MPI_Comm world, const std::function<std::string()>& work) {
+    return unwrap(comm::broadcast(world, comm::rank_of(world) == 0 ? attempt(work) : std::string()));
+}
+
+void on_every_rank(MPI_Comm world, const std::function<void()>& work) {
+    const std::string mine = attempt([&] {
+        work();
+        return std::string();
+    });
+    for (const std::string& told : comm::gather_all(world, mine)) {
+        static_cast<void>(unwrap(told));
+    }
+}
+
+}  // namespace finch::run

@@ -1,0 +1,92 @@
+#include "finch/run/programs.hpp"
+
+#include "finch/base/format.hpp"
+#include "finch/base/log.hpp"
+#include "finch/base/message.hpp"
+#include "finch/run/on_every_rank.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace finch::run {
+namespace {
+
+/// Collective over the world: rank 0 says it once.
+void warn_of_devices(const std::string& problem, int world_rank) {
+    std::vector<std::string> problems = comm::gather_all(MPI_COMM_WORLD, problem);
+    std::erase(problems, "");
+    if (world_rank == 0 && !problems.empty()) {
+        spdlog::warn("{}{}", problems.front(),
+                     problems.size() > 1 ? fmt::format(" (the same on {} ranks)", problems.size()) : "");
+    }
+}
+
+}  // namespace
+
+std::optional<PreparedPrograms> prepare_programs(const config::Config& config, const evaluate::TemplateTexts& texts) {
+    const auto* const objective = std::get_if<config::CommandObjective>(&config.objective);
+    if (objective == nullptr) {
+        return std::nullopt;
+    }
+    return PreparedPrograms{
+        evaluate::fingerprint(texts),
+        evaluate::CommandLine(*objective, config.space, config.seed, texts, std::filesystem::current_path())};
+}
+
+std::optional<PreparedPrograms> prepare_programs_everywhere(const config::Config& config) {
+    const auto* const objective = std::get_if<config::CommandObjective>(&config.objective);
+    if (objective == nullptr) {
+        return std::nullopt;
+    }
+    const auto texts = from_message<evaluate::TemplateTexts>(
+        on_rank_zero(MPI_COMM_WORLD, [&] { return to_message(evaluate::read_templates(*objective)); }));
+    auto prepared = prepare_programs(config, texts);
+    on_every_rank(MPI_COMM_WORLD, [&] { evaluate::check_program(prepared->line.program()); });
+    return prepared;
+}
+
+CommandNotes command_notes(const evaluate::CommandLine& line) {
+    CommandNotes notes;
+    for (const auto& shared : line.shared_files()) {
+        const std::string what =
+            fmt::format("search.objective.command: '{}' is taken to be the file {}, one for all workers",
+                        shared.argument, shared.file.string());
+        if (shared.may_be_written) {
+            notes.warnings.push_back(fmt::format("{}; if programs write it, write {{folder}}/{}, a file of each own",
+                                                 what, std::filesystem::path(shared.argument).filename().string()));
+        } else {
+            notes.remarks.push_back(what);
+        }
+    }
+    if (const std::string word = line.shell_word(); !word.empty()) {
+        notes.warnings.push_back(fmt::format(
+            "search.objective.command: '{}' is a plain argument of the program; shell: true lets a shell read it, "
+            "quotes make it plain without this warning",
+            word));
+    }
+    return notes;
+}
+
+std::unique_ptr<evaluate::Programs> make_programs(const config::Config& config, const PreparedPrograms& prepared,
+                                                  const comm::Group& group, process::Launcher& launcher,
+                                                  const Placement& placement, int world_rank,
+                                                  const store::RunDirectory& directory, energy::Meter* meter) {
+    const std::filesystem::path run = std::filesystem::absolute(directory.root()).lexically_normal();
+    evaluate::Programs::Place place{.ranks = {}, .threads = placement.threads, .run = store::RunDirectory(run)};
+    for (const cluster::Place& one : placement.layout.places) {
+        if (one.worker == placement.mine(world_rank).worker) {
+            place.ranks.nodes.push_back(one.node);  // ranks of a worker stand in their order
+            place.ranks.local_ranks.push_back(one.local_rank);
+        }
+    }
+    if (std::get<config::CommandObjective>(config.objective).launch == config::Launch::leader) {
+        const std::vector<std::string>& nodes = place.ranks.nodes;
+        place.threads *= static_cast<int>(std::count(nodes.begin(), nodes.end(), nodes.front()));
+    }
+    auto programs =
+        std::make_unique<evaluate::Programs>(config, prepared.line, group, launcher, std::move(place), meter);
+    warn_of_devices(programs->device_problem(), world_rank);
+    return programs;
+}
+
+}  // namespace finch::run

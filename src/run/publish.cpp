@@ -1,0 +1,202 @@
+#include "finch/run/publish.hpp"
+
+#include "finch/base/files.hpp"
+#include "finch/base/format.hpp"
+#include "finch/base/log.hpp"
+#include "finch/comm/group.hpp"
+#include "finch/data/recorded_pixels.hpp"
+#include "finch/hdf5/file.hpp"
+#include "finch/run/results.hpp"
+#include "finch/store/model_file.hpp"
+#include "finch/train/training.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <new>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace finch::run {
+namespace {
+
+/// The weights of `best` in one leader's file or its predecessor, which holds what a result displaced that was killed
+/// before it was recorded.
+std::optional<store::ModelFile> kept_in(const std::filesystem::path& path, const search::Individual& best,
+                                        std::uint64_t run) {
+    for (const std::filesystem::path& name : {path, std::filesystem::path(path.string() + previous_suffix)}) {
+        std::vector<std::string> problems;
+        auto file = store::read_model(name, problems, OnDamage::leave);
+        if (file && store::why_foreign(*file, run, best).empty()) {
+            return file;
+        }
+    }
+    return std::nullopt;
+}
+
+using Paths = std::vector<std::filesystem::path>;
+
+/// The files of whoever trained it last and of whoever bred it.
+Paths likely_files(const store::RunDirectory& directory, const search::Individual& best) {
+    if (best.is_repeat()) {
+        return {directory.repeat(best.id)};
+    }
+    Paths files{directory.worker_best(static_cast<int>(best.id.worker()))};
+    if (best.attempt.worker >= 0) {
+        files.insert(files.begin(), directory.worker_best(best.attempt.worker));
+    }
+    return files;
+}
+
+/// Those of all workers of all starts.
+Paths all_files(const store::RunDirectory& directory) {
+    std::set<std::filesystem::path> found;
+    std::error_code none;
+    std::filesystem::recursive_directory_iterator entry(directory.state(), none);
+    for (; entry != std::filesystem::recursive_directory_iterator(); entry.increment(none)) {
+        std::string name = entry->path().string();
+        if (name.ends_with(previous_suffix)) {
+            name.erase(name.size() - std::string_view(previous_suffix).size());
+        }
+        if (name.ends_with("-best.h5")) {
+            found.insert(name);
+        }
+    }
+    return {found.begin(), found.end()};
+}
+
+std::optional<store::ModelFile> kept_weights(const Paths& paths, const search::Individual& best, std::uint64_t run) {
+    for (const std::filesystem::path& path : paths) {
+        if (auto file = kept_in(path, best, run)) {
+            return file;
+        }
+    }
+    return std::nullopt;
+}
+
+/// What models/best.h5 holds now, if it is `best`.
+std::optional<store::ModelFile> published(const store::RunDirectory& directory, const search::Individual& best,
+                                          std::uint64_t run) {
+    std::vector<std::string> problems;
+    auto file = store::read_model(directory.best_model(), problems, OnDamage::set_aside);
+    return file && store::why_foreign(*file, run, best).empty() ? std::move(file) : std::nullopt;
+}
+
+bool is_measured(const store::ModelFile& file, const data::Datasets& datasets) {
+    return (datasets.test.samples() == 0 || has_results(file.arrays, "test")) && has_results(file.arrays, "validation");
+}
+
+void write(const store::RunDirectory& directory, std::uint64_t run, const search::Individual& best,
+           store::ModelFile& file) {
+    auto curve = std::move(file.individual.curve);
+    file.individual = best;
+    if (file.individual.curve.empty()) {
+        file.individual.curve = std::move(curve);  // the archivist keeps it on the disk alone
+    }
+    file.run = run;
+    store::write_model(directory.best_model(), file);
+}
+
+}  // namespace
+
+bool publish_weights(const store::RunDirectory& directory, std::uint64_t run, const search::Individual* best) {
+    if (best == nullptr || published(directory, *best, run)) {
+        return true;
+    }
+    auto file = kept_weights(likely_files(directory, *best), *best, run);
+    if (file) {
+        write(directory, run, *best, *file);
+    }
+    return file.has_value();
+}
+
+std::optional<std::string> publish_best(const store::RunDirectory& directory, std::uint64_t run,
+                                        const config::Config& config, const data::Datasets& datasets,
+                                        backend::Device& device, const search::Individual* best) {
+    if (best == nullptr) {
+        return std::nullopt;
+    }
+    auto file = published(directory, *best, run);
+    if (!file) {
+        file = kept_weights(likely_files(directory, *best), *best, run);
+        file = file ? std::move(file) : kept_weights(all_files(directory), *best, run);
+        if (!file) {
+            throw FileError(fmt::format("the weights of the best individual {} are in no file of {}", to_text(best->id),
+                                        directory.state().string()));
+        }
+        write(directory, run, *best, *file);  // before the test set is measured, which may take the time that is left
+    }
+    if (is_measured(*file, datasets)) {
+        return std::nullopt;
+    }
+    const train::Recipe recipe = config.recipe(best->genome, best->id.value);
+    const data::Dataset& training = datasets.training;
+    const comm::Group alone(MPI_COMM_SELF, 0, 0);
+    std::string said;
+    const auto measure = [&](const std::string& name, const data::Dataset& set, std::vector<std::int64_t> samples) {
+        const Results results = measure_results(device, alone, recipe, file->arrays, set, std::move(samples));
+        set_results(file->arrays, name, results);
+        set_mistakes(file->arrays, name, results, set);
+        said += (said.empty() ? "" : "; ") + results_text(name, results);
+    };
+    if (datasets.test.samples() > 0) {
+        measure("test", datasets.test, {});
+    }
+    data::record_pixels(file->arrays, training, recipe.data);  // files of before have none
+    file->classes = training.class_names;
+    measure("validation", training, data::split(recipe.data, training, recipe.seed).validation);
+    write(directory, run, *best, *file);
+    const std::string whose = best->is_repeat() ? fmt::format(", a repeat of {}", to_text(best->parents[0])) : "";
+    return fmt::format("best individual {}{}: {} -> {}", to_text(best->id), whose, said,
+                       directory.best_model().string());
+}
+
+bool publish_or_warn(const store::RunDirectory& directory, std::uint64_t run, const config::Config& config,
+                     const data::Datasets& datasets, backend::Device& device, const search::Individual* best) {
+    try {
+        if (const auto said = publish_best(directory, run, config, datasets, device, best)) {
+            spdlog::info("{}", *said);
+        }
+        return true;
+    } catch (const std::bad_alloc&) {
+        spdlog::warn(
+            "models/best.h5 could not be written: no memory to measure the best model on the test and the validation "
+            "set");
+    } catch (const std::exception& error) {  // Finch's own, or of a device's library
+        spdlog::warn("models/best.h5 could not be written: {}", error.what());
+    }
+    return false;
+}
+
+void remove_spare_weights(const store::RunDirectory& directory, const search::Population& population) {
+    std::map<search::Id, const search::Individual*> best;  // by whom they repeat
+    std::vector<const search::Individual*> repeats;
+    for (const auto& [id, individual] : population.individuals()) {
+        if (individual.is_repeat() && individual.finished_training()) {
+            repeats.push_back(&individual);
+            const search::Individual*& kept = best.try_emplace(individual.parents[0], &individual).first->second;
+            kept = search::better(individual, *kept) ? &individual : kept;
+        }
+    }
+    for (const search::Individual* repeat : repeats) {
+        if (repeat != best.at(repeat->parents[0])) {
+            store::remove_model(directory.repeat(repeat->id));
+        }
+    }
+}
+
+void remove_settled_trainings(const store::RunDirectory& directory, const search::Population& population) {
+    for (const std::filesystem::path& folder : directory.state_folders()) {
+        for (const std::filesystem::path& path : list_folder(folder)) {
+            const std::optional<search::Id> id = store::RunDirectory::id_of_training(path);
+            const search::Individual* individual = id ? population.find(*id) : nullptr;
+            if (individual != nullptr && individual->finished_training()) {
+                store::remove_model(path);
+            }
+        }
+    }
+}
+
+}  // namespace finch::run

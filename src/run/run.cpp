@@ -1,0 +1,223 @@
+// How a start is built. src/run/search.cpp is what it does then.
+#include "finch/run/run.hpp"
+
+#include "finch/base/files.hpp"
+#include "finch/base/format.hpp"
+#include "finch/base/log.hpp"
+#include "finch/base/message.hpp"
+#include "finch/cluster/end_notes.hpp"
+#include "finch/cluster/signals.hpp"
+#include "finch/comm/mpi_mailbox.hpp"
+#include "finch/comm/phase.hpp"
+#include "finch/evaluate/order.hpp"
+#include "finch/run/checks.hpp"
+#include "finch/run/first_guesses.hpp"
+#include "finch/run/meters.hpp"
+#include "finch/run/on_every_rank.hpp"
+#include "finch/run/share_run.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace finch::run {
+namespace {
+
+/// Collective over the world. From here on all ranks are known to be there, and signals are heard. Throws ConfigError
+/// if srun and MPI do not work together.
+cluster::Slurm read_slurm(const comm::Session& session) {
+    cluster::Slurm slurm = cluster::Slurm::read(cluster::Environment::of_this_process());
+    if (const auto problem = cluster::launch_problem(slurm, session.world_size())) {
+        throw ConfigError(*problem);
+    }
+    cluster::catch_signals(slurm.end_time.value_or(0));
+    barrier_with_deadline(session);
+    return slurm;
+}
+
+/// Collective over the world. The same configuration on every rank, read by world rank 0 alone, which has `notes` on
+/// it.
+config::Config load_everywhere(const RunOptions& options, const cluster::Slurm& slurm,
+                               std::vector<std::string>& notes) {
+    const std::string text = on_rank_zero(MPI_COMM_WORLD, [&] {
+        config::Config config = config::load(options.config, options.settings);
+        if (!options.genes) {
+            config = with_first_guesses(std::move(config), options, slurm.restart_count, notes);
+        }
+        return config.text();
+    });
+    return config::parse(text, options.config.string());
+}
+
+/// Collective over the world. The configuration, once it is known to be a search or one individual of it.
+config::Config load_checked(const comm::Session& session, const RunOptions& options, const cluster::Slurm& slurm,
+                            std::vector<std::string>& notes) {
+    begin_phase(session, Phase::configuration, start_seconds());
+    config::Config config = load_everywhere(options, slurm, notes);
+    check_search(config, options.genes);
+    if (options.profile && !config.trains()) {
+        throw ConfigError("--profile: it measures the training of a network, and search.objective is none");
+    }
+    return config;
+}
+
+/// Collective over the world. Throws StoppedAtStart, on all ranks.
+void stop_if_asked() {
+    if (stop_was_asked()) {
+        throw StoppedAtStart{"stopped at the start, to be resumed: a signal asked to stop"};
+    }
+}
+
+/// Collective over the world. The log begins: with warnings and notes on world rank 0.
+Placement place(const Run& run) {
+    run.begin(Phase::groups);
+    stop_if_asked();
+    Placement placement = place_ranks(run.session, run.config, run.slurm);
+    set_up_log(run.config.log, run.session.world_rank(), placement.mine(run.session.world_rank()).group_rank == 0);
+    if (run.is_world_rank_0()) {
+        for (const std::string& warning : run.slurm.warnings) {
+            spdlog::warn("{}", warning);
+        }
+        for (const std::string& note : run.notes) {
+            spdlog::info("{}", note);
+        }
+    }
+    return placement;
+}
+
+/// Collective over the world.
+OpenedDevice open_checked_device(const Run& run) {
+    comm::check_start(MPI_COMM_WORLD, run.placement.node_of_rank);
+    run.begin(Phase::devices_and_data);
+    OpenedDevice device = open_device(run.session, run.config, run.placement);
+    on_every_rank(MPI_COMM_WORLD, [&] { check_precision(run.config, *device.device, run.place().node); });
+    return device;
+}
+
+/// Collective over the world.
+LoadedData load_data(const Run& run) try {
+    if (!run.config.trains()) {
+        return {};
+    }
+    LoadedData loaded = load_on_each_node(data_options(run.config), run.config.seed);
+    static_cast<void>(on_rank_zero(MPI_COMM_WORLD, [&] {
+        check_data(run.config, loaded.sets);
+        return std::string();
+    }));
+    check_first_weights(run.config, loaded.sets);
+    return loaded;
+} catch (const StorageError& error) {
+    throw StoppedAtStart{fmt::format("the data cannot be read now, start it again to go on: {}", error.what())};
+}
+
+/// What world rank 0 says of the data, if there are any.
+void log_data(const Run& run) {
+    if (!run.config.trains() || !run.is_world_rank_0()) {
+        return;
+    }
+    spdlog::info("{}", data_text(run.config, run.datasets()));
+    for (const std::string& line : systems_lines(run.config, run.datasets())) {
+        spdlog::info("{}", line);
+    }
+    for (const std::string& warning : data_warnings(run.config, run.datasets())) {
+        spdlog::warn("{}", warning);
+    }
+}
+
+/// What world rank 0 says of a command; a trial has printed it.
+void log_command_notes(const Run& run) {
+    if (!run.prepared || !run.is_world_rank_0() || run.options.is_trial) {
+        return;
+    }
+    const CommandNotes notes = command_notes(run.prepared->line);
+    for (const std::string& remark : notes.remarks) {
+        spdlog::info("{}", remark);
+    }
+    for (const std::string& warning : notes.warnings) {
+        spdlog::warn("{}", warning);
+    }
+}
+
+/// Collective over the world. The last that is built before the run directory: says what this start consists of.
+std::unique_ptr<energy::Meter> open_meter_and_log(const Run& run) {
+    cluster::catch_signals(run.slurm.end_time.value_or(0));  // libraries of devices may have installed handlers
+    stop_if_asked();
+    log_summary(run.session, run.config, run.placement, run.device.description, run.device.communicator);
+    auto meter = open_meter(run.session, run.config, run.placement, run.device);
+    log_data(run);
+    log_command_notes(run);
+    return meter;
+}
+
+/// From now on this process notes in the run directory how it ends.
+void keep_end_notes(const Run& run, const RunBefore& before) {
+    try {
+        cluster::keep_end_notes(run.directory.end_notes(), run.session.world_rank(), before.restart,
+                                run.place().worker);
+    } catch (const ApiError& error) {
+        spdlog::warn("{}: should this process die, the next start cannot tell which individual it was", error.what());
+    }
+}
+
+/// Collective over the world. World rank 0 opens the run directory, and says what it found; the others know what was
+/// before, and the leaders what their islands need, which they merge while the start is recorded.
+OpenedRun open_run_everywhere(const Run& run) try {
+    run.begin(Phase::run_directory);
+    const cluster::Layout& layout = run.placement.layout;
+    OpenedRun opened;
+    const std::string before = on_rank_zero(MPI_COMM_WORLD, [&] {
+        cluster::Slurm job = run.slurm;
+        job.node_list = job.node_list ? job.node_list : run.placement.node_list();
+        const std::string& fingerprint = run.prepared ? run.prepared->fingerprint : run.datasets().fingerprint;
+        opened = open_run(run.directory, run.config, run.options, job, fingerprint,
+                          static_cast<int>(layout.leaders.size()), layout.islands, run.placement.nodes());
+        check_class_names(opened, run.directory, run.datasets().training.class_names);
+        spdlog::info("{}", opened.greeting);
+        return to_message(opened.before);
+    });
+    opened.before = from_message<RunBefore>(before);
+    run.begin(Phase::handing_out_run);
+    if (run.leaders.get() != MPI_COMM_NULL) {
+        opened = share_run(run.leaders.get(), std::move(opened), layout.island_of_worker, run.config.exchange.kind,
+                           layout.islands, run.config.costs);
+    }
+    run.begin(Phase::recording_start);
+    static_cast<void>(on_rank_zero(MPI_COMM_WORLD, [&] {
+        record_start(opened, run.directory, run.config);
+        return std::string();
+    }));
+    keep_end_notes(run, opened.before);
+    return opened;
+} catch (const StorageError& error) {
+    throw StoppedAtStart{fmt::format("the run cannot be opened now, start it again to go on: {}", error.what())};
+}
+
+std::unique_ptr<evaluate::Programs> start_programs(Run& run) {
+    if (!run.prepared) {
+        return nullptr;
+    }
+    run.group.sleep_while_waiting();
+    return make_programs(run.config, *run.prepared, run.group, run.launcher, run.placement, run.session.world_rank(),
+                         run.directory, run.meter.get());
+}
+
+}  // namespace
+
+Run::Run(comm::Session& the_session, const RunOptions& the_options, process::Launcher the_launcher)
+    : session(the_session),
+      options(the_options),
+      launcher(std::move(the_launcher)),
+      slurm(read_slurm(session)),
+      config(load_checked(session, options, slurm, notes)),
+      seconds_to_answer(std::max(config.workers.timeout_seconds, evaluate::seconds_of_silence)),
+      placement(run::place(*this)),
+      group(MPI_COMM_WORLD, place().worker, place().group_rank, config.workers.timeout_seconds),
+      leaders(comm::make_leaders(MPI_COMM_WORLD, group.is_leader(), place().worker)),
+      device(open_checked_device(*this)),
+      data(load_data(*this)),
+      prepared(prepare_programs_everywhere(config)),
+      meter(open_meter_and_log(*this)),
+      directory(run_directory_of(config, options)),
+      opened(open_run_everywhere(*this)),
+      programs(start_programs(*this)) {}
+
+}  // namespace finch::run

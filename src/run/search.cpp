@@ -1,0 +1,211 @@
+// What a start does once it is built: the search, and its end.
+#include "finch/base/clock.hpp"
+#include "finch/base/format.hpp"
+#include "finch/base/message.hpp"
+#include "finch/cluster/signals.hpp"
+#include "finch/comm/mpi_mailbox.hpp"
+#include "finch/comm/phase.hpp"
+#include "finch/evaluate/cnn_evaluator.hpp"
+#include "finch/evaluate/command_evaluator.hpp"
+#include "finch/evaluate/function_evaluator.hpp"
+#include "finch/run/closing.hpp"
+#include "finch/run/given.hpp"
+#include "finch/run/profile.hpp"
+#include "finch/run/progress.hpp"
+#include "finch/run/reuse.hpp"
+#include "finch/run/run.hpp"
+#include "finch/run/startup.hpp"
+#include "finch/run/storage.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+namespace finch::run {
+namespace {
+
+island::WorkerOptions worker_options(const Run& run, const OpenedRun& opened, const island::IslandMap& islands) {
+    island::WorkerOptions options;
+    options.run = opened.before.run;
+    options.seed = run.config.seed;
+    options.restart = opened.before.restart;
+    options.self = run.place().worker;
+    options.islands = &islands;
+    options.earlier = opened.before.earlier;
+    const auto self = static_cast<std::size_t>(options.self);
+    options.bred_before = self < opened.before.bred.size() ? opened.before.bred[self] : 0;
+    options.hours_before = opened.before.hours;
+    options.node_hours_before = opened.before.node_hours;
+    options.nodes = run.placement.nodes();
+    options.one_at_a_time = opened.before.one_at_a_time;
+    options.budget = run.config.budget;
+    options.final_choice = run.config.final_choice;
+    options.duplicates = run.config.duplicates;
+    options.other_results = opened.other_results.all().empty() ? nullptr : &opened.other_results;
+    options.retries = run.config.retries;
+    options.give_up_after = run.config.give_up_after;
+    if (options.give_up_after == 0) {
+        options.give_up_after = std::max<std::int64_t>(8, 2 * std::int64_t{islands.workers()});
+    }
+    options.exchange = run.config.exchange;
+    options.exchange.node_of_island = cluster::node_of_island(run.placement.layout);
+    if (!run.options.genes) {
+        const config::Config::Needs needs = run.config.needs();
+        options.beginning = run.config.beginning(needs.first_points);
+        options.bred_from = needs.population;
+        options.openings_left = opened.before.openings_left;
+    }
+    options.archive_seconds = run.config.checkpoint.archive_seconds;
+    options.training_seconds = run.config.checkpoint.training_seconds;
+    options.node = run.place().node;
+    options.device = run.device.device->name();
+    options.ranks = run.group.size();
+    options.threads = run.placement.threads;
+    options.timeout_seconds = run.config.workers.timeout_seconds;
+    for (const int leader : run.placement.layout.leaders) {
+        const cluster::Place& place = run.placement.mine(leader);
+        options.leader_names.push_back(fmt::format("rank {} on {}", leader, place.node));
+    }
+    return options;
+}
+
+/// `population`: what the leader knows, once it points at something.
+std::unique_ptr<island::Evaluator> make_evaluator(const Run& run, std::uint64_t number, evaluate::Slots& slots,
+                                                  const search::Population* const& population) {
+    if (std::holds_alternative<config::FunctionObjective>(run.config.objective)) {
+        return std::make_unique<evaluate::FunctionEvaluator>(run.config, run.group);
+    }
+    if (run.programs != nullptr) {
+        return std::make_unique<evaluate::CommandEvaluator>(
+            run.config, *run.programs, run.group, [&population]() -> const search::Population& { return *population; },
+            cluster::seconds_left_to_stop);
+    }
+    const evaluate::CnnEvaluator::Place place{run.place().worker, run.placement.threads, run.place().node, number};
+    auto evaluator = std::make_unique<evaluate::CnnEvaluator>(
+        run.config, slots, run.group, run.directory, place, run.device.device->name(), [&population] {
+            const search::Individual* best = population->best_trained();
+            return best != nullptr ? std::optional(search::standing(*best)) : std::nullopt;
+        });
+    evaluator->set_population([&population]() -> const search::Population& { return *population; });
+    const data::Dataset& images = run.datasets().training;
+    evaluator->set_sample_shape({images.height, images.width, images.channels}, images.outputs());
+    return evaluator;
+}
+
+/// This rank's trainings. Collective over the worker.
+struct Trainings {
+    explicit Trainings(const Run& run)
+        : profile(begin_profile(run.options)),
+          slots(run.config, run.datasets(), *run.device.device, run.group, run.device.communicator,
+                profile ? &*profile : nullptr, run.meter.get()) {}
+
+    std::optional<train::Profile> profile;
+    evaluate::Slots slots;
+};
+
+std::unique_ptr<search::Propagator> make_propagator(const Run& run, int island) {
+    return run.options.genes
+               ? fixed_genome_propagator(given_genome(run.config.space, *run.options.genes))
+               : search::make_propagator(run.config.propagator_of(island), run.config.space, run.config.seed);
+}
+
+/// Ends this process at once, without a word to any other: its files are closed, and a peer may be dead.
+[[noreturn]] void leave_at_once(int code) {
+    std::fflush(nullptr);
+    std::_Exit(code);
+}
+
+/// Collective over the world, but after TERM. Returns the `code` of world rank 0.
+int end_together(const Run& run, int code) {
+    // A follower that was dismissed after TERM leaves as its leader does, without a word to other workers.
+    if (cluster::stop_request() == StopRequest::urgent) {
+        // A launcher ends the others when the first one leaves, so each waits for those that still save.
+        comm::wait_for_all(MPI_COMM_WORLD, cluster::seconds_left_to_stop() - 2);
+        leave_at_once(exit_stopped);
+    }
+    cluster::ignore_signals();
+    run.begin(Phase::end_of_run);
+    return from_message<int>(comm::broadcast(MPI_COMM_WORLD, to_message(code)));
+}
+
+}  // namespace
+
+/// Executes the leader's orders.
+void Run::follow() {
+    end_phases();
+    std::optional<Trainings> trainings;
+    if (config.trains()) {
+        trainings.emplace(*this);
+    }
+    const auto obey = [&](const evaluate::Order& order) {
+        if (trainings) {
+            trainings->slots.obey(order);
+        } else if (programs) {
+            programs->obey(order);
+        } else {
+            evaluate::obey_alone(group, order);
+        }
+    };
+    evaluate::follow(group, obey, trainings && trainings->profile ? &*trainings->profile : nullptr);
+}
+
+/// Leaders: the search itself. Collective over the leaders at its beginning and its orderly end. Returns the exit code,
+/// on world rank 0.
+int Run::lead() {
+    OpenedRun begun = std::move(opened);  // its lock is given back here: the process may be left at once
+    share_results(leaders.get(), begun.other_results);
+    FileJournal journal(directory.journal(place().worker), begun.before.run);
+    std::optional<FileArchive> archive;
+    if (is_world_rank_0()) {
+        archive.emplace(directory, config.space, begun.facts, *begun.lock, publisher(*this, begun.before.run));
+    }
+    const auto mailbox = comm::make_mpi_mailbox(leaders.get());
+    Trainings trainings(*this);
+    const search::Population* population = nullptr;
+    const auto evaluator = make_evaluator(*this, begun.before.run, trainings.slots, population);
+    const island::IslandMap islands(placement.layout.island_of_worker, placement.layout.islands);
+    const auto propagator = make_propagator(*this, islands.island_of(place().worker));
+    // A trial prints its individual itself.
+    Progress progress(config, is_world_rank_0() && !options.is_trial, begun.population, begun.before.hours);
+    island::Worker worker(worker_options(*this, begun, islands), std::move(begun.population), *propagator, *evaluator,
+                          journal, *mailbox, archive ? &*archive : nullptr, progress,
+                          {unix_seconds, steady_seconds, cluster::stop_request, slurm.end_time.value_or(0),
+                           cluster::request_orderly_stop});
+    population = &worker.population();
+    end_phases();
+    const island::ExitReason reason = worker.run();
+    begin(Phase::end_of_search);
+    progress.report_failures();
+    if (reason == island::ExitReason::urgent) {
+        if (archive) {
+            close_urgently(*this, worker, *archive);
+        }
+        evaluator->dismiss();
+        if (is_world_rank_0() && options.is_trial) {
+            std::error_code none;
+            std::filesystem::remove_all(directory.root(), none);  // nothing else runs before the process ends
+        }
+        return exit_stopped;
+    }
+    if (trainings.profile) {
+        tell_profile(*this, trainings.slots);
+    }
+    evaluator->dismiss();
+    return close_orderly(*this, worker, journal, archive ? &*archive : nullptr);
+}
+
+int Run::search() {
+    begin(Phase::second_roll_call);
+    comm::check_start(MPI_COMM_WORLD, placement.node_of_rank);
+    begin(Phase::handing_out_results);
+    if (!group.is_leader()) {
+        follow();
+        return end_together(*this, exit_done);
+    }
+    return end_together(*this, lead());
+}
+
+}  // namespace finch::run

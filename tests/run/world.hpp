@@ -1,0 +1,109 @@
+#pragma once
+
+#include "finch/data/dataset.hpp"
+#include "finch/evaluate/cnn_evaluator.hpp"
+#include "finch/run/publish.hpp"
+
+#include "support/temporary_folder.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// One worker that trains tiny networks in a run directory of its own.
+namespace finch::run::small {
+
+using namespace finch::evaluate;
+
+inline constexpr std::uint64_t this_run = 77;
+
+inline constexpr const char* configuration = R"(
+name: best
+data: {kind: generated, samples: 120, size: 8, validation_samples: 20}
+model: [conv: {channels: $channels, kernel: 3}, flatten, linear: {units: classes}]
+training: {INHERITepochs: 2, batch_size: 20, learning_rate: 0.1}
+search: {space: {channels: {int: [1, 8]}}, objective: validation_error, budget: {evaluations: 4}}
+)";
+
+inline search::Individual individual(std::uint64_t id) {
+    search::Individual one;
+    one.id.value = id;
+    one.genome = {static_cast<double>(id % 8 + 1)};
+    return one;
+}
+
+/// A worker of one rank with its run directory. `known` is what its leader has heard of.
+struct World {
+    explicit World(const std::string& inherit = "")
+        : config(config::parse(
+              std::string(configuration).replace(std::string(configuration).find("INHERIT"), 7, inherit), "test")),
+          datasets(data::load(config.recipe({1}, 0).data, config.seed)),
+          device(backend::make_cpu_device(1)),
+          slots(config, datasets, *device, group, cluster::AllReduceKind::none) {
+        directory.create();
+    }
+
+    [[nodiscard]] CnnEvaluator evaluator(int worker, std::uint64_t run) {
+        CnnEvaluator made(config, slots, group, directory, {worker, 1, "here", run}, "cpu", [this] { return known; });
+        made.set_sample_shape({8, 8, 1}, 10);
+        return made;
+    }
+
+    search::Individual train(CnnEvaluator& evaluator, std::uint64_t id) { return train(evaluator, individual(id)); }
+
+    search::Individual train(CnnEvaluator& evaluator, const search::Individual& one) {
+        evaluator.start(one);
+        while (true) {
+            for (search::Individual& done : evaluator.advance()) {
+                return done;
+            }
+        }
+    }
+
+    /// Whose weights `worker` holds; 0: nobody's.
+    [[nodiscard]] std::uint64_t kept(int worker) const { return held(directory.worker_best(worker)); }
+    [[nodiscard]] std::uint64_t published() const { return held(directory.best_model()); }
+    [[nodiscard]] static std::uint64_t held(const std::filesystem::path& path) {
+        std::vector<std::string> problems;
+        const auto file = store::read_model(path, problems, OnDamage::leave);
+        return file ? file->individual.id.value : 0;
+    }
+
+    [[nodiscard]] NamedArrays published_arrays() const {
+        std::vector<std::string> problems;
+        const auto file = store::read_model(directory.best_model(), problems, OnDamage::leave);
+        return file ? file->arrays : NamedArrays{};
+    }
+
+    /// As whoever trained it would have kept it.
+    void keep(int worker, const search::Individual& one, std::uint64_t run) const {
+        store::write_model(directory.worker_best(worker), {one, "", {{"x", {}, std::vector<float>{1}}}, run});
+    }
+
+    testing::TemporaryFolder folder;
+    store::RunDirectory directory{folder / "run"};
+    config::Config config;
+    data::Datasets datasets;
+    comm::Group group{MPI_COMM_SELF, 0, 0};
+    std::unique_ptr<backend::Device> device;
+    Slots slots;
+    std::optional<search::Standing> known;
+};
+
+inline search::Individual evaluated(std::uint64_t id, double loss) {
+    search::Individual one = individual(id);
+    one.outcome = search::Outcome::evaluated;
+    one.loss = loss;
+    return one;
+}
+
+inline search::Population population_of(const std::vector<search::Individual>& all) {
+    search::Population population(search::ExchangeKind::none, 1);
+    for (const search::Individual& one : all) {
+        population.merge(one);
+    }
+    return population;
+}
+
+}  // namespace finch::run::small
