@@ -62,7 +62,7 @@ bool ConvolutionGradient::suits(const ConvolutionShape& shape) noexcept {
         return false;
     }
     // Measured for 1 to 32 channels and kernels of 1, 2, 3 and 5: there it takes 0.2 to 0.9 of oneDNN's time. Pairs of
-    // long rows take less of it whatever the channels (docs/measurements.md).
+    // long rows take less of it whatever the channels (bench_operations).
     const std::int64_t outputs_in_last_vector = shape.channels_out % lanes;
     const bool outputs_leave_lanes_idle = outputs_in_last_vector >= 1 && outputs_in_last_vector <= 11;
     return shape.kernel == 1 || (outputs_leave_lanes_idle && shape.kernel * shape.channels_in > 5) ||

@@ -10,7 +10,7 @@ struct LinearPlan : WeightedPlan {
 
 namespace {
 
-/// Fewer units take longer in bfloat16 than in float32 (docs/measurements.md).
+/// With fewer units bfloat16 takes longer than float32: 1.3 times with 10 (bench_operations).
 bool may_round(const LinearShape& shape) {
     return shape.precision == Precision::bfloat16 && has_bfloat16() && shape.units >= 32;
 }

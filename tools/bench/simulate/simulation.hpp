@@ -9,7 +9,7 @@
 namespace finch::simulate {
 
 /// One way between two leaders, from send() to take() by one that looks into its mailbox every millisecond, as an idle
-/// worker does; 2 ranks of one node, 400 bytes (tools/bench/mailbox.cpp, docs/measurements.md).
+/// worker does; 2 ranks of one node, 400 bytes (tools/bench/mailbox.cpp).
 inline constexpr double measured_message_seconds = 0.0005;
 
 struct Options {
