@@ -57,7 +57,7 @@ std::string picture(const ShowOptions& options, const report::Status& status) {
     search::Population population(competition.exchange, std::max(1, recovered.facts.islands), competition.costs);
     recovered.merge_into(population);
     const double hourly = report::evaluations_per_hour(recovered.facts);
-    const double left = static_cast<double>(status.budget_evaluations) - static_cast<double>(status.settled);
+    const double left = static_cast<double>(status.budget_evaluations) - static_cast<double>(status.finished);
     std::string text = report::status_text(status) + "\n";
     text += hourly > 0 ? fmt::format("  {:.1f} evaluations per hour", hourly) : "";
     text += hourly > 0 && status.budget_evaluations >= 0 && left > 0

@@ -368,13 +368,13 @@ Key Key::as_repeat() && {
 
 Tree fallback_of(const Key& key, const std::string& place) {
     Tree tree = parse_yaml(key.fallback, place);
-    const auto settle = [&place](auto&& self, Tree& at) -> void {
+    const auto resolve = [&place](auto&& self, Tree& at) -> void {
         at.place = place;
         for (Tree& item : at.items) {
             self(self, item);
         }
     };
-    settle(settle, tree);
+    resolve(resolve, tree);
     return tree;
 }
 

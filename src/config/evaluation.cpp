@@ -8,7 +8,7 @@
 
 namespace finch::config {
 
-void settle_learning_rate(Tree& training) {
+void resolve_learning_rate(Tree& training) {
     Tree& rate = *training.find("learning_rate");
     const Tree& optimizer = training["optimizer"];
     const std::string name = optimizer.kind == Tree::Kind::map ? optimizer.keys.front() : optimizer.text;

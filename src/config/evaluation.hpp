@@ -5,7 +5,7 @@
 namespace finch::config {
 
 /// `training`, complete, with the rate that `auto` means, where no gene chooses the optimizer.
-void settle_learning_rate(Tree& training);
+void resolve_learning_rate(Tree& training);
 
 /// The part of a complete configuration that says how an individual is evaluated: data (but its path), model, training
 /// and search.objective, genes as they stand there.

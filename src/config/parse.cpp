@@ -36,7 +36,7 @@ void resolve_batch_size(const Tree& given, Tree& all) {
 }
 
 /// What is to be learnt of the data follows from the loss.
-void settle_answer(const Tree& all, train::Recipe& base) {
+void resolve_target(const Tree& all, train::Recipe& base) {
     if (base.training.loss == train::Loss::cross_entropy) {
         return;
     }
@@ -155,7 +155,7 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
     spell_out_fixed_genes(given);
     Tree all = complete({configuration()}, given, "");
     resolve_batch_size(given, all);
-    settle_learning_rate(*all.find("training"));
+    resolve_learning_rate(*all.find("training"));
     const auto read_keys = [&all](bool of_recipe, const Target& place) {
         for (const Key& key : configuration().keys) {
             if (is_of_recipe(key) == of_recipe) {
@@ -190,7 +190,7 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
         leave_out_unused(given, all);
     } else {
         base.objective = std::get<LossObjective>(config.objective);
-        settle_answer(all, base);
+        resolve_target(all, base);
         genes.check(base, config.constraints);
     }
     config.recipes_ = std::make_shared<const Config::Recipes>(std::move(base), std::move(genes));

@@ -88,7 +88,7 @@ NamedArrays CnnEvaluator::inherited_weights(const search::Individual& individual
     return {};
 }
 
-void CnnEvaluator::settled(const search::Individual& individual) {
+void CnnEvaluator::finished(const search::Individual& individual) {
     store::remove_model(directory_.training(individual.id));
 }
 

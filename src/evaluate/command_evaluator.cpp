@@ -327,7 +327,7 @@ void CommandEvaluator::describe_progress(std::uint32_t slot) {
     running_[slot].tell_at = steady_seconds() + config_.checkpoint.training_seconds;
 }
 
-void CommandEvaluator::settled(const search::Individual& individual) {
+void CommandEvaluator::finished(const search::Individual& individual) {
     const search::Standing mine = search::standing(individual);
     const bool stays = keeps_evaluation(objective_.keep, individual, population_().best_trained());
     if (!stays || (kept_ && !search::better(mine, *kept_))) {

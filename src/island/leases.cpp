@@ -14,17 +14,17 @@ namespace {
 /// The share of a budget of `generations` that the earlier starts used.
 double share_used(std::int64_t generations, const search::Population& population,
                   std::span<const EarlierStart> earlier) {
-    std::map<std::uint32_t, std::int64_t> settled;
+    std::map<std::uint32_t, std::int64_t> finished;
     for (const auto& [id, individual] : population.individuals()) {
         if (individual.finished_training() && !individual.is_reused()) {
             const bool is_recorded = individual.attempt.worker >= 0;
-            ++settled[is_recorded ? individual.attempt.restart : id.restart()];
+            ++finished[is_recorded ? individual.attempt.restart : id.restart()];
         }
     }
     double share = 0;
     for (const EarlierStart& start : earlier) {
         const auto whole = static_cast<double>(generations) * std::max(1, start.workers);
-        share += static_cast<double>(settled[start.restart]) / whole;
+        share += static_cast<double>(finished[start.restart]) / whole;
     }
     return share;
 }
@@ -90,7 +90,7 @@ std::int64_t LeaseServer::lease_size(std::int32_t worker, double seconds_per_eva
 }
 
 std::int64_t LeaseServer::begin_final_choice(const search::Population& population) {
-    if (!waits_for_final_choice() || population.settled() != population.size() || population.size() == looked_at_) {
+    if (!waits_for_final_choice() || population.finished() != population.size() || population.size() == looked_at_) {
         return 0;
     }
     looked_at_ = population.size();

@@ -35,7 +35,7 @@ void Retries::recall(const search::Population& population, int island, std::size
     }
 }
 
-void Retries::settled(const search::Individual& individual, const search::Population& population) {
+void Retries::finished(const search::Individual& individual, const search::Population& population) {
     if (is_due(individual, population)) {
         waiting_.push_back(individual.id);
     }

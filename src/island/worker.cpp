@@ -131,7 +131,7 @@ void Worker::live() {
         }
         try {
             for (search::Individual& done : evaluator_.advance()) {
-                settle(std::move(done));
+                finish(std::move(done));
             }
             tell_progress();
         } catch (const StorageError& error) {
@@ -191,7 +191,7 @@ void Worker::start(search::Individual individual) {
 }
 
 /// Write first, then tell; then maybe exchange.
-void Worker::settle(search::Individual individual) {
+void Worker::finish(search::Individual individual) {
     const double seconds = individual.finished - individual.started;
     // Failures may end at once and do not count here: leaders would hold many leases, and lose them to more failures.
     if (individual.started > 0 && seconds >= 0 && individual.ranks_by_loss()) {
@@ -209,8 +209,8 @@ void Worker::settle(search::Individual individual) {
         return;
     }
     ++evaluations_;
-    retries_.settled(individual, population_);
-    evaluator_.settled(individual);
+    retries_.finished(individual, population_);
+    evaluator_.finished(individual);
     if (state_ == State::searching && !individual.is_repeat()) {
         exchange(individual);
     }

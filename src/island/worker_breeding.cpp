@@ -36,7 +36,7 @@ search::Stage Worker::stage() const {
     if (evaluations > 0) {
         const double share = static_cast<double>(evaluations * count) / workers();
         stage.evaluations = std::max<std::int64_t>(1, std::llround(share));
-        stage.budget_used = static_cast<double>(population_.settled_on(island())) / share;
+        stage.budget_used = static_cast<double>(population_.finished_on(island())) / share;
     }
     const double hours = (hooks_.steady_seconds() - began_) / 3600;
     if (budget.hours) {
@@ -157,7 +157,7 @@ bool Worker::start_bred() {
                 : fmt::format("no network that can exist in {} breedings, of which {} violate search.constraints",
                               breedings, violations);
         individual.finished = hooks_.unix_seconds();
-        settle(std::move(individual));
+        finish(std::move(individual));
     } else {
         start(std::move(individual));
     }
@@ -168,7 +168,7 @@ bool Worker::start_bred() {
 void Worker::reuse(search::Individual individual, const search::Individual& twin) {
     lease_client_.give_back();
     --generation_;  // births are those that took a lease
-    settle(search::with_result_of(std::move(individual), twin, hooks_.unix_seconds()));
+    finish(search::with_result_of(std::move(individual), twin, hooks_.unix_seconds()));
 }
 
 /// From what the run begins with, else by the propagator; canonical.

@@ -69,7 +69,7 @@ void Worker::answer_requests() {
     if (archivist_ && !unfinished_first) {
         if (const std::int64_t repeats = archivist_->leases().begin_final_choice(population_); repeats > 0) {
             event("final choice",
-                  fmt::format("all others are settled: the best are evaluated again, {} times in all", repeats));
+                  fmt::format("all others are finished: the best are evaluated again, {} times in all", repeats));
         }
         for (const search::LeaseMessage& answer : archivist_->answers()) {
             send(answer.worker, answer);
@@ -89,7 +89,7 @@ void Worker::merge(const search::Record& record, int from) {
         } else if (failures_left_ && !result->individual.is_reused()) {
             --*failures_left_;
         }
-        observer_.settled(result->individual, population_);
+        observer_.finished(result->individual, population_);
     }
 }
 

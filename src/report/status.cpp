@@ -21,7 +21,7 @@ constexpr const char* without_result = " without a result";
 
 /// Failures are no progress as long as the run has no result: a job in which everything fails is not to be requeued.
 /// In a run whose starts die, the search for the individual that kills them takes several starts, and goes on although
-/// none is settled: ends without a note are counted, until the unfinished go on one at a time and deaths are charged.
+/// none is finished: ends without a note are counted, until the unfinished go on one at a time and deaths are charged.
 double progress_of(const search::Population& population, const store::ArchiveFacts& facts) {
     constexpr double of_silent_end = 1e-6;
     const int silent_ends = facts.starts.empty() ? 0 : facts.starts.back().silent_ends;
@@ -49,8 +49,8 @@ Status recorded_status(const store::RunDirectory& directory) {
     }
     const search::Population population = population_of(*recovered);
     status.state = recovered->facts.state;
-    status.settled = population.evaluations();
-    status.unfinished = population.size() - population.settled();
+    status.finished = population.evaluations();
+    status.unfinished = population.size() - population.finished();
     status.budget_evaluations = recovered->facts.budget_evaluations;
     status.epochs = population.epochs();
     status.budget_epochs = recovered->facts.budget_epochs;
@@ -126,7 +126,7 @@ std::string status_text(const Status& status) {
                                          : "";
     const std::string outcomes = status.outcomes.without_result() > 0 ? ", " + status.outcomes.text() : "";
     return fmt::format("{}: {}, {}{}{}{}{}", state_text(status), printable_line(status.run),
-                       counted_of(static_cast<std::int64_t>(status.settled), status.budget_evaluations, "evaluation"),
+                       counted_of(static_cast<std::int64_t>(status.finished), status.budget_evaluations, "evaluation"),
                        epochs, unfinished, best, outcomes);
 }
 

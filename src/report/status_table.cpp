@@ -13,7 +13,7 @@ namespace {
 /// "120/200", or in epochs where these are the budget alone.
 std::string progress_cell(const Status& run) {
     const bool has_epochs_alone = run.budget_evaluations < 0 && run.budget_epochs >= 0;
-    const std::int64_t done = has_epochs_alone ? run.epochs : static_cast<std::int64_t>(run.settled);
+    const std::int64_t done = has_epochs_alone ? run.epochs : static_cast<std::int64_t>(run.finished);
     const std::int64_t budget = has_epochs_alone ? run.budget_epochs : run.budget_evaluations;
     return fmt::format("{}{}{}", done, budget >= 0 ? fmt::format("/{}", budget) : "",
                        has_epochs_alone ? " epochs" : "");
@@ -21,7 +21,7 @@ std::string progress_cell(const Status& run) {
 
 /// Time until the budget of evaluations is used up, at the run's rate so far.
 std::string budget_cell(const Status& run) {
-    const double left = static_cast<double>(run.budget_evaluations) - static_cast<double>(run.settled);
+    const double left = static_cast<double>(run.budget_evaluations) - static_cast<double>(run.finished);
     const bool is_known = run.state == RunState::running && run.evaluations_per_hour > 0 && left > 0;
     return is_known ? duration_text(left / run.evaluations_per_hour * 3600) : "-";
 }

@@ -77,13 +77,13 @@ std::string heading(const store::Recovered& recovered, const search::Population&
     const store::ArchiveFacts& facts = recovered.facts;
     std::string text = fmt::format("run {}: {}\n", printable_line(run), state_text(facts.state, population));
     text += fmt::format("  minimises {}\n", objectives_text(competition));
-    const std::size_t reused = population.settled() - population.evaluations();
+    const std::size_t reused = population.finished() - population.evaluations();
     const std::string trained =
         population.epochs() > 0 ? ", " + counted_of(population.epochs(), facts.budget_epochs, "epoch") : "";
     text += fmt::format(
         "  {}, {}{} unfinished, {}, {}, seed {}{}\n",
         counted_of(static_cast<std::int64_t>(population.evaluations()), facts.budget_evaluations, "evaluation"),
-        reused > 0 ? fmt::format("{} reused, ", reused) : "", population.size() - population.settled(),
+        reused > 0 ? fmt::format("{} reused, ", reused) : "", population.size() - population.finished(),
         counted(std::max(0, facts.islands), "island"), counted(std::int64_t{facts.restarts} + 1, "start"), facts.seed,
         trained);
     const double rate = evaluations_per_hour(facts);
@@ -132,7 +132,7 @@ std::string final_table(const search::Space& space, const search::Population& po
     Grid grid({"id", fitness, "repeated", "deviation", "repeats", "failed", "genes"});
     for (const search::Candidate& one : candidates) {
         grid.add({to_text(one.individual->id), number(one.individual->loss), number(one.mean), number(one.deviation),
-                  std::to_string(one.settled), std::to_string(one.failed),
+                  std::to_string(one.finished), std::to_string(one.failed),
                   search::genome_text(space, one.individual->genome)});
     }
     const search::Candidate* winner = search::winner_of(candidates, *choice);

@@ -43,7 +43,7 @@ std::string closing_line(const Run& run, const island::Worker& worker, island::E
                        : is_complete ? "complete"
                                      : "stopped early, to be resumed",
                        is_in_vain ? " without a result" : "", outcomes.counts(),
-                       population.size() - population.settled(), outcomes.problems(), more);
+                       population.size() - population.finished(), outcomes.problems(), more);
 }
 
 /// World rank 0. False where models/best.h5 should be there and is not.
@@ -73,7 +73,7 @@ bool has_no_winner(const search::Population& population, const std::optional<sea
     const auto candidates =
         choice ? search::final_candidates(population, choice->candidates) : std::vector<search::Candidate>();
     return !candidates.empty() && std::all_of(candidates.begin(), candidates.end(), [](const search::Candidate& one) {
-        return one.settled > 0 && one.failed == one.settled;
+        return one.finished > 0 && one.failed == one.finished;
     });
 }
 
@@ -89,7 +89,7 @@ bool write_last_archive(FileArchive& archive, const search::Population& populati
 void remove_leftovers(const Run& run, const search::Population& population) {
     try {
         remove_spare_weights(run.directory, population);
-        remove_settled_trainings(run.directory, population);
+        remove_finished_trainings(run.directory, population);
         if (const auto* const command = std::get_if<config::CommandObjective>(&run.config.objective)) {
             evaluate::remove_spare_evaluations(run.directory, population, command->keep);
         }
@@ -124,7 +124,7 @@ void print_summary(const Run& run, const island::Worker& worker, const FileArchi
     }
     const search::Population& population = worker.population();
     const std::string where = run.directory.root().string();
-    const std::size_t unfinished = population.size() - population.settled();
+    const std::size_t unfinished = population.size() - population.finished();
     if (reason == island::ExitReason::storage) {
         std::error_code none;
         const bool is_gone =

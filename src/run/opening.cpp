@@ -158,7 +158,7 @@ void resume(OpenedRun& run, store::Recovered recovered, const store::RunDirector
     run.facts.starts.push_back({.restart = run.facts.restarts, .silent_ends = silent_ends});
     run.greeting = fmt::format("resuming {}: {}, {} unfinished, start number {}", directory.root().string(),
                                search::Outcomes(run.population).counts(),
-                               run.population.size() - run.population.settled(), run.facts.restarts + 1);
+                               run.population.size() - run.population.finished(), run.facts.restarts + 1);
     const std::string changed = before == config.text() ? "" : config::difference(before, config.text());
     if (!changed.empty()) {
         run.greeting += "; changed since: " + changed;
@@ -287,7 +287,7 @@ void record_start(OpenedRun& run, const store::RunDirectory& directory, const co
         }
     }
     remove_other_journals(directory, run.facts.workers);
-    remove_settled_trainings(directory, run.population);
+    remove_finished_trainings(directory, run.population);
     evaluate::remove_unused_weights(directory, run.population);
     write_config(directory, config);
 }

@@ -39,18 +39,18 @@ Progress::Progress(const config::Config& config, bool is_rank_zero, const search
                    double hours_before)
     : config_(config),
       speaks_(is_rank_zero),
-      settled_before_(before.evaluations()),
+      finished_before_(before.evaluations()),
       hours_before_(hours_before),
       began_(steady_seconds()),
       last_line_(began_),
       outcomes_(is_rank_zero ? search::Outcomes(before) : search::Outcomes()) {}
 
-std::string Progress::time_left(std::size_t settled) const {
+std::string Progress::time_left(std::size_t finished) const {
     const double passed = steady_seconds() - began_;
     double left = std::numeric_limits<double>::infinity();
-    if (config_.budget.evaluations && settled > settled_before_) {
-        const double each = passed / static_cast<double>(settled - settled_before_);
-        left = each * std::max(0.0, static_cast<double>(*config_.budget.evaluations) - static_cast<double>(settled));
+    if (config_.budget.evaluations && finished > finished_before_) {
+        const double each = passed / static_cast<double>(finished - finished_before_);
+        left = each * std::max(0.0, static_cast<double>(*config_.budget.evaluations) - static_cast<double>(finished));
     }
     if (config_.budget.hours) {
         left = std::min(left, std::max(0.0, (*config_.budget.hours - hours_before_) * 3600 - passed));
@@ -59,21 +59,21 @@ std::string Progress::time_left(std::size_t settled) const {
 }
 
 std::string Progress::summary(const search::Population& population) const {
-    const std::size_t settled = population.evaluations();
+    const std::size_t finished = population.evaluations();
     const double passed = std::max(1e-3, steady_seconds() - began_);
-    const double hourly = static_cast<double>(settled - settled_before_) * 3600 / passed;
+    const double hourly = static_cast<double>(finished - finished_before_) * 3600 / passed;
     const search::Individual* best = population.best();
     return fmt::format(
-        "{}{}{}{}{}, {:.0f} evaluations/h{}", settled,
+        "{}{}{}{}{}, {:.0f} evaluations/h{}", finished,
         config_.budget.evaluations ? fmt::format("/{}", *config_.budget.evaluations) : "",
         config_.budget.epochs ? fmt::format(", {}/{} epochs", population.epochs(), *config_.budget.epochs) : "",
         best != nullptr && best->is_complete()
             ? fmt::format(", best {} {:.5g} ({})", config_.measure.name, best->loss, to_text(best->id))
             : "",
-        outcomes_.failure_counts(), hourly, time_left(settled));
+        outcomes_.failure_counts(), hourly, time_left(finished));
 }
 
-void Progress::settled(const search::Individual& individual, const search::Population& population) {
+void Progress::finished(const search::Individual& individual, const search::Population& population) {
     if (!speaks_) {
         return;
     }
@@ -107,11 +107,11 @@ void Progress::tick(const search::Population& population) {
     if (LiveLine::available() && now - last_live_ >= live_seconds) {
         last_live_ = now;
         LiveLine::show(
-            fmt::format("{}, {} in training", summary(population), population.size() - population.settled()));
+            fmt::format("{}, {} in training", summary(population), population.size() - population.finished()));
     }
     if (!LiveLine::available() && now - last_line_ >= config_.log.interval_seconds) {
         last_line_ = now;
-        spdlog::info("{}, {} in training", summary(population), population.size() - population.settled());
+        spdlog::info("{}, {} in training", summary(population), population.size() - population.finished());
     }
 }
 

@@ -187,7 +187,7 @@ void remove_spare_weights(const store::RunDirectory& directory, const search::Po
     }
 }
 
-void remove_settled_trainings(const store::RunDirectory& directory, const search::Population& population) {
+void remove_finished_trainings(const store::RunDirectory& directory, const search::Population& population) {
     for (const std::filesystem::path& folder : directory.state_folders()) {
         for (const std::filesystem::path& path : list_folder(folder)) {
             const std::optional<search::Id> id = store::RunDirectory::id_of_training(path);

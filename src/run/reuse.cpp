@@ -78,26 +78,26 @@ void add_results(const std::string& run, const config::Config& config, const std
     recovered.adopt(other.space);
     search::Population population(search::ExchangeKind::none, 1);
     recovered.move_into(population);
-    std::vector<const search::Individual*> settled;
+    std::vector<const search::Individual*> finished;
     for (const auto& [id, one] : population.individuals()) {
         if (search::is_reusable(one)) {
-            settled.push_back(&one);
+            finished.push_back(&one);
         }
     }
     // As within a run, a result of one's own is taken before another's.
-    std::stable_partition(settled.begin(), settled.end(), [](const auto* one) { return !one->is_reused(); });
+    std::stable_partition(finished.begin(), finished.end(), [](const auto* one) { return !one->is_reused(); });
     std::size_t fitting = 0;
-    for (const search::Individual* one : settled) {
+    for (const search::Individual* one : finished) {
         auto genome = genome_in(config.space, other.space, one->genome);
         if (genome && has_same_batch(*one, config, *genome)) {
             found.results.add(std::move(*genome), *one, recovered.facts.run);
             ++fitting;
         }
     }
-    if (fitting == 0 && !settled.empty()) {
-        const search::Individual& one = *settled.front();
+    if (fitting == 0 && !finished.empty()) {
+        const search::Individual& one = *finished.front();
         throw ConfigError(fmt::format("none of its results ({} in all) has genes of this space{}; {} has {}",
-                                      settled.size(),
+                                      finished.size(),
                                       config.trains() ? ", and with batch_size_per_rank the same number of ranks" : "",
                                       to_text(one.id), search::genome_text(other.space, one.genome)));
     }
@@ -105,7 +105,7 @@ void add_results(const std::string& run, const config::Config& config, const std
         found.notes.push_back(problem);
     }
     found.notes.push_back(
-        fmt::format("search.reuse: {} of {} of {} fit", fitting, counted(std::ssize(settled), "result"), run));
+        fmt::format("search.reuse: {} of {} of {} fit", fitting, counted(std::ssize(finished), "result"), run));
     add_runs(found.runs, recovered.facts.reused_runs);
     add_runs(found.runs, {{recovered.facts.run, fs::absolute(run).lexically_normal().string()}});
 }

@@ -50,7 +50,7 @@ std::vector<Individual> charge_deaths(const Population& population, std::uint32_
 
 double progress_of(const Population& population) {
     constexpr double of_death = 1e-5;
-    auto progress = static_cast<double>(population.settled());
+    auto progress = static_cast<double>(population.finished());
     for (const Individual* individual : population.unfinished()) {
         progress += (1 - most_deaths * of_death) * std::clamp(individual->progress, 0.0, 1.0) +
                     of_death * std::min(individual->attempt.deaths, most_deaths);

@@ -34,9 +34,9 @@ std::size_t GenomeHash::operator()(const Genome& genome) const noexcept {
 }
 
 bool is_reusable(const Individual& one) {
-    const bool is_settled = one.is_complete() || one.outcome == Outcome::diverged;
+    const bool is_finished = one.is_complete() || one.outcome == Outcome::diverged;
     const bool is_copy = one.is_reused() && !one.is_of_another_run();
-    return is_settled && !is_copy && !one.is_repeat() && one.inherited_from == Id{};
+    return is_finished && !is_copy && !one.is_repeat() && one.inherited_from == Id{};
 }
 
 void OtherResults::add(Genome genome, Individual one, std::uint64_t of_run) {

@@ -15,7 +15,7 @@ void measure(Candidate& candidate) {
     double sum = 0;
     std::int64_t count = 0;
     for (const Individual* repeat : candidate.repeats) {
-        candidate.settled += repeat->finished_training() ? 1 : 0;
+        candidate.finished += repeat->finished_training() ? 1 : 0;
         candidate.failed += repeat->finished_training() && !repeat->ranks_by_loss() ? 1 : 0;
         if (repeat->ranks_by_loss()) {
             sum += repeat->loss;
@@ -77,7 +77,7 @@ std::vector<Repeat> repeats_to_come(const Population& population, const FinalCho
 
 const Candidate* winner_of(std::span<const Candidate> candidates, const FinalChoice& choice) {
     const bool all_repeated = std::all_of(candidates.begin(), candidates.end(),
-                                          [&](const Candidate& one) { return one.settled >= choice.repeats; });
+                                          [&](const Candidate& one) { return one.finished >= choice.repeats; });
     if (candidates.empty() || !all_repeated) {
         return nullptr;
     }

@@ -236,7 +236,7 @@ bool Population::operator==(const Population& other) const {
                std::equal(a.members().begin(), a.members().end(), b.members().begin(), b.members().end(), same_place);
     };
     return kind_ == other.kind_ && homes_ == other.homes_ && memberships_ == other.memberships_ &&
-           settled_ == other.settled_ && unfinished_ == other.unfinished_ &&
+           finished_ == other.finished_ && unfinished_ == other.unfinished_ &&
            std::equal(individuals_.begin(), individuals_.end(), other.individuals_.begin(), other.individuals_.end(),
                       same) &&
            std::equal(islands_.begin(), islands_.end(), other.islands_.begin(), other.islands_.end(), same_island);
@@ -340,13 +340,13 @@ void Population::add_to_indexes(const Individual& individual) {
         return;
     }
     const std::size_t evaluations = individual.is_reused() ? 0 : 1;
-    ++settled_;
+    ++finished_;
     evaluations_ += evaluations;
     if (individual.is_repeat()) {
         return;
     }
     const int birthplace = island_now(individual.island);
-    at(birthplace).settled += evaluations;
+    at(birthplace).finished += evaluations;
     at(birthplace).epochs += epochs_of(individual);
     at(birthplace).changes.push_back(&individual);
     if (individual.ranks_by_loss()) {
@@ -367,12 +367,12 @@ void Population::remove_from_indexes(const Individual& individual) {
         return;
     }
     const std::size_t evaluations = individual.is_reused() ? 0 : 1;
-    --settled_;
+    --finished_;
     evaluations_ -= evaluations;
     if (individual.is_repeat()) {
         return;
     }
-    at(island_now(individual.island)).settled -= evaluations;
+    at(island_now(individual.island)).finished -= evaluations;
     at(island_now(individual.island)).epochs -= epochs_of(individual);
     if (individual.ranks_by_loss()) {
         const int birthplace = island_now(individual.island);

@@ -248,7 +248,7 @@ void write_facts(hid_t file, const search::Population& population, const Archive
     hdf5::write_attribute(file, "data_fingerprint", facts.data_fingerprint);
     hdf5::write_attribute(file, "written", unix_seconds());
     hdf5::write_attribute(file, "total_individuals", static_cast<std::int64_t>(population.size()));
-    hdf5::write_attribute(file, "total_settled", static_cast<std::int64_t>(population.settled()));
+    hdf5::write_attribute(file, "total_finished", static_cast<std::int64_t>(population.finished()));
     const Individual* best = population.best();
     hdf5::write_attribute(file, "best_individual", best == nullptr ? "" : to_text(best->id));
     hdf5::write_attribute(file, "best_loss", best == nullptr ? Individual::not_measured : best->loss);

@@ -28,7 +28,7 @@ constexpr double watched_seconds = 20;       // of a lock that is looked at only
 constexpr double patience_seconds = 180;     // a file server keeps a dead client's locks for 90 s
 constexpr double ending_seconds = 5;         // a process of this host may be about to end: its peer has died
 constexpr double look_seconds = 1;
-constexpr double settle_seconds = 0.2;
+constexpr double quiet_seconds = 0.2;
 
 /// What the lock's file says.
 struct Holder {
@@ -290,7 +290,7 @@ private:
             throw_storage("cannot write " + path_.string());
         }
         file_ = std::move(file);
-        pause(settle_seconds);
+        pause(quiet_seconds);
         is_watched_ = false;  // should it be another's by now, that one lives
         const Holder now = read_holder(path_).value_or(Holder{});
         return now.token == me_.token ? std::nullopt : std::optional(now);

@@ -31,13 +31,13 @@ YAML
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
     OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_hwloc_base_binding_policy=none
 
-settled() { "$finch" status run 2>/dev/null | sed -n 's/.*run, \([0-9]*\) of.*/\1/p' || true; }
+finished() { "$finch" status run 2>/dev/null | sed -n 's/.*run, \([0-9]*\) of.*/\1/p' || true; }
 ranks() { pgrep --parent "$1"; }
 
-start_until() {  # COUNT SIGNAL: starts the run and sends SIGNAL to its ranks once COUNT individuals are settled
+start_until() {  # COUNT SIGNAL: starts the run and sends SIGNAL to its ranks once COUNT individuals are finished
     mpirun -n 2 "$finch" evolve tiny.yaml --run run >/dev/null 2>&1 &
     local launcher=$! now
-    until now=$(settled) && [ "${now:-0}" -ge "$1" ]; do sleep 0.05; done
+    until now=$(finished) && [ "${now:-0}" -ge "$1" ]; do sleep 0.05; done
     if [ "$2" = KILL ]; then
         until compgen -G 'run/state/training-*.h5' >/dev/null; do sleep 0.01; done
     fi

@@ -55,7 +55,7 @@ def start(folder, ranks, faults=None):
 
 
 def known(folder):
-    """Outcome and loss of every settled individual, as archive and journals have them; none where there is no run yet."""
+    """Outcome and loss of every finished individual, as archive and journals have them; none where there is no run yet."""
     done = subprocess.run([FINCH, "show", "run", "--csv"], cwd=folder.path, env=environment(), text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=300)
     lines = done.stdout.splitlines()

@@ -40,7 +40,7 @@ def finished(folder):
 
 
 def kill_in_the_middle(folder, at_least):
-    """Ends a start once `at_least` individuals are settled and a training has a snapshot of its own."""
+    """Ends a start once `at_least` individuals are finished and a training has a snapshot of its own."""
     process = folder.start(4, "evolve", "tiny.yaml")
     run = folder.path / "runs/tiny"
     wait_for(lambda: process.poll() is not None or len(ranks_of(process)) == 4 and (run / "lock").exists()

@@ -26,7 +26,7 @@ workers: {islands: 2}
 """
 
 
-def settled(folder):
+def finished(folder):
     """How many lines of results world rank 0 has written, in all runs."""
     return folder.output().count(": evaluated, ") if (folder.path / "output").exists() else 0
 
@@ -55,11 +55,11 @@ def check_snapshots(folder, name):
 def stopped_at_once(folder, name, stop):
     """Ends a run by `stop` in the middle of its trainings, and looks at what is left."""
     run = folder.path / "runs" / name
-    before = settled(folder)
+    before = finished(folder)
     os.environ["FINCH_TEST_SNAPSHOT_DELAY"] = "1:3"  # so that rank 0 is done long before rank 1
     process = folder.start(2, "evolve", "long.yaml", "--run", f"runs/{name}")
     del os.environ["FINCH_TEST_SNAPSHOT_DELAY"]
-    wait_for(lambda: settled(folder) >= before + 3 or process.poll() is not None, "three results")
+    wait_for(lambda: finished(folder) >= before + 3 or process.poll() is not None, "three results")
     stop(process)
     end(process)
     output = folder.output()

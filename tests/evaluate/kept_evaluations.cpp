@@ -54,7 +54,7 @@ std::set<std::string> left(Keep keep) {
 
 }  // namespace
 
-TEST_CASE("of settled individuals stays what is to be kept; nothing else is touched") {
+TEST_CASE("of finished individuals stays what is to be kept; nothing else is touched") {
     const std::set<std::string> others{"4", "4.output-1", "5", "5.output-1", "notes.txt"};
     const auto with = [&others](std::set<std::string> names) {
         names.insert(others.begin(), others.end());

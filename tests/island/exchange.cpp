@@ -68,8 +68,8 @@ TEST_CASE(
                 std::size_t born = 0;
                 for (int island = 0; island < islands; ++island) {
                     active += recorded.active(island);
-                    born += recorded.settled_on(island);
-                    CHECK((kind == ExchangeKind::migration || recorded.active(island) == recorded.settled_on(island)));
+                    born += recorded.finished_on(island);
+                    CHECK((kind == ExchangeKind::migration || recorded.active(island) == recorded.finished_on(island)));
                 }
                 CHECK(active == 180);
                 CHECK(born == 180);
@@ -96,7 +96,7 @@ TEST_CASE("killed and resumed by every topology, no individual is lost or on two
             active += recorded.active(island);
         }
         CHECK(active == 120);
-        CHECK(recorded.settled() == 120);
+        CHECK(recorded.finished() == 120);
     }
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("a hundred migrations that deadlock Propulate end: 30 genes, 10 migran
         CHECK(world.run(20000));
 
         const search::Population recorded = world.recorded();
-        CHECK(recorded.settled() == 60);
+        CHECK(recorded.finished() == 60);
         std::size_t active = 0;
         for (int island = 0; island < islands_of_run; ++island) {
             active += recorded.active(island);

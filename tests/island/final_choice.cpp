@@ -48,7 +48,7 @@ std::size_t bred_of(const search::Population& population) {
 
 }  // namespace
 
-TEST_CASE("the best are repeated once all others are settled, within the budget, with any exchange") {
+TEST_CASE("the best are repeated once all others are finished, within the budget, with any exchange") {
     for (const auto kind :
          {search::ExchangeKind::none, search::ExchangeKind::migration, search::ExchangeKind::pollination}) {
         World world(4, 2, evaluations(60), kind);
@@ -60,12 +60,12 @@ TEST_CASE("the best are repeated once all others are settled, within the budget,
         }
         const search::Population at_first_repeat = world.recorded();
         CHECK(bred_of(at_first_repeat) == 48);
-        CHECK(at_first_repeat.settled() >= 48);
+        CHECK(at_first_repeat.finished() >= 48);
 
         CHECK(world.go_on(plenty));
 
         const search::Population recorded = world.recorded();
-        CHECK(recorded.settled() == 60);
+        CHECK(recorded.finished() == 60);
         CHECK(recorded.size() == 60);
         check_repeats(recorded, *world.final_choice);
         CHECK(recorded.memberships() == at_first_repeat.memberships());
@@ -92,7 +92,7 @@ TEST_CASE("killed at any moment of the final choice and gone on with on other wo
             CHECK(world.run(plenty, 3));
 
             const search::Population recorded = world.recorded();
-            CHECK(recorded.settled() == 30);
+            CHECK(recorded.finished() == 30);
             CHECK(recorded.size() == 30);
             check_repeats(recorded, *world.final_choice);
         }
@@ -116,7 +116,7 @@ TEST_CASE("stopped in order within the final choice, what runs is saved, and the
 
         CHECK(world.run(plenty, 3));
 
-        CHECK(world.recorded().settled() == 40);
+        CHECK(world.recorded().finished() == 40);
         check_repeats(world.recorded(), *world.final_choice);
     }
     CHECK(saved > 0);
@@ -134,10 +134,10 @@ TEST_CASE("of a raised budget the last evaluations are repeats too, and earlier 
         CHECK(world.run(plenty, 3));
 
         const search::Population recorded = world.recorded();
-        CHECK(recorded.settled() == static_cast<std::size_t>(budget));
+        CHECK(recorded.finished() == static_cast<std::size_t>(budget));
         CHECK(bred_of(recorded) == bred_before + (more > 12 ? more - 12 : 0));
         for (const search::Candidate& one : search::final_candidates(recorded, 4)) {
-            CHECK(one.settled >= 3);
+            CHECK(one.finished >= 3);
         }
         CHECK(search::winner_of(search::final_candidates(recorded, 4), *world.final_choice) != nullptr);
     }
@@ -155,10 +155,10 @@ TEST_CASE("a budget raised within the final choice: the search goes on, then com
     CHECK(world.run(plenty, 4));
 
     const search::Population recorded = world.recorded();
-    CHECK(recorded.settled() == 50);
+    CHECK(recorded.finished() == 50);
     CHECK(bred_of(recorded) > 20);
     for (const search::Candidate& one : search::final_candidates(recorded, 2)) {
-        CHECK(one.settled >= 5);
+        CHECK(one.finished >= 5);
     }
 }
 
@@ -174,7 +174,7 @@ TEST_CASE("without a final choice at a later start its unfinished repeats are en
 
     CHECK(world.run(plenty));
 
-    CHECK(world.recorded().settled() == 30);
+    CHECK(world.recorded().finished() == 30);
     CHECK(bred_of(world.recorded()) == 30 - known);
 }
 
@@ -191,13 +191,13 @@ TEST_CASE("of few different genomes each is repeated the more often, and where n
     none.final_choice = {8, 3};
     CHECK(none.run(plenty));
 
-    CHECK(few.recorded().settled() == 50);
+    CHECK(few.recorded().finished() == 50);
     const auto repeats = repeats_of(few.recorded());
     CHECK(repeats.size() == 2);
     for (const auto& [id, count] : repeats) {
         CHECK(count == 12);
     }
-    CHECK(none.recorded().settled() == 50);
+    CHECK(none.recorded().finished() == 50);
     CHECK(repeats_of(none.recorded()).empty());
 }
 

@@ -39,8 +39,8 @@ TEST_CASE("all leaders stop once the first evaluations failed, on any number of 
         REQUIRE(world.run(plenty));
 
         check_all_stopped(world);
-        CHECK(world.recorded().settled() >= 8);
-        CHECK(world.recorded().settled() <= static_cast<std::size_t>(8 + 3 * workers * slots));
+        CHECK(world.recorded().finished() >= 8);
+        CHECK(world.recorded().finished() <= static_cast<std::size_t>(8 + 3 * workers * slots));
         REQUIRE(world.archive_->events.size() == 1);
         CHECK(world.archive_->events[0].kind == "stop");
         CHECK(world.archive_->events[0].text.starts_with("given up, as "));
@@ -55,7 +55,7 @@ TEST_CASE("failures that take no time use no more of the budget") {
     REQUIRE(world.run(plenty));
 
     check_all_stopped(world);
-    CHECK(world.recorded().settled() <= 8 + 3 * 4);
+    CHECK(world.recorded().finished() <= 8 + 3 * 4);
 }
 
 TEST_CASE("one result of any start is enough for the search to go on to its end") {
@@ -77,10 +77,10 @@ TEST_CASE("a later start tries as many again, and goes on if the cause is fixed"
     World world = failing_world(2, 1);
     world.retries = 1;
     REQUIRE(world.run(plenty));
-    const std::size_t first = world.recorded().settled();
+    const std::size_t first = world.recorded().finished();
     REQUIRE(world.run(plenty, 3));
     check_all_stopped(world);
-    const std::size_t second = world.recorded().settled();
+    const std::size_t second = world.recorded().finished();
     CHECK(second >= first + 8);
     CHECK(second <= first + 8 + 3 * 3);
 
@@ -100,7 +100,7 @@ TEST_CASE("giving up: kills at any moment change nothing") {
         REQUIRE(world.run(plenty, 3));
 
         check_all_stopped(world);
-        CHECK(world.recorded().settled() < 40 + 8);
+        CHECK(world.recorded().finished() < 40 + 8);
     }
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("a budget that ends with the failures is used up, not given up; none n
         }
         REQUIRE(world.run(plenty));
         CHECK(world.workers_[0]->exit_reason() == ExitReason::complete);
-        CHECK(world.recorded().settled() == 8);
+        CHECK(world.recorded().finished() == 8);
     }
 
     World world = failing_world(2, 1);
@@ -122,7 +122,7 @@ TEST_CASE("a budget that ends with the failures is used up, not given up; none n
     world.budget_ = evaluations(100);
     REQUIRE(world.run(plenty));
     CHECK(world.workers_[0]->exit_reason() == ExitReason::complete);
-    CHECK(world.recorded().settled() == 100);
+    CHECK(world.recorded().finished() == 100);
 }
 
 }  // namespace finch::island

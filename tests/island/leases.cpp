@@ -148,7 +148,7 @@ TEST_CASE("a budget of generations counts each result in the start that trained 
 }
 
 TEST_CASE(
-    "leases are held back until everybody is settled, then each names one of the best; what is bred is the rest") {
+    "leases are held back until everybody is finished, then each names one of the best; what is bred is the rest") {
     Budget budget;
     budget.evaluations = 13;
     search::Population population = population_of({4, 3});

@@ -34,7 +34,7 @@ TEST_CASE(
         CHECK(world.run(plenty, 5));
 
         const search::Population recorded = world.recorded();
-        CHECK(recorded.settled() == 160);
+        CHECK(recorded.finished() == 160);
         CHECK(world.workers_[0]->population() == recorded);
         for (int worker = 0; worker < 5; ++worker) {
             const int island = worker % 2;

@@ -69,7 +69,7 @@ TEST_CASE("stopped at any moment and resumed on other workers, each guess is bre
         CHECK(world.run(plenty, 4));
 
         CHECK(given(world.recorded()).size() == 23);
-        CHECK(world.recorded().settled() == 200);
+        CHECK(world.recorded().finished() == 200);
         for (const auto& [guess, count] : given(world.recorded())) {
             CHECK(count == 1);
         }
@@ -143,7 +143,7 @@ TEST_CASE("no genome that violates a constraint is trained, and all are canonica
     CHECK(world.run(plenty));
 
     const search::Population recorded = world.recorded();
-    CHECK(recorded.settled() == 150);
+    CHECK(recorded.finished() == 150);
     for (const auto& [id, individual] : recorded.individuals()) {
         CHECK(individual.outcome == search::Outcome::evaluated);
         CHECK((individual.genome[0] <= -4.9 || individual.genome[0] > 4.95));
@@ -164,7 +164,7 @@ TEST_CASE("first points of screened and auto that are ruled out are drawn anew a
         CHECK(world.run(plenty));
 
         const search::Population recorded = world.recorded();
-        CHECK(recorded.settled() == 60);
+        CHECK(recorded.finished() == 60);
         for (const auto& [id, individual] : recorded.individuals()) {
             CHECK(individual.outcome == search::Outcome::evaluated);
             CHECK((individual.genome[0] <= 0 && individual.genome[1] > 0));

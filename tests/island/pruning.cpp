@@ -68,7 +68,7 @@ TEST_CASE("halving on several workers: one in three goes on, the budget is exact
     };
     const search::Population population = searched();
 
-    CHECK(population.settled() == 240);
+    CHECK(population.finished() == 240);
     check_rungs(population, {1, 3});
     std::size_t at_first = 0;
     for (const auto& [id, individual] : population.individuals()) {
@@ -89,7 +89,7 @@ TEST_CASE("median and curve on several workers end trainings, and never all") {
         CHECK(world.run(plenty));
 
         const search::Population population = world.recorded();
-        CHECK(population.settled() == 120);
+        CHECK(population.finished() == 120);
         CHECK(count(population, search::Outcome::pruned) > 20);
         CHECK(count(population, search::Outcome::evaluated) >= 5);
         if (std::holds_alternative<search::MedianOptions>(rule)) {
@@ -139,7 +139,7 @@ TEST_CASE("a run that is killed again and again compares with all that came to a
     CHECK(world.run(plenty));
 
     const search::Population after = world.recorded();
-    CHECK(after.settled() == 300);
+    CHECK(after.finished() == 300);
     CHECK(after.unfinished().empty());
     CHECK(seen_unfinished.size() >= 3);
     check_rungs(after, {1, 3});
@@ -186,7 +186,7 @@ TEST_CASE("evaluations without a finite loss are recorded as every reader accept
         CHECK(world.run(plenty));
 
         const search::Population all = world.recorded();
-        CHECK(all.settled() == 60);
+        CHECK(all.finished() == 60);
         for (const auto& [id, individual] : all.individuals()) {
             CHECK_FALSE(search::problem_of(individual, plane()));
             CHECK(individual.ranks_by_loss() == (individual.genome[0] <= 0));

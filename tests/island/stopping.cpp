@@ -46,7 +46,7 @@ TEST_CASE("a budget of hours ends the run, also where world rank 0 has long noth
 
     CHECK(world.now_ > 1 + 3.6);
     CHECK(world.now_ < 1 + 3.7);
-    CHECK(world.recorded().settled() == 2);
+    CHECK(world.recorded().finished() == 2);
     CHECK(world.recorded().unfinished().size() == 3);
     // Each of the three that see it tells world rank 0, which tells the four others once.
     CHECK(world.messages_to_others(search::Record(search::Halt{}).index()) <= 3 + 4);
@@ -100,14 +100,14 @@ TEST_CASE("generations over changing layouts: each start uses the share that is 
     world.stop = StopRequest::orderly;
     CHECK(world.go_on(plenty));
     world.stop = StopRequest::none;
-    const auto first = static_cast<double>(world.recorded().settled());
+    const auto first = static_cast<double>(world.recorded().finished());
     CHECK(first > 4);
     CHECK(first < 40);
 
     CHECK(world.run(plenty, 2));
 
     CHECK(world.recorded().unfinished().empty());
-    CHECK(world.recorded().settled() == static_cast<std::size_t>(first + std::round(20 * (1 - first / 40))));
+    CHECK(world.recorded().finished() == static_cast<std::size_t>(first + std::round(20 * (1 - first / 40))));
 }
 
 TEST_CASE("the stop begins when a snapshot, the archive and 5 s are left") {
@@ -218,7 +218,7 @@ TEST_CASE("leaders that only wait for the last training give signs of life") {
 
     CHECK(world.go_on(100000, 0.9));
 
-    CHECK(world.recorded().settled() == 3);
+    CHECK(world.recorded().finished() == 3);
 }
 
 TEST_CASE("an orderly stop saves what runs, all leave, and the next start goes on with it") {
@@ -237,7 +237,7 @@ TEST_CASE("an orderly stop saves what runs, all leave, and the next start goes o
 
         CHECK(world.run(plenty));
 
-        CHECK(world.recorded().settled() == 100);
+        CHECK(world.recorded().finished() == 100);
         CHECK(world.recorded().unfinished().empty());
     }
     CHECK(unfinished > 0);

@@ -30,11 +30,11 @@ TEST_CASE("a journal that cannot be synced stops the run in order, and the next 
             CHECK(world.workers_[worker]->exit_reason() ==
                   (worker == victim ? ExitReason::storage : ExitReason::stopped));
         }
-        CHECK(world.recorded().settled() > 0);
-        CHECK(world.recorded().settled() < 500);
+        CHECK(world.recorded().finished() > 0);
+        CHECK(world.recorded().finished() < 500);
         CHECK(world.run(plenty));
 
-        CHECK(world.recorded().settled() == 500);
+        CHECK(world.recorded().finished() == 500);
         CHECK(world.recorded().unfinished().empty());
     }
 }
@@ -49,7 +49,7 @@ TEST_CASE("a sync that fails once all is trained is a warning: what is there was
     CHECK(world.go_on(plenty));
 
     CHECK(world.workers_[0]->exit_reason() == ExitReason::complete);
-    CHECK(world.recorded().settled() == 20);
+    CHECK(world.recorded().finished() == 20);
     CHECK(world.observer_.warnings.front().find("fdatasync") != std::string::npos);
 }
 

@@ -18,8 +18,8 @@ TEST_CASE("every budget of evaluations is used exactly, with any exchange, and a
 
             CHECK(world.run(plenty));
 
-            CHECK(world.recorded().settled() == static_cast<std::size_t>(budget));
-            CHECK(world.workers_[0]->population().settled() == static_cast<std::size_t>(budget));
+            CHECK(world.recorded().finished() == static_cast<std::size_t>(budget));
+            CHECK(world.workers_[0]->population().finished() == static_cast<std::size_t>(budget));
             for (const auto& worker : world.workers_) {
                 CHECK(worker->exit_reason() == ExitReason::complete);
             }
@@ -92,7 +92,7 @@ TEST_CASE(
             }
         }
         CHECK(world.run(plenty, 4));
-        CHECK(world.recorded().settled() == 120);
+        CHECK(world.recorded().finished() == 120);
         CHECK(world.recorded().size() == 120);
     }
 }
@@ -120,7 +120,7 @@ TEST_CASE("several slots hold several individuals at once") {
 
     CHECK(world.run(plenty));
 
-    CHECK(world.recorded().settled() == 40);
+    CHECK(world.recorded().finished() == 40);
 }
 
 TEST_CASE("a resumed individual belongs to its island of birth, whoever trains it") {
@@ -178,7 +178,7 @@ TEST_CASE("an individual whose process died trains with nothing beside it in its
 
     CHECK(world.run(plenty));
 
-    CHECK(world.recorded().settled() == 6);
+    CHECK(world.recorded().finished() == 6);
     const auto& evaluator = *world.evaluators_[0];
     CHECK(evaluator.beside.at(suspect.id) == 0);
     CHECK(evaluator.started.size() > 2);
@@ -210,7 +210,7 @@ TEST_CASE("one at a time: the unfinished go on alone in the whole run, then ever
         CHECK(at_first_breeding.find(individual->id)->finished_training());
     }
     CHECK(world.go_on(plenty));
-    CHECK(world.recorded().settled() == 40);
+    CHECK(world.recorded().finished() == 40);
     // Worker 0, of island 0, trained them all; the leaders of the other island know theirs.
     for (const search::Individual* individual : before.unfinished()) {
         for (const int worker : {1, 3}) {
@@ -233,7 +233,7 @@ TEST_CASE("a genome whose network cannot exist is bred again, and recorded as fa
     for (const auto& [id, individual] : bred.individuals()) {
         CHECK(individual.genome[0] > 0);
     }
-    CHECK(none.recorded().settled() == 3);
+    CHECK(none.recorded().finished() == 3);
     CHECK(none.recorded().best() == nullptr);
 }
 
@@ -245,7 +245,7 @@ TEST_CASE("every island breeds with its own propagator, also after a resume with
     CHECK(world.run(plenty));
 
     const search::Population recorded = world.recorded();
-    CHECK(recorded.settled() == 200);
+    CHECK(recorded.finished() == 200);
     std::map<std::pair<std::uint32_t, int>, std::set<search::Operator>> operators;
     for (const auto& [id, individual] : recorded.individuals()) {
         operators[{id.restart(), individual.island}].insert(individual.bred_by);
@@ -288,7 +288,7 @@ TEST_CASE("after kills and resumes every leader breeds as one who has read the r
         }
         CHECK(world.run(plenty));
         const search::Population recorded = world.recorded();
-        CHECK(static_cast<int>(recorded.settled()) == budget);
+        CHECK(static_cast<int>(recorded.finished()) == budget);
         for (std::size_t worker = 0; worker < world.workers_.size(); ++worker) {
             const int island = static_cast<int>(worker) % 2;
             const auto bred_from = [&](const search::Population& population) {

@@ -196,7 +196,7 @@ TEST_CASE("results in a journal count as those in the archive do") {
 
     report::Status status = report::status(run.directory);
 
-    CHECK(status.settled == 2);
+    CHECK(status.finished == 2);
     CHECK(status.unfinished == 1);
     CHECK(status.budget_evaluations == 200);
     REQUIRE(status.best);

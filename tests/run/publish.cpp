@@ -183,20 +183,20 @@ TEST_CASE("a library that fails while the test set is measured ends no run: it i
     CHECK(log.text().find("test accuracy") != std::string::npos);
 }
 
-TEST_CASE("snapshots of trainings that are settled go, with their predecessors; those of others stay") {
+TEST_CASE("snapshots of trainings that are finished go, with their predecessors; those of others stay") {
     World world;
-    const search::Individual settled = evaluated(3, 0.25);
+    const search::Individual finished = evaluated(3, 0.25);
     const search::Individual unfinished = individual(4);
     const search::Individual unknown = individual(5);
-    for (const search::Individual& one : {settled, unfinished, unknown}) {
+    for (const search::Individual& one : {finished, unfinished, unknown}) {
         testing::put_contents(world.directory.training(one.id), "a snapshot");
         testing::put_contents(world.directory.training(one.id).string() + previous_suffix, "the one before");
     }
 
-    remove_settled_trainings(world.directory, population_of({settled, unfinished}));
+    remove_finished_trainings(world.directory, population_of({finished, unfinished}));
 
     for (const auto& [one, stays] :
-         {std::pair{settled, false}, std::pair{unfinished, true}, std::pair{unknown, true}}) {
+         {std::pair{finished, false}, std::pair{unfinished, true}, std::pair{unknown, true}}) {
         CAPTURE(one.id.value);
         CHECK(std::filesystem::exists(world.directory.training(one.id)) == stays);
         CHECK(std::filesystem::exists(world.directory.training(one.id).string() + previous_suffix) == stays);

@@ -48,7 +48,7 @@ TEST_CASE("only the individual whose own process died is charged, and given up a
     CHECK(second[0].finished == 100);
     CHECK(second[0].problem.find("2 times") != std::string::npos);
     CHECK(population.merge(second[0]));
-    CHECK(population.settled() == 1);
+    CHECK(population.finished() == 1);
 }
 
 TEST_CASE("a fault of its own charges, whatever its other ranks say") {

@@ -107,9 +107,9 @@ TEST_CASE("of equal losses one that was trained is better than one that took the
     CHECK_FALSE(better(reused, trained));
     CHECK(better(reused, evaluated(1, 0.5)));
     CHECK(population.best()->id == trained.id);
-    CHECK(population.settled() == 2);
+    CHECK(population.finished() == 2);
     CHECK(population.evaluations() == 1);
-    CHECK(population.settled_on(0) == 1);
+    CHECK(population.finished_on(0) == 1);
 }
 
 TEST_CASE("of another run's individuals those count whose result is that of their genes alone") {

@@ -228,7 +228,7 @@ TEST_CASE("individuals without a loss cost nothing but their turn") {
             individual.finished = i;
             population.merge(individual);
         }
-        CHECK(population.settled() == 200);
+        CHECK(population.finished() == 200);
     }
 }
 

@@ -65,7 +65,7 @@ TEST_CASE("mean and deviation are those of the repeats that have a loss") {
 
     CHECK(one.mean == 3.5);
     CHECK(one.deviation == doctest::Approx(1.5 * std::sqrt(2.0)));
-    CHECK(one.settled == 3);
+    CHECK(one.finished == 3);
     CHECK(one.failed == 1);
     CHECK(one.repeats.size() == 4);
     CHECK(std::isnan(final_candidates(population_of({first}), 1).front().mean));
@@ -131,8 +131,8 @@ TEST_CASE("a repeat belongs to no island, and is counted") {
 
     population.merge(repeat(1, first, 0.01));
 
-    CHECK(population.settled() == 2);
-    CHECK(population.settled_on(0) == 1);
+    CHECK(population.finished() == 2);
+    CHECK(population.finished_on(0) == 1);
     CHECK(population.changes(0).size() == 1);
     CHECK(population.active(0) == 1);
     CHECK(population.best(0, 5).size() == 1);

@@ -237,7 +237,7 @@ TEST_CASE("under migration a fold knows those that live there now or were born t
     for (std::uint64_t seed = 0; seed < interleavings() / 10; ++seed) {
         CAPTURE(seed);
         RandomStream random(seed, Purpose::test, 5);
-        Population settled(ExchangeKind::migration, 3);
+        Population finished(ExchangeKind::migration, 3);
         std::vector<Record> records;
         for (Individual& one : results(40, seed)) {
             one.island = static_cast<std::int32_t>(random.below(3));
@@ -247,8 +247,8 @@ TEST_CASE("under migration a fold knows those that live there now or were born t
                 home = static_cast<std::int32_t>((home + 1 + static_cast<int>(random.below(2))) % 3);
                 records.emplace_back(Move{one, {version, 0, home}});
             }
-            settled.merge(one.id, {moves, 0, home});
-            settled.merge(one);
+            finished.merge(one.id, {moves, 0, home});
+            finished.merge(one);
             records.emplace_back(Result{one});
         }
         Population moved(ExchangeKind::migration, 3);
@@ -261,8 +261,8 @@ TEST_CASE("under migration a fold knows those that live there now or were born t
         }
 
         Fold<Chain> straight_fold{Chain{}};
-        CHECK(fold.over(moved, 0).value == straight_fold.over(settled, 0).value);
-        CHECK(moved == settled);
+        CHECK(fold.over(moved, 0).value == straight_fold.over(finished, 0).value);
+        CHECK(moved == finished);
     }
 }
 

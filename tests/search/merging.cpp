@@ -128,15 +128,15 @@ std::vector<Id> active_by_definition(const Population& population, int island) {
 }
 
 void check_against_definition(const Population& population) {
-    std::size_t settled = 0;
+    std::size_t finished = 0;
     std::vector<Id> unfinished;
     for (const auto& [id, individual] : population.individuals()) {
-        settled += individual.finished_training() ? 1 : 0;
+        finished += individual.finished_training() ? 1 : 0;
         if (!individual.finished_training()) {
             unfinished.push_back(id);
         }
     }
-    CHECK(population.settled() == settled);
+    CHECK(population.finished() == finished);
     CHECK(ids(population.unfinished()) == unfinished);
     for (int island = 0; island < population.islands(); ++island) {
         const auto expected = active_by_definition(population, island);

@@ -42,25 +42,25 @@ TEST_CASE("a started individual is unfinished until its result comes, and not ag
     Population population(ExchangeKind::none, 1);
 
     CHECK(population.merge(Record{Started{bred(1)}}));
-    CHECK(population.settled() == 0);
+    CHECK(population.finished() == 0);
     CHECK(ids(population.unfinished()) == std::vector{bred(1).id});
     CHECK(population.active(0) == 0);
     CHECK(population.merge(Record{Result{evaluated(1, 0.5)}}));
     CHECK_FALSE(population.merge(Record{Started{bred(1)}}));
 
-    CHECK(population.settled() == 1);
+    CHECK(population.finished() == 1);
     CHECK(population.size() == 1);
     CHECK(population.unfinished().empty());
     CHECK(population.best()->loss == 0.5);
 }
 
-TEST_CASE("what failed counts as settled but is never active") {
+TEST_CASE("what failed counts as finished but is never active") {
     Population population(ExchangeKind::pollination, 2);
     population.merge(ended(1, Outcome::failed, -1));
     population.merge(evaluated(2, Individual::not_measured));
     population.merge(ended(3, Outcome::diverged, 0));
 
-    CHECK(population.settled() == 3);
+    CHECK(population.finished() == 3);
     CHECK(population.active(0) == 0);
     CHECK(population.best(0, 5).empty());
     CHECK(population.best() == nullptr);
@@ -191,7 +191,7 @@ TEST_CASE("a better-known outcome replaces the old one everywhere") {
 
         CHECK(population.best()->id == bred(2).id);
         CHECK(ids(population.best(0, 9)) == std::vector{bred(2).id, bred(1).id});
-        CHECK(population.settled() == 2);
+        CHECK(population.finished() == 2);
     }
 }
 

@@ -94,7 +94,7 @@ inline Found search_for(const PropagatorOptions& options, const Space& space, co
         if (born < evaluations) {
             Individual individual;
             individual.id = Id::make(0, 0, static_cast<std::uint32_t>(born + 1));
-            Stage stage{.budget_used = static_cast<double>(population.settled()) / static_cast<double>(evaluations),
+            Stage stage{.budget_used = static_cast<double>(population.finished()) / static_cast<double>(evaluations),
                         .evaluations = evaluations,
                         .workers = in_flight,
                         .births = static_cast<std::uint64_t>(born),

@@ -40,24 +40,24 @@ def main():
     arguments = parser.parse_args()
 
     final, unfinished = read(arguments.archive)
-    settled = {name: row for name, row in final.items() if row["outcome"] != unfinished}
+    finished = {name: row for name, row in final.items() if row["outcome"] != unfinished}
     problems = []
-    if len(settled) != arguments.evaluations:
-        problems.append(f"{len(settled)} individuals have an outcome, the budget is {arguments.evaluations}")
-    if len(final) != len(settled):
-        problems.append(f"{len(final) - len(settled)} individuals are still unfinished")
+    if len(finished) != arguments.evaluations:
+        problems.append(f"{len(finished)} individuals have an outcome, the budget is {arguments.evaluations}")
+    if len(final) != len(finished):
+        problems.append(f"{len(final) - len(finished)} individuals are still unfinished")
     carried = 0
     for path in arguments.earlier:
         for name, row in read(path)[0].items():
             if row["outcome"] == unfinished:
-                carried += name in settled
+                carried += name in finished
             elif name not in final:
                 problems.append(f"{name} of {path} is lost")
             elif not same(row, final[name]):
                 problems.append(f"{name} of {path} has changed: {row} -> {final[name]}")
     if arguments.carried and not carried:
         problems.append("no individual that was unfinished before was trained to its end later")
-    print("\n".join(problems) or f"{len(settled)} results, each once; {carried} went on after a stop")
+    print("\n".join(problems) or f"{len(finished)} results, each once; {carried} went on after a stop")
     return bool(problems)
 
 

@@ -120,7 +120,7 @@ public:
         }
         return told;
     }
-    void settled(const search::Individual&) override {}
+    void finished(const search::Individual&) override {}
     std::vector<search::Individual> checkpoint() override {
         ++checkpoints;
         on_checkpoint();
@@ -199,7 +199,7 @@ public:
 
 class SilentObserver : public island::Observer {
 public:
-    void settled(const search::Individual&, const search::Population&) override { ++heard; }
+    void finished(const search::Individual&, const search::Population&) override { ++heard; }
     void tick(const search::Population&) override {}
     void said(const std::string& text) override { sayings.push_back(text); }
     void warned(const std::string& text) override { warnings.push_back(text); }

@@ -37,7 +37,7 @@ public:
     [[nodiscard]] bool wants_soon() const override;
     void start(search::Individual individual) override;
     [[nodiscard]] std::vector<search::Individual> advance() override;
-    void settled(const search::Individual& individual) override;
+    void finished(const search::Individual& individual) override;
     [[nodiscard]] std::vector<search::Individual> checkpoint() override;
     [[nodiscard]] double checkpoint_seconds() const override { return checkpoint_seconds_; }
     [[nodiscard]] bool next_may_be_long() const override;

@@ -29,7 +29,7 @@ public:
 
     void start(search::Individual individual) override;
     [[nodiscard]] std::vector<search::Individual> advance() override;
-    void settled(const search::Individual& individual) override;
+    void finished(const search::Individual& individual) override;
     /// Programs save by themselves.
     [[nodiscard]] std::vector<search::Individual> checkpoint() override { return {}; }
     [[nodiscard]] std::vector<search::Individual> stop() override;

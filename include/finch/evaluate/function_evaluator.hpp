@@ -16,7 +16,7 @@ public:
     void start(search::Individual individual) override;
     [[nodiscard]] std::vector<search::Individual> advance() override;
     [[nodiscard]] std::vector<search::Individual> take_progress() override { return {}; }
-    void settled(const search::Individual&) override {}
+    void finished(const search::Individual&) override {}
     [[nodiscard]] std::vector<search::Individual> checkpoint() override { return {}; }
     [[nodiscard]] double checkpoint_seconds() const override { return 0; }
 

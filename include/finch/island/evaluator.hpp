@@ -30,7 +30,7 @@ public:
     /// an epoch that a budget counts: as they are now, unfinished.
     [[nodiscard]] virtual std::vector<search::Individual> take_progress() { return {}; }
     /// Called once the record of `individual` is written: what was kept of its training can go.
-    virtual void settled(const search::Individual& individual) = 0;
+    virtual void finished(const search::Individual& individual) = 0;
     /// Whether a slot is free now or will be within some lease_ahead_seconds: time to ask for a lease.
     [[nodiscard]] virtual bool wants_soon() const = 0;
     /// Saves everything that runs, so that a later start can go on with it. Returns those that were saved, with the

@@ -19,7 +19,7 @@ struct EarlierStart {
 };
 
 /// World rank 0's side of the exact budget: leases evaluations. Nothing about leases is stored: what remains is the
-/// budget less what is settled and less the unfinished that go on. The last of it is held back for a final choice: what
+/// budget less what is finished and less the unfinished that go on. The last of it is held back for a final choice: what
 /// remains is small enough only after all other evaluations. Pure logic.
 class LeaseServer {
 public:
@@ -28,7 +28,7 @@ public:
     LeaseServer(const Budget& budget, const search::Population& population, std::span<const EarlierStart> earlier,
                 std::span<const std::int64_t> dealt, std::optional<search::FinalChoice> final_choice = {});
 
-    /// Begins the final choice if it is due: all other leases were given, and are settled in `population`, which is all
+    /// Begins the final choice if it is due: all other leases were given, and are finished in `population`, which is all
     /// that is known. How many evaluations it begins with; 0: it does not begin now.
     std::int64_t begin_final_choice(const search::Population& population);
     /// Whether every request has to wait for it.
@@ -59,7 +59,7 @@ private:
 };
 
 /// How many individuals each worker may still breed under a budget of `generations`, where worker w goes on with
-/// `dealt[w]` unfinished ones. The earlier starts used, each, the share settled ÷ (generations × workers) of the
+/// `dealt[w]` unfinished ones. The earlier starts used, each, the share finished ÷ (generations × workers) of the
 /// budget; what is left of it, times generations × workers now, is dealt out so that all workers evaluate equally many.
 [[nodiscard]] std::vector<std::int64_t> generation_quotas(std::int64_t generations,
                                                           const search::Population& population,

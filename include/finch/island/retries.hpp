@@ -18,7 +18,7 @@ public:
     /// Those of earlier starts that were not tried again yet: each `count`-th of the island's, from the `place`-th on.
     void recall(const search::Population& population, int island, std::size_t place, std::size_t count);
     /// Hears of an individual that has ended.
-    void settled(const search::Individual& individual, const search::Population& population);
+    void finished(const search::Individual& individual, const search::Population& population);
     /// The next to be tried again.
     [[nodiscard]] std::optional<search::Id> take();
 

@@ -77,7 +77,7 @@ struct WorkerOptions {
 class Observer {
 public:
     virtual ~Observer() = default;
-    virtual void settled(const search::Individual& individual, const search::Population& population) = 0;
+    virtual void finished(const search::Individual& individual, const search::Population& population) = 0;
     virtual void tick(const search::Population& population) = 0;  ///< often; between the steps
     virtual void said(const std::string& text) = 0;               ///< an event that a user wants to read
     virtual void warned(const std::string& text) = 0;
@@ -88,7 +88,7 @@ public:
 /// on world rank 0, an orderly stop because no evaluation gives a result.
 enum class ExitReason { complete, stopped, urgent, storage, gave_up };
 
-/// The asynchronous life of a worker, on its leader: receive, breed, advance, settle, exchange, stop. No thread, and
+/// The asynchronous life of a worker, on its leader: receive, breed, advance, finish, exchange, stop. No thread, and
 /// nothing in it waits. `archive` is given on world rank 0 alone, which is the archivist.
 class Worker {
 public:
@@ -115,7 +115,7 @@ private:
     void live();
     void fill_slots();
     void start(search::Individual individual);
-    void settle(search::Individual individual);
+    void finish(search::Individual individual);
     void tell_progress();
     void exchange(const search::Individual& after);
     void leave();

@@ -17,7 +17,7 @@ namespace finch::report {
 struct Status {
     RunState state = RunState::interrupted;
     std::string run;                         ///< the run directory
-    std::size_t settled = 0;                 ///< evaluations that have ended
+    std::size_t finished = 0;                 ///< evaluations that have ended
     std::size_t unfinished = 0;              ///< individuals in training
     std::int64_t budget_evaluations = -1;    ///< −1: none
     std::int64_t epochs = 0;                 ///< that all individuals trained
@@ -29,7 +29,7 @@ struct Status {
     /// Names the run and how often it was started, as "00c0ffee00c0ffee/3"; "none" where no start came to record
     /// itself.
     std::string start = "none";
-    /// Grows with every result and every saved training: the settled, and of each unfinished individual the share of
+    /// Grows with every result and every saved training: the finished, and of each unfinished individual the share of
     /// its training that is saved. Failures do not count as long as the run has no result. (A little, and a bounded
     /// number of times, also with starts that only brought the program nearer to the individual which ends its
     /// processes.)

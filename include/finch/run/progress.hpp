@@ -16,7 +16,7 @@ public:
     /// `before`: what the run knew at this start.
     Progress(const config::Config& config, bool is_rank_zero, const search::Population& before, double hours_before);
 
-    void settled(const search::Individual& individual, const search::Population& population) override;
+    void finished(const search::Individual& individual, const search::Population& population) override;
     void tick(const search::Population& population) override;
     void said(const std::string& text) override;
     void warned(const std::string& text) override;
@@ -25,11 +25,11 @@ public:
 
 private:
     [[nodiscard]] std::string summary(const search::Population& population) const;
-    [[nodiscard]] std::string time_left(std::size_t settled) const;
+    [[nodiscard]] std::string time_left(std::size_t finished) const;
 
     const config::Config& config_;
     bool speaks_;
-    std::size_t settled_before_;
+    std::size_t finished_before_;
     double hours_before_;
     double began_;
     double last_line_ = 0;

@@ -34,8 +34,8 @@ bool publish_weights(const store::RunDirectory& directory, std::uint64_t run, co
 /// World rank 0 only. Removes the weights of all repeats but the best of each individual, which alone may be published.
 void remove_spare_weights(const store::RunDirectory& directory, const search::Population& population);
 
-/// World rank 0 only. Removes snapshots of individuals that are settled: a kill came between the record and the
+/// World rank 0 only. Removes snapshots of individuals that are finished: a kill came between the record and the
 /// removal, or the file system refused it.
-void remove_settled_trainings(const store::RunDirectory& directory, const search::Population& population);
+void remove_finished_trainings(const store::RunDirectory& directory, const search::Population& population);
 
 }  // namespace finch::run

@@ -32,7 +32,7 @@ inline constexpr int most_deaths = 2;
 [[nodiscard]] std::vector<Individual> charge_deaths(const Population& population, std::uint32_t restart,
                                                     const EndNotes& notes, bool one_at_a_time, double unix_seconds);
 
-/// How far the run is: settled individuals, shares of the unfinished, and a little for each recorded death, for a start
+/// How far the run is: finished individuals, shares of the unfinished, and a little for each recorded death, for a start
 /// that finds out who ends the process is no start in vain.
 [[nodiscard]] double progress_of(const Population& population);
 

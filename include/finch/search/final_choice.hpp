@@ -10,7 +10,7 @@
 namespace finch::search {
 
 /// The best of a search are evaluated again with fresh seeds: the smallest of many noisy losses is small by chance,
-/// too. The last evaluations of a budget, once all others are settled.
+/// too. The last evaluations of a budget, once all others are finished.
 struct FinalChoice {
     std::int64_t candidates = 8;
     std::int64_t repeats = 3;  ///< of each
@@ -22,8 +22,8 @@ struct FinalChoice {
 struct Candidate {
     const Individual* individual = nullptr;
     std::vector<const Individual*> repeats;  ///< best first; the unfinished are no better than the failed
-    std::int64_t settled = 0;                ///< of them
-    std::int64_t failed = 0;                 ///< of the settled: without a loss
+    std::int64_t finished = 0;                ///< of them
+    std::int64_t failed = 0;                 ///< of the finished: without a loss
     /// Of the repeats' losses, the candidate's own not among them. NaN without any.
     double mean = Individual::not_measured;
     /// Their standard deviation, by n − 1. NaN for fewer than two.
@@ -39,7 +39,7 @@ struct Candidate {
 [[nodiscard]] std::vector<Repeat> repeats_to_come(const Population& population, const FinalChoice& choice,
                                                   std::int64_t evaluations);
 
-/// Of candidates that all have `choice.repeats` settled repeats: the smallest mean, but first those of whom fewer
+/// Of candidates that all have `choice.repeats` finished repeats: the smallest mean, but first those of whom fewer
 /// failed. Null if one has fewer, or all failed.
 [[nodiscard]] const Candidate* winner_of(std::span<const Candidate> candidates, const FinalChoice& choice);
 

@@ -75,14 +75,14 @@ public:
     [[nodiscard]] std::vector<const Individual*> best(int island, std::size_t count) const;
     /// How many individuals are active on `island` and rank by loss.
     [[nodiscard]] std::size_t active(int island) const;
-    /// How many evaluations of individuals that were born on `island` are settled.
-    [[nodiscard]] std::size_t settled_on(int island) const { return at(island).settled; }
-    /// Epochs trained by those that were born on `island` and are settled.
+    /// How many evaluations of individuals that were born on `island` are finished.
+    [[nodiscard]] std::size_t finished_on(int island) const { return at(island).finished; }
+    /// Epochs trained by those that were born on `island` and are finished.
     [[nodiscard]] std::int64_t epochs_on(int island) const { return at(island).epochs; }
-    /// Those that were settled on `island`, came to it or left it, in the order in which this copy of the population
+    /// Those that were finished on `island`, came to it or left it, in the order in which this copy of the population
     /// heard of it; what was replaced stands there again. Only grows.
     [[nodiscard]] const std::vector<const Individual*>& changes(int island) const { return at(island).changes; }
-    /// Whether an individual is one of the island's results: settled and born there, or living there as an immigrant or
+    /// Whether an individual is one of the island's results: finished and born there, or living there as an immigrant or
     /// a copy.
     [[nodiscard]] bool is_result_of(const Individual& individual, int island) const;
     /// The best individual of all by its loss, or null.
@@ -98,7 +98,7 @@ public:
 
     [[nodiscard]] std::size_t size() const noexcept { return individuals_.size(); }
     /// Individuals whose training has ended, whatever the outcome.
-    [[nodiscard]] std::size_t settled() const noexcept { return settled_; }
+    [[nodiscard]] std::size_t finished() const noexcept { return finished_; }
     /// Of these, the ones whose result is their own.
     [[nodiscard]] std::size_t evaluations() const noexcept { return evaluations_; }
     [[nodiscard]] std::vector<const Individual*> unfinished() const;
@@ -124,8 +124,8 @@ private:
     class Island {
     public:
         std::size_t born = 0;
-        std::size_t settled = 0;  ///< evaluations of those born there
-        std::int64_t epochs = 0;  ///< of the settled
+        std::size_t finished = 0;  ///< evaluations of those born there
+        std::int64_t epochs = 0;  ///< of the finished
         std::vector<const Individual*> changes;
         mutable std::vector<const Individual*>
             ranked;  ///< the first members by all objectives, as far as anybody asked
@@ -178,7 +178,7 @@ private:
     std::size_t most_memberships_ = 0;             ///< beyond which unused ones are dropped
     std::vector<Island> islands_;
     std::set<Id> unfinished_;
-    std::size_t settled_ = 0;
+    std::size_t finished_ = 0;
     std::size_t evaluations_ = 0;
     std::int64_t epochs_ = 0;
 };

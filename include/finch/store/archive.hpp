@@ -39,7 +39,7 @@ constexpr auto fields_of(const Start*) {
         Field{"began", &Start::began, "Unix seconds"},
         Field{"seconds", &Start::seconds, "that it lasted, as far as is known"},
         Field{"progress", &Start::progress,
-              "of the run when it began: settled individuals and shares of the unfinished"},
+              "of the run when it began: finished individuals and shares of the unfinished"},
         Field{"silent_ends", &Start::silent_ends,
               "starts in a row right before it that brought nothing, and left no note of their end"},
         Field{"job", &Start::job, "number of its job in Slurm; empty: none"},

@@ -49,7 +49,7 @@ private:
         const double known =
             std::min(durations.results, static_cast<double>(ScreenedOptions{}.most_points)) + in_training;
         const double model = options_.model_seconds * known * known;
-        return population.settled_on(island) < static_cast<std::size_t>(options_.most_screened) &&
+        return population.finished_on(island) < static_cast<std::size_t>(options_.most_screened) &&
                (durations.timed == 0 || model * (1 + static_cast<double>(genes_) / genes_of_twice) <
                                             most_model_share * durations.seconds / durations.timed);
     }

@@ -185,8 +185,8 @@ void CmaEs::end_generation() {
     mean_ = (mean_ + sigma_ * step).cwiseMax(-beyond).cwiseMin(1 + beyond);
     path_sigma_ = (1 - c_sigma_) * path_sigma_ + std::sqrt(c_sigma_ * (2 - c_sigma_) * mu_eff_) * whitened(step);
     const double norm = path_sigma_.norm();
-    const double settled = std::sqrt(1 - std::pow(1 - c_sigma_, 2.0 * static_cast<double>(generation_)));
-    const bool may_grow = norm / settled < (1.4 + 2 / (n + 1)) * expected_norm_;
+    const double scale = std::sqrt(1 - std::pow(1 - c_sigma_, 2.0 * static_cast<double>(generation_)));
+    const bool may_grow = norm / scale < (1.4 + 2 / (n + 1)) * expected_norm_;
     path_c_ *= 1 - c_c_;
     if (may_grow) {
         path_c_ += std::sqrt(c_c_ * (2 - c_c_) * mu_eff_) * step;

@@ -48,7 +48,7 @@ void ChoiceShares::learn(std::size_t option, double rate) {
     shares_[option] += rate;
 }
 
-void ChoiceShares::settle() {
+void ChoiceShares::normalize() {
     double sum = 0;
     for (double& share : shares_) {
         share = std::max(share, least_);
@@ -167,7 +167,7 @@ void CmaState::learn_choices() {
                 shares_[choice].learn(static_cast<std::size_t>(option), rate * weights[i] / sum);
             }
         }
-        shares_[choice].settle();
+        shares_[choice].normalize();
     }
     generation_.clear();
 }

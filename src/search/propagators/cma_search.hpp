@@ -21,9 +21,9 @@ public:
     ChoiceShares(std::size_t options, std::size_t choices);
 
     [[nodiscard]] std::size_t draw(RandomStream& random) const;
-    /// Moves towards `option` by `rate`; settle() after the last of a generation.
+    /// Moves towards `option` by `rate`; normalize() after the last of a generation.
     void learn(std::size_t option, double rate);
-    void settle();
+    void normalize();
     [[nodiscard]] const std::vector<double>& shares() const noexcept { return shares_; }
 
 private:

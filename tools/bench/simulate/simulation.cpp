@@ -72,7 +72,7 @@ private:
 
 class StrictObserver : public island::Observer {
 public:
-    void settled(const search::Individual&, const search::Population&) override {}
+    void finished(const search::Individual&, const search::Population&) override {}
     void tick(const search::Population&) override {}
     void said(const std::string&) override {}
     void warned(const std::string& text) override { throw Error("in a simulated run: " + text); }

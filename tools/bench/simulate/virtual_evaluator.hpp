@@ -21,7 +21,7 @@ public:
     [[nodiscard]] bool wants_soon() const override;
     void start(search::Individual individual) override;
     [[nodiscard]] std::vector<search::Individual> advance() override;
-    void settled(const search::Individual&) override {}
+    void finished(const search::Individual&) override {}
     [[nodiscard]] std::vector<search::Individual> checkpoint() override { return {}; }
     [[nodiscard]] double checkpoint_seconds() const override { return 0; }
     void dismiss() override {}
