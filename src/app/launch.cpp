@@ -79,7 +79,7 @@ int on_all_ranks(int argc, char** argv, const std::function<int(comm::Session&)>
         }
         code = exit_input;
     } catch (const std::exception& error) {
-        cluster::note_end(cluster::EndKind::excused);  // unless it was a training's fault, which was noted before
+        cluster::note_end(cluster::ExitCause::external);  // unless it was a training's fault, which was noted before
         complain(fmt::format("rank {}: {}", session.world_rank(), error.what()));
         std::fflush(nullptr);
         MPI_Abort(MPI_COMM_WORLD, exit_fault);

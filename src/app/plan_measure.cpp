@@ -19,7 +19,7 @@
 #include "finch/run/load_data.hpp"
 #include "finch/run/on_every_rank.hpp"
 #include "finch/run/startup.hpp"
-#include "finch/search/beginning.hpp"
+#include "finch/search/initial_design.hpp"
 #include "finch/train/timing.hpp"
 
 #include <algorithm>
@@ -100,13 +100,13 @@ bool can_exist(const config::Config& config, const search::Genome& genome, const
 /// A latin hypercube, so that few genomes say much of all; random ones in the place of those that cannot exist.
 std::vector<search::Genome> sample_of(const config::Config& config, const data::Dataset& images) {
     constexpr std::uint32_t most_attempts = 1000;
-    const search::Beginning beginning{
+    const search::InitialDesign initial_design{
         .space = config.space, .start = search::Start::latin, .points = random_genomes, .seed = config.seed};
     RandomStream random(config.seed, Purpose::start, 1);
     std::vector<search::Genome> genomes;
     for (std::uint32_t point = 0; point < random_genomes; ++point) {
         for (std::uint32_t attempt = 0; attempt < most_attempts; ++attempt) {
-            search::Genome genome = beginning.open(point, attempt, random).genome;
+            search::Genome genome = initial_design.open(point, attempt, random).genome;
             if (can_exist(config, genome, images)) {
                 genomes.push_back(std::move(genome));
                 break;

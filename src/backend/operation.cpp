@@ -18,11 +18,11 @@ bool backward_reads_output(const OperationShape& shape) noexcept {
         shape);
 }
 
-std::int64_t kept_floats(const OperationShape& shape) noexcept {
+std::int64_t saved_floats(const OperationShape& shape) noexcept {
     return std::visit(
         [](const auto& known) -> std::int64_t {
-            if constexpr (requires { known.kept_floats(); }) {
-                return known.kept_floats();
+            if constexpr (requires { known.saved_floats(); }) {
+                return known.saved_floats();
             } else {
                 return 0;
             }

@@ -21,7 +21,7 @@ struct Cell {
     std::uint32_t magic = 0;
     std::uint32_t restart = 0;
     std::int32_t worker = 0;
-    EndKind kind = EndKind::none;
+    ExitCause kind = ExitCause::none;
 };
 static_assert(sizeof(Cell) == 16);
 constexpr std::uint32_t magic = 0x444E4546;  // "FEND"
@@ -41,7 +41,7 @@ static_assert(std::atomic<bool>::is_always_lock_free);
 
 /// Leaves the note, then lets the signal do what it did before: by the same instruction again, or by raise.
 extern "C" void finch_on_fatal_signal(int signal) {
-    note_end(EndKind::guilty);
+    note_end(ExitCause::own_fault);
     for (std::size_t i = 0; i < fatal_signals.size(); ++i) {
         if (fatal_signals[i] == signal) {
             ::sigaction(signal, &note.before[i], nullptr);
@@ -60,7 +60,7 @@ void keep_end_notes(const std::filesystem::path& path, int rank, std::uint32_t r
     }
     note.file = file.release();
     note.offset = static_cast<off_t>(sizeof(Cell)) * rank;
-    note.cell = {magic, restart, worker, EndKind::none};
+    note.cell = {magic, restart, worker, ExitCause::none};
     has_noted = false;
     for (std::size_t i = 0; i < fatal_signals.size(); ++i) {
         struct sigaction action {};
@@ -73,7 +73,7 @@ void keep_end_notes(const std::filesystem::path& path, int rank, std::uint32_t r
     }
 }
 
-void note_end(EndKind kind) noexcept {
+void note_end(ExitCause kind) noexcept {
     if (has_noted.exchange(true)) {
         return;
     }
@@ -93,7 +93,7 @@ std::vector<EndNote> read_end_notes(const std::filesystem::path& path, std::uint
     }
     Cell cell;
     while (::read(file.get(), &cell, sizeof cell) == static_cast<ssize_t>(sizeof cell)) {
-        if (cell.magic == magic && cell.restart == restart && cell.kind != EndKind::none) {
+        if (cell.magic == magic && cell.restart == restart && cell.kind != ExitCause::none) {
             notes.push_back({cell.restart, cell.worker, cell.kind});
         }
     }

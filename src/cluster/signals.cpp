@@ -78,7 +78,7 @@ void raise_request(StopRequest request) noexcept {
 }
 
 extern "C" void finch_on_stop_signal(int signal) {
-    note_end(EndKind::excused);
+    note_end(ExitCause::external);
     const bool again = stop_request() != StopRequest::none;
     const bool urgent = signal == SIGTERM || (signal == SIGINT && again);
     state.taken = signal;

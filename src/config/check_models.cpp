@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t most_corners = 1024;
 constexpr std::size_t random_trials = 1000;
-constexpr int most_trials = 10000;  // with constraints: one of as many obeys them, see beginnings.cpp
+constexpr int most_trials = 10000;  // with constraints: one of as many obeys them, see initial_design.cpp
 
 /// All combinations of the genes' extremes where they are few; else all lowest, all highest, and each gene's extremes
 /// with the others lowest.

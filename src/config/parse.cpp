@@ -7,10 +7,10 @@
 #include "finch/config/config.hpp"
 #include "finch/config/keys.hpp"
 
-#include "beginnings.hpp"
 #include "bind.hpp"
 #include "evaluation.hpp"
 #include "final_choice.hpp"
+#include "initial_design.hpp"
 #include "objectives.hpp"
 #include "space.hpp"
 
@@ -178,7 +178,7 @@ Config parse(const std::string& yaml, const std::string& source, const std::vect
     if (config.trains()) {
         config.space = genes.space_with_uses();
     }
-    read_beginnings(all["search"], config);
+    read_initial_design(all["search"], config);
     if (function != nullptr) {
         refuse_epochs(config, all["search"]);
     }

@@ -22,7 +22,7 @@ public:
     RecordFaultOnUnwind() = default;
     ~RecordFaultOnUnwind() {
         if (std::uncaught_exceptions() > exceptions_) {
-            cluster::note_end(cluster::EndKind::guilty);
+            cluster::note_end(cluster::ExitCause::own_fault);
         }
     }
     RecordFaultOnUnwind(const RecordFaultOnUnwind&) = delete;

@@ -65,8 +65,8 @@ Worker::Worker(WorkerOptions options, search::Population population, search::Pro
       retries_(options_.retries),
       looks_for_duplicates_((options_.duplicates != search::Duplicates::train || options_.retries > 0 ||
                              options_.other_results != nullptr) &&
-                            options_.beginning.space.size() > 0),
-      tells_of_starts_(looks_for_duplicates_ && search::can_repeat(options_.beginning.space)),
+                            options_.initial_design.space.size() > 0),
+      tells_of_starts_(looks_for_duplicates_ && search::can_repeat(options_.initial_design.space)),
       liveness_(options_.self, workers(), options_.timeout_seconds, began_) {
     population_.limit_memberships({.island = island(),
                                    .breeding = std::max(propagator_.population(), options_.bred_from),

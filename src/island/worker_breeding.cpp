@@ -52,7 +52,7 @@ search::Stage Worker::stage() const {
             stage.budget_used, epochs * workers() / static_cast<double>(count) / static_cast<double>(*budget.epochs));
     }
     stage.budget_used = std::min(stage.budget_used, 1.0);
-    stage.constraints = options_.beginning.constraints;
+    stage.constraints = options_.initial_design.constraints;
     return stage;
 }
 
@@ -83,9 +83,10 @@ void Worker::start_repeat(search::Repeat repeat) {
 /// What failed comes again once nothing is left that the run begins with.
 bool Worker::start_next() {
     ++generation_;
-    const bool is_opening =
-        opening_of(options_.openings_left, sequence_, static_cast<std::uint32_t>(options_.self), workers()).has_value();
-    const auto failed = is_opening ? std::nullopt : retries_.take();
+    const bool is_initial_point =
+        initial_point_of(options_.initial_points_left, sequence_, static_cast<std::uint32_t>(options_.self), workers())
+            .has_value();
+    const auto failed = is_initial_point ? std::nullopt : retries_.take();
     if (const search::Individual* const known = failed ? population_.find(*failed) : nullptr) {
         start(as_retry_of(newborn(), *known));
         return true;
@@ -126,7 +127,7 @@ bool Worker::start_bred() {
         individual.parents = offspring.parents;
         individual.bred_by = offspring.bred_by;
         individual.breeding = offspring.breeding;
-        if (!options_.beginning.allows(individual.genome)) {
+        if (!options_.initial_design.allows(individual.genome)) {
             ++violations;
             continue;
         }
@@ -174,16 +175,17 @@ void Worker::reuse(search::Individual individual, const search::Individual& twin
 /// From what the run begins with, else by the propagator; canonical.
 search::Offspring Worker::breed(search::Id id, const search::Stage& now) {
     RandomStream random(options_.seed, Purpose::breeding, id.value, now.attempt);
-    const search::Beginning& beginning = options_.beginning;
+    const search::InitialDesign& initial_design = options_.initial_design;
     if (known_in_a_row_ >= search::most_known_in_a_row / 2) {
-        return {search::random_genome(beginning.space, random)};  // chance finds what is not known yet
+        return {search::random_genome(initial_design.space, random)};  // chance finds what is not known yet
     }
-    if (const auto opening = opening_of(options_.openings_left, id.sequence() - 1, id.worker(), workers())) {
-        return beginning.open(*opening, now.attempt, random);
+    if (const auto initial_point =
+            initial_point_of(options_.initial_points_left, id.sequence() - 1, id.worker(), workers())) {
+        return initial_design.open(*initial_point, now.attempt, random);
     }
     search::Offspring offspring = propagator_.breed(population_, island(), now, random);
-    if (beginning.space.size() > 0) {
-        offspring.genome = search::canonical(beginning.space, std::move(offspring.genome));
+    if (initial_design.space.size() > 0) {
+        offspring.genome = search::canonical(initial_design.space, std::move(offspring.genome));
     }
     return offspring;
 }

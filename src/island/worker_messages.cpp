@@ -119,7 +119,7 @@ bool Worker::publish(search::Record record, std::vector<std::int32_t> to) {
 /// A later start would lose an individual whose record it refuses, so what is wrong is left out here, with a warning.
 void Worker::make_recordable(search::Record& record) {
     search::Individual* const individual = search::individual_of(record);
-    const search::Space& space = options_.beginning.space;
+    const search::Space& space = options_.initial_design.space;
     if (individual != nullptr && space.size() > 0) {
         if (const auto changes = search::make_recordable(*individual, space)) {
             observer_.warned(*changes);

@@ -94,7 +94,7 @@ void GraphBuilder::count_bytes() {
     for (const Node& node : plan_.nodes) {
         const bool packs = std::any_of(node.grad_inputs.begin(), node.grad_inputs.end(),
                                        [](const InputGrad& grad) { return grad.is_needed; });
-        floats += backend::kept_floats(node.operation) + (packs ? node.parameters : 0);
+        floats += backend::saved_floats(node.operation) + (packs ? node.parameters : 0);
     }
     plan_.bytes = floats * static_cast<std::int64_t>(sizeof(float));
     plan_.snapshot_bytes =

@@ -2,7 +2,7 @@
 
 #include "finch/base/error.hpp"
 
-#include "helper.hpp"
+#include "fork_server.hpp"
 #include "messages.hpp"
 #include "system_calls.hpp"
 
@@ -35,7 +35,7 @@ std::string fault_of(const Program& program) {
     return {};
 }
 
-/// The helper's process becomes `executable`; returns if it cannot.
+/// The fork server's process becomes `executable`; returns if it cannot.
 void execute(const std::string& executable, const FileDescriptor& socket, pid_t caller) {
     ::fcntl(socket.get(), F_SETFD, 0);
     ::execl(executable.c_str(), "finch-launcher", std::to_string(socket.get()).c_str(), std::to_string(caller).c_str(),
@@ -56,24 +56,24 @@ Launcher Launcher::fork(const std::string& executable) {
     sigset_t all;
     sigset_t before;
     ::sigfillset(&all);
-    ::sigprocmask(SIG_SETMASK, &all, &before);  // of the helper too, from its first moment on
-    const pid_t helper = ::fork();
-    if (helper == 0) {
+    ::sigprocmask(SIG_SETMASK, &all, &before);  // of the fork server too, from its first moment on
+    const pid_t fork_server = ::fork();
+    if (fork_server == 0) {
         sockets.first.reset();
         execute(executable, sockets.second, caller);
-        run_helper(std::move(sockets.second), caller);
+        run_fork_server(std::move(sockets.second), caller);
     }
     const int code = errno;
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
-    if (helper < 0) {
+    if (fork_server < 0) {
         errno = code;
         throw_errno("fork");
     }
-    return {std::move(sockets.first), helper};
+    return {std::move(sockets.first), fork_server};
 }
 
 Launcher::Launcher(Launcher&& other) noexcept
-    : socket_(std::move(other.socket_)), helper_(std::exchange(other.helper_, 0)) {}
+    : socket_(std::move(other.socket_)), fork_server_(std::exchange(other.fork_server_, 0)) {}
 
 Launcher::~Launcher() {
     if (!socket_) {
@@ -85,7 +85,7 @@ Launcher::~Launcher() {
     do {
         ready = poll_for({&end, 1}, goodbye_seconds);
     } while (ready < 0 && errno == EINTR);
-    while (ready > 0 && ::waitpid(helper_, nullptr, 0) < 0 && errno == EINTR) {
+    while (ready > 0 && ::waitpid(fork_server_, nullptr, 0) < 0 && errno == EINTR) {
     }
 }
 
@@ -103,7 +103,7 @@ Child Launcher::start(const Program& program) {
     Start start{write_program(program), std::move(input.first), std::move(output.second), std::move(errors.second),
                 std::move(control.second)};
     if (!send_start(socket_, start)) {
-        throw_errno("no program can be started: the helper process does not answer");
+        throw_errno("no program can be started: the fork server does not answer");
     }
     return Child({std::move(input.second), std::move(start.input), std::move(output.first), std::move(errors.first),
                   std::move(control.first)},

@@ -1,14 +1,14 @@
-#include "helper.hpp"
+#include "fork_server.hpp"
 
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
 
-/// finch-launcher SOCKET CALLER: the helper of a Launcher in a small process image, so that its forks are cheap.
+/// finch-launcher SOCKET CALLER: the fork server of a Launcher in a small process image, so that its forks are cheap.
 int main(int count, char** arguments) {
     if (count != 3) {
         std::fputs("finch-launcher is started by finch, to start other programs.\n", stderr);
         return 2;
     }
-    finch::process::run_helper(finch::FileDescriptor(std::atoi(arguments[1])), std::atoi(arguments[2]));
+    finch::process::run_fork_server(finch::FileDescriptor(std::atoi(arguments[1])), std::atoi(arguments[2]));
 }

@@ -9,10 +9,10 @@
 #include <span>
 #include <vector>
 
-/// What goes between the caller, the helper and the attendants: packets of SOCK_SEQPACKET sockets.
+/// What goes between the caller, the fork server and the supervisors: packets of SOCK_SEQPACKET sockets.
 namespace finch::process {
 
-/// From the caller to an attendant.
+/// From the caller to a supervisor.
 struct Order {
     enum class Kind { end, signal };
     Kind kind;
@@ -20,7 +20,7 @@ struct Order {
     double grace_seconds;
 };
 
-/// From an attendant to the caller, or from the helper in place of an attendant: the last packet.
+/// From a supervisor to the caller, or from the fork server in place of a supervisor: the last packet.
 struct Report {
     int code;
     int signal;
@@ -29,10 +29,10 @@ struct Report {
     std::array<char, 256> problem;  ///< ends with '\0'
 };
 
-/// From the caller to the helper: Request::start comes with descriptors.
+/// From the caller to the fork server: Request::start comes with descriptors.
 enum class Request : char { start, kill_all };
 
-/// What an attendant needs.
+/// What a supervisor needs.
 struct Start {
     FileDescriptor program;  ///< a memfd, see write_program()
     FileDescriptor input;
@@ -59,7 +59,7 @@ Received receive_packet(const FileDescriptor& socket, Packet& packet) noexcept {
 [[nodiscard]] Report report_of(const Ended& ended, double ended_at = 0);
 [[nodiscard]] Ended ended_of(const Report& report);
 
-/// Returns whether the helper is there and took it. May wait for the helper.
+/// Returns whether the fork server is there and took it. May wait for the fork server.
 [[nodiscard]] bool send_start(const FileDescriptor& socket, const Start& start);
 /// Waits for a request; fills `start` for Request::start. None at the end of file.
 [[nodiscard]] std::optional<Request> receive_request(const FileDescriptor& socket, Start& start);

@@ -24,10 +24,10 @@ struct Failure {
 };
 
 /// Of the child of a vfork: makes system calls alone.
-[[noreturn]] void become(const ProgramImage& image, const Start& start, pid_t attendant, Failure& failure) {
+[[noreturn]] void become(const ProgramImage& image, const Start& start, pid_t supervisor, Failure& failure) {
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != attendant) {
+    if (::getppid() != supervisor) {
         ::_exit(exit_not_started);
     }
     ::dup2(start.input.get(), STDIN_FILENO);
@@ -50,10 +50,10 @@ struct Failure {
 
 /// Returns once the child has become the program, or has failed.
 [[gnu::noinline]] pid_t vfork_program(const ProgramImage& image, const Start& start, Failure& failure) {
-    const pid_t attendant = ::getpid();
+    const pid_t supervisor = ::getpid();
     const pid_t program = ::vfork();
     if (program == 0) {
-        become(image, start, attendant, failure);
+        become(image, start, supervisor, failure);
     }
     if (program < 0) {
         failure.code = errno;

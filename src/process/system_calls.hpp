@@ -26,8 +26,8 @@ int poll_for(std::span<pollfd> descriptors, double seconds) noexcept;
 /// Takes what a signalfd has.
 void drain_signals(const FileDescriptor& signals) noexcept;
 
-/// Makes a helper of the calling process, just forked with all signals blocked: signals as by default, no descriptor
-/// but `kept`, nothing on 0, 1 and 2, the root folder. Returns a signalfd for `signals`.
+/// Detaches the calling process, just forked with all signals blocked: signals as by default, no
+/// descriptor but `kept`, nothing on 0, 1 and 2, the root folder. Returns a signalfd for `signals`.
 [[nodiscard]] FileDescriptor detach(FileDescriptor& kept, std::span<const int> signals);
 
 }  // namespace finch::process

@@ -8,7 +8,7 @@
 #include "finch/cluster/end_notes.hpp"
 #include "finch/data/labels.hpp"
 #include "finch/evaluate/parent_weights.hpp"
-#include "finch/island/openings.hpp"
+#include "finch/island/initial_points.hpp"
 #include "finch/run/given.hpp"
 #include "finch/run/publish.hpp"
 #include "finch/run/reuse.hpp"
@@ -96,7 +96,7 @@ int look_at_last_end(search::Population& population, const store::ArchiveFacts& 
     search::EndNotes notes;
     for (const cluster::EndNote& note : cluster::read_end_notes(directory.end_notes(), facts.restarts)) {
         search::WorkerEnd& end = notes[note.worker];
-        ++(note.kind == cluster::EndKind::guilty ? end.guilty : end.excused);
+        ++(note.kind == cluster::ExitCause::own_fault ? end.own_fault : end.external);
     }
     const store::Start& last = facts.starts.back();
     const bool was_in_vain = !(search::progress_of(population) > last.progress + 1e-9);
@@ -249,8 +249,8 @@ OpenedRun open_run(const store::RunDirectory& directory, const config::Config& c
     run.before.restart = run.facts.restarts;
     run.before.bred = bred_by_workers(run.population);
     if (!options.genes) {
-        run.before.openings_left = island::openings_left(run.population, run.before.earlier,
-                                                         config.beginning(config.needs().first_points).openings());
+        run.before.initial_points_left = island::initial_points_left(
+            run.population, run.before.earlier, config.initial_design(config.needs().first_points).initial_points());
     }
     return run;
 }

@@ -54,9 +54,9 @@ island::WorkerOptions worker_options(const Run& run, const OpenedRun& opened, co
     options.exchange.node_of_island = cluster::node_of_island(run.placement.layout);
     if (!run.options.genes) {
         const config::Config::Needs needs = run.config.needs();
-        options.beginning = run.config.beginning(needs.first_points);
+        options.initial_design = run.config.initial_design(needs.first_points);
         options.bred_from = needs.population;
-        options.openings_left = opened.before.openings_left;
+        options.initial_points_left = opened.before.initial_points_left;
     }
     options.archive_seconds = run.config.checkpoint.archive_seconds;
     options.training_seconds = run.config.checkpoint.training_seconds;

@@ -7,10 +7,10 @@
 namespace finch::search {
 namespace {
 
-bool worker_died(const Individual& individual, const EndNotes& notes, bool somebody_is_guilty) {
+bool worker_died(const Individual& individual, const EndNotes& notes, bool is_own_fault_of_some) {
     const auto noted = notes.find(individual.attempt.worker);
     const WorkerEnd end = noted != notes.end() ? noted->second : WorkerEnd{};
-    return somebody_is_guilty ? end.guilty > 0 : end.excused < std::max(1, individual.ranks);
+    return is_own_fault_of_some ? end.own_fault > 0 : end.external < std::max(1, individual.ranks);
 }
 
 Individual charged(Individual individual, double unix_seconds) {
@@ -36,12 +36,12 @@ std::vector<Individual> charge_deaths(const Population& population, std::uint32_
     if (notes.empty() && !one_at_a_time) {
         return charged_ones;
     }
-    const bool somebody_is_guilty =
-        std::any_of(notes.begin(), notes.end(), [](const auto& noted) { return noted.second.guilty > 0; });
+    const bool is_own_fault_of_some =
+        std::any_of(notes.begin(), notes.end(), [](const auto& noted) { return noted.second.own_fault > 0; });
     for (const Individual* individual : population.unfinished()) {
         const Attempt& attempt = individual->attempt;
         const bool was_in_training = attempt.worker >= 0 && attempt.restart == restart;
-        if (was_in_training && worker_died(*individual, notes, somebody_is_guilty)) {
+        if (was_in_training && worker_died(*individual, notes, is_own_fault_of_some)) {
             charged_ones.push_back(charged(*individual, unix_seconds));
         }
     }

@@ -70,30 +70,30 @@ Training::EpochDecision Training::judge(std::span<const double> losses, std::spa
                    ? static_cast<double>(correct) / static_cast<double>(samples)
                    : std::numeric_limits<double>::quiet_NaN();
     };
-    EpochDecision verdict;
-    verdict.epoch = {.epoch = static_cast<std::int32_t>(position_.epoch + 1),
-                     .ranks = static_cast<std::int32_t>(epoch_ranks_),
-                     .training_loss = losses[0] / training_weight,
-                     .training_accuracy = accuracy(counts[0], counts[1]),
-                     .validation_loss = losses[1] / validation_weight,
-                     .validation_accuracy = accuracy(counts[2], counts[3]),
-                     .learning_rate = learning_rate(training_samples() - 1),
-                     .seconds = sums_.seconds};
+    EpochDecision decision;
+    decision.epoch = {.epoch = static_cast<std::int32_t>(position_.epoch + 1),
+                      .ranks = static_cast<std::int32_t>(epoch_ranks_),
+                      .training_loss = losses[0] / training_weight,
+                      .training_accuracy = accuracy(counts[0], counts[1]),
+                      .validation_loss = losses[1] / validation_weight,
+                      .validation_accuracy = accuracy(counts[2], counts[3]),
+                      .learning_rate = learning_rate(training_samples() - 1),
+                      .seconds = sums_.seconds};
     const bool overflows = loss_scale_ && loss_scale_->is_exhausted();
-    if (overflows || !std::isfinite(verdict.epoch.training_loss) || !std::isfinite(verdict.epoch.validation_loss)) {
-        verdict.state = State::diverged;
+    if (overflows || !std::isfinite(decision.epoch.training_loss) || !std::isfinite(decision.epoch.validation_loss)) {
+        decision.state = State::diverged;
     } else {
-        const double value = objective_value(recipe_.objective, verdict.epoch);
-        verdict.improved = stopping_.improved(verdict.epoch.epoch, value) ? 1 : 0;
-        const bool last = verdict.epoch.epoch >= recipe_.training.epochs;
-        verdict.state = last || stopping_.exhausted()    ? State::finished
-                        : is_pruned_after(verdict.epoch) ? State::pruned
-                                                         : State::running;
+        const double value = objective_value(recipe_.objective, decision.epoch);
+        decision.improved = stopping_.improved(decision.epoch.epoch, value) ? 1 : 0;
+        const bool last = decision.epoch.epoch >= recipe_.training.epochs;
+        decision.state = last || stopping_.exhausted()     ? State::finished
+                         : is_pruned_after(decision.epoch) ? State::pruned
+                                                           : State::running;
     }
-    verdict.best = stopping_.best;
-    verdict.best_epoch = stopping_.best_epoch;
-    verdict.epochs_without_improvement = stopping_.epochs_without_improvement;
-    return verdict;
+    decision.best = stopping_.best;
+    decision.best_epoch = stopping_.best_epoch;
+    decision.epochs_without_improvement = stopping_.epochs_without_improvement;
+    return decision;
 }
 
 bool Training::is_pruned_after(const Epoch& epoch) const {
@@ -105,18 +105,18 @@ bool Training::is_pruned_after(const Epoch& epoch) const {
     return pruner_(curve, recipe_.training.epochs);
 }
 
-void Training::obey(const EpochDecision& verdict) {
-    stopping_.best = verdict.best;
-    stopping_.best_epoch = verdict.best_epoch;
-    stopping_.epochs_without_improvement = verdict.epochs_without_improvement;
-    if (verdict.state != State::diverged) {
-        curve_.push_back(verdict.epoch);
+void Training::obey(const EpochDecision& decision) {
+    stopping_.best = decision.best;
+    stopping_.best_epoch = decision.best_epoch;
+    stopping_.epochs_without_improvement = decision.epochs_without_improvement;
+    if (decision.state != State::diverged) {
+        curve_.push_back(decision.epoch);
     }
-    if (verdict.improved != 0) {
+    if (decision.improved != 0) {
         best_state_ = learner_->validated_state();
     }
-    if (verdict.state != State::running) {
-        ended_ = verdict.state;
+    if (decision.state != State::running) {
+        ended_ = decision.state;
     }
     position_ = {.epoch = position_.epoch + 1};
     sums_ = {};

@@ -4,8 +4,8 @@
 #include "finch/base/files.hpp"
 #include "finch/base/format.hpp"
 
-#include "findings.hpp"
 #include "learner.hpp"
+#include "prediction_table.hpp"
 #include "samples.hpp"
 
 #include <algorithm>
@@ -78,9 +78,9 @@ Measured measure_model(backend::Device& device, const comm::Group& group, nn::Mo
     const auto batch = static_cast<std::size_t>(model.plan().batch);
     const auto classes = static_cast<std::size_t>(model.plan().classes);
     std::unique_ptr<backend::StepContext> context;
-    const auto findings = make_everywhere(group, [&] {
+    const auto predictions = make_everywhere(group, [&] {
         context = device.make_step_context(images_of(dataset, recipe.data), model.plan().batch);
-        return std::make_unique<Findings>(std::ssize(samples), model.plan().classes, dataset.targets.empty());
+        return std::make_unique<PredictionTable>(std::ssize(samples), model.plan().classes, dataset.targets.empty());
     });
     const data::Share share = data::share_of(0, std::ssize(samples), group.rank(), group.size());
     const auto end = static_cast<std::size_t>(share.end);
@@ -108,8 +108,8 @@ Measured measure_model(backend::Device& device, const comm::Group& group, nn::Mo
         device.synchronize();
         device.download(model.logits(), std::span(logits).first(part.size() * classes));
         for (std::size_t i = 0; i < part.size(); ++i) {
-            findings->add(begin + i, std::span(logits).subspan(i * classes, classes),
-                          dataset.labels.empty() ? 0 : dataset.labels[static_cast<std::size_t>(part[i])]);
+            predictions->add(begin + i, std::span(logits).subspan(i * classes, classes),
+                             dataset.labels.empty() ? 0 : dataset.labels[static_cast<std::size_t>(part[i])]);
         }
     };
     read_everywhere(group, [&] {
@@ -123,13 +123,13 @@ Measured measure_model(backend::Device& device, const comm::Group& group, nn::Mo
     std::array counts{sums.correct, sums.samples};
     group.sum(loss);
     group.sum(counts);
-    findings->gather(group);
+    predictions->gather(group);
     const auto counted = static_cast<double>(counts[1]);
     Measured measured{.loss = loss[0] / counted,
                       .accuracy = dataset.targets.empty() ? static_cast<double>(counts[0]) / counted
                                                           : std::numeric_limits<double>::quiet_NaN(),
                       .samples = counts[1]};
-    std::move(*findings).move_to(measured);
+    std::move(*predictions).move_to(measured);
     return measured;
 }
 

@@ -181,8 +181,8 @@ TEST_CASE("a strided 1 x 1 convolution's gradient is the reference's, on one thr
 }
 
 TEST_CASE("what operations keep beside their buffers is counted") {
-    CHECK(kept_floats(BatchNormShape{.batch = 8, .pixels = 49, .channels = 10}) >= 4 * 10 + 2 * 2 * 10);
-    CHECK(kept_floats(ConvolutionShape{.batch = 8, .height = 7, .width = 7}) == 0);
+    CHECK(saved_floats(BatchNormShape{.batch = 8, .pixels = 49, .channels = 10}) >= 4 * 10 + 2 * 2 * 10);
+    CHECK(saved_floats(ConvolutionShape{.batch = 8, .height = 7, .width = 7}) == 0);
     const PoolingShape pooling{.kind = Pooling::max, .batch = 2, .height = 6, .width = 6, .channels = 3};
-    CHECK(kept_floats(pooling) == 2 * pooling.height_out() * pooling.width_out() * 3);
+    CHECK(saved_floats(pooling) == 2 * pooling.height_out() * pooling.width_out() * 3);
 }

@@ -39,13 +39,13 @@ int in_child(const std::filesystem::path& path, const std::function<void()>& bod
     return status;
 }
 
-EndKind note_after(const std::function<void()>& body) {
+ExitCause note_after(const std::function<void()>& body) {
     const TemporaryFolder folder;
     in_child(folder / "notes", body);
     const auto notes = read_end_notes(folder / "notes", 7);
     CHECK(read_end_notes(folder / "notes", 6).empty());
     if (notes.empty()) {
-        return EndKind::none;
+        return ExitCause::none;
     }
     CHECK(notes.size() == 1);
     CHECK(notes[0].worker == 1);
@@ -56,10 +56,10 @@ EndKind note_after(const std::function<void()>& body) {
 
 TEST_CASE("a rank that is asked to stop notes that it was ended from outside; one that is killed notes nothing") {
     for (const int signal : {SIGTERM, SIGUSR2, SIGINT}) {
-        CHECK(note_after([signal] { std::raise(signal); }) == EndKind::excused);
+        CHECK(note_after([signal] { std::raise(signal); }) == ExitCause::external);
     }
-    CHECK(note_after([] { std::raise(SIGKILL); }) == EndKind::none);
-    CHECK(note_after([] {}) == EndKind::none);
+    CHECK(note_after([] { std::raise(SIGKILL); }) == ExitCause::none);
+    CHECK(note_after([] {}) == ExitCause::none);
 }
 
 TEST_CASE("a rank that dies of itself notes it, and still dies of that signal") {
@@ -71,7 +71,7 @@ TEST_CASE("a rank that dies of itself notes it, and still dies of that signal") 
         CHECK(WTERMSIG(status) == signal);
         const auto notes = read_end_notes(folder / "notes", 7);
         REQUIRE(notes.size() == 1);
-        CHECK(notes[0].kind == EndKind::guilty);
+        CHECK(notes[0].kind == ExitCause::own_fault);
         std::filesystem::remove(folder / "notes");
     }
 }
@@ -80,11 +80,11 @@ TEST_CASE("the first note stays: a fault while it is being ended from outside is
     CHECK(note_after([] {
               std::raise(SIGTERM);
               std::raise(SIGSEGV);
-          }) == EndKind::excused);
+          }) == ExitCause::external);
     CHECK(note_after([] {
-              note_end(EndKind::guilty);
+              note_end(ExitCause::own_fault);
               std::raise(SIGTERM);
-          }) == EndKind::guilty);
+          }) == ExitCause::own_fault);
 }
 
 TEST_CASE("what is no file of notes says nothing") {

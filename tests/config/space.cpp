@@ -448,7 +448,7 @@ TEST_CASE("first guesses: listed with the genes that are known, others open") {
     CHECK(config.first.guesses[0] == search::Guess{2, {}, 0.03, {}});
     CHECK(config.first.guesses[1] == search::Guess{{}, 2, {}, 0.7});
     CHECK(!config.first.run);
-    CHECK(config.beginning(16).openings() == 2);
+    CHECK(config.initial_design(16).initial_points() == 2);
     const config::Config again = config::parse(config.text(), "again");
     CHECK(again.first.guesses == config.first.guesses);
     CHECK(again.fixed_text() == config.fixed_text());
@@ -486,7 +486,7 @@ TEST_CASE("start: sobol for up to 21 free genes, none for a propagator without a
     const auto sphere = [](int dimensions, const std::string& more) {
         return "search: {objective: {function: sphere, dimensions: " + std::to_string(dimensions) + "}, " + more + "}";
     };
-    CHECK(config::parse(sphere(21, "start: sobol"), "f").beginning(16).points == 16);
+    CHECK(config::parse(sphere(21, "start: sobol"), "f").initial_design(16).points == 16);
     CHECK(config::parse(sphere(30, "start: latin"), "f").start == search::Start::latin);
     CHECK(problem_of(sphere(22, "start: sobol")) ==
           "file.yaml:1: search.start: sobol has points for up to 21 genes, and 22 are free here; accepted: random or "

@@ -65,7 +65,7 @@ private:
 using FaultyWorld = CnnWorld<FaultyDevice>;
 
 /// The note that a process leaves which obeys `order` and ends.
-cluster::EndKind note_after(FaultyWorld& world, const Order& order) {
+cluster::ExitCause note_after(FaultyWorld& world, const Order& order) {
     const std::filesystem::path path = world.folder / "notes";
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
@@ -82,7 +82,7 @@ cluster::EndKind note_after(FaultyWorld& world, const Order& order) {
     REQUIRE(::waitpid(child, &status, 0) == child);
     CHECK(WIFEXITED(status));
     const auto notes = cluster::read_end_notes(path, 7);
-    return notes.empty() ? cluster::EndKind::none : notes.front().kind;
+    return notes.empty() ? cluster::ExitCause::none : notes.front().kind;
 }
 
 }  // namespace
@@ -111,7 +111,7 @@ TEST_CASE("what escapes from an order is this process's own fault, and noted; an
     world.start(1, 3);
     const Order snapshot{.kind = Order::Kind::snapshot, .slot = 0};
 
-    CHECK(note_after(world, snapshot) == cluster::EndKind::none);
+    CHECK(note_after(world, snapshot) == cluster::ExitCause::none);
     world.device.stop_downloads();
-    CHECK(note_after(world, snapshot) == cluster::EndKind::guilty);
+    CHECK(note_after(world, snapshot) == cluster::ExitCause::own_fault);
 }

@@ -18,7 +18,7 @@ search::Space small_space() {
 
 void look_for_duplicates(World& world, search::Duplicates duplicates) {
     world.set_space(small_space());
-    world.beginning.space = small_space();
+    world.initial_design.space = small_space();
     world.duplicates = duplicates;
 }
 
@@ -198,7 +198,7 @@ TEST_CASE("thousands of results of another run do not keep a worker from hearing
     search::Space space;
     space.genes = {{"n", search::IntGene{0, 19999}}};
     world.set_space(space);
-    world.beginning.space = space;
+    world.initial_design.space = space;
     search::OtherResults others;
     for (std::uint32_t n = 0; n < 20000; ++n) {
         search::Individual one;
@@ -222,7 +222,7 @@ TEST_CASE("starts are told to the leaders of the island where genomes can repeat
     World small(4, 2, evaluations(40), search::ExchangeKind::pollination);
     look_for_duplicates(small, search::Duplicates::breed);
     World wide(4, 2, evaluations(40), search::ExchangeKind::pollination);
-    wide.beginning.space = plane();
+    wide.initial_design.space = plane();
 
     CHECK(small.run(plenty));
     CHECK(wide.run(plenty));
@@ -262,7 +262,7 @@ TEST_CASE("what is in training on another worker of the island is not trained tw
 TEST_CASE("guesses that are equal are trained once") {
     World world(1, 1, evaluations(6), search::ExchangeKind::none);
     look_for_duplicates(world, search::Duplicates::breed);
-    world.beginning.guesses = {{0, 1}, {0, 1}, {0, 1}, {2, {}}};
+    world.initial_design.guesses = {{0, 1}, {0, 1}, {0, 1}, {2, {}}};
 
     CHECK(world.run(plenty));
 

@@ -124,20 +124,20 @@ TEST_CASE("what was not tried again before a stop is after it, once, on whatever
     CHECK(waited > 0);
 }
 
-TEST_CASE("openings come before retries, and none is lost") {
+TEST_CASE("initial_points come before retries, and none is lost") {
     World world(2, 1, evaluations(60), search::ExchangeKind::none);
     world.set_space(plane());
-    world.beginning.space = plane();
-    world.beginning.start = search::Start::sobol;
-    world.beginning.points = 16;
+    world.initial_design.space = plane();
+    world.initial_design.start = search::Start::sobol;
+    world.initial_design.points = 16;
     world.retries = 1;
     world.fails = [](const Individual&) { return true; };
     REQUIRE(world.run(100000));
     const search::Population population = world.recorded();
     int first = 0;
     for (const auto& [id, individual] : population.individuals()) {
-        const bool is_opening = id.sequence() <= 8;
-        first += is_opening && individual.retry_of == Id{} ? 1 : 0;
+        const bool is_initial_point = id.sequence() <= 8;
+        first += is_initial_point && individual.retry_of == Id{} ? 1 : 0;
     }
     CHECK(first == 16);
 }
@@ -148,7 +148,7 @@ TEST_CASE("genes that failed as often as they may are not evaluated any more, ev
     for (const auto duplicates : {search::Duplicates::train, search::Duplicates::breed}) {
         World world(1, 1, evaluations(60), search::ExchangeKind::none, 0);
         world.set_space(space);
-        world.beginning.space = space;
+        world.initial_design.space = space;
         world.duplicates = duplicates;
         world.retries = 2;
         const auto is_bad = [](const Individual& one) { return one.genome[0] == 1; };

@@ -111,7 +111,7 @@ public:
     void set_space(search::Space space) { space_ = std::move(space); }
 
     StopRequest stop = StopRequest::none;
-    search::Beginning beginning;
+    search::InitialDesign initial_design;
     search::Duplicates duplicates = search::Duplicates::breed;
     const search::OtherResults* other_results = nullptr;
     search::ExchangeOptions exchange;  ///< but for its kind
@@ -181,12 +181,12 @@ private:
             options.exchange = exchange;
             options.exchange.kind = kind_;
             options.seed = seed;
-            options.beginning = beginning;
+            options.initial_design = initial_design;
             options.duplicates = duplicates;
             options.other_results = other_results;
             options.retries = retries;
             options.give_up_after = give_up_after;
-            options.openings_left = openings_left(population, earlier_, beginning.openings());
+            options.initial_points_left = initial_points_left(population, earlier_, initial_design.initial_points());
             options.timeout_seconds = timeout_seconds;
             options.leader_names = {"rank 0 on n1", "rank 1 on n1", "rank 2 on n2"};
             const auto& breeds = of_islands.empty() ? propagator : of_islands[static_cast<std::size_t>(i % islands_)];

@@ -23,7 +23,7 @@ Population in_training() {
 EndNotes all_but(std::int32_t worker) {
     EndNotes notes;
     for (std::int32_t i = 0; i < 8; ++i) {
-        notes[i].excused = i == worker ? 1 : 2;
+        notes[i].external = i == worker ? 1 : 2;
     }
     return notes;
 }
@@ -53,7 +53,7 @@ TEST_CASE("only the individual whose own process died is charged, and given up a
 
 TEST_CASE("a fault of its own charges, whatever its other ranks say") {
     EndNotes notes = all_but(-1);
-    notes[2].guilty = 1;
+    notes[2].own_fault = 1;
 
     const auto charged = charge_deaths(in_training(), 3, notes, false, 100);
 
@@ -61,10 +61,10 @@ TEST_CASE("a fault of its own charges, whatever its other ranks say") {
     CHECK(charged[0].attempt.worker == 2);
 }
 
-TEST_CASE("where the guilty one is known, those that were killed before they could leave a note are not charged") {
+TEST_CASE("where the own_fault one is known, those that were killed before they could leave a note are not charged") {
     EndNotes notes = all_but(5);
     notes.erase(1);
-    notes[2].guilty = 1;
+    notes[2].own_fault = 1;
 
     const auto charged = charge_deaths(in_training(), 3, notes, false, 100);
 

@@ -36,7 +36,7 @@ std::string table_of(const std::string& name) {
                 self(self, Member{});
             } else if constexpr (is_boxed<Member>) {
                 self(self, typename Member::value_type{});
-            } else if constexpr (is_several<Member>) {
+            } else if constexpr (is_std_array<Member>) {
                 text << "| " << field.name << (std::tuple_size_v<Member> == 2 ? "_1, " : "_1 … ") << field.name << "_"
                      << std::tuple_size_v<Member> << " | " << type_name<typename Member::value_type>() << " | "
                      << field.meaning << " |\n";

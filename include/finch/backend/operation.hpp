@@ -102,7 +102,7 @@ struct PoolingShape {
     [[nodiscard]] std::int64_t height_out() const noexcept { return (height + 2 * padding - kernel) / stride + 1; }
     [[nodiscard]] std::int64_t width_out() const noexcept { return (width + 2 * padding - kernel) / stride + 1; }
     /// Which input each maximum came from.
-    [[nodiscard]] std::int64_t kept_floats() const noexcept {
+    [[nodiscard]] std::int64_t saved_floats() const noexcept {
         return kind == Pooling::max ? batch * height_out() * width_out() * channels : 0;
     }
 };
@@ -173,7 +173,7 @@ struct BatchNormShape {
 
     [[nodiscard]] static constexpr bool backward_reads_input() noexcept { return true; }
     /// Sums, mean and deviation in double, four factors.
-    [[nodiscard]] std::int64_t kept_floats() const noexcept { return 16 * channels; }
+    [[nodiscard]] std::int64_t saved_floats() const noexcept { return 16 * channels; }
 };
 
 /// Layer normalisation of each sample of x (batch, pixels, channels) over all its values, whose variance is divided by
@@ -189,7 +189,7 @@ struct LayerNormShape {
 
     [[nodiscard]] static constexpr bool backward_reads_input() noexcept { return true; }
     /// Mean and deviation in double.
-    [[nodiscard]] std::int64_t kept_floats() const noexcept { return 4 * batch; }
+    [[nodiscard]] std::int64_t saved_floats() const noexcept { return 4 * batch; }
 };
 
 /// Two tensors (rows, first) and (rows, second) side by side: (rows, first + second). No parameters.
@@ -218,7 +218,7 @@ struct DropoutShape {
 };
 
 /// What a device can be asked to make. Each has a `name`, which profiles print, and says what must stay from forward()
-/// to backward(): `backward_reads_input()`; `kept_floats()`, if it keeps anything else; its output, if it has an
+/// to backward(): `backward_reads_input()`; `saved_floats()`, if it keeps anything else; its output, if it has an
 /// `activation` whose derivative is taken there.
 using OperationShape = std::variant<ConvolutionShape, PoolingShape, MeanShape, LinearShape, ActivationShape, AddShape,
                                     ConcatenateShape, BatchNormShape, LayerNormShape, DropoutShape>;
@@ -227,7 +227,7 @@ using OperationShape = std::variant<ConvolutionShape, PoolingShape, MeanShape, L
 [[nodiscard]] bool backward_reads_input(const OperationShape& shape) noexcept;
 [[nodiscard]] bool backward_reads_output(const OperationShape& shape) noexcept;
 /// Floats that an operation keeps from forward() to backward() beside its input and output, about.
-[[nodiscard]] std::int64_t kept_floats(const OperationShape& shape) noexcept;
+[[nodiscard]] std::int64_t saved_floats(const OperationShape& shape) noexcept;
 
 /// Whether forward() learns from the batch and follows it with running statistics, or uses what was learnt.
 enum class Mode { training, validation };

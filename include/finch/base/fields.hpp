@@ -97,9 +97,9 @@ template <class T>
 inline constexpr bool is_plain_list<std::vector<T>> = std::is_trivially_copyable_v<T>;
 
 template <class T>
-inline constexpr bool is_several = false;
+inline constexpr bool is_std_array = false;
 template <class T, std::size_t count>
-inline constexpr bool is_several<std::array<T, count>> = true;
+inline constexpr bool is_std_array<std::array<T, count>> = true;
 
 template <class T>
 inline constexpr bool is_boxed = false;
@@ -140,7 +140,7 @@ void for_each_column(const Column& column, Get get, const Visit& visit) {
     } else if constexpr (is_boxed<T>) {
         for_each_column<typename T::value_type>(
             column, [get](auto& object) -> auto& { return unboxed(get(object)); }, visit);
-    } else if constexpr (is_several<T>) {
+    } else if constexpr (is_std_array<T>) {
         for (std::size_t i = 0; i < std::tuple_size_v<T>; ++i) {
             for_each_column<typename T::value_type>(
                 {column.name + "_" + std::to_string(i + 1), column.first_version, column.is_long, column.width},
@@ -197,7 +197,7 @@ template <class T>
     if constexpr (Recorded<T>) {
         return std::apply([&](const auto&... field) { return (same_bits(a.*field.member, b.*field.member) && ...); },
                           field_list<T>);
-    } else if constexpr (is_several<T>) {
+    } else if constexpr (is_std_array<T>) {
         return std::equal(a.begin(), a.end(), b.begin(), [](const auto& x, const auto& y) { return same_bits(x, y); });
     } else if constexpr (std::same_as<T, double>) {
         return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);

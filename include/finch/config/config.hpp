@@ -5,11 +5,11 @@
 #include "finch/config/command.hpp"
 #include "finch/island/options.hpp"
 #include "finch/nn/plan.hpp"
-#include "finch/search/beginning.hpp"
 #include "finch/search/duplicates.hpp"
 #include "finch/search/exchange.hpp"
 #include "finch/search/final_choice.hpp"
 #include "finch/search/function_instance.hpp"
+#include "finch/search/initial_design.hpp"
 #include "finch/search/measure.hpp"
 #include "finch/search/propagator.hpp"
 #include "finch/search/pruning.hpp"
@@ -124,7 +124,7 @@ public:
     };
     [[nodiscard]] Needs needs() const;
     /// What a run begins with whose propagator breeds from the best `population`.
-    [[nodiscard]] search::Beginning beginning(std::size_t population) const;
+    [[nodiscard]] search::InitialDesign initial_design(std::size_t population) const;
     /// Whether individuals are networks, rather than places of a function or runs of a program.
     [[nodiscard]] bool trains() const noexcept { return std::holds_alternative<LossObjective>(objective); }
 

@@ -19,8 +19,8 @@ struct EarlierStart {
 };
 
 /// World rank 0's side of the exact budget: leases evaluations. Nothing about leases is stored: what remains is the
-/// budget less what is finished and less the unfinished that go on. The last of it is held back for a final choice: what
-/// remains is small enough only after all other evaluations. Pure logic.
+/// budget less what is finished and less the unfinished that go on. The last of it is held back for a final choice:
+/// what remains is small enough only after all other evaluations. Pure logic.
 class LeaseServer {
 public:
     /// `population`: what the run directory knew at this start. `earlier`: the starts before it. `dealt`: unfinished
@@ -28,8 +28,8 @@ public:
     LeaseServer(const Budget& budget, const search::Population& population, std::span<const EarlierStart> earlier,
                 std::span<const std::int64_t> dealt, std::optional<search::FinalChoice> final_choice = {});
 
-    /// Begins the final choice if it is due: all other leases were given, and are finished in `population`, which is all
-    /// that is known. How many evaluations it begins with; 0: it does not begin now.
+    /// Begins the final choice if it is due: all other leases were given, and are finished in `population`, which is
+    /// all that is known. How many evaluations it begins with; 0: it does not begin now.
     std::int64_t begin_final_choice(const search::Population& population);
     /// Whether every request has to wait for it.
     [[nodiscard]] bool waits_for_final_choice() const noexcept {

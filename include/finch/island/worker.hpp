@@ -4,14 +4,14 @@
 #include "finch/comm/mailbox.hpp"
 #include "finch/island/archivist.hpp"
 #include "finch/island/evaluator.hpp"
+#include "finch/island/initial_points.hpp"
 #include "finch/island/island_map.hpp"
 #include "finch/island/liveness.hpp"
-#include "finch/island/openings.hpp"
 #include "finch/island/options.hpp"
 #include "finch/island/retries.hpp"
-#include "finch/search/beginning.hpp"
 #include "finch/search/duplicates.hpp"
 #include "finch/search/exchange.hpp"
+#include "finch/search/initial_design.hpp"
 #include "finch/search/population.hpp"
 #include "finch/search/propagator.hpp"
 
@@ -54,9 +54,10 @@ struct WorkerOptions {
     Budget budget;
     std::optional<search::FinalChoice> final_choice;
     search::ExchangeOptions exchange;
-    std::size_t bred_from = 0;                 ///< of an island's best the propagators of other islands look at so many
-    search::Beginning beginning;               ///< a space without genes: whatever the propagator breeds
-    std::vector<std::uint32_t> openings_left;  ///< of the beginning, at this start; openings_left() says them
+    std::size_t bred_from = 0;             ///< of an island's best the propagators of other islands look at so many
+    search::InitialDesign initial_design;  ///< a space without genes: whatever the propagator breeds
+    std::vector<std::uint32_t>
+        initial_points_left;  ///< of the initial design, at this start; initial_points_left() says them
     search::Duplicates duplicates = search::Duplicates::breed;  ///< not looked at without genes
     const search::OtherResults* other_results = nullptr;        ///< of other runs; outlives the worker; null: none
     int retries = 0;                                            ///< of what failed

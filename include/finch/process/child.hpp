@@ -14,7 +14,7 @@
 
 namespace finch::process {
 
-/// The caller's ends of what joins it with one program and its attendant.
+/// The caller's ends of what joins it with one program and its supervisor.
 struct Channels {
     FileDescriptor input;
     FileDescriptor input_reader;  ///< the other end of `input`: with a reader in this process, no write raises SIGPIPE

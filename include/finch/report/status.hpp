@@ -17,7 +17,7 @@ namespace finch::report {
 struct Status {
     RunState state = RunState::interrupted;
     std::string run;                         ///< the run directory
-    std::size_t finished = 0;                 ///< evaluations that have ended
+    std::size_t finished = 0;                ///< evaluations that have ended
     std::size_t unfinished = 0;              ///< individuals in training
     std::int64_t budget_evaluations = -1;    ///< −1: none
     std::int64_t epochs = 0;                 ///< that all individuals trained

@@ -22,9 +22,9 @@ struct RunBefore {
     std::vector<island::EarlierStart> earlier = {};
     double hours = 0;
     double node_hours = 0;
-    bool one_at_a_time = false;                     ///< island::WorkerOptions has it
-    std::vector<std::int32_t> bred = {};            ///< by worker, in the earlier starts; others bred nothing
-    std::vector<std::uint32_t> openings_left = {};  ///< island::WorkerOptions has it
+    bool one_at_a_time = false;                           ///< island::WorkerOptions has it
+    std::vector<std::int32_t> bred = {};                  ///< by worker, in the earlier starts; others bred nothing
+    std::vector<std::uint32_t> initial_points_left = {};  ///< island::WorkerOptions has it
 };
 
 /// A run directory that was opened for a start: locked, everything in it merged, the restart number raised.

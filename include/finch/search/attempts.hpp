@@ -11,8 +11,8 @@ namespace finch::search {
 
 /// What the ranks of one worker noted of their ends in the last start, where that start did not end in order.
 struct WorkerEnd {
-    int excused = 0;  ///< ranks that were ended from outside: a signal to stop, a fault elsewhere
-    int guilty = 0;   ///< ranks that ended by a fault of their own: SEGV, ABRT, a device that failed in a step
+    int external = 0;   ///< ranks that were ended from outside: a signal to stop, a fault elsewhere
+    int own_fault = 0;  ///< ranks that ended by a fault of their own: SEGV, ABRT, a device that failed in a step
 };
 
 /// The notes of the last start's ranks, by worker. Without any, all were ended at once, as by a power failure.
@@ -25,15 +25,15 @@ inline constexpr int most_silent_ends = 4;
 inline constexpr int most_deaths = 2;
 
 /// The unfinished individuals that were in training when the start `restart` broke off and whose own process died, each
-/// with that death counted; one that has died `most_deaths` times in a row without progress has failed, and says why. A
-/// process died where one of its worker's ranks was guilty; where none of any worker was, where one left no note
-/// although others did. (A launcher kills those that are slow to end.) Where nobody left one, only a start of
-/// `one_at_a_time` says who it was. A pure function.
+/// with that death counted. One that has died `most_deaths` times in a row without progress has failed, and says why.
+/// A process died if a rank of its worker ended by its own fault. If no rank of any worker did, it died if one left no
+/// note although others did: a launcher kills ranks that end slowly. If no rank left a note, only a start of
+/// `one_at_a_time` tells whose process it was. A pure function.
 [[nodiscard]] std::vector<Individual> charge_deaths(const Population& population, std::uint32_t restart,
                                                     const EndNotes& notes, bool one_at_a_time, double unix_seconds);
 
-/// How far the run is: finished individuals, shares of the unfinished, and a little for each recorded death, for a start
-/// that finds out who ends the process is no start in vain.
+/// How far the run is: finished individuals, shares of the unfinished, and a little for each recorded death, for a
+/// start that finds out who ends the process is no start in vain.
 [[nodiscard]] double progress_of(const Population& population);
 
 }  // namespace finch::search

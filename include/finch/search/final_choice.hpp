@@ -22,7 +22,7 @@ struct FinalChoice {
 struct Candidate {
     const Individual* individual = nullptr;
     std::vector<const Individual*> repeats;  ///< best first; the unfinished are no better than the failed
-    std::int64_t finished = 0;                ///< of them
+    std::int64_t finished = 0;               ///< of them
     std::int64_t failed = 0;                 ///< of the finished: without a loss
     /// Of the repeats' losses, the candidate's own not among them. NaN without any.
     double mean = Individual::not_measured;

@@ -82,8 +82,8 @@ public:
     /// Those that were finished on `island`, came to it or left it, in the order in which this copy of the population
     /// heard of it; what was replaced stands there again. Only grows.
     [[nodiscard]] const std::vector<const Individual*>& changes(int island) const { return at(island).changes; }
-    /// Whether an individual is one of the island's results: finished and born there, or living there as an immigrant or
-    /// a copy.
+    /// Whether an individual is one of the island's results: finished and born there, or living there as an immigrant
+    /// or a copy.
     [[nodiscard]] bool is_result_of(const Individual& individual, int island) const;
     /// The best individual of all by its loss, or null.
     [[nodiscard]] const Individual* best() const;
@@ -125,7 +125,7 @@ private:
     public:
         std::size_t born = 0;
         std::size_t finished = 0;  ///< evaluations of those born there
-        std::int64_t epochs = 0;  ///< of the finished
+        std::int64_t epochs = 0;   ///< of the finished
         std::vector<const Individual*> changes;
         mutable std::vector<const Individual*>
             ranked;  ///< the first members by all objectives, as far as anybody asked

@@ -173,7 +173,7 @@ private:
     void agree_on_epoch();
     [[nodiscard]] EpochDecision judge(std::span<const double> losses, std::span<const std::int64_t> counts);
     [[nodiscard]] bool is_pruned_after(const Epoch& epoch) const;
-    void obey(const EpochDecision& verdict);
+    void obey(const EpochDecision& decision);
 
     void check_identity(const NamedArrays& snapshot) const;
     [[nodiscard]] Position read_position(const NamedArrays& snapshot) const;

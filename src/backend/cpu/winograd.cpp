@@ -48,8 +48,8 @@ bool WinogradConvolution::suits(const ConvolutionShape& shape) noexcept {
     if ((width + 4) * (shape.height + 4) * std::max(shape.channels_in, shape.channels_out) > most_floats) {
         return false;
     }
-    // Measured for 4 to 256 channels on 4 x 4 to 112 x 112 (bench_operations), 1.1 to 2.1 times oneDNN where used: rows of few tiles leave lanes idle
-    // on the way in and out, which counts less the more products there are.
+    // Measured for 4 to 256 channels on 4 x 4 to 112 x 112 (bench_operations), 1.1 to 2.1 times oneDNN where used: rows
+    // of few tiles leave lanes idle on the way in and out, which counts less the more products there are.
     return width >= 26 || (width * channels >= 448 && (width >= 14 || width == 8));
 }
 

@@ -111,7 +111,7 @@ private:
     search::FunctionInstance function_;
     island::IslandMap islands_;
     config::Config::Needs needs_;
-    search::Beginning beginning_;
+    search::InitialDesign initial_design_;
     double now_ = start_time;
     Network network_;
     NoJournal journal_;
@@ -127,7 +127,7 @@ Simulation::Simulation(const config::Config& config, const Options& options, std
       function_(function_of(config).make_instance()),
       islands_(islands_of(config, options.workers)),
       needs_(config.needs()),
-      beginning_(config.beginning(needs_.first_points)),
+      initial_design_(config.initial_design(needs_.first_points)),
       network_(
           options.workers, options.message_seconds, [this] { return now_; },
           [this](int worker, double time) { schedule(worker, time); }),
@@ -153,10 +153,10 @@ void Simulation::add_worker(const config::Config& config, const Options& options
     worker.exchange = config.exchange;
     worker.duplicates = config.duplicates;
     worker.retries = config.retries;
-    worker.beginning = beginning_;
+    worker.initial_design = initial_design_;
     worker.bred_from = needs_.population;
-    worker.openings_left.resize(worker.beginning.openings());
-    std::iota(worker.openings_left.begin(), worker.openings_left.end(), 0U);
+    worker.initial_points_left.resize(worker.initial_design.initial_points());
+    std::iota(worker.initial_points_left.begin(), worker.initial_points_left.end(), 0U);
     worker.archive_seconds = config.checkpoint.archive_seconds;
     worker.training_seconds = config.checkpoint.training_seconds;
     worker.timeout_seconds = config.workers.timeout_seconds;

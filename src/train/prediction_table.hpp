@@ -12,10 +12,10 @@ namespace finch::train {
 
 /// What a model says of each sample. A sample is measured by one rank and is 0 on the others, so sums over ranks
 /// gather.
-class Findings {
+class PredictionTable {
 public:
     /// `labelled`: outputs are logits of classes; otherwise they are what is predicted of targets.
-    Findings(std::int64_t samples, std::int64_t outputs, bool labelled);
+    PredictionTable(std::int64_t samples, std::int64_t outputs, bool labelled);
 
     /// Local. Of a sample with such outputs, whose class is `label`, if it has one.
     void add(std::size_t sample, std::span<const float> outputs, std::int32_t label);

@@ -1,4 +1,4 @@
-#include "finch/search/beginning.hpp"
+#include "finch/search/initial_design.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -18,11 +18,12 @@ Genome guessed(const Space& space, const Guess& guess, RandomStream& random) {
     return draw_missing(space, std::move(genome), std::move(chosen), random);
 }
 
-Genome genome_at(const Beginning& beginning, std::uint32_t number) {
-    const Space& space = beginning.space;
+Genome genome_at(const InitialDesign& initial_design, std::uint32_t number) {
+    const Space& space = initial_design.space;
     const auto is_free = [](const Gene& gene) { return !is_fixed(gene); };
     const auto dimensions = static_cast<std::size_t>(std::count_if(space.genes.begin(), space.genes.end(), is_free));
-    const auto point = start_point(beginning.start, beginning.seed, number, beginning.points, dimensions);
+    const auto point =
+        start_point(initial_design.start, initial_design.seed, number, initial_design.points, dimensions);
     Genome genome;
     std::size_t dimension = 0;
     for (const Gene& gene : space.genes) {
@@ -33,11 +34,11 @@ Genome genome_at(const Beginning& beginning, std::uint32_t number) {
 
 }  // namespace
 
-Offspring Beginning::open(std::uint32_t opening, std::uint32_t attempt, RandomStream& random) const {
-    if (opening < guesses.size()) {
-        return {guessed(space, guesses[opening], random), {}, Operator::given};
+Offspring InitialDesign::open(std::uint32_t initial_point, std::uint32_t attempt, RandomStream& random) const {
+    if (initial_point < guesses.size()) {
+        return {guessed(space, guesses[initial_point], random), {}, Operator::given};
     }
-    const std::uint32_t number = opening - static_cast<std::uint32_t>(guesses.size());
+    const std::uint32_t number = initial_point - static_cast<std::uint32_t>(guesses.size());
     return {attempt == 0 ? genome_at(*this, number) : random_genome(space, random), {}, Operator::random};
 }
 

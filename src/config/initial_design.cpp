@@ -1,10 +1,10 @@
-#include "beginnings.hpp"
+#include "initial_design.hpp"
 
 #include "finch/base/error.hpp"
 #include "finch/base/format.hpp"
 #include "finch/base/random.hpp"
 #include "finch/base/words.hpp"
-#include "finch/search/beginning.hpp"
+#include "finch/search/initial_design.hpp"
 
 #include <algorithm>
 
@@ -84,11 +84,11 @@ search::Guess read_guess(const Tree& written, const Config& config, const std::s
 }
 
 /// Of the genomes that a guess leaves open one obeys the constraints, or there is none to be found.
-void check_guess(const search::Beginning& beginning, std::uint32_t number, const Tree& written,
+void check_guess(const search::InitialDesign& initial_design, std::uint32_t number, const Tree& written,
                  const std::string& path) {
-    RandomStream random(beginning.seed, Purpose::breeding);
+    RandomStream random(initial_design.seed, Purpose::breeding);
     for (int trial = 0; trial < trials; ++trial) {
-        if (beginning.allows(beginning.open(number, 0, random).genome)) {
+        if (initial_design.allows(initial_design.open(number, 0, random).genome)) {
             return;
         }
     }
@@ -108,9 +108,9 @@ void read_first(const Tree& written, Config& config) {
         config.first.guesses.push_back(read_guess(list.items[i], config, path_of(path, i)));
     }
     if (!config.constraints.empty()) {
-        const search::Beginning beginning = config.beginning(0);
+        const search::InitialDesign initial_design = config.initial_design(0);
         for (std::size_t i = 0; i < list.items.size(); ++i) {
-            check_guess(beginning, static_cast<std::uint32_t>(i), list.items[i], path_of(path, i));
+            check_guess(initial_design, static_cast<std::uint32_t>(i), list.items[i], path_of(path, i));
         }
     }
 }
@@ -158,7 +158,7 @@ void check_start(const Tree& written, const Config& config) {
 
 }  // namespace
 
-void read_beginnings(const Tree& search, Config& config) {
+void read_initial_design(const Tree& search, Config& config) {
     check_islands(search, config);
     read_constraints(search["constraints"], config);
     read_first(search["first"], config);
@@ -179,7 +179,7 @@ Config::Needs Config::needs() const {
     return needs;
 }
 
-search::Beginning Config::beginning(std::size_t population) const {
+search::InitialDesign Config::initial_design(std::size_t population) const {
     return {space, first.guesses, start, search::points_of(start, population, first.guesses.size()), constraints, seed};
 }
 

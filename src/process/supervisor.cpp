@@ -1,4 +1,4 @@
-#include "attendant.hpp"
+#include "supervisor.hpp"
 
 #include "finch/base/clock.hpp"
 #include "finch/base/format.hpp"
@@ -25,9 +25,9 @@ constexpr double drain_seconds = 1;           ///< for filters of the program's 
 constexpr double outlived_grace_seconds = 2;  ///< for what outlives the program or the caller
 constexpr double give_up_seconds = 30;        ///< after KILL: another user's process, a file server that hangs
 
-class Attendant {
+class Supervisor {
 public:
-    Attendant(Start start, const FileDescriptor& life, const FileDescriptor& signals)
+    Supervisor(Start start, const FileDescriptor& life, const FileDescriptor& signals)
         : control_(std::move(start.control)),
           life_(life),
           signals_(signals),
@@ -115,14 +115,15 @@ private:
 
     /// Waits for an event, `seconds` at most, and does what it asks for.
     void wait(double seconds) {
-        std::array<pollfd, 3> events{
-            {{signals_.get(), POLLIN, 0}, {helper_gone_ ? -1 : life_.get(), POLLIN, 0}, {control_.get(), POLLIN, 0}}};
+        std::array<pollfd, 3> events{{{signals_.get(), POLLIN, 0},
+                                      {fork_server_gone_ ? -1 : life_.get(), POLLIN, 0},
+                                      {control_.get(), POLLIN, 0}}};
         poll_for(events, seconds);
         if (events[0].revents != 0) {
             drain_signals(signals_);
         }
         if (events[1].revents != 0) {
-            helper_gone_ = true;
+            fork_server_gone_ = true;
             end_within(0);
         }
         if (events[2].revents != 0) {
@@ -163,7 +164,7 @@ private:
     FileDescriptor control_;
     const FileDescriptor& life_;
     const FileDescriptor& signals_;
-    bool helper_gone_ = false;
+    bool fork_server_gone_ = false;
     struct stat output_;  ///< the pipes of the program
     struct stat errors_;
     Ended ended_;
@@ -180,12 +181,12 @@ private:
 
 }  // namespace
 
-void run_attendant(Start start, const FileDescriptor& life, const FileDescriptor& signals) {
-    ::prctl(PR_SET_NAME, "finch-attendant");
+void run_supervisor(Start start, const FileDescriptor& life, const FileDescriptor& signals) {
+    ::prctl(PR_SET_NAME, "finch-supervise");
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     ::setsid();
-    Attendant attendant(std::move(start), life, signals);
-    ::_exit(attendant.run());
+    Supervisor supervisor(std::move(start), life, signals);
+    ::_exit(supervisor.run());
 }
 
 }  // namespace finch::process

@@ -1,4 +1,4 @@
-#include "findings.hpp"
+#include "prediction_table.hpp"
 
 #include "finch/base/loss_order.hpp"
 
@@ -36,14 +36,14 @@ std::int64_t place_of(std::size_t label, std::span<const float> logits) {
 
 }  // namespace
 
-Findings::Findings(std::int64_t samples, std::int64_t outputs, bool labelled)
+PredictionTable::PredictionTable(std::int64_t samples, std::int64_t outputs, bool labelled)
     : outputs_(static_cast<std::size_t>(outputs)),
       labelled_(labelled),
       predictions_(labelled ? static_cast<std::size_t>(samples) : 0),
       places_(predictions_.size()),
       scores_(samples <= most_scores / outputs ? static_cast<std::size_t>(samples * outputs) : 0) {}
 
-void Findings::add(std::size_t sample, std::span<const float> outputs, std::int32_t label) {
+void PredictionTable::add(std::size_t sample, std::span<const float> outputs, std::int32_t label) {
     const auto scores = scores_.empty() ? std::span<float>() : std::span(scores_).subspan(sample * outputs_, outputs_);
     if (!labelled_) {
         std::copy_n(outputs.begin(), scores.size(), scores.begin());
@@ -58,7 +58,7 @@ void Findings::add(std::size_t sample, std::span<const float> outputs, std::int3
     }
 }
 
-void Findings::gather(const comm::Group& group) {
+void PredictionTable::gather(const comm::Group& group) {
     group.sum(predictions_);
     group.sum(places_);
     for (std::size_t begin = 0; group.size() > 1 && begin < scores_.size(); begin += scores_at_once) {
@@ -69,7 +69,7 @@ void Findings::gather(const comm::Group& group) {
     }
 }
 
-void Findings::move_to(Measured& measured) && {
+void PredictionTable::move_to(Measured& measured) && {
     measured.predictions.assign(predictions_.begin(), predictions_.end());
     measured.places.assign(places_.begin(), places_.end());
     measured.scores = std::move(scores_);

@@ -1,10 +1,10 @@
-#include "helper.hpp"
+#include "fork_server.hpp"
 
 #include "finch/base/clock.hpp"
 
-#include "attendant.hpp"
 #include "descendants.hpp"
 #include "messages.hpp"
+#include "supervisor.hpp"
 #include "system_calls.hpp"
 
 #include <algorithm>
@@ -22,26 +22,26 @@
 namespace finch::process {
 namespace {
 
-constexpr int caller_died = SIGUSR1;      ///< sent by the kernel; believed only if there is another parent
-constexpr double attendants_seconds = 3;  ///< for the attendants to end what the caller left, before they must kill
+constexpr int caller_died = SIGUSR1;       ///< sent by the kernel; believed only if there is another parent
+constexpr double supervisors_seconds = 3;  ///< for the supervisors to end what the caller left, before they must kill
 
-class Helper {
+class ForkServer {
 public:
-    Helper(FileDescriptor socket, FileDescriptor signals, pid_t caller)
+    ForkServer(FileDescriptor socket, FileDescriptor signals, pid_t caller)
         : caller_(caller), socket_(std::move(socket)), signals_(std::move(signals)), life_(make_pipe()) {}
 
     void run() {
-        while (!closing_ || !attendants_.empty() || has_strangers_) {
+        while (!closing_ || !supervisors_.empty() || has_orphans_) {
             if (steady_seconds() >= kill_time_) {
                 life_.second.reset();
             }
             wait();
             reap();
             if (::getppid() != caller_) {
-                close_within(attendants_seconds);
+                close_within(supervisors_seconds);
             }
-            if (has_strangers_) {
-                end_strangers();
+            if (has_orphans_) {
+                end_orphans();
             }
         }
     }
@@ -56,7 +56,7 @@ private:
         std::array<pollfd, 2> events{{{signals_.get(), POLLIN, 0}, {closing_ ? -1 : socket_.get(), POLLIN, 0}}};
         const double until_kill =
             life_.second && kill_time_ < never ? std::max(0.0, kill_time_ - steady_seconds()) : -1;
-        poll_for(events, has_strangers_ ? look_seconds : until_kill);
+        poll_for(events, has_orphans_ ? look_seconds : until_kill);
         if (events[0].revents != 0) {
             drain_signals(signals_);
         }
@@ -69,7 +69,7 @@ private:
         Start start;
         const std::optional<Request> request = receive_request(socket_, start);
         if (!request) {
-            close_within(attendants_seconds);
+            close_within(supervisors_seconds);
         } else if (*request == Request::kill_all) {
             close_within(0);
         } else if (start.control) {  // the last to be received, if there are descriptors left
@@ -78,48 +78,48 @@ private:
     }
 
     void begin(Start start) {
-        const pid_t attendant = ::fork();
-        if (attendant == 0) {
+        const pid_t supervisor = ::fork();
+        if (supervisor == 0) {
             socket_.reset();
             life_.second.reset();
-            attendants_.clear();
+            supervisors_.clear();
             lost_.clear();
-            run_attendant(std::move(start), life_.first, signals_);
+            run_supervisor(std::move(start), life_.first, signals_);
         }
-        if (attendant < 0) {
+        if (supervisor < 0) {
             send_packet(start.control, report_of({127, 0, std::strerror(errno)}));
         } else {
-            attendants_.emplace(attendant, std::move(start.control));
+            supervisors_.emplace(supervisor, std::move(start.control));
         }
     }
 
     void reap() {
         int status = 0;
         for (pid_t process = 0; (process = ::waitpid(-1, &status, WNOHANG)) > 0;) {
-            const auto attendant = attendants_.find(process);
-            if (attendant == attendants_.end()) {
+            const auto supervisor = supervisors_.find(process);
+            if (supervisor == supervisors_.end()) {
                 continue;
             }
             const bool reported = WIFEXITED(status) && WEXITSTATUS(status) != exit_failed;
             if (!reported) {
-                lost_.push_back(std::move(attendant->second));
+                lost_.push_back(std::move(supervisor->second));
             }
-            has_strangers_ = has_strangers_ || !reported || WEXITSTATUS(status) != exit_reported;
-            attendants_.erase(attendant);
+            has_orphans_ = has_orphans_ || !reported || WEXITSTATUS(status) != exit_reported;
+            supervisors_.erase(supervisor);
         }
     }
 
-    /// Kills what attendants have left behind: children of this process, and theirs as soon as they come to it. Once
-    /// all are gone, reports in place of the attendants.
-    void end_strangers() {
-        has_strangers_ = false;
+    /// Kills what supervisors have left behind: children of this process, and theirs as soon as they come to it. Once
+    /// all are gone, reports in place of the supervisors.
+    void end_orphans() {
+        has_orphans_ = false;
         for (const pid_t child : children(::getpid())) {
-            if (!attendants_.contains(child)) {
-                has_strangers_ = true;
+            if (!supervisors_.contains(child)) {
+                has_orphans_ = true;
                 ::kill(child, SIGKILL);
             }
         }
-        if (!has_strangers_) {
+        if (!has_orphans_) {
             for (const FileDescriptor& control : lost_) {
                 send_packet(control, report_of({0, SIGKILL, "the process that watched over it was killed"}));
             }
@@ -130,23 +130,23 @@ private:
     pid_t caller_;
     FileDescriptor socket_;
     FileDescriptor signals_;
-    Pair life_;             ///< attendants hold the first; its end of file says that they must kill
+    Pair life_;             ///< supervisors hold the first; its end of file says that they must kill
     bool closing_ = false;  ///< the caller is gone, or wants all killed
     double kill_time_ = never;
-    std::map<pid_t, FileDescriptor> attendants_;  ///< and the control of each
-    bool has_strangers_ = false;
-    std::vector<FileDescriptor> lost_;  ///< controls of attendants that were killed
+    std::map<pid_t, FileDescriptor> supervisors_;  ///< and the control of each
+    bool has_orphans_ = false;
+    std::vector<FileDescriptor> lost_;  ///< controls of supervisors that were killed
 };
 
 }  // namespace
 
-void run_helper(FileDescriptor socket, pid_t caller) {
+void run_fork_server(FileDescriptor socket, pid_t caller) {
     ::prctl(PR_SET_NAME, "finch-launcher");
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     try {
         FileDescriptor signals = detach(socket, std::array{SIGCHLD, caller_died});
         ::prctl(PR_SET_PDEATHSIG, caller_died);
-        Helper(std::move(socket), std::move(signals), caller).run();
+        ForkServer(std::move(socket), std::move(signals), caller).run();
     } catch (...) {
         ::_exit(exit_failed);
     }

@@ -1,4 +1,4 @@
-#include "finch/island/openings.hpp"
+#include "finch/island/initial_points.hpp"
 
 #include "island/world.hpp"
 
@@ -13,13 +13,13 @@ using search::Genome;
 using search::Operator;
 
 /// Guesses that are told apart by x: 0.01, 0.02, …
-search::Beginning guesses(int count) {
-    search::Beginning beginning;
-    beginning.space = plane();
+search::InitialDesign guesses(int count) {
+    search::InitialDesign initial_design;
+    initial_design.space = plane();
     for (int i = 1; i <= count; ++i) {
-        beginning.guesses.push_back({i / 100.0, {}});
+        initial_design.guesses.push_back({i / 100.0, {}});
     }
-    return beginning;
+    return initial_design;
 }
 
 /// How often each guess was bred, by its number.
@@ -37,7 +37,7 @@ std::map<int, int> given(const search::Population& population) {
 
 TEST_CASE("the first guesses are dealt over the workers in their order") {
     World world(3, 1, evaluations(60), search::ExchangeKind::none);
-    world.beginning = guesses(7);
+    world.initial_design = guesses(7);
 
     CHECK(world.run(plenty));
 
@@ -54,7 +54,7 @@ TEST_CASE("the first guesses are dealt over the workers in their order") {
 TEST_CASE("stopped at any moment and resumed on other workers, each guess is bred once and none is left out") {
     for (const int rounds : {12, 16, 20, 27, 40}) {
         World world(4, 2, evaluations(200), search::ExchangeKind::pollination);
-        world.beginning = guesses(23);
+        world.initial_design = guesses(23);
         std::size_t before = 0;
         for (const int workers : {4, 2, 5, 1, 3}) {
             world.run(rounds, workers);
@@ -76,7 +76,8 @@ TEST_CASE("stopped at any moment and resumed on other workers, each guess is bre
     }
 }
 
-TEST_CASE("openings_left: what no individual of an earlier start took, by worker, sequence and number of workers") {
+TEST_CASE(
+    "initial_points_left: what no individual of an earlier start took, by worker, sequence and number of workers") {
     search::Population population(search::ExchangeKind::none, 1);
     const auto bred = [&](std::uint32_t restart, std::uint32_t worker, std::uint32_t sequence,
                           search::Operator by = search::Operator::given) {
@@ -89,32 +90,33 @@ TEST_CASE("openings_left: what no individual of an earlier start took, by worker
     bred(0, 2, 1);  // 2
     bred(0, 2, 2);  // 5
     const std::vector<EarlierStart> first{{0, 3}};
-    CHECK(openings_left(population, first, 10) == std::vector<std::uint32_t>{1, 3, 4, 6, 7, 8, 9});
+    CHECK(initial_points_left(population, first, 10) == std::vector<std::uint32_t>{1, 3, 4, 6, 7, 8, 9});
 
     bred(1, 1, 1);  // the second of these
     bred(1, 0, 9);  // none
     bred(1, 0, 1, search::Operator::repeat);
     const std::vector<EarlierStart> both{{0, 3}, {1, 2}};
-    CHECK(openings_left(population, both, 10) == std::vector<std::uint32_t>{1, 4, 6, 7, 8, 9});
-    CHECK(openings_left(population, both, 0).empty());
-    CHECK(openings_left(search::Population(search::ExchangeKind::none, 1), {}, 2) == std::vector<std::uint32_t>{0, 1});
+    CHECK(initial_points_left(population, both, 10) == std::vector<std::uint32_t>{1, 4, 6, 7, 8, 9});
+    CHECK(initial_points_left(population, both, 0).empty());
+    CHECK(initial_points_left(search::Population(search::ExchangeKind::none, 1), {}, 2) ==
+          std::vector<std::uint32_t>{0, 1});
 }
 
-TEST_CASE("openings_left ends at the last worker of the last start that there can be") {
+TEST_CASE("initial_points_left ends at the last worker of the last start that there can be") {
     search::Population population(search::ExchangeKind::none, 1);
     search::Individual last;
     last.id = search::Id::make(4095, 0xFFFFF, 100);
     population.merge(last);
 
     const std::vector<EarlierStart> earlier{{4095, 2}};
-    CHECK(openings_left(population, earlier, 2) == std::vector<std::uint32_t>{0, 1});
+    CHECK(initial_points_left(population, earlier, 2) == std::vector<std::uint32_t>{0, 1});
 }
 
 TEST_CASE("a start's points are the first births of the run") {
     World world(4, 2, evaluations(80), search::ExchangeKind::pollination);
-    world.beginning.space = plane();
-    world.beginning.start = search::Start::latin;
-    world.beginning.points = 8;
+    world.initial_design.space = plane();
+    world.initial_design.start = search::Start::latin;
+    world.initial_design.points = 8;
 
     CHECK(world.run(plenty));
 
@@ -135,10 +137,10 @@ TEST_CASE("no genome that violates a constraint is trained, and all are canonica
         {"x", search::RealGene{-5, 5}}, {"n", search::IntGene{0, 1}}, {"y", search::RealGene{1, 5}, {{1, {1}}}}};
     World world(3, 1, evaluations(150), search::ExchangeKind::none);
     world.set_space(space);
-    world.beginning.space = space;
-    world.beginning.constraints.emplace_back("x <= -4.9 or x > 4.95", space);
-    world.beginning.start = search::Start::sobol;
-    world.beginning.points = 16;
+    world.initial_design.space = space;
+    world.initial_design.constraints.emplace_back("x <= -4.9 or x > 4.95", space);
+    world.initial_design.start = search::Start::sobol;
+    world.initial_design.points = 16;
 
     CHECK(world.run(plenty));
 
@@ -157,8 +159,8 @@ TEST_CASE("first points of screened and auto that are ruled out are drawn anew a
         World world(3, 1, evaluations(60), search::ExchangeKind::none);
         world.propagator = propagator;
         world.set_space(plane());
-        world.beginning.space = plane();
-        world.beginning.constraints.emplace_back("x <= 0", plane());
+        world.initial_design.space = plane();
+        world.initial_design.constraints.emplace_back("x <= 0", plane());
         world.exists = [](const search::Genome& genome) { return genome[1] > 0; };
 
         CHECK(world.run(plenty));
@@ -174,8 +176,8 @@ TEST_CASE("first points of screened and auto that are ruled out are drawn anew a
 
 TEST_CASE("where no genome obeys the constraints, individuals fail and say so") {
     World world(1, 1, evaluations(2), search::ExchangeKind::none);
-    world.beginning.space = plane();
-    world.beginning.constraints.emplace_back("x > 5", plane());
+    world.initial_design.space = plane();
+    world.initial_design.constraints.emplace_back("x > 5", plane());
 
     CHECK(world.run(plenty));
 

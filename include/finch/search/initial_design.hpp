@@ -16,9 +16,9 @@ using Guess = std::vector<std::optional<double>>;
 /// How a run's first individuals come to their genes, before its propagator breeds, and what holds for those of all
 /// individuals. Plain data; every breeding is a function of its arguments.
 ///
-/// The openings of a run are numbered: the guesses first, then the points of the start. island::openings_left() says
-/// which individual takes which.
-struct Beginning {
+/// The initial points of a run are numbered: the guesses first, then the points of the start. Which individual takes
+/// which: island::initial_points_left().
+struct InitialDesign {
     Space space{};
     std::vector<Guess> guesses{};
     Start start = Start::random;
@@ -26,12 +26,12 @@ struct Beginning {
     std::vector<Constraint> constraints{};
     std::uint64_t seed = 1;
 
-    [[nodiscard]] std::uint32_t openings() const noexcept {
+    [[nodiscard]] std::uint32_t initial_points() const noexcept {
         return static_cast<std::uint32_t>(guesses.size()) + points;
     }
-    /// The individual of an opening. A guess has the operator `given`; what it leaves open is drawn. `attempt` counts
-    /// those that could not be; a point of the start has one, after it come random genomes.
-    [[nodiscard]] Offspring open(std::uint32_t opening, std::uint32_t attempt, RandomStream& random) const;
+    /// The individual of an initial point. A guess has the operator `given`; what it leaves open is drawn. `attempt`
+    /// counts those that could not be; a point of the start has one, after it come random genomes.
+    [[nodiscard]] Offspring open(std::uint32_t initial_point, std::uint32_t attempt, RandomStream& random) const;
 
     /// Whether `genome` obeys the constraints.
     [[nodiscard]] bool allows(const Genome& genome) const { return all_hold(constraints, space, genome); }

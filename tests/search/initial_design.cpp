@@ -1,4 +1,4 @@
-#include "finch/search/beginning.hpp"
+#include "finch/search/initial_design.hpp"
 
 #include "search/fit.hpp"
 
@@ -15,26 +15,26 @@ const Space begun{{{"x", RealGene{0, 1}},
                    {"momentum", RealGene{0, 0.9, Scale::linear, 0.3}, {{1, {0}}}},
                    {"frozen", IntGene{7, 7}}}};
 
-Beginning with(Start start, std::uint32_t points, std::vector<Guess> guesses = {}) {
-    Beginning beginning;
-    beginning.space = begun;
-    beginning.guesses = std::move(guesses);
-    beginning.start = start;
-    beginning.points = points;
-    return beginning;
+InitialDesign with(Start start, std::uint32_t points, std::vector<Guess> guesses = {}) {
+    InitialDesign initial_design;
+    initial_design.space = begun;
+    initial_design.guesses = std::move(guesses);
+    initial_design.start = start;
+    initial_design.points = points;
+    return initial_design;
 }
 
 }  // namespace
 
 TEST_CASE("a guess is taken as it stands, canonical, and what it leaves open is drawn") {
-    const Beginning beginning = with(Start::random, 0, {{0.25, 1.0, 0.6, {}}, {{}, 0.0, {}, {}}});
+    const InitialDesign initial_design = with(Start::random, 0, {{0.25, 1.0, 0.6, {}}, {{}, 0.0, {}, {}}});
     std::map<double, int> momenta;
     std::vector<double> xs;
 
     for (std::uint32_t i = 0; i < 4000; ++i) {
         RandomStream random(1, Purpose::breeding, i);
-        const Offspring first = beginning.open(0, 0, random);
-        const Offspring second = beginning.open(1, 0, random);
+        const Offspring first = initial_design.open(0, 0, random);
+        const Offspring second = initial_design.open(1, 0, random);
         CHECK(first.genome == Genome{0.25, 1, 0, 7});
         CHECK(first.bred_by == Operator::given);
         CHECK(second.genome[1] == 0);
@@ -48,21 +48,21 @@ TEST_CASE("a guess is taken as it stands, canonical, and what it leaves open is 
 
 TEST_CASE("the points of the start come after the guesses, in the genes that are free; a second attempt is random") {
     for (const Start start : {Start::sobol, Start::latin}) {
-        const Beginning beginning = with(start, 16, {{0.25, 1.0, 0.6, {}}});
+        const InitialDesign initial_design = with(start, 16, {{0.25, 1.0, 0.6, {}}});
         std::set<int> shares;
         int sgd = 0;
-        for (std::uint32_t opening = 1; opening < beginning.openings(); ++opening) {
-            RandomStream random(1, Purpose::breeding, opening);
-            const Offspring one = beginning.open(opening, 0, random);
+        for (std::uint32_t initial_point = 1; initial_point < initial_design.initial_points(); ++initial_point) {
+            RandomStream random(1, Purpose::breeding, initial_point);
+            const Offspring one = initial_design.open(initial_point, 0, random);
             CHECK(one.bred_by == Operator::random);
             CHECK(begun.contains(one.genome));
             CHECK(one.genome == canonical(begun, one.genome));
             shares.insert(static_cast<int>(one.genome[0] * 16));
             sgd += one.genome[1] == 0 ? 1 : 0;
 
-            RandomStream other(2, Purpose::breeding, opening);
-            CHECK(beginning.open(opening, 0, other).genome == one.genome);
-            CHECK(beginning.open(opening, 1, other).genome != one.genome);
+            RandomStream other(2, Purpose::breeding, initial_point);
+            CHECK(initial_design.open(initial_point, 0, other).genome == one.genome);
+            CHECK(initial_design.open(initial_point, 1, other).genome != one.genome);
         }
         CHECK(shares.size() == 16);
         CHECK(sgd == 8);

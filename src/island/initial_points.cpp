@@ -1,4 +1,4 @@
-#include "finch/island/openings.hpp"
+#include "finch/island/initial_points.hpp"
 
 #include <limits>
 #include <map>
@@ -7,15 +7,15 @@
 
 namespace finch::island {
 
-std::optional<std::uint32_t> opening_of(std::span<const std::uint32_t> left, std::uint32_t bred, std::uint32_t worker,
-                                        int workers) {
+std::optional<std::uint32_t> initial_point_of(std::span<const std::uint32_t> left, std::uint32_t bred,
+                                              std::uint32_t worker, int workers) {
     const auto birth = std::uint64_t{bred} * static_cast<std::uint64_t>(workers) + worker;
     return birth < left.size() ? std::optional(left[birth]) : std::nullopt;
 }
 
-std::vector<std::uint32_t> openings_left(const search::Population& population, std::span<const EarlierStart> earlier,
-                                         std::uint32_t openings) {
-    std::vector<std::uint32_t> left(openings);
+std::vector<std::uint32_t> initial_points_left(const search::Population& population,
+                                               std::span<const EarlierStart> earlier, std::uint32_t initial_points) {
+    std::vector<std::uint32_t> left(initial_points);
     std::iota(left.begin(), left.end(), 0U);
     std::map<std::uint32_t, int> workers;
     for (const EarlierStart& start : earlier) {
@@ -27,8 +27,8 @@ std::vector<std::uint32_t> openings_left(const search::Population& population, s
         auto one = all.lower_bound(search::Id::make(restart, 0, 0));
         while (one != all.end() && one->first.restart() == restart) {
             const search::Id id = one->first;
-            const auto opening = opening_of(left, id.sequence() - 1, id.worker(), count);
-            if (!opening) {  // nor for any that this worker bred later
+            const auto initial_point = initial_point_of(left, id.sequence() - 1, id.worker(), count);
+            if (!initial_point) {  // nor for any that this worker bred later
                 if ((id.value | 0xFFFFFFFF) == std::numeric_limits<std::uint64_t>::max()) {
                     break;
                 }
@@ -36,11 +36,11 @@ std::vector<std::uint32_t> openings_left(const search::Population& population, s
                 continue;
             }
             if (!one->second.is_repeat()) {
-                taken.insert(*opening);
+                taken.insert(*initial_point);
             }
             ++one;
         }
-        std::erase_if(left, [&](std::uint32_t opening) { return taken.contains(opening); });
+        std::erase_if(left, [&](std::uint32_t initial_point) { return taken.contains(initial_point); });
     }
     return left;
 }
