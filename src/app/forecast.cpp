@@ -39,7 +39,7 @@ struct Begun {
     double end = 0;
 };
 
-/// It goes on as it has begun, with `slots` of them at work.
+/// Extrapolated at its rate so far, with `slots` of them at work.
 Search extrapolated(const island::Budget& budget, const Begun& begun, std::int64_t most, double limit, int slots) {
     const double rate = static_cast<double>(slots * begun.started) / begun.seconds_of_slots;  // per second
     const double rate_of_epochs = rate * static_cast<double>(begun.epochs) / static_cast<double>(begun.started);

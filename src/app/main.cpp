@@ -93,7 +93,7 @@ void add_training_verbs(CLI::App& app, CommandLine& line) {
             };
         });
     };
-    CLI::App* evolving = app.add_subcommand("evolve", "run a search, or go on with it (start it with srun or mpirun)");
+    CLI::App* evolving = app.add_subcommand("evolve", "run or resume a search (start it with srun or mpirun)");
     add_config(*evolving, line.options);
     add_run_options(*evolving, line.options);
     add_reuse(*evolving, line.options.settings);

@@ -90,7 +90,7 @@ std::string table(const config::Config& config, const cluster::Layout& layout, c
     return text;
 }
 
-/// What search.reuse would bring. `fingerprint`: nothing where the data are not here.
+/// What search.reuse would bring. `fingerprint`: nothing if the data are not here.
 std::string reuse_text(const config::Config& config, const std::optional<std::string>& fingerprint) {
     const store::RunDirectory directory(run::run_directory_of(config, {}));
     std::string text;
@@ -100,7 +100,7 @@ std::string reuse_text(const config::Config& config, const std::optional<std::st
     return text;
 }
 
-/// What is known of images, networks and memory. `datasets`: nothing where they are not here, and not described.
+/// What is known of images, networks and memory. `datasets`: nothing if they are not here, and not described.
 std::string training_text(const config::Config& config, const cluster::Layout& layout, bool uses_devices,
                           const data::Datasets* datasets) {
     const auto cpu = run::make_device(cluster::DeviceKind::cpu, cluster::no_device, 1);

@@ -56,7 +56,7 @@ public:
     }
 
     /// Collective over the world. All workers train the same at once, as in a search. The mean of their seconds;
-    /// nothing where it cannot be trained.
+    /// nothing if it cannot be trained.
     std::optional<double> seconds_of(const search::Genome& genome, const data::Dataset& images) {
         const train::Recipe recipe = config_.recipe(genome, 0);
         const auto timing = train::measure_timing(*device_.device, group_, *all_reduce_, images, recipe, seconds_);

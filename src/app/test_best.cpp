@@ -68,7 +68,7 @@ store::ModelFile read_best(const store::RunDirectory& directory, const store::Re
     }
     const search::Individual* individual = population.find(file->individual.id);
     const std::string why = individual == nullptr
-                                ? fmt::format("it is of {}, whom the run does not know", to_text(file->individual.id))
+                                ? fmt::format("it is of {}, which the run does not know", to_text(file->individual.id))
                                 : store::why_foreign(*file, recovered.facts.run, *individual);
     if (!why.empty()) {
         throw ConfigError(fmt::format("{} is not the best network of this run: {}", path, why));
@@ -137,7 +137,7 @@ train::Recipe recipe_of(const config::Config& config, const search::Individual& 
 }
 
 /// As many as the network tells apart: those of the data or, where the data lack the last ones, more; they are then the
-/// size of some tensor. Throws ConfigError where no number fits.
+/// size of some tensor. Throws ConfigError if no number fits.
 std::int64_t outputs_of(const nn::ModelSpec& model, const data::Dataset& set, const NamedArrays& weights) {
     std::set<std::int64_t> candidates{set.outputs()};
     for (const NamedArray& array : weights) {

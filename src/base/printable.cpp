@@ -6,7 +6,7 @@
 namespace finch {
 namespace {
 
-/// The bytes of the UTF-8 character that `text` begins with (RFC 3629); 0 where it begins with none.
+/// The bytes of the UTF-8 character that `text` begins with (RFC 3629); 0 if it begins with none.
 std::size_t first_character(std::string_view text) {
     const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
     const unsigned first = byte(0);

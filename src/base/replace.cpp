@@ -75,7 +75,7 @@ void keep_as_previous(const fs::path& path) {
         copy_synced(path, beside);
     }
     rename_file(beside, previous);
-    ::unlink(beside.c_str());  // rename does nothing where both names were the same file already
+    ::unlink(beside.c_str());  // rename does nothing if both names were the same file already
 }
 
 }  // namespace

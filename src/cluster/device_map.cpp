@@ -39,7 +39,7 @@ private:
         return fmt::format("rank {} on {}", rank, places_[rank].node);
     }
 
-    /// True where every rank has one; ConfigError where some have, or one was asked for in vain.
+    /// True if every rank has one. ConfigError if only some have, or if one is required and missing.
     bool devices_are_used() {
         if (!may_use_cuda(wishes_.device)) {
             return false;

@@ -36,7 +36,7 @@ Nodes nodes_of(const std::vector<std::string>& node_of_rank) {
     return nodes;
 }
 
-/// The workers that the islands need; 0 where any number serves that is at least `islands`.
+/// The workers that the islands need; 0 if any number serves that is at least `islands`.
 int workers_asked_for(const LayoutOptions& options) {
     return std::accumulate(options.island_sizes.begin(), options.island_sizes.end(), 0);
 }

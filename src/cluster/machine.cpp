@@ -43,7 +43,7 @@ std::string value_of(const std::string& text, const std::string& key) {
     return "";
 }
 
-/// 0 where the resource has no limit.
+/// 0 if the resource has no limit.
 template <class Resource>
 std::int64_t soft_limit(Resource resource) {
     struct rlimit limit {};
@@ -53,7 +53,7 @@ std::int64_t soft_limit(Resource resource) {
     return static_cast<std::int64_t>(limit.rlim_cur);
 }
 
-/// 0 where the file holds no number ("max") or what version 1 writes for none: a number near 2^63.
+/// 0 if the file holds no number ("max") or what version 1 writes for none: a number near 2^63.
 std::int64_t limit_in(const fs::path& file) {
     const std::string text = text_of(file);
     std::int64_t value = 0;
@@ -68,7 +68,7 @@ std::int64_t least(std::int64_t a, std::int64_t b) {
     return a == 0 ? b : b == 0 ? a : std::min(a, b);
 }
 
-/// The number behind "Pss:" in kB, in bytes; 0 where the kernel does not tell.
+/// The number behind "Pss:" in kB, in bytes; 0 if the kernel does not tell.
 std::int64_t kilobytes_of(const std::string& text, const std::string& key) {
     const std::size_t at = text.find(key);
     return at == std::string::npos ? 0 : std::atoll(text.c_str() + at + key.size()) * 1024;
@@ -82,7 +82,7 @@ int nvidia_device_files() {
     return count;
 }
 
-/// What the first of `known` that the flags name stands for; empty where they name none.
+/// What the first of `known` that the flags name stands for; empty if they name none.
 std::string first_flag(const std::string& flags, std::initializer_list<std::pair<const char*, const char*>> known) {
     std::istringstream words(flags);
     const std::set<std::string> given{std::istream_iterator<std::string>(words), {}};

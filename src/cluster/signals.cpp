@@ -169,7 +169,7 @@ unsigned seconds_for_orderly_stop(long long end_time, long long now) noexcept {
 void set_handler(int signal, void (*handler)(int)) {
     struct sigaction action {};
     action.sa_handler = handler;
-    // A write(2) to a journal goes on after the handler.
+    // A write(2) to a journal continues after the handler.
     action.sa_flags = SA_RESTART | SA_ONSTACK;
     action.sa_mask = set_of(stop_signals);  // a handler does not interrupt another
     if (::sigaction(signal, &action, nullptr) != 0) {

@@ -15,7 +15,7 @@ constexpr double minute = 60;
 constexpr double hour = 3600;
 constexpr double day = 86400;
 
-/// The numbers between colons; empty where something else stands there.
+/// The numbers between colons; empty if something else stands there.
 std::vector<double> numbers(const std::string& text) {
     std::vector<double> result;
     std::istringstream parts(text + ":");

@@ -13,12 +13,12 @@ namespace finch::comm {
 [[nodiscard]] bool yields_when_idle();
 
 /// How long a rank waits for its peers. Between two looks it counts at most a tenth of a second, so that a process that
-/// was suspended itself (by Slurm, by a debugger) blames nobody when it goes on.
+/// was suspended itself (by Slurm, by a debugger) blames no rank when it continues.
 class Deadline {
 public:
     explicit Deadline(double seconds) : left_(seconds), last_(steady_seconds()), asleep_from_(last_ + seconds_awake) {}
 
-    /// To be asked in a loop, after each look that was in vain. Where cores are few it sleeps for a moment, once the
+    /// To be asked in a loop, after each unsuccessful poll. Where cores are few it sleeps for a moment, once the
     /// wait is long: the peer that is waited for may need this one.
     [[nodiscard]] bool is_over() {
         const double now = steady_seconds();

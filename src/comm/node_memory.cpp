@@ -54,7 +54,7 @@ std::vector<std::string> names_of_nodes(MPI_Comm world) {
     return names;
 }
 
-// Open MPI keeps a shared window in a file, and a file system that is full ends whoever touches it with SIGBUS; other
+// Open MPI keeps a shared window in a file, and if the file system is full, touching it raises SIGBUS; other
 // MPI libraries use /dev/shm too.
 std::uint64_t free_shared_bytes() {
     const cluster::Environment environment = cluster::Environment::of_this_process();

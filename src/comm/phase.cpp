@@ -14,7 +14,7 @@
 #include <vector>
 
 // MPI does not tell who a collective waits for. So a rank whose phase is over asks, by messages without content, and
-// whoever waits too answers: world rank 0 asks all ranks, and the others ask world rank 0.
+// a rank that waits answers too: world rank 0 asks all ranks, and the others ask world rank 0.
 
 namespace finch::comm {
 namespace {
@@ -51,7 +51,7 @@ int take_word(int tag) {
     return status.MPI_SOURCE;
 }
 
-/// An empty message needs no buffer, so nobody has to wait until it has left.
+/// An empty message needs no buffer, so no rank waits until it was sent.
 void send_word(int to, int tag) {
     MPI_Request request = MPI_REQUEST_NULL;
     FINCH_MPI(MPI_Isend(nullptr, 0, MPI_BYTE, to, tag, MPI_COMM_WORLD, &request));
@@ -82,7 +82,7 @@ std::string names(const std::vector<int>& ranks) {
     return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-/// Of `asked`, those that do not answer within `seconds`; nobody where what is waited for comes meanwhile.
+/// Of `asked`, those that do not answer within `seconds`; none if the awaited message arrives meanwhile.
 std::vector<int> silent(std::vector<int> asked, double seconds, const std::function<bool()>& is_done) {
     for (const int rank : asked) {
         send_word(rank, question_tag);

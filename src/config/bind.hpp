@@ -25,7 +25,7 @@ struct Target {
     void* object = nullptr;
     Steps steps{};  ///< to the object, from the recipe
     std::string path{};
-    Genes* genes = nullptr;    ///< null where none can stand
+    Genes* genes = nullptr;    ///< null if none can stand
     bool has_default = false;  ///< the object has its key's default, which it keeps while a gene is not active
 
     template <class T>

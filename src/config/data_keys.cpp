@@ -41,7 +41,7 @@ void check_systems(const data::Options& options, const Tree& written) {
         fail(systems, "data.systems", "are of files; accepted: data of kind idx, cifar or hdf5");
     }
     if (!options.systems.empty() && !options.path.empty()) {
-        fail(systems, "data.systems", "stands beside data.path; accepted: one of them");
+        fail(systems, "data.systems", "cannot be combined with data.path; accepted: one of them");
     }
     std::set<std::filesystem::path> paths;
     for (std::size_t i = 0; i < options.systems.size(); ++i) {

@@ -31,7 +31,7 @@ public:
     Genes(const search::Space& space, const Tree& written);
 
     /// `use` is a `$name` that stands for a value of `domain` at `target`, which keeps its default while the gene is
-    /// not active. Throws ConfigError where there is no such gene, where it can take a value that the domain does not,
+    /// not active. Throws ConfigError if there is no such gene, where it can take a value that the domain does not,
     /// or where it may be inactive and there is no default. `listed`, if any: what the alternatives that `use` chooses
     /// among say of their keys, by their names.
     void bind(const Tree& use, const Domain& domain, const Target& target, const ValueType& type,
@@ -50,11 +50,11 @@ public:
     [[nodiscard]] bool may_be_inactive(const Tree& use) const;
     /// Has every recipe checked.
     void add_check(std::function<void(const void*, const Tree&)> check, const Tree& written, Steps steps);
-    /// Throws ConfigError where a gene stands nowhere, or where its extremes, one gene at a time, obey the constraints
+    /// Throws ConfigError if a gene stands nowhere, or where its extremes, one gene at a time, obey the constraints
     /// and give what a check refuses.
     void check(const train::Recipe& base, std::span<const search::Constraint> constraints) const;
 
-    /// Sets every value in `recipe` that an active gene stands for. Throws ConfigError where a check refuses it.
+    /// Sets every value in `recipe` that an active gene stands for. Throws ConfigError if a check refuses it.
     void apply(const search::Genome& genome, train::Recipe& recipe) const;
 
 private:

@@ -90,9 +90,9 @@ void check_exchange_matrix(const Config& config, const Tree& written) {
     const auto fits = [&](const std::vector<double>& row) { return row.size() == islands; };
     const std::string path = "search.exchange.matrix";
     if (!is_asked_for && !exchange.matrix.empty()) {
-        fail(
-            written, path,
-            fmt::format("stands beside topology {}; accepted: topology matrix, or none here", word(exchange.topology)));
+        fail(written, path,
+             fmt::format("cannot be combined with topology {}; accepted: topology matrix, or none here",
+                         word(exchange.topology)));
     }
     if (is_asked_for && islands == 0) {
         fail(written, path, "has a row for each island, and workers.islands is auto; accepted: a number of islands");
@@ -109,8 +109,9 @@ void check_exchange_matrix(const Config& config, const Tree& written) {
 search::Space space_of(const FunctionObjective& objective, const Tree& written) {
     if (!written.items.empty()) {
         fail(written, "search.space",
-             fmt::format("stands beside the function {}, which brings its own genes x0 to x{}; remove one of the two",
-                         objective.function, objective.dimensions - 1));
+             fmt::format(
+                 "cannot be combined with the function {}, which brings its own genes x0 to x{}; remove one of the two",
+                 objective.function, objective.dimensions - 1));
     }
     return search::function_space(search::find_function(objective.function), objective.dimensions);
 }

@@ -106,12 +106,12 @@ Domain pruning() {
     using search::HalvingOptions;
     using search::MedianOptions;
     return {Variants{{
-        alternative<Any>("none", search::NoPruning{}, {}, "every training goes on to its end"),
+        alternative<Any>("none", search::NoPruning{}, {}, "every training runs to its end"),
         alternative<Any>("halving", HalvingOptions{},
                          {{key("first_epoch", &HalvingOptions::first_epoch, whole(1, million), "the first rung"),
                            key("factor", &HalvingOptions::factor, whole(2, 1000),
-                               "one in so many goes on; the next rung is so many times as far")}},
-                         "asynchronous successive halving: at epochs 1, 3, 9, … the best third goes on"),
+                               "one in so many continues; the next rung is so many times as far")}},
+                         "asynchronous successive halving: at epochs 1, 3, 9, … the best third continues"),
         alternative<Any>(
             "median", MedianOptions{},
             {{key("first_epoch", &MedianOptions::first_epoch, whole(1, million), "the first rung"),

@@ -197,7 +197,7 @@ void check_training(const train::Options& options, const Tree& written) {
     const bool whole_worker = written["batch_size"].kind != Tree::Kind::null;
     if (whole_worker == options.batch_size_per_rank.has_value()) {
         fail(written["batch_size_per_rank"], "training.batch_size_per_rank",
-             whole_worker ? "stands beside batch_size; accepted: one of the two, the other null or left out"
+             whole_worker ? "cannot be combined with batch_size; accepted: one of the two, the other null or left out"
                           : "is null, and so is batch_size; accepted: one of the two with a number");
     }
     if (whole_worker && options.scale_learning_rate != train::ScaleLearningRate::none) {
@@ -206,7 +206,7 @@ void check_training(const train::Options& options, const Tree& written) {
     }
     if (options.balanced_classes && !options.class_weights.empty()) {
         fail(written["balanced_classes"], "training.balanced_classes",
-             "stands beside class_weights; accepted: one of them");
+             "cannot be combined with class_weights; accepted: one of them");
     }
     if (options.loss != train::Loss::cross_entropy) {
         const auto refuse = [&](bool there, const char* key) {

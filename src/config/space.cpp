@@ -56,7 +56,7 @@ double read_real_step(const Tree& step, const search::RealGene& gene, const std:
     const double range = gene.high - gene.low;
     const double least = std::max(range / most_steps, least_share * std::max(std::abs(gene.low), std::abs(gene.high)));
     if (gene.scale == search::Scale::log) {
-        fail(step, path, "stands beside scale log, by which values lie apart by factors; accepted: one of the two");
+        fail(step, path, "cannot be combined with scale log, whose values differ by factors; accepted: one of the two");
     }
     if (!(least <= value && value <= range)) {
         fail(step, path,
@@ -207,7 +207,7 @@ search::Gene read_frozen(const std::string& name, const search::Gene& searched, 
     return {name, search::RealGene{*known, *known}};
 }
 
-/// Refuses `key` where none of `kinds` stands beside it.
+/// Refuses `key` unless one of `kinds` is given with it.
 void check_beside(const Tree& tree, const std::string& path, const char* key, std::initializer_list<const char*> kinds,
                   const char* whose) {
     const Tree* const given = tree.find(key);

@@ -55,7 +55,7 @@ struct Found {
     fs::path folder;
 };
 
-/// The first version of which any file is there; CIFAR-10 where none is.
+/// The first version of which any file is there; CIFAR-10 if none is.
 Found find_version(const fs::path& folder) {
     need_folder(folder, how_to_get_cifar);
     for (const Version& version : versions()) {

@@ -71,7 +71,7 @@ std::vector<T> whole_numbers(const fs::path& path, const NamedArray& array, std:
 
 using Shape = std::vector<std::int64_t>;
 
-/// What the images' attribute `axes` says; empty where there is none.
+/// What the images' attribute `axes` says; empty if there is none.
 std::string told_axes(const fs::path& path, hid_t file, const std::string& name) {
     if (H5Aexists_by_name(file, name.c_str(), "axes", H5P_DEFAULT) <= 0) {
         return "";

@@ -41,7 +41,7 @@ std::array<std::string, 4> usual_names(const std::string& stem, int dimensions) 
     return {plain, dotted, plain + ".gz", dotted + ".gz"};
 }
 
-/// The first of the usual names that is there; empty where none is.
+/// The first of the usual names that is there; empty if none is.
 fs::path find_file(const fs::path& folder, const std::string& stem, int dimensions) {
     for (const std::string& name : usual_names(stem, dimensions)) {
         if (fs::exists(folder / name)) {
@@ -112,7 +112,7 @@ public:
         }
         std::array<std::uint8_t, 1> beyond{};
         if (read(beyond) != 0) {
-            refuse(path_, fmt::format("goes on after the {} elements that its header announces", count));
+            refuse(path_, fmt::format("has data after the {} elements that its header announces", count));
         }
         int code = Z_OK;  // a packed file whose last bytes, its checksum, are missing
         gzerror(file_.get(), &code);

@@ -24,7 +24,7 @@ struct Moments {
         squares += more.squares + difference * difference * (count * (more.count / all));
         count = all;
     }
-    /// Exactly 0 where all pixels are equal: the sum of fewer than 2²⁹ equal floats is exact in a double.
+    /// Exactly 0 if all pixels are equal: the sum of fewer than 2²⁹ equal floats is exact in a double.
     [[nodiscard]] double deviation() const { return std::sqrt(squares / count); }
 };
 

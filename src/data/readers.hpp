@@ -17,10 +17,10 @@ struct Sets {
     Dataset test;  ///< may be empty
 };
 
-/// What files can hold. All readers of files give nothing where there is no such set; a training set must be there.
+/// What files can hold. All readers of files give nothing if there is no such set; a training set must be there.
 enum class Part { training, validation, test };
 
-/// With Memory::streamed all of them leave the pixels where they are, and give a store of them. Throw ConfigError where
+/// With Memory::streamed all of them leave the pixels where they are, and give a store of them. Throw ConfigError if
 /// the file is not laid out for that, with what would make it so.
 ///
 /// Reads two of the IDX files in `folder` (LeCun, Cortes, Burges: the MNIST database), plain or gzipped: train-…,
@@ -40,7 +40,7 @@ enum class Part { training, validation, test };
 
 /// "28 x 28 x 1 bytes with targets of 3 numbers": what sets that are joined or compared have in common.
 [[nodiscard]] std::string shape_text(const Dataset& set);
-/// What `read(path)` reads of each system, or of the one path, one behind the other, with their ends. Nothing where
+/// What `read(path)` reads of each system, or of the one path, one behind the other, with their ends. Nothing if
 /// none has such a set. Throws ConfigError that names the file where shapes differ.
 using ReadSystem = std::function<std::optional<Dataset>(const std::string& path)>;
 [[nodiscard]] std::optional<Dataset> join_systems(const Options& options, const ReadSystem& read);
@@ -60,17 +60,17 @@ void check_class_names(const Options& options, Sets& sets);
 void write_idx(const Dataset& set, const std::filesystem::path& images, const std::filesystem::path& labels);
 
 /// CRC-32C of shapes, pixels and what is learnt of them, the same wherever the pixels are; it reads those that are
-/// streamed once, and says how far it is. Throws StorageError, and ConfigError where floats among them are not finite.
+/// streamed once, and says how far it is. Throws StorageError, and ConfigError if floats among them are not finite.
 [[nodiscard]] std::string fingerprint(const Sets& sets);
 
 /// Throws ConfigError "FILE: what is wrong".
 [[noreturn]] void refuse(const std::filesystem::path& file, const std::string& what);
 
-/// The size of a file. Throws ConfigError where it is none (a folder, a pipe, a device), or, unless it is
+/// The size of a file. Throws ConfigError if it is none (a folder, a pipe, a device), or, unless it is
 /// streamed, larger than the memory there is.
 [[nodiscard]] std::int64_t size_of(const std::filesystem::path& file, Memory memory = Memory::whole);
 
-/// Throws ConfigError where so many bytes from `file` are more than this machine has, or this job may take of it.
+/// Throws ConfigError if so many bytes from `file` are more than this machine has, or this job may take of it.
 void need_memory(const std::filesystem::path& file, std::int64_t bytes);
 /// Said where memory is short.
 inline constexpr const char* leave_on_disk = "data.memory: streamed leaves the pixels on the disk";

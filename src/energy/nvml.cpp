@@ -33,7 +33,7 @@ public:
         }
     }
 
-    /// Empty where it can be used, else why not.
+    /// Empty if it can be used, else why not.
     [[nodiscard]] std::string open(const std::string& name) {
         library_.reset(::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL));
         if (!library_) {

@@ -192,7 +192,7 @@ std::vector<search::Individual> CnnEvaluator::advance() {
         measure(slot);
         if (status == Status::storage) {
             const std::string problem = slots_.problem();
-            release(slot);  // it goes on from its last snapshot, in a later start
+            release(slot);  // a later start resumes it from its last snapshot
             throw StorageError(problem);
         }
         if (status != Status::running) {

@@ -28,7 +28,7 @@ std::optional<store::ModelFile> CnnEvaluator::saved_training(const search::Indiv
     return file;
 }
 
-/// Before its record is written: whoever reads that this is the best will find its weights. Throws StorageError, and
+/// Before its record is written, so that a reader of the record finds the weights. Throws StorageError, and
 /// then there is no record either.
 void CnnEvaluator::keep_best(const search::Individual& individual, train::Training& training) {
     const search::Standing mine = search::standing(individual);

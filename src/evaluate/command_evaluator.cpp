@@ -205,7 +205,7 @@ bool CommandEvaluator::may_be_of_a_stop(std::uint32_t slot, const Programs::Stan
     return steady_seconds() - running.ended_at < seconds_to_hear_of_a_stop;
 }
 
-/// Throws StorageError where no program can run here, for no fault of any individual.
+/// Throws StorageError if no program can run here, for no fault of any individual.
 void CommandEvaluator::note_starts(std::uint32_t slot, const Programs::Standing& standing) {
     constexpr int most = 3;
     not_started_ = standing.fault == Programs::Fault::not_started ? not_started_ + 1 : 0;
@@ -282,7 +282,7 @@ void CommandEvaluator::warn_of_end(const Running& running, const search::Individ
     }
 }
 
-/// The individual with its outcome. Nothing where it begins once more.
+/// The individual with its outcome. Nothing if it begins once more.
 std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, Programs::Fault fault) {
     const bool failed = fault != Programs::Fault::none;
     Running& running = running_[slot];
@@ -313,7 +313,7 @@ std::optional<search::Individual> CommandEvaluator::ended(std::uint32_t slot, Pr
     return individual;
 }
 
-/// Now and then, so that a start that ends without a word was not in vain (search/attempts.hpp).
+/// Now and then, so that a start that is killed has made progress (search/attempts.hpp).
 bool CommandEvaluator::is_to_be_told(std::uint32_t slot) const {
     return steady_seconds() >= running_[slot].tell_at;
 }

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whose folder or file of output `path` is: RESTART.WORKER/SEQUENCE[.WHAT]. Nothing where it is something else.
+/// Whose folder or file of output `path` is: RESTART.WORKER/SEQUENCE[.WHAT]. Nothing if it is something else.
 std::optional<search::Id> id_of_evaluation(const fs::path& path) {
     const std::string name = path.filename().string();
     try {

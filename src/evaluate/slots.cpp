@@ -132,7 +132,7 @@ std::pair<Status, std::string> Slots::attempt(Work&& work) const {
 }
 
 /// A loss that is not finite, or a failure, is met on one rank first: all hear of it here. The training has run the
-/// collectives of all its steps by then, so nobody waits for a rank that failed.
+/// collectives of all its steps by then, so no rank waits for one that failed.
 Status Slots::advance(const Order::Steps& steps) {
     const std::uint32_t slot = steps.slot;
     if (!group_.is_leader()) {

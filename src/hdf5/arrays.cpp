@@ -35,7 +35,7 @@ using Values = decltype(NamedArray::values);
 constexpr std::ptrdiff_t deepest = 16;      // groups within groups
 constexpr std::uint64_t most_widening = 8;  // bytes of memory for one in the file: an 8-bit number comes as 64 bits
 
-/// Empty values of the kind that holds a dataset's numbers; nothing where it holds no numbers of up to 64 bits (floats:
+/// Empty values of the kind that holds a dataset's numbers; nothing if it holds no numbers of up to 64 bits (floats:
 /// 128).
 std::optional<Values> kind_of(hid_t dataset) {
     const Hid type(check_reading(H5Dget_type(dataset), "H5Dget_type"));

@@ -4,7 +4,7 @@
 
 namespace finch::hdf5 {
 
-/// Why an id could not be closed since this was last asked: the first reason; empty where all could. What a data set's
+/// Why an id could not be closed since this was last asked: the first reason; empty if all could. What a data set's
 /// closing could not write to its file is lost.
 [[nodiscard]] std::string take_reason_of_failed_close();
 

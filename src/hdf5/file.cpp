@@ -70,7 +70,7 @@ Hid file_in_memory(const fs::path& path) {
 /// gives a copy in which it clears flags without correcting the checksum over them.)
 std::span<const std::byte> bytes_of(hid_t file) {
     check(H5Fflush(file, H5F_SCOPE_LOCAL), "H5Fflush");
-    // Of what HDF5 uses; the memory goes on to a multiple of growth_bytes.
+    // Of what HDF5 uses; the memory is a multiple of growth_bytes.
     const auto size = static_cast<std::size_t>(check(H5Fget_file_image(file, nullptr, 0), "H5Fget_file_image"));
     void* memory = nullptr;
     check(H5Fget_vfd_handle(file, H5P_DEFAULT, &memory), "H5Fget_vfd_handle");
@@ -184,8 +184,8 @@ void fill_file(const fs::path& path, const std::function<void(hid_t file)>& fill
     }
 }
 
-/// What is wrong with the bytes of `path`; nothing where they are as they were written. Throws FileError where the file
-/// cannot be opened or is of a layout that this program does not know: that is no damage. StorageError where it cannot
+/// What is wrong with the bytes of `path`; nothing if they are as they were written. Throws FileError if the file
+/// cannot be opened or is of a layout that this program does not know: that is no damage. StorageError if it cannot
 /// be read.
 std::optional<std::string> damage_of(const fs::path& path) {
     const FileDescriptor file = open_to_read(path);

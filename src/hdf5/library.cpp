@@ -25,7 +25,7 @@ std::string last_message() {
     return message.empty() ? "HDF5 gives no reason" : message;
 }
 
-/// Of the first close that failed since it was asked for; empty where none did. HDF5 is used by one thread.
+/// Of the first close that failed since it was asked for; empty if none did. HDF5 is used by one thread.
 std::string reason_of_failed_close;
 
 void keep_reason_of_failed_close() noexcept {

@@ -47,7 +47,7 @@ bool is_whole(hid_t dataset, hid_t creation, const std::vector<std::int64_t>& sh
     return written == product(chunks, "the number of chunks");
 }
 
-/// Throws FileError where a filter is missing. Whether there is any.
+/// Throws FileError if a filter is missing. Whether there is any.
 bool check_filters(hid_t creation, const std::string& name) {
     const int filters = H5Pget_nfilters(creation);
     for (int i = 0; i < filters; ++i) {

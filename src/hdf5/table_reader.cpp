@@ -17,7 +17,7 @@ std::string taken(char* text) {
     return result;
 }
 
-/// For each number of an enum, the place of its word among `words`; −1 where it is none of them.
+/// For each number of an enum, the place of its word among `words`; −1 if it is none of them.
 std::map<std::int32_t, std::int32_t> places(hid_t type, std::span<const std::string> words) {
     std::map<std::int32_t, std::int32_t> found;
     const int members = H5Tget_nmembers(type);

@@ -29,7 +29,7 @@ double share_used(std::int64_t generations, const search::Population& population
     return share;
 }
 
-/// An individual that is unfinished goes on and holds its lease still; a result that was taken over has none.
+/// An unfinished individual is resumed and still holds its lease; a reused result has none.
 std::int64_t leases_taken(const search::Population& population) {
     return static_cast<std::int64_t>(population.evaluations() + population.unfinished().size());
 }
@@ -100,7 +100,7 @@ std::int64_t LeaseServer::begin_final_choice(const search::Population& populatio
     const std::int64_t held_back = std::exchange(held_back_, 0);
     const auto come = search::repeats_to_come(population, *final_choice_, held_back);
     repeats_.assign(come.begin(), come.end());
-    *remaining_ = held_back - std::ssize(repeats_);  // if nobody has a loss, the search goes on
+    *remaining_ = held_back - std::ssize(repeats_);  // without any loss the search continues
     return std::ssize(repeats_);
 }
 

@@ -13,7 +13,7 @@
 namespace finch::island {
 namespace {
 
-/// The unfinished individuals that this worker goes on with, and how many each worker does.
+/// The unfinished individuals that this worker resumes, and how many each worker resumes.
 struct Dealt {
     std::deque<search::Individual> mine;
     std::vector<std::int64_t> counts;  ///< by worker
@@ -239,7 +239,7 @@ void Worker::exchange(const search::Individual& after) {
     }
 }
 
-/// Nothing runs here that goes on, and nothing more is started: says so, and waits for the others.
+/// Nothing runs here any more, and nothing is started: announces that, and waits for the others.
 void Worker::leave() {
     report();
     send_lease(search::LeaseMessage::Kind::done, lease_client_.return_leases());

@@ -94,7 +94,7 @@ bool Worker::start_next() {
     return start_bred();
 }
 
-/// The individual of this run that has `genome`; null: nobody, or it makes no difference.
+/// The individual of this run with `genome`; null: none, or duplicates do not matter.
 const search::Individual* Worker::known_as(const search::Genome& genome) const {
     return looks_for_duplicates_ ? known_genomes_.find(genome) : nullptr;
 }

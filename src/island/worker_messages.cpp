@@ -77,7 +77,7 @@ void Worker::answer_requests() {
     }
 }
 
-/// Merges what a record of the worker `from` says; false where it was known.
+/// Merges what a record of the worker `from` says; false if it was known.
 void Worker::merge(const search::Record& record, int from) {
     if (archivist_) {
         archivist_->merge(record, from);

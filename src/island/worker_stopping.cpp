@@ -27,7 +27,7 @@ void Worker::check_stop() {
         return;
     }
     constexpr double margin = 5;       // s
-    constexpr double unmeasured = 10;  // s, for a snapshot that nobody has seen yet
+    constexpr double unmeasured = 10;  // s, for a snapshot before the first is measured
     const double snapshot = evaluator_.checkpoint_seconds();
     const double needed = margin + archive_cost_ + (snapshot > 0 ? snapshot : unmeasured);
     const bool time_is_up = hooks_.end_time > 0 && hooks_.unix_seconds() + needed > hooks_.end_time;
@@ -110,7 +110,7 @@ void Worker::obey(const search::Halt& halt) {
     }
 }
 
-/// Saves what runs and leaves; the unfinished go on at the next start, after an end if the budget is raised.
+/// Saves what runs and leaves. The next start resumes the unfinished; after the end of a budget, if that is raised.
 void Worker::save_and_leave(ExitReason reason) {
     if (exit_reason_ == ExitReason::urgent || exit_reason_ == ExitReason::storage) {
         return;
@@ -131,7 +131,7 @@ void Worker::save_and_leave(ExitReason reason) {
     }
     sync_journal(true);
     if (reason == ExitReason::urgent) {
-        state_ = State::over;  // a peer may be dead: nobody is waited for
+        state_ = State::over;  // a peer may be dead: no waiting
     } else if (state_ == State::searching) {
         leave();
     }

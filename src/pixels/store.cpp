@@ -35,7 +35,7 @@ void put_channels_last(std::span<const std::uint8_t> image, std::int64_t planes,
     }
 }
 
-constexpr const char* resumed = "the run goes on when the file is there as it was";
+constexpr const char* resumed = "start the run again once the file is there as it was";
 
 }  // namespace
 

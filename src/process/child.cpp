@@ -17,7 +17,7 @@ namespace finch::process {
 namespace {
 
 constexpr std::size_t transfer_bytes = std::size_t{1} << 20U;
-constexpr std::size_t waiting_bytes = std::size_t{1} << 20U;  ///< of lines that nobody has taken
+constexpr std::size_t waiting_bytes = std::size_t{1} << 20U;  ///< of lines that were not taken yet
 
 /// Gives `sink` what is in the pipe, about `most` bytes; closes the descriptor at the end of file.
 template <class Sink>

@@ -131,7 +131,7 @@ private:
         }
     }
 
-    /// Nobody else's: as long as a child of this process is in the group, or was not waited for, its number is taken.
+    /// The number cannot be reused as long as a child of this process is in the group, or was not waited for.
     void signal_group(int number) {
         if (program_ > 0) {
             ::kill(-program_, number);

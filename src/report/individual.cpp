@@ -61,8 +61,8 @@ std::string curve_table(const search::Individual& individual, const search::Meas
     return fmt::format("learning curve  {}  {}\n{}", sparkline(measured), measure.title, grid.text());
 }
 
-/// Those from whom it descends, nearest first, as far back as `generations`; one that is there by several ways has the
-/// shortest. Empty where it was drawn.
+/// Its ancestors, nearest first, as far back as `generations`; one that is there by several ways has the
+/// shortest. Empty if it was drawn.
 std::string lineage_table(const search::Space& space, const search::Population& population,
                           const search::Individual& individual, const std::string& fitness, int generations = 5) {
     Grid grid({"back", "id", fitness, "by", "genes"});

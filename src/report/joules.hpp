@@ -31,7 +31,7 @@ struct RunJoules {
             unknown += !is_known && (one.training_seconds > 0 || one.finished_training()) ? 1 : 0;
         }
     }
-    /// "1.24 kWh; not known of 3 individuals"; empty where nothing is known.
+    /// "1.24 kWh; not known of 3 individuals"; empty if nothing is known.
     [[nodiscard]] std::string text() const {
         const std::string rest = unknown > 0 ? "; not known of " + counted(unknown, "individual") : "";
         return sum > 0 ? joules_text(sum) + rest : "";

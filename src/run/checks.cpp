@@ -42,7 +42,7 @@ void check_data(const config::Config& config, const data::Datasets& datasets) {
 
 namespace {
 
-/// "; normalised by mean 0.1307 and deviation 0.3081": empty where the configuration says the numbers.
+/// "; normalised by mean 0.1307 and deviation 0.3081": empty if the configuration says the numbers.
 std::string normalisation_text(const data::Options& options, const data::Dataset& training) {
     if (!data::needs_moments(options) || data::is_stand_in(training)) {
         return "";

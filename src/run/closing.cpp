@@ -36,7 +36,7 @@ std::string closing_line(const Run& run, const island::Worker& worker, island::E
                   "--fresh or another --run"
         : is_in_vain && outcomes.without_result() > 0
             ? "mend what failed, then raise search.budget, or begin anew with --fresh"
-        : is_in_vain ? "no evaluation came to its end within search.budget: raise it to go on"
+        : is_in_vain ? "no evaluation ended within search.budget: raise it to resume"
                      : next_steps(run);
     return fmt::format("{}{}: {}, {} unfinished{}; {}",
                        gave_up       ? "gave up"
@@ -46,7 +46,7 @@ std::string closing_line(const Run& run, const island::Worker& worker, island::E
                        population.size() - population.finished(), outcomes.problems(), more);
 }
 
-/// World rank 0. False where models/best.h5 should be there and is not.
+/// World rank 0. False if models/best.h5 should be there and is not.
 bool publish(const Run& run, std::uint64_t number, const search::Population& population) {
     return !run.config.trains() ||
            publish_or_warn(run.directory, number, run.config, run.datasets(), *run.device.device,
@@ -78,7 +78,7 @@ bool has_no_winner(const search::Population& population, const std::optional<sea
 }
 
 /// World rank 0. Twice, so that the predecessor holds all of it too; where there is no room for that, the journals stay
-/// in its place. False where the archive itself could not be written.
+/// in its place. False if the archive itself could not be written.
 bool write_last_archive(FileArchive& archive, const search::Population& population, RunState state) {
     archive.set_state(state);
     const bool is_written = archive.write(population);
@@ -129,11 +129,11 @@ void print_summary(const Run& run, const island::Worker& worker, const FileArchi
         std::error_code none;
         const bool is_gone =
             std::filesystem::status(run.directory.root(), none).type() == std::filesystem::file_type::not_found;
-        spdlog::warn("stopped: files fail (see above){}. {}, {} unfinished",
-                     is_gone
-                         ? fmt::format("; {} is not there any more, nor are its results", where)
-                         : fmt::format(", but no result of {} is lost: mend that, then start it again to go on", where),
-                     search::Outcomes(population).counts(), unfinished);
+        spdlog::warn(
+            "stopped: files fail (see above){}. {}, {} unfinished",
+            is_gone ? fmt::format("; {} is not there any more, nor are its results", where)
+                    : fmt::format(", but no result of {} is lost: mend that, then start it again to resume", where),
+            search::Outcomes(population).counts(), unfinished);
     } else {
         const bool is_in_vain = !search::has_result(population) && (reason == island::ExitReason::complete ||
                                                                     search::Outcomes(population).without_result() > 0);

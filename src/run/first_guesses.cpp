@@ -16,7 +16,7 @@ namespace {
 
 using config::Tree;
 
-/// The option whose number is nearest; nothing where none is a number.
+/// The option whose number is nearest; nothing if none is a number.
 std::optional<double> nearest_option(const search::ChoiceGene& gene, double number) {
     std::optional<double> best;
     double least = 0;
@@ -30,7 +30,7 @@ std::optional<double> nearest_option(const search::ChoiceGene& gene, double numb
     return best;
 }
 
-/// The value of `gene` nearest to `text`, the value of a gene of the same name in another run; nothing where none is
+/// The value of `gene` nearest to `text`, the value of a gene of the same name in another run; nothing if none is
 /// near.
 std::optional<double> nearest_value(const search::Gene& gene, const std::string& text) {
     if (const auto value = search::value_in(gene, text)) {
@@ -44,7 +44,7 @@ std::optional<double> nearest_value(const search::Gene& gene, const std::string&
     return choice != nullptr ? nearest_option(*choice, *number) : std::optional(search::snap(gene, *number));
 }
 
-/// The genes of one individual of another run as a guess; `who`: in the notes. Empty where it has none of this space.
+/// The genes of one individual of another run as a guess; `who`: in the notes. Empty if it has none of this space.
 Tree guess_of(const search::Individual& one, const search::Space& its_space, const search::Space& space,
               const std::string& who, std::vector<std::string>& notes) {
     Tree guess{.kind = Tree::Kind::map};
@@ -116,7 +116,7 @@ Tree guesses_of_run(const std::string& run, int count, const search::Space& spac
     return guesses;
 }
 
-/// What the run that goes on began with, if it was told to look in the same place. Its file is written before it
+/// The guesses with which the resumed run began, if they came from the same place. Its file is written before it
 /// breeds.
 std::optional<Tree> guesses_of_before(const config::Config& config, const RunOptions& options, long long restarts) {
     const store::RunDirectory directory(run_directory_of(config, options));

@@ -30,7 +30,7 @@ std::uint64_t new_run_number() {
     return (std::uint64_t{entropy()} << 32) | entropy();
 }
 
-/// Refuses to go on with what would not be the same search.
+/// Refuses to resume another search.
 void check_same_search(const config::Config& config, const store::ArchiveFacts& facts,
                        const store::RunDirectory& directory, const std::string& data_fingerprint) {
     const config::Config before = config::parse(facts.config, (directory.archive() / "config").string());
@@ -56,7 +56,7 @@ void write_config(const store::RunDirectory& directory, const config::Config& co
     replace_file(directory.config(), {std::as_bytes(std::span(text))}, Predecessor::drop);
 }
 
-/// A published model without its run's archive: the new run's is not there yet, and nobody shall take this one for it.
+/// A published model without its run's archive: the new run's is not there yet, and this one must not be taken for it.
 void set_stale_model_aside(const store::RunDirectory& directory) {
     const std::filesystem::path model = directory.best_model();
     std::error_code none;
@@ -87,7 +87,7 @@ std::vector<std::int32_t> bred_by_workers(const search::Population& population) 
 }
 
 /// Where the last start broke off: counts deaths against those that were in training (search::charge_deaths), and says
-/// so. Returns how many starts in a row have now ended without a note and in vain.
+/// so. Returns how many starts in a row have now ended without a note and without progress.
 int look_at_last_end(search::Population& population, const store::ArchiveFacts& facts,
                      const store::RunDirectory& directory) {
     if ((facts.state != RunState::running && facts.state != RunState::terminated) || facts.starts.empty()) {

@@ -14,7 +14,7 @@ namespace finch::run {
 namespace {
 
 constexpr double live_seconds = 0.2;  ///< between two pictures of the live line
-constexpr double line_seconds = 0.1;  ///< individuals that end faster than this are told of in summaries
+constexpr double line_seconds = 0.1;  ///< individuals that end faster than this appear in summaries
 
 std::string score_text(const search::Individual& individual, const std::string& fitness) {
     std::string text = fmt::format("{}", word(individual.outcome));

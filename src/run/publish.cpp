@@ -38,7 +38,7 @@ std::optional<store::ModelFile> kept_in(const std::filesystem::path& path, const
 
 using Paths = std::vector<std::filesystem::path>;
 
-/// The files of whoever trained it last and of whoever bred it.
+/// The files of the worker that trained it last and of the one that bred it.
 Paths likely_files(const store::RunDirectory& directory, const search::Individual& best) {
     if (best.is_repeat()) {
         return {directory.repeat(best.id)};
@@ -171,7 +171,7 @@ bool publish_or_warn(const store::RunDirectory& directory, std::uint64_t run, co
 }
 
 void remove_spare_weights(const store::RunDirectory& directory, const search::Population& population) {
-    std::map<search::Id, const search::Individual*> best;  // by whom they repeat
+    std::map<search::Id, const search::Individual*> best;  // by the repeated individual
     std::vector<const search::Individual*> repeats;
     for (const auto& [id, individual] : population.individuals()) {
         if (individual.is_repeat() && individual.finished_training()) {

@@ -106,7 +106,7 @@ LoadedData load_data(const Run& run) try {
     check_first_weights(run.config, loaded.sets);
     return loaded;
 } catch (const StorageError& error) {
-    throw StoppedAtStart{fmt::format("the data cannot be read now, start it again to go on: {}", error.what())};
+    throw StoppedAtStart{fmt::format("the data cannot be read now, start it again to resume: {}", error.what())};
 }
 
 /// What world rank 0 says of the data, if there are any.
@@ -188,7 +188,7 @@ OpenedRun open_run_everywhere(const Run& run) try {
     keep_end_notes(run, opened.before);
     return opened;
 } catch (const StorageError& error) {
-    throw StoppedAtStart{fmt::format("the run cannot be opened now, start it again to go on: {}", error.what())};
+    throw StoppedAtStart{fmt::format("the run cannot be opened now, start it again to resume: {}", error.what())};
 }
 
 std::unique_ptr<evaluate::Programs> start_programs(Run& run) {

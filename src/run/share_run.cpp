@@ -38,7 +38,7 @@ void send_known(const search::Population& population, std::vector<Delivery> deli
     }
 }
 
-/// All that is sent first, so that world rank 0 goes on while it is merged. The island's first leader passes it on.
+/// Everything is sent first, so that world rank 0 continues while it is merged. The island's first leader forwards it.
 void receive_known(search::Population& population, const std::function<Bytes()>& receive) {
     std::vector<Bytes> chunks;
     do {

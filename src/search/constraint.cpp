@@ -85,7 +85,7 @@ std::vector<Token> tokens_of(const std::string& text) {
     return tokens;
 }
 
-/// The options as numbers; nothing where one is none.
+/// The options as numbers; nothing if one is none.
 std::optional<std::vector<double>> numbers_of(const ChoiceGene& gene) {
     std::vector<double> numbers;
     for (const std::string& option : gene.options) {

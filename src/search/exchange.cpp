@@ -76,7 +76,7 @@ std::vector<const Individual*> choose(const ExchangeOptions& options, const Popu
     return {};
 }
 
-/// Disjoint shares, as chance deals them; nothing where there are too few for all targets.
+/// Disjoint shares, as chance deals them; nothing if there are too few for all targets.
 std::vector<Record> plan_moves(const ExchangeOptions& options, const Population& population,
                                const IslandLeaders& leaders, std::int32_t self, RandomStream& random) {
     const auto targets = exchange_targets(options, leaders.island, population.islands(), random);
@@ -185,7 +185,7 @@ std::vector<int> matrix_targets(const std::vector<std::vector<double>>& matrix, 
 
 std::int32_t register_writer(Id id, std::span<const std::int32_t> workers) {
     if (workers.empty()) {
-        throw Error("nobody can write a register of an island without workers");
+        throw Error("no worker can write a register of an island without workers");
     }
     const std::uint64_t key = mix(id.value);
     const auto weight = [key](std::int32_t worker) {

@@ -46,7 +46,7 @@ bool thin(Individual& individual) {
     return true;
 }
 
-/// The numbers of "0.3.17" or "17"; empty where `text` is anything else.
+/// The numbers of "0.3.17" or "17"; empty if `text` is anything else.
 std::vector<std::uint64_t> numbers_between_dots(const std::string& text) {
     std::vector<std::uint64_t> numbers;
     const char* at = text.data();
@@ -147,7 +147,7 @@ std::optional<std::string> problem_of(const Individual& individual, const Space&
         return "has counts that cannot be";
     }
     if (individual.is_of_another_run() && !individual.is_reused()) {
-        return "has the result of nobody in another run";
+        return "names no individual of the other run whose result it has";
     }
     const Id reused_here = individual.is_of_another_run() ? Id{} : individual.reused_from;
     for (const Id other : {individual.parents[0], reused_here, individual.inherited_from}) {
@@ -156,7 +156,7 @@ std::optional<std::string> problem_of(const Individual& individual, const Space&
         }
     }
     if (individual.is_repeat() && individual.parents[0] == Id{}) {
-        return "repeats nobody";
+        return "repeats no individual";
     }
     const Breeding& breeding = individual.breeding;
     if (breeding.slot < -1) {

@@ -30,7 +30,7 @@ public:
         return values_[point * objectives_ + objective];
     }
 
-    /// By the first objective in which they differ, then by id: whoever dominates comes before.
+    /// By the first objective in which they differ, then by id: an individual comes before those that it dominates.
     [[nodiscard]] bool before(std::size_t a, std::size_t b) const {
         for (std::size_t i = 0; i < objectives_; ++i) {
             if (value(a, i) != value(b, i)) {
@@ -59,7 +59,7 @@ private:
 
 using Front = std::vector<std::size_t>;
 
-/// Whether somebody in `front`, all of whom come before `point`, dominates it. Of two objectives the last that came
+/// Whether a member of `front`, all of which come before `point`, dominates it. Of two objectives the last that came
 /// has the smallest second one, so it alone decides.
 bool is_dominated(const Points& points, const Front& front, std::size_t point) {
     if (points.objectives() == 2) {

@@ -11,7 +11,7 @@
 namespace finch::search {
 namespace {
 
-/// Memberships that may be kept in vain, so that few are not looked through again and again.
+/// Superfluous memberships that may be kept, so that few are not searched again and again.
 constexpr std::size_t spare_memberships = 1000;
 
 /// That it trained itself.

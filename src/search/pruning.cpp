@@ -23,7 +23,7 @@ Rungs rungs_of(const CurveOptions&) {
     return {};
 }
 
-/// The loss of `other` at `rung`, infinity if none was finite by then; nothing where it has not come so far.
+/// The loss of `other` at `rung`, infinity if none was finite by then; nothing if it has not come so far.
 std::optional<double> loss_at(const Individual& other, std::int32_t rung) {
     const double loss = other.pruning->losses.at(static_cast<std::size_t>(rung) - 1);
     if (!std::isnan(loss)) {

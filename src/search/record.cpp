@@ -14,8 +14,8 @@ namespace {
 constexpr std::array<std::byte, 4> magic{std::byte{'F'}, std::byte{'N'}, std::byte{'C'}, std::byte{'H'}};
 constexpr std::uint16_t version = individual_version;
 constexpr std::uint32_t most_body_bytes = 64U << 20;
-/// Bytes that may be checked in vain while looking for the next record, per byte of the file: each place that looks
-/// like a beginning claims a length.
+/// Bytes that may be checked without success in a search for the next record, per byte of the file: each place that
+/// looks like a beginning claims a length.
 constexpr std::size_t most_tries = 64;
 constexpr std::size_t most_problems = 1000;
 
@@ -58,7 +58,7 @@ std::uint32_t crc_of(std::span<const std::byte> record) {
     return crc32c(record.subspan(header_bytes), crc32c(record.first(crc_at)));
 }
 
-/// How many bytes the record at the beginning of `bytes` has; 0 where no whole, undamaged one begins there.
+/// How many bytes the record at the beginning of `bytes` has; 0 if no whole, undamaged one begins there.
 std::size_t whole_record(std::span<const std::byte> bytes) {
     if (bytes.size() < header_bytes) {
         return 0;
@@ -206,7 +206,7 @@ bool RecordReader::skip_damage() {
     return !is_end;
 }
 
-/// What the whole record at `begin` says; nothing where it is not for us, which it notes.
+/// What the whole record at `begin` says; nothing if it is not for us, which it notes.
 std::optional<Record> RecordReader::understand(std::size_t begin) {
     const Header header = get_header(bytes_.subspan(begin));
     if (header.run != run_) {

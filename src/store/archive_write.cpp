@@ -82,7 +82,7 @@ void write_problems(hid_t file, const Individuals& all) {
     table.write(file, "problems");
 }
 
-/// The earlier archive at `path`, where individuals have curves that stand nowhere else; nothing where there is none of
+/// The earlier archive at `path`, where individuals have curves that stand nowhere else; nothing if there is none of
 /// this run.
 std::optional<hdf5::Hid> open_earlier(const std::filesystem::path& path, std::uint64_t run, const Individuals& all) {
     const bool is_wanted = std::any_of(all.begin(), all.end(), [](const Individual* individual) {

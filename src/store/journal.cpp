@@ -66,7 +66,7 @@ void Journal::write(const Bytes& record) {
     is_torn_ = true;
     if (!write_all(file_.get(), record)) {
         const int code = errno;
-        // Should this fail too, it is done before the next record, and by whoever reads.
+        // Should this fail too, it is done before the next record, and by readers.
         is_torn_ = ::ftruncate(file_.get(), static_cast<off_t>(file_bytes_)) != 0;
         errno = code;
         throw_storage("cannot write " + path_.string());
@@ -78,8 +78,8 @@ void Journal::write(const Bytes& record) {
     is_dirty_ = true;
 }
 
-/// Whoever takes the run over begins the journals anew. World rank 0 alone looks after the run's lock, and may notice
-/// late.
+/// A job that takes the run over begins the journals anew. World rank 0 alone looks after the run's lock, and may
+/// notice late.
 void Journal::check_name() const {
     struct stat about {};
     if (::fstat(file_.get(), &about) != 0) {

@@ -22,7 +22,8 @@ struct JournalFile {
     Bytes bytes;
 };
 
-/// Every worker's, of this layout and of earlier ones, by name. One that cannot be read stops whoever would empty it.
+/// Every worker's, of this layout and of earlier ones, by name. If one cannot be read, a start that would empty it
+/// stops.
 std::vector<JournalFile> read_journals(const fs::path& folder, OnDamage on_damage, std::vector<std::string>& problems) {
     std::vector<JournalFile> journals;
     for (const fs::path& path : list_folder(folder)) {
@@ -207,7 +208,7 @@ void Recovered::move_into(search::Population& population) {
 }
 
 std::optional<Recovered> recover(const RunDirectory& directory, OnDamage on_damage, Curves curves) {
-    // The journals first: a run that goes on empties them only after what they held is in the archive.
+    // The journals first: a running run empties them only after what they held is in the archive.
     Recovered recovered;
     std::vector<JournalFile> journals;
     for (const fs::path& folder : directory.state_folders()) {

@@ -69,7 +69,7 @@ std::string text_of(const Holder& holder) {
                        holder.token);
 }
 
-/// Nothing where the file cannot be read, with the reason in errno.
+/// Nothing if the file cannot be read, with the reason in errno.
 std::optional<Holder> read_holder(const fs::path& path) {
     std::string problem;
     const FileDescriptor file = open_regular(path, O_RDONLY | O_NOFOLLOW, problem);
@@ -251,7 +251,7 @@ private:
         const bool is_asked = options_.kind == LockKind::automatic;
         const bool is_granted = is_asked && lock_call(old.get(), F_OFD_SETLK, F_WRLCK, lock);
         const bool is_held = is_asked && !is_granted && !has_no_locks(errno);
-        // By name: whoever had the lock a moment ago may have put another file there.
+        // By name: the last owner of the lock may have put another file there.
         const Holder holder = read_holder(path_).value_or(Holder{});
         if (!seen_ || !holder.is_as(*seen_)) {
             gave_sign_ = seen_.has_value();

@@ -61,7 +61,7 @@ public:
     /// What the model has learnt; and back. An average stays as it is.
     [[nodiscard]] nn::ModelState state() const;
     void set_state(const nn::ModelState& state);
-    /// Null where none is taken.
+    /// Null if none is taken.
     [[nodiscard]] nn::WeightAverage* average() noexcept { return average_ ? &*average_ : nullptr; }
     /// What validate() measures: the average of the weights once there is one, else state().
     [[nodiscard]] nn::ModelState validated_state() const;
@@ -81,7 +81,7 @@ public:
     [[nodiscard]] backend::LossSums training_sums() const { return sums(training_); }
     [[nodiscard]] backend::LossSums validation_sums() const { return sums(validation_); }
     void set_sums(const backend::LossSums& training, const backend::LossSums& validation);
-    /// Nothing where the loss is not scaled. After synchronize().
+    /// Nothing if the loss is not scaled. After synchronize().
     [[nodiscard]] std::optional<backend::LossScale> loss_scale() const;
     void set_loss_scale(const backend::LossScale& scale) { training_.context->set_loss_scale(scale); }
 
@@ -112,9 +112,9 @@ private:
 
     backend::Device& device_;
     comm::AllReduce& all_reduce_;
-    Profile* profile_;                                       ///< null: nobody measures
-    std::unique_ptr<backend::DeviceLapTimer> device_timer_;  ///< null: nobody measures, or the host's clock serves
-    backend::LapTimer* timer_;                               ///< of steps; null: nobody measures
+    Profile* profile_;                                       ///< null: not measured
+    std::unique_ptr<backend::DeviceLapTimer> device_timer_;  ///< null: not measured, or by the host's clock
+    backend::LapTimer* timer_;                               ///< of steps; null: not measured
     nn::Model model_;
     nn::Optimizer optimizer_;
     std::optional<nn::WeightAverage> average_;
@@ -124,12 +124,12 @@ private:
     std::int64_t micro_batches_;
     std::int64_t batches_ahead_;
     bool scales_loss_;
-    backend::Buffer added_grads_;  ///< of the parts before the last; empty where there are none
+    backend::Buffer added_grads_;  ///< of the parts before the last; empty if there are none
     StepSums sums_;
     Work training_;
     Work validation_;
     Packed packed_ = Packed::own;                      ///< once the steps that were asked for are done
-    std::unique_ptr<backend::CapturedStep> pack_own_;  ///< both null where no average is taken
+    std::unique_ptr<backend::CapturedStep> pack_own_;  ///< both null if no average is taken
     std::unique_ptr<backend::CapturedStep> pack_average_;
     std::vector<backend::StepScalars> scalars_;  ///< of the steps that are asked for
     std::exception_ptr failure_;
@@ -140,7 +140,7 @@ private:
 /// `grad`, where it is not null.
 void add_losses(backend::Device& device, backend::StepContext& context, nn::Model& model, Loss loss, float* grad);
 /// Local. One step of validation: the losses of the context's next batch go into its sums; the logits stay. `timer`:
-/// null where nobody measures.
+/// null if it is not measured.
 void evaluate_step(backend::Device& device, backend::StepContext& context, nn::Model& model, Loss loss,
                    backend::LapTimer* timer = nullptr);
 

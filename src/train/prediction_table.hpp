@@ -28,7 +28,7 @@ private:
     bool labelled_;
     std::vector<std::int64_t> predictions_;
     std::vector<std::int64_t> places_;
-    std::vector<float> scores_;  ///< empty where they are too many
+    std::vector<float> scores_;  ///< empty if they are too many
 };
 
 }  // namespace finch::train

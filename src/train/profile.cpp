@@ -26,7 +26,7 @@ std::string name_of(const nn::Node& node, const nn::ModelPlan& plan) {
 }
 
 /// Collective over the worker. What this rank's laps took beyond the shortest of all ranks, each beside the same of the
-/// others; 0 where there are not as many everywhere: a step failed.
+/// others; 0 if there are not as many everywhere: a step failed.
 double waited_beyond_least(const comm::Group& group, const std::vector<double>& laps) {
     if (const auto most = group.maximum({std::ssize(laps), -std::ssize(laps)}); most[0] != -most[1]) {
         return 0;

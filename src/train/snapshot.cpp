@@ -186,7 +186,7 @@ void Training::restore(const NamedArrays& snapshot) {
     ended_ = state == State::running ? std::optional<State>() : state;
 }
 
-/// Nothing where none is taken.
+/// Nothing if none is taken.
 std::optional<Training::Average> Training::read_average(const NamedArrays& snapshot) const {
     if (!recipe_.training.average) {
         return {};
@@ -201,7 +201,7 @@ std::optional<Training::Average> Training::read_average(const NamedArrays& snaps
     return average;
 }
 
-/// Nothing where none is needed.
+/// Nothing if none is needed.
 std::optional<backend::LossScale> Training::read_loss_scale(const NamedArrays& snapshot) const {
     if (!scales_loss(recipe_.training)) {
         return {};

@@ -27,7 +27,7 @@ public:
     /// The gradients are final up to `end`: starts the buckets that are complete now, and lets those under way move on.
     void grads_ready(std::int64_t end);
     /// Waits for the buckets; where the step `failed`, after it has done with zeros what is left. Throws what sum()
-    /// threw: no peer is there to wait for; and Error where a step did not fail but left sums out.
+    /// threw: no peer is there to wait for; and Error if a step did not fail but left sums out.
     void finish(bool failed);
 
 private:
@@ -42,7 +42,7 @@ private:
     backend::Device& device_;
     comm::AllReduce& all_reduce_;
     nn::Model& model_;
-    backend::LapTimer* timer_;  ///< null: nobody measures
+    backend::LapTimer* timer_;  ///< null: not measured
     BucketSchedule buckets_;
     std::vector<Planned> planned_;  ///< in the order of a step
     std::size_t done_ = 0;          ///< of them, in this step

@@ -153,7 +153,7 @@ void Training::begin_with(const NamedArrays& weights) {
 
 State Training::advance(std::int64_t steps) {
     finish_steps();
-    // A rank that met a NaN goes on too: its peers count on its collectives.
+    // A rank with a NaN continues too: its peers wait in its collectives.
     while (steps > 0 && !ended_ && !epoch_is_over_) {
         const bool trains = position_.phase == Phase::training;
         steps -= trains ? ask_for_training(steps) : ask_for_validation(steps);

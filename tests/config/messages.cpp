@@ -33,7 +33,7 @@ TEST_CASE("a wrong value is named by file, line, path, what is wrong and what is
     CHECK(begins(problem_of("just words"), "file.yaml:1: 'just words' is no section"));
 }
 
-TEST_CASE("a matrix of exchange has a row and a column for each island, and stands beside its topology alone") {
+TEST_CASE("a matrix of exchange has a row and a column for each island, and goes with its topology alone") {
     const auto with = [](const std::string& exchange, const std::string& islands) {
         return problem_of("search:\n  exchange: " + exchange + "\nworkers: {islands: " + islands + "}\n");
     };
@@ -47,7 +47,8 @@ TEST_CASE("a matrix of exchange has a row and a column for each island, and stan
     CHECK(contains(with("{topology: matrix, matrix: [[0, 0.5], [1]]}", "2"), "is no matrix of 2 × 2"));
     CHECK(contains(with("{topology: matrix}", "2"), "search.exchange.matrix: is no matrix of 2 × 2"));
     CHECK(contains(with("{topology: matrix, matrix: [[0]]}", "auto"), "workers.islands is auto; accepted: a number"));
-    CHECK(contains(with("{matrix: [[0]]}", "1"), "search.exchange.matrix: stands beside topology all; accepted:"));
+    CHECK(contains(with("{matrix: [[0]]}", "1"),
+                   "search.exchange.matrix: cannot be combined with topology all; accepted:"));
     CHECK(contains(with("{topology: matrix, matrix: [[2]]}", "1"), "'2' is out of range"));
     CHECK(
         config::parse("search: {exchange: {topology: matrix, matrix: [[0, 0.5], [1, 0]]}}\nworkers: {islands: 2}", "f")
@@ -238,13 +239,13 @@ TEST_CASE("an average's decay is in [0, 1): 1 would never leave its first weight
 TEST_CASE("keys that hang together are checked together") {
     CHECK(contains(problem_of("data:\n  kind: idx\n"), "data.path: has no value; data of kind idx is read from there"));
     CHECK(begins(problem_of("training:\n  batch_size: 16\n  batch_size_per_rank: 8\n"),
-                 "file.yaml:3: training.batch_size_per_rank: stands beside batch_size"));
+                 "file.yaml:3: training.batch_size_per_rank: cannot be combined with batch_size"));
     CHECK(contains(problem_of("training: {batch_size: null}"), "is null, and so is batch_size"));
     CHECK(contains(problem_of("training: {scale_learning_rate: linear}"), "needs batch_size_per_rank"));
     CHECK(contains(problem_of("training: {optimizer: {sgd: {nesterov: true}}}"), "needs a momentum above 0"));
     CHECK(contains(problem_of("search:\n  budget: {evaluations: null}\n"), "file.yaml:2: search.budget: never ends"));
     CHECK(contains(problem_of("search: {objective: {function: sphere}, space: {a: {int: [1, 2]}}}"),
-                   "search.space: stands beside the function sphere"));
+                   "search.space: cannot be combined with the function sphere"));
     CHECK(contains(problem_of("search: {objective: {function: leon, dimensions: 3}}"),
                    "search.objective.dimensions: leon has 2 dimensions"));
     CHECK(

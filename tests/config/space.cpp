@@ -99,7 +99,8 @@ TEST_CASE("steps, scales and ordered choices are read") {
 
 TEST_CASE("steps that cannot be are refused") {
     CHECK(problem_of(with_one_gene("{real: [0.1, 1], scale: log, step: 0.1}")) ==
-          "file.yaml:5: search.space.g.step: stands beside scale log, by which values lie apart by factors; accepted: "
+          "file.yaml:5: search.space.g.step: cannot be combined with scale log, whose values differ by factors; "
+          "accepted: "
           "one "
           "of the two");
     CHECK(problem_of(with_one_gene("{real: [0, 0.5], step: 0.6}")) ==

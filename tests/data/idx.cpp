@@ -100,7 +100,7 @@ TEST_CASE("idx: every malformed file is refused with its name and what is wrong"
     check(two_labels, two_labels, "train-images", "1 dimensions; expected 3 or 4");
     check(two_images, two_images, "train-labels", "3 dimensions; expected 1");
     check(Bytes{0, 0, 8, 3} + size_2_1_3 + Bytes{1, 2, 3, 4, 5}, two_labels, "train-images", "5 of 6 elements");
-    check(two_images + Bytes{9}, two_labels, "train-images", "goes on after the 6 elements");
+    check(two_images + Bytes{9}, two_labels, "train-images", "has data after the 6 elements");
     check(two_images, one_label, "train-labels", "has 1 labels");
     check({0, 0, 8, 3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 3}, two_labels, "train-images", "announces 0 x 1 x 3");
     check({0, 0, 8, 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}, two_labels, "train-images",
@@ -131,7 +131,7 @@ TEST_CASE("idx: a small gzipped file that promises a terabyte, or goes on for ev
     const std::string endless = pack({0, 0, 8, 3, 0, 0, 0, 12, 0, 0, 0, 8, 0, 0, 0, 8}, 50000000);
 
     CHECK_MESSAGE(contains(promised, "12 x 524288 x 1048575 elements"), promised);
-    CHECK_MESSAGE(contains(endless, "goes on after the 768 elements"), endless);
+    CHECK_MESSAGE(contains(endless, "has data after the 768 elements"), endless);
 }
 
 TEST_CASE("idx: a pipe in place of a file is refused, not waited for") {

@@ -114,7 +114,7 @@ with Folder() as folder:
     refused("data.validation.own.path: ", "data.validation={own: {path: nowhere.h5}}")
     refused("data.validation.column: ", "data.validation={column: {name: sites}}")
     refused("training.class_weights: has 2 weights for 3 classes", "training.balanced_classes=false", "training.class_weights=[1, 2]")
-    refused("stands beside class_weights", "training.class_weights=[1, 2, 3]")
+    refused("cannot be combined with class_weights", "training.class_weights=[1, 2, 3]")
     refused("is of classes, but training.loss is mean_squared_error", "training.loss=mean_squared_error")
     refused("accepted: cross_entropy, or data of kind hdf5", "training={loss: mean_squared_error, balanced_classes: false}", "data={kind: generated}")
     refused("validation_error counts wrong classes", "training={loss: mean_absolute_error}", "search.objective=validation_error")

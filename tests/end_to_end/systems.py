@@ -138,7 +138,7 @@ with Folder() as folder:
     refused("data.systems: has 0 entries", "data.systems=[]")
     refused("data.systems[1].path: './a.h5' is there already", "data.systems=[{path: a.h5}, {path: ./a.h5}]")
     refused("data.systems[0].path: has no value", "data.systems=[{weight: 1}]")
-    refused("data.systems: stands beside data.path", BY_SIZE, "data.path=a.h5")
+    refused("data.systems: cannot be combined with data.path", BY_SIZE, "data.path=a.h5")
     refused("data.systems: are of files", "data={kind: generated, systems: [{path: a.h5}]}")
     refused("data.systems[1].weight: stands in some systems only", "data.systems=[{path: a.h5, weight: 1}, {path: b.h5}]")
     for weight in ("0", "-1", ".nan", ".inf", "1e10", "much", "[1]"):

@@ -141,13 +141,13 @@ TEST_CASE("what no search wrote is told: its own parent, a repeat of nobody; any
         *other = {};
     }
     one.reused_run = 7;
-    CHECK(problem_of(one, space) == "has the result of nobody in another run");
+    CHECK(problem_of(one, space) == "names no individual of the other run whose result it has");
     one.reused_from = one.id;  // which is another individual's there
     CHECK_FALSE(problem_of(one, space));
     one.reused_run = 0;
     one.reused_from = {};
     one.bred_by = Operator::repeat;
-    CHECK(problem_of(one, space) == "repeats nobody");
+    CHECK(problem_of(one, space) == "repeats no individual");
     one.parents[0] = Id::make(0, 0, 2);
     CHECK_FALSE(problem_of(one, space));
     one.training_seconds = Individual::not_measured;

@@ -19,7 +19,7 @@ struct Arguments {
     std::filesystem::path config;
     std::vector<std::string> settings;  ///< --set
     int workers = 0;
-    std::string durations;  ///< empty: the configuration's, or lognormal:60,0.5 where it has none
+    std::string durations;  ///< empty: the configuration's, or lognormal:60,0.5 if it has none
     std::string seeds;      ///< empty: the configuration's
     double message_seconds = simulate::measured_message_seconds;
     std::optional<std::filesystem::path> csv;
@@ -33,7 +33,7 @@ std::vector<double> seconds_recorded_in(const std::string& run) {
     return simulate::recorded_seconds(population);
 }
 
-/// Throws ConfigError where it cannot be written.
+/// Throws ConfigError if it cannot be written.
 void write_line(std::ofstream& file, const std::filesystem::path& path, const std::string& line) {
     if (!(file << line << std::flush)) {
         throw ConfigError(fmt::format("--csv: {} cannot be written", path.string()));

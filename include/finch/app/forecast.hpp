@@ -40,7 +40,7 @@ struct Forecast {
 /// How long a search takes whose individuals are like those of `sample`, and how many it has: no worker waits for
 /// another, and every individual trains to its end. From many searches in virtual time, each with individuals drawn
 /// from `sample` drawn anew with replacement (Efron's bootstrap), so that the intervals also tell how little so many
-/// say of all. A target loss is not foreseen. The same arguments give the same forecast. Throws Error where `sample` is
+/// say of all. A target loss is not foreseen. The same arguments give the same forecast. Throws Error if `sample` is
 /// empty or the budget not foreseeable.
 [[nodiscard]] Forecast forecast(const island::Budget& budget, const Workforce& workforce,
                                 std::span<const SampledIndividual> sample, std::uint64_t seed);

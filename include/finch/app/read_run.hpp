@@ -16,7 +16,7 @@ struct ReadRun {
     report::Competition competition;
 };
 
-/// Changes nothing. Throws ConfigError where there is no run.
+/// Changes nothing. Throws ConfigError if there is no run.
 [[nodiscard]] ReadRun read_run(const std::filesystem::path& run);
 
 /// How far it is, and by what measure. Throws as report::status() does.

@@ -18,7 +18,7 @@ struct TestOptions {
 
 /// Collective over the world, whose ranks become one worker. Measures models/best.h5 of a run on the run's test set, or
 /// on that of the data that the options name, whose training set need not be there; prints the figures and the
-/// confusions, and writes the predictions to `csv`. Returns 0. Throws ConfigError where the run has no network, or one
+/// confusions, and writes the predictions to `csv`. Returns 0. Throws ConfigError if the run has no network, or one
 /// that does not take the data.
 [[nodiscard]] int test_best(comm::Session& session, const TestOptions& options);
 

@@ -19,7 +19,7 @@ struct ExportOptions {
     std::string format;  ///< a word of ExportFormat
     std::optional<std::filesystem::path> output;
 };
-/// Throws ConfigError where there is no such format, no run, or no place to write to.
+/// Throws ConfigError if there is no such format, no run, or no place to write to.
 [[nodiscard]] int export_run(const ExportOptions& options);
 
 /// `options.config` may be a run directory or a configuration. `progress`: puts a number that grows as the run gets

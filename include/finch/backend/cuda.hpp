@@ -22,10 +22,10 @@ struct DeviceDescription {
 
 /// The devices that this process sees; empty without a driver, without a device, or where the backend is not built.
 [[nodiscard]] std::vector<DeviceDescription> cuda_devices();
-/// Why there are none, in CUDA's words; empty where there is one.
+/// Why there are none, in CUDA's words; empty if there is one.
 [[nodiscard]] std::string cuda_problem();
 
-/// Versions as their libraries tell them, 1000 · major + 10 · minor or the library's own; 0 where there is none.
+/// Versions as their libraries tell them, 1000 · major + 10 · minor or the library's own; 0 if there is none.
 struct CudaVersions {
     bool built = false;  ///< whether this program has the backend
     int driver = 0;      ///< the CUDA version that the driver serves

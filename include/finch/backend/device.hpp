@@ -58,7 +58,7 @@ public:
     [[nodiscard]] virtual bool supports(Precision precision) const = 0;
     /// The same device with a line of work of its own, beside this one. Shares memory, plans and data sets.
     [[nodiscard]] virtual std::unique_ptr<Device> new_stream() = 0;
-    /// cudaStream_t, for a library that puts work of its own in line; null where the device has none.
+    /// cudaStream_t, for a library that puts work of its own in line; null if the device has none.
     [[nodiscard]] virtual void* stream() const = 0;
 
     /// Throws std::bad_alloc.
@@ -70,7 +70,7 @@ public:
     /// Both wait: `from` may go, and `to` is there, when they return.
     virtual void upload(std::span<const float> from, float* to) = 0;
     virtual void download(const float* from, std::span<float> to) = 0;
-    /// For up to `floats` at once. Throws std::bad_alloc; Error where the device has none, as where is_host(): MPI sums
+    /// For up to `floats` at once. Throws std::bad_alloc; Error if the device has none, as where is_host(): MPI sums
     /// its memory as it is.
     [[nodiscard]] virtual std::unique_ptr<Transfer> make_transfer(std::size_t floats);
 
@@ -106,14 +106,14 @@ public:
     /// torch.nn.utils.clip_grad_norm_. `scratch` has clip_scratch floats. The same bits each time.
     virtual void clip_norm(float* grads, std::size_t count, double most, float* scratch) = 0;
     static constexpr std::size_t clip_scratch = 1024;
-    /// Updates `parameters` from `grads` and the optimizer's state arrays (null where it has none), all of `count`
+    /// Updates `parameters` from `grads` and the optimizer's state arrays (null if it has none), all of `count`
     /// floats, by the scalars of the present step; without weight decay where not `decays`.
     virtual void optimizer_step(StepContext& step, const Optimizer& optimizer, bool decays, float* parameters,
                                 const float* grads, float* state_a, float* state_b, std::size_t count) = 0;
     /// `averages` take `values` up, both of `count` floats, with the present step's average_share: averaged().
     virtual void average(StepContext& step, const float* values, float* averages, std::size_t count) = 0;
 
-    /// A timer in line with what the device is asked for; null where it runs nothing ahead, and the host's clock
+    /// A timer in line with what the device is asked for; null if it runs nothing ahead, and the host's clock
     /// serves. Throws std::bad_alloc.
     [[nodiscard]] virtual std::unique_ptr<DeviceLapTimer> make_lap_timer() { return nullptr; }
     /// `work` asks this device for operations, always the same on the same memory, and must live as long as the
@@ -129,7 +129,7 @@ public:
 
 /// Throws ConfigError "built without CUDA" where the backend is not built.
 [[nodiscard]] std::unique_ptr<Device> make_cuda_device(int index);
-/// How many CUDA devices this process sees; 0 where the backend is not built.
+/// How many CUDA devices this process sees; 0 if the backend is not built.
 [[nodiscard]] int cuda_device_count();
 
 }  // namespace finch::backend

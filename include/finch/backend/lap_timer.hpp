@@ -68,7 +68,7 @@ public:
     [[nodiscard]] virtual LapTimes take() = 0;
 };
 
-/// A lap that lasts as long as this object; then that before goes on. Nothing where `timer` is null.
+/// A lap that lasts as long as this object; then the previous one continues. No effect if `timer` is null.
 class LapScope {
 public:
     LapScope(LapTimer* timer, Activity activity) : timer_(timer) {

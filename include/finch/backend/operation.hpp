@@ -44,7 +44,7 @@ constexpr std::array<std::string_view, 4> words_of(Precision) {
     return {"float32", "tf32", "bfloat16", "float16"};
 }
 
-/// What a prediction costs: (prediction − target)², or its absolute value, whose gradient is 0 where they are equal.
+/// What a prediction costs: (prediction − target)², or its absolute value, whose gradient is 0 if they are equal.
 enum class Regression { squared, absolute };
 
 /// A convolution with bias and activation over x (batch, height, width, channels_in), NHWC. Channels go in `groups`
@@ -248,7 +248,7 @@ struct Pass {
     StepContext& step;           ///< of the device that made the operations
     Mode mode = Mode::training;  ///< backward() follows a forward() in training
     GroupSum* group = nullptr;   ///< null: this rank trains alone
-    LapTimer* timer = nullptr;   ///< null: nobody measures
+    LapTimer* timer = nullptr;   ///< null: not measured
 };
 
 /// A planned operation with its own packed copies of the parameters and its own scratch memory.
@@ -258,11 +258,11 @@ public:
     virtual ~Operation() = default;
 
     /// Takes the canonical parameters, and the buffers, which stay where they are; called once after each change of the
-    /// parameters. Nothing where there are none.
+    /// parameters. Nothing if there are none.
     virtual void pack(const float* /*parameters*/, float* /*buffers*/) {}
     /// y = f(x…).
     virtual void forward(const Pass& pass, std::span<const float* const> x, float* y) = 0;
-    /// From the gradient of y (which may be overwritten) to those of each x (`grad_x`, null where it is not needed;
+    /// From the gradient of y (which may be overwritten) to those of each x (`grad_x`, null if it is not needed;
     /// overwritten) and of the parameters (`grad_parameters`, canonical, overwritten).
     virtual void backward(const Pass& pass, std::span<const float* const> x, const float* y, float* grad_y,
                           std::span<float* const> grad_x, float* grad_parameters) = 0;

@@ -7,7 +7,7 @@
 #include <variant>
 
 /// Optimizers: each is its options and its rule, for every backend. The formulas are torch.optim's, and so are names
-/// and defaults; the learning rate comes from the schedule, which begins at `usual_rate` where none is given.
+/// and defaults; the learning rate comes from the schedule, which begins at `usual_rate` if none is given.
 namespace finch::backend {
 
 /// A step's numbers as a rule takes them: whatever needs a power or a double is computed on the host, once a step.
@@ -44,7 +44,7 @@ struct OptimizerScalars {
 }
 
 /// The same step where so many before it were skipped: Adam's moments are corrected by the number of updates that they
-/// have had, as torch.optim counts. To the last bit as given where none was.
+/// have had, as torch.optim counts. To the last bit as given if none was.
 [[nodiscard]] FINCH_PORTABLE OptimizerScalars without_skipped(OptimizerScalars numbers, std::int64_t skipped) {
     if (numbers.corrected_step == 0 || skipped == 0) {
         return numbers;

@@ -73,7 +73,7 @@ public:
     [[nodiscard]] virtual std::int64_t capacity() const = 0;
     /// The next steps. `indices` (steps, batch): the images of each; −1, at the end of a batch only, is padding: zeros
     /// of weight 0. Only when the steps filled in before are done, and seen to be done by Device::synchronize(). Throws
-    /// StorageError where streamed images cannot be read, as Device::load_batch() may in its place: it can then be
+    /// StorageError if streamed images cannot be read, as Device::load_batch() may in its place: it can then be
     /// filled anew.
     virtual void fill(std::span<const std::int64_t> indices, std::span<const StepScalars> steps) = 0;
     /// The images of steps that will probably be filled in after these, for streamed ones to be read beside the work.
@@ -87,7 +87,7 @@ public:
     virtual void set_loss_scale(const LossScale& scale) = 0;
 };
 
-/// For StepContext::fill(): how many samples of each step's batch are no padding. Throws Error where the number of
+/// For StepContext::fill(): how many samples of each step's batch are no padding. Throws Error if the number of
 /// `indices` (steps, batch) is wrong, there are more than `capacity` steps, or padding is not at the end of its batch.
 [[nodiscard]] std::vector<std::int64_t> real_samples(std::span<const std::int64_t> indices, std::size_t steps,
                                                      std::size_t batch, std::int64_t capacity);

@@ -51,7 +51,7 @@ private:
     Bytes& out_;
 };
 
-/// Reads back what a ByteWriter wrote. Throws FileError where the bytes end too early.
+/// Reads back what a ByteWriter wrote. Throws FileError if the bytes end too early.
 class ByteReader {
 public:
     explicit ByteReader(std::span<const std::byte> bytes) : bytes_(bytes) {}

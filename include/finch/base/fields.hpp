@@ -30,7 +30,7 @@ struct Field {
     std::uint16_t first_version = 1;  ///< of the bytes that hold it
     bool stands_apart = false;        ///< in a table of its own
     bool repeats = false;             ///< a replay gives the same
-    bool is_result = false;           ///< of an evaluation, the same for whoever is given its result
+    bool is_result = false;           ///< of an evaluation: copied to an individual that reuses its result
     bool is_long = false;             ///< text of any length
     std::size_t width = 1;            ///< of short text's column, at least; in bytes
 

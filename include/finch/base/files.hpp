@@ -24,7 +24,7 @@ public:
     using ApiError::ApiError;
 };
 
-/// Whether an error number tells of a full disk, a quota or a failing server: no fault of the user's, and the same
+/// Whether an error number means a full disk, a quota or a failing server: not the user's fault, and the same
 /// command works later. (EROFS is none of them: where a run is opened, the mount is the user's to mend.)
 [[nodiscard]] bool is_storage_failure(int code) noexcept;
 
@@ -47,14 +47,14 @@ auto retry(Call call) -> decltype(call()) {
 }
 
 /// Whether there is something under the name, links followed: nothing is under links in a circle, or a name that is too
-/// long. Throws StorageError where that cannot be told.
+/// long. Throws StorageError if that cannot be told.
 [[nodiscard]] bool is_there(const std::filesystem::path& path);
 
 /// Why a path is not of `kind` (file, folder), after `failure` of std::filesystem::status: "there is no such file", "is
 /// no file" if that did not fail, else the system's words.
 [[nodiscard]] std::string why_not(const char* kind, const std::error_code& failure);
 
-/// What stands in a folder, by name; nothing where there is no such folder. Throws StorageError.
+/// What stands in a folder, by name; nothing if there is no such folder. Throws StorageError.
 [[nodiscard]] std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder);
 
 /// Opens a file. None where that fails, with the reason in errno and, in words, in `problem`; EINVAL where it is a
@@ -65,7 +65,7 @@ auto retry(Call call) -> decltype(call()) {
 /// Writes all of `bytes`. False, with the reason in errno, where that fails; a part may be written then.
 [[nodiscard]] bool write_all(int file, std::span<const std::byte> bytes);
 
-/// What stands in a file; nothing where it cannot be read, is no file, or is larger than `most_bytes`.
+/// What stands in a file; nothing if it cannot be read, is no file, or is larger than `most_bytes`.
 [[nodiscard]] std::optional<std::string> read_text(const std::filesystem::path& path, std::uintmax_t most_bytes);
 
 /// A new file, open to read and write; what had the name is gone, and a link is not followed. None where that fails,

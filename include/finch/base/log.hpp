@@ -13,7 +13,7 @@ void set_up_log(const LogOptions& options, int world_rank, bool is_leader);
 /// Writes "finch: TEXT" to standard error. If that fails, nothing else does.
 void complain(const std::string& text) noexcept;
 
-/// A line at the bottom of a terminal that is rewritten in place; nothing where standard output is no terminal.
+/// A line at the bottom of a terminal that is rewritten in place; nothing if standard output is no terminal.
 class LiveLine {
 public:
     [[nodiscard]] static bool available() noexcept;

@@ -119,7 +119,7 @@ template <class T>
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Throws FileError where the message ends too early.
+/// Throws FileError if the message ends too early.
 template <class T>
 [[nodiscard]] T from_message(const std::string& message) {
     ByteReader reader(std::as_bytes(std::span(message)));

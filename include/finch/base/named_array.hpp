@@ -18,10 +18,10 @@ struct NamedArray {
 
 using NamedArrays = std::vector<NamedArray>;
 
-/// The array called `name`. Throws FileError where there is none.
+/// The array called `name`. Throws FileError if there is none.
 [[nodiscard]] const NamedArray& find_array(const NamedArrays& arrays, const std::string& name);
 
-/// Arrays as bytes between the ranks of one start, and back. read_arrays() throws FileError where they end too early.
+/// Arrays as bytes between the ranks of one start, and back. read_arrays() throws FileError if they end too early.
 void write_arrays(const NamedArrays& arrays, ByteWriter& writer);
 [[nodiscard]] NamedArrays read_arrays(ByteReader& reader);
 

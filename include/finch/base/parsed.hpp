@@ -7,7 +7,7 @@
 
 namespace finch {
 
-/// The number that all of `text` is, as std::from_chars reads it; nothing where it is none or a Number cannot hold it.
+/// The number that all of `text` is, as std::from_chars reads it; nothing if it is none or a Number cannot hold it.
 template <class Number>
 [[nodiscard]] std::optional<Number> parsed(std::string_view text) {
     Number number{};

@@ -9,7 +9,7 @@
 
 namespace finch {
 
-/// What becomes of a damaged file: set aside by whoever holds the run's lock, left as it is by everybody who only
+/// What becomes of a damaged file: set aside by the holder of the run's lock, left as it is by verbs that only
 /// reads.
 enum class OnDamage { set_aside, leave };
 

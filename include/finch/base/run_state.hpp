@@ -6,7 +6,7 @@
 
 namespace finch {
 
-/// How a run is. Its archive never says `interrupted`: that is a run which says `running` although nobody holds its
+/// How a run is. Its archive never says `interrupted`: that is a run which says `running` although no process holds its
 /// lock.
 enum class RunState : std::uint8_t {
     running,

@@ -18,7 +18,7 @@ inline constexpr std::size_t most_name_bytes = std::size_t{12} << 20;
 /// if it cannot be read, stands for more than `most_nodes`, or its names take more than `most_name_bytes`.
 [[nodiscard]] std::vector<std::string> expand_host_list(const std::string& list);
 
-/// The counts that SLURM_TASKS_PER_NODE stands for: "2(x3),1" → 2 2 2 1. Throws ConfigError where it cannot be read
+/// The counts that SLURM_TASKS_PER_NODE stands for: "2(x3),1" → 2 2 2 1. Throws ConfigError if it cannot be read
 /// or stands for more than `most_ranks`.
 [[nodiscard]] std::vector<int> expand_counts(const std::string& counts);
 

@@ -18,13 +18,13 @@ struct EndNote {
 };
 
 /// From now on this rank can leave a note in its cell of `path`, which all ranks share, and SEGV, BUS, ILL, FPE and
-/// ABRT leave one, then do what they did before. Throws ApiError where the file cannot be opened.
+/// ABRT leave one, then do what they did before. Throws ApiError if the file cannot be opened.
 void keep_end_notes(const std::filesystem::path& path, int rank, std::uint32_t restart, std::int32_t worker);
 
 /// Leaves the note of this rank, the first one only; nothing before keep_end_notes(). Async-signal-safe.
 void note_end(ExitCause kind) noexcept;
 
-/// The notes of the start `restart`, of any rank. Nothing where there is no such file.
+/// The notes of the start `restart`, of any rank. Nothing if there is no such file.
 [[nodiscard]] std::vector<EndNote> read_end_notes(const std::filesystem::path& path, std::uint32_t restart);
 
 }  // namespace finch::cluster

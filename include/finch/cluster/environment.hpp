@@ -17,7 +17,7 @@ public:
     [[nodiscard]] static Environment at_start();
 
     [[nodiscard]] std::optional<std::string> text(const std::string& name) const;
-    /// A whole number. Nothing where unset, empty or no number.
+    /// A whole number. Nothing if unset, empty or no number.
     [[nodiscard]] std::optional<long long> number(const std::string& name) const;
     [[nodiscard]] const std::map<std::string, std::string>& all() const noexcept { return variables_; }
 
@@ -64,7 +64,7 @@ struct MpiStart {
 
 /// How many processes of this MPI job share the node, as far as the launcher tells before MPI_Init: mpirun by
 /// OMPI_COMM_WORLD_LOCAL_SIZE, srun by SLURM_STEP_TASKS_PER_NODE ("2(x3),1", by SLURM_NODEID) or
-/// SLURM_NTASKS_PER_NODE. Nothing where none of them says so; a list that cannot be read says nothing.
+/// SLURM_NTASKS_PER_NODE. Nothing if none of them says so; a list that cannot be read says nothing.
 [[nodiscard]] std::optional<long long> ranks_on_node(const Environment& environment);
 
 /// Whether the node has more ranks than cores for them, so that a waiting rank must give its core away.

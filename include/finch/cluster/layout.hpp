@@ -49,7 +49,7 @@ inline constexpr int most_workers_of_island = 256;
 
 /// Fills the groups node by node: worker w is the w-th group of `ranks_per_worker` ranks in the order of (node's first
 /// world rank, world rank). World rank 0 always leads worker 0. `node_of_rank`: the node's name, by world rank. A pure
-/// function. Throws ConfigError where the ranks are no multiple of the group size or the workers are too few for the
+/// function. Throws ConfigError if the ranks are no multiple of the group size or the workers are too few for the
 /// islands or too many for one island, naming the nearest counts that fit.
 [[nodiscard]] Layout make_layout(const std::vector<std::string>& node_of_rank, const LayoutOptions& options);
 

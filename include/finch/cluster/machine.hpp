@@ -36,14 +36,14 @@ struct HeldMemory {
 /// and for the libraries' own; and what ulimit -v leaves. Never negative.
 [[nodiscard]] std::int64_t memory_left(const Machine& machine, const HeldMemory& held, int ranks);
 
-/// The widest vectors that the flags of /proc/cpuinfo name: "AVX-512", "AVX2", "AVX", "SSE"; empty where there are
+/// The widest vectors that the flags of /proc/cpuinfo name: "AVX-512", "AVX2", "AVX", "SSE"; empty if there are
 /// none.
 [[nodiscard]] std::string vector_instructions(const std::string& flags);
 
-/// What multiplies bfloat16, by the same flags: "AMX", "AVX512-BF16"; empty where nothing does.
+/// What multiplies bfloat16, by the same flags: "AMX", "AVX512-BF16"; empty if nothing does.
 [[nodiscard]] std::string bfloat16_instructions(const std::string& flags);
 
-/// The least memory limit of control groups, in bytes; 0 where there is none. `groups`: the text of /proc/self/cgroup
+/// The least memory limit of control groups, in bytes; 0 if there is none. `groups`: the text of /proc/self/cgroup
 /// (versions 1 and 2); `root`: where they are mounted, /sys/fs/cgroup.
 [[nodiscard]] std::int64_t memory_limit_of_groups(const std::string& groups, const std::filesystem::path& root);
 

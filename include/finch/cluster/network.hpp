@@ -21,7 +21,7 @@ struct NetworkPlace {
 
 /// Whether `host` has an address here. May ask a name server.
 [[nodiscard]] bool resolves(const std::string& host);
-/// "10.0.0.1": the first of `theirs` in a network that one of `mine` is in too, else the first; empty where there is
+/// "10.0.0.1": the first of `theirs` in a network that one of `mine` is in too, else the first; empty if there is
 /// none. An address that both nodes have (a bridge of containers) leads nowhere, and is taken last.
 [[nodiscard]] std::string address_towards(const std::vector<NetworkPlace>& theirs,
                                           const std::vector<NetworkPlace>& mine);

@@ -32,10 +32,10 @@ public:
     /// in place; what the device is asked for from now on finds them summed. Waits on the host unless
     /// is_graph_capturable(). Throws as wait() does.
     virtual void sum(std::span<double> values) = 0;
-    /// Waits until the device has done all that it was asked for, sums among it. Throws Error where it does not within
+    /// Waits until the device has done all that it was asked for, sums among it. Throws Error if it does not within
     /// the timeout, or where the library says that a peer has failed. Nothing to do for ranks without a device.
     virtual void synchronize() = 0;
-    /// While unwinding, before what the sums use is freed: ends those under way, so that nobody waits for the device
+    /// While unwinding, before what the sums use is freed: ends those under way, so that no rank waits for the device
     /// while the device waits for a peer. Every later use throws.
     virtual void give_up() noexcept {}
 };

@@ -38,7 +38,7 @@ public:
     [[nodiscard]] std::span<std::byte> bytes() const noexcept { return bytes_; }
     /// Collective over the node.
     void publish() const;
-    /// Why every rank has a copy; empty where they share one, or where there is one rank only.
+    /// Why every rank has a copy; empty if they share one, or where there is one rank only.
     [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
 
 private:

@@ -61,7 +61,7 @@ public:
     /// and `{{NAME}}` is "{NAME}": for files that are full of braces.
     enum class Braces { doubled, literal };
 
-    /// Throws ConfigError where a name is none of `names`, or a brace is open.
+    /// Throws ConfigError if a name is none of `names`, or a brace is open.
     Template(const std::string& text, const std::vector<std::string>& names, Braces braces);
     /// A text in which nothing is replaced.
     [[nodiscard]] static Template plain(std::string text);
@@ -81,7 +81,7 @@ private:
 };
 
 /// The arguments of `command`, split at spaces outside of '…' and "…"; a backslash takes the next character as it is,
-/// but within '…'. Throws ConfigError where a quote is open or nothing is there.
+/// but within '…'. Throws ConfigError if a quote is open or nothing is there.
 [[nodiscard]] std::vector<std::string> split_command(const std::string& command);
 
 /// The first word of `command` that only a shell understands, such as "|" or "2>&1", without quotes; empty if there is

@@ -47,7 +47,7 @@ using Objective = std::variant<LossObjective, FunctionObjective, CommandObjectiv
 struct Workers {
     int ranks = 1;
     int islands = 0;                ///< 0: auto
-    std::vector<int> island_sizes;  ///< in workers; empty where `islands` is a number
+    std::vector<int> island_sizes;  ///< in workers; empty if `islands` is a number
     int slots = 1;
     int threads = 0;  ///< 0: auto
     cluster::DeviceKind device = cluster::DeviceKind::automatic;
@@ -142,7 +142,7 @@ private:
 /// least one genome of the space gives recipes within bounds.
 [[nodiscard]] Config parse(const std::string& yaml, const std::string& source,
                            const std::vector<std::string>& settings = {});
-/// The same for a file. Throws ConfigError where it cannot be read, naming similar files beside it.
+/// The same for a file. Throws ConfigError if it cannot be read, naming similar files beside it.
 [[nodiscard]] Config load(const std::filesystem::path& path, const std::vector<std::string>& settings = {});
 
 /// Refuses a space in which no genome gives a network that can exist for such data: tries the corners and 1 000 random
@@ -152,7 +152,7 @@ void check_models(const Config& config, nn::SampleShape sample, std::int64_t cla
 /// The measure of the first objective in the text of an effective configuration, whose keys are not checked.
 [[nodiscard]] search::Measure measure_of(const std::string& text);
 
-/// The difference between two fixed texts in words, a line for each key, empty where equal:
+/// The difference between two fixed texts in words, a line for each key, empty if equal:
 /// "training.batch_size: 16 → 32".
 [[nodiscard]] std::string difference(const std::string& before, const std::string& now);
 

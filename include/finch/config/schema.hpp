@@ -39,7 +39,7 @@ struct Text {
     std::vector<std::string> accepted{};  ///< examples for tests
     std::vector<std::string> refused{};
 };
-/// Keys with values. `sparse`: keys that are not given stay absent. `check`, if any, throws ConfigError where the
+/// Keys with values. `sparse`: keys that are not given stay absent. `check`, if any, throws ConfigError if the
 /// object that the keys set cannot be; it is given the section as it was written, for the places.
 struct Section {
     std::vector<Key> keys;

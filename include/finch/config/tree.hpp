@@ -17,7 +17,7 @@ struct Tree {
     std::vector<std::string> keys{};  ///< of a map, in the document's order; keys[i] belongs to items[i]
     std::vector<Tree> items{};        ///< of a list or a map
     std::string place{};              ///< "configs/mnist.yaml:12" (of the key, in a map) or "--set training.epochs"
-    std::string gene{};               ///< whose value this is, in words; empty where it stands there itself
+    std::string gene{};               ///< whose value this is, in words; empty if it stands there itself
 
     [[nodiscard]] const Tree* find(std::string_view key) const noexcept;
     [[nodiscard]] Tree* find(std::string_view key) noexcept;

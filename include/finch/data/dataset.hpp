@@ -56,7 +56,7 @@ struct Dataset {
     std::int64_t classes = 0;         ///< 0: there are targets
     std::int64_t target_size = 0;     ///< numbers of a target
     bool float_pixels = false;        ///< a pixel is a float, otherwise a byte
-    Elements<std::uint8_t> pixels{};  ///< (samples, height, width, channels), as bytes; empty where they are streamed
+    Elements<std::uint8_t> pixels{};  ///< (samples, height, width, channels), as bytes; empty if they are streamed
     std::shared_ptr<finch::pixels::Store> store{};  ///< that they are streamed from; null: they are in memory
     Elements<std::int32_t> labels{};                ///< (samples), each in [0, classes)
     Elements<float> targets{};                      ///< (samples, target_size)
@@ -174,7 +174,7 @@ struct Datasets {
 };
 
 /// Reads or generates both sets. Throws ConfigError that names the path, what was expected there and how to get it, and
-/// StorageError where streamed pixels cannot be read. `seed` matters for generated data, and for what trains where the
+/// StorageError if streamed pixels cannot be read. `seed` matters for generated data, and for what trains where the
 /// normalisation is auto.
 [[nodiscard]] Datasets load(const Options& options, std::uint64_t seed);
 
@@ -187,23 +187,23 @@ struct Datasets {
 void append(Dataset& to, const Dataset& from);
 
 /// Calls visit(pixels) with the pixels of `samples` in their order, some whole images at a time, as they lie in
-/// Dataset::pixels, in bounded memory. Throws StorageError where streamed ones cannot be read.
+/// Dataset::pixels, in bounded memory. Throws StorageError if streamed ones cannot be read.
 using VisitPixels = std::function<void(std::span<const std::uint8_t> pixels)>;
 void visit_pixels(const Dataset& set, std::span<const std::int64_t> samples, const VisitPixels& visit);
 /// Those of all samples.
 void visit_pixels(const Dataset& set, const VisitPixels& visit);
 
-/// Bytes in which a training with batches of `batch` images on this rank reads ahead; 0 where the pixels are in memory.
+/// Bytes in which a training with batches of `batch` images on this rank reads ahead; 0 if the pixels are in memory.
 [[nodiscard]] std::int64_t prefetch_bytes(const Options& options, const Dataset& set, std::int64_t batch);
 
 /// A data set in one block of memory, which the ranks of a node can share: how many bytes it takes, writing it there,
 /// and the view of it. `block` is aligned for std::int64_t and outlives the view. Streamed pixels stay where they are:
-/// the view opens their files anew. Throws StorageError where they are not what they were.
+/// the view opens their files anew. Throws StorageError if they are not what they were.
 [[nodiscard]] std::size_t block_bytes(const Dataset& set);
 void write_block(const Dataset& set, std::span<std::byte> block);
 [[nodiscard]] Dataset view_block(std::span<const std::byte> block);
 
-/// Which images train and which validate: disjoint, chosen by (seed) alone, or by the user. Throws ConfigError where
+/// Which images train and which validate: disjoint, chosen by (seed) alone, or by the user. Throws ConfigError if
 /// there are too few.
 struct Split {
     std::vector<std::int64_t> training;

@@ -24,7 +24,7 @@ struct Normalisation {
 [[nodiscard]] bool needs_moments(const Options& options);
 
 /// What `options` say for each channel of `set`, where they say auto what the set brings with it, a deviation of 0
-/// as 1. Throws ConfigError where their number does not fit, or the set brings nothing.
+/// as 1. Throws ConfigError if their number does not fit, or the set brings nothing.
 [[nodiscard]] Normalisation normalisation_of(const Options& options, const Dataset& set);
 
 }  // namespace finch::data

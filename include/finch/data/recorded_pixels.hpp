@@ -10,7 +10,7 @@ namespace finch::data {
 /// mean and deviation of each channel (data/float_pixels, data/mean, data/deviation), in place of what was noted
 /// before.
 void record_pixels(NamedArrays& arrays, const Dataset& set, const Options& options);
-/// Gives `set` that mean and deviation, for options that say auto. Throws ConfigError where its pixels are of another
+/// Gives `set` that mean and deviation, for options that say auto. Throws ConfigError if its pixels are of another
 /// kind.
 void take_recorded_pixels(const NamedArrays& arrays, Dataset& set);
 

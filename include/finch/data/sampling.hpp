@@ -18,7 +18,7 @@ struct SystemShare {
 
 /// One for each system, or one of all where there is one set. Together an epoch has as many samples as images train:
 /// without weights each system as many as it has, else in proportion to the weights, by largest remainder. Throws
-/// ConfigError where a weight would give samples to a system of which no image trains, or none to one.
+/// ConfigError if a weight would give samples to a system of which no image trains, or none to one.
 [[nodiscard]] std::vector<SystemShare> shares_of(const Options& options, const Dataset& set, const Split& split);
 
 /// The places in Split::training of the samples of epoch `epoch` (0 is the first), in their order: a function of (seed,

@@ -37,7 +37,7 @@ struct RankFacts {
 /// A data set that a configuration asks for.
 struct DataFacts {
     std::string config;  ///< the configuration's path
-    std::string found;   ///< "60000 images of 28x28x1 in data/mnist"; empty where `problem` has something to say
+    std::string found;   ///< "60000 images of 28x28x1 in data/mnist"; empty if `problem` has something to say
     std::string problem;
 };
 

@@ -10,7 +10,7 @@ namespace finch::energy {
 
 /// Divides what a rank's meter counts among its slots: of the joules between a slot's begin() and now it gets
 ///     worked / max(seconds since begin(), seconds that all slots worked since then).
-/// So slots that work at once share them, and waiting is nobody's.
+/// So slots that work at once share them, and waiting counts for no slot.
 class Shares {
 public:
     /// `meter` must outlive it; null: nothing is known. `clock`: steady seconds.

@@ -26,8 +26,8 @@ public:
     };
 
     /// `best_known`: the best individual that this leader knows of, if any; weights are kept on disk only where they
-    /// beat it. As it knows what it has told itself, the best of all is always kept by whoever trained it. Those of
-    /// repeats are always kept.
+    /// beat it. As it knows what it has told itself, the best of all is always kept by the worker that trained it.
+    /// Those of repeats are always kept.
     CnnEvaluator(const config::Config& config, Slots& slots, const comm::Group& group, store::RunDirectory directory,
                  Place place, std::string device, std::function<std::optional<search::Standing>()> best_known);
 
@@ -86,7 +86,7 @@ private:
     std::function<std::optional<search::Standing>()> best_known_;
     std::function<const search::Population&()> population_;
     ParentWeights parent_weights_;
-    std::optional<search::Standing> kept_;  ///< whose weights this start has kept: maybe not told of yet
+    std::optional<search::Standing> kept_;  ///< whose weights this start has kept; its result may not be recorded yet
     nn::SampleShape sample_;
     std::int64_t classes_ = 0;
     std::vector<Running> running_;

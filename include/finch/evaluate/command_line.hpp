@@ -14,7 +14,7 @@ namespace finch::evaluate {
 /// Contents of templates, by their names in an evaluation's folder.
 using TemplateTexts = std::map<std::string, std::string>;
 
-/// Reads the templates that `objective` names. Throws ConfigError where one cannot be read.
+/// Reads the templates that `objective` names. Throws ConfigError if one cannot be read.
 [[nodiscard]] TemplateTexts read_templates(const config::CommandObjective& objective);
 /// What tells one set of templates from another; empty for none.
 [[nodiscard]] std::string fingerprint(const TemplateTexts& texts);
@@ -23,7 +23,7 @@ using TemplateTexts = std::map<std::string, std::string>;
 class CommandLine {
 public:
     /// Arguments without a name in them that are files here stay these files, though programs run elsewhere: `here`,
-    /// the folder in which Finch was started. Throws ConfigError where a name is no gene's.
+    /// the folder in which Finch was started. Throws ConfigError if a name is no gene's.
     CommandLine(const config::CommandObjective& objective, const search::Space& space, std::uint64_t seed,
                 const TemplateTexts& texts, std::filesystem::path here);
 
@@ -55,9 +55,9 @@ public:
         bool may_be_written = false;
     };
     [[nodiscard]] const std::vector<SharedFile>& shared_files() const noexcept { return shared_files_; }
-    /// A word that only a shell understands, where none is; empty if there is none.
+    /// A word that only a shell understands, if none is; empty if there is none.
     [[nodiscard]] std::string shell_word() const;
-    /// The program that is started; empty where a shell is.
+    /// The program that is started; empty if a shell is.
     [[nodiscard]] std::string program() const;
 
 private:
@@ -73,7 +73,7 @@ private:
     std::map<std::string, config::Template> files_;
 };
 
-/// Throws ConfigError where `program` is none that could be started from any folder here: looked up in PATH, unless it
+/// Throws ConfigError if `program` is none that could be started from any folder here: looked up in PATH, unless it
 /// has a slash; a script needs its interpreter.
 void check_program(const std::string& program);
 

@@ -30,8 +30,8 @@ protected:
     struct Evaluation {
         bool used = false;
         search::Individual individual{};
-        std::int32_t rung = 0;    ///< that was told of
-        std::int32_t epochs = 0;  ///< that were told of
+        std::int32_t rung = 0;    ///< last reported by take_progress()
+        std::int32_t epochs = 0;  ///< last reported by take_progress()
     };
 
     [[nodiscard]] virtual std::uint32_t slots() const = 0;

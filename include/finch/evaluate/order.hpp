@@ -25,7 +25,7 @@ struct Order {
         double seconds = 0;       ///< that the batches before these took the leader, in this start
     };
 
-    /// To a program's questions whether to stop: the first `decided` are, to go on up to `stop_from`.
+    /// Answers to a program's questions whether to stop: `decided` so far, "go on" for those before `stop_from`.
     struct Answers {
         std::uint64_t decided = 0;
         std::uint64_t stop_from = 0;
@@ -36,8 +36,8 @@ struct Order {
     std::vector<Steps> steps{};       ///< advance, of trainings
     std::vector<Answers> answers{};   ///< advance, of programs: by slot
     search::Individual individual{};  ///< start
-    NamedArrays snapshot{};           ///< start: empty where it begins at the beginning
-    NamedArrays weights{};            ///< start: that it begins with; empty where it draws its own
+    NamedArrays snapshot{};           ///< start: empty if it begins at the beginning
+    NamedArrays weights{};            ///< start: that it begins with; empty if it draws its own
     std::int32_t port = 0;            ///< start of a program: free on the leader's node
     bool resumes = false;             ///< start of a program: an earlier start of the run began it
     double grace_seconds = 0;         ///< end
@@ -66,7 +66,7 @@ enum class Status : std::int64_t { running, finished, pruned, diverged, out_of_m
 /// Collective over the worker. The leader's `order`, to its followers.
 void send_order(const comm::Group& group, const Order& order);
 /// Collective over the worker. Followers: receives Orders and has `obey` do them, until they are dismissed. `profile`
-/// measures the waiting; null: nobody does.
+/// measures the waiting; null: not measured.
 void follow(const comm::Group& group, const std::function<void(const Order&)>& obey, train::Profile* profile = nullptr);
 
 /// Collective over the worker. What a rank without a part in evaluations does with an Order: it lives.

@@ -33,7 +33,7 @@ struct ReportLine {
 /// sequences of terminals are left out. Nothing for a line that is not for Finch.
 [[nodiscard]] std::optional<ReportLine> read_report_line(const std::string& line);
 
-/// `line` without the sequences by which terminals are told of colours, positions and titles.
+/// `line` without escape sequences of terminals (colours, positions, titles).
 [[nodiscard]] std::string without_escapes(const std::string& line);
 
 }  // namespace finch::evaluate

@@ -26,7 +26,7 @@ public:
     /// Whether a report says what is known of one of the epochs: that epoch, or that loss.
     [[nodiscard]] bool has(const ReportLine& line) const;
 
-    /// Appends the last epoch to a file, as a line that recall() reads. False where it cannot be written.
+    /// Appends the last epoch to a file, as a line that recall() reads. False if it cannot be written.
     [[nodiscard]] bool keep(const std::filesystem::path& path) const;
     /// Adds what was kept there, if anything was.
     void recall(const std::filesystem::path& path);

@@ -23,7 +23,7 @@ namespace finch::evaluate {
 class Slots {
 public:
     /// Collective over the worker. All must outlive it. Each slot has a stream of its own on `device`. `profile`
-    /// measures the trainings, one after another; null on all ranks: nobody does. `meter`: this rank's; null: there is
+    /// measures the trainings, one after another; null on all ranks: not measured. `meter`: this rank's; null: there is
     /// none.
     Slots(const config::Config& config, const data::Datasets& datasets, backend::Device& device,
           const comm::Group& group, cluster::AllReduceKind communicator, train::Profile* profile = nullptr,
@@ -51,7 +51,7 @@ public:
     /// What the last `report` gave.
     [[nodiscard]] const train::ProfileReport& report() const noexcept { return report_; }
     [[nodiscard]] const data::Dataset& training_set() const noexcept { return datasets_.training; }
-    /// Null: nobody measures.
+    /// Null: not measured.
     [[nodiscard]] train::Profile* profile() const noexcept { return profile_; }
 
 private:
@@ -68,7 +68,7 @@ private:
     const config::Config& config_;
     const data::Datasets& datasets_;
     const comm::Group& group_;
-    train::Profile* profile_;  ///< null: nobody measures
+    train::Profile* profile_;  ///< null: not measured
     train::ProfileReport report_;
     int exceptions_;                                         ///< in flight when it was made
     std::vector<std::unique_ptr<backend::Device>> streams_;  ///< by slot

@@ -32,7 +32,7 @@ hid_t check_reading(hid_t result, const std::string& what);
 
 /// Writes an HDF5 file as one step: made in memory, with a user block of 512 bytes that holds a CRC-32C of the whole,
 /// then replace_file() with Predecessor::keep. At any moment `path` is the old or the new file. `fill` gets the open
-/// file. Throws StorageError where the disk is full and the like, ApiError for what HDF5 refuses; whole is the file
+/// file. Throws StorageError if the disk is full and the like, ApiError for what HDF5 refuses; whole is the file
 /// either way.
 void write_file(const std::filesystem::path& path, const std::function<void(hid_t file)>& fill);
 
@@ -50,9 +50,9 @@ void write_large_file(const std::filesystem::path& path, const std::function<voi
 /// Opens a user's own HDF5 file read-only: no user block of ours, no checksum. Throws FileError.
 [[nodiscard]] Hid open_plain_file(const std::filesystem::path& path);
 
-/// open_file(path), else its predecessor. A damaged file is told in `problems`. Nothing where both are damaged or
-/// missing. Throws FileError where one cannot be opened at all (permission, a newer layout): such a file is left as it
-/// is. Throws StorageError where it cannot be told what is there.
+/// open_file(path), else its predecessor. A damaged file is told in `problems`. Nothing if both are damaged or
+/// missing. Throws FileError if one cannot be opened at all (permission, a newer layout): such a file is left as it
+/// is. Throws StorageError if it cannot be told what is there.
 [[nodiscard]] std::optional<Hid> open_file_or_previous(const std::filesystem::path& path,
                                                        std::vector<std::string>& problems, OnDamage on_damage);
 
@@ -72,10 +72,10 @@ void write_texts_attribute(hid_t at, const std::string& name, const std::vector<
 /// Of one dimension.
 [[nodiscard]] std::vector<std::string> read_texts_attribute(hid_t at, const std::string& name);
 [[nodiscard]] bool has_attribute(hid_t at, const std::string& name);
-/// Throws Error where the shape does not fit the number of values.
+/// Throws Error if the shape does not fit the number of values.
 void write_array(hid_t at, const NamedArray& array);
 /// Numbers come in the smallest of the four kinds that holds them all: uint8 as such, other whole numbers as int64,
-/// 16- and 32-bit floats as float, other floats as double. Throws FileError where there is no such dataset of numbers.
+/// 16- and 32-bit floats as float, other floats as double. Throws FileError if there is no such dataset of numbers.
 [[nodiscard]] NamedArray read_array(hid_t at, const std::string& name);
 /// The shape of a dataset that read_array() would not refuse for what it claims. Throws FileError.
 [[nodiscard]] std::vector<std::int64_t> read_shape(hid_t at, const std::string& name);

@@ -40,7 +40,7 @@ void add_columns(TableWriter& table, At at) {
 }
 
 /// Reads the columns of Row from a table that was written in `version`; `at(row)` is a Row&. What that version has not
-/// stays as it is. Throws FileError where another column is missing.
+/// stays as it is. Throws FileError if another column is missing.
 template <Recorded Row, class At>
 void read_columns(const TableReader& table, At at, std::int64_t version) {
     for_each_column<Row>([&](const Column& column, auto get) {

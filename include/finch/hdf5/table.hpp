@@ -44,7 +44,7 @@ struct RowRange {
 [[nodiscard]] bool has_table(hid_t at, const std::string& name);
 
 /// A table that may be too large for memory, read in blocks. `key` is its column of whole numbers that says whose a row
-/// is. Every function throws FileError where the file cannot be read; the first one where it has no such table.
+/// is. Every function throws FileError if the file cannot be read; the first one where it has no such table.
 class LargeTable {
 public:
     LargeTable(hid_t at, std::string name, std::string key);
@@ -139,11 +139,11 @@ private:
     std::vector<Column> columns_;
 };
 
-/// A table that was read at once; columns are asked for by name. Every function throws FileError where there is no such
+/// A table that was read at once; columns are asked for by name. Every function throws FileError if there is no such
 /// column or it has another type.
 class TableReader {
 public:
-    /// Throws FileError where there is no such table, or it claims more rows or text than its file can hold.
+    /// Throws FileError if there is no such table, or it claims more rows or text than its file can hold.
     TableReader(hid_t at, std::string name);
     TableReader(const TableReader&) = delete;
     TableReader& operator=(const TableReader&) = delete;

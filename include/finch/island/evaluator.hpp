@@ -20,11 +20,11 @@ public:
     [[nodiscard]] virtual bool idle() const = 0;  ///< nothing runs
     /// Whether a network of this genome can exist at all; others are bred again.
     [[nodiscard]] virtual bool can_exist(const search::Genome& genome) const = 0;
-    /// Begins an individual, or goes on with it where the evaluator finds its snapshot. Never throws for what is the
+    /// Begins an individual, or resumes it if the evaluator finds its snapshot. Never throws for what is the
     /// individual's own fault: that comes back from advance() as its outcome.
     virtual void start(search::Individual individual) = 0;
     /// Does a few milliseconds of work on every slot and returns those that ended, with their outcome. Throws
-    /// StorageError where files fail, for no fault of an individual: the worker leaves, to be resumed.
+    /// StorageError if files fail, for no fault of an individual: the worker leaves, to be resumed.
     [[nodiscard]] virtual std::vector<search::Individual> advance() = 0;
     /// Those in training that, since it was asked last, came to where others compare themselves with them, or trained
     /// an epoch that a budget counts: as they are now, unfinished.
@@ -33,10 +33,10 @@ public:
     virtual void finished(const search::Individual& individual) = 0;
     /// Whether a slot is free now or will be within some lease_ahead_seconds: time to ask for a lease.
     [[nodiscard]] virtual bool wants_soon() const = 0;
-    /// Saves everything that runs, so that a later start can go on with it. Returns those that were saved, with the
+    /// Saves everything that runs, so that a later start can resume it. Returns those that were saved, with the
     /// progress that their snapshot holds.
     [[nodiscard]] virtual std::vector<search::Individual> checkpoint() = 0;
-    /// The same before the worker leaves: nothing goes on after it.
+    /// The same before the worker leaves: nothing runs after it.
     [[nodiscard]] virtual std::vector<search::Individual> stop() { return checkpoint(); }
     /// Seconds that stop() may take now, if that is long.
     [[nodiscard]] virtual double stop_seconds() const { return 0; }

@@ -16,7 +16,7 @@ namespace finch::island {
                                                             std::uint32_t worker, int workers);
 
 /// Which of 0 … initial_points − 1 no individual of the `earlier` starts took, by what is known of these, all in
-/// `population`: on whatever workers a run goes on, each is taken once.
+/// `population`: each is taken once, on whatever workers a run resumes.
 [[nodiscard]] std::vector<std::uint32_t> initial_points_left(const search::Population& population,
                                                              std::span<const EarlierStart> earlier,
                                                              std::uint32_t initial_points);

@@ -19,12 +19,12 @@ struct EarlierStart {
 };
 
 /// World rank 0's side of the exact budget: leases evaluations. Nothing about leases is stored: what remains is the
-/// budget less what is finished and less the unfinished that go on. The last of it is held back for a final choice:
+/// budget less the finished and less the unfinished that resume. The last of it is held back for a final choice:
 /// what remains is small enough only after all other evaluations. Pure logic.
 class LeaseServer {
 public:
     /// `population`: what the run directory knew at this start. `earlier`: the starts before it. `dealt`: unfinished
-    /// individuals that each worker goes on with.
+    /// individuals that each worker resumes.
     LeaseServer(const Budget& budget, const search::Population& population, std::span<const EarlierStart> earlier,
                 std::span<const std::int64_t> dealt, std::optional<search::FinalChoice> final_choice = {});
 
@@ -51,14 +51,14 @@ private:
     std::int64_t evaluations_ = 0;           ///< of the whole run, where that is the budget
     std::optional<std::int64_t> remaining_;  ///< of the evaluation budget, for breeding
     std::int64_t held_back_ = 0;             ///< of it, for the final choice, before it begins
-    std::deque<search::Repeat> repeats_;     ///< of it, since then: whom the next leases name
+    std::deque<search::Repeat> repeats_;     ///< of it, since then: the individuals that the next leases name
     std::size_t looked_at_ = 0;              ///< individuals, when it was not due last
     std::vector<std::int64_t> quotas_;       ///< by worker, of the generation budget; empty if there is none
     std::vector<char> done_;                 ///< by worker
     bool closed_ = false;
 };
 
-/// How many individuals each worker may still breed under a budget of `generations`, where worker w goes on with
+/// How many individuals each worker may still breed under a budget of `generations`, where worker w resumes
 /// `dealt[w]` unfinished ones. The earlier starts used, each, the share finished ÷ (generations × workers) of the
 /// budget; what is left of it, times generations × workers now, is dealt out so that all workers evaluate equally many.
 [[nodiscard]] std::vector<std::int64_t> generation_quotas(std::int64_t generations,
@@ -73,7 +73,7 @@ public:
     void receive(const search::LeaseMessage& message);
     /// One evaluation of an individual that is to be bred, if one is held.
     [[nodiscard]] bool take() noexcept;
-    /// One that names whom it repeats, if one is held.
+    /// One that names an individual to repeat, if one is held.
     [[nodiscard]] std::optional<search::Repeat> take_repeat();
     /// One that was taken and not used.
     void give_back() noexcept { ++held_; }
@@ -81,8 +81,8 @@ public:
     /// one is taken, or half of a larger lease, so that short evaluations need not wait for the answer.
     [[nodiscard]] bool should_ask(bool wanted) noexcept;
     [[nodiscard]] bool exhausted() const noexcept { return exhausted_ && held_ == 0 && repeats_.empty(); }
-    /// Gives up all that is held and asks no more. Returns how many there were; those that name whom they repeat, which
-    /// a stop alone leaves over, are not among them: the next start names them anew.
+    /// Gives up all that is held and asks no more. Returns how many there were; those that name an individual to
+    /// repeat, which a stop alone leaves over, are not among them: the next start names them anew.
     std::int64_t return_leases() noexcept;
     /// Whether an answer is still under way.
     [[nodiscard]] bool waiting() const noexcept { return waiting_; }

@@ -14,11 +14,11 @@ inline constexpr double long_seconds = 600;
 [[nodiscard]] double allowed_seconds(double last_seconds);
 
 /// Which of the other leaders has given no sign of life for too long. World rank 0 watches all leaders, the others
-/// watch world rank 0. Every message is a sign; whoever has nothing to say sends one every `interval` seconds. Pure
+/// watch world rank 0. Every message is a sign; an idle leader sends one every `interval` seconds. Pure
 /// logic over the clock that is handed in (steady seconds).
 class Liveness {
 public:
-    /// A leader is silent after `seconds` without a sign, but never before three intervals; 0: nobody is watched.
+    /// A leader is silent after `seconds` without a sign, but never before three intervals; 0: no leader is watched.
     Liveness(std::int32_t self, int workers, double seconds, double now);
 
     /// Seconds between two signs: 10, and so many more that world rank 0 receives at most 100 a second.
@@ -30,13 +30,13 @@ public:
     void heard(std::int32_t from, double now, double seconds = 0);
     /// Whether a sign is due. True once per interval: the caller then sends one.
     [[nodiscard]] bool sign_is_due(double now);
-    /// When the next sign is due; infinity where nobody is watched.
+    /// When the next sign is due; infinity if no leader is watched.
     [[nodiscard]] double next_sign() const noexcept;
     /// An announced operation is over: a sign is due now.
     void hurry() noexcept { last_sign_ = -1e300; }
     /// The watched leader that has been silent for longest beyond its limit, if there is one. To be asked often: if
-    /// this process did not ask for more than a second, it was suspended or busy itself, and blames nobody for that
-    /// time. O(1) while nobody can be silent.
+    /// this process did not ask for more than a second, it was suspended or busy itself, and blames no leader for that
+    /// time. O(1) while no leader can be silent.
     [[nodiscard]] std::optional<std::int32_t> silent(double now);
 
 private:

@@ -48,7 +48,7 @@ struct WorkerOptions {
     double hours_before = 0;             ///< wall time of the earlier starts
     double node_hours_before = 0;        ///< distinct nodes times wall time of the earlier starts
     int nodes = 1;                       ///< distinct ones of this start
-    /// After starts that ended without a trace: the unfinished go on one after the other, on worker 0, and nothing
+    /// After starts that ended without a note: the unfinished resume one after the other, on worker 0, and nothing
     /// else starts before they are through, so that the one which ends the process is known.
     bool one_at_a_time = false;
     Budget budget;
@@ -70,7 +70,7 @@ struct WorkerOptions {
     std::string device;
     std::int32_t ranks = 1;
     std::int32_t threads = 1;
-    double timeout_seconds = 0;             ///< without a sign of life of another leader; 0: nobody is watched
+    double timeout_seconds = 0;             ///< without a sign of life of another leader; 0: no leader is watched
     std::vector<std::string> leader_names;  ///< by worker: "rank 4 on n2"
 };
 
@@ -85,7 +85,7 @@ public:
 };
 
 /// How a worker's life ended. `complete`: the budget is used. `stopped`: an orderly stop; unfinished trainings are
-/// saved. `urgent`: like it, but nobody waited for anybody. `storage`: nothing can be written any more. `gave_up`:
+/// saved. `urgent`: like it, but without waiting. `storage`: nothing can be written any more. `gave_up`:
 /// on world rank 0, an orderly stop because no evaluation gives a result.
 enum class ExitReason { complete, stopped, urgent, storage, gave_up };
 
@@ -122,7 +122,7 @@ private:
     void leave();
 
     // What it breeds, and evaluates once more: worker_breeding.cpp.
-    /// False where a result of another run was taken over in place of a start.
+    /// False if a result of another run was taken over in place of a start.
     bool start_next();
     bool start_bred();
     void start_repeat(search::Repeat repeat);
@@ -141,8 +141,8 @@ private:
     void handle_lease(const search::LeaseMessage& message);
     void answer_requests();
     void merge(const search::Record& record, int from);
-    /// Journals `record`, then tells `to` and the archivist, each once. False if it could not be written: nobody heard
-    /// of it.
+    /// Journals `record`, then tells `to` and the archivist, each once. False if it could not be written: it was not
+    /// sent of it.
     bool publish(search::Record record, std::vector<std::int32_t> to);
     void make_recordable(search::Record& record);
     void event(const std::string& kind, const std::string& text);

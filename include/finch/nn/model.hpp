@@ -31,7 +31,7 @@ public:
     [[nodiscard]] std::span<float> parameters() const noexcept { return parameters_.span(); }
     [[nodiscard]] std::span<float> buffers() const noexcept { return buffers_.span(); }
 
-    /// `batches` is 0: nobody counts here.
+    /// `batches` is 0 if they are not counted.
     [[nodiscard]] ModelState state() const;
     void set_state(const ModelState& state);
 
@@ -94,7 +94,7 @@ private:
     std::vector<float*> grad_inputs_;
 };
 
-/// All tensors under PyTorch's names behind `prefix`; and back. read_tensors throws FileError where a name, a type or a
+/// All tensors under PyTorch's names behind `prefix`; and back. read_tensors throws FileError if a name, a type or a
 /// shape does not fit.
 [[nodiscard]] NamedArrays name_tensors(const ModelPlan& plan, const ModelState& state, const std::string& prefix = {});
 [[nodiscard]] ModelState read_tensors(const ModelPlan& plan, const NamedArrays& arrays, const std::string& prefix = {});

@@ -48,10 +48,10 @@ private:
     backend::Optimizer rule_;
     OptimizerLimits limits_;
     std::vector<Range> ranges_;
-    backend::Buffer clip_scratch_;  ///< empty where nothing is clipped
+    backend::Buffer clip_scratch_;  ///< empty if nothing is clipped
     std::int64_t steps_ = 0;
     backend::Buffer state_a_;
-    backend::Buffer state_b_;  ///< empty where the optimizer has none
+    backend::Buffer state_b_;  ///< empty if the optimizer has none
 };
 
 }  // namespace finch::nn

@@ -28,7 +28,7 @@ struct Batch {
 /// nothing (each would get an arena of addresses of its own).
 class ReadThreads {
 public:
-    /// `store` must outlive it. Throws ConfigError where the system refuses a thread.
+    /// `store` must outlive it. Throws ConfigError if the system refuses a thread.
     ReadThreads(const Store& store, std::int64_t count);
     /// Waits for what a thread is reading at this moment, a part of a batch at most.
     ~ReadThreads();
@@ -89,7 +89,7 @@ public:
     /// What is likely to be wanted after that.
     void announce(std::span<const std::int64_t> indices);
     /// Waits for the next batch that is wanted: (batch, H, W, C) as bytes, until the next call; padding is left as it
-    /// is. Throws StorageError where an image could not be read.
+    /// is. Throws StorageError if an image could not be read.
     [[nodiscard]] std::span<const std::uint8_t> next();
 
 private:

@@ -66,8 +66,8 @@ struct Failure {
 /// or not readable any more is a Failure, never a signal. read() may be called by any thread.
 class Store {
 public:
-    /// Opens all files. Notes the stamps that are not known yet. Throws StorageError where a file cannot be opened or
-    /// is not what its stamp says, FileError where it cannot hold the images.
+    /// Opens all files. Notes the stamps that are not known yet. Throws StorageError if a file cannot be opened or
+    /// is not what its stamp says, FileError if it cannot hold the images.
     Store(ImageSize size, std::vector<Piece> pieces);
     ~Store();
     Store(const Store&) = delete;

@@ -53,7 +53,7 @@ public:
     /// it holds the program's standard output or standard error, but after 1 s at most, and KILL 2 s later. The lines
     /// that came before are still there to be taken.
     [[nodiscard]] std::optional<Ended> ended();
-    /// When the program itself ended, in Unix seconds; 0 where that is not known.
+    /// When the program itself ended, in Unix seconds; 0 if that is not known.
     [[nodiscard]] double ended_at() const noexcept { return ended_at_; }
 
     /// What is kept of standard output and standard error, up to now.

@@ -12,7 +12,7 @@
 namespace finch::report {
 
 /// All that is known of one individual: how it ended, its genes and parents, its learning curve, and of a program the
-/// last `lines` of each of its outputs. Throws ConfigError where the run has no such individual.
+/// last `lines` of each of its outputs. Throws ConfigError if the run has no such individual.
 [[nodiscard]] std::string individual_text(const store::Recovered& recovered, const store::RunDirectory& directory,
                                           search::Id id, const search::Measure& measure, std::size_t lines = 20);
 

@@ -18,7 +18,7 @@ namespace finch::report {
                                            const search::Measure& measure, const std::string& run);
 
 /// All that is recorded of one individual: the columns of /individuals under their names, its active genes, its
-/// learning curve and the program's metrics. Throws ConfigError where the run has no such individual.
+/// learning curve and the program's metrics. Throws ConfigError if the run has no such individual.
 [[nodiscard]] std::string individual_json(const store::Recovered& recovered, const search::Space& space,
                                           const search::Measure& measure, search::Id id);
 

@@ -41,8 +41,8 @@ struct Status {
 };
 
 /// All but the measure, from the archive and the journals alone: no snapshot is opened. A directory whose first start
-/// ended before it wrote an archive holds an interrupted run of nothing. Throws ConfigError where there is no run,
-/// FileError where it cannot be read.
+/// ended before it wrote an archive holds an interrupted run of nothing. Throws ConfigError if there is no run,
+/// FileError if it cannot be read.
 [[nodiscard]] Status status(const store::RunDirectory& directory);
 
 /// The state of a run whose archive says `recorded`: running as long as its lock is held.

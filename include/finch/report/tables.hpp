@@ -24,7 +24,7 @@ struct Top {
                                      const store::ArchiveFacts& facts, const Top& top, const std::string& fitness);
 
 /// The candidates of a final choice: their loss (under the name `fitness`), mean and standard deviation of their
-/// repeats', and who has won, if that is decided. Empty as long as nobody is repeated.
+/// repeats', and who has won, if that is decided. Empty as long as there are no repeats.
 [[nodiscard]] std::string final_table(const search::Space& space, const search::Population& population,
                                       const std::optional<search::FinalChoice>& choice, const std::string& fitness);
 
@@ -49,7 +49,7 @@ struct Top {
 /// The last `count` events, oldest first.
 [[nodiscard]] std::string event_list(const store::ArchiveFacts& facts, std::size_t count);
 
-/// Results per hour that any worker was up, over all starts; 0 where nothing is known yet.
+/// Results per hour that any worker was up, over all starts; 0 if nothing is known yet.
 [[nodiscard]] double evaluations_per_hour(const store::ArchiveFacts& facts);
 
 /// What a search minimises, with units: "validation error (share of images) and parameters".

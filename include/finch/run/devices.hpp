@@ -34,7 +34,7 @@ struct OpenedDevice {
 [[nodiscard]] OpenedDevice open_device(const comm::Session& session, const config::Config& config,
                                        const Placement& placement);
 
-/// Throws ConfigError where `device`, on `node`, cannot compute in the precision of a network that may be bred.
+/// Throws ConfigError if `device`, on `node`, cannot compute in the precision of a network that may be bred.
 void check_precision(const config::Config& config, const backend::Device& device, const std::string& node);
 
 }  // namespace finch::run

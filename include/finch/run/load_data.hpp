@@ -16,7 +16,7 @@ struct LoadedData {
 
 /// Collective over the world. One rank of each node reads or generates the data, and the node's ranks share its
 /// training set; each opens the files of streamed pixels for itself. What goes wrong on any rank is thrown on all:
-/// ConfigError for what data::load() refuses, StorageError for files that cannot be read, Error where two nodes read
+/// ConfigError for what data::load() refuses, StorageError for files that cannot be read, Error if two nodes read
 /// different data.
 [[nodiscard]] LoadedData load_on_each_node(const data::Options& options, std::uint64_t seed);
 

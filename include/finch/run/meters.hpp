@@ -10,7 +10,7 @@
 
 namespace finch::run {
 
-/// Collective over the world. What tells this rank its joules; null where nothing does, and for functions, which take
+/// Collective over the world. What tells this rank its joules; null if nothing does, and for functions, which take
 /// none. World rank 0 logs what they all have, in one line.
 [[nodiscard]] std::unique_ptr<energy::Meter> open_meter(const comm::Session& session, const config::Config& config,
                                                         const Placement& placement, const OpenedDevice& device);

@@ -37,7 +37,7 @@ struct OpenedRun {
     std::string greeting;                ///< "a new run", or what is resumed
 };
 
-/// World rank 0 only. Opens or begins the run. Throws ConfigError where it is in use, was made with another
+/// World rank 0 only. Opens or begins the run. Throws ConfigError if it is in use, was made with another
 /// configuration or other data, or cannot be written, or where a run of search.reuse does not fit. `nodes`: distinct
 /// ones of this start.
 [[nodiscard]] OpenedRun open_run(const store::RunDirectory& directory, const config::Config& config,

@@ -9,7 +9,7 @@
 /// finch train --profile.
 namespace finch::run {
 
-/// Nothing where the options ask for none.
+/// Nothing if the options ask for none.
 [[nodiscard]] std::optional<train::Profile> begin_profile(const RunOptions& options);
 
 /// Leader only, its followers obey: what was measured, into the log and into profile.json.

@@ -21,8 +21,8 @@ struct PreparedPrograms {
     evaluate::CommandLine line;
 };
 
-/// The command line of `config`, and its templates, read here. Throws ConfigError where they name no gene, or a
-/// template cannot be read. Nothing where the objective is no program.
+/// The command line of `config`, and its templates, read here. Throws ConfigError if they name no gene, or a
+/// template cannot be read. Nothing if the objective is no program.
 [[nodiscard]] std::optional<PreparedPrograms> prepare_programs(const config::Config& config,
                                                                const evaluate::TemplateTexts& texts);
 /// Collective over the world: the same with the templates that world rank 0 reads; the program can be started on every

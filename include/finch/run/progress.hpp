@@ -34,7 +34,7 @@ private:
     double began_;
     double last_line_ = 0;
     double last_live_ = 0;
-    std::int64_t unsaid_ = 0;           ///< individuals that no line told of
+    std::int64_t unsaid_ = 0;           ///< individuals that no line has named
     std::int64_t unsaid_failures_ = 0;  ///< of them
     search::Outcomes outcomes_;         ///< of all starts, on world rank 0
 };

@@ -39,14 +39,14 @@ void set_results(NamedArrays& arrays, const std::string& set, const Results& res
 
 /// Adds below `name`/mistakes the 64 surest wrong guesses of `set`, which `results` are of, the surest first: index,
 /// truth, guess, score (N) and images (N, H, W, C) as they were read; fewer where they would take more than 8 MiB.
-/// Nothing without scores, or of targets. Throws StorageError where streamed images cannot be read.
+/// Nothing without scores, or of targets. Throws StorageError if streamed images cannot be read.
 void set_mistakes(NamedArrays& arrays, const std::string& name, const Results& results, const data::Dataset& set);
 
 /// "test loss 0.0912, test accuracy 97.10 %, … (100 images)"
 [[nodiscard]] std::string results_text(const std::string& set, const Results& results);
 
 /// A line for each sample: index, truth, guess, score_0 …, and if classes have names truth_name, guess_name; of
-/// targets: index, truth_0 …, guess_0 …. Throws ConfigError where `path` cannot be written.
+/// targets: index, truth_0 …, guess_0 …. Throws ConfigError if `path` cannot be written.
 void write_predictions(const std::filesystem::path& path, const Results& results);
 
 }  // namespace finch::run

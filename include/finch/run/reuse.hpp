@@ -20,16 +20,16 @@ struct OtherRuns {
 };
 
 /// World rank 0 only. Reads the runs of `search.reuse`, the first of them first: of equal genomes its result stays.
-/// `fingerprint`: of this run's data or program; nothing: not known, and not compared. Throws ConfigError where one of
+/// `fingerprint`: of this run's data or program; nothing: not known, and not compared. Throws ConfigError if one of
 /// them is `directory` itself, cannot be read, does not fit (why_unfit()), or has results of which none lies in this
 /// space. Of a run that the start of `directory` before this one was given already (`goes_on`: there may be one), this
-/// is a note: its results that were taken over are known, and a run that goes on by itself does not end for it.
+/// is a note: the results taken over from it are known, and a requeued job must not end for it.
 [[nodiscard]] OtherRuns read_other_runs(const config::Config& config, const store::RunDirectory& directory,
                                         bool goes_on, const std::optional<std::string>& fingerprint);
 
 /// Why no result of a run with these `facts` and the configuration `other` is one of this search: another version of
 /// Finch (of a command its files count alone, as part of `fingerprint`), other data, of networks another seed, by which
-/// the samples that validate are drawn, or another model, training or objective. Nothing where some may be.
+/// the samples that validate are drawn, or another model, training or objective. Nothing if some may be.
 [[nodiscard]] std::optional<std::string> why_unfit(const store::ArchiveFacts& facts, const config::Config& other,
                                                    const config::Config& config,
                                                    const std::optional<std::string>& fingerprint);

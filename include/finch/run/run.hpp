@@ -31,7 +31,7 @@ struct StoppedAtStart {
 /// which it is built; it is destroyed in the reverse one. All operations are collective over the world.
 struct Run {
     /// `session` and `options` must outlive it; `launcher` starts the programs of a CommandObjective. Throws
-    /// ConfigError where the input is wrong, StoppedAtStart.
+    /// ConfigError if the input is wrong, StoppedAtStart.
     Run(comm::Session& session, const RunOptions& options, process::Launcher launcher);
 
     /// Leaders breed, followers evaluate with them. Returns the exit code, the same on every rank; leaves the process

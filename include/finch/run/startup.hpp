@@ -60,7 +60,7 @@ struct Placement {
     }
 };
 
-/// Collective over the world. Finds the nodes and makes the layout. Throws ConfigError where it does not fit.
+/// Collective over the world. Finds the nodes and makes the layout. Throws ConfigError if it does not fit.
 [[nodiscard]] Placement place_ranks(const comm::Session& session, const config::Config& config,
                                     const cluster::Slurm& slurm);
 

@@ -18,7 +18,7 @@ struct WorkerEnd {
 /// The notes of the last start's ranks, by worker. Without any, all were ended at once, as by a power failure.
 using EndNotes = std::map<std::int32_t, WorkerEnd>;
 
-/// After so many starts in a row that ended without a note and brought nothing, the unfinished go on one at a time, and
+/// After so many starts in a row without a note and without progress, the unfinished resume one at a time, and
 /// each attempt is then charged.
 inline constexpr int most_silent_ends = 4;
 /// An individual whose process died so often, without progress between, is given up.
@@ -33,7 +33,7 @@ inline constexpr int most_deaths = 2;
                                                     const EndNotes& notes, bool one_at_a_time, double unix_seconds);
 
 /// How far the run is: finished individuals, shares of the unfinished, and a little for each recorded death, for a
-/// start that finds out who ends the process is no start in vain.
+/// start that finds the individual which ends the process is progress.
 [[nodiscard]] double progress_of(const Population& population);
 
 }  // namespace finch::search

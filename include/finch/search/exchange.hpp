@@ -45,13 +45,13 @@ struct IslandLeaders {
 [[nodiscard]] std::int32_t register_writer(Id id, std::span<const std::int32_t> workers);
 
 /// What the worker `self` of `leaders.island` sends after one of its evaluations: nothing, or Moves (migration:
-/// disjoint shares of emigrants among those that live here and whose register this worker may write; none where there
+/// disjoint shares of emigrants among those that live here and whose register this worker may write; none if there
 /// are too few) or Copies (pollination: the same `migrants` emigrants of the island, or as many as there are, to each
 /// target that is not known to have them). With probability options.probability / (number of the island's workers).
 [[nodiscard]] std::vector<Record> plan_exchange(const ExchangeOptions& options, const Population& population,
                                                 const IslandLeaders& leaders, std::int32_t self, RandomStream& random);
 
-/// The islands that `island` of `islands` sends to at one exchange. Throws Error where the matrix or the nodes are of
+/// The islands that `island` of `islands` sends to at one exchange. Throws Error if the matrix or the nodes are of
 /// fewer islands.
 [[nodiscard]] std::vector<int> exchange_targets(const ExchangeOptions& options, int island, int islands,
                                                 RandomStream& random);

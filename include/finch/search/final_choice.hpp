@@ -45,7 +45,7 @@ struct Candidate {
 
 /// The individual whose weights a run publishes: of the winner's repeats the best, since the weights of a repeat are
 /// always kept, those of its original only if it was the best of all when it ended. Without a choice, or as long as
-/// there is no winner, the best that this run trained. Null where no training is complete.
+/// there is no winner, the best that this run trained. Null if no training is complete.
 [[nodiscard]] const Individual* chosen(const Population& population, const std::optional<FinalChoice>& choice);
 
 }  // namespace finch::search

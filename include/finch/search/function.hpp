@@ -33,7 +33,7 @@ struct Function {
 /// The function called `name`. Throws ConfigError that lists them all, with the nearest first.
 [[nodiscard]] const Function& find_function(const std::string& name);
 
-/// Genes x0 … x(n−1) of `function`. Throws ConfigError where it has no such dimension.
+/// Genes x0 … x(n−1) of `function`. Throws ConfigError if it has no such dimension.
 [[nodiscard]] Space function_space(const Function& function, int dimensions);
 
 /// The smallest value within the bounds, without noise.
@@ -41,7 +41,7 @@ struct Function {
 /// A place of it, of `dimensions` coordinates.
 [[nodiscard]] std::vector<double> optimum_of(const Function& function, int dimensions);
 
-/// The value at `x`. Noise, where the function has it, is drawn from `noise`. Throws ConfigError where the function has
+/// The value at `x`. Noise, where the function has it, is drawn from `noise`. Throws ConfigError if the function has
 /// no such dimension.
 [[nodiscard]] double evaluate(const Function& function, std::span<const double> x, RandomStream& noise);
 /// The same without noise.

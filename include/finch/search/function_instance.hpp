@@ -23,7 +23,7 @@ struct Transform {
 /// so that the minimum stays what it is.
 class FunctionInstance {
 public:
-    /// Throws ConfigError where the function has no such dimension.
+    /// Throws ConfigError if the function has no such dimension.
     FunctionInstance(const Function& function, int dimensions, const Transform& transform = {});
 
     [[nodiscard]] const Function& function() const noexcept { return *function_; }
@@ -31,10 +31,10 @@ public:
     [[nodiscard]] double minimum() const { return minimum_of(*function_, dimensions()); }
     /// A place of the minimum, within the bounds.
     [[nodiscard]] std::span<const double> optimum() const noexcept { return optimum_; }
-    /// R as (n, n), row by row; empty where it is the identity.
+    /// R as (n, n), row by row; empty if it is the identity.
     [[nodiscard]] std::span<const double> rotation() const noexcept { return rotation_; }
 
-    /// The value at `x`; without noise where `noise` is null. Throws ConfigError where `x` has another dimension.
+    /// The value at `x`; without noise where `noise` is null. Throws ConfigError if `x` has another dimension.
     [[nodiscard]] double value(std::span<const double> x, RandomStream* noise) const;
 
 private:

@@ -18,11 +18,12 @@
 
 namespace finch::search {
 
-/// A number that no other individual of the run ever has: {restart: 12 bits, worker: 20, sequence: 32}. 0 is nobody.
+/// A number that no other individual of the run ever has: {restart: 12 bits, worker: 20, sequence: 32}. 0 is no
+/// individual.
 struct Id {
     std::uint64_t value = 0;
 
-    /// Throws Error where a number is too large for its bits.
+    /// Throws Error if a number is too large for its bits.
     [[nodiscard]] static Id make(std::uint32_t restart, std::uint32_t worker, std::uint32_t sequence);
     [[nodiscard]] std::uint32_t restart() const noexcept { return static_cast<std::uint32_t>(value >> 52); }
     [[nodiscard]] std::uint32_t worker() const noexcept { return static_cast<std::uint32_t>((value >> 32) & 0xFFFFF); }
@@ -174,7 +175,7 @@ struct Individual {
     }
     /// Whether its training went on to the end, or for as long as its own patience, and gave a loss.
     [[nodiscard]] bool is_complete() const noexcept { return outcome == Outcome::evaluated && std::isfinite(loss); }
-    /// Whether it evaluates parents[0] again (search/final_choice.hpp): of no island, bred on by nobody.
+    /// Whether it evaluates parents[0] again (search/final_choice.hpp): of no island, no parent.
     [[nodiscard]] bool is_repeat() const noexcept { return bred_by == Operator::repeat; }
     /// Whether its result is another's: it was never trained, and there are no weights of it.
     [[nodiscard]] bool is_reused() const noexcept { return reused_from != Id{}; }
@@ -266,19 +267,19 @@ struct Standing {
 
 /// A number for propagators, which compare losses alone, in the order of better(): the loss of a complete training,
 /// at most the number below least_pruned; of one that was pruned a number from least_pruned on, larger than that of
-/// every higher rung; infinity where it does not rank by its loss. Pruned ones of one rung whose losses agree to 10
+/// every higher rung; infinity if it does not rank by its loss. Pruned ones of one rung whose losses agree to 10
 /// digits may be equal.
 inline constexpr double least_pruned = 1e300;
 [[nodiscard]] double comparable_loss(const Individual& individual) noexcept;
 
 /// Of two records of one id, whether `a` is to be kept rather than `b`: finished before unfinished, further trained
 /// before nearer, the longer curve (a record may travel without it), the later attempt, more progress, more seconds
-/// (of a program that was stopped and tells of no progress), then the smaller bytes. Equal records: false.
+/// (of a program that was stopped without reported progress), then the smaller bytes. Equal records: false.
 /// A strict total order over different records.
 [[nodiscard]] bool supersedes(const Individual& a, const Individual& b);
 
 /// What cannot be true of an individual that a search over `space` wrote: "has 3 genes, the space 2", "its loss is
-/// -inf". Nothing where all of it can be.
+/// -inf". Nothing if all of it can be.
 [[nodiscard]] std::optional<std::string> problem_of(const Individual& individual, const Space& space);
 
 /// A loss that is not finite counts as none: what was evaluated with it diverged, what was pruned stays pruned, and
@@ -295,7 +296,7 @@ bool mark_bad_loss(Individual& individual);
 [[nodiscard]] bool identical(const Individual& a, const Individual& b);
 
 /// Appends the individual to `out`, the curve only where `with_curve`. read_individual() reads either, and throws
-/// FileError where the bytes mean no individual.
+/// FileError if the bytes mean no individual.
 inline constexpr std::uint16_t individual_version = 1;
 void write_individual(const Individual& individual, bool with_curve, Bytes& out);
 [[nodiscard]] Individual read_individual(ByteReader& reader, std::uint16_t version = individual_version);

@@ -89,7 +89,7 @@ public:
     [[nodiscard]] const Individual* best() const;
     /// Of those that this run trained, which alone have weights: best(), unless that has its result from another run.
     [[nodiscard]] const Individual* best_trained() const;
-    /// Under migration: where `id` lives now (version 0 where it never moved), as an island that exists now.
+    /// Under migration: where `id` lives now (version 0 if it never moved), as an island that exists now.
     [[nodiscard]] Home home(Id id) const;
     /// Under pollination: whether `id` was born on `island` or has come to it as a copy.
     [[nodiscard]] bool is_member(Id id, int island) const;
@@ -148,7 +148,7 @@ private:
         void put_in_order() const;
 
         mutable std::set<const Individual*, Better> members_;
-        /// Members that nobody has asked for yet: many are sorted at once, as a start brings them.
+        /// Members that were not asked for yet: many are sorted at once, as at a start.
         mutable std::vector<const Individual*> new_;
     };
 

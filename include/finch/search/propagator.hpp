@@ -64,7 +64,7 @@ struct GeneticOptions {
     double random = 0.1;
     double sigma = 0.05;
 };
-/// Throws ConfigError where an option is out of its bounds.
+/// Throws ConfigError if an option is out of its bounds.
 [[nodiscard]] std::unique_ptr<Propagator> make(const GeneticOptions& options, const Space& space, std::uint64_t seed);
 
 struct RandomSearchOptions {};

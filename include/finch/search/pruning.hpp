@@ -10,11 +10,11 @@
 
 namespace finch::search {
 
-/// Every training goes on to its end.
+/// Every training runs to its end.
 struct NoPruning {};
 
 /// Asynchronous successive halving (Li et al., "A System for Massively Parallel Hyperparameter Tuning", MLSys 2020) as
-/// a rule that stops: at each rung a training goes on if it is among the best 1 / factor of those that came there by
+/// a rule that stops: at each rung a training continues if it is among the best 1 / factor of those that came there by
 /// now.
 struct HalvingOptions {
     std::int64_t first_epoch = 1;  ///< the first rung

@@ -93,7 +93,7 @@ constexpr auto fields_of(const WorkerReport*) {
     };
 }
 static_assert(lists_every_member<WorkerReport>);
-/// Who is to be evaluated again, with its genome for those who do not know it. Id 0: nobody.
+/// The individual to evaluate again, with its genome, which the receiver may not know. Id 0: none.
 struct Repeat {
     Id of;
     Genome genome;
@@ -120,7 +120,7 @@ constexpr auto fields_of(const LeaseMessage*) {
         Field{"worker", &LeaseMessage::worker, "that asks or is answered"},
         Field{"count", &LeaseMessage::count, "of evaluations"},
         Field{"seconds_per_evaluation", &LeaseMessage::seconds_per_evaluation, "that the asker measured"},
-        Field{"repeat", &LeaseMessage::repeat, "whom the evaluation is to repeat"},
+        Field{"repeat", &LeaseMessage::repeat, "the individual that the evaluation repeats"},
     };
 }
 static_assert(lists_every_member<LeaseMessage>);
@@ -181,11 +181,11 @@ requires std::same_as<std::remove_const_t<SomeRecord>, Record>
 }
 
 /// A record as it travels and as it is journaled: {magic, kind, version, length, run, CRC-32C of these and the body}
-/// and the body. Only a Result carries its curve. Throws Error where the body is longer than 64 MiB.
+/// and the body. Only a Result carries its curve. Throws Error if the body is longer than 64 MiB.
 [[nodiscard]] Bytes encode(const Record& record, std::uint64_t run);
 
 /// Walks over encoded records. A torn last record ends it; a damaged one before it is named and skipped. After damage
-/// it goes on at the next place where a whole record with a right CRC begins, so a damaged length costs no other
+/// it resumes at the next place where a whole record with a right CRC begins, so a damaged length costs no other
 /// record.
 class RecordReader {
 public:
@@ -209,7 +209,7 @@ private:
     std::string source_;
     std::size_t at_ = 0;
     std::size_t good_bytes_ = 0;
-    std::size_t tried_bytes_ = 0;  ///< in vain, by skip_damage()
+    std::size_t tried_bytes_ = 0;  ///< without success, by skip_damage()
     bool in_other_run_ = false;
     std::vector<std::string> problems_;
 };

@@ -98,7 +98,7 @@ enum class Curves { read, leave };
 
 /// Writes population.h5 (docs/files.md) in one atomic step: /individuals with the genes as typed columns (an
 /// enum for a choice), /curves, /problems, /memberships, /homes, /workers, /events, /reused_runs, /space, /choices,
-/// /config. Throws ApiError, StorageError among them; ConfigError where a row of so many genes and words is more than
+/// /config. Throws ApiError, StorageError among them; ConfigError if a row of so many genes and words is more than
 /// HDF5 holds. An individual without a curve in memory keeps the one that the archive which is replaced, or else its
 /// predecessor, holds. The file is never in memory as a whole. What `before_replacing` throws leaves the old archive.
 void write_archive(const std::filesystem::path& path, const search::Space& space, const search::Population& population,
@@ -116,7 +116,7 @@ struct Archive {
 };
 
 /// Reads it back to equal values. Takes the predecessor where the file is damaged, and says so in `problems`; nothing
-/// where there is no archive. Throws FileError where there was one, but neither it nor its predecessor can be read.
+/// where there is no archive. Throws FileError if there was one, but neither it nor its predecessor can be read.
 [[nodiscard]] std::optional<Archive> read_archive(const std::filesystem::path& path, std::vector<std::string>& problems,
                                                   OnDamage on_damage, Curves curves = Curves::read);
 

@@ -18,11 +18,11 @@ public:
     /// StorageError.
     Journal(std::filesystem::path path, std::uint64_t run);
 
-    /// Appends. Throws StorageError where it cannot be written in full; then the file still ends with its last whole
+    /// Appends. Throws StorageError if it cannot be written in full; then the file still ends with its last whole
     /// record.
     void write(const Bytes& record);
     /// fdatasync where something was written since the last, and no sooner than a second after it unless `now`. Where
-    /// that fails the file is written anew; throws StorageError where that fails too, and where another job has begun
+    /// that fails the file is written anew; throws StorageError if that fails too, and where another job has begun
     /// the journal anew.
     void sync(bool now);
     /// The first `records` that were ever written here are in a synced archive: the file is replaced by what follows

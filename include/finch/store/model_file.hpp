@@ -23,11 +23,11 @@ struct ModelFile {
 
 void write_model(const std::filesystem::path& path, const ModelFile& model);
 
-/// Takes the predecessor where the file is damaged; nothing where neither can be read, with the reasons in `problems`.
+/// Takes the predecessor where the file is damaged; nothing if neither can be read, with the reasons in `problems`.
 [[nodiscard]] std::optional<ModelFile> read_model(const std::filesystem::path& path, std::vector<std::string>& problems,
                                                   OnDamage on_damage);
 
-/// Why a file that lies in the run's directory under the name of `individual` is not to be used, in words; empty where
+/// Why a file that lies in the run's directory under the name of `individual` is not to be used, in words; empty if
 /// it is to be. Ids begin anew with every run, so that files of another one can have the same names.
 [[nodiscard]] std::string why_foreign(const ModelFile& model, std::uint64_t run, const search::Individual& individual);
 

@@ -30,8 +30,8 @@ struct Recovered {
 };
 
 /// Reads, and changes nothing but for damaged files where `on_damage` says so: the holder of the run's lock alone may.
-/// Nothing where the directory holds no run. Throws FileError where there is an archive of which neither it nor its
-/// predecessor can be read, ConfigError where a run's archive is gone and other files of it are not, and StorageError
+/// Nothing if the directory holds no run. Throws FileError if there is an archive of which neither it nor its
+/// predecessor can be read, ConfigError if a run's archive is gone and other files of it are not, and StorageError
 /// where the file system fails.
 [[nodiscard]] std::optional<Recovered> recover(const RunDirectory& directory, OnDamage on_damage,
                                                Curves curves = Curves::read);

@@ -93,7 +93,7 @@ public:
     RunLock& operator=(const RunLock&) = delete;
     /// renew() where the last was LockOptions::beat_seconds ago; to be called more often than that.
     void heartbeat();
-    /// Gives the sign of life. Throws LockLost, and StorageError where the file is gone or cannot be changed.
+    /// Gives the sign of life. Throws LockLost, and StorageError if the file is gone or cannot be changed.
     void renew();
 
 private:

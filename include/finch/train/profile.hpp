@@ -46,7 +46,7 @@ struct GroupTimes {
 /// One operation of the model, and the mean over the ranks of what its forward and backward in training steps took.
 struct LayerTimes {
     std::string kind;  ///< "conv"
-    std::string name;  ///< its tensors' prefix, PyTorch's: "0"; empty where it has none
+    std::string name;  ///< its tensors' prefix, PyTorch's: "0"; empty if it has none
     double forward = 0;
     double backward = 0;
 };
@@ -93,7 +93,7 @@ public:
 
 private:
     void begin(backend::Lap lap) noexcept override;
-    /// Ends the present lap; it goes on with no seconds.
+    /// Ends the present lap, which restarts at 0 seconds.
     void end_lap() noexcept;
     double seconds_since_last() noexcept;
     [[nodiscard]] GroupTimes gather(const comm::Group& group);

@@ -42,11 +42,11 @@ struct Measured {
     std::vector<std::int32_t> predictions{};  ///< by sample: the class with the largest logit, the first of equal ones
     std::vector<std::int32_t> places{};       ///< by sample: that of its own class by the logits; 0: it has the largest
     std::vector<float>
-        scores{};  ///< (samples, outputs): softmax, or what is predicted of targets; none where more than most_scores
+        scores{};  ///< (samples, outputs): softmax, or what is predicted of targets; none if more than most_scores
 };
 inline constexpr std::int64_t most_scores = std::int64_t{1} << 26;
 
-/// Throws ConfigError where `device` cannot compute so. `processor`: whose lack it is, for the message.
+/// Throws ConfigError if `device` cannot compute so. `processor`: whose lack it is, for the message.
 void check_precision(Precision precision, const backend::Device& device,
                      const std::string& processor = "this processor");
 
@@ -73,7 +73,7 @@ public:
     Training& operator=(const Training&) = delete;
 
     /// Local, before the first step. Begins with these weights (PyTorch's names), which are also the first that an
-    /// average takes up. Throws FileError where they are not this model's.
+    /// average takes up. Throws FileError if they are not this model's.
     void begin_with(const NamedArrays& weights);
     /// Leader only. `pruner` is asked after each epoch that would not be the last one.
     void set_pruner(Pruner pruner) { pruner_ = std::move(pruner); }
@@ -95,7 +95,7 @@ public:
     [[nodiscard]] std::int64_t best_epoch() const noexcept { return stopping_.best_epoch; }
     /// Samples of one optimizer step over the whole group. Fixed at the start, whatever the number of ranks is later.
     [[nodiscard]] std::int64_t global_batch() const noexcept { return global_batch_; }
-    /// How the loss is scaled, and how many steps were skipped; nothing where the precision needs no scale.
+    /// How the loss is scaled, and how many steps were skipped; nothing if the precision needs no scale.
     [[nodiscard]] const std::optional<backend::LossScale>& loss_scale() const noexcept { return loss_scale_; }
     /// Of the whole group.
     [[nodiscard]] std::int64_t samples_trained() const noexcept;
@@ -108,7 +108,7 @@ public:
     /// Leader only. The seconds of all batches so far, those before a restore() included, by the leader's device.
     [[nodiscard]] double training_seconds() const noexcept { return seconds_before_ + step_seconds_; }
 
-    /// Collective over the worker. Synchronizes; then everything that is needed to go on, on any number of ranks:
+    /// Collective over the worker. Synchronizes; then everything that is needed to resume, on any number of ranks:
     /// weights and their average, optimizer, scale of the loss, the best epoch's weights, position, partial sums per
     /// rank, patience, curve. The same arrays on every rank.
     [[nodiscard]] NamedArrays snapshot();
@@ -189,7 +189,7 @@ private:
     const data::Dataset& dataset_;
     Recipe recipe_;
     HostMemory memory_;
-    Profile* profile_;  ///< null: nobody measures
+    Profile* profile_;  ///< null: not measured
     data::Split split_;
     std::vector<data::SystemShare> shares_;  ///< of an epoch
     std::vector<float> class_weights_;       ///< empty: all 1

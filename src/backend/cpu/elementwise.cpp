@@ -74,7 +74,7 @@ FINCH_VECTORISED void sigmoid(const float* x, float* y, std::size_t count) {
     }
 }
 
-/// (exp(2x) − 1) / (exp(2x) + 1), whose numerator loses nothing where x is small.
+/// (exp(2x) − 1) / (exp(2x) + 1), whose numerator loses nothing if x is small.
 FINCH_VECTORISED void hyperbolic_tangent(const float* x, float* y, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
         const Exponential e = exponential(clamped(2.0F * x[i], -20.0F, 20.0F));

@@ -70,7 +70,7 @@ class Scratch {
 public:
     /// Throws std::bad_alloc.
     void reserve(const Library& library, std::size_t bytes);
-    /// Null where nothing was reserved.
+    /// Null if nothing was reserved.
     [[nodiscard]] std::byte* data() const {
         return bytes_ > 0 ? static_cast<std::byte*>(memory_.get_data_handle()) : nullptr;
     }

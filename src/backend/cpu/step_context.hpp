@@ -31,7 +31,7 @@ public:
         StepScalars& present = steps_.at(begun_ - 1);
         scale_.decide(all_finite, present.optimizer, present.average_share);
     }
-    /// Throws StorageError where streamed images cannot be read.
+    /// Throws StorageError if streamed images cannot be read.
     void load_batch(float* out);
     void softmax_cross_entropy(const float* logits, std::int64_t classes, float* grad);
     void regression_loss(Regression kind, const float* predictions, std::int64_t outputs, float* grad);

@@ -14,7 +14,7 @@ namespace finch::backend::cpu {
 /// lie in each of the three passes; the canonical, plain form lies in the arenas.
 struct WeightedPlan {
     dnnl::primitive forward;
-    std::optional<dnnl::primitive> backward_data;  ///< nothing where the gradient of x is not needed, or Finch's own is
+    std::optional<dnnl::primitive> backward_data;  ///< nothing if the gradient of x is not needed, or Finch's own is
     dnnl::primitive backward_weights;
     /// Finch's own in their places, where those are faster.
     std::optional<WinogradConvolution> own_forward, own_backward_data;
@@ -25,7 +25,7 @@ struct WeightedPlan {
     dnnl::memory::desc read_x, read_grad_y;  ///< what they read: x and the gradient of y, or these copies
     dnnl::memory::desc plain_weights;        ///< canonical
     dnnl::memory::desc forward_weights, data_weights, weights_gradient;  ///< oneDNN's own
-    std::optional<Reorder> to_forward, to_data, to_plain;                ///< nothing where both are alike
+    std::optional<Reorder> to_forward, to_data, to_plain;                ///< nothing if both are alike
 
     Activation activation = Activation::none;
     std::size_t weights = 0;  ///< floats, canonical

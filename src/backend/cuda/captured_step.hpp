@@ -10,7 +10,7 @@ namespace finch::backend::cuda {
 
 /// A step on a stream, done by CUDA graphs: one that holds it once, and one that holds it many times, so that the host
 /// speaks rarely. The first run asks call by call, since libraries load their kernels and connect on first use; then it
-/// is captured. Where it cannot be captured, or a graph finds no memory, it goes on call by call.
+/// is captured. If it cannot be captured, or there is no memory for a graph, steps run call by call.
 class CudaCapturedStep : public CapturedStep {
 public:
     /// `stream` must outlive it, and everything that `work` uses.

@@ -348,7 +348,7 @@ private:
     Places forward_places_, data_places_, weight_places_;
     std::shared_ptr<const Scratch> scratch_;
     // cuDNN wants its tensors aligned to 16 bytes, which the canonical arenas do not promise.
-    StreamMemory packed_forward_, packed_data_;  ///< none where the general kernels serve, or one serves both
+    StreamMemory packed_forward_, packed_data_;  ///< none if the general kernels serve, or one serves both
     StreamMemory bias_copy_;                     ///< where forward is fused: zeros behind
     void* fused_bias_ = nullptr;
     const float* parameters_ = nullptr;  ///< canonical

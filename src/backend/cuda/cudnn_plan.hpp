@@ -47,7 +47,7 @@ public:
     virtual void run(cudaStream_t stream, const CudnnTensors& tensors, void* workspace) = 0;
 };
 
-/// By heuristics, the best first; only engines as exact and as reproducible as the shape asks. Null where cuDNN has
+/// By heuristics, the best first; only engines as exact and as reproducible as the shape asks. Null if cuDNN has
 /// none.
 [[nodiscard]] std::unique_ptr<CudnnPass> plan_cudnn_pass(Libraries& libraries, const CudnnRequest& request);
 

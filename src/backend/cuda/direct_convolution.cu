@@ -295,7 +295,7 @@ public:
 private:
     Stream& stream_;
     DirectPassPointer forward_;
-    DirectPassPointer gradient_;  ///< null where the input needs none
+    DirectPassPointer gradient_;  ///< null if the input needs none
     WeightPassPointer weights_;
     std::shared_ptr<const Scratch> scratch_;
     const float* parameters_ = nullptr;  ///< canonical, read where they lie

@@ -9,7 +9,7 @@
 #include <cuda_runtime.h>
 
 // Copies between Finch's layouts and those that the libraries' kernels want, and what is done around them. All put work
-// in line on `stream`, allocate nothing and throw ApiError where CUDA refuses a launch. `From` and `To` are float,
+// in line on `stream`, allocate nothing and throw ApiError if CUDA refuses a launch. `From` and `To` are float,
 // __nv_bfloat16 or __half (rounded to nearest even), at least one of them float.
 namespace finch::backend::cuda {
 

@@ -42,7 +42,7 @@ private:
     UniqueHandle<CublasTraits> cublas_;
 };
 
-/// 91900 for 9.19.0; 0 where the library cannot be asked.
+/// 91900 for 9.19.0; 0 if the library cannot be asked.
 [[nodiscard]] std::int64_t cudnn_version() noexcept;
 [[nodiscard]] std::int64_t cublas_version() noexcept;
 
@@ -56,7 +56,7 @@ class PlanCache {
 public:
     static constexpr std::size_t most = 128;  ///< unless more are in use
 
-    /// Null where there is none.
+    /// Null if there is none.
     [[nodiscard]] std::shared_ptr<Plan> find(const Shape& shape) {
         const auto found = plans_.find(shape);
         if (found == plans_.end()) {

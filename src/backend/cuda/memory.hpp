@@ -15,7 +15,7 @@ struct MemoryPoolTraits {
 };
 
 /// The memory that all streams of a device take theirs from. cudaFree waits for the whole device; what is freed here
-/// goes back in the order of its stream, so an individual that ends waits for nobody. Between individuals the pool
+/// goes back in the order of its stream, so an individual that ends waits for no other. Between individuals the pool
 /// keeps at most half of the device's memory. On a device without memory pools it is cudaMalloc and cudaFree.
 class MemoryPool {
 public:
@@ -24,7 +24,7 @@ public:
     /// In the order of `stream`. Throws std::bad_alloc.
     [[nodiscard]] void* allocate(std::size_t bytes, cudaStream_t stream);
     void free(void* memory, cudaStream_t stream) noexcept;
-    /// What the pool keeps though nobody has it, which cudaMemGetInfo does not count as free.
+    /// What the pool keeps although it is unused, which cudaMemGetInfo does not count as free.
     [[nodiscard]] std::size_t unused_bytes() const;
     /// Gives that back to the device, for what is allocated outside of the pool.
     void trim();

@@ -20,7 +20,7 @@ struct ResidentImages {
 /// The data sets of a device, each once for all that use it and no longer than they do.
 class ResidentSets {
 public:
-    /// The data set, brought now where it is not there yet. Null where it would take more than a third of the free
+    /// The data set, brought now where it is not there yet. Null if it would take more than a third of the free
     /// memory, or there is not enough: it is to be streamed.
     [[nodiscard]] std::shared_ptr<const ResidentImages> get(Stream& stream, const Images& images);
 

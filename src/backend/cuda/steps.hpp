@@ -7,7 +7,7 @@
 #include <cuda_runtime.h>
 
 // What a training step does beside its layers. All put work in line on `stream` and return at once; Device says what
-// each does. They throw ApiError where CUDA refuses the launch.
+// each does. They throw ApiError if CUDA refuses the launch.
 namespace finch::backend::cuda {
 
 /// The row state->next becomes state->current, and state->next is raised.
@@ -24,7 +24,7 @@ void launch_regression_loss(cudaStream_t stream, const StepView& step, Regressio
 void launch_unscale(cudaStream_t stream, StepState* state, float* grads, std::size_t count);
 /// `scratch` has Device::clip_scratch floats.
 void launch_clip_norm(cudaStream_t stream, float* grads, std::size_t count, double most, double* scratch);
-/// By the scalars in state->current. `state_a` and `state_b` may be null where the optimizer has no such state.
+/// By the scalars in state->current. `state_a` and `state_b` may be null if the optimizer has no such state.
 void launch_optimizer_step(cudaStream_t stream, const Optimizer& optimizer, bool decays, const StepState* state,
                            float* parameters, const float* grads, float* state_a, float* state_b, std::size_t count);
 /// By the share in state->current.

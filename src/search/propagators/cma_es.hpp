@@ -34,7 +34,7 @@ public:
     /// other coordinates (Gibbs sampling).
     void take(const UnitGenome& point, double loss, RandomStream& random);
 
-    /// Steps, or the losses of the last generations, have become too small to go on, or the axes too different.
+    /// Stopping criteria: steps or losses of the last generations too small, or axes too different.
     [[nodiscard]] bool has_ended() const noexcept { return has_ended_; }
     /// Whether the last two windows of generations gained less than a quarter of what is missing to `target`.
     [[nodiscard]] bool is_hopeless(double target) const;

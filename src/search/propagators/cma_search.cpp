@@ -95,7 +95,7 @@ void CmaState::begin(UnitGenome mean, double sigma, int samples) {
     }
 }
 
-/// A coordinate for each moved gene; where there is none, one that says nothing.
+/// A coordinate for each moved gene; if there is none, one that says nothing.
 UnitGenome CmaState::moved_part(const UnitGenome& point) const {
     UnitGenome part;
     for (const std::size_t i : moved_) {

@@ -6,7 +6,7 @@
 #include <utility>
 
 // Tanabe and Fukunaga, "Improving the search performance of SHADE using linear population size reduction", CEC 2014,
-// without generations: a trial meets whoever holds its slot when its result comes in.
+// without generations: a trial competes with the member that holds its slot when its result arrives.
 namespace finch::search {
 namespace {
 

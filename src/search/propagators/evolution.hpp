@@ -91,7 +91,7 @@ private:
     [[nodiscard]] UnitGenome with_moved_part(UnitGenome point, const UnitGenome& moved) const;
 
     EvolutionPlan plan_;
-    double cma_share_;                ///< 0 where there is nothing that CMA-ES could move
+    double cma_share_;                ///< 0 if there is nothing that CMA-ES could move
     std::vector<std::size_t> free_;   ///< genes that have more than one value
     double evaluations_;              ///< of the island, as far as it is known
     std::vector<double> phase_ends_;  ///< shares of the budget

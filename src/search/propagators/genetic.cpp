@@ -40,7 +40,7 @@ void require(bool is_fine, const std::string& what) {
     }
 }
 
-/// One of `genes` that `genome` uses, each as often; nothing where it uses none.
+/// One of `genes` that `genome` uses, each as often; nothing if it uses none.
 std::optional<std::size_t> one_of(std::vector<std::size_t> genes, const Space& space, const Genome& genome,
                                   RandomStream& random) {
     const std::vector<bool> active = active_genes(space, genome);

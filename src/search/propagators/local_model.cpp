@@ -146,7 +146,7 @@ LocalModel::Rows LocalModel::rows_of(const Seen& best) const {
     return rows;
 }
 
-/// Of the complete results; nothing where they are too few.
+/// Of the complete results; nothing if they are too few.
 std::optional<LocalModel::Window> LocalModel::window(const std::vector<const Seen*>& results) const {
     std::vector<const Seen*> complete;
     std::copy_if(results.begin(), results.end(), std::back_inserter(complete),

@@ -19,7 +19,7 @@ public:
     void fit(const std::vector<const Seen*>& results, const std::vector<const Seen*>& fitted);
     /// Whether fit() with this best result would vary the same genes.
     [[nodiscard]] bool varies_as_for(const Seen& best) const;
-    /// After fit(). Nothing where there are too few results, or nothing unknown is found.
+    /// After fit(). Nothing if there are too few results, or nothing unknown is found.
     [[nodiscard]] std::optional<Proposal> propose(const std::vector<const Seen*>& results,
                                                   const std::vector<UnitGenome>& in_training, const Allowed& allowed,
                                                   RandomStream& random) const;

@@ -147,7 +147,7 @@ Offspring NelderMeadState::breed(const Stage& stage, const std::vector<const Ind
         }
         return open;
     };
-    // The first births are dealt out, since nobody knows of the others' yet.
+    // The first births are dealt out, since no worker knows the others' yet.
     const std::uint64_t vertices = free_.size() + 1;
     const auto dealt = static_cast<std::size_t>(stage.births / vertices);
     std::vector<Open> open;

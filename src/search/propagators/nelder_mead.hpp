@@ -40,7 +40,7 @@ public:
     };
     /// Best first, once all are known.
     [[nodiscard]] const std::vector<Vertex>& vertices() const noexcept { return vertices_; }
-    /// It has become too small to go on, or has not become better for long.
+    /// It is too small to continue, or has not improved for long.
     [[nodiscard]] bool has_ended() const noexcept { return has_ended_; }
     [[nodiscard]] const Vertex& best() const noexcept { return best_; }
 
@@ -76,11 +76,11 @@ private:
 /// individual is, its genome says.
 class NelderMeadState {
 public:
-    /// Throws ConfigError where a gene is an unordered choice.
+    /// Throws ConfigError if a gene is an unordered choice.
     explicit NelderMeadState(NelderMeadPlan plan);
 
     void take(const Individual& individual, bool born_here);
-    /// `in_training`: on the island. A point that some simplex needs and nobody evaluates; where there is none, a new
+    /// `in_training`: on the island. A point that some simplex needs and no worker evaluates; if there is none, a new
     /// simplex begins.
     [[nodiscard]] Offspring breed(const Stage& stage, const std::vector<const Individual*>& in_training,
                                   RandomStream& random) const;

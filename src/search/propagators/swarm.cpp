@@ -161,7 +161,7 @@ Offspring SwarmState::breed(const Stage& stage, const std::vector<const Individu
                             RandomStream& random) const {
     Offspring offspring;
     offspring.breeding.budget_used = stage.budget_used;
-    // The first births are dealt out, since nobody knows of the others' yet.
+    // The first births are dealt out, since no worker knows the others' yet.
     const bool is_dealt = stage.births < particles_.size() && particles_[stage.births].now == Id{};
     const std::size_t slot = is_dealt ? static_cast<std::size_t>(stage.births) : choose(in_training, random);
     const Particle& particle = particles_[slot];

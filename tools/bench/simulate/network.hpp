@@ -22,7 +22,7 @@ public:
     Network& operator=(const Network&) = delete;
 
     [[nodiscard]] comm::Mailbox& mailbox(int leader);
-    /// When the first message that `leader` has not taken arrives, or its mailbox is closed; infinity where neither is
+    /// When the first message that `leader` has not taken arrives, or its mailbox is closed; infinity if neither is
     /// to come.
     [[nodiscard]] double next_arrival(int leader) const;
     /// Sent so far, from one leader to another.

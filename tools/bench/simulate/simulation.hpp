@@ -32,7 +32,7 @@ struct Result {
     double wall_seconds = 0;        ///< that the simulation took
 };
 
-/// Throws ConfigError where `config` trains networks, has a budget that a simulation cannot count, or does not fit so
+/// Throws ConfigError if `config` trains networks, has a budget that a simulation cannot count, or does not fit so
 /// many workers.
 void check(const config::Config& config, const Options& options);
 

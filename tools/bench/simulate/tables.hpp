@@ -20,7 +20,7 @@ namespace finch::simulate {
 [[nodiscard]] std::string csv_row(const config::Config& config, const Options& options, const Result& result);
 
 /// The value below which the share `share` of the sorted `values` lies, linear between two of them (Hyndman and Fan
-/// 1996, type 7). NaN where there are none.
+/// 1996, type 7). NaN if there are none.
 [[nodiscard]] double quantile(std::vector<double> values, double share);
 
 }  // namespace finch::simulate

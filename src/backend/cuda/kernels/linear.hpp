@@ -142,7 +142,7 @@ struct LinearBackward {
     const float* y;
     const float* grad_y;  ///< (batch, units); the activation's derivative is applied here
     const float* weight;
-    float* grad_x;  ///< null where it is not wanted
+    float* grad_x;  ///< null if it is not wanted
     float* grad_parameters;
     float* partial;  ///< null with one part
 

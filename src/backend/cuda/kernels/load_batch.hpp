@@ -8,7 +8,7 @@
 namespace finch::backend::cuda {
 
 /// `out` (batch, H·W·C) becomes the normalised images of the present step. `parts` blocks share an image; each
-/// thread does `width` pixels in a row (4 where an image's bytes are a multiple of it, otherwise 1).
+/// thread does `width` pixels in a row (4 if an image's bytes are a multiple of it, otherwise 1).
 template <int width>
 struct LoadBatch {
     static constexpr int max_threads = 256;

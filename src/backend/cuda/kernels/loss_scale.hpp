@@ -26,7 +26,7 @@ struct Unscale {
             grads[i] = grad * inverse;
         }
         if (!all_finite) {
-            state->found_overflow = 1;  // whoever writes, writes the same
+            state->found_overflow = 1;  // every thread that writes writes the same
         }
     }
 };

@@ -16,7 +16,7 @@ struct OptimizerUpdate {
     bool decays;
     float* parameters;
     const float* grads;
-    float* state_a;  ///< null where there is no such state
+    float* state_a;  ///< null if there is no such state
     float* state_b;
     std::int64_t count;
 
