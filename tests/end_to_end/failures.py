@@ -88,7 +88,7 @@ with Folder() as folder:
     check("gave up without a result: 0 evaluated, " in output and " diverged, " in output and failed_lines(output) == 0, output)
     output = folder.run(2, "evolve", "run.yaml", "--run", "short", "--set", "search.budget={hours: 0.0003}",
                         "--set", "search.objective.command=sleep 600", expect=1)
-    check("complete without a result: 0 evaluated, 2 unfinished; no evaluation came to its end within search.budget"
+    check("complete without a result: 0 evaluated, 2 unfinished; no evaluation ended within search.budget"
           in output and "mend what failed" not in output, output)
 passed("a search that is complete without a result ends with 1, whatever its evaluations ended as")
 end_of_short_form()
