@@ -9,7 +9,7 @@
 
 namespace finch::app {
 
-/// What can be said of an individual that was evaluated once more.
+/// Result of training an individual once more.
 struct Comparison {
     bool equal = false;  ///< every epoch that can be compared is; false if none can
     std::string text;    ///< both curves side by side, and the finding in words

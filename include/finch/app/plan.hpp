@@ -42,7 +42,7 @@ struct Question {
     std::vector<std::string> node_of_rank;
     int gpus_per_node = 0;
 };
-/// What the user asks about, else what the allocation has. Throws ConfigError outside of one.
+/// The nodes that the options name, else those of the allocation. Throws ConfigError if there is neither.
 [[nodiscard]] Question question_of(const PlanOptions& options);
 
 /// The checked configuration; prints what search.first found.

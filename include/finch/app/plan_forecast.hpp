@@ -11,7 +11,7 @@
 /// What finch plan --measure makes of what it measured: pure functions.
 namespace finch::app {
 
-/// That a job stops before its time limit: --signal of jobs/evolve.sbatch.
+/// Seconds by which a job stops before its time limit: --signal of jobs/evolve.sbatch.
 inline constexpr double seconds_to_stop = 180;
 
 /// On workers of so many ranks.

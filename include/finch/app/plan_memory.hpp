@@ -24,12 +24,13 @@ struct Networks {
 };
 [[nodiscard]] Networks try_networks(const config::Config& config, const data::Dataset& images, backend::Device& device);
 
-/// What a node takes at most while CPUs train.
+/// Memory of a node while CPUs train, at most.
 struct NodeMemory {
     double bytes = 0;
     int ranks = 0;       ///< on the node that has most of them
     long long cpus = 1;  ///< of each rank
-    /// Of Slurm, which counts more: on the node, and for each CPU where a rank has so many.
+    /// The memory to ask Slurm for, which counts more than the program: for the node, and per CPU if each rank has so
+    /// many.
     [[nodiscard]] std::int64_t asked_mebibytes() const;
     [[nodiscard]] std::int64_t asked_mebibytes_per_cpu(long long cpus_of_rank) const;
 };

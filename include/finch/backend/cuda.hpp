@@ -8,7 +8,7 @@
 
 namespace finch::backend {
 
-/// What is known of a CUDA device without using it.
+/// Description of a CUDA device, obtained without using it.
 struct DeviceDescription {
     int index = 0;           ///< among those that this process sees
     std::string uuid;        ///< "GPU-8-4-4-4-12", the same in every process and whatever hides devices
@@ -42,7 +42,8 @@ struct CudaVersions {
 /// Which kernels a device uses: for measurements and tests.
 enum class CudaPath { automatic, library, direct };
 
-/// As make_cuda_device(index), with the choice of kernels. `direct` uses the libraries where Finch's own do not suit.
+/// Like make_cuda_device(index), with a choice of kernels. `direct` falls back to the libraries for shapes that Finch's
+/// own kernels do not suit.
 [[nodiscard]] std::unique_ptr<Device> make_cuda_device(int index, CudaPath path);
 
 }  // namespace finch::backend

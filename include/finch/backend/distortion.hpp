@@ -7,15 +7,14 @@
 
 namespace finch::backend {
 
-/// Where a pixel of a distorted image comes from: one of the image, one of the turned image (Distortions::turned()), or
-/// none.
+/// Source of a pixel of a distorted image: the image, the turned image (Distortions::turned()), or none.
 enum class PixelFrom { image, turned, outside, cut };
 struct PixelSource {
     PixelFrom from = PixelFrom::image;
     std::int64_t pixel = 0;  ///< row · width + column, of the image
 };
 
-/// What is done to one image.
+/// The distortion of one image.
 struct Distortion {
     std::int32_t down = 0;  ///< rows by which it is moved
     std::int32_t right = 0;

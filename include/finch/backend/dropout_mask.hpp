@@ -6,14 +6,14 @@
 
 namespace finch::backend {
 
-/// Which values of a sample dropout keeps: a word of random bits for each, four at a time.
+/// The values of a sample that dropout keeps: a word of random bits for each, four at a time.
 struct DropoutMask {
     PhiloxKey key;          ///< StepScalars::random_key
     std::uint32_t layer;    ///< DropoutShape::layer
     std::uint32_t dropped;  ///< a value goes where its word is smaller
     float scale;            ///< of those that stay
 
-    /// Of the values 4·block … 4·block + 3 of the sample at `place` in the batch of the whole worker.
+    /// Random words of the values 4·block … 4·block + 3 of the sample at `place` in the batch of the whole worker.
     [[nodiscard]] FINCH_PORTABLE PhiloxCounter words(std::int64_t place, std::uint32_t block) const {
         return philox({{block, layer, static_cast<std::uint32_t>(place), static_cast<std::uint32_t>(place >> 32)}},
                       key);

@@ -8,7 +8,7 @@
 
 namespace finch::backend {
 
-/// What a training's time goes to. `other`: nothing that has a name of its own here.
+/// Activities that a training's time is divided among. `other`: none of the named ones.
 enum class Activity : std::uint32_t {
     data,
     forward,
@@ -63,8 +63,8 @@ private:
 /// at the clock is no small part of what a layer takes.
 class DeviceLapTimer : public LapTimer {
 public:
-    /// What passed since it was made or the last take(), without `other`, in which the device has nothing to do for it.
-    /// Only after Device::synchronize().
+    /// Times since construction or the last take(), without `other`, during which the device has no work for it. Only
+    /// after Device::synchronize().
     [[nodiscard]] virtual LapTimes take() = 0;
 };
 

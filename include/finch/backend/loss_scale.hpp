@@ -28,7 +28,7 @@ struct LossScale {
     /// Below it, gradients that overflow are beyond 1e9: the training has diverged.
     static constexpr float least_scale = 0x1p-14F;
 
-    /// That a training in float16 begins with.
+    /// The loss scale at the beginning of a training in float16.
     [[nodiscard]] static LossScale initial() { return {.scale = first_scale}; }
     /// It stays so: all further steps are skipped.
     [[nodiscard]] FINCH_PORTABLE bool is_exhausted() const { return scale < least_scale; }

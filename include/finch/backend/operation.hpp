@@ -44,7 +44,7 @@ constexpr std::array<std::string_view, 4> words_of(Precision) {
     return {"float32", "tf32", "bfloat16", "float16"};
 }
 
-/// What a prediction costs: (prediction − target)², or its absolute value, whose gradient is 0 if they are equal.
+/// Loss of a prediction: (prediction − target)², or its absolute value, whose gradient is 0 if they are equal.
 enum class Regression { squared, absolute };
 
 /// A convolution with bias and activation over x (batch, height, width, channels_in), NHWC. Channels go in `groups`
@@ -101,7 +101,7 @@ struct PoolingShape {
     [[nodiscard]] static constexpr bool backward_reads_input() noexcept { return false; }
     [[nodiscard]] std::int64_t height_out() const noexcept { return (height + 2 * padding - kernel) / stride + 1; }
     [[nodiscard]] std::int64_t width_out() const noexcept { return (width + 2 * padding - kernel) / stride + 1; }
-    /// Which input each maximum came from.
+    /// Memory for the index of the input that each maximum came from.
     [[nodiscard]] std::int64_t saved_floats() const noexcept {
         return kind == Pooling::max ? batch * height_out() * width_out() * channels : 0;
     }
@@ -217,9 +217,9 @@ struct DropoutShape {
     [[nodiscard]] static constexpr bool backward_reads_input() noexcept { return false; }
 };
 
-/// What a device can be asked to make. Each has a `name`, which profiles print, and says what must stay from forward()
-/// to backward(): `backward_reads_input()`; `saved_floats()`, if it keeps anything else; its output, if it has an
-/// `activation` whose derivative is taken there.
+/// Operations that a device can make. Each has a `name`, which profiles print, and says what must be kept from
+/// forward() to backward(): `backward_reads_input()`; `saved_floats()`, if it keeps anything else; its output, if it
+/// has an `activation` whose derivative is computed from the output.
 using OperationShape = std::variant<ConvolutionShape, PoolingShape, MeanShape, LinearShape, ActivationShape, AddShape,
                                     ConcatenateShape, BatchNormShape, LayerNormShape, DropoutShape>;
 
@@ -243,7 +243,7 @@ public:
 
 class StepContext;
 
-/// What a pass through a model's operations shares.
+/// State shared by the operations of one pass through a model.
 struct Pass {
     StepContext& step;           ///< of the device that made the operations
     Mode mode = Mode::training;  ///< backward() follows a forward() in training

@@ -36,7 +36,7 @@ struct Images {
     [[nodiscard]] std::size_t bytes_per_image() const {
         return static_cast<std::size_t>(pixels_per_image) * (float_pixels ? sizeof(float) : 1);
     }
-    /// What is to be learnt, as bytes, and those of one sample.
+    /// The labels or targets as bytes, and the bytes of one sample.
     [[nodiscard]] std::span<const std::byte> answers() const {
         return targets.empty() ? std::as_bytes(labels) : std::as_bytes(targets);
     }
@@ -48,7 +48,7 @@ struct Images {
     std::shared_ptr<finch::pixels::Store> store = {};
     finch::pixels::Prefetch prefetch = {};
 
-    /// Of every step. What comes from outside of an image is black; what is cut out is 0 after the normalisation.
+    /// Of every step. Pixels from outside of an image are black; cut out pixels are 0 after normalisation.
     Distortions distortions = {};
 };
 
@@ -62,9 +62,9 @@ struct StepScalars {
     std::int64_t first_sample = 0;              ///< place of this rank's first sample within the global batch
 };
 
-/// What differs from one step to the next: images, labels, scalars; and the sums of the losses. It is filled for many
-/// steps at once, and the device goes from one to the next by itself (Device::next_step()): a step needs no word from
-/// the host. Made by a Device, for a data set and a batch size, and used with that Device only.
+/// Data that differ from step to step: images, labels, scalars, and the sums of the losses. It is filled for many steps
+/// at once, and the device advances by itself (Device::next_step()), without a message from the host. Made by a Device,
+/// for a data set and a batch size, and used with that Device only.
 class StepContext {
 public:
     virtual ~StepContext() = default;
@@ -81,7 +81,7 @@ public:
     /// The losses of all steps since it was made, or set_sums(). Only after Device::synchronize().
     [[nodiscard]] virtual LossSums sums() const = 0;
     virtual void set_sums(const LossSums& sums) = 0;
-    /// That of the next step: 1 until it is set, and what Device::unscale() makes of it. Only after
+    /// The loss scale of the next step: 1 until it is set; Device::unscale() changes it. Only after
     /// Device::synchronize().
     [[nodiscard]] virtual LossScale loss_scale() const = 0;
     virtual void set_loss_scale(const LossScale& scale) = 0;

@@ -16,7 +16,7 @@ public:
     virtual void fetch(std::span<const float> from) = 0;
     /// Whether what was fetched last is there.
     [[nodiscard]] virtual bool has_arrived() = 0;
-    /// What was fetched last. Once it has arrived, and until the next fetch().
+    /// The data that were fetched last. Valid after they have arrived, until the next fetch().
     [[nodiscard]] virtual std::span<float> host() = 0;
     /// Copies host() to `to` (device memory), before what the device is asked for from now on. Does not wait.
     virtual void put_back(std::span<float> to) = 0;

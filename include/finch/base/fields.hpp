@@ -18,7 +18,8 @@
 #include <utility>
 #include <vector>
 
-/// What is recorded of a struct, said once: bytes, columns, CSV, comparisons and documentation follow from it.
+/// The recorded fields of a struct, listed once: bytes, columns, CSV, comparisons and documentation follow from the
+/// list.
 namespace finch {
 
 /// A recorded member.
@@ -105,7 +106,7 @@ template <class T>
 inline constexpr bool is_boxed = false;
 template <class T>
 inline constexpr bool is_boxed<Boxed<T>> = true;
-/// What a box holds; of a box that can be changed, to be changed.
+/// The value in a box; mutable if the box is.
 template <class T>
 [[nodiscard]] const T& unboxed(const Boxed<T>& box) {
     return *box;

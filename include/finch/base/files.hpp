@@ -54,7 +54,7 @@ auto retry(Call call) -> decltype(call()) {
 /// no file" if that did not fail, else the system's words.
 [[nodiscard]] std::string why_not(const char* kind, const std::error_code& failure);
 
-/// What stands in a folder, by name; nothing if there is no such folder. Throws StorageError.
+/// The entries of a folder, by name; empty if there is no such folder. Throws StorageError.
 [[nodiscard]] std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder);
 
 /// Opens a file. None where that fails, with the reason in errno and, in words, in `problem`; EINVAL where it is a
@@ -65,7 +65,7 @@ auto retry(Call call) -> decltype(call()) {
 /// Writes all of `bytes`. False, with the reason in errno, where that fails; a part may be written then.
 [[nodiscard]] bool write_all(int file, std::span<const std::byte> bytes);
 
-/// What stands in a file; nothing if it cannot be read, is no file, or is larger than `most_bytes`.
+/// The content of a file; nothing if it cannot be read, is no file, or is larger than `most_bytes`.
 [[nodiscard]] std::optional<std::string> read_text(const std::filesystem::path& path, std::uintmax_t most_bytes);
 
 /// A new file, open to read and write; what had the name is gone, and a link is not followed. None where that fails,

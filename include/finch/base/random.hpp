@@ -7,7 +7,7 @@
 
 namespace finch {
 
-/// What a stream of random numbers is for; keeps streams with equal ids apart.
+/// Purpose of a stream of random numbers; keeps streams with equal ids apart.
 enum class Purpose : std::uint32_t {
     breeding = 1,
     exchange = 2,

@@ -9,8 +9,7 @@
 
 namespace finch {
 
-/// What becomes of a damaged file: set aside by the holder of the run's lock, left as it is by verbs that only
-/// reads.
+/// Treatment of a damaged file: set aside by the holder of the run's lock, left as it is by verbs that only read.
 enum class OnDamage { set_aside, leave };
 
 /// The suffixes of what replace_file() and set_aside() put beside a file.

@@ -7,10 +7,10 @@
 
 namespace finch::cluster {
 
-/// What a list may stand for at most.
+/// Most nodes that a list may expand to.
 inline constexpr std::size_t most_nodes = std::size_t{1} << 18;
 inline constexpr std::size_t most_ranks = std::size_t{1} << 20;
-/// Of the names of all nodes, and of the nodes of all ranks.
+/// Most bytes of the names of all nodes, and of the nodes of all ranks.
 inline constexpr std::size_t most_name_bytes = std::size_t{12} << 20;
 
 /// The node names that a Slurm host list stands for, in the order of `scontrol show hostnames`: "n[1-3,07],gpu4" →

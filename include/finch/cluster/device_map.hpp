@@ -24,7 +24,7 @@ constexpr bool may_use_cuda(DeviceKind kind) {
     return kind == DeviceKind::automatic || kind == DeviceKind::cuda;
 }
 
-/// What the configuration asks for.
+/// Devices that the configuration asks for.
 struct DeviceWishes {
     DeviceKind device = DeviceKind::automatic;
     AllReduceKind communicator = AllReduceKind::automatic;
@@ -33,7 +33,7 @@ struct DeviceWishes {
     int ranks_per_worker = 1;
 };
 
-/// What one rank sees.
+/// Devices that one rank sees.
 struct SeenDevices {
     std::vector<std::string> uuids;  ///< of the devices that it sees, by index
     std::string problem;             ///< why it sees none, in CUDA's words

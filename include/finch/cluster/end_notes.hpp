@@ -10,7 +10,7 @@ namespace finch::cluster {
 /// fault elsewhere. `own_fault`: by a fault of its own.
 enum class ExitCause : std::uint32_t { none, external, own_fault };
 
-/// What one rank left behind.
+/// The note that one rank left.
 struct EndNote {
     std::uint32_t restart = 0;  ///< start of the run
     std::int32_t worker = 0;

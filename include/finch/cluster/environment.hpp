@@ -13,7 +13,7 @@ class Environment {
 public:
     explicit Environment(std::map<std::string, std::string> variables) : variables_(std::move(variables)) {}
     [[nodiscard]] static Environment of_this_process();
-    /// Of this process as it was started, without what it and its libraries have set since.
+    /// The environment with which this process was started, without later changes by it and its libraries.
     [[nodiscard]] static Environment at_start();
 
     [[nodiscard]] std::optional<std::string> text(const std::string& name) const;
@@ -25,7 +25,7 @@ private:
     std::map<std::string, std::string> variables_;
 };
 
-/// What Slurm says of this process. Everything absent outside a job.
+/// Slurm's variables of this process. All absent outside a job.
 struct Slurm {
     std::optional<std::string> job_id;       ///< SLURM_JOB_ID
     std::optional<std::string> cluster;      ///< SLURM_CLUSTER_NAME

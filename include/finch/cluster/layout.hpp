@@ -41,7 +41,7 @@ struct Layout {
 /// All leaders of an island hear of every result there.
 inline constexpr int most_workers_of_island = 256;
 
-/// As few islands as have at most so many workers each.
+/// The fewest islands with at most the supported number of workers each.
 [[nodiscard]] int automatic_islands(int workers) noexcept;
 
 /// The node on which each island's first leader is, numbered from 0 in the order of islands.

@@ -24,7 +24,7 @@ struct Machine {
 };
 [[nodiscard]] Machine this_machine();
 
-/// What this process holds now. Gives what its heap has free back to the system first.
+/// Memory of this process now, after free heap memory was given back to the system.
 struct HeldMemory {
     std::int64_t resident_bytes = 0;       ///< a page that several processes share counts in parts
     std::int64_t address_space_bytes = 0;  ///< what ulimit -v counts
@@ -40,7 +40,7 @@ struct HeldMemory {
 /// none.
 [[nodiscard]] std::string vector_instructions(const std::string& flags);
 
-/// What multiplies bfloat16, by the same flags: "AMX", "AVX512-BF16"; empty if nothing does.
+/// Instructions that multiply bfloat16, by the same flags: "AMX", "AVX512-BF16"; empty if there are none.
 [[nodiscard]] std::string bfloat16_instructions(const std::string& flags);
 
 /// The least memory limit of control groups, in bytes; 0 if there is none. `groups`: the text of /proc/self/cgroup

@@ -13,9 +13,9 @@ struct NetworkPlace {
     bool operator==(const NetworkPlace&) const = default;
 };
 
-/// Those of this node's interfaces that are up, the loopback left out.
+/// Addresses of this node's interfaces that are up, without the loopback.
 [[nodiscard]] std::vector<NetworkPlace> network_places();
-/// As text without spaces at its ends; and back, where what cannot be read is left out.
+/// Conversion to text without spaces at its ends, and back; unreadable parts are left out.
 [[nodiscard]] std::string to_text(const std::vector<NetworkPlace>& places);
 [[nodiscard]] std::vector<NetworkPlace> network_places_in(const std::string& text);
 

@@ -47,7 +47,7 @@ public:
     [[nodiscard]] std::string who_is_missing() const;
 
 private:
-    /// What one broadcast carries at first: an Order nearly always fits, and a second call would double its time.
+    /// First packet of a broadcast: an Order nearly always fits, and a second call would double its time.
     struct Packet {
         std::uint64_t size = 0;
         std::array<std::byte, 248> bytes{};

@@ -27,8 +27,8 @@ public:
     /// Hands `message` to the leader `to`; to oneself too. Does not block. `counted`: whether the closing waits for it
     /// (messages of leases are not counted).
     virtual void send(int to, Message message, bool counted) = 0;
-    /// What has arrived, each sender's messages in the order in which they were sent. Does not block; reaps sends that
-    /// are done.
+    /// The messages that have arrived, each sender's in the order in which they were sent. Does not block; reaps
+    /// finished sends.
     [[nodiscard]] virtual std::vector<Envelope> take() = 0;
 
     /// Says that this leader sends nothing counted any more: a counted send() then throws Error. Does not block. Once

@@ -17,7 +17,7 @@ struct MpiVersion {
 /// How this MPI library finds the ranks of a Slurm step. Before MPI_Init.
 [[nodiscard]] cluster::MpiStart mpi_start();
 
-/// As NCCL counts: 10000 · major + 100 · minor + patch. Both 0 if the program is built without it.
+/// NCCL's numbering: 10000 · major + 100 · minor + patch. Both 0 if the program is built without it.
 struct NcclVersion {
     int built = 0;
     int loaded = 0;

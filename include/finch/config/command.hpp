@@ -11,7 +11,7 @@
 
 namespace finch::config {
 
-/// Which folders of evaluations stay once they have ended.
+/// Folders of evaluations that stay after their end.
 enum class Keep { none, failed, best, all };
 constexpr std::array<std::string_view, 4> words_of(Keep) {
     return {"none", "failed", "best", "all"};

@@ -69,7 +69,7 @@ struct FirstGuesses {
     int best = 0;                    ///< of it
 };
 
-/// What one island does in its own way.
+/// Options of one island that differ from the others'.
 struct IslandOptions {
     search::PropagatorOptions propagator = search::AutomaticOptions{};
 };
@@ -104,26 +104,26 @@ public:
 
     /// The effective configuration: every key with its value, as YAML that parses to an equal configuration.
     [[nodiscard]] const std::string& text() const noexcept { return text_; }
-    /// What must not change between two starts of a run: seed, data (but for their path: their fingerprint is
-    /// checked), model, training, space, objective, as YAML.
+    /// The part that must not change between two starts of a run, as YAML: seed, data (without their path: their
+    /// fingerprint is checked), model, training, space, objective.
     [[nodiscard]] const std::string& fixed_text() const noexcept { return fixed_text_; }
 
     /// How an individual is evaluated, as YAML: data (but their path), model, training and objective, with $NAME where
     /// a gene stands.
     [[nodiscard]] const std::string& evaluation_text() const noexcept { return evaluation_text_; }
 
-    /// What the individual with `genome` trains: all genes replaced by their values. Throws ConfigError with the key's
-    /// path where its values do not go together. Only where it trains().
+    /// Recipe of the individual with `genome`: all genes replaced by their values. Only if trains(). Throws ConfigError
+    /// with the key's path if the values do not fit together.
     [[nodiscard]] train::Recipe recipe(const search::Genome& genome, std::uint64_t individual) const;
     /// How `island` breeds.
     [[nodiscard]] const search::PropagatorOptions& propagator_of(int island) const;
-    /// What all islands' propagators together need: first points, and individuals that are bred from.
+    /// What the propagators of all islands need together: first points, and individuals to breed from.
     struct Needs {
         std::size_t first_points = 0;
         std::size_t population = 0;
     };
     [[nodiscard]] Needs needs() const;
-    /// What a run begins with whose propagator breeds from the best `population`.
+    /// The initial design of a run whose propagator breeds from the best `population`.
     [[nodiscard]] search::InitialDesign initial_design(std::size_t population) const;
     /// Whether individuals are networks, rather than places of a function or runs of a program.
     [[nodiscard]] bool trains() const noexcept { return std::holds_alternative<LossObjective>(objective); }

@@ -67,7 +67,7 @@ struct Either {
     std::vector<Domain> domains;
 };
 
-/// Which values a key takes.
+/// The values that a key accepts.
 struct Domain {
     std::variant<Null, Whole, Real, Flag, Word, Text, Section, Variants, List, Named, Either> is;
 };

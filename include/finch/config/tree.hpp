@@ -38,7 +38,7 @@ struct Tree {
 /// are no scalars, tags, a second document.
 [[nodiscard]] Tree parse_yaml(const std::string& yaml, const std::string& source);
 
-/// As YAML, each line indented by `indent` columns.
+/// The tree as YAML, each line indented by `indent` columns.
 [[nodiscard]] std::string emit(const Tree& tree, std::size_t indent = 0);
 
 /// Applies "path.to.key=value" (list items as "model.0.conv.kernel" or "model[0].conv.kernel"), the value in YAML.

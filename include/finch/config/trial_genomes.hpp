@@ -11,7 +11,7 @@ namespace finch::config {
 /// constraints. Not all need give a network that can exist.
 [[nodiscard]] std::vector<search::Genome> trial_genomes(const Config& config);
 
-/// What those of them train whose values go together, one at least. Throws ConfigError if there is none.
+/// The recipes of those trial genomes whose values fit together, at least one. Throws ConfigError if there is none.
 [[nodiscard]] std::vector<train::Recipe> trial_recipes(const Config& config);
 
 }  // namespace finch::config

@@ -60,7 +60,7 @@ struct Dataset {
     std::shared_ptr<finch::pixels::Store> store{};  ///< that they are streamed from; null: they are in memory
     Elements<std::int32_t> labels{};                ///< (samples), each in [0, classes)
     Elements<float> targets{};                      ///< (samples, target_size)
-    /// Where the samples of each system end, in order; empty: there are no systems. Own validation samples follow.
+    /// End of the samples of each system, in order; empty: there are no systems. Own validation samples follow.
     Elements<std::int64_t> system_ends{};
     /// (channels) of the pixels that train, where Options say `auto` (data/normalisation.hpp); else empty.
     Elements<double> measured_mean{};
@@ -84,7 +84,7 @@ struct Dataset {
     [[nodiscard]] std::int64_t outputs() const noexcept { return targets.empty() ? classes : target_size; }
 };
 
-/// What `data:` says, every gene already replaced by its value.
+/// The options of `data:`, with genes replaced by their values.
 enum class Kind { idx, cifar, hdf5, generated };
 constexpr std::array<std::string_view, 4> words_of(Kind) {
     return {"idx", "cifar", "hdf5", "generated"};
@@ -94,12 +94,12 @@ enum class Axes { automatic, nhwc, nchw };
 constexpr std::array<std::string_view, 3> words_of(Axes) {
     return {"auto", "NHWC", "NCHW"};
 }
-/// Where the pixels of files are during a run: in the memory of each node, or on the disk.
+/// Place of the pixels of files during a run: in the memory of each node, or on the disk.
 enum class Memory { whole, streamed };
 constexpr std::array<std::string_view, 2> words_of(Memory) {
     return {"whole", "streamed"};
 }
-/// What is to be learnt of an image: its class, or numbers.
+/// Target of an image: its class, or numbers.
 enum class TargetKind { label, target };
 /// Distortions of training images; each image has others in each epoch (backend/distortion.hpp).
 struct Augmentation {
@@ -131,7 +131,7 @@ struct System {
     std::optional<double> weight{};  ///< of its share of each epoch; all systems have one or none has: by size
     bool operator==(const System&) const = default;
 };
-/// What a training set is to be like, so that it can be planned for before it is there.
+/// Expected properties of a training set, for a plan before it exists.
 struct Expected {
     std::vector<std::int64_t> shape{};         ///< height, width, channels
     std::optional<std::int64_t> classes{};     ///< this or `targets`
@@ -190,7 +190,7 @@ void append(Dataset& to, const Dataset& from);
 /// Dataset::pixels, in bounded memory. Throws StorageError if streamed ones cannot be read.
 using VisitPixels = std::function<void(std::span<const std::uint8_t> pixels)>;
 void visit_pixels(const Dataset& set, std::span<const std::int64_t> samples, const VisitPixels& visit);
-/// Those of all samples.
+/// Visits the pixels of all samples.
 void visit_pixels(const Dataset& set, const VisitPixels& visit);
 
 /// Bytes in which a training with batches of `batch` images on this rank reads ahead; 0 if the pixels are in memory.
@@ -203,8 +203,8 @@ void visit_pixels(const Dataset& set, const VisitPixels& visit);
 void write_block(const Dataset& set, std::span<std::byte> block);
 [[nodiscard]] Dataset view_block(std::span<const std::byte> block);
 
-/// Which images train and which validate: disjoint, chosen by (seed) alone, or by the user. Throws ConfigError if
-/// there are too few.
+/// The images that train and those that validate: disjoint, chosen by (seed) alone, or by the user. Throws ConfigError
+/// if there are too few.
 struct Split {
     std::vector<std::int64_t> training;
     std::vector<std::int64_t> validation;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-/// What messages say of classes.
+/// Texts about classes, for messages.
 namespace finch::data {
 
 /// "3", or with a name "3 (dog)".
@@ -19,7 +19,7 @@ namespace finch::data {
 /// Either may be empty: not known.
 void check_trained_names(const std::vector<std::string>& trained, const std::vector<std::string>& names);
 
-/// Which labels no training image has, and where they occur instead; empty if there are none, or there are targets.
+/// The labels that no training image has, and where they occur instead; empty if there are none, or there are targets.
 /// `test` may be empty.
 [[nodiscard]] std::string untrained_labels_text(const Dataset& training, const Dataset& test, const Split& split);
 

@@ -23,8 +23,8 @@ struct Normalisation {
 /// Whether mean or deviation are those of the pixels that train, which load() computes.
 [[nodiscard]] bool needs_moments(const Options& options);
 
-/// What `options` say for each channel of `set`, where they say auto what the set brings with it, a deviation of 0
-/// as 1. Throws ConfigError if their number does not fit, or the set brings nothing.
+/// Mean and deviation of each channel of `set` by `options`; for `auto` those of the data, a deviation of 0 as 1.
+/// Throws ConfigError if their number does not fit, or the data have none.
 [[nodiscard]] Normalisation normalisation_of(const Options& options, const Dataset& set);
 
 }  // namespace finch::data

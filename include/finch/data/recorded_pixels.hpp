@@ -3,7 +3,7 @@
 #include "finch/base/named_array.hpp"
 #include "finch/data/dataset.hpp"
 
-/// What a network's file says of the pixels that it was trained on.
+/// Properties of the pixels that a network was trained on, in its file.
 namespace finch::data {
 
 /// Notes in `arrays` what a network of `options` was shown of its training set's pixels: whether they are floats, and

@@ -4,7 +4,7 @@
 
 namespace finch::doctor {
 
-/// What is printed: the facts, then the problems. A pure function.
+/// The printed text: the facts, then the problems. A pure function.
 [[nodiscard]] std::string describe(const Facts& facts, const std::vector<Problem>& problems);
 
 /// 13020 → "13.2"; "none" of 0.

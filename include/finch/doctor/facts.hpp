@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-/// What Finch finds on a machine.
+/// Facts about a machine.
 namespace finch::doctor {
 
-/// Which counters of energy can be read: "measured", or why not.
+/// Whether counters of energy can be read: "measured", or why not.
 struct EnergyFacts {
     std::string cpus;
     bool is_closed = false;  ///< of CPUs: there are counters, which this user may not read
@@ -21,7 +21,7 @@ struct EnergyFacts {
     bool operator==(const EnergyFacts&) const = default;
 };
 
-/// What one rank finds where it runs.
+/// Facts of one rank and its node.
 struct RankFacts {
     std::string program;  ///< Finch's version and how it was built
     std::string node;

@@ -2,7 +2,7 @@
 
 #include "finch/doctor/facts.hpp"
 
-/// What is wrong with a machine, and how to mend it.
+/// Problems of a machine, and how to mend them.
 namespace finch::doctor {
 
 struct Problem {

@@ -36,11 +36,11 @@ struct Found {
 /// later; not parts of a GPU). `library` comes with the driver and is opened at run time.
 [[nodiscard]] Found open_nvml(const std::string& library, const std::string& uuid, int ranks);
 
-/// Where counters are found. FINCH_TEST_RAPL and FINCH_TEST_NVML, for tests, name others.
+/// Locations of the counters. FINCH_TEST_RAPL and FINCH_TEST_NVML, for tests, name others.
 std::filesystem::path powercap_folder();
 std::string nvml_library();
 
-/// What a rank computes with.
+/// The devices of a rank.
 struct Place {
     std::string gpu{};                 ///< UUID; empty: it computes on CPUs
     int ranks_on_gpu = 1;              ///< of the run

@@ -44,7 +44,7 @@ public:
 
     /// The shape and number of classes of the data, for can_exist().
     void set_sample_shape(nn::SampleShape sample, std::int64_t classes);
-    /// What this leader knows by then, with which search.pruning compares. Without it nothing is pruned.
+    /// The leader's population, with which search.pruning compares. Without it nothing is pruned.
     void set_population(std::function<const search::Population&()> population) { population_ = std::move(population); }
 
 private:

@@ -41,7 +41,7 @@ private:
         both,
         either
     };
-    /// Of a postfix program on a stack of numbers; 1 is true.
+    /// A step of a postfix program on a stack of numbers; 1 is true.
     struct Step {
         Operation operation = Operation::number;
         double number = 0;

@@ -11,14 +11,14 @@
 
 namespace finch::search {
 
-/// What becomes of a genome that is bred although an individual has it already: breed, another is bred; reuse, it gets
-/// the result of that individual; train, it is trained again.
+/// Treatment of a bred genome that an individual already has. breed: breed another; reuse: take that individual's
+/// result; train: train it again.
 enum class Duplicates { breed, reuse, train };
 constexpr std::array<std::string_view, 3> words_of(Duplicates) {
     return {"breed", "reuse", "train"};
 }
 
-/// So many genomes in a row may be known before one is trained again, so that a search of a small space ends.
+/// Known genomes in a row before one is trained again, so that a search of a small space ends.
 inline constexpr int most_known_in_a_row = 100;
 
 /// Whether equal genomes are more than a coincidence: no gene that is always active has a continuum of values.
@@ -53,9 +53,9 @@ public:
     /// An individual with that genome whose reused_from and reused_run say whose result it is; null if there is none.
     [[nodiscard]] const Individual* find(const Genome& genome) const;
     [[nodiscard]] const auto& all() const noexcept { return results_; }
-    /// As all() of another copy has it.
+    /// Adds an entry of all() of another leader's copy.
     void add(Individual known) { results_.insert(std::move(known)); }
-    /// Those of `run` go.
+    /// Removes the results of `run`.
     void forget(std::uint64_t run);
 
 private:

@@ -9,16 +9,16 @@
 
 namespace finch::search {
 
-/// Which islands send to which: all, to all others; ring, each to the next; torus, each to its four neighbours on a
-/// grid that is as square as can be and closed at its edges; star, island 0 to all others and these to it; random, to
-/// one other by chance; nodes, to all whose first leader is on the same node, and the first of each node to the first
-/// of the next; matrix, to each other with a probability of its own.
+/// Islands to which an island sends. all: all others. ring: the next. torus: its four neighbours on a grid, as square
+/// as possible and closed at its edges. star: island 0 to all others, these to island 0. random: one other. nodes: all
+/// whose first leader is on the same node; the first of each node also to the first of the next. matrix: each other
+/// with its own probability.
 enum class Topology { all, ring, torus, star, random, nodes, matrix };
 constexpr std::array<std::string_view, 7> words_of(Topology) {
     return {"all", "ring", "torus", "star", "random", "nodes", "matrix"};
 }
 
-/// Which individuals go: the best; any, each as likely; the better of two, drawn for each.
+/// Choice of emigrants: the best; any, with equal probability; the better of two, drawn for each.
 enum class Emigrants { best, random, tournament };
 constexpr std::array<std::string_view, 3> words_of(Emigrants) {
     return {"best", "random", "tournament"};
@@ -40,14 +40,14 @@ struct IslandLeaders {
     std::vector<std::int32_t> workers;
 };
 
-/// Which of `workers` alone may write the home register of `id`: the largest hash of (id, worker) (rendezvous hashing,
-/// Thaler and Ravishankar 1998), so all agree and a change of workers moves few. `workers` must not be empty.
+/// The one of `workers` that may write the home register of `id`: the largest hash of (id, worker) (rendezvous hashing,
+/// Thaler and Ravishankar 1998). So all agree, and a change of workers moves few. `workers` must not be empty.
 [[nodiscard]] std::int32_t register_writer(Id id, std::span<const std::int32_t> workers);
 
-/// What the worker `self` of `leaders.island` sends after one of its evaluations: nothing, or Moves (migration:
-/// disjoint shares of emigrants among those that live here and whose register this worker may write; none if there
-/// are too few) or Copies (pollination: the same `migrants` emigrants of the island, or as many as there are, to each
-/// target that is not known to have them). With probability options.probability / (number of the island's workers).
+/// Messages that the worker `self` of `leaders.island` sends after one of its evaluations, with probability
+/// options.probability / (number of the island's workers). Migration: Moves of disjoint shares of emigrants among those
+/// that live here and whose register this worker may write; none if there are too few. Pollination: Copies of the same
+/// `migrants` emigrants of the island, or as many as there are, to each target that is not known to have them.
 [[nodiscard]] std::vector<Record> plan_exchange(const ExchangeOptions& options, const Population& population,
                                                 const IslandLeaders& leaders, std::int32_t self, RandomStream& random);
 

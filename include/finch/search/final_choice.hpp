@@ -24,7 +24,7 @@ struct Candidate {
     std::vector<const Individual*> repeats;  ///< best first; the unfinished are no better than the failed
     std::int64_t finished = 0;               ///< of them
     std::int64_t failed = 0;                 ///< of the finished: without a loss
-    /// Of the repeats' losses, the candidate's own not among them. NaN without any.
+    /// Mean of the repeats' losses, without the candidate's own. NaN without any.
     double mean = Individual::not_measured;
     /// Their standard deviation, by n − 1. NaN for fewer than two.
     double deviation = Individual::not_measured;
@@ -34,13 +34,13 @@ struct Candidate {
 /// population alone, whatever the order in which it came to be known. O(population).
 [[nodiscard]] std::vector<Candidate> final_candidates(const Population& population, std::int64_t count);
 
-/// Whom `evaluations` more repeat: each time the candidate with the fewest repeats, of equal ones the better. Nothing
-/// if there is no candidate.
+/// The individuals that the next `evaluations` repeat: each time the candidate with the fewest repeats, the better of
+/// equal ones. Empty if there is no candidate.
 [[nodiscard]] std::vector<Repeat> repeats_to_come(const Population& population, const FinalChoice& choice,
                                                   std::int64_t evaluations);
 
-/// Of candidates that all have `choice.repeats` finished repeats: the smallest mean, but first those of whom fewer
-/// failed. Null if one has fewer, or all failed.
+/// The winner among candidates that all have `choice.repeats` finished repeats: the fewest failed repeats first, then
+/// the smallest mean. Null if a candidate has fewer repeats, or all failed.
 [[nodiscard]] const Candidate* winner_of(std::span<const Candidate> candidates, const FinalChoice& choice);
 
 /// The individual whose weights a run publishes: of the winner's repeats the best, since the weights of a repeat are

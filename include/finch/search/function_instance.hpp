@@ -9,8 +9,8 @@
 
 namespace finch::search {
 
-/// What is done to a function before it is searched, so that no search profits from an optimum in the middle of the box
-/// or from genes that do not interact. `instance` alone seeds it: the same on every rank and in every run.
+/// Transformation of a function before it is searched, so that no search profits from an optimum in the middle of the
+/// box or from genes that do not interact. `instance` alone seeds it: the same on every rank and in every run.
 struct Transform {
     bool shift = false;   ///< the optimum moves to a uniformly random place
     bool rotate = false;  ///< the axes are turned about the optimum by a uniformly random orthogonal matrix

@@ -46,7 +46,7 @@ struct ChoiceGene {
     bool operator==(const ChoiceGene&) const = default;
 };
 
-/// What a gene asks of another: to be active, and to have one of these values.
+/// Condition on another gene: it is active, and has one of these values.
 struct Condition {
     std::size_t gene = 0;  ///< index in the space
     std::vector<double> values{};
@@ -58,8 +58,8 @@ struct Gene {
     std::string name;
     std::variant<RealGene, IntGene, ChoiceGene> kind;
     std::vector<Condition> when{};  ///< it is active where all of them hold; they make no cycle
-    /// Where what it stands for has an effect: where all conditions of one of these hold; everywhere if there are none.
-    /// A gene that they ask for is active where its `when` holds, whatever its own uses.
+    /// The gene has an effect if all conditions of one of these lists hold; always if there are no lists. A gene of a
+    /// `when` is active if its own `when` holds, whatever its uses.
     std::vector<std::vector<Condition>> uses{};
     bool operator==(const Gene&) const = default;
 };
@@ -90,9 +90,9 @@ struct Space {
 /// The value of `gene` that is nearest to `x`; of a choice, the option of the nearest index. NaN gives the first.
 [[nodiscard]] double snap(const Gene& gene, double x) noexcept;
 
-/// Where `value` lies in [0, 1], evenly for the gene's scale: 0 and 1 are the bounds of a real gene; k of n values that
-/// lie evenly is (k + ½)/n; one that is fixed is ½. from_unit(to_unit(value)) is value, for a real gene without a step
-/// up to rounding.
+/// Position of `value` in [0, 1], even in the gene's scale: 0 and 1 are the bounds of a real gene; value k of n even
+/// values is (k + ½)/n; a fixed one is ½. from_unit(to_unit(value)) is value, for a real gene without a step up to
+/// rounding.
 [[nodiscard]] double to_unit(const Gene& gene, double value) noexcept;
 /// The value at `u` in [0, 1]; uniform u give random values. Beyond, the nearest.
 [[nodiscard]] double from_unit(const Gene& gene, double u) noexcept;
@@ -117,8 +117,7 @@ struct UnitCell {
 
 /// Whether `condition` holds in `genome`, whose active genes are known.
 [[nodiscard]] bool holds(const Condition& condition, const Genome& genome, const std::vector<bool>& active) noexcept;
-/// Which genes have a meaning in `genome`: those whose conditions all hold and that are used where something has an
-/// effect.
+/// The active genes of `genome`: those whose conditions all hold and that have an effect.
 [[nodiscard]] std::vector<bool> active_genes(const Space& space, const Genome& genome);
 /// `genome` with every gene that is not active at its first value, so that genomes that mean the same training are
 /// equal.

@@ -60,7 +60,7 @@ constexpr std::array<std::string_view, 10> words_of(Operator) {
             "swarm",  "simplex",   "parzen"};
 }
 
-/// What its operator must hear again with an individual's loss, so that the operator's state follows from the results.
+/// Data that the operator needs again together with an individual's loss, so that its state follows from the results.
 struct Breeding {
     std::int32_t phase = 0;
     std::int32_t slot = -1;
@@ -128,7 +128,7 @@ static_assert(lists_every_member<Pruning>);
 struct Individual {
     static constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();
 
-    // What better() looks at, side by side: ordering a large island reads little else, of individuals far apart.
+    // Fields that better() reads, side by side: ordering a large island reads little else, of individuals far apart.
     Id id;
     Outcome outcome = Outcome::unfinished;
     Operator bred_by = Operator::random;
@@ -230,7 +230,7 @@ static_assert(lists_every_member<Individual>);
 /// Above all rungs at which trainings are pruned: where a complete one stands.
 inline constexpr std::int32_t top_rung = std::numeric_limits<std::int32_t>::max();
 
-/// What the order of individuals looks at.
+/// Fields that determine the order of individuals.
 struct Standing {
     bool ranks_by_loss = false;
     double loss = 0;  ///< where it ranks by loss
@@ -272,14 +272,14 @@ struct Standing {
 inline constexpr double least_pruned = 1e300;
 [[nodiscard]] double comparable_loss(const Individual& individual) noexcept;
 
-/// Of two records of one id, whether `a` is to be kept rather than `b`: finished before unfinished, further trained
-/// before nearer, the longer curve (a record may travel without it), the later attempt, more progress, more seconds
-/// (of a program that was stopped without reported progress), then the smaller bytes. Equal records: false.
-/// A strict total order over different records.
+/// Whether record `a` is kept rather than `b`, of one id: finished before unfinished, further trained before nearer,
+/// the longer curve (a record may travel without it), the later attempt, more progress, more seconds (of a program that
+/// was stopped without reported progress), then the smaller bytes. Equal records: false. A strict total order over
+/// different records.
 [[nodiscard]] bool supersedes(const Individual& a, const Individual& b);
 
-/// What cannot be true of an individual that a search over `space` wrote: "has 3 genes, the space 2", "its loss is
-/// -inf". Nothing if all of it can be.
+/// An impossible property of an individual of a search over `space`: "has 3 genes, the space 2", "its loss is -inf".
+/// Nothing if there is none.
 [[nodiscard]] std::optional<std::string> problem_of(const Individual& individual, const Space& space);
 
 /// A loss that is not finite counts as none: what was evaluated with it diverged, what was pruned stays pruned, and

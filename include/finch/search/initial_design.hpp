@@ -10,7 +10,7 @@
 
 namespace finch::search {
 
-/// What somebody proposes for an individual, a value per gene; nothing if it is to be drawn.
+/// A proposed individual: a value per gene; nothing if it is drawn.
 using Guess = std::vector<std::optional<double>>;
 
 /// How a run's first individuals come to their genes, before its propagator breeds, and what holds for those of all

@@ -6,7 +6,7 @@
 
 namespace finch::search {
 
-/// What Individual::loss is in a run: the first thing that its search minimises.
+/// Meaning of Individual::loss in a run: the first objective of its search.
 struct Measure {
     std::string name = "loss";   ///< in lines and above columns: "error"
     std::string title = "loss";  ///< with its unit, on axes and in exports: "validation error (share of images)"

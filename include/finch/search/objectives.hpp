@@ -11,7 +11,7 @@
 
 namespace finch::search {
 
-/// What may be minimised beside the loss. Its value is cost_of()'s.
+/// Costs that may be minimised beside the loss. cost_of() gives their values.
 enum class Cost : std::uint8_t { parameters, seconds, joules };
 constexpr std::array<std::string_view, 3> words_of(Cost) {
     return {"parameters", "seconds", "joules"};
@@ -28,8 +28,8 @@ constexpr std::array<std::string_view, 3> words_of(Cost) {
 [[nodiscard]] std::vector<const Individual*> ranked_by_objectives(std::vector<const Individual*> individuals,
                                                                   std::span<const Cost> costs, std::size_t count);
 
-/// Those of `individuals` that none of them dominates, by better(): smaller or equal in the loss and all `costs`, and
-/// smaller in one. All of them must rank by loss.
+/// The individuals of `individuals` that no other dominates, by better(). To dominate is to be smaller or equal in the
+/// loss and all `costs`, and smaller in one. All must rank by loss.
 [[nodiscard]] std::vector<const Individual*> pareto_front(std::vector<const Individual*> individuals,
                                                           std::span<const Cost> costs);
 

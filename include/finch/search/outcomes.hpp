@@ -30,7 +30,7 @@ public:
     /// Ignores the unfinished, and results that were taken over.
     void add(const Individual& individual);
     [[nodiscard]] std::size_t count(Outcome outcome) const { return counts_.at(static_cast<std::size_t>(outcome)); }
-    /// Those that gave no result.
+    /// Number of individuals without a result.
     [[nodiscard]] std::size_t without_result() const {
         return count(Outcome::failed) + count(Outcome::out_of_memory) + count(Outcome::diverged);
     }
@@ -52,7 +52,7 @@ private:
     std::array<std::size_t, words_of(Outcome{}).size()> counts_{};
     using Problems = std::map<std::string, Problem>;  ///< by without_numbers()
     [[nodiscard]] static std::string problems_text(const Problems& problems);
-    /// By what they belong to: what had no memory failed.
+    /// Problems by outcome; those of out_of_memory under failed.
     std::map<Outcome, Problems> problems_;
 };
 

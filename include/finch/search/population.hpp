@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 3> words_of(ExchangeKind) {
     return {"none", "migration", "pollination"};
 }
 
-/// Which memberships a leader under pollination still asks for.
+/// The memberships that a leader under pollination still needs.
 struct MembershipUse {
     int island = 0;            ///< its own
     std::size_t breeding = 0;  ///< so many of an island's best breeding picks from
@@ -79,15 +79,16 @@ public:
     [[nodiscard]] std::size_t finished_on(int island) const { return at(island).finished; }
     /// Epochs trained by those that were born on `island` and are finished.
     [[nodiscard]] std::int64_t epochs_on(int island) const { return at(island).epochs; }
-    /// Those that were finished on `island`, came to it or left it, in the order in which this copy of the population
-    /// heard of it; what was replaced stands there again. Only grows.
+    /// Individuals that were finished on `island`, or arrived there or left it, in the order in which this copy
+    /// received them; a replaced one appears again. Only grows.
     [[nodiscard]] const std::vector<const Individual*>& changes(int island) const { return at(island).changes; }
     /// Whether an individual is one of the island's results: finished and born there, or living there as an immigrant
     /// or a copy.
     [[nodiscard]] bool is_result_of(const Individual& individual, int island) const;
     /// The best individual of all by its loss, or null.
     [[nodiscard]] const Individual* best() const;
-    /// Of those that this run trained, which alone have weights: best(), unless that has its result from another run.
+    /// The best individual that this run trained, which alone has weights: best(), unless that reuses another run's
+    /// result.
     [[nodiscard]] const Individual* best_trained() const;
     /// Under migration: where `id` lives now (version 0 if it never moved), as an island that exists now.
     [[nodiscard]] Home home(Id id) const;
@@ -99,10 +100,10 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return individuals_.size(); }
     /// Individuals whose training has ended, whatever the outcome.
     [[nodiscard]] std::size_t finished() const noexcept { return finished_; }
-    /// Of these, the ones whose result is their own.
+    /// Finished individuals with their own result.
     [[nodiscard]] std::size_t evaluations() const noexcept { return evaluations_; }
     [[nodiscard]] std::vector<const Individual*> unfinished() const;
-    /// That all individuals have trained, those of unfinished ones as far as they were told.
+    /// Epochs trained by all individuals; by unfinished ones, as far as reported.
     [[nodiscard]] std::int64_t epochs() const noexcept { return epochs_; }
 
     /// All individuals, registers and memberships, by id: what an archive writes.
@@ -120,7 +121,8 @@ private:
     struct Better {
         bool operator()(const Individual* a, const Individual* b) const noexcept { return better(*a, *b); }
     };
-    /// What may be active on one island, best first, and how many of the ranking ones were born there.
+    /// The individuals that may be active on one island, best first, and the number of ranking ones that were born
+    /// there.
     class Island {
     public:
         std::size_t born = 0;
@@ -157,8 +159,7 @@ private:
     /// Calls `visit` with every membership of `id`.
     template <class Visitor>
     void for_each_membership(Id id, const Visitor& visit) const;
-    /// Of those that are members of `island`: the memberships there that breeding picks from, and all that exchange
-    /// sends.
+    /// Adds the memberships of `island` that breeding picks from, and all that exchange sends.
     void add_used_memberships(int island, std::set<std::pair<Id, std::int32_t>>& used) const;
     void drop_unused_memberships();
     /// Calls `visit` with every island that `individual` belongs to, some maybe twice.
@@ -170,7 +171,7 @@ private:
     ExchangeKind kind_;
     std::vector<Cost> costs_;
     std::map<Id, Individual> individuals_;  ///< nodes never move: the islands point at them
-    /// Where each worker's last individual was put, by restart and worker.
+    /// Position of each worker's last individual, by restart and worker.
     std::unordered_map<std::uint64_t, std::map<Id, Individual>::iterator> latest_;
     std::map<Id, Home> homes_;
     std::set<std::pair<Id, std::int32_t>> memberships_;

@@ -14,7 +14,7 @@
 
 namespace finch::search {
 
-/// What a propagator gives: a genome and where it came from.
+/// Result of breeding: a genome and its origin.
 struct Offspring {
     Genome genome;
     std::array<Id, 2> parents{};
@@ -86,8 +86,8 @@ struct ScreenedOptions {
 };
 [[nodiscard]] std::unique_ptr<Propagator> make(const ScreenedOptions& options, const Space& space, std::uint64_t seed);
 
-/// As ScreenedOptions while an island has few results and the model costs less than a quarter of an evaluation, else as
-/// EvolutionOptions.
+/// Like ScreenedOptions while an island has few results and the model costs less than a quarter of an evaluation, else
+/// like EvolutionOptions.
 struct AutomaticOptions {
     double model_seconds = 2e-7;        ///< of breeding one individual, per squared result that the model knows
     std::int64_t most_screened = 1000;  ///< results of an island that the model breeds from
@@ -110,8 +110,8 @@ struct CmaEsOptions {
 };
 [[nodiscard]] std::unique_ptr<Propagator> make(const CmaEsOptions& options, const Space& space, std::uint64_t seed);
 
-/// Which velocities a particle swarm has: with inertia; these clamped, too; with a constriction factor in its place; or
-/// that clamped, too.
+/// Velocities of a particle swarm: with inertia; the same, clamped; with a constriction factor instead; the same,
+/// clamped.
 enum class SwarmVariant { basic, clamped, constriction, canonical };
 constexpr std::array<std::string_view, 4> words_of(SwarmVariant) {
     return {"basic", "clamped", "constriction", "canonical"};

@@ -38,7 +38,7 @@ struct CurveOptions {
 
 using PruningOptions = std::variant<NoPruning, HalvingOptions, MedianOptions, CurveOptions>;
 
-/// Which epochs are rungs: first_epoch, first_epoch · factor, …, most_rungs of them.
+/// The epochs that are rungs: first_epoch, first_epoch · factor, …, most_rungs of them.
 struct Rungs {
     std::int64_t first_epoch = 1;
     std::int64_t factor = 3;

@@ -13,7 +13,7 @@
 
 namespace finch::search {
 
-/// Where an individual lives under migration: one register per individual, the larger tuple wins.
+/// Home of an individual under migration: one register per individual, the larger tuple wins.
 struct Home {
     std::uint32_t version = 0;
     std::int32_t writer = 0;
@@ -63,7 +63,7 @@ constexpr auto fields_of(const Event*) {
     };
 }
 static_assert(lists_every_member<Event>);
-/// Where a worker is and what it did so far in this start of the run; the latest of a (restart, worker) wins.
+/// Place and progress of a worker in this start of the run; the latest report of a (restart, worker) wins.
 struct WorkerReport {
     std::uint32_t restart = 0;
     std::int32_t worker = 0;
@@ -105,7 +105,7 @@ constexpr auto fields_of(const Repeat*) {
     };
 }
 static_assert(lists_every_member<Repeat>);
-/// What is said of leases between a leader and world rank 0; never in a journal.
+/// Message about leases between a leader and world rank 0; never in a journal.
 struct LeaseMessage {
     enum class Kind : std::uint32_t { request, grant, exhausted, give_back, done };
     Kind kind = Kind::request;
@@ -196,7 +196,7 @@ public:
     [[nodiscard]] std::optional<Record> next();
     /// How many bytes from the start hold whole records: what lies behind is a torn end to be cut off.
     [[nodiscard]] std::size_t good_bytes() const noexcept { return good_bytes_; }
-    /// What was wrong, in words, one entry per damaged place.
+    /// Descriptions of the damage, one entry per damaged place.
     [[nodiscard]] const std::vector<std::string>& problems() const noexcept { return problems_; }
 
 private:

@@ -8,8 +8,7 @@
 
 namespace finch::search {
 
-/// Where the first individuals of a run lie: anywhere; at Sobol's points; each at another of as many shares of every
-/// gene.
+/// Positions of a run's first individuals: random; Sobol's points; a latin hypercube.
 enum class Start { random, sobol, latin };
 constexpr std::array<std::string_view, 3> words_of(Start) {
     return {"random", "sobol", "latin"};

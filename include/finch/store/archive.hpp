@@ -66,7 +66,7 @@ constexpr auto fields_of(const ReusedRun*) {
 }
 static_assert(lists_every_member<ReusedRun>);
 
-/// What /memberships, /workers and /events hold beside the individuals, and the run's own facts.
+/// Contents of /memberships, /workers and /events, and the run's own facts.
 struct ArchiveFacts {
     std::uint64_t run = 0;  ///< random number of the run, in every record
     std::uint64_t seed = 0;
@@ -84,7 +84,7 @@ struct ArchiveFacts {
     std::vector<ReusedRun> reused_runs;                                              ///< of different numbers
     std::map<std::pair<std::uint32_t, std::int32_t>, search::WorkerReport> reports;  ///< by (restart, worker)
 
-    /// Of a worker's reports in one start the latest counts.
+    /// The latest report of a worker in one start counts.
     void merge(const search::WorkerReport& report) {
         search::WorkerReport& known = reports[{report.restart, report.worker}];
         if (report.time >= known.time) {

@@ -6,7 +6,7 @@
 
 namespace finch::store {
 
-/// What a folder's file system can do of what a run needs.
+/// Capabilities of a folder's file system that a run needs.
 struct FileSystem {
     std::string path;
     std::string kind;  ///< "ext", "NFS", "Lustre" …; a number where it is none that is known

@@ -21,7 +21,7 @@ public:
     [[nodiscard]] std::filesystem::path config() const { return root_ / "config.yaml"; }
     [[nodiscard]] std::filesystem::path archive() const { return root_ / "population.h5"; }
     [[nodiscard]] std::filesystem::path state() const { return root_ / "state"; }
-    /// Where a worker's files are: state, and state/001, state/002 … for each 256 workers beyond the first 256.
+    /// Folder of a worker's files: state, and state/001, state/002 … for each 256 workers beyond the first 256.
     [[nodiscard]] std::filesystem::path state_of(int worker) const;
     /// All of these folders that there are.
     [[nodiscard]] std::vector<std::filesystem::path> state_folders() const;
@@ -32,7 +32,7 @@ public:
     [[nodiscard]] std::filesystem::path weights(search::Id id) const;   ///< state/weights-ID.h5
     /// The folder of a program that evaluates an individual: evaluations/RESTART.WORKER/SEQUENCE.
     [[nodiscard]] std::filesystem::path evaluation(search::Id id) const;
-    /// What Finch keeps of it, beside that folder: evaluations/RESTART.WORKER/SEQUENCE.WHAT.
+    /// A file that Finch keeps beside that folder: evaluations/RESTART.WORKER/SEQUENCE.WHAT.
     [[nodiscard]] std::filesystem::path evaluation_file(search::Id id, const std::string& what) const;
     [[nodiscard]] std::filesystem::path evaluations() const { return root_ / "evaluations"; }
     [[nodiscard]] std::filesystem::path end_notes() const { return state() / "end-notes"; }
@@ -46,7 +46,7 @@ public:
 
     /// Whether a run was begun here: there is an archive, a predecessor of one, a damaged one, or what remains of one.
     [[nodiscard]] bool holds_a_run() const;
-    /// What only a run that had an archive leaves in state/: journals with records, snapshots, weights.
+    /// Files in state/ that prove an earlier archive: journals with records, snapshots, weights.
     [[nodiscard]] std::vector<std::filesystem::path> remains() const;
     /// Makes the folders for so many workers and proves that files can be written there. Throws ConfigError with the
     /// path and the reason.
@@ -59,8 +59,8 @@ private:
     std::filesystem::path root_;
 };
 
-/// What the kernel's fcntl locks are worth. `automatic`: whatever they say; where the file system has none, or where
-/// they hold on one node only (Lustre with `localflock`), the heartbeat decides. `heartbeat`: they are not asked.
+/// Trust in the kernel's fcntl locks. `automatic`: they count; if the file system has none, or they hold on one node
+/// only (Lustre with `localflock`), the heartbeat decides. `heartbeat`: they are not used.
 enum class LockKind { automatic, heartbeat };
 
 /// For tests: another host's and machine's name than this one's, what is done in place of sleeping, and when the next

@@ -41,7 +41,7 @@ public:
 
     /// The arena is final up to `end`: the buckets that are complete now and were not before.
     std::span<const Bucket> complete_until(std::int64_t end) noexcept;
-    /// Those that are left; then it begins anew for the next step.
+    /// The remaining buckets; then it begins anew for the next step.
     std::span<const Bucket> rest() noexcept;
 
 private:

@@ -13,14 +13,14 @@
 
 namespace finch::train {
 
-/// Where one rank's time went.
+/// Time of one rank by activity.
 struct RankTimes {
     std::array<double, backend::activities> seconds{};
     double waited_in_steps = 0;  ///< of Activity::wait: for other ranks' gradients and statistics
 
     [[nodiscard]] double of(backend::Activity activity) const { return seconds.at(static_cast<std::size_t>(activity)); }
     [[nodiscard]] double whole() const;
-    /// Of training steps, from their data to their optimizer.
+    /// Seconds of training steps, from their data to their optimizer.
     [[nodiscard]] double steps() const;
     RankTimes& operator+=(const RankTimes& other);
 };
@@ -51,7 +51,7 @@ struct LayerTimes {
     double backward = 0;
 };
 
-/// Where a worker's time went, from a Profile's beginning to its end.
+/// Time of a worker by activity, from a Profile's beginning to its end.
 struct ProfileReport {
     std::vector<GroupTimes> epochs;  ///< that ended
     GroupTimes all;                  ///< and what was before, between and after them
@@ -75,7 +75,7 @@ class Profile : public backend::LapTimer {
 public:
     explicit Profile(std::function<double()> now = steady_seconds);
 
-    /// What is trained from now on.
+    /// Sets the model that is trained from now on.
     void set_model(const nn::ModelPlan& plan);
     /// From now on the device works ahead; and it has done so, in `times`.
     void hand_over();

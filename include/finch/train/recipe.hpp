@@ -26,14 +26,14 @@ constexpr std::array<std::string_view, 3> words_of(Loss) {
     return {"cross_entropy", "mean_squared_error", "mean_absolute_error"};
 }
 
-/// What `training:` says, every gene already replaced by its value.
+/// The options of `training:`, with genes replaced by their values.
 struct Options {
     std::int64_t epochs = 10;
     std::int64_t batch_size = 64;  ///< global; used if batch_size_per_rank is not given
     std::optional<std::int64_t> batch_size_per_rank = {};
     /// Parts of a batch that are computed one after the other, their gradients added before they are summed over ranks.
     std::int64_t micro_batches = 1;
-    /// By the number of ranks that it starts on; used if batch_size_per_rank is given.
+    /// Scaling of the learning rate by the number of ranks at the start; used with batch_size_per_rank.
     ScaleLearningRate scale_learning_rate = ScaleLearningRate::none;
     backend::Optimizer optimizer = backend::Adadelta{};
     nn::Initialization initialization = nn::Initialization::pytorch;
@@ -47,7 +47,8 @@ struct Options {
     double label_smoothing = 0;              ///< share of a label that all classes get alike, in training
     std::vector<double> class_weights = {};  ///< of the losses by label; empty: all 1
     bool balanced_classes = false;  ///< class weights: samples / (classes · samples of the class), of those that train
-    /// Of the exponential average of the weights, which is validated and kept in their place; nothing: no average.
+    /// Decay of the exponential average of the weights, which is validated and kept instead of the weights; nothing: no
+    /// average.
     std::optional<double> average = {};
     std::optional<std::int64_t> patience = {};  ///< epochs without improvement before it stops early; nothing: never
     Precision precision = Precision::float32;
@@ -76,14 +77,13 @@ struct Options {
     return options.micro_batches > 1 ? parameters : 0;
 }
 
-/// What a training minimises. It decides which epoch is the best one, whose weights are kept, and what early stopping
-/// waits for.
+/// Objective of a training: it decides the best epoch, whose weights are kept, and early stopping.
 enum class Objective { validation_loss, validation_error };
 constexpr std::array<std::string_view, 2> words_of(Objective) {
     return {"validation_loss", "validation_error"};
 }
 
-/// What an individual's training is a function of, beside the data.
+/// Everything that an individual's training depends on, except the data.
 struct Recipe {
     std::uint64_t seed = 1;
     std::uint64_t individual = 0;  ///< its id's value

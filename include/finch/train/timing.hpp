@@ -22,7 +22,7 @@ struct EpochBatches {
 };
 [[nodiscard]] EpochBatches epoch_batches(const Recipe& recipe, const data::Dataset& images, int ranks);
 
-/// Of a training that runs to its last epoch.
+/// Seconds of a training that runs to its last epoch.
 [[nodiscard]] double training_seconds(const Timing& timing, const EpochBatches& batches, std::int64_t epochs);
 
 /// Collective over the worker. Trains what `recipe` says on a few batches of `images` (also of a stand-in, see

@@ -25,7 +25,7 @@ namespace finch::train {
 class Learner;
 struct StepPlan;
 
-/// What `epoch` gave, as the objective sees it: smaller is better.
+/// Value of `epoch` for the objective: smaller is better.
 [[nodiscard]] double objective_value(Objective objective, const Epoch& epoch) noexcept;
 
 /// `pruned`: ended before its last epoch, as its Pruner said.
@@ -34,7 +34,7 @@ enum class State { running, finished, diverged, pruned };
 /// Whether a training ends now: the epochs so far, and how many it is to have.
 using Pruner = std::function<bool(std::span<const Epoch> curve, std::int64_t epochs)>;
 
-/// What given weights say of samples, each of which counts alike, on every rank.
+/// Results of given weights on samples, which all count alike; the same on every rank.
 struct Measured {
     double loss = 0;
     double accuracy = 0;                      ///< not a number where there are targets in place of labels
@@ -50,10 +50,10 @@ inline constexpr std::int64_t most_scores = std::int64_t{1} << 26;
 void check_precision(Precision precision, const backend::Device& device,
                      const std::string& processor = "this processor");
 
-/// What a training that is to begin must know of the host's memory besides how much is free.
+/// Host memory that a new training must account for, besides the free memory.
 struct HostMemory {
     std::int64_t reserved = 0;   ///< bytes that another training may need for its snapshot
-    std::int64_t returning = 0;  ///< bytes that the caller holds until the training stands
+    std::int64_t returning = 0;  ///< bytes that the caller frees once the training is made
 };
 
 /// One individual's training on this rank, an object that is advanced: steps in training.cpp, the group's decision at
@@ -97,7 +97,7 @@ public:
     [[nodiscard]] std::int64_t global_batch() const noexcept { return global_batch_; }
     /// How the loss is scaled, and how many steps were skipped; nothing if the precision needs no scale.
     [[nodiscard]] const std::optional<backend::LossScale>& loss_scale() const noexcept { return loss_scale_; }
-    /// Of the whole group.
+    /// Samples trained by the whole group.
     [[nodiscard]] std::int64_t samples_trained() const noexcept;
     [[nodiscard]] const nn::ModelPlan& plan() const noexcept;
     /// The share of all epochs' samples, those of validation included, that is done: 0 to 1. 1 once it has ended.
@@ -126,17 +126,18 @@ public:
     [[nodiscard]] Measured measure(const data::Dataset& dataset);
 
 private:
-    /// Which part of an epoch the next batch belongs to.
+    /// Part of an epoch that the next batch belongs to.
     enum class Phase : std::int64_t { training = 0, validation = 1 };
 
-    /// What is done, counted in samples of the whole group, so that it means the same on any number of ranks.
+    /// Position in the training, counted in samples of the whole group, so that it means the same on any number of
+    /// ranks.
     struct Position {
         std::int64_t epoch = 0;  ///< 0 is the first
         Phase phase = Phase::training;
         std::int64_t sample = 0;  ///< of the phase
     };
 
-    /// What this rank has summed up in an epoch that has not ended.
+    /// Sums of this rank in an unfinished epoch.
     struct PartialSums {
         backend::LossSums training;
         backend::LossSums validation;
@@ -162,7 +163,7 @@ private:
     void add_validation_images(std::int64_t begin, std::vector<std::int64_t>& indices) const;
     void announce_training();
     void announce_validation();
-    /// Of the step with `sample` of the present epoch.
+    /// Learning rate of the step with `sample` of the present epoch.
     [[nodiscard]] double learning_rate(std::int64_t sample) const;
     std::int64_t ask_for_training(std::int64_t steps);
     std::int64_t ask_for_validation(std::int64_t steps);
