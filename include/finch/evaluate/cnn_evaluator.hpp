@@ -64,7 +64,7 @@ private:
     [[nodiscard]] std::uint32_t slots() const override { return static_cast<std::uint32_t>(running_.size()); }
     [[nodiscard]] const Evaluation& evaluation(std::uint32_t slot) const override { return running_[slot]; }
     void obey(const Order& order) override { status_ = slots_.obey(order).front(); }
-    /// Of a single slot.
+    /// Commands an Order of a single slot; returns its status.
     Status command_one(const Order& order);
     [[nodiscard]] std::optional<store::ModelFile> saved_training(const search::Individual& individual) const;
     void set_pruner(std::uint32_t slot);

@@ -16,10 +16,10 @@ using TemplateTexts = std::map<std::string, std::string>;
 
 /// Reads the templates that `objective` names. Throws ConfigError if one cannot be read.
 [[nodiscard]] TemplateTexts read_templates(const config::CommandObjective& objective);
-/// What tells one set of templates from another; empty for none.
+/// A text that distinguishes sets of templates; empty for none.
 [[nodiscard]] std::string fingerprint(const TemplateTexts& texts);
 
-/// What a program is given of an individual: arguments, variables, a line, files.
+/// The inputs of a program: arguments, variables, a line, files.
 class CommandLine {
 public:
     /// Arguments without a name in them that are files here stay these files, though programs run elsewhere: `here`,

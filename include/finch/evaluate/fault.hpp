@@ -8,8 +8,8 @@ namespace finch::evaluate {
 /// long, as a slow file system would make it.
 void delay_snapshot(int worker);
 
-/// Where FINCH_TEST_POISON is "ID:SIGNAL" and names this individual, sends itself the signal, as an individual would
-/// that takes its process down.
+/// Sends a signal to this process if FINCH_TEST_POISON is "ID:SIGNAL" and names this individual: like an individual
+/// that ends its process.
 void die_of(search::Id id);
 
 }  // namespace finch::evaluate

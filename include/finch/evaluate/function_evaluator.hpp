@@ -9,7 +9,7 @@ namespace finch::evaluate {
 /// Evaluates a benchmark function, at once or after a pretended duration. Leader only; followers do nothing.
 class FunctionEvaluator : public GroupEvaluator {
 public:
-    /// Of a configuration whose objective is a function. Both must outlive it.
+    /// `config` must have a function as its objective. Both must outlive it.
     FunctionEvaluator(const config::Config& config, const comm::Group& group);
 
     [[nodiscard]] bool wants_soon() const override;

@@ -26,7 +26,7 @@ public:
     void dismiss() override { command(Order{}); }
 
 protected:
-    /// What a slot holds.
+    /// Content of a slot.
     struct Evaluation {
         bool used = false;
         search::Individual individual{};

@@ -13,8 +13,8 @@
 
 namespace finch::evaluate {
 
-/// What a leader tells its group to do next. A follower never reads a clock or a message of another worker: it does
-/// what the Order says, and so a group cannot split. A signal that reached a follower goes up with its answer.
+/// Order of a leader to its group. A follower reads no clock and no message of another worker: it does what the Order
+/// says, so a group cannot split. A signal that reached a follower is reported with its answer.
 struct Order {
     /// advance: trains, or looks at programs. report: of a profile. signal: a stop, handed on to programs. end: of a
     /// program. wait: the leader lives. dismiss: the last.

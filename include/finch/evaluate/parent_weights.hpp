@@ -23,7 +23,7 @@ public:
     /// Writes the weights of a complete training, unless `most` better ones are kept, and removes those of the worst
     /// beyond. Throws ApiError.
     void keep(const store::ModelFile& file);
-    /// Those of `parent`, if they are kept.
+    /// The weights of `parent`, if they are kept.
     [[nodiscard]] std::optional<NamedArrays> find(search::Id parent) const;
 
 private:
@@ -32,8 +32,9 @@ private:
     std::vector<search::Standing> kept_;  ///< best first
 };
 
-/// Whose weights `individual` may begin with: its first parent, or the one whose result that parent was given, unless
-/// it is of another run. A repeat has none: it begins afresh. `population` knows the parent, or is null.
+/// The individual whose weights `individual` may begin with: its first parent, or the individual whose result that
+/// parent reuses, unless it is of another run. None for a repeat, which begins afresh. `population` knows the parent,
+/// or is null.
 [[nodiscard]] search::Id trained_parent(const search::Individual& individual, const search::Population* population);
 
 /// World rank 0, before anybody trains: removes what earlier starts kept, but for the best ParentWeights::most of each

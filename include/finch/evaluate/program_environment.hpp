@@ -14,7 +14,7 @@ namespace finch::evaluate {
 
 using Variables = std::map<std::string, std::string>;
 
-/// Where the ranks of one worker are.
+/// Places of the ranks of one worker.
 struct WorkerPlaces {
     std::vector<std::string> nodes;  ///< by rank of the worker
     std::vector<int> local_ranks;    ///< by rank of the worker: among all ranks of its node
@@ -44,7 +44,7 @@ struct ProgramPlace {
 /// launch are left out, and those that Finch sets itself (FINCH_RESUME and the like). With SlurmVariables::none,
 /// SLURM_CONF alone is inherited of Slurm's.
 [[nodiscard]] Variables inherited_variables(const cluster::Environment& started, config::SlurmVariables slurm);
-/// As torchrun sets them, and NODE_RANK, but for MASTER_ADDR, MASTER_PORT and TORCHELASTIC_RUN_ID.
+/// The variables that torchrun sets, and NODE_RANK, without MASTER_ADDR, MASTER_PORT and TORCHELASTIC_RUN_ID.
 [[nodiscard]] Variables torchrun_variables(const ProgramPlace& place);
 /// The devices of a worker's ranks on one node.
 struct ProgramDevices {
@@ -82,7 +82,7 @@ public:
     [[nodiscard]] const std::string& hosts() const noexcept { return hosts_; }
     /// A line "n1 slots=2" for each node, as Open MPI and Horovod read it.
     [[nodiscard]] const std::string& hostfile() const noexcept { return hostfile_; }
-    /// That programs may run on; empty: those of this rank.
+    /// CPUs that programs may run on; empty: those of this rank.
     [[nodiscard]] const std::vector<int>& cpus() const noexcept { return cpus_; }
     [[nodiscard]] const std::string& device_problem() const noexcept { return device_problem_; }
 

@@ -22,8 +22,8 @@ namespace finch::evaluate {
 /// The programs of one worker on this rank, a slot each. Every rank of the worker has one and obeys the same orders.
 class Programs {
 public:
-    /// What went wrong with an evaluation; the larger is the worse. port_taken: MASTER_PORT was in use. storage: its
-    /// folder cannot be made, for no fault of its own.
+    /// Fault of an evaluation; a larger one is worse. port_taken: MASTER_PORT was in use. storage: its folder cannot be
+    /// made, which is not its own fault.
     enum class Fault : std::int64_t { none, failed, port_taken, not_started, storage };
     /// How an evaluation stands on all ranks together.
     struct Standing {
@@ -45,8 +45,8 @@ public:
     /// Collective over the worker. Does what `order` says. For `advance` how each slot stands; else nothing.
     std::vector<Standing> obey(const Order& order);
 
-    /// What this rank's program has said since the last call: reports, questions, what is no report but has a
-    /// loss, 'finch done' of another individual.
+    /// Lines that this rank's program has printed since the last call: reports, questions, lines with a loss that are
+    /// no report, 'finch done' of another individual.
     [[nodiscard]] std::vector<ReportLine> take_reports(std::uint32_t slot);
     /// Whether this rank's program has just ended, or said something: there is something to look at.
     [[nodiscard]] bool wait(double seconds);
@@ -59,16 +59,16 @@ public:
     [[nodiscard]] const std::string& last_errors() const noexcept { return last_errors_; }
     /// Steady seconds: when this rank's program said something last, or was given the individual.
     [[nodiscard]] double last_heard(std::uint32_t slot) const { return slots_.at(slot).heard; }
-    /// What the last evaluation of `slot` took in this start, on all ranks. After `release`.
+    /// Joules of the last evaluation of `slot` in this start, on all ranks. After `release`.
     [[nodiscard]] double joules() const noexcept { return joules_; }
     /// Empty if the devices that programs see are as many as they need.
     [[nodiscard]] const std::string& device_problem() const noexcept { return environment_.device_problem(); }
     [[nodiscard]] std::filesystem::path folder_of(search::Id id) const { return run_.evaluation(id); }
-    /// What Finch itself keeps of an evaluation, beside its folder.
+    /// A file of Finch's own about an evaluation, beside its folder.
     [[nodiscard]] std::filesystem::path file_of(search::Id id, const std::string& what) const {
         return run_.evaluation_file(id, what);
     }
-    /// Of all ranks, its folder and what Finch keeps of it.
+    /// Removes the folder of an evaluation and Finch's files about it, of all ranks.
     void remove_files(search::Id id) const;
 
 private:

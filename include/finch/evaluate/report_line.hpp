@@ -9,11 +9,11 @@
 
 namespace finch::evaluate {
 
-/// What a report says of an epoch's learning curve; other names are metrics of their own.
+/// Names in a report that belong to an epoch's learning curve; other names are metrics.
 inline constexpr std::array<std::string_view, 7> names_of_curve{
     "epoch", "loss", "accuracy", "training_loss", "training_accuracy", "learning_rate", "seconds"};
 
-/// What a program says to Finch: a line of its standard output that begins with "finch ".
+/// A message of a program to Finch: a line of standard output that begins with "finch ".
 struct ReportLine {
     /// report: names with numbers, of an epoch. question: "finch stop?". done: "finch done ID" or "finch done", the end
     /// of an individual for a persistent program. problem: a report that cannot be read. near_miss: looks like

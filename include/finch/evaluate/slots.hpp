@@ -42,13 +42,13 @@ public:
     std::vector<Status> obey(const Order& order);
 
     [[nodiscard]] train::Training& training(std::uint32_t slot) { return *slots_.at(slot); }
-    /// What went wrong at the last start that failed, from the lowest rank that has something to say.
+    /// Reason of the last failed start, of the lowest rank that has one.
     [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
-    /// What the last `snapshot` gave.
+    /// Result of the last `snapshot`.
     [[nodiscard]] NamedArrays take_snapshot() { return std::move(snapshot_); }
-    /// What the training that was last saved, or that ended last, took in this start, on all ranks; NaN: not known.
+    /// Joules of the training that was last saved or ended, in this start, on all ranks; NaN: not known.
     [[nodiscard]] double joules() const noexcept { return joules_; }
-    /// What the last `report` gave.
+    /// Result of the last `report`.
     [[nodiscard]] const train::ProfileReport& report() const noexcept { return report_; }
     [[nodiscard]] const data::Dataset& training_set() const noexcept { return datasets_.training; }
     /// Null: not measured.

@@ -69,7 +69,7 @@ void write_texts_attribute(hid_t at, const std::string& name, const std::vector<
 [[nodiscard]] std::int64_t read_int_attribute(hid_t at, const std::string& name);
 [[nodiscard]] double read_double_attribute(hid_t at, const std::string& name);
 [[nodiscard]] std::uint64_t read_unsigned_attribute(hid_t at, const std::string& name);
-/// Of one dimension.
+/// A one-dimensional attribute of texts.
 [[nodiscard]] std::vector<std::string> read_texts_attribute(hid_t at, const std::string& name);
 [[nodiscard]] bool has_attribute(hid_t at, const std::string& name);
 /// Throws Error if the shape does not fit the number of values.
@@ -79,8 +79,8 @@ void write_array(hid_t at, const NamedArray& array);
 [[nodiscard]] NamedArray read_array(hid_t at, const std::string& name);
 /// The shape of a dataset that read_array() would not refuse for what it claims. Throws FileError.
 [[nodiscard]] std::vector<std::int64_t> read_shape(hid_t at, const std::string& name);
-/// Where the elements of a dataset lie in the file as memory would hold them, one after another: bytes from its
-/// beginning, and whether they are floats of 32 bits, not unsigned bytes.
+/// Place in the file of a dataset's elements, stored one after another as in memory: bytes from the file's beginning,
+/// and whether they are floats of 32 bits, not unsigned bytes.
 struct Contiguous {
     std::int64_t offset = 0;
     bool is_float = false;

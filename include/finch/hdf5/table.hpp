@@ -22,7 +22,7 @@ namespace finch::hdf5 {
 /// Two ids in one column.
 using Pair = std::array<std::uint64_t, 2>;
 
-/// What a column holds as it is.
+/// Types that a column stores unchanged.
 template <class T>
 concept ColumnValue = std::same_as<T, std::int32_t> || std::same_as<T, std::uint32_t> ||
     std::same_as<T, std::int64_t> || std::same_as<T, std::uint64_t> || std::same_as<T, double> || std::same_as<T, Pair>;
@@ -152,7 +152,7 @@ public:
     static void read_in_blocks(hid_t at, const std::string& name,
                                const std::function<void(const TableReader& block, std::size_t first)>& visit);
 
-    /// That it has read, and that the table has.
+    /// Rows read by this reader, and rows of the whole table.
     [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
     [[nodiscard]] std::size_t all_rows() const noexcept { return all_rows_; }
 
@@ -178,7 +178,7 @@ private:
         std::size_t offset;
         Hid type;
     };
-    /// Where HDF5 puts texts of any length: all together no longer than the file, however often it names one.
+    /// Memory for HDF5's texts of variable length: together no longer than the file, however often it names one.
     struct Texts {
         std::pmr::monotonic_buffer_resource memory;
         std::uint64_t bytes_left = 0;

@@ -35,9 +35,9 @@ public:
     /// Writes the archive. Returns by worker how many of its records are in it and in its predecessor: should the
     /// newest file be damaged, nothing is lost. Empty if it could not be written.
     [[nodiscard]] std::vector<std::uint64_t> write_archive(search::Population& population);
-    /// That the last write_archive() took; 0 before the first.
+    /// Seconds of the last write_archive(); 0 before the first.
     [[nodiscard]] double archive_seconds() const noexcept { return cost_; }
-    /// Of write_archive() since the last success.
+    /// Failures of write_archive() since the last success.
     [[nodiscard]] int failures() const noexcept { return failures_; }
 
 private:

@@ -7,11 +7,11 @@
 
 namespace finch::island {
 
-/// So long before a slot is free its worker asks for a lease, as far as that can be told.
+/// Seconds before a slot is expected to be free at which its worker asks for a lease.
 inline constexpr double lease_ahead_seconds = 0.05;
 
-/// What a worker evaluates individuals with. The leader calls these; an evaluator of several ranks turns each call into
-/// an Order that the followers obey.
+/// Evaluates a worker's individuals. The leader calls these functions; an evaluator of several ranks turns each call
+/// into an Order that the followers obey.
 class Evaluator {
 public:
     virtual ~Evaluator() = default;
@@ -26,8 +26,8 @@ public:
     /// Does a few milliseconds of work on every slot and returns those that ended, with their outcome. Throws
     /// StorageError if files fail, for no fault of an individual: the worker leaves, to be resumed.
     [[nodiscard]] virtual std::vector<search::Individual> advance() = 0;
-    /// Those in training that, since it was asked last, came to where others compare themselves with them, or trained
-    /// an epoch that a budget counts: as they are now, unfinished.
+    /// Unfinished individuals that, since the last call, reached a rung or trained an epoch that a budget counts, as
+    /// they are now.
     [[nodiscard]] virtual std::vector<search::Individual> take_progress() { return {}; }
     /// Called once the record of `individual` is written: what was kept of its training can go.
     virtual void finished(const search::Individual& individual) = 0;

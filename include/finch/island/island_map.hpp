@@ -7,7 +7,7 @@
 
 namespace finch::island {
 
-/// Which workers work for which island. Immutable: a simulation of many workers has one for all of them.
+/// The workers of each island. Immutable: a simulation of many workers has one for all of them.
 class IslandMap {
 public:
     /// `island_of_worker`: by worker, below `islands`. An island may have no workers.

@@ -8,7 +8,7 @@
 
 namespace finch::island {
 
-/// Where a leader writes before it tells.
+/// The record of a leader, written before it sends a result.
 class Journal {
 public:
     virtual ~Journal() = default;

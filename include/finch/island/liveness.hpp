@@ -9,13 +9,13 @@ namespace finch::island {
 /// Timeout of an announced operation of unknown duration.
 inline constexpr double long_seconds = 600;
 
-/// What an operation on files may take that last took `last_seconds` (0: never done): 20 times that, but three minutes,
-/// in which a file server that failed is back.
+/// Seconds allowed for an operation on files that took `last_seconds` the last time (0: never): 20 times that, at least
+/// three minutes, in which a failed file server recovers.
 [[nodiscard]] double allowed_seconds(double last_seconds);
 
-/// Which of the other leaders has given no sign of life for too long. World rank 0 watches all leaders, the others
-/// watch world rank 0. Every message is a sign; an idle leader sends one every `interval` seconds. Pure
-/// logic over the clock that is handed in (steady seconds).
+/// Finds leaders that were silent for too long. World rank 0 watches all leaders, the others watch world rank 0. Every
+/// message is a sign of life; an idle leader sends one every `interval` seconds. Pure logic over a given clock (steady
+/// seconds).
 class Liveness {
 public:
     /// A leader is silent after `seconds` without a sign, but never before three intervals; 0: no leader is watched.

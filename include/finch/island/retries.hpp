@@ -15,7 +15,8 @@ public:
     /// `most`: how often each genome is tried again.
     explicit Retries(int most) : most_(most) {}
 
-    /// Those of earlier starts that were not tried again yet: each `count`-th of the island's, from the `place`-th on.
+    /// Adds failed individuals of earlier starts that were not tried again yet: each `count`-th of the island's, from
+    /// the `place`-th on.
     void recall(const search::Population& population, int island, std::size_t place, std::size_t count);
     /// Hears of an individual that has ended.
     void finished(const search::Individual& individual, const search::Population& population);

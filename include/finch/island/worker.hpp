@@ -36,7 +36,7 @@ struct Hooks {
     std::function<void()> stopping = {};
 };
 
-/// What a worker is told at its start.
+/// Options of a worker at its start.
 struct WorkerOptions {
     std::uint64_t run = 0;
     std::uint64_t seed = 1;

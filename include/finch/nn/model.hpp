@@ -15,7 +15,7 @@ namespace finch::nn {
 /// Bytes that a model and its optimizer need on `device`: the plan's, and what the device's operations share beside.
 [[nodiscard]] std::int64_t memory_bytes(backend::Device& device, const ModelPlan& plan);
 
-/// What a model has learnt, on the host.
+/// Learned parameters and buffers of a model, on the host.
 struct ModelState {
     std::vector<float> parameters;  ///< laid out as the plan's tensors say
     std::vector<float> buffers;
@@ -53,11 +53,11 @@ public:
     [[nodiscard]] std::span<float> parameters() noexcept { return weights_.parameters(); }
     [[nodiscard]] std::span<const float> parameters() const noexcept { return weights_.parameters(); }
     [[nodiscard]] std::span<float> grads() noexcept { return grads_.span(); }
-    /// Where the input batch (batch, H, W, C) is to be written before forward().
+    /// Buffer for the input batch (batch, H, W, C), to be written before forward().
     [[nodiscard]] float* input() noexcept { return at(plan_.values.front().offset); }
     /// The logits (batch, classes) after forward().
     [[nodiscard]] const float* logits() const noexcept { return at(plan_.values.back().offset); }
-    /// Where the gradient of the logits is to be written before backward().
+    /// Buffer for the gradient of the logits, to be written before backward().
     [[nodiscard]] float* grad_logits() noexcept { return at(plan_.grad_logits); }
 
     /// Must follow every change of parameters() before the next forward().

@@ -12,7 +12,7 @@
 
 namespace finch::nn {
 
-/// What is done to gradients and weights beside the rule.
+/// Clipping and weight decay, applied beside the optimizer's rule.
 struct OptimizerLimits {
     std::optional<double> clip_norm = {};  ///< largest norm of all gradients; nothing: any
     bool decay_all = true;                 ///< weight decay for biases and normalisations too

@@ -34,13 +34,13 @@ struct TensorInfo {
     float initial = 0;
 };
 
-/// What goes from one operation to the next.
+/// A tensor that goes from one operation to the next.
 struct Value {
     SampleShape shape;
     std::int64_t offset = 0;  ///< in floats, into the arena of activations
 };
 
-/// Where a node's backward writes the gradient of one of its inputs.
+/// Buffer to which a node's backward writes the gradient of one of its inputs.
 struct InputGrad {
     std::int64_t offset = 0;   ///< in floats, into the arena of activations
     std::int64_t add_to = -1;  ///< the gradient that it is then added to; −1: none
@@ -93,7 +93,7 @@ struct Numerics {
 class ModelError : public ConfigError {
 public:
     ModelError(std::int64_t layer, const std::string& what) : ConfigError(what), layer_(layer) {}
-    /// Of the configuration's list; −1: none of them.
+    /// Index of the layer in the configuration's list; −1: none of them.
     [[nodiscard]] std::int64_t layer() const noexcept { return layer_; }
 
 private:

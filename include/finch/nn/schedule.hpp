@@ -33,8 +33,8 @@ constexpr std::array<std::string_view, 2> words_of(Pace) {
     return {"epoch", "step"};
 }
 
-/// Where a training stands: in `unit` (0 is the first) of `units`, of which an epoch has `units_per_epoch`. Units are
-/// epochs or steps.
+/// Position of a training: in `unit` (0 is the first) of `units`; an epoch has `units_per_epoch`. Units are epochs or
+/// steps.
 struct ScheduleTime {
     std::int64_t unit = 0;
     std::int64_t units = 1;

@@ -86,7 +86,7 @@ public:
     /// next() is to bring the batches `indices` (batches, batch; −1 at the end of each is padding). What was announced
     /// is kept as far as it is the same.
     void want(std::span<const std::int64_t> indices);
-    /// What is likely to be wanted after that.
+    /// Announces the images that will probably be requested after that.
     void announce(std::span<const std::int64_t> indices);
     /// Waits for the next batch that is wanted: (batch, H, W, C) as bytes, until the next call; padding is left as it
     /// is. Throws StorageError if an image could not be read.

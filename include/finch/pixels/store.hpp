@@ -22,7 +22,7 @@ struct Stamp {
     bool operator==(const Stamp&) const = default;
 };
 
-/// Where some images lie in a file, one after another.
+/// Place of some consecutive images in a file.
 struct Place {
     std::int64_t offset = 0;  ///< bytes, of the first
     std::int64_t stride = 0;  ///< bytes from one to the next
@@ -38,7 +38,7 @@ struct Piece {
     Stamp stamp = {};
 };
 
-/// What all images of a store have in common.
+/// Size of every image of a store.
 struct ImageSize {
     std::int64_t values = 0;       ///< H·W·C
     std::int64_t value_bytes = 1;  ///< of a pixel of a channel: 1, or 4 of a float
@@ -76,7 +76,7 @@ public:
     [[nodiscard]] ImageSize size() const noexcept { return size_; }
     [[nodiscard]] const std::vector<Piece>& pieces() const noexcept { return pieces_; }
     [[nodiscard]] std::int64_t images() const noexcept { return first_.back(); }
-    /// That the image with this number is in.
+    /// The file of the image with this number.
     [[nodiscard]] const std::string& file_of(std::int64_t image) const { return pieces_.at(piece_of(image)).path; }
     [[nodiscard]] std::size_t bytes_per_image() const noexcept {
         return static_cast<std::size_t>(size_.values * size_.value_bytes);

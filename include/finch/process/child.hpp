@@ -33,8 +33,8 @@ public:
     /// A program that could not be started.
     explicit Child(Ended ended);
 
-    /// What came on standard output since the last call, as whole lines; a last unfinished one once the program has
-    /// ended or closed its output. See LineSplitter.
+    /// Whole lines of standard output since the last call; also an unfinished last one, once the program has ended or
+    /// closed its output. See LineSplitter.
     [[nodiscard]] std::vector<std::string> take_lines();
 
     /// Queues bytes for standard input and sends what the pipe takes; the rest goes whenever the child is looked at. A
@@ -56,7 +56,7 @@ public:
     /// When the program itself ended, in Unix seconds; 0 if that is not known.
     [[nodiscard]] double ended_at() const noexcept { return ended_at_; }
 
-    /// What is kept of standard output and standard error, up to now.
+    /// The kept part of standard output and standard error, up to now.
     [[nodiscard]] std::string output() const { return output_.text(); }
     [[nodiscard]] std::string errors() const { return errors_.text(); }
 

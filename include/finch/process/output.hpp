@@ -14,7 +14,7 @@ public:
     explicit KeptText(std::size_t bytes) : half_(bytes / 2) {}
 
     void append(std::string_view text);
-    /// What is kept, with "… N bytes left out …" on a line of its own between the halves if something is missing.
+    /// The kept text, with "… N bytes left out …" on a line of its own between the halves if something is missing.
     [[nodiscard]] std::string text() const;
 
 private:
@@ -32,7 +32,7 @@ public:
     static constexpr std::size_t longest_line = std::size_t{64} << 10U;  ///< bytes
 
     void append(std::string_view text);
-    /// What is left without a line's end is a line.
+    /// Makes the remaining text without a line's end a line.
     void finish();
     /// The whole lines since the last call, without their ends. Of one that is longer than `longest_line` the
     /// beginning, followed by " … N bytes left out".

@@ -6,7 +6,7 @@
 
 namespace finch::process {
 
-/// What is started.
+/// A program to start.
 struct Program {
     std::vector<std::string> arguments;    ///< arguments[0]: looked up in PATH of `environment`, as execvp(3) does
     std::vector<std::string> environment;  ///< "NAME=value", all of it

@@ -8,7 +8,7 @@
 
 namespace finch::report {
 
-/// What a network said of some samples, and what they are. Spans of equal length but `names`.
+/// Predictions of a network for some samples, and their labels. All spans except `names` have the same length.
 struct Guesses {
     std::int64_t classes = 0;
     std::span<const std::int32_t> truths;   ///< each in [0, classes)
@@ -17,7 +17,7 @@ struct Guesses {
     std::span<const std::string> names{};   ///< of the classes
 };
 
-/// What the guesses are worth: a count of every sample, and what follows from it.
+/// Quality of the predictions: confusion counts, and figures derived from them.
 struct Classification {
     std::int64_t classes = 0;
     std::vector<std::string> names{};  ///< of the classes; empty: they have none

@@ -8,7 +8,7 @@
 
 namespace finch::report {
 
-/// By what a run's individuals compete, as its configuration says it.
+/// Rules by which a run's individuals compete, from its configuration.
 struct Competition {
     search::ExchangeKind exchange = search::ExchangeKind::none;
     std::vector<search::Cost> costs = {};

@@ -16,10 +16,10 @@ namespace finch::report {
 [[nodiscard]] std::string individual_text(const store::Recovered& recovered, const store::RunDirectory& directory,
                                           search::Id id, const search::Measure& measure, std::size_t lines = 20);
 
-/// Where the run of that number was when its results were read, as `facts` know it; its number if they do not.
+/// Directory of the run of that number when its results were read, by `facts`; its number if that is not known.
 [[nodiscard]] std::string directory_of(const store::ArchiveFacts& facts, std::uint64_t run);
 
-/// Whose result `individual`, which was not trained, has: "0.3.17", or "0.3.17 of /where/runs/earlier".
+/// The owner of the result of `individual`, which was not trained: "0.3.17", or "0.3.17 of /where/runs/earlier".
 [[nodiscard]] std::string reused_from_text(const search::Individual& individual, const store::ArchiveFacts& facts);
 
 }  // namespace finch::report

@@ -8,8 +8,8 @@
 
 namespace finch::report {
 
-/// What `finch show` says of a run, as one JSON object: run, state, counts, what its losses are, the `top` best
-/// individuals of all and of each island by `competition`, the workers of the last start. NaN stands as null.
+/// The content of `finch show` as one JSON object: run, state, counts, the measure of its losses, the `top` best
+/// individuals of all and of each island by `competition`, the workers of the last start. NaN becomes null.
 [[nodiscard]] std::string run_json(const store::Recovered& recovered, const search::Space& space,
                                    const Competition& competition, const std::string& run, int top);
 

@@ -53,8 +53,8 @@ struct Status {
 /// A line for each run, then the problems; `now` in Unix seconds.
 [[nodiscard]] std::string status_table(const std::vector<Status>& runs, double now);
 
-/// Of several runs, that of the worst: one cannot be read (2), has no result (78), is interrupted (76), stopped early
-/// (75), running (77), or all are complete (0).
+/// Exit code of the worst of several runs: one cannot be read (2), has no result (78), is interrupted (76), stopped
+/// early (75), running (77), or all are complete (0).
 [[nodiscard]] int exit_code(const std::vector<Status>& runs);
 
 /// "complete", "stopped early", "interrupted", "running" or "gave up".
@@ -63,7 +63,7 @@ struct Status {
 [[nodiscard]] std::string state_text(RunState state, const search::Population& population);
 [[nodiscard]] std::string state_text(const Status& status);
 
-/// That of `finch status`.
+/// Exit code of `finch status`.
 [[nodiscard]] int exit_code(const Status& status);
 
 /// One line: "complete: runs/mnist, 200 of 200 evaluations, best loss 0.0312 (0.3.17)"; ", 198 evaluated, 2 failed: …"

@@ -9,7 +9,7 @@
 
 #include <string>
 
-/// What `finch show` says, as text: every function returns whole lines and prints nothing.
+/// The texts of `finch show`: every function returns whole lines and prints nothing.
 namespace finch::report {
 
 /// How many of the best are shown: of all islands together, or of each.
@@ -28,15 +28,15 @@ struct Top {
 [[nodiscard]] std::string final_table(const search::Space& space, const search::Population& population,
                                       const std::optional<search::FinalChoice>& choice, const std::string& fitness);
 
-/// Those of all islands that no other beats in the loss (under the name `fitness`) and all `costs`, by their loss.
-/// Empty without costs.
+/// Individuals of all islands that no other dominates in the loss (under the name `fitness`) and all `costs`, by their
+/// loss. Empty without costs.
 [[nodiscard]] std::string front_table(const search::Space& space, const search::Population& population,
                                       const std::vector<search::Cost>& costs, const std::string& fitness);
 
 /// How many individuals ended how: "10 evaluated, 30 pruned".
 [[nodiscard]] std::string outcome_words(const search::Population& population);
 
-/// What each worker trains, as far as its journal says, `most` lines at most; `now` in Unix seconds.
+/// The trainings of each worker by its journal, `most` lines at most; `now` in Unix seconds.
 [[nodiscard]] std::string training_table(const search::Space& space, const search::Population& population, double now,
                                          std::size_t most);
 
@@ -52,7 +52,7 @@ struct Top {
 /// Results per hour that any worker was up, over all starts; 0 if nothing is known yet.
 [[nodiscard]] double evaluations_per_hour(const store::ArchiveFacts& facts);
 
-/// What a search minimises, with units: "validation error (share of images) and parameters".
+/// The objectives of a search, with units: "validation error (share of images) and parameters".
 [[nodiscard]] std::string objectives_text(const Competition& competition);
 
 /// All of it: the run's name and state, counts, the best by `competition`, the front or the final choice, workers,

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-/// What is refused before anything runs: evolve and plan call the same.
+/// Checks before anything runs; evolve and plan share them.
 namespace finch::run {
 
 /// Throws ConfigError unless the configuration is a search; with `genes`, one individual of it.
 void check_search(const config::Config& config, const std::optional<std::vector<std::string>>& genes);
 
-/// What the data section says. Only where the objective is no function.
+/// Options of the data section. Only if the objective is no function.
 [[nodiscard]] data::Options data_options(const config::Config& config);
 
 /// Throws ConfigError unless the images leave some to train with, and some network of the space can exist for them.

@@ -4,7 +4,7 @@
 #include "finch/run/run.hpp"
 #include "finch/run/storage.hpp"
 
-/// What is left to write once a search has ended.
+/// The last writes after a search.
 namespace finch::run {
 
 /// Keeps models/best.h5 as new as the archive, so that it is there whatever ends the run. `run` must outlive it.

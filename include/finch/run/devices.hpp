@@ -22,7 +22,7 @@ struct OpenedDevice {
     int ranks_on_it = 1;      ///< of the run, that use this CUDA device
 };
 
-/// What the configuration asks of devices.
+/// Devices that the configuration asks for.
 [[nodiscard]] cluster::DeviceWishes device_wishes(const config::Config& config);
 /// A device of `kind`, which is not automatic. `index`: that of a CUDA device. `threads` and `free_memory`: what the
 /// rank may take of its node.

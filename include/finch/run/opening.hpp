@@ -15,7 +15,7 @@
 
 namespace finch::run {
 
-/// What every rank knows of the run and its earlier starts, a message.
+/// Facts of the run and its earlier starts that every rank has; a message.
 struct RunBefore {
     std::uint64_t run = 0;
     std::uint32_t restart = 0;  ///< of this start

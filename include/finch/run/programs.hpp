@@ -15,7 +15,7 @@
 
 namespace finch::run {
 
-/// What the programs of a CommandObjective are started with, the same on every rank.
+/// Data with which the programs of a CommandObjective are started, the same on every rank.
 struct PreparedPrograms {
     std::string fingerprint;  ///< of the templates
     evaluate::CommandLine line;
@@ -29,7 +29,7 @@ struct PreparedPrograms {
 /// rank's node. Throws ConfigError.
 [[nodiscard]] std::optional<PreparedPrograms> prepare_programs_everywhere(const config::Config& config);
 
-/// What is to say of a command: arguments that are files here, one for all workers, and words of a shell.
+/// Remarks about a command: arguments that are files here, one for all workers, and words of a shell.
 struct CommandNotes {
     std::vector<std::string> remarks;
     std::vector<std::string> warnings;

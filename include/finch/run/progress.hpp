@@ -9,8 +9,8 @@
 
 namespace finch::run {
 
-/// What a user sees of a run: on world rank 0 a line per finished individual (a summary now and then where they come
-/// faster than a person reads), and a live line on a terminal. Failures are warnings.
+/// Progress for the user: on world rank 0 a line per finished individual (summaries if they come faster than a person
+/// reads), and a live line on a terminal. Failures are warnings.
 class Progress : public island::Observer {
 public:
     /// `before`: what the run knew at this start.

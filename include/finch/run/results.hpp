@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-/// What a network gives on samples of a data set: measured, in arrays of a model file, in a table.
+/// Results of a network on samples of a data set: measured, in arrays of a model file, in a table.
 namespace finch::run {
 
 struct Results {

@@ -12,7 +12,7 @@
 
 namespace finch::run {
 
-/// What `search.reuse` brings.
+/// Results of the runs of `search.reuse`.
 struct OtherRuns {
     search::OtherResults results;
     std::vector<store::ReusedRun> runs;  ///< of whose individuals these are

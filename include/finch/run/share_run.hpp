@@ -9,7 +9,7 @@
 
 namespace finch::run {
 
-/// Of a message that is part of a longer one, about.
+/// Approximate size of a part of a longer message.
 constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
 
 /// Collective over `leaders` (rank = worker). The population of the run that world rank 0 opened, on every leader: the

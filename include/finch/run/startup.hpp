@@ -23,7 +23,7 @@ double hang_for_test(const std::string& phase, double seconds);
 /// Collective over the world. The first thing after MPI_Init: all ranks are there, or Error names those that are not.
 void barrier_with_deadline(const comm::Session& session);
 
-/// What a start and an end consist of. startup.cpp has the words and the deadline of each.
+/// Phases of a start and of an end. startup.cpp has the words and the deadline of each.
 enum class Phase {
     roll_call,
     configuration,
@@ -48,7 +48,7 @@ void end_phases();
 /// Collective over the world. Whether a signal asked any rank to stop; then it is asked of all of them.
 [[nodiscard]] bool stop_was_asked();
 
-/// Where every rank is, and what this one has.
+/// Places of all ranks, and the threads of this one.
 struct Placement {
     cluster::Layout layout;
     std::vector<std::string> node_of_rank;

@@ -43,7 +43,7 @@ public:
     /// Throws LockLost, as report() does.
     bool write(const search::Population& population) override;
     [[nodiscard]] std::vector<search::Id> curves_kept() const override { return curves_kept_; }
-    /// What the next write says of the run.
+    /// Sets the run's state for the next write.
     void set_state(RunState state) { facts_.state = state; }
     /// Whether the last write() succeeded.
     [[nodiscard]] bool is_current() const noexcept { return is_current_; }
