@@ -2,6 +2,7 @@
 of a checkout, by a finch that makes configurations smaller and a sbatch that runs the job script at once. What cannot be run here stands in
 NOT_RUN with the reason. The changes of diff blocks are made; verbs and options in the running text exist."""
 import os
+import pathlib
 import re
 import shlex
 import shutil
@@ -147,6 +148,7 @@ def make_checkout(folder):
     for place in places:
         place.mkdir(parents=True)
         executable(place / "finch", STANDINS["finch"].format(cases=cases, finch=FINCH))
+    (root / "build" / "bench_simulate").symlink_to(pathlib.Path(FINCH).with_name("bench_simulate").resolve())
     for name, text in STANDINS.items():
         if name != "finch":
             executable(root / "bin" / name, text.replace("SBATCH_HELP", sbatch_options()))
